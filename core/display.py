@@ -13,20 +13,21 @@ if TYPE_CHECKING:
 
 
 class _DisplayHooks:
-    """The functions that draw. `render_svg` takes an object and returns SVG, or None where there is nothing to see."""
+    """The functions that draw. `render_svg` takes an object and returns SVG, or None if the object has no picture."""
 
     render_svg: Callable[[object], str | None] | None = None
     open_player: Callable[..., Any] | None = None
-    """Makes a page that plays a run: from the run and options to an object that a notebook shows."""
+    """Takes a run and options, and returns a page that plays the run, as an object that a notebook shows."""
     open_debugger: Callable[[Callable[[World], Any], int], None] | None = None
-    """Opens the debugger: from a function that begins a history in a world, and the number of the event to start at."""
+    """Opens the debugger. Takes a function that starts a history in a world, and the number of the event to start
+    at."""
 
 
 hooks = _DisplayHooks()
 
 
 class SvgReprMixin:
-    """An object that a notebook shows as a picture."""
+    """A mixin for objects that a notebook shows as SVG."""
 
     __slots__ = ()
 
@@ -36,7 +37,7 @@ class SvgReprMixin:
 
 
 class PlayerMixin:
-    """A run that a page can play."""
+    """A mixin for runs that a page can play."""
 
     __slots__ = ()
 

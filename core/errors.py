@@ -1,8 +1,7 @@
-"""Errors, sorted by whose fault they are. Each has rule, where, tag, required, got and hint, and most belong to a class
-of Python's as well, so that `except IndexError` catches an index that is out of range.
+"""Errors, sorted by whose fault they are. Each has rule, where, tag, required, got and hint, and most also derive from
+a built-in exception, so that `except IndexError` catches an index that is out of range.
 
-This module owns the one form of tagloom's errors. It does not decide when to raise them: an error is made where the
-fault is seen.
+This module defines the form of all errors; the module that detects a fault raises the error.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ class TagloomError(Exception):
     """
 
     default_python: ClassVar[type[Exception] | None] = None
-    """The class of Python's to which errors of this class belong where `python` names no other."""
+    """The built-in exception from which errors of this class also derive, unless `python` names another."""
 
     def __new__(cls, *arguments: Any, python: type[Exception] | None = None, **details: Any) -> Self:
-        """An error of this class and of the class `python`: an instance of a class derived from both."""
+        """Create an error whose class derives from this class and from the built-in exception `python`."""
         python = cls.default_python if python is None else python
         kind: Any = (
             cls
@@ -81,7 +80,7 @@ _JOINED_CLASSES: dict[tuple[Any, Any], Any] = {}
 
 
 def _join_classes(kind: Any, python: Any) -> Any:
-    """The class derived from both, which looks like the first."""
+    """A class derived from both, with the name and docstring of the first."""
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
     joined = type(kind.__name__, (kind, python), {**names, "joined_python": python})
     return _JOINED_CLASSES.setdefault((kind, python), joined)

@@ -28,11 +28,10 @@ def write_file(path: str | os.PathLike[str], content: bytes, what: str = "file")
 
 @contextmanager
 def lock_file(descriptor: int, *, required: bool = True) -> Iterator[None]:
-    """Hold an exclusive lock on an open file in this context. Whoever else locks the same file, opened separately,
-    waits.
+    """Hold an exclusive lock on an open file in this context. Others that open and lock the same file wait.
 
-    Without such locks in the system it does nothing. Where the file cannot be locked, it raises OSError if `required`,
-    and goes on without a lock otherwise.
+    Does nothing on systems without `fcntl`. If the file cannot be locked, raises OSError if `required`, and continues
+    without a lock otherwise.
     """
     try:
         import fcntl

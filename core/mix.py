@@ -1,4 +1,4 @@
-"""Mixing of 64-bit words: keys of tags, choices of schedules, and all randomness. The same in every process."""
+"""Hash functions on 64-bit words, the same in every process: for keys of tags, random schedules and random numbers."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def site_key(site: Site) -> int:
 
 
 def child_key(key: int, site: Site, iteration: int) -> int:
-    """The key of a child tag, from the key of its parent. Evaluation without tags carries it along for random
+    """The key of a child tag, from the key of its parent. The big-step evaluator, which has no tags, uses it for random
     numbers."""
     return splitmix64(key ^ site_key(site), iteration)
 
@@ -77,7 +77,7 @@ class Tag(NamedTuple):
 
     @property
     def last_step(self) -> str:
-        """The last step in writing: `fib`, or `loop[4]`."""
+        """The last step as text: `fib`, or `loop[4]`."""
         return f"{self.site.name}[{self.iteration}]" if self.site.kind == "loop" else self.site.name
 
     def __eq__(self, other: object) -> bool:

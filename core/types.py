@@ -1,6 +1,7 @@
 """Types: a dtype and a shape. A dimension may be unknown (None), and so may the whole shape.
 
-Owns handles too, the values that refer to write-once cells. The cells themselves are part of the state of a run.
+This module also defines handles, the values that refer to write-once cells. The cells themselves are part of the state
+of a run.
 """
 
 from __future__ import annotations
@@ -231,7 +232,8 @@ def _broadcast_size(sizes: set[int | None]) -> int | None:
 
 
 def describe_integer(number: int) -> str:
-    """An integer in a message; a long one by its number of bits, since Python refuses to print the longest."""
+    """An integer as text for messages; a long one as its number of bits, since Python refuses to print very long
+    ones."""
     return str(number) if number.bit_length() < 100 else f"one of {number.bit_length():,} bits"
 
 

@@ -1,9 +1,9 @@
 """Values, which tokens carry. A scalar of bool, int64 or float64 is a Python number, of another dtype a NumPy scalar;
 anything else is a read-only array.
 
-Owns how values are admitted, compared and written; `core.text.literals` reads them. Two values are the same if their
-types and their bits are: -0.0 is not 0.0, and 1 is not 1.0. All NaNs of a dtype are one value, since the processor
-chooses the bits of a NaN.
+This module admits, compares and formats values; `core.text.literals` reads them. Two values are the same if their types
+and their bits are: -0.0 is not 0.0, and 1 is not 1.0. All NaNs of a dtype are one value, since the processor chooses
+the bits of a NaN.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ MAX_PRINTED_ELEMENTS = 32
 
 
 def abbreviate(value: object) -> str:
-    """A value in a message: a literal, or for a large array its type, its first three elements and its last.
+    """A value as text for messages: a literal, or for a large array its type, its first three elements and its last.
 
     >>> abbreviate(3), abbreviate(np.arange(3)), abbreviate(np.arange(3000).reshape(3, 1000))
     ('3', '[0, 1, 2]', 'int64[3, 1000](0, 1, 2, ..., 2999)')

@@ -51,7 +51,7 @@ class World:
 
 
 def resolve_world(given: object, callbacks: Mapping[str, Callable[..., Any]]) -> World:
-    """The world given, or a default one, with the Python functions that a program calls; raises Usage for anything
+    """The world `given`, or a default one if that is None, with these callbacks added; raises Usage for anything
     else."""
     if given is not None and not isinstance(given, World):
         raise Usage(

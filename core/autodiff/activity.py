@@ -40,9 +40,9 @@ def rule_parameters(program: Program, function: Function) -> RuleParameters:
 
 
 def relevant_parameters(program: Program, function: Function) -> Sequence[int]:
-    """The positions of the parameters on which, for gradients, the results depend.
+    """The positions of the parameters on which the results depend, as far as gradients are concerned.
 
-    These are all parameters. Of a function with a rule they are the inputs, and once it is split also the captures.
+    These are all parameters; for a function with a rule, only the inputs and, once it is split, the captures.
     """
     count = len(function.body.parameters)
     if function.gradient_rule is None:
@@ -127,8 +127,8 @@ def adjoint_type(type_: Type) -> Type | None:
 
 
 def first_differentiable(variables: Sequence[Var]) -> list[int]:
-    """A stand-in where nothing is active: the first differentiable position. Its adjoint is zero, but phases need
-    operands and results."""
+    """The first differentiable position, used where nothing is active: its adjoint is zero, but phases need operands
+    and results."""
     return [at for at, variable in enumerate(variables) if is_differentiable(variable)][:1]
 
 

@@ -162,7 +162,7 @@ class _HandleFlowAnalysis:
         self.enclosing_handles: dict[HandleKey, HandleKey] = {}
         """For each parameter of a branch or loop, the handle that it receives."""
         self.written_handles = set[HandleKey]()
-        """The handles that puts return, and calls that put."""
+        """The handles returned by puts, and by calls of functions that put."""
         for area in activity.regions.values():
             self.visit_region(area)
         while self.propagate_call_results():
@@ -249,7 +249,7 @@ class _HandleFlowAnalysis:
                 steps[id(area), name].append((id(to), variable.name))
 
     def propagate_call_results(self) -> bool:
-        """Record which results of calls are one of the operands, or a new array, and which were put to.
+        """Record which results of calls alias an operand or a new array, and which of them were put to.
 
         This looks at each call by itself, since `return_flow` mixes all callers of a function. Returns whether it added
         a fact.

@@ -1,12 +1,12 @@
-"""Reversal: to the phases of a region it adds as many phases that compute its adjoints.
+"""Reversal: doubles the phases of a region; the added phases compute its adjoints.
 
-The phases themselves stay, except that calls become calls of split functions. The new phases reverse them, from the
+The original phases are kept, except that calls become calls of split functions. The new phases reverse them, from the
 last to the first. A new phase takes the adjoints of the active results of the phase that it reverses, and returns those
 of the active parameters. The adjoints of one value are added in the order in which the reverse pass meets its uses,
 last use first.
 
-The node that goes back through node n is named `back_n`, and the adjoint of value v, or a partial sum of it, `d_v`.
-Numbers keep names unique, in a form that `original_name` can invert.
+The node that reverses node n is named `back_n`, and the adjoint of value v, or a partial sum of it, `d_v`. Numbers keep
+names unique, in a form that `original_name` can invert.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ class Reverser:
     def add_incoming_adjoint(
         self, reversal: RegionReversal, number: int, at: int, builder: AdjointBuilder
     ) -> list[Var]:
-        """The parameters that bring in the adjoint of a result: one, or two by rows."""
+        """The parameters for the adjoint of a result: one, or two if it is by rows."""
         result, type_ = reversal.activity.phases[number].results[at], reversal.result_types[number][at]
         is_by_rows = not number and at in reversal.activity.invariant_positions
         types = row_adjoint_types(type_) if is_by_rows else (adjoint_type(type_) or type_,)
@@ -428,7 +428,7 @@ class Reverser:
             self.accumulate(reversal, operand, to_dense(builder, adjoint, operand), builder)
 
     def callee_activity(self, reversal: RegionReversal, root: Node) -> RegionActivity:
-        """The activity of the region that a call, cond or loop runs; of a cond, of its first branch."""
+        """The activity of the region that a call, cond or loop runs; for a cond, that of its first branch."""
         if root.op == "call":
             return self.activity.regions[root.attribute("function")]
         return reversal.activity.inner_regions[root.name][0]

@@ -1,8 +1,8 @@
 """Adjoints by rows: for a table that is only gathered, the indices of the gathered rows and an adjoint for each,
 instead of a dense array (TensorFlow's IndexedSlices).
 
-Owns which tables have such adjoints and how they are added, in programs and on tapes. In a program each is two values.
-Calls and branches return them; a loop copies them at every iteration, since their number grows.
+This module decides which tables have such adjoints, and adds them, in programs and on tapes. In a program each is two
+values. Calls and branches return them; a loop copies them at every iteration, since their number grows.
 """
 
 from __future__ import annotations

@@ -266,7 +266,7 @@ def while_loop(
 
 
 def eager_while_loop(cond: Callable[..., Any], body: Callable[..., Any], leaves: list[Any], structure: TreeDef) -> Any:
-    """Run a loop eagerly. A variable becomes a concrete array, or NumPy's, where its value or the next one is such."""
+    """Run a loop eagerly. A variable becomes a concrete or NumPy array if its current or next value is one."""
     values = [_loop_variable([leaf], leaf, None) for leaf in leaves]
     while _concrete_bool(cond(*unflatten(structure, values))):
         body_result = flatten_next_variables(structure, body(*unflatten(structure, values)), body)
@@ -276,7 +276,7 @@ def eager_while_loop(cond: Callable[..., Any], body: Callable[..., Any], leaves:
 
 
 def _loop_variable(operands: Sequence[Any], leaf: Any, type_: Type | None) -> Any:
-    """Admit and wrap a loop variable; a concrete array stays the same object, by which tapes know it."""
+    """Admit and wrap a loop variable; a concrete array keeps its identity, by which tapes know it."""
     try:
         admitted = admit(leaf, type_)
     except Usage as error:

@@ -115,7 +115,7 @@ def callback(function: Callable[..., Any], *operands: Any, returns: Any) -> Any:
 
 
 def breakpoint(when: Any = True, /) -> None:
-    """Stop a debugger here if `when` is true. Runs without a debugger go on."""
+    """Stop a debugger here if `when` is true. Runs without a debugger continue."""
     region = current_region()
     if region is not None:
         _emit_effect(region, "breakpoint", [to_operand(unwrap_weak(when))])
@@ -123,7 +123,7 @@ def breakpoint(when: Any = True, /) -> None:
 
 def uniform(shape: Sequence[int] = (), /) -> Any:
     """Uniformly distributed random numbers from 0 below 1, float64. In a function they depend on the run's seed, this
-    node and the tag; outside, on the seed of `tl.set_seed` and the number of draws before."""
+    node and the tag; outside, on the seed of `tl.set_seed` and the number of earlier draws."""
     region, sizes = current_region(), check_draw_shape(shape)
     return (
         _emit_effect(region, "uniform", [], shape=sizes) if region is not None else default_generator().uniform(sizes)
@@ -253,7 +253,7 @@ def default_generator() -> Generator:
 
 def set_seed(seed: int) -> None:
     """Set the seed of the random numbers that `tl.uniform`, `tl.normal`, `tl.integers` and `tl.permutation` draw
-    outside functions, and start again with the first. A run uses its own seed.
+    outside functions, and restart their sequence. A run uses its own seed.
 
     >>> import tagloom as tl
     >>> set_seed(1)

@@ -169,7 +169,7 @@ class ControlContexts:
         return bool(sent) and all(sent)
 
     def loop_branch_context(self, site: Site, outcome: bool) -> ControlContext:
-        """The context in a loop where its condition holds or does not hold, read off an exit that has a context."""
+        """The context inside a loop where its condition has this outcome, taken from an exit of the loop."""
         for number in self.nodes_by_site.get(("exit", site), ()):
             context = self.contexts[self.port_source(number, 0)]
             if context.guard:
@@ -211,7 +211,7 @@ class ControlContexts:
         return self.assign_merge(number, ControlContext(contexts[0].owner, guard))
 
     def assign_merge(self, number: int, context: ControlContext) -> list[Invalid]:
-        """Give a merge the joined context of its ports, which must be in the merge's function."""
+        """Set the context of a merge, joined from its ports; it must be in the merge's function."""
         node = self.graph.nodes[number]
         if self.function_of(context) != node.function:
             return [self.foreign_function_problem(node, context)]
@@ -328,7 +328,7 @@ class ControlContexts:
         return self.sources[Edge(number, len(node.ports) - 1 if node.ports[port] is not None else port)][0]
 
     def skip_identities(self, source: OutputRef) -> OutputRef:
-        """The source behind identities, which copy a predicate to another device."""
+        """The source of a token behind identities, which pass a predicate on unchanged."""
         while source.node >= 0 and self.graph.nodes[source.node].op == "identity":
             if self.graph.nodes[source.node].has_trigger:
                 break

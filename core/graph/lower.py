@@ -142,7 +142,7 @@ class LoweringScope:
 
 
 class RegionLowering(Protocol):
-    """What the lowering of loops needs of the whole lowering: to lower regions and to add nodes."""
+    """The interface of the program lowering that `LoopLowering` uses."""
 
     builder: Builder
     resources: dict[str, tuple[str, ...]]

@@ -3,8 +3,8 @@
 It is an independent semantics, against which lowering and the machines are tested; it is no engine for users. It is
 strict and sequential: it stops at the first trap, and agrees with the token machine on runs that become quiescent.
 
-A region is evaluated by a generator that yields the regions whose results it needs. A list of such generators is the
-stack, so `max_depth` and memory bound the depth, and Python does not.
+A region is evaluated by a generator that yields the regions whose results it needs. The stack is a list of such
+generators, so `max_depth` and memory bound the depth, not Python's own stack.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class RegionRequest(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """The outcome of an evaluation: results, a trap (node and message), a limit (of steps, depth or memory), or
-    Waiting, where a get reads a cell that is empty so far: strict evaluation cannot go on there."""
+    Waiting: a get reads an empty cell, and strict evaluation cannot continue."""
 
     status: Word["Returned", "Trapped", "Exhausted", "Waiting"]
     results: Values | None = None

@@ -1,7 +1,7 @@
 """Type inference: the types of a program's nodes, from their operands.
 
-A type to infer is HOLE; other types stay. Where no type can be inferred because the program breaks a rule, a likely
-type is put in: `validate` reports problems, this module does not.
+HOLE marks a type to infer; other types are kept. Where a program breaks a rule, so that no type can be inferred, this
+module fills in a likely type and reports nothing: `validate` reports problems.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def infer_types(program: Program) -> Program:
 
 
 def infer_node_types(program: Program) -> Iterator[list[Type]]:
-    """For each node in program order, the types that inference would give its results if all other types stayed."""
+    """For each node in program order, the types that inference would give its results if all other types were kept."""
     results = {function.name: list(function.results) for function in program.functions}
     for function in program.functions:
         yield from (
@@ -111,7 +111,7 @@ class _FunctionInference:
         self.function_results, self.pullback_types = results, pullbacks
         self.node_types: list[list[LatticeType]] = []
         self.pending_phases: dict[str, list[list[LatticeType]]] = {}
-        """The result types of the phases that are still to come, by the name of the node that began the latest
+        """The result types of the phases that have not begun yet, by the name of the node that began the latest
         phase."""
         self.later_phase_types: list[list[LatticeType]] = []
         self.result_types = list(map(_default_hole, self.infer_region(function.body)))
@@ -142,7 +142,7 @@ class _FunctionInference:
         return [_operand_type(result, name_types) for result in region.results]
 
     def record_pullback_types(self, node: Node, region_phases: list[list[list[LatticeType]]]) -> None:
-        """Keep the result types of a node's pullbacks, phase by phase."""
+        """Record the result types of a node's pullbacks, phase by phase."""
         name = node.results[0].name if node.results else ""
         phase_types: list[list[LatticeType]] = []
         if node.op == "call":

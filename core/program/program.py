@@ -40,7 +40,7 @@ PULLBACK_TARGET = "of"
 """The attribute of a pullback that names the node whose next phase it begins, by its first result."""
 
 RECOMPUTE = "again"
-"""An attribute of pullbacks while tracing: their call computes a function again, for them only."""
+"""An attribute of pullbacks while tracing: their call recomputes a function, and only the pullback needs it."""
 
 BY_ROWS = "by_rows"
 """An attribute of pullbacks while tracing: the parameters whose adjoints are by rows. Such an adjoint is two values."""
@@ -54,7 +54,7 @@ MAX_NESTING = 100
 
 
 class Location(NamedTuple):
-    """A line of the source that made a node."""
+    """The source line that a node comes from."""
 
     file: str
     line: int
@@ -189,7 +189,7 @@ class Program(SvgReprMixin):
 
 
 REVERSE_PREFIX, ADJOINT_PREFIX = "back_", "d_"
-"""Prefixes of the names of nodes that go back through a node, and of adjoints of a value."""
+"""Prefixes of names: of nodes that reverse a node, and of adjoints of a value."""
 
 
 def unique_name(prefix: str, base: str, used_names: Collection[str]) -> str:

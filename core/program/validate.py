@@ -45,7 +45,7 @@ def operand_problem(error: Invalid, node: Node, operands: list[Type], where: obj
 
 
 def loop_type_hint(type_: Type, next_type: Type, start: Operand) -> str:
-    """How a loop variable can keep its type, where its next value has another type."""
+    """The hint for a loop variable whose next value has another type."""
     if type_.dtype is next_type.dtype:
         return "start it with an unknown size, as in a parameter x: float64[?]"
     rewritten = hints.rewrite_literal(start, next_type.dtype) if isinstance(start, Literal) else None
@@ -104,8 +104,8 @@ def check_unique_names(origins: Iterable[tuple[str, object]], noun: str) -> Iter
 
 @dataclass
 class PendingPhases:
-    """The phases of the call, cond or loop at `where` that are still to come: for each, its parameter and result
-    types."""
+    """The phases of a call, cond or loop at `location` that have not begun yet: the parameter and result types of
+    each."""
 
     location: object
     signatures: list[tuple[list[Type], list[Type]]]
@@ -178,7 +178,7 @@ class PhaseChecker:
             )
 
     def find_effect(self, node: Node) -> str | None:
-        """The op of an effect that a node has, by itself or through the functions that it calls; None without
+        """The op of an effect of a node: its own, or that of a node in a function that it calls. None without
         effects."""
         if node.op != "call":
             return node.op if node.op in ALL_OPS and resource_of(node.op) else None
@@ -193,7 +193,7 @@ class PhaseChecker:
         return None
 
     def pending_phases(self, node: Node, where: object) -> PendingPhases | None:
-        """The phases of a node that are still to come."""
+        """The further phases of a node, none of which has begun."""
         if node.op == "call":
             callee = self.functions.get(str(dict(node.attributes).get("function")))
             if callee is None:

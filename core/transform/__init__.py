@@ -1,1 +1,1 @@
-"""Transformations that make programs smaller: they keep what some of the values need, given others."""
+"""Transformations that make programs smaller: they remove the nodes and values that nothing needs."""

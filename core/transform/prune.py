@@ -1,7 +1,7 @@
 """Pruning: the part of a program that computes some values of its main body, given others.
 
-Any value may be fetched and any fed, and unneeded nodes go, as in a step of a TensorFlow session
-(Abadi et al., OSDI 2016, 3.2).
+Any value may be fetched or fed, and unneeded nodes are removed, as in a step of a TensorFlow session (Abadi et al.,
+OSDI 2016, 3.2).
 
 P1  A value that is fetched or fed is a value of the main body, by its name: a parameter, or a result of a node there.
     It is not a cell handle, and a value that is fed has its type.
@@ -65,7 +65,7 @@ def prune_program(
     fed.
 
     Its parameters are the needed ones of the original parameters, then the needed ones of the fed values, in that
-    order. The main function gets another name if the program also calls it. The nodes named in `keep` stay, whole.
+    order. The main function gets another name if the program also calls it. The nodes named in `keep` are not pruned.
 
     Raises Usage where a name is no value of the main body (P1), or where random draws would change (P5).
     """
@@ -184,7 +184,7 @@ class MainBody:
         return required
 
     def cell_handles(self, node: Node) -> list[str]:
-        """The handles that a node takes or returns; of a pullback, also those of the node that it goes back through."""
+        """The handles that a node takes or returns; for a pullback, also those of the node that it reverses."""
         names = [each for each in node.inputs if isinstance(each, str)] + [name for name, _ in node.results]
         handles = [name for name in names if isinstance(self.types[name].dtype, HandleType)]
         if node.op == "pullback":
@@ -254,7 +254,7 @@ def check_name(program: Program, name: str) -> None:
 
 
 def enclosing_tag(program: Program, name: str) -> str | None:
-    """The first tag, outside the main body, under which a value of this name is; None where there is none."""
+    """The first tag, outside the main body, under which a value of this name occurs; None if there is none."""
     queue = deque([(program.main.body, "main")])
     entered = {program.entry}
     while queue:
@@ -317,7 +317,7 @@ class CallSite(NamedTuple):
     node: Node
     required_results: tuple[int, ...]
     is_caller_prunable: bool = False
-    """Whether the caller may be pruned too, so that values nobody needs there go."""
+    """Whether the caller may be pruned too, which removes values that it no longer needs."""
 
 
 def prune_calls(program: Program) -> Program:
@@ -368,7 +368,7 @@ def calls_with_uses(region: Region) -> Iterator[tuple[Node, set[str]]]:
 
 def prune_call(program: Program, call_site: CallSite) -> Program:
     """The program with one callee pruned to what its call needs, and with its caller pruned where that is allowed.
-    Functions that nobody calls any more go."""
+    Functions that nothing calls any more are removed."""
     call, required = call_site.node, call_site.required_results
     pruner, callee = ResultPruner(program), program[call.attribute("function")]
     body = pruner.prune_region(callee.body, required)
@@ -422,8 +422,8 @@ class ResultPruner:
         return replace(node, inputs=inputs, results=tuple(node.results[at] for at in wanted), regions=regions)
 
     def prune_loop(self, node: Node, wanted: list[int]) -> Node:
-        """A variable stays if its result is wanted, or if the condition or the next value of a variable that stays uses
-        it."""
+        """A loop with only the variables that it needs: those whose result is wanted, and those that the condition or
+        the next value of a needed variable uses."""
         condition = self.prune_region(node.regions[0], [0])
         body, positions = node.regions[1], wanted
         while True:

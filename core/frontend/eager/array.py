@@ -1,7 +1,7 @@
 """Concrete arrays: the eager counterpart of symbols, with the operators and methods of the standard.
 
-The kind of a result follows the operands. An op with a concrete array among its operands gives a concrete array; else
-one with a NumPy operand gives NumPy's; an op on Python numbers and lists alone gives Python numbers and NumPy arrays.
+The class of a result follows the operands: a concrete array if one of them is one; else NumPy's if one of them is; for
+Python numbers and lists alone, Python numbers and NumPy arrays.
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ def copy_array(array: ConcreteArray) -> ConcreteArray:
 
 
 def result_like(operands: Sequence[Any], value: Any) -> Any:
-    """Wrap a value computed from these operands: as a concrete array if one of them is; else a Python number as a NumPy
-    scalar if one of them is NumPy's, so that it keeps its dtype among Python numbers."""
+    """Wrap a value computed from these operands: as a concrete array if one of them is one. Else, if one of them is
+    NumPy's, a Python number becomes a NumPy scalar, which keeps its dtype among Python numbers."""
     if any(isinstance(operand, ConcreteArray) for operand in operands):
         return value if isinstance(value, ConcreteArray) else ConcreteArray(literal(value))
     is_numpy = type(value) in BY_PYTHON and any(isinstance(operand, np.ndarray | np.generic) for operand in operands)

@@ -128,7 +128,7 @@ def coerce_pullback_adjoint(adjoint: Any, argument: Any) -> Any:
 
 
 def wrap_eager_value(arguments: Sequence[Any], value: Any, pullback: Callable[[Any], Any]) -> Any:
-    """Copy the value into new arrays, so that tapes know these by the pullback only, and record them."""
+    """Copy the value into new arrays and record them with the pullback, by which alone tapes then know them."""
     leaves, (results, structure) = flatten(tuple(arguments))[0], flatten(value)
     if not any(isinstance(leaf, ConcreteArray) for leaf in leaves):
         return value

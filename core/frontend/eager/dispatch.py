@@ -153,7 +153,8 @@ def _exact_integer_range(dtype: DType) -> tuple[float, float]:
 
 
 def operand_converter(operand: Any, type_: Type) -> Callable[[Any], Value] | None:
-    """The conversion of such an operand to a type, or None if it needs none. Raises FastPathMiss for NumPy operands."""
+    """The function that converts operands of this class to a type, or None if they need no conversion. Raises
+    FastPathMiss for NumPy operands."""
     kind, dtype = type(operand), type_.dtype
     if kind in (ConcreteArray, bool) or (kind is float and dtype is dtypes.float64):
         return None
@@ -381,7 +382,7 @@ def _call_and_cache(
 assert _families, "importing the families declares the ops"
 _OPERAND_NAMES = ("x", "y", "z", "w")
 _MODULES = {"tagloom": "tagloom.core.frontend.functions", "linalg": "tagloom.core.frontend.array_api.linalg"}
-"""Where the functions of a namespace are found."""
+"""The module of the functions in each namespace."""
 
 
 def derive_functions(namespace: str) -> dict[str, Callable[..., Any]]:
@@ -427,7 +428,7 @@ def function_with_attributes(row: Op, signature: inspect.Signature) -> Callable[
 
 
 def document(*modules: ModuleType) -> None:
-    """Give each function of these modules without a docstring that of the op with the same name."""
+    """Copy the docstring of an op to the function of the same name in these modules, if that has none."""
     for module in modules:
         for name, function in vars(module).items():
             if inspect.isfunction(function) and function.__module__ == module.__name__ and name in OPS:

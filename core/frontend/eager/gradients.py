@@ -79,7 +79,7 @@ def emit_call(
     arguments: Sequence[object],
     captures: Mapping[Resource, TracedValue | Literal] | None = None,
 ) -> TracedCall:
-    """Add a call node. A call that repeats another one, for a pullback, gets the captures of that one, and assigns no
+    """Add a call node. A call that repeats an earlier one for a pullback reuses its `captures`, and assigns no
     variables.
 
     Raises Invalid (V6) for an argument of another type than declared, NoTypeYet where the results have no types yet.

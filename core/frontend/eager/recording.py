@@ -7,7 +7,7 @@ A tape records at the level where it was entered: outside all traces, or in one 
 call there is a single step, whose inner ops the tape does not see.
 
 A tape knows values by identity, and the value of a variable may be in use elsewhere: by earlier reads, or in the
-variable that it was assigned from. So when a tape sees a variable for the first time, it gets a copy of its own, and
+variable that it was assigned from. So when a tape sees a variable for the first time, it makes a copy of the value, and
 differentiates with respect to that. Outer tapes, which may have seen the variable before, record the copy as a step.
 """
 
@@ -36,7 +36,7 @@ StoredValue: TypeAlias = ConcreteArray | TracedValue | Literal
 """The value of a variable: a concrete array outside traces; a symbolic value or literal in a trace."""
 VJP: TypeAlias = Callable[[Sequence[Any], Sequence[int], Collection[int]], Sequence[Any]]
 """(adjoints of results, positions of operands, positions by rows) -> the adjoints of the operands at these positions.
-None is no adjoint, that is zero. The adjoints at the positions in the last argument are `Rows`."""
+None stands for zero. The adjoints at the positions in the last argument are `Rows`."""
 
 
 class TapeEntry(NamedTuple):
@@ -304,8 +304,8 @@ def read_and_record(variable: Resource) -> TapeArray:
 
 
 def record_assignment(variable: Resource) -> None:
-    """Tell the active tapes that a variable is assigned: from now on its value is an ordinary one, even if the same
-    array is assigned again."""
+    """Tell the active tapes that a variable is assigned: its value is no longer the watched one, even if the same array
+    is assigned again."""
     for tape in TAPE_STACK.get():
         if tape.region is current_region():
             tape.record_assignment(variable)

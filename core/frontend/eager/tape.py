@@ -36,7 +36,7 @@ from .variable import Variable
 
 
 class WatchedVariable(NamedTuple):
-    """A variable as a tape saw it first."""
+    """A watched variable, with its value when the tape first saw it."""
 
     stored_value: StoredValue | None
     """The variable's value; None once it has been assigned."""
@@ -50,7 +50,7 @@ class Tape:
     """Records ops and calls, and computes gradients by running their adjoints backwards.
 
     Under `with tl.Tape() as tape`, the tape records every op and every call of a tl.function with an operand that is
-    watched, or depends on a watched value. `tape.gradient` runs back through these steps by the same rules as
+    watched, or depends on a watched value. `tape.gradient` processes these steps in reverse, by the same rules as
     `tl.grad`. Python's own control flow is not recorded, only the ops on the path that was taken.
 
     In a function under trace, a tape records the ops as they are traced, and its gradient is part of the program. There
@@ -61,8 +61,8 @@ class Tape:
     with `tl.asarray` first. Ops on a tagloom array give tagloom arrays; the result of `float(x)`, or of a NumPy
     function, is a constant.
 
-    Tapes nest: an outer tape records the ops of an inner tape's reverse pass. A tape gives one gradient, and then drops
-    its records, unless it is `persistent`.
+    Tapes nest: an outer tape records the ops of an inner tape's reverse pass. A tape computes one gradient and then
+    drops its records, unless it is `persistent`.
 
     >>> import tagloom as tl
     >>> x = tl.asarray(3.0)
@@ -295,7 +295,8 @@ class Tape:
 
     @staticmethod
     def _identity_key(value: Any) -> Any:
-        """The identity of a value; of a symbol, its function and name, which stay when the function is traced again."""
+        """The identity of a value; for a symbol, its function and name, which do not change when the function is traced
+        again."""
         if type(value) is not Symbol:
             return id(value)
         symbolic = value._tagloom_value

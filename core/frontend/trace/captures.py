@@ -24,7 +24,7 @@ class Resource:
     name: str
     type: Type
     stored_value: Any
-    """The array that it holds; read it through `value`."""
+    """The current array; read it through `value`."""
     trainable: bool = False
     """Whether tapes watch it automatically."""
     is_new: bool = False

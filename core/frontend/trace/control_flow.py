@@ -72,7 +72,7 @@ def no_results_error() -> Invalid:
 
 
 def trace_branch(region: RegionBuilder, python: Callable[..., Any]) -> BodyResult | None:
-    """Trace a branch. None where it gives no type yet, or has a type error, which is deferred."""
+    """Trace a branch. Returns None if its result types are not known yet, or after a type error, which is deferred."""
     try:
         return flatten_result(python, trace_into_region(region, python, TreeDef(tuple), ()))
     except NoTypeYet:
@@ -110,10 +110,10 @@ def trace_into_region(
 def placeholder_results(
     region: RegionBuilder, structure: TreeDef, types: Sequence[Type], leaves: Sequence[object]
 ) -> Any:
-    """Stand-ins for the results of a cond or loop that has a part without types yet.
+    """Placeholders for the results of a cond or loop, one part of which has no types yet.
 
     They never reach a program: the function is traced again when more types are known. A leaf that is a Python number
-    gives a weak value.
+    becomes a weak value.
     """
     line = user_location()
     values = [
@@ -124,7 +124,7 @@ def placeholder_results(
 
 
 def placeholder_cond_results(region: RegionBuilder, side: BodyResult | None) -> Any:
-    """Stand-ins for the results of a cond with types from one branch at most; raises NoTypeYet where there are none."""
+    """Placeholders for the results of a cond with types from one branch only; raises NoTypeYet where there are none."""
     if side is None:
         raise NoTypeYet
     return placeholder_results(region, side.treedef, [to_operand(leaf).type for leaf in side.leaves], side.leaves)

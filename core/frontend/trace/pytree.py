@@ -119,7 +119,7 @@ class TreeDef:
 LEAF = TreeDef()
 _NO_MORE_LEAVES = object()
 MAX_DEPTH = 64
-"""The deepest nesting of a value: the most dimensions of a NumPy array."""
+"""The maximal nesting of a value, equal to NumPy's maximal number of dimensions."""
 MAX_LEAVES = 10_000
 """The most leaves of a value; each becomes a parameter, result or loop variable."""
 MAX_MESSAGE_LENGTH = 160
@@ -169,8 +169,8 @@ def flatten(
 ) -> tuple[list[Any], TreeDef]:
     """The leaves of a nested value, in order, and its structure.
 
-    A variable gives its current value as a leaf, or itself with `keep_variables`. With `by_reference`, variables and
-    static objects are part of the structure. Named tuples of the class `leaf_class` are leaves.
+    A variable becomes a leaf: its current value, or the variable itself with `keep_variables`. With `by_reference`,
+    variables and static objects are part of the structure. Named tuples of the class `leaf_class` are leaves.
 
     Raises Invalid for a value that could not be rebuilt: a dict whose keys are not strings, an instance of a class that
     cannot be called with its fields, a value that contains itself.

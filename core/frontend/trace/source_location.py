@@ -108,7 +108,7 @@ _CONSTRUCT_HINTS: dict[type[ast.AST], str] = {
 
 
 def construct_kind(node: ast.AST) -> type[ast.AST] | None:
-    """The construct that a syntax node is; None where it needs no truth value."""
+    """The kind of construct that a syntax node represents; None if it needs no truth value."""
     match node:
         case ast.UnaryOp(op=op) if not isinstance(op, ast.Not):
             return None

@@ -1,7 +1,7 @@
 """Symbols: the Python objects for symbolic values, and the operators, attributes and methods that they share with
 concrete arrays, after the Python Array API standard.
 
-An operator applies an op by name. In a trace this adds a node; what needs a concrete value is refused (F1).
+An operator applies an op by name. In a trace this adds a node; methods that need a concrete value raise Invalid (F1).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ BITWISE_OPS = {
     "logical_xor": "bitwise_xor",
     "logical_not": "bitwise_invert",
 }
-"""The op that an operator means for integers, where it is logical for bools."""
+"""The op of an operator on integers, by its logical op on bools."""
 ELEMENT_METHODS = (
     *(
         "__bool__",
@@ -113,7 +113,8 @@ class ArrayOperators:
 
     @property
     def shape(self) -> Shape:
-        """The sizes of the axes; a size is None where the run decides it. None for a shape of unknown rank."""
+        """The sizes of the axes; a size is None where it is known only at run time. None for a shape of unknown
+        rank."""
         return self._type.shape
 
     @property
@@ -153,7 +154,7 @@ class ArrayOperators:
         return ArrayOperators.apply("permute_dims", self, axes=(*range(rank - 2), rank - 1, rank - 2))
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
-        """This array: there is only one device. Raises Usage for another device."""
+        """Return this array, since there is only one device. Raises Usage for another device."""
         check_device(device)
         return self
 

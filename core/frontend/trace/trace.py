@@ -45,7 +45,7 @@ from .pytree import (
 from .source_location import definition_location, traced_user_location, user_location, user_name_of
 
 MAX_FUNCTIONS = 1000
-"""The most functions that one program may have; more are taken for an endless recursion."""
+"""The most functions that one program may have; more count as an endless recursion."""
 
 MAX_NESTED_TRACES = 12
 """The most functions traced inside one another, so that Python's stack does not overflow."""
@@ -436,7 +436,7 @@ class Specialization:
     """The first deferrable error of the latest trace, raised if it is still there at the fixpoint."""
     is_invalidated: bool = False
     has_final_types: bool = False
-    """Whether weak results have got their default types, which stay, so that inference terminates."""
+    """Whether weak results have their default types. These do not change any more, so that inference terminates."""
     callbacks: list[Callable[..., Any]] = field(default_factory=list)
     """The Python functions that the latest trace calls back; the body refers to them by index."""
     auxiliary_functions: list[Function] = field(default_factory=list)
@@ -646,7 +646,7 @@ _SUSPENDED_REGION: ContextVar[RegionBuilder | None] = ContextVar("suspended_regi
 
 @contextmanager
 def suspend_tracing() -> Iterator[None]:
-    """Leave all traces for a while: ops run eagerly."""
+    """Suspend all traces in this context: ops run eagerly."""
     suspended = _SUSPENDED_REGION.set(_CURRENT_REGION.get() or _SUSPENDED_REGION.get())
     current = _CURRENT_REGION.set(None)
     try:
@@ -713,13 +713,13 @@ def to_operand(value: object, expected: Type | None = None) -> TracedValue | Lit
 
 
 def weak_value_of(value: object) -> int | float | None:
-    """The Python number that a weak value stands for; None for any other value."""
+    """The number, 1 or 1.0, that marks the kind of a weak value; None for any other value."""
     symbolic = getattr(value, "_tagloom_value", None)
     return symbolic.weak_value if isinstance(symbolic, TracedValue) else None
 
 
 def unwrap_weak(value: object) -> object:
-    """The Python number that a weak value stands for; any other value unchanged."""
+    """The Python number that replaces a weak value; any other value unchanged."""
     number = weak_value_of(value)
     return value if number is None else number
 
@@ -734,7 +734,7 @@ class TracedValue:
     """A symbolic value: a name in a region under trace, its type, and the line that made it.
 
     `weak_value` marks a weak value: a Python number, as far as inference knows, that takes the dtype of the other
-    operands. It is an example of such a number, an int or a float. See `WeakTypes`.
+    operands. It is 1 or 1.0, which says whether the number is an int or a float. See `WeakTypes`.
     """
 
     region: RegionBuilder
@@ -745,7 +745,7 @@ class TracedValue:
 
 
 class NoTypeYet(BaseException):
-    """This path gives no type yet: it calls a function under trace whose result types are still unknown.
+    """Raised where no type is known yet: the code calls a function under trace whose result types are still unknown.
 
     It derives from BaseException, so that `except Exception` in user code does not catch it.
     """
