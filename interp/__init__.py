@@ -1,4 +1,4 @@
-"""Running programs: the machine, its engines, and how runs are measured, recorded, explored and compared.
+"""Running programs: the token machine, the engines, and tools that measure, record, explore and compare runs.
 
 To read the machine, begin with `machine`: `event`, `activation`, `state`, `fire` and `step`, the one rule; `cells`,
 `effects` and `k_bounds` add what is not plain computing. `schedule` picks a token, `engines.reference` drives, and

@@ -1,4 +1,4 @@
-"""A least-recently-used cache, for tracings of functions, functions derived from them, and images of graphs."""
+"""A least-recently-used cache. It caches tracings, derived functions, and images of graphs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 
 class LRUCache(Generic[Key, Value]):
-    """Values by key, up to a capacity: the least recently used one is evicted first.
+    """A cache of values by key. When it is over capacity, it evicts the least recently used value.
 
     >>> known = LRUCache(2)
     >>> known.put("a", 1), known.put("b", 2), known.get("a"), known.put("c", 3)
@@ -47,6 +47,6 @@ class LRUCache(Generic[Key, Value]):
         return value
 
     def get_or_create(self, key: Key, make: Callable[[], Value]) -> Value:
-        """The value of a key; if it is missing, make and store it."""
+        """The value of a key; if there is none, `make` creates it."""
         found = self.get(key)
         return self.put(key, make()) if found is None else found

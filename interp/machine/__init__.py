@@ -1,1 +1,2 @@
-"""The semantics: tokens, activation records, and the one rule by which a node fires. No engine, no file, no clock."""
+"""The semantics: tokens, activation records, and the rule by which nodes fire. Nothing here uses engines, files or the
+time."""

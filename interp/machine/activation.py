@@ -1,4 +1,4 @@
-"""Activation records: what a machine knows about each open tag."""
+"""Activation records: the state that a machine keeps for each open tag."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _new_object = object.__new__
 
 
 class ActivationRecord:
-    """The activation record of a tag. Forked states share records; a state copies a record that is not of its own
-    `owner` before changing it."""
+    """The activation record of a tag. Forked states share records (copy on write): a state copies a record with another
+    `owner` before it changes it."""
 
     __slots__ = (
         "arguments_received",
@@ -31,19 +31,19 @@ class ActivationRecord:
     def __init__(self, tag: Tag, signature: tuple[int, int], owner: object) -> None:
         self.tag = tag
         self.signature = signature
-        """The number of arguments or loop variables that come in, and of results that go out."""
+        """The number of arguments or loop variables that enter, and of results that leave."""
         self.owner = owner
         self.child_tags: dict[tuple[Site, int], Tag] = {}
         """The interned tags of the open child activations."""
         self.waiting_operands: dict[int, dict[int, Value]] = {}
-        """The delivered operands that wait for partners, by node, then port."""
+        """The delivered operands that wait for the others of their node, by node, then port."""
         self.fired_nodes: set[int] = set()
         self.token_count = 0
         """The number of tokens in this activation: in flight, waiting, parked at cells, or throttled."""
         self.busy_count = 0
         """The number of those tokens that are not throttled, plus the child activations that have such tokens, plus the
-        tokens throttled for those. Counted only for k-bounds; reaches the parent only when it changes between zero and
-        more."""
+        tokens throttled for those. Counted only for k-bounds. The parent's count changes only when this one becomes
+        zero or stops being zero."""
         self.open_children = 0
         """The number of open child activations."""
         self.arguments_received = 0

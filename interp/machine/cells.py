@@ -18,7 +18,7 @@ from .event import CellAddress, Event, Token
 
 
 class CellWrite(NamedTuple):
-    """A firing of a `store`: its node, its tag, and its operands."""
+    """A firing of `store`: its node, tag and operands."""
 
     node: int
     tag: Tag
@@ -26,7 +26,8 @@ class CellWrite(NamedTuple):
 
 
 class CellBlock:
-    """The cells behind one handle. Like an activation record, a heap copies a block that is not of its own `owner`."""
+    """The cells of one handle. Forked heaps share blocks (copy on write): a heap copies a block with another `owner`
+    before it changes it."""
 
     __slots__ = ("deferred_reads", "full_prefix", "owner", "size", "writes")
 
@@ -38,7 +39,7 @@ class CellBlock:
         self.deferred_reads: dict[int, tuple[Token, ...]] = {}
         """The deferred reads at each empty cell, in order of arrival."""
         self.full_prefix = 0
-        """All cells below this index are known to be full; a search for an empty one begins here."""
+        """All cells below this index are full; the search for an empty one begins here."""
 
     def copy(self, owner: object) -> CellBlock:
         block = CellBlock(self.size, owner)
@@ -71,7 +72,7 @@ class CellBlock:
 
 
 class CellHeap:
-    """All cells of a state. They live until the run is over."""
+    """All cells of a state. No cell is freed before the run ends."""
 
     def __init__(self) -> None:
         self.blocks: dict[Handle, CellBlock] = {}
@@ -91,12 +92,12 @@ class CellHeap:
         self.deferred_count += 1
 
     def undo_defer(self, cell: CellAddress) -> None:
-        """Take back the last deferred read of a cell."""
+        """Undo `defer` for the last deferred read of a cell."""
         _pop_last(self._writable(cell.handle).deferred_reads, cell.number)
         self.deferred_count -= 1
 
     def apply(self, event: Event, op: str) -> None:
-        """Do what a firing of this op does to cells."""
+        """Apply the effect of a firing of this op on cells."""
         handle, number = target_cells(event, op)
         if handle is None:
             return
@@ -137,7 +138,8 @@ class CellHeap:
 
 
 def target_cells(event: Event, op: str) -> tuple[Handle | None, int | None]:
-    """The handle of the cells that a firing makes, or the handle and the index that it stores to; else (None, None)."""
+    """The handle of the cells that a firing makes, with None; or the handle and index that it stores to; else (None,
+    None)."""
     inputs: Any = event.inputs
     if op == "cells" and event.trap is None:
         value: Any = event.outputs[0][1]

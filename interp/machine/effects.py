@@ -29,7 +29,7 @@ CellBlocks: TypeAlias = dict[Handle, CellBlock]
 
 
 class EffectResult(NamedTuple):
-    """The result of a firing with an effect, or the cell at which its token is parked instead."""
+    """The result of a firing with an effect; or, for a deferred read, the empty cell (`deferred_at`)."""
 
     outputs: Outputs = ()
     trap: str | None = None
@@ -38,12 +38,13 @@ class EffectResult(NamedTuple):
 
 
 EffectRule: TypeAlias = Callable[[CellBlocks, World, Token, tuple[Any, ...]], EffectResult]
-"""Performs the effect of a node: takes the cells and the world of a state, the last token, and the complete operands.
+"""Performs the effect of a node, given the cells and the world of a state, the token that arrived last, and all
+operands.
 """
 
 
 def effect_rule(number: int, node: GraphNode) -> EffectRule | None:
-    """The effect of a node on cells or on the world, or None."""
+    """The rule for a node's effect on cells or on the world; None if it has no such effect."""
     return _EFFECT_RULES[node.op](number, node) if node.op in _EFFECT_RULES else None
 
 
@@ -73,7 +74,7 @@ def cells_rule(number: int, node: GraphNode) -> EffectRule:
 
 
 def _checked_int64(number: Any) -> int:
-    """The number as an int64, which it is in every well-formed graph."""
+    """The number itself; raises TypeError if it is no integer, which only a graph that breaks the rules allows."""
     if type(number) is not int:
         raise TypeError("cells are counted in int64")
     return number

@@ -1,4 +1,4 @@
-"""Tokens and events: immutable values. A run is its list of events."""
+"""Tokens and events, as immutable values. A run is a list of events."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ class CellAddress(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What one step did: it delivered a token, and may have fired a node.
+    """The result of one step, which delivered a token and may have fired a node.
 
     `position` is the token's position in the flight. If the node fired, `inputs` are its operands by port, else None;
-    `outputs` are its results as (output, value), and `sent` the tokens made of them. `trap` says why a firing sent
-    nothing. `closed` lists the activations that the event closed, innermost first. `ends_wave` says that every token
-    that was in flight at the last tick of the clock has now been delivered, so the clock ticks.
+    `outputs` are its results as (output, value), and `sent` the tokens that carry them. `trap` is the reason of a
+    firing that trapped, and so sent nothing. `closed` lists the activations that the event closed, innermost first.
+    `ends_wave` says that every token that was in flight at the last tick of the clock has now been delivered, so the
+    clock ticks.
 
-    `deferred_at` is the empty cell at which the token is parked instead of firing its node. `woken` are the deferred
-    reads of the cell that the event fills; they rejoin the flight behind `sent`. `is_throttled` says that a k-bound
-    keeps `sent` out of the flight. `released` are the throttled tokens that join the flight, behind all others, each
-    with the number of the step that sent it.
+    `deferred_at` is the empty cell that a deferred read waits at; its node did not fire. `woken` are the deferred reads
+    of the cell that the event fills; they rejoin the flight behind `sent`. `is_throttled` says that a k-bound keeps
+    `sent` out of the flight. `released` are the throttled tokens that join the flight, behind all others, each with the
+    number of the step that sent it.
     """
 
     token: Token

@@ -41,15 +41,16 @@ Edges: TypeAlias = tuple[Edge, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What one node of a graph does, computed before the run.
+    """The firing rule of one node of a graph, built before the run.
 
     `required_tokens` is the number of tokens it fires on; `operands` its ports with the literals filled in, or None for
-    a merge. `edges` lists the targets of each output, and `routes` the same by the site on top of the tag, where that
-    matters (S10). `retag` computes the tag of the results, and is None where that is the firing's own. `sends_argument`
-    says that it sends an argument or loop variable to another activation, `returns_result` that it sends a result out
-    of its own. `effect` performs an effect on cells or the world instead of computing. `bound` is the k-bound of its
-    loop. `needs_limit_check` says that it may take long or allocate much memory. `counts_as_busy` says whether tokens
-    bound for it make an iteration busy (S16).
+    a merge. `compute` computes the results; `find_trap`, unless None, returns the reason for a trap, or None. `edges`
+    lists the targets of each output, and `routes` the same by the site on top of the tag, where that matters (S10).
+    `retag` computes the tag of the results; None if it is the tag of the firing. `sends_argument` says that it sends an
+    argument or loop variable to another activation, `returns_result` that it sends a result out of its own. `effect`
+    performs an effect on cells or the world instead of computing. `bound` is the k-bound of its loop.
+    `needs_limit_check` says that it may take long or allocate much memory. `counts_as_busy` says whether tokens sent to
+    it make an iteration busy (S16).
     """
 
     node: GraphNode
@@ -159,7 +160,8 @@ def build_routes(graph: Graph, edges: Edges) -> dict[Site | None, Edges] | None:
 def build_compute(
     node: GraphNode, ports: list[Type], seed: int
 ) -> tuple[Compute, Callable[[tuple[Value, ...]], str | None] | None]:
-    """The function that a node computes, and, where it may trap, one that says why."""
+    """The function that a node computes, and one that returns the reason for a trap, or None; None if the node never
+    traps."""
     if node.op in _ROUTING:
         return _ROUTING[node.op], None
     if node.op in EFFECT_OPS:
@@ -186,13 +188,13 @@ def build_compute(
 def build_effect_compute(
     node: GraphNode, seed: int
 ) -> tuple[Compute, Callable[[tuple[Value, ...]], str | None] | None]:
-    """The function of a node that draws random numbers, and that of `breakpoint`; other effects compute nothing."""
+    """The same for an effect op. Only draws of random numbers and `breakpoint` compute something."""
     undefined, arity = EFFECT_OPS[node.op].trap_reason, len(node.ports) - node.has_trigger
     return draw_rule(node, seed) or pass_first, (lambda inputs: undefined(*inputs[:arity])) if undefined else None
 
 
 def pass_first(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
-    """The first operand, unchanged, as all routing ops but `switch`, `exit` and `back` send it."""
+    """Return the first operand on output 0, as all routing ops but `switch`, `exit` and `back` do."""
     return ((0, inputs[0]),)
 
 

@@ -19,7 +19,7 @@ from .state import State
 
 
 def is_throttled(state: State, rule: Rule, record: ActivationRecord) -> bool:
-    """Whether a next_iteration that fires under this record is throttled."""
+    """Whether the tokens of a `next_iteration` that fires under this record are throttled."""
     tag, bound = record.tag, rule.bound
     if bound is None or tag.parent is None or tag.iteration + 1 < bound:
         return False
@@ -55,13 +55,13 @@ def released_tokens(
 
 
 def open_iteration(state: State, tag: Tag, iteration: int) -> Tag | None:
-    """The tag of another iteration of the same loop, or None where it is not open."""
+    """The tag of another iteration of the same loop; None if it is not open."""
     assert tag.parent is not None
     return state.records[tag.parent].child_tags.get((tag.site, iteration))
 
 
 def throttled_iteration(state: State, tag: Tag) -> Tag | None:
-    """The iteration that is throttled while this one is busy."""
+    """The tag of the iteration that is throttled while this one is busy; None if there is none."""
     bound = state.loop_bounds.get(tag.site)
     return None if bound is None else open_iteration(state, tag, tag.iteration + bound)
 

@@ -38,7 +38,8 @@ def random_seed(name: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """The positions of the tokens to deliver, 0 being the oldest in flight, and the schedule that continues."""
+    """A schedule by hand: the position in the flight of each token to deliver (0 is the oldest), then another
+    schedule."""
 
     positions: Sequence[int]
     then: str = "fifo"
@@ -58,7 +59,8 @@ class Script:
         object.__setattr__(self, "positions", tuple(self.positions))
 
     def next_position(self, state: State) -> int | None:
-        """The position to take next, or None where the script is over; raises Disagreement where no token is there."""
+        """The position to take next; None at the end of the script. Raises Disagreement if no token is at that
+        position."""
         if state.steps >= len(self.positions):
             return None
         position = self.positions[state.steps]
@@ -103,7 +105,7 @@ BY_HAND = "hand"
 
 
 def schedule(name: str | Script) -> Pick:
-    """The schedule of this name, or of a script; raises Usage for an unknown name."""
+    """The function that picks tokens by a named schedule or a script; raises Usage for an unknown name."""
     name = resolve_schedule(name)
     if isinstance(name, Script):
         return _script_pick(name)
@@ -123,15 +125,15 @@ def schedule(name: str | Script) -> Pick:
 
 
 def resolve_schedule(schedule: str | Script) -> str | Script:
-    """Read the script of hand:FILE, so that a run reads it once; other schedules stay as they are. Raises Usage where
-    the file cannot be read."""
+    """Read the script of hand:FILE, so that a run reads it once; other schedules are returned unchanged. Raises Usage
+    if the file cannot be read."""
     kind, _, file = str(schedule).partition(":") if isinstance(schedule, str) else ("", "", "")
     return read_script(file) if kind == BY_HAND and file else schedule
 
 
 def continuation_of(schedule: str | Script) -> str:
-    """The schedule that continues after a script; a schedule that is not a script continues as itself. It decides
-    whether the run has a clock."""
+    """The schedule that continues after a script; any other schedule continues as itself. It decides whether the run
+    has a clock."""
     return schedule.then if isinstance(schedule, Script) else schedule
 
 

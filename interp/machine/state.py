@@ -47,7 +47,7 @@ class State:
         is_clocked: bool = False,
         world: World | None = None,
     ) -> None:
-        """The first state of a run: the arguments are in flight under the root tag, behind the triggers.
+        """The initial state of a run: the triggers and the arguments are in flight under the root tag.
 
         `seed` seeds random numbers; `bound` overrides the k-bounds of all loops; effects go to `world`. `is_clocked`
         says that the schedule is `waves`, under which throttled tokens are released between waves.
@@ -59,7 +59,7 @@ class State:
         self.limit_checked_nodes = frozenset(
             number for number, node in enumerate(graph.nodes) if needs_limit_check(node)
         )
-        """The nodes that may take long or allocate much memory: those that make arrays, and effects."""
+        """The nodes that may take long or allocate much memory: those that make arrays or have effects."""
         self.is_clocked = is_clocked
         self.world = World() if world is None else world
         self.signatures = activation_signatures(graph)
@@ -75,7 +75,7 @@ class State:
         self.firings = 0
         self.steps = 0
         self.waiting_count = 0
-        """The number of tokens that wait, in all records."""
+        """The number of operands that wait, in all records."""
         self.cells = CellHeap()
         self.throttled_tokens: dict[Tag, tuple[tuple[int, Token], ...]] = {}
         """The throttled tokens, by iteration, with the number of the step that sent them."""
@@ -95,12 +95,12 @@ class State:
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
-        """The rule of every node, computed on first use: some engines never need them."""
+        """The rule of every node, built on first use, since some engines never need them."""
         return build_rules(self.graph, self._seed, self._bound)
 
     def fork(self) -> State:
-        """An equal, independent state. Both share each record until one of them changes it, so the cost per open
-        activation is small."""
+        """An equal, independent state. Both share each record until one of them changes it, so that forking is
+        cheap."""
         fork = copy(self)
         fork.records, fork.flight, fork.results = self.records.copy(), self.flight.copy(), self.results.copy()
         fork.trap_events, fork.firings_by_node, fork.activations_by_site = (
@@ -290,7 +290,8 @@ class State:
         return sum(self.rules[token.node].counts_as_busy for token in sent)
 
     def add_busy(self, at: Tag | None, by: int) -> None:
-        """Change an activation's count of busy tokens, and so, where needed, the counts of those around it."""
+        """Change the busy count of an activation, and those of its ancestors where it becomes zero or stops being
+        zero."""
         while at is not None and by and at in self.records:
             record = self._writable_record(at)
             old_count, record.busy_count = record.busy_count, record.busy_count + by

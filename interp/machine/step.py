@@ -6,7 +6,7 @@ S2  A node fires when every port that takes a token has one under the same tag; 
 S3  A firing sends its results at once, in the order of outputs, then of edges, to the end of the flight.
 S4  A node fires at most once under a tag, and no port gets a second token under it.
 
-Rules S5 to S10 are in `fire`, S11 in `state`.
+Rules S5 to S10 and S17 are in `fire`, S11 in `state`, S13 in `cells`, S14 and S15 in `effects`, S16 in `k_bounds`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .state import State
 def step(state: State, position: int) -> Event:
     """The event that delivers the token at `position` of the flight (S1).
 
-    Raises Broken where that would break S4, which never happens on a graph that keeps the rules V7 to V15.
+    Raises Broken if that would break S4, which never happens for a graph that keeps the rules V7 to V15.
     """
     token = state.flight[position]
     rule, record = state.rules[token.node], state.records[token.tag]
@@ -60,7 +60,7 @@ def completes_operands(state: State, token: Token) -> bool:
 def event_without_firing(
     state: State, record: ActivationRecord, token: Token, position: int, deferred_at: CellAddress | None
 ) -> Event:
-    """The event of a token that fires no node: it waits for partners, or is parked at a cell."""
+    """The event of a token that fires no node: it waits for other operands, or is a deferred read."""
     release = released_tokens(state, record, None, ()) if state.throttled_tokens else ()
     return Event(token, position, None, (), (), None, (), state.wave_remaining == 1, deferred_at, (), False, release)
 

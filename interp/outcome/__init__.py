@@ -1,1 +1,1 @@
-"""How a run ended, as data: status, value, statistics, critical path, and the words for each."""
+"""How a run ended, as data and in words: status, value, statistics and critical path."""

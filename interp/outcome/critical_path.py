@@ -1,5 +1,5 @@
-"""The critical path of a run, and its time on p processors, computed from its events in any order. Program order, which
-breaks ties.
+"""The critical path of a run, its time on p processors, and program order, which breaks ties. All are computed from the
+events, in whatever order the schedule made them.
 
 A firing depends on the firings that made its operands; a read of cells also depends on the firings that filled them.
 There are no other dependences. So a run is a directed acyclic graph, the same under every schedule, and its measures
@@ -49,9 +49,9 @@ def dependences(graph: Graph, events: Sequence[Event]) -> dict[int, Dependence]:
     """The dependence of every firing, by the number of its event, in the order of the events."""
     firings: dict[int, Dependence] = {}
     senders: dict[tuple[int, int, Tag], int] = {}
-    """The events that made the tokens in flight."""
+    """The event that sent each token in flight."""
     operand_producers: dict[TaggedNode, list[int]] = {}
-    """The events that made the operands that wait."""
+    """The events that sent the operands delivered so far to each node that has not fired."""
     stores: dict[CellAddress, int] = {}
     for number, event in enumerate(events):
         node, port, tag, _ = event.token
@@ -72,7 +72,7 @@ def dependences(graph: Graph, events: Sequence[Event]) -> dict[int, Dependence]:
 
 
 def critical_path(graph: Graph, events: Sequence[Event]) -> tuple[CriticalFiring, ...]:
-    """A longest chain of firings, from first to last; each takes an operand that the one before it made.
+    """A longest chain of firings, from first to last, each of which uses a result of the one before.
 
     Its length is the largest depth, which is the span Sinf without cells and k-bounds. Of all such chains it is the one
     whose last firing comes first in program order, and so on backwards: it is the same under every schedule but for the
@@ -148,7 +148,7 @@ def times_by_waves(profile: Sequence[int]) -> dict[int, int]:
 
 
 def program_ranks(graph: Graph, events: Sequence[Event], firings: Mapping[int, object]) -> dict[int, int]:
-    """The rank of these firings in program order, by the number of the event."""
+    """The ranks of these firings in program order, by the numbers of their events."""
     places = {number: (events[number].token.tag, events[number].token.node) for number in firings}
     ranks = program_order(graph, places.values())
     return {number: ranks[firing] for number, firing in places.items()}
@@ -173,8 +173,8 @@ def cells_read(op: str, inputs: tuple[Any, ...]) -> Sequence[CellAddress]:
 
 
 def first_free_time(next_free: dict[int, int], time: int) -> int:
-    """The first unit of time, from `time` on, that is not full; `next_free` maps a full one to a
-    later one to try next."""
+    """The first unit of time, from `time` on, that is not full. `next_free` maps each full unit to a later one to
+    try."""
     while (following := next_free.get(time)) is not None:
         next_free[time] = time = next_free.get(following, following)
     return time
@@ -194,8 +194,8 @@ def program_order(graph: Graph, tagged_nodes: Iterable[TaggedNode]) -> dict[Tagg
     or loop rank, phase by phase, with the first node that sends into that phase; iterations rank by number, in a
     reverse phase from the last to the first.
 
-    The tags of a deep recursion share their links: a walk down the tree of links costs their number, where written-out
-    paths would cost the square of the depth.
+    The tags of a deep recursion share their ancestors. A walk down the tree of tags takes time linear in the depth;
+    written-out paths would take quadratic time.
     """
     first: dict[tuple[Site, int], int] = {}
     for number, node in enumerate(graph.nodes):
@@ -229,7 +229,7 @@ def program_order(graph: Graph, tagged_nodes: Iterable[TaggedNode]) -> dict[Tagg
 
 
 def phases_of_nodes(graph: Graph) -> list[int]:
-    """The phase of its activation in which each node fires; one 0 follows the last."""
+    """For each node, the phase of its activation in which it fires; then a 0, the phase of node -1."""
     if not any(node.phase for node in graph.nodes):
         return [0] * (len(graph.nodes) + 1)
     phase_map, phases = PhaseMap(graph), []

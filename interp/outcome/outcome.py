@@ -36,7 +36,7 @@ Status: TypeAlias = Word["Broken", "Exhausted", "Trapped", "Returned", "Deadlock
 
 
 class ResidueToken(NamedTuple):
-    """A token of the residue: it waits at a port for partners, is parked at an empty cell, or is throttled by a
+    """A token left over at the end of a run: it waits for other operands, is a deferred read, or is throttled by a
     k-bound."""
 
     node: int
@@ -44,7 +44,7 @@ class ResidueToken(NamedTuple):
     tag: Tag
     value: Value
     blocked_on: CellAddress | int | None = None
-    """The cell at which it is parked, or the k-bound that throttles it."""
+    """The empty cell of a deferred read, or the k-bound that throttles the token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +62,16 @@ class Outcome(SvgReprMixin, PlayerMixin):
     structure: TreeDef
     """How the results nest, as the function returned them."""
     measured_stats: Stats | None = field(repr=False)
-    """None where the engine computes results without counting."""
+    """None if the engine counts nothing."""
     traps: tuple[TagloomError, ...] = field(repr=False)
     residue: Sequence[ResidueToken] = field(repr=False)
-    """The tokens left waiting, in program order; for a large run, a sequence built on first access."""
+    """The tokens left over, in program order; for a large run, a sequence that is built on first access."""
     open_activations: int
     engine: str
     schedule: str
     error: TagloomError | None
     kept_events: Sequence[Event] | None = field(default=None, repr=False)
-    """If only the last events are kept, a sequence built from the end backwards on first access."""
+    """The events, if the run kept them; if only the last ones, possibly a sequence that is built on first access."""
     first_kept: int = 0
     """The number of steps before the first event kept: 0 if all or none are kept."""
     trap_events: tuple[Event, ...] = field(default=(), repr=False)
@@ -83,7 +83,7 @@ class Outcome(SvgReprMixin, PlayerMixin):
 
     @property
     def has_single_result(self) -> bool:
-        """Whether there is a single result, not a nest of several."""
+        """Whether the function returns a single value, not a nest of values."""
         return self.structure == LEAF
 
     @property
@@ -96,7 +96,7 @@ class Outcome(SvgReprMixin, PlayerMixin):
 
     @property
     def variables(self) -> dict[str, Value | None]:
-        """The final values of the variables that the function assigns, by name; the variables take them if the run
+        """The final values of the variables that the function assigns, by name. They are assigned only if the run
         returned."""
         return dict(zip(self.structure.assigned_names, self.results[self.structure.size :], strict=True))
 
@@ -122,8 +122,8 @@ class Outcome(SvgReprMixin, PlayerMixin):
 
     @property
     def events(self) -> Sequence[Event]:
-        """The events of the run; with `keep=N`, the last N, the first of which is that of step `first_kept`, counted
-        from 0. Raises Usage if none were kept."""
+        """The events of the run; with `keep=N`, the last N, from number `first_kept` on. Raises Usage if none were
+        kept."""
         if self.kept_events is None and self.log is not None:
             raise Usage("this run wrote its events to a file", got=self.log, hint=f'tl.read_events("{self.log}")')
         if self.kept_events is None:
@@ -132,7 +132,7 @@ class Outcome(SvgReprMixin, PlayerMixin):
 
     @property
     def _all_events(self) -> Sequence[Event]:
-        """All events; raises Usage where only the last ones were kept."""
+        """All events; raises Usage if the run did not keep them all."""
         if self.first_kept:
             got = f"the last {len(self.events):,}, from step {self.first_kept:,} on"
             raise Usage("this run did not keep all events", got=got, hint='run it with keep="events"')
@@ -158,13 +158,13 @@ class Outcome(SvgReprMixin, PlayerMixin):
         return activations(self.graph, self.stats)
 
     def critical_path(self) -> tuple[CriticalFiring, ...]:
-        """A longest chain of firings, each with an operand from the one before; it is the same under every schedule.
-        Raises Usage where the run did not keep all events."""
+        """A longest chain of firings, each of which uses a result of the one before; it is the same under every
+        schedule. Raises Usage if the run did not keep all events."""
         return critical_path(self.graph, self._all_events)
 
     def time_on(self, processors: float) -> int:
-        """T_p: the time of the run on `processors`, one unit per firing, by greedy list scheduling. Raises Usage where
-        the run did not keep all events, and where `processors` is not a valid number of them."""
+        """T_p: the time of the run on `processors`, one unit per firing, by greedy list scheduling. Raises Usage if the
+        run did not keep all events, or if `processors` is neither a positive integer nor infinite."""
         return time_on(self.graph, self._all_events, processors)
 
 
@@ -209,9 +209,9 @@ def build_outcome(
     open_activations: int | None = None,
     **details: Any,
 ) -> Outcome:
-    """The outcome of a run that ended in this state. `stop_error` is the Broken or Exhausted that ended it, `until` the
-    stop that the caller chose. Where the state has no records, `residue_override` gives the residue and
-    `open_activations` their number."""
+    """The outcome of a run that ended in this state. `stop_error` is the Broken or Exhausted error that ended it, if
+    any, and `until` the option of the run. `residue_override` and `open_activations` are for engines that export no
+    activation records into the state."""
     graph = state.graph
     missing = tuple(position for position in range(len(graph.results)) if position not in state.results)
     trapped = _collect_trap_events(state)
@@ -281,7 +281,8 @@ def sort_residue(graph: Graph, residue: Sequence[ResidueToken]) -> tuple[Residue
 
 
 def _collect_trap_events(state: State) -> tuple[Event, ...]:
-    """The firings that trapped, in program order; of the stores to one cell, the second in program order."""
+    """The firings that trapped, in program order. All second stores to one cell count as one trap, at the store that is
+    second in program order."""
     events = [event for event in state.trap_events if not conflicting_writes(state, event)]
     conflicts = {
         event.inputs[:2]: puts
@@ -294,7 +295,8 @@ def _collect_trap_events(state: State) -> tuple[Event, ...]:
 
 
 def conflicting_writes(state: State, event: Event) -> tuple[CellWrite, ...]:
-    """All stores to the cell that an event stored to a second time; empty if that is not why it trapped."""
+    """All stores to the cell of an event that trapped because the cell was full; empty if it trapped for another
+    reason."""
     if state.graph.nodes[event.token.node].op != "store" or event.inputs is None:
         return ()
     handle, number, _ = event.inputs
@@ -302,7 +304,7 @@ def conflicting_writes(state: State, event: Event) -> tuple[CellWrite, ...]:
 
 
 def second_write_event(graph: Graph, puts: tuple[CellWrite, ...]) -> Event:
-    """The store at which a sequential evaluation would trap, whichever one trapped in this run."""
+    """The event of the store at which a sequential evaluation would trap, whichever store trapped in this run."""
     ranks = program_order(graph, ((put.tag, put.node) for put in puts))
     second = sorted(puts, key=lambda put: ranks[put.tag, put.node])[1]
     trap = effects.second_put_trap_message(second.inputs[1])  # type: ignore[arg-type]
@@ -311,7 +313,7 @@ def second_write_event(graph: Graph, puts: tuple[CellWrite, ...]) -> Event:
 
 
 _MAX_WRITES_LISTED = 16
-"""The number of stores to one cell that a trap lists."""
+"""The most stores to one cell that the error for a trap lists."""
 
 
 def _build_traps(state: State, trapped: Sequence[Event]) -> list[Trap]:
@@ -369,7 +371,7 @@ def describe_call_stack(graph: Graph, tag: Tag, callers: dict[Site, str]) -> lis
 
 
 def describe_sites(graph: Graph) -> dict[Site, str]:
-    """The call-stack line of each site: which function is called or which loop runs, and where."""
+    """A line of a call stack for each site: the function that is called or the loop that runs, and where."""
     callees = dict(graph.calls)
     return {
         node.site: f"{callees.get(node.site)}, called by {node.site} ({node.origin})"
@@ -381,8 +383,8 @@ def describe_sites(graph: Graph) -> dict[Site, str]:
 
 
 def build_deadlock(graph: Graph, missing: tuple[int, ...], residue: Sequence[ResidueToken]) -> Deadlock:
-    """The error for a deadlock: the tokens that wait, the ports and tags that they wait for, and what should have fed
-    those."""
+    """The error for a deadlock: the tokens that wait, the ports without a token, and the nodes that should have sent
+    one."""
     error = Deadlock(
         "the run became quiescent, and results are missing",
         rule="S12",
@@ -422,7 +424,7 @@ def _deadlock_hint(residue: Sequence[ResidueToken]) -> str:
 
 
 def _describe_block(graph: Graph, token: ResidueToken) -> str:
-    """Why a token of the residue is stuck: its cell, or its k-bound."""
+    """A line that says why a token of the residue waits: an empty cell, or a k-bound."""
     node = graph.nodes[token.node]
     line = f" ({node.location})" if node.location else ""
     if isinstance(token.blocked_on, CellAddress):
@@ -446,17 +448,17 @@ def limit_exceeded(quantity: str, limit: str, number: float) -> Exhausted:
 
 
 def describe_value(graph: Graph, value: Value) -> str:
-    """A value as a literal; a handle by the node that made the cells."""
+    """A value as a literal; for a handle, the node that made the cells and its tag."""
     return f"{graph.nodes[value.node]} under {value.tag}" if isinstance(value, Handle) else format_value(value)
 
 
 def abbreviate_value(graph: Graph, value: Value) -> str:
-    """The same for messages: large arrays are abbreviated."""
+    """A value as `describe_value` writes it, with large arrays abbreviated."""
     return describe_value(graph, value) if isinstance(value, Handle) else abbreviate(value)
 
 
 def describe_cell(graph: Graph, cell: CellAddress) -> str:
-    """A cell by its number and the node that made it."""
+    """A cell in words: its number, and the node that made it."""
     handle, number = cell
     return f"cell {number} of {graph.nodes[handle.node]}, made under {handle.tag}"
 

@@ -1,7 +1,7 @@
 """Statistics of a run, collected during the run, and its firings by function, op and site.
 
-Time is measured in waves of unit length: every op counts, and everything that can fire does. So the critical path, the
-parallelism and the profiles exist for runs under the schedule `waves`, and are None under any other.
+Time is measured in waves: in a wave, every node that can fire fires, and every op takes one unit. So the critical path,
+the parallelism and the profiles exist only under the schedule `waves`, and are None under any other.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from ..machine.state import State
 class Stats:
     """The statistics of a run.
 
-    firings          S1: nodes fired, routing ops included
-    steps            tokens delivered
-    critical_path    Sinf: waves until the last firing; the longest chain of firings
-    parallelism      S1 / Sinf
-    profile          P(t): firings in each wave
-    waiting          W(t): tokens waiting at the end of each wave
-    largest_store    the most tokens that waited at once, after any step
-    largest_flight   the most tokens in flight, at the beginning or after any step
-    deepest_tag      the longest path of a tag; the root's is 0
-    by_node          firings of each node, by its number in the graph
-    opened           activations of each site: calls, or iterations of a loop
+    firings              S1: nodes fired, routing ops included
+    steps                tokens delivered
+    critical_path        Sinf: waves until the last firing; the longest chain of firings
+    parallelism          S1 / Sinf
+    profile              P(t): firings in each wave
+    waiting              W(t): tokens waiting at the end of each wave
+    largest_store        the most tokens that waited at once, after any step
+    largest_flight       the most tokens in flight, at the beginning or after any step
+    deepest_tag          the longest path of a tag; the root's is 0
+    by_node              firings of each node, by its number in the graph
+    activations_by_site  activations of each site: calls, or iterations of a loop
 
-    After a run on several cores, the largest store and flight are those at the ends of waves, since a wave has no inner
-    order there.
+    After a run on several cores, `largest_store` and `largest_flight` are those at the ends of waves, since the events
+    of a wave have no order there.
 
     Profiles are tuples, or sequences equal to tuples.
     """
@@ -65,7 +65,7 @@ class Meter:
         self.wave_waiting: list[int] = []
 
     def observe(self, event: Event) -> None:
-        """Count an event that has just been applied."""
+        """Count an event that has just been applied to the state."""
         state = self.state
         if event.inputs is None:
             if state.waiting_count > self.largest_store:
