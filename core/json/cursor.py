@@ -1,6 +1,6 @@
 """Reading untrusted JSON: text becomes plain data, and a cursor walks the data and knows its path.
 
-Owns what all documents share: the JSON that is accepted, how it is walked, and how it is refused. Data of the wrong
+Owns what all documents share: which JSON is accepted, how it is read, and the errors for other data. Data of the wrong
 form is Malformed, with its path; no content of a document is ever executed.
 """
 
@@ -133,7 +133,7 @@ class JsonCursor:
         return self._child(self.raw_list()[number], f"[{number}]")
 
     def fixed_list(self, *names: str) -> tuple[JsonCursor, ...]:
-        """A list of this length; `names` describe its entries in messages."""
+        """The entries of a list with one entry per name; the names describe them in messages."""
         entries = self.entries()
         if len(entries) != len(names):
             self.refuse(f"a list of {', '.join(names)}", f"a list of {len(entries)}")

@@ -1,7 +1,7 @@
 """Values, types and other small parts of all documents, as JSON and back.
 
-Numbers that a reader with doubles only would get wrong are strings: integers beyond 2**53 in size, infinities, NaN. A
-float32 is written as the equal float64, so that its bits survive any reader.
+Numbers that not every reader can represent are strings: integers beyond 2**53 in size, infinities, NaN. A float32 is
+written as the equal float64, so that its bits survive any reader.
 """
 
 from __future__ import annotations

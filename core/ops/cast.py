@@ -22,8 +22,8 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 def compose_casts(casts: Sequence[Cast | None], function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, with its operands cast first; a cast of None leaves an operand as it is. For one and two operands
-    it is written out, which takes 0.3 us less."""
+    """The function, with its operands cast first; a cast of None leaves an operand unchanged. One and two operands are
+    unrolled, which saves 0.3 us."""
     first, second = casts[0], casts[-1]
     if not any(casts):
         return function
@@ -44,13 +44,14 @@ def compose_casts(casts: Sequence[Cast | None], function: Callable[..., Any]) ->
 
 
 def to_numpy(operand: Value) -> Any:
-    """An operand for NumPy: a Python number becomes an array of its dtype, which NumPy would adapt otherwise."""
+    """An operand for NumPy: a Python number becomes an array of its dtype, which NumPy would otherwise adapt to the
+    other operands."""
     constructor = _NUMPY_CONSTRUCTORS.get(type(operand))
     return operand if constructor is None else constructor(operand)
 
 
 def to_numpy_float64(operand: Value) -> Any:
-    """The same, and float32 as float64."""
+    """`to_numpy`, with float32 converted to float64."""
     array = to_numpy(operand)
     return array.astype(_FLOAT64) if array.dtype.char == "f" else array
 
@@ -65,7 +66,7 @@ def numpy_cast(type_: Type) -> Cast | None:
 
 
 def float64_cast(type_: Type) -> Cast | None:
-    """The same, with float32 as float64."""
+    """`numpy_cast`, with float32 converted to float64."""
     if type_.dtype is not dtypes.float32:
         return numpy_cast(type_)
     return _astype_float64 if type_.shape else to_numpy_float64
@@ -103,8 +104,8 @@ def build_elementwise(
     function: Callable[..., Any], casts: Sequence[Cast | None], dtype: np.dtype[Any]
 ) -> Callable[..., Any]:
     """A kernel that casts one or two operands, calls a function which fills a new array, and converts the array to a
-    value of a dtype. Most ops on arrays do that; written out, it takes 0.3 us less, and 0.2 less for each operand that
-    is widened."""
+    value of a dtype. Most ops on arrays do that; inlining it saves 0.3 us, and 0.2 us more for each operand that is
+    widened."""
     assert 1 <= len(casts) <= 2, "a function of more operands is no such function"
     set_state, reset_state, wide = ERROR_STATE.set, ERROR_STATE.reset, _FLOAT64
     widens = all(cast is _astype_float64 for cast in casts)
@@ -122,7 +123,7 @@ def build_elementwise(
         return output
 
     def unary_wide(x: Any) -> Any:
-        """float32 is widened, and the result rounded."""
+        """Widens float32, and rounds the result."""
         before = set_state(IGNORE_ERRORS)
         try:
             output = function(x.astype(wide)).astype(dtype)

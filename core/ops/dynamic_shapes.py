@@ -28,7 +28,7 @@ def arange_type(*operands: Type) -> Type:
 
 
 def range_length(start: Any, stop: Any, step: Any) -> int:
-    """The number of Python numbers from start, before stop."""
+    """The length of the range from `start`, before `stop`, of Python numbers."""
     if all(type(each) is int for each in (start, stop, step)):
         return max(0, int(-((start - stop) // step)))
     return max(0, math.ceil((float(stop) - float(start)) / float(step)))
@@ -92,20 +92,20 @@ def inverse_indices_type(x: Type) -> Type:
 
 
 def unique_parts(x: Any) -> tuple[Any, Any, Any]:
-    """The index of the first occurrence of each unique element, in the order of the elements; the number of the unique
-    element that each element is; and the count of each. Every NaN is unique."""
+    """The index of the first occurrence of each unique element, in the order of the elements; for each element, the
+    position of its unique element; and the count of each. Every NaN is unique."""
     _, first, back, counts = np.unique(np.ravel(x), True, True, True, equal_nan=False)
     return first, back.reshape(np.shape(x)), counts
 
 
 def arange_step_adjoint(g: Term, z: Term, start: Term, stop: Term, step: Term) -> Term:
-    """Each number of a range contributes as often as steps lie before it."""
+    """Number k of a range contains the step k times."""
     numbers = iota(g.size(axis=None)).astype(dtype=g.type.dtype)
     return numbers.multiply_no_nan(g).sum(axis=None, keepdims=False)
 
 
 def unique_values_adjoint(g: Term, z: Term, x: Term) -> Term:
-    """Of equal elements the first one is taken."""
+    """The adjoint goes to the first of equal elements."""
     return zeros_like(x).reshape(shape=(-1,)).scatter_add(g, x.unique_indices()).reshape_like(x)
 
 

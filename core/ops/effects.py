@@ -38,7 +38,7 @@ class EffectOp:
     With `arity` None the op takes any number of operands. `resource` names what an effect is ordered on; an effect has
     the order token as its trigger and as its second output. `form` says whether the op is one of programs, of graphs or
     of both: a `put` of a program is a `store` in a graph. `draw` computes random values from a key, the operands and
-    the attributes; `trap_reason` says why there are none.
+    the attributes; `trap_reason` returns the message of the trap, or None where there are such values.
     """
 
     name: str
@@ -85,7 +85,7 @@ def resource_of(op: str) -> str | None:
 
 
 def is_allowed_in(op: str, form: str) -> bool:
-    """Whether an op may stand in a program, or in a graph."""
+    """Whether an op is allowed in a program, or in a graph."""
     return op in OPS or (op in EFFECT_OPS and EFFECT_OPS[op].form in (form, "both"))
 
 
@@ -211,12 +211,12 @@ PYTHON_ERRORS = (
     ArithmeticError, AssertionError, FloatingPointError, IndexError, KeyError, LookupError, NotImplementedError,
     OverflowError, RuntimeError, TypeError, ValueError, ZeroDivisionError,
 )  # fmt: skip
-"""The classes of Python's to which the trap of a callback may belong."""
+"""The built-in exceptions from which the trap of a callback may also derive."""
 
 
 def trap_class(op: str, message: str) -> type[Exception]:
-    """The class of Python's that a trap of this op with this message belongs to as well. For a callback that is the
-    class of what its Python function raised."""
+    """The built-in exception from which a trap of this op with this message also derives: for a callback, the class
+    that its Python function raised."""
     row = OPS.get(op)
     if row is not None:
         condition = row.trap_condition
@@ -228,8 +228,8 @@ def trap_class(op: str, message: str) -> type[Exception]:
 
 
 def shapes_trap_message(values: Sequence[Value]) -> str | None:
-    """Why the values of cells make no array; None if they make one. Shapes may differ where the type of an element
-    leaves them unknown."""
+    """Why the values of cells cannot be stacked to an array; None if they can. Shapes may differ where the type of an
+    element leaves them unknown."""
     shapes = list(dict.fromkeys(np.asarray(value).shape for value in values))
     if len(shapes) > 1:
         return f"cells of shapes {shapes[0]} and {shapes[1]} make no array"
@@ -269,7 +269,7 @@ def format_text(text: str, operands: tuple[Any, ...]) -> str:
 
 
 def fill_placeholders(text: str, shown: Iterable[str]) -> str:
-    """The text with these strings in the place of each `{}`; places left over stay."""
+    """The text with these strings in the place of each `{}`; surplus placeholders are kept."""
     left = iter(shown)
     return _PLACEHOLDERS.sub(lambda piece: next(left, "{}") if piece[0] == "{}" else piece[0][0], text)
 

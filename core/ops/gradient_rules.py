@@ -1,8 +1,8 @@
-"""The language of gradient rules: terms, which are operands whose operators and methods apply ops, and the makers of
-rules.
+"""The language of gradient rules: terms, which are operands whose operators and methods apply ops, and functions that
+make rules.
 
-The rule of an op is the column `gradient` of its row; helpers of one family stay beside its rows. Rules only apply ops
-and never compute, so that one rule serves graphs, tapes and every order of derivative.
+The rule of an op is the column `gradient` of its row; helpers of one family are in the file of its rows. Rules only
+apply ops and never compute, so that one rule serves graphs, tapes and every order of derivative.
 
 >>> class Text:
 ...     def __call__(self, op, *operands, **attributes):
@@ -128,8 +128,8 @@ def movement_rule(op: str) -> Gradient:
 
 
 def scatter_back(op: str, g: Term, x: Term, *others: Term, **attributes: Any) -> Term:
-    """Add up adjoints at the elements of x from which `op` moved them. The op itself tells from where: it moves the
-    elements' numbers in the same way."""
+    """Add up adjoints at the elements of x from which `op` moved them. To find these elements, the op is applied to the
+    numbers of the elements, which it moves in the same way."""
     sources = x.op(op, iota(x.size(axis=None)).reshape_like(x), *others, **attributes)
     return zeros_like(x).reshape(shape=(-1,)).scatter_add(g, sources).reshape_like(x)
 

@@ -392,7 +392,7 @@ def svd_u_adjoint(g: Term, z: Term, x: Term, full_matrices: bool) -> Term:
 
 
 def svd_vh_adjoint(g: Term, z: Term, x: Term, full_matrices: bool) -> Term:
-    """The left singular vectors of the transpose."""
+    """As `svd_u_adjoint`: vh has the left singular vectors of the transpose."""
     _check_svd_is_unique(x, full_matrices)
     s, u = x.svdvals(), x.svd_u(full_matrices=False)
     return u @ transpose(singular_vectors_adjoint(transpose(g), transpose(z), s))

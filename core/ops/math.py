@@ -1,7 +1,7 @@
 """Elementary functions of floats. Outside their domain they give NaN or an infinity, never a trap.
 
-On arrays they are NumPy's. float32 is computed as such where NumPy's functions are within 2 ulp of the exact number: on
-every 97th float32, tanh, sin and cos were within 1.5 ulp; exp and log were not within 2.
+Arrays are computed by NumPy's functions, and float32 without widening where these are within 2 ulp of the exact number:
+on every 97th float32, tanh, sin and cos were within 1.5 ulp; exp and log were not within 2.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .rules import elementwise_type_rule, short_symbol
 
 
 def elementary_op(numpy: Any, scalar: Any, summary: str, example: str, *, arity: int = 1, **columns: Any) -> None:
-    """A row with the name of its scalar column. NumPy's loops give the bits of arrays, unless rounding leaves only one
-    result."""
+    """Declare a row named after its scalar column. NumPy's loops decide the bits of arrays, unless rounding leaves only
+    one result."""
     name, doc = scalar.__name__, f"{summary}\n\n>>> tl.{example}\n"
     columns |= {"symbol": short_symbol(name), "doc": doc}
     if isinstance(numpy, np.ufunc) and not columns.get("has_innocuous_rounding"):

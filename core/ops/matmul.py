@@ -16,7 +16,8 @@ _numeric = elementwise_type_rule("if")
 
 
 def matmul_shape(shapes: list[Shape]) -> Shape:
-    """The rows of the first and the columns of the second; the axes before are stacks of matrices, which broadcast."""
+    """The shape of a product: the rows of the first and the columns of the second. The axes before are stacks of
+    matrices, which broadcast."""
     one, other = shapes
     if one is None or other is None:
         return None
@@ -38,7 +39,7 @@ def matmul_type(x: Type, y: Type) -> Type:
 
 
 def matmul_kernel(x: Type, y: Type) -> Any:
-    """The product of two matrices without stacks: NumPy takes 0.4 us less for it."""
+    """NumPy's function for operands of these types: for two single matrices `dot`, which takes 0.4 us less."""
     sizes = (*(x.shape or ()), *(y.shape or ()))
     is_plain = len(x.shape or ()) == len(y.shape or ()) == 2 and all(size is not None and size > 1 for size in sizes)
     return np.ndarray.dot if is_plain else np.matmul

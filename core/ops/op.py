@@ -1,7 +1,7 @@
 """The registry of ops. An op is one row, declared once, in the file of its family; everything else is derived from it.
 
 Columns hold the types that an op takes and returns, its kernels for scalars and for arrays, the operands on which it
-traps, its gradient, and its documentation. Kernels are cast to the dtype of the result here; a kernel never does that.
+traps, its gradient, and its documentation. Results are cast to their dtype here, never by a kernel.
 
 A row with a fault (a column that is missing, misspelt, or raises) breaks only the programs that use its op: these get
 an error that names the op and the column. tests/core/ops/test_rows.py lists the faults of all rows.
@@ -67,7 +67,7 @@ class TrapCondition:
     message: str
     dtype_kinds: str = "iu"
     error: type[Exception] = ValueError
-    """The class of Python's that the trap belongs to as well."""
+    """The built-in exception from which the trap also derives."""
 
 
 class ScalarFunction(NamedTuple):
@@ -116,17 +116,18 @@ class Op:
     - `same_dtype_operands`: the operands, from one index to another, that share a dtype, which Python numbers among
       them take.
     - `error_bound`: how far an engine may be from the exact result; without it, all engines give the same bits.
-    - `numpy_float32`: computes arrays of float32 as such, each element within 2 ulp of the exact number, or within
-      `error_bound`. Without it they are computed in float64 and rounded, as scalars are.
+    - `numpy_float32`: computes arrays of float32 without widening them, each element within 2 ulp of the exact number,
+      or within `error_bound`. Without it they are computed in float64 and rounded, as scalars are.
     - `has_innocuous_rounding`: rounding twice gives the bits of rounding once, as for sums, products, quotients, roots,
-      and ops that do not round (Figueroa, When is double rounding innocuous?, 1995): `numpy` computes float32 as such.
+      and ops that do not round (Figueroa, When is double rounding innocuous?, 1995): `numpy` computes float32 without
+      widening.
     - `is_data_movement`: elements are only moved.
     - `float_loop`: NumPy's function whose own loop decides the last bits of arrays of floats. Compiled code calls that
       loop; arrays of other ops are computed there by the `scalar` column.
     - `specialize_numpy`: returns a quicker function than `numpy` for some types of operands and attributes, else None.
       A method of NumPy's arrays is one that fills a new array. With `accepts_float32` it widens float32 by itself; in a
-      row with `numpy_float32` it takes float32 as such.
-    - `numpy_scalar`: what `numpy` makes of one number.
+      row with `numpy_float32` it takes float32 unchanged.
+    - `numpy_scalar`: the same as `numpy`, for a single number.
     """
 
     name: str
@@ -183,7 +184,7 @@ OPS: Mapping[str, Op] = MappingProxyType(_REGISTRY)
 
 _COLUMNS = {each.name for each in fields(Op)} - {"name", "faults"}
 _REQUIRED_COLUMNS: dict[str, Any] = {"arity": None, "type_rule": None, "numpy": None, "doc": ""}
-"""The columns that every row has, and what stands in their place in a row that lacks one."""
+"""The columns that every row needs, with placeholders for a row that lacks one."""
 
 
 def op(name: str, **columns: Any) -> Op:
@@ -203,7 +204,7 @@ def op(name: str, **columns: Any) -> Op:
 
 
 def _column_faults(columns: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with columns by themselves."""
+    """The faults of single columns."""
     arity, scalar = columns.get("arity"), columns.get("scalar")
     if arity is not None and (type(arity) is not int or arity < 1):
         yield f"the column arity is {arity!r}, and no number of operands from 1"
@@ -224,7 +225,7 @@ def fault_error(name: str, faults: str) -> Usage:
 
 def column_error(row: Op, operands: Sequence[Value], error: Exception) -> Exception:
     """The error of a program in which a kernel has raised: one that names the op and the column. Errors of tagloom, and
-    of memory, mean what they say and stay."""
+    memory and recursion errors, are returned unchanged."""
     if isinstance(error, TagloomError | MemoryError | RecursionError):
         return error
     is_scalar = row.scalar is not None and not any(isinstance(each, np.ndarray) for each in operands)
@@ -309,7 +310,7 @@ def build_kernel(
 
 
 def _dynamic_shape_kernel(row: Op, operands: Sequence[Type], result: Type, attributes: Attributes) -> Kernel:
-    """A kernel for a result of unknown shape: it looks at run time whether the operands are scalars."""
+    """A kernel for a result of unknown shape: it checks at run time whether the operands are scalars."""
     on_scalars = build_kernel(row, operands, Type(result.dtype), attributes)
     on_arrays = _array_kernel(row, operands, result, attributes)
 
@@ -370,7 +371,7 @@ def _array_kernel(
     computed, is_array = compose_casts(casts, column), bool(result.shape)
 
     def normalize_result(output: Any, operands: tuple[Value, ...]) -> Value:
-        """The result of a column in the one form that values have."""
+        """The result of a column in the canonical form of values."""
         if type(output) is not array:
             return normalize(output, result) if is_array else number(output)
         if not output.ndim:
@@ -397,7 +398,7 @@ def _array_kernel(
     begin, end, narrow = ERROR_STATE.set, ERROR_STATE.reset, np.float32 if result.dtype is dtypes.float32 else None
 
     def compute_number(x: Value) -> Value:
-        """One number of an array. Written out, it takes 0.2 us less."""
+        """The kernel for one operand and a scalar result. Inlining saves 0.2 us."""
         before = begin(IGNORE_ERRORS)
         try:
             output = computed(x)
@@ -408,11 +409,11 @@ def _array_kernel(
             end(before)
 
     def compute_data_movement(*operands: Value) -> Value:
-        """Without NumPy's error state, which moved elements cannot need: 0.15 us less."""
+        """Leaves NumPy's error state alone, which moving elements does not need: 0.15 us less."""
         return normalize_result(computed(*operands), operands)
 
     def compute_view(x: Value) -> Value:
-        """A view of an array, which mostly has the form of a value already: 0.2 us less."""
+        """Returns a view of the operand, which mostly is in canonical form already: 0.2 us less."""
         output = computed(x)
         flags = output.flags
         return output if flags.c_contiguous and not flags.writeable else normalize_result(output, (x,))
@@ -433,7 +434,8 @@ def _scalar_constructor(dtype: DType) -> Callable[[Any], Any]:
 
 
 MAX_ELEMENTS = 2**30
-"""How many elements a result may have: 8 GiB of float64. A column and a row of a megabyte each broadcast to more."""
+"""The maximal number of elements of a result: 8 GiB of float64. A column and a row of a megabyte each broadcast to
+more."""
 
 
 def trap_message(row: Op, operands: tuple[Value, ...], attributes: Attributes = ()) -> str | None:
@@ -497,7 +499,7 @@ def _operand_shape(operand: Any) -> tuple[int, ...]:
 
 
 def can_trap(row: Op, result: Type) -> bool:
-    """Whether this op can trap at all with a result of this type. Machines ask before they run."""
+    """Whether this op can trap at all with a result of this type; machines check it before a run."""
     if row.shape_rule is None or (row.arity != 1 and (row.scalar is None or not result.is_scalar)):
         return True
     return row.trap_condition is not None and result.dtype.kind in row.trap_condition.dtype_kinds

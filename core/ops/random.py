@@ -97,7 +97,7 @@ def permutation_type(size: Type) -> Type:
 
 
 def draw_permutation(key: int, size: Any) -> Value:
-    """Fisher and Yates: the last place first, each swapped with one up to it."""
+    """The Fisher-Yates shuffle, from the last position to the first."""
     if size > MAX_ELEMENTS:
         raise MemoryError(f"a permutation of {size} numbers")
     numbers = list(range(size))

@@ -2,7 +2,7 @@
 
 Names and meanings follow the Python Array API standard 2024.12.
 
-Gradients of products divide by nothing, so that factors of 0 are like others. The rule of `cumulative_prod` needs
+Gradients of products do not divide, so that factors of 0 are no special case. The rule of `cumulative_prod` needs
 memory for the square of the number of factors: for each factor, the products that contain it.
 """
 
@@ -63,7 +63,7 @@ def logical_type(x: Type, axis: object = None, keepdims: object = False) -> Type
 
 
 def nonempty_type_rule(name: str, dtype: DType | None = None) -> TypeRule:
-    """The type rule of a reduction that has no value for no elements."""
+    """The type rule of a reduction that is undefined without elements."""
 
     def rule(x: Type, axis: object = None, keepdims: object = False) -> Type:
         check_numeric(x, kinds="iuf")
@@ -100,7 +100,7 @@ def sum_by_dot(x: Any, ones: Any) -> Any:
 
 
 def sum_float32(x: Any) -> Any:
-    """The same for any number of elements; for few, with the same bits."""
+    """The sum of any number of elements of float32, in float64; for few, with the bits of `sum_by_dot`."""
     count = x.size
     if 0 < count <= _ONES_VECTOR.size:
         return sum_by_dot(x, _ONES_VECTOR[:count])
@@ -136,7 +136,8 @@ def _reduced_element_count(x: Any, axis: Any) -> int:
 
 
 def extremum_reduction(ufunc: np.ufunc) -> Any:
-    """A reduction to the first of equal zeros; NumPy's own leaves their sign to the processor."""
+    """The NumPy column of max or min, which returns the first of equal zeros; NumPy leaves their sign to the
+    processor."""
     reduce = ufunc_reduction(ufunc)
 
     def column(x: Any, axis: Any = None, keepdims: bool = False) -> Any:

@@ -20,7 +20,7 @@ _NUMERIC_PREDICATE = elementwise_type_rule("if", dtypes.bool)
 
 
 def floats_only(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """NumPy's function for floats, and the identity for integers, which NumPy before 2.1 made floats."""
+    """NumPy's function for floats, and the identity for integers, which NumPy before 2.1 converts to floats."""
     return lambda x: function(x) if np.asarray(x).dtype.kind == "f" else x
 
 

@@ -13,9 +13,10 @@ from typing import Literal
 class RoutingOp:
     """A routing op: how many ports (None: any number) and outputs it has, and where its results go.
 
-    `result_tag` is the tag of the results, for a firing at tag t: the same tag, a child of t at the op's site, the
-    parent of t, the next iteration of t's loop, the iteration of it below t that an operand says, or the one before t,
-    and the parent of t from the first. `site_kind` is the kind of site that it has, if it has one.
+    `result_tag` says which tag the results get, for a firing at tag t: `same` is t; `child` a child of t at the op's
+    site; `parent` the parent of t; `next` the next iteration of t's loop; `iteration` the iteration of a loop under t
+    whose number is an operand; `before` the iteration before t or, from the first one, the parent of t. `site_kind` is
+    the kind of its site, if it has one.
     """
 
     name: str

@@ -21,7 +21,7 @@ TYPE_ATTRIBUTES = ("element", "returns")
 
 
 def format_attribute(value: object) -> str:
-    """An attribute as the text form writes it, or nearly.
+    """An attribute as text for messages, mostly as the text form writes it.
 
     >>> format_attribute((2, 3)), format_attribute("a"), format_attribute(True), format_attribute(None)
     ('[2, 3]', '"a"', 'true', 'none')

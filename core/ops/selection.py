@@ -37,7 +37,7 @@ def astype_type(x: Type, dtype: DType) -> Type:
 
 
 def astype_scalar(operand: DType, result: DType) -> ScalarFunction:
-    """Integers wrap, by the cast to the dtype of the result; floats become the nearest number of an integer dtype."""
+    """Integers wrap, by the cast to the dtype of the result; floats are rounded toward zero and saturate."""
     if result.kind == "b":
         return ScalarFunction(scalar_kernels.nonzero)
     if result.kind == "f":

@@ -164,7 +164,8 @@ def roll_adjoint(g: Term, z: Term, x: Term, shift: Any, axis: Any) -> Term:
 
 
 def concat_gradient(do: OpBuilder, index: int, adjoint: Any, result: Any, *operands: Any, axis: int) -> Any:
-    """The adjoint of an operand is its part of the adjoint; where sizes are unknown, the run finds where it begins."""
+    """The adjoint of an operand is its part of the result's adjoint; where sizes are unknown, its position is computed
+    at run time."""
     at, parts = resolve_axis(axis, do.type(operands[0])), [Term(do, operand) for operand in operands[: index + 1]]
     widths = [require_sizes(part.type)[at] for part in parts]
 

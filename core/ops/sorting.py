@@ -34,7 +34,7 @@ def argsort_type(x: Type, axis: object, descending: object) -> Type:
 
 
 def argsort_array(x: Any, axis: int, descending: bool) -> Any:
-    """A stable sort in both directions."""
+    """A stable argsort, ascending or descending."""
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
     behind = np.flip(np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)

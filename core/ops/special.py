@@ -193,7 +193,7 @@ def elementwise_loop(function: Callable[..., float], arity: int) -> Callable[...
 
 
 def special_op(scalar: Any, doc: str, example: str, *, arity: int = 1, **columns: Any) -> None:
-    """A row with the name of its scalar column."""
+    """Declare a row named after its scalar column."""
     name, numpy = scalar.__name__, elementwise_loop(scalar, arity)
     columns |= {"symbol": short_symbol(name), "doc": f"{doc}\n\n>>> tl.{example}\n"}
     op(name, arity=arity, type_rule=elementwise_type_rule("f"), numpy=numpy, scalar=scalar, **columns)

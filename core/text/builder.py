@@ -302,8 +302,8 @@ def group_phases(node: syntax.NodeSyntax) -> list[list[syntax.RegionSyntax]]:
 
 
 def check_regions(node: syntax.NodeSyntax) -> None:
-    """The regions have the keywords of their op, or are all called `region`, which can also write a wrong number of
-    them."""
+    """Raises SyntaxFault unless the regions have the keywords of their op, or all have the keyword `region`, with which
+    the text form can also write a wrong number of regions."""
     expected, op = REGION_KEYWORDS.get(node.op.text, ()), node.op
     if node.regions is None:
         if expected:

@@ -143,7 +143,7 @@ def unexpected_input(terminals: set[str], following: str, spot: SourcePosition, 
 
 
 def describe_terminals(terminals: set[str]) -> str:
-    """The expected terminals in words; of many, the most telling ones."""
+    """The expected terminals in words; if there are many, only the most useful ones."""
     if {"COMMA", "_NL"} <= terminals:
         return "`,` or the end of the line"
     for terminal_name, word in _TERMINAL_NAMES.items():
@@ -163,7 +163,7 @@ def quote_input(word: str) -> str:
 
 
 def context_hint(following: str, before: str) -> str | None:
-    """The hint for `following`, which cannot stand behind `before`."""
+    """The hint for `following`, which is not allowed after `before`."""
     call = re.search(r"=[ \t]*call[ \t]+(\w+)[ \t]*$", before)
     if call and following.strip() == ",":
         return f"no comma stands behind the name of a function: `call {call[1]} x`"

@@ -167,7 +167,7 @@ def parse_nested(text: str) -> object:
 
 
 def parse_number(word: str, text: str) -> Any:
-    """The number, or bool, that a word is; raises Malformed for another word."""
+    """The number or bool that a word denotes; raises Malformed for other words."""
     if word in _BOOLEANS:
         return _BOOLEANS[word]
     if _INTEGER.fullmatch(word):

@@ -59,11 +59,11 @@ def load_grammar(package: str, start: str, transformer: Transformer[Token, Any])
 
 
 class UnexpectedText(NamedTuple):
-    """Text that a grammar does not accept where it stands."""
+    """Text that a grammar does not accept at its position."""
 
     text: str
     terminal: str | None
-    """The terminal that it is, `$END` at the end; None if it begins none."""
+    """The terminal that matches it, `$END` at the end of the text; None if none does."""
     position: SourcePosition
     expected_terminals: set[str]
 
@@ -89,7 +89,7 @@ def _input_fault(text: str, error: UnexpectedInput) -> SyntaxFault:
 
 
 def _unexpected_end(text: str, accepts: set[str]) -> SyntaxFault:
-    """The fault where the text ends inside something. If a brace is open, it is shown there."""
+    """The fault where the text ends too soon, at the last open brace if there is one."""
     open_braces: list[int] = []
     for match in re.finditer(r'"(?:[^"\\\n]|\\.)*"|#[^\n]*|[{}]', text):
         if match[0] == "{":

@@ -51,7 +51,7 @@ _MAX_LOCATION_COLUMN = 72
 
 
 class TextWriter:
-    """Lines, each with an optional source location, which are aligned in one column."""
+    """Collects lines of text, each with an optional source location; the locations are aligned in one column."""
 
     def __init__(self, *, locations: bool) -> None:
         self.with_locations = locations

@@ -1,4 +1,4 @@
-"""Syntax nodes: a text as data with positions, before it is given a meaning."""
+"""Syntax nodes: the parsed text as data with positions, before names and types are resolved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments of array functions: their types, static numbers, axes, shapes and dtypes, checked."""
+"""Checks of the arguments of array functions: types, static numbers, axes, shapes and dtypes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def static_number(number: Any, noun: str) -> float:
 
 
 def static_integers(numbers: Any, noun: str) -> tuple[int, ...]:
-    """Static integers, given as one or as a tuple or list; raises Usage for anything else."""
+    """Static integers, given as one integer, a tuple or a list; raises Usage for anything else."""
     return tuple(
         static_integer(number, noun) for number in (numbers if isinstance(numbers, tuple | list) else (numbers,))
     )
@@ -135,8 +135,8 @@ def static_shape(shape: Any) -> tuple[int, ...]:
 
 
 def element_count(x: Any, axis: Any = None) -> Any:
-    """The number of elements along axes, or of all: a Python int where it is static, else an array that the run
-    computes."""
+    """The number of elements along axes, or of all: a Python int where it is static, else an array computed at run
+    time."""
     type_, axes = type_of(x), None if axis is None else static_integers(axis, "an axis")
     if type_.shape is not None:
         axis_sizes = [type_.shape[at] for at in (range(len(type_.shape)) if axes is None else resolve_axes(axes, x))]

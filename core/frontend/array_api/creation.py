@@ -184,7 +184,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: DType | Non
     """The numbers start, start + step, ... before `stop`; `arange(n)` has those from 0 below n.
 
     The dtype is int64 if all bounds are integers, else float64, by default. Bounds may be symbolic: then the size is
-    open, and the run determines it. Raises Usage for a step of 0, or a bool `dtype`.
+    open, known only at run time. Raises Usage for a step of 0, or a bool `dtype`.
 
     >>> arange(2, 8, 3)
     asarray([2, 5], dtype=int64)
@@ -206,8 +206,8 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: DType | Non
 
 
 def integer_range(bounds: list[int], dtype: DType) -> Any:
-    """A range of Python integers in an integer dtype: a NumPy array or a symbolic value. Where the bounds are beyond
-    int64, as some of uint64 are, it is computed from the distances to the start."""
+    """A range of Python integers in an integer dtype: a NumPy array or a symbolic value. Bounds may be beyond int64, as
+    some of uint64 are: then the range is computed from the distances to its start."""
     count, (start, _, step) = range_size(bounds), bounds
     if count:
         literal_of_dtype([start, start + (count - 1) * step], dtype)
@@ -298,7 +298,7 @@ def diagonal_of_ones(rows: int, columns: int, k: int, dtype: DType) -> Any:
 
 
 def tril(x: Any, /, *, k: int = 0) -> Any:
-    """The lower triangle of a matrix, or of a stack of matrices: zeros stand above the k-th diagonal.
+    """The lower triangle of a matrix, or of a stack of matrices, with zeros above the k-th diagonal.
 
     `k` counts diagonals upwards from the main one, which is 0. Raises Usage for an array with fewer than two axes.
 
@@ -311,7 +311,7 @@ def tril(x: Any, /, *, k: int = 0) -> Any:
 
 
 def triu(x: Any, /, *, k: int = 0) -> Any:
-    """The upper triangle of a matrix, or of a stack of matrices: zeros stand below the k-th diagonal.
+    """The upper triangle of a matrix, or of a stack of matrices, with zeros below the k-th diagonal.
 
     `k` counts diagonals upwards from the main one, which is 0. Raises Usage for an array with fewer than two axes.
 

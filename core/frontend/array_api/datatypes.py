@@ -1,4 +1,4 @@
-"""Dtypes: their limits and kinds, promotion and conversion; and what the standard asks of a library about itself."""
+"""Dtypes: their limits and kinds, promotion and conversion; and the standard's inspection interface."""
 
 from __future__ import annotations
 

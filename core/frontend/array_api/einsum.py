@@ -15,7 +15,7 @@ from .manipulation import expand_dims, permute_dims, reshape
 from .numeric import sum as total
 
 FIRST_ELLIPSIS_LABEL = 0x110000 - 64
-"""The axes of an ellipsis get labels from here on, which are no characters of a text."""
+"""The code point of the first label for the axes of an ellipsis; subscripts never contain these characters."""
 
 
 class LabelledArray(NamedTuple):

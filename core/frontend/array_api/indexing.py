@@ -1,4 +1,4 @@
-"""Indexing: `x[...]` with static and computed keys, and the functions that take and put elements."""
+"""Indexing: `x[...]` with static and computed keys, and the functions that gather and scatter elements."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def sum_like(x: Any, y: Any, /) -> Any:
 
 @cache_single_op
 def getitem(x: Any, key: Any) -> Any:
-    """`x[key]`: one node for the static part of the key, and a node for each index that the run computes."""
+    """`x[key]`: one node for the static part of the key, and a node for each index that is computed at run time."""
     entries = list(key) if isinstance(key, tuple) else [key]
     is_array = len(entries) == 1 and isinstance(entries[0], ArrayOperators | np.ndarray | np.bool_ | list)
     if is_array and type_of(entries[0]).dtype is dtypes.bool:
@@ -96,7 +96,7 @@ def getitem(x: Any, key: Any) -> Any:
 
 
 class DynamicIndex:
-    """An index that the run computes, or an array of indices."""
+    """An index that is computed at run time, or an array of indices."""
 
     def __init__(self, value: Any) -> None:
         self.value = value

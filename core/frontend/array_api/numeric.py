@@ -310,7 +310,7 @@ def unique_all(x: Any, /) -> UniqueAll:
     """The distinct elements in ascending order; the index of the first occurrence of each; for each element of x, the
     position of its value among them; and the number of occurrences of each.
 
-    Indices and counts are int64. The number of distinct elements is determined by the run.
+    Indices and counts are int64. The number of distinct elements is known only at run time.
 
     >>> [x.tolist() for x in unique_all([3, 1, 3])]
     [[1, 3], [1, 0], [1, 0, 1], [1, 2]]
