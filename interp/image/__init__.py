@@ -1,1 +1,1 @@
-"""Images of graphs, flat arrays of numbers that token engines run, and the table of opcodes."""
+"""Images of graphs, which are flat arrays of numbers that token engines run, and the table of opcodes."""

@@ -1,15 +1,15 @@
-"""The image of a graph: its flat form, as arrays of numbers, that token engines run.
+"""The image of a graph: flat arrays of numbers, which token engines run.
 
 An activation has a frame of words: a header, words of bits (which operands of a node have arrived, and whether it has
-fired), a place for each operand that may have to wait, and a place for each child activation that several tokens enter.
-So matching is an index, not a search. The nodes that fire under a tag are static: those of a function outside its
-loops, or those of one loop. They form a scope, and all frames of a scope have the same layout.
+fired), a word for each child activation that several tokens enter, and a word for each operand that may have to wait.
+So operands are matched by indexing, without a search. The nodes of a function outside its loops form a scope, and so do
+the nodes of a loop. All activations of a scope run the same nodes, so their frames have the same layout.
 
-A value is one word of 64 bits: a bool or an integer as itself, a float by its bits, float32 as the equal float64.
-Arrays and handles of cells are objects, and their word is the number of the object.
+A value is one word of 64 bits: a bool or an integer as itself, a float by its bits, float32 as the equal float64. An
+array or a handle of cells is an object (boxed), and its word is the number of the object.
 
-The columns of the arrays are the names in NodeColumn, PortColumn, SiteColumn, ScopeColumn and FrameHeader;
-`show --form image` writes them out.
+NodeColumn, PortColumn, SiteColumn, ScopeColumn and FrameHeader name the columns of the arrays; `show --form image`
+prints them.
 """
 
 from __future__ import annotations
@@ -39,40 +39,41 @@ from ..lru_cache import LRUCache
 from .opcodes import Opcode, cast_code, opcode_of
 
 IMAGE_VERSION = 1
-"""The version of the layout of the arrays. Images live in memory only; the number heads their printed form."""
+"""The version of the layout of the arrays. Images exist in memory only; the version is printed with them."""
 
 WordArray = npt.NDArray[np.int64]
 
 PORT_BITS = 24
-"""A token in flight is one word, a frame and a port; the port takes this number of low bits."""
+"""The low bits of a token in flight that are its port: such a token is one word, a frame and a port."""
 CACHE_LINE_WORDS = 8
 """The words in a cache line of the processor; frames are multiples of it."""
 SCRATCH_WORD = 1
-"""The word of memory of the operand that arrived last; word 0 is unused, and literals follow."""
+"""The word of memory for the operand that arrived last; word 0 is unused, and the words of literals follow."""
 MAX_WAITING_OPERANDS = 60
-"""The limit on waiting operands of a node: their bits share a word with the bit of the firing."""
+"""The limit on the waiting operands of a node: their bits share a word with the bit for its firing."""
 
 
 class FrameHeader(IntEnum):
     """The header of a frame. The last words exist only if the graph draws random numbers, or has k-bounds."""
 
     PARENT = 0
-    """The parent frame, and in the low bits the number of its site. After closing, the next free frame."""
+    """The parent frame, and in the low bits the number of the site. After the activation has closed: the next free
+    frame."""
     ITERATION = 1
-    """The iteration, and in the low bits the depth; negative once it has closed."""
+    """The iteration, and in the low bits the depth; negative after the activation has closed."""
     PENDING = 2
-    """The low bits count what is pending: tokens in the activation, open child activations, arguments to come and
-    results to go; at 0 it closes (S11). The high bits count the arguments that have arrived and the results that have
-    left, and say whether its tag exists as a Python object."""
+    """The low bits count tokens in the activation, open child activations, arguments that have not arrived and results
+    that have not left; at 0 it closes (S11). The high bits count the arguments that have arrived and the results that
+    have left, and say whether its tag exists as a Python object."""
     KEY = 3
     """The key of its tag (T4)."""
     BUSY = 4
-    """The tokens in it that are not throttled, the child activations that have such tokens, and the tokens throttled
+    """The count of tokens in it that are not throttled, child activations that have such tokens, and tokens throttled
     for those (S16)."""
     THROTTLED = 5
-    """The row of a token that is throttled for it, or 0."""
+    """The first row in the linked list of tokens that are throttled for this activation, or 0."""
     PREVIOUS = 6
-    """Links to the neighbouring open iterations of the same loop."""
+    """Like NEXT, the frame of a neighbouring open iteration of the same loop."""
     NEXT = 7
 
 
@@ -94,24 +95,26 @@ class NodeColumn(IntEnum):
     CODE = 0
     REQUIRED_TOKENS = 1
     OPERAND_MASK = 2
-    """The bits of its operands, all set; 0 where it needs one token only."""
+    """The bits of all its operands; 0 if it needs one token only."""
     FIRED_BIT = 3
-    """The bit that is set once it has fired."""
+    """The bit that is set when it fires."""
     MASK_WORD = 4
     """The word of the frame with these bits."""
     EDGES_BEGIN = 5
-    """Where the edges of output 0 begin; those of output 1 begin at SECOND_EDGES_BEGIN, and end at EDGES_END."""
+    """The position where the edges of output 0 begin; those of output 1 begin at SECOND_EDGES_BEGIN and end at
+    EDGES_END."""
     SECOND_EDGES_BEGIN = 6
     EDGES_END = 7
     ROUTE = 8
-    """Where output 0's edges by site begin in `routes`, or -1; of output 1, ROUTE_SECOND (S10)."""
+    """The position in `routes` where the edges by site (S10) of output 0 begin, or -1; ROUTE_SECOND is that of output
+    1."""
     ROUTE_SECOND = 9
     SITE = 10
     CHILD_WORD = 11
-    """The word of the frame that holds the activation it sends to, or 0 if no other node sends there."""
+    """The word of the frame for the child activation that it sends to; 0 if no other node sends there."""
     CAST = 12
     BOXED_FLAGS = 13
-    """The sum of 1 if output 0 is an object, 2 if its trigger is, and 4 if the operand at port 0 is a literal."""
+    """Flags: 1 if output 0 is an object, 2 if the trigger is, 4 if the operand at port 0 is a literal."""
     BOUND = 14
     IS_SPECIAL = 15
     """Whether any of ROUTE, ROUTE_SECOND, CAST and BOXED_FLAGS is set."""
@@ -125,8 +128,8 @@ class PortColumn(IntEnum):
     OPERAND_WORD = 2
     """The word of the frame where an operand waits."""
     OPERAND_0 = 3
-    """Where operands 0, 1 and 2 lie if the token of this port arrives last: a word of the frame, or, complemented, of
-    memory."""
+    """The locations of operands 0, 1 and 2 if the token of this port arrives last: a word of the frame, or,
+    complemented, of memory."""
     OPERAND_1 = 4
     OPERAND_2 = 5
     LINK_WORD = 6
@@ -141,7 +144,7 @@ class SiteColumn(IntEnum):
 
     SCOPE = 0
     ARGUMENTS = 1
-    """The number of arguments or loop variables that come in."""
+    """The number of arguments or loop variables that enter."""
     RESULTS = 2
     KEY = 3
     """Its contribution to the key of a tag."""
@@ -155,12 +158,12 @@ class ScopeColumn(IntEnum):
     SIZE = 0
     """The number of words of a frame."""
     CLEAR_END = 1
-    """The end of the words behind the header that are 0 in a new frame: bits, and places for child activations."""
+    """The end of the words behind the header that are 0 in a new frame: bits, and words for child activations."""
 
 
 @dataclass(frozen=True, eq=False)
 class Image:
-    """A graph as arrays; `sites` and `scopes` give the numbers their meaning."""
+    """A graph as arrays. `site_list` and `scope_list` have the sites and scopes by number."""
 
     graph: Graph
     nodes: WordArray
@@ -188,7 +191,7 @@ class Image:
 
     @cached_property
     def max_fanout(self) -> int:
-        """The most tokens that a firing sends; of routed edges, those for one site."""
+        """The most tokens that a firing sends. Of edges by site, it takes those of one site only."""
         fanouts = np.diff(
             self.nodes[:, [NodeColumn.EDGES_BEGIN, NodeColumn.SECOND_EDGES_BEGIN, NodeColumn.EDGES_END]], axis=1
         )
@@ -201,7 +204,8 @@ class Image:
 
     @cached_property
     def loop_links(self) -> dict[Site, tuple[int, int]]:
-        """For loops with a reverse pass: the words that link the last iteration, and the previous one."""
+        """For each loop with a reverse pass, the frame words that link to the last iteration, and to the previous
+        one."""
         links: dict[Site, list[int]] = {}
         for number, node in enumerate(self.graph.nodes):
             if node.op in ("reenter", "back") and node.site is not None:
@@ -249,12 +253,12 @@ def decode_word(word: int, dtype: DType) -> Value:
 
 
 def to_signed(word: int) -> int:
-    """A word as the number that an array holds."""
+    """A word of 64 bits as a signed number."""
     return word - 2**64 if word >= 2**63 else word
 
 
 def build_image(graph: Graph, bounds: Mapping[Site, int] | None = None) -> Image:
-    """Build the image of a graph that keeps the rules; `bounds` override the k-bounds of its loops.
+    """Build the image of a graph that keeps the rules; `bounds`, unless None, override the k-bounds of its loops.
 
     Raises Usage if the graph is too large for this form.
     """
@@ -267,7 +271,7 @@ _image_cache_lock = Lock()
 
 
 def cached_image(graph: Graph, bounds: Mapping[Site, int]) -> Image:
-    """The image of a graph, cached for the graphs used last, by identity, not by equality."""
+    """The image of a graph, from a cache of the graphs used last. Graphs are compared by identity, not by equality."""
     key = id(graph), tuple(bounds.items())
     with _image_cache_lock:
         image = _image_cache.get(key)
@@ -287,8 +291,8 @@ class _ImageBuilder:
         self.edges: list[int] = []
         self.routes: list[tuple[int, int]] = []
         self.links: dict[tuple[str, Site], int] = {}
-        """For loops with a reverse pass: the frame words that link the previous iteration, and, around the loop, the
-        last one."""
+        """For loops with a reverse pass: the word of an iteration's frame that links to the previous iteration, and the
+        word of the enclosing frame that links to the last one."""
         self.literals: list[int] = [0, 0]
         self.objects: list[Value] = []
         count = 0
@@ -371,7 +375,8 @@ class _ImageBuilder:
         return bound or 0
 
     def lay_out_frame(self, members: list[int], nodes: WordArray, ports: WordArray) -> tuple[int, int]:
-        """Lay out the frame of a scope: bits first, then child activations, then operands."""
+        """Lay out the frame of a scope: bits, then child activations, then operands. Returns its size and the end of
+        the words to clear."""
         word, bit = self.header_words, 0
         for number in members:
             waits = self.waiting_ports(number)
@@ -411,7 +416,7 @@ class _ImageBuilder:
         return round_up_to_cache_line(word), cleared
 
     def count_senders(self, node: GraphNode) -> int:
-        """The number of nodes that send into the activations that this node sends to."""
+        """The number of nodes that send to the same activations as this node."""
         assert node.site is not None
         return len(self.contexts.nodes_by_site[node.op, node.site])
 
@@ -481,7 +486,7 @@ class _ImageBuilder:
             self.routes.append((begin, len(self.edges)))
 
     def fill_ports(self, number: int, node: GraphNode, ports: WordArray, types: list[Type]) -> None:
-        """Fill in where the operands of a node lie, for each port whose token may arrive last."""
+        """Fill in the locations of a node's operands, for each port whose token may arrive last."""
         base, waits = self.first_port[number], self.waiting_ports(number)
         literals = {
             position: ~self.add_literal(literal.value, types[base + position])
@@ -532,7 +537,7 @@ class _ImageBuilder:
 
 
 _LINK_PARTNERS = {"next_iteration": "back", "exit": "reenter"}
-"""The op that reads the frame link that a firing of this op writes."""
+"""The op that reads the frame link written by a firing of this op."""
 
 
 def round_up_to_cache_line(words: int) -> int:

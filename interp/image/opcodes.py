@@ -1,7 +1,7 @@
-"""The table of opcodes, derived from the registry of ops: what the nodes of an image do, by number.
+"""The table of opcodes, derived from the registry of ops: numbers for the operations of an image's nodes.
 
-Values are computed in one of four wide dtypes, bool, int64, uint64 and float64, and then cast to the node's dtype; so
-an op has one arm per wide dtype that it takes, not one per dtype.
+Values are computed in one of four wide dtypes, bool, int64, uint64 and float64, and then cast to the node's dtype. So
+an op has one scalar kernel for each wide dtype that it takes, not one for each dtype.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Opcode(IntEnum):
     RESULT = 6
     """A return to the environment."""
     FALLBACK = 7
-    """Leave the machine loop: the reference's rule for this node performs the firing."""
+    """Leave the machine loop, and fire the node by the rule of the reference."""
     BREAKPOINT = 8
-    """Stop before it fires. No image has it; a run sets it on the nodes to stop at."""
+    """Stop before the node fires. No image has this opcode; a run sets it for the nodes to stop at."""
     REENTER = 9
     BACK = 10
 
@@ -57,7 +57,7 @@ WIDE_DTYPES = (dtypes.bool, dtypes.int64, dtypes.uint64, dtypes.float64)
 CAST_DTYPES: tuple[DType | None, ...] = (
     None, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.float32
 )  # fmt: skip
-"""The dtypes narrower than the wide ones, by the number of the cast; 0 means no cast."""
+"""The dtypes narrower than the wide ones, by cast number; 0 means no cast."""
 
 
 class ScalarKernel(NamedTuple):
@@ -73,12 +73,12 @@ class ScalarKernel(NamedTuple):
 
 
 UNCOMPILABLE_OPS: dict[str, str] = {}
-"""The ops whose scalar column numba cannot compile, and why. Their arms compute nothing, and programs with them are
-refused."""
+"""The ops whose scalar function numba cannot compile, and why. Their kernels compute nothing, and programs with them
+are refused."""
 
 
 def check_compilable(graph: Graph) -> None:
-    """Refuse a graph with an op whose scalar column does not compile. Raises Usage, which names the op and column."""
+    """Raise Usage, with the name of the op, for a graph with an op whose scalar function does not compile."""
     for node in graph.nodes if UNCOMPILABLE_OPS else ():
         if node.op in UNCOMPILABLE_OPS:
             raise fault_error(node.op, UNCOMPILABLE_OPS[node.op])
@@ -86,13 +86,14 @@ def check_compilable(graph: Graph) -> None:
 
 @cache
 def scalar_kernels() -> tuple[ScalarKernel, ...]:
-    """All arms, in the order of the registry, those that may trap last; the code of the first is FIRST_KERNEL."""
+    """All kernels, in the order of the registry, but those that may trap last. The opcode of the first is
+    FIRST_KERNEL."""
     arms = [arm for row in OPS.values() for arm in kernels_of(row)]
     return tuple(sorted(arms, key=lambda arm: _can_trap(arm)))
 
 
 def first_trapping_opcode() -> int:
-    """The code of the first arm that may trap."""
+    """The opcode of the first kernel that may trap."""
     return FIRST_KERNEL + next((n for n, arm in enumerate(scalar_kernels()) if _can_trap(arm)), len(scalar_kernels()))
 
 
@@ -118,12 +119,13 @@ def kernels_of(row: Op) -> Iterator[ScalarKernel]:
 
 
 def has_computed_bits(operand: DType, result: DType) -> bool:
-    """Whether an operand is of the dtype that is computed in; others have the same bits."""
+    """Whether an operand has the dtype that the op computes in. Operands that promote to it have the same word there,
+    and need no kernel of their own."""
     return operand is result or result is dtypes.bool or promote(operand, result) is operand
 
 
 def dtype_kernels(row: Op) -> Iterator[ScalarKernel]:
-    """An arm for each wide dtype and each dtype that it may become, but for what needs a cast alone."""
+    """A kernel for each wide dtype and each target dtype, unless a cast alone is enough."""
     for source, target in product(WIDE_DTYPES, dtypes.ALL):
         try:
             function = row.scalar_kernel(source, target).function
@@ -135,12 +137,12 @@ def dtype_kernels(row: Op) -> Iterator[ScalarKernel]:
 
 
 def _is_of(dtype: DType, wide: DType, target: DType) -> bool:
-    """Whether a dtype is computed in this wide one, and has as many bits as another."""
+    """Whether values of a dtype are computed in `wide`, and have as many bits as those of `target`."""
     return wide_dtype(dtype) is wide and dtype.bits == target.bits
 
 
 def conversion_kernels() -> Iterator[ScalarKernel]:
-    """The kernels of casts. Casts between integers only cut bits, and need none."""
+    """The kernels of `astype`. Casts between integers only drop bits, and need none."""
     ways: list[tuple[DType, DType]] = [
         (dtypes.int64, dtypes.bool), (dtypes.float64, dtypes.bool),
         (dtypes.int64, dtypes.float64), (dtypes.uint64, dtypes.float64),
@@ -152,7 +154,7 @@ def conversion_kernels() -> Iterator[ScalarKernel]:
 
 @cache
 def opcodes_by_kernel() -> dict[tuple[str, tuple[DType, ...], DType | None], int]:
-    """The number of each kernel, by op, operands and, for ops with a dtype attribute, result."""
+    """The opcode of each kernel, by op, operands and, for ops with a dtype attribute, result."""
     return {
         (arm.op, arm.operands, arm.result if arm.attributes else None): FIRST_KERNEL + number
         for number, arm in enumerate(scalar_kernels())

@@ -1,7 +1,7 @@
 """The printed form of an image: its arrays as columns, with names instead of numbers where possible.
 
-A word of a frame is written w7, a word of memory m5; a literal follows its word. `token` is the operand that arrived
-last, at any port.
+`w7` is a word of a frame, `m5` a word of memory, and `token` the operand that arrived last, at any port. Literals are
+listed by their words.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def format_image(image: Image) -> str:
 
 
 def scope_rows(image: Image) -> Iterator[tuple[str, ...]]:
-    """The rows of scopes, the heads of the columns first."""
+    """The rows of scopes, after a header row; so for the functions below."""
     yield "scope", "size", "clear below"
     for scope, row in zip(image.scope_list, image.scopes, strict=True):
         yield str(scope), str(row[ScopeColumn.SIZE]), f"w{row[ScopeColumn.CLEAR_END]}"
@@ -103,7 +103,7 @@ def node_rows(image: Image) -> Iterator[tuple[str, ...]]:
 
 
 def describe_opcode(row: WordArray) -> str:
-    """What a node does, and the dtype that its result is cast to."""
+    """A node's opcode in words, with the dtype that its result is cast to."""
     code = int(row[NodeColumn.CODE])
     name = Opcode(code).name.lower() if code < FIRST_KERNEL else str(scalar_kernels()[code - FIRST_KERNEL])
     return f"{name}, as {CAST_DTYPES[row[NodeColumn.CAST]]!r}" if row[NodeColumn.CAST] else name
@@ -168,7 +168,7 @@ def port_rows(image: Image) -> Iterator[tuple[str, ...]]:
 
 
 def format_location(location: int) -> str:
-    """A place of an operand: a word of the frame, a word of memory, or the token that came last."""
+    """The location of an operand: a word of the frame, a word of memory, or the token that arrived last."""
     if location >= 0:
         return f"w{location}"
     return "token" if ~location == SCRATCH_WORD else f"m{~location}"
@@ -197,7 +197,7 @@ def argument_rows(image: Image) -> Iterator[tuple[str, ...]]:
 
 
 def align_columns(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    """Rows in columns."""
+    """Lines with the cells of the rows aligned in columns."""
     all_rows = list(rows)
     widths = [max(map(len, column)) for column in zip(*all_rows, strict=True)]
     for row in all_rows:

@@ -1,1 +1,1 @@
-"""What a run leaves on disk: event logs, outcomes and documents as JSON, and which events a run keeps."""
+"""Records of runs: event logs as JSON lines or columns, outcomes as JSON documents, and the option `keep`."""

@@ -1,14 +1,14 @@
-"""Column logs: a run's events as columns of integers in a NumPy archive (`.npz`). They say the same as the lines of
-`event_log`, and `column_log_lines` turns them into those lines.
+"""Column logs: a run's events as columns of integers in a NumPy archive (`.npz`). They contain the same data as the
+JSON lines of `event_log`, and `column_log_lines` converts them.
 
 `header` is the first line of the log and `outcome` the last one, as bytes; `format` is the version of the columns.
-Pages 0, 1, 2, ... have the events between. `PAGE/TABLE/COLUMN` is a column of one of the tables below. Each event has
-rows in other tables: `PAGE/events/inputs` says how many in the table `inputs`, where the first event comes first.
-Tables without rows, and numbers of rows that are all 0, are left out.
+Pages 0, 1, 2, ... contain the events between. `PAGE/TABLE/COLUMN` is a column of one of the tables below. An event has
+rows in other tables, in the order of events; the column `PAGE/events/inputs` counts those in the table `inputs`. Empty
+tables, and columns of counts that are all 0, are left out.
 
 A value is a code of its dtype and a word: a number as int64, the bits of a float64, or, with code 0, the position of
-its JSON text in the page. Reading checks every size against the archive's directory before it allocates, and runs no
-code.
+its JSON text in the page. The reader checks every size against the archive's directory before it allocates memory, and
+runs no code.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ TABLES = {
     "parked": (*VALUE, "number"),
     "released": ("step", *TOKEN),
 }
-"""The columns of each table, without its counts."""
+"""The columns of each table, except its counts."""
 COUNTS = {
     "events": ("tags", "inputs", "outputs", "traps", "sent", "closed", "woken", "parked", "released"),
     "closed": ("fired",),
 }
-"""The tables whose rows belong to the rows of a table; it has a column for each, with their number."""
+"""The child tables of a table: for each, it has a column that counts the child rows of its own rows."""
 WIDTHS = {table: len(columns) + len(COUNTS.get(table, ())) for table, columns in TABLES.items()}
 FIRED, THROTTLED = 1, 2
 """The bits of `flags`."""
@@ -70,23 +70,23 @@ TEXT_CODE = 0
 DTYPE_CODES = {dtype: code for code, dtype in enumerate(dtypes.ALL, 1)}
 
 PAGE_WORDS, PAGE_TEXT_BYTES = 2**21, 2**24
-"""The numbers, and the bytes of text, after which a page is written."""
+"""The limits on a page: when it has so many numbers, or bytes of text, it is written."""
 BLOCK_ROWS = 2**13
-"""The number of rows that are turned into text at once."""
+"""The number of rows that are converted to text at once."""
 LARGEST_PAGE = 2**28
-"""The bytes that the compressed members of a page may have. Larger ones are stored as they are, so that a small file
-cannot claim much memory."""
+"""The limit on the uncompressed bytes of a page's compressed members; larger members are stored uncompressed. So a
+small file cannot claim much memory."""
 _NARROW_DTYPES = ("|u1", "|i1", "<u2", "<i2", "<u4", "<i4", "<i8")
 _HEADER = re.compile(rb"\{'descr': '([|<][iu][1248])', 'fortran_order': False, 'shape': \((\d{1,15}),\), \} *\n")
 _BROKEN_ARCHIVE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, OverflowError, struct.error)
-"""What `zipfile` raises for archives that are damaged, encrypted, or compressed in other ways."""
+"""The exceptions that `zipfile` raises for archives that are damaged, encrypted, or compressed by other methods."""
 
 
 class ColumnLogWriter:
     """Writes the pages of a column log: from events, or from rows of its tables."""
 
     def __init__(self, graph: Graph, write: Callable[[str, bytes], object]) -> None:
-        """`write` gets the name of each member and its content."""
+        """`write` is called with the name and the content of each member."""
         self.tags = TagNumbers(graph)
         self._write = write
         self._pages = 0
@@ -131,13 +131,14 @@ class ColumnLogWriter:
         self._end_full_page()
 
     def write_rows(self, tables: Mapping[str, Column]) -> None:
-        """Add rows of the tables, in arrays of shape (rows, columns): the columns of TABLES, then the counts."""
+        """Add rows, given as an array of shape (rows, columns) for each table: the columns of TABLES, then the
+        counts."""
         for table, rows in tables.items():
             self._rows[table].frombytes(np.ascontiguousarray(rows, np.int64).tobytes())
         self._end_full_page()
 
     def value_row(self, value: Value) -> tuple[int, int]:
-        """The code and word of a value."""
+        """The dtype code and the word of a value."""
         type_ = type_of(value)
         if is_boxed(type_):
             return TEXT_CODE, self.text(value_to_json_text(value))
@@ -159,7 +160,7 @@ class ColumnLogWriter:
             self.end_page()
 
     def end_page(self) -> None:
-        """Write the page under way, if it has events."""
+        """Write the current page, if it has events."""
         if not self._rows["events"]:
             return
         page, table_rows, texts = self._pages, self._rows, [text.encode("ascii") for text in self._texts]
@@ -191,7 +192,7 @@ class ColumnLogWriter:
 
 
 def narrow(column: Column) -> npt.NDArray[Any]:
-    """The same numbers in the smallest dtype of integers that holds them."""
+    """The same numbers in the smallest integer dtype that fits them all."""
     low, high = int(column.min()), int(column.max())
     fits = (each for each in _NARROW_DTYPES if np.iinfo(each).min <= low and high <= np.iinfo(each).max)
     return column.astype(next(fits))
@@ -199,8 +200,8 @@ def narrow(column: Column) -> npt.NDArray[Any]:
 
 @contextmanager
 def create_column_log(path: Path, graph: Graph, header: str) -> Iterator[ColumnLogWriter]:
-    """Create a column log with this header line; raises Usage where the path cannot be written. A run that ends by an
-    exception leaves its events up to there."""
+    """Create a column log with this header line; raises Usage where the path cannot be written. If the run raises an
+    exception, the log has the events before it."""
 
     def write(name: str, content: bytes) -> None:
         method = zipfile.ZIP_STORED if len(content) > LARGEST_PAGE >> 5 else zipfile.ZIP_DEFLATED
@@ -233,9 +234,9 @@ def _format_member() -> bytes:
 
 
 def column_log_lines(path: Path) -> Iterator[bytes]:
-    """The lines of the event log that a column log stands for.
+    """The JSON lines of a column log.
 
-    Raises Usage where the file cannot be read, and Malformed where it is no column log. Lines are made page by page.
+    Raises Usage if the file cannot be read, and Malformed if it is no column log. Pages are read one by one.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -253,7 +254,7 @@ def column_log_lines(path: Path) -> Iterator[bytes]:
 
 
 def archive_lines(archive: _ColumnArchive) -> Iterator[bytes]:
-    """The lines that an archive stands for; raises Malformed for missing or unexpected members."""
+    """The JSON lines of an open archive; raises Malformed for missing or unexpected members."""
     if archive.read("format").tolist() != [FORMAT]:
         archive.refuse("format", f"the version {FORMAT}", "another")
     yield archive.read("header").tobytes() + b"\n"
@@ -270,12 +271,12 @@ def archive_lines(archive: _ColumnArchive) -> Iterator[bytes]:
 
 
 class _ColumnArchive:
-    """The members of an archive, each of which is read once."""
+    """The members of an archive; each is read once."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
         self.infos = {info.filename: info for info in archive.infolist()}
-        """The members that are still to be read."""
+        """The members not read yet."""
         self._page, self._page_bytes = "", 0
 
     def refuse(self, name: str, required: str, got: object) -> NoReturn:
@@ -302,7 +303,7 @@ class _ColumnArchive:
         return np.frombuffer(content, dtype)
 
     def _check_size(self, name: str, info: zipfile.ZipInfo) -> None:
-        """Refuse a page that takes far more memory than its file."""
+        """Raise Malformed for a page that takes far more memory than its compressed members."""
         page = name.partition("/")[0]
         if page != self._page:
             self._page, self._page_bytes = page, 0
@@ -316,7 +317,7 @@ class _ColumnArchive:
 
 
 class PageReader:
-    """Makes the lines of one page of a column log."""
+    """Converts one page of a column log to JSON lines."""
 
     def __init__(self, archive: _ColumnArchive, page: int, first_tag: int) -> None:
         """Read the page; raises Malformed if the sizes of its columns do not fit each other."""
@@ -394,7 +395,8 @@ class PageReader:
             yield line + "}\n"
 
     def _stream(self, table: str, render: Callable[[int, Mapping[str, Any]], Any]) -> Iterator[Any]:
-        """What `render` makes of each row, given the number of the first row of a block and its columns."""
+        """The results of `render`, one for each row. It is called with the number of the first row of a block, and the
+        block's columns."""
         for begin in range(0, self.sizes[table], BLOCK_ROWS):
             columns = self._columns[table].items()
             yield from render(begin, {name: column[begin : begin + BLOCK_ROWS] for name, column in columns})
@@ -417,7 +419,7 @@ class PageReader:
         return texts.tolist()
 
     def _texts_of(self, code: int, words: list[int]) -> list[str]:
-        """The JSON texts of sorted words of one dtype."""
+        """The JSON texts of words, which are sorted, of one dtype."""
         if code == TEXT_CODE:
             return [self._text(word) for word in words]
         dtype = dtypes.ALL[code - 1] if 0 < code <= len(dtypes.ALL) else None

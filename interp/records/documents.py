@@ -1,10 +1,10 @@
 """Programs, graphs and outcomes as JSON documents: writing and reading. Reading a document never runs code.
 
-An Outcome holds a graph and Python errors. An OutcomeRecord holds plain values, which any machine, in any language,
-can report, and which can be compared. A document writes each tag once, in a table, and refers to it by number, since
-the tags of a deep recursion share all but their last step.
+An Outcome contains a graph and Python errors. An OutcomeRecord contains plain values, which a machine in any language
+can report, and which can be compared. A document has a table of tags and refers to them by number, since the tags of a
+deep recursion share all steps but the last.
 
-Event logs, which have many lines, belong to `event_log`, `column_log` and `history.replay`.
+Event logs are in `event_log` and `column_log`; `history.replay` reads them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from ..outcome.statistics import SiteShare, firings_by_function, firings_by_op, 
 
 
 class TagTable:
-    """The tags of a document, each once, a parent before its children; the root is number 0 and is not in the list."""
+    """The table of a document's tags: each once, and a parent before its children. The root has number 0 and no row."""
 
     def __init__(self, tags: Iterable[Tag]) -> None:
         self.sites: dict[Site, int] = {}
@@ -99,7 +99,7 @@ def read_tags(sites: JsonCursor, tags: JsonCursor) -> list[Tag]:
 
 
 def parse_valid_tag(row: object, parents: int, sites: int) -> tuple[int, int, int] | None:
-    """A tag from its row, or None if the row is invalid. Without cursors, a million rows take 2 s; with them, 7 s."""
+    """A tag from its row, or None if the row is invalid. It avoids cursors: a million rows take 2 s instead of 7 s."""
     if type(row) is not list or list(map(type, row)) != [int, int, int]:
         return None
     parent, site, iteration = row
@@ -126,11 +126,13 @@ _COUNT_STATS = ("steps", "critical_path", "largest_store", "largest_flight", "de
 _WAVE_STATS = ("profile", "waiting")
 _MAPPING_STATS = ("activations", "by_node")
 _OPTIONAL_STATS = ("by_function", "by_op", "time_by_waves", "time_on", "by_site", "critical_firings")
-"""Statistics that a machine may omit; the last two have one row per site, and per firing."""
+"""The statistics that a machine may omit. The last two are rows: one for each site, and one for each critical
+firing."""
 
 
 class TrapRecord(NamedTuple):
-    """A firing that trapped: the node's number and name, the tag, the reason, the operands, and the source line."""
+    """A firing that trapped: the node's number and name, the tag, the reason, the operands, the source line, and the
+    text of the error."""
 
     node: int
     name: str
@@ -142,14 +144,15 @@ class TrapRecord(NamedTuple):
 
 
 class CellRecord(NamedTuple):
-    """One cell of write-once cells."""
+    """The address of a write-once cell."""
 
     handle: Literal
     number: int
 
 
 class ResidueRecord(NamedTuple):
-    """A token of the residue: it waits for partners, is parked at a cell, or is throttled by a k-bound."""
+    """A token left over at the end of a run: it waits for other operands, is a deferred read at a cell, or is throttled
+    by a k-bound."""
 
     node: int
     port: int
@@ -159,8 +162,8 @@ class ResidueRecord(NamedTuple):
 
 
 class ErrorRecord(NamedTuple):
-    """The error of a run that did not return: the broken rule, if any, the message, and the name of the exceeded limit,
-    if any."""
+    """The error of a run that did not return: the broken rule, if any, the message, the full text, and the name of the
+    exceeded limit, if any."""
 
     rule: str | None
     message: str
@@ -170,7 +173,8 @@ class ErrorRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRecord:
-    """What a machine reports about a run. None means unknown. Equal records report the same, bit by bit."""
+    """The outcome of a run as plain values, which any machine can report. None means unknown. Values are compared by
+    their bits."""
 
     status: str
     results: tuple[Literal | None, ...]
@@ -185,12 +189,12 @@ class OutcomeRecord:
 
 
 def error_text(error: TagloomError) -> str:
-    """An error with its notes."""
+    """The text of an error, notes included."""
     return "\n".join([str(error), *getattr(error, "__notes__", [])])
 
 
 def to_outcome_record(outcome: Outcome) -> OutcomeRecord:
-    """The record of an outcome of this package."""
+    """Convert an outcome to a record."""
     pairs = zip(outcome.trap_events, outcome.traps, strict=True)
     error = outcome.error
     return OutcomeRecord(
@@ -221,7 +225,7 @@ def to_residue_record(waiting: ResidueToken) -> ResidueRecord:
 
 
 def to_trap_record(graph: Graph, event: Event, text: str) -> TrapRecord:
-    """A trap as plain values; `text` is that of its error."""
+    """A trap as plain values; `text` is the text of its error."""
     assert event.inputs is not None and event.trap is not None
     number, _, tag, _ = event.token
     node = graph.nodes[number]
@@ -252,8 +256,8 @@ def stats_dict(outcome: Outcome) -> StatsDict:
 
 
 def add_critical_path(record: OutcomeRecord, outcome: Outcome) -> OutcomeRecord:
-    """The record of an outcome that kept its events, with the critical path and the time on 1, 2, 4, ... processors, up
-    to the number that more would not improve."""
+    """Add to the record of an outcome that kept its events: the critical path, and the times on 1, 2, 4, ...
+    processors, until more would not be faster."""
     path, times, processors = outcome.critical_path(), {1: outcome.firings}, 1
     while times[processors] > len(path):
         processors *= 2
@@ -295,7 +299,7 @@ def outcome_form(outcome: OutcomeRecord) -> JsonValue:
 
 
 def untyped_json(value: Value) -> JsonValue:
-    """A value as JSON without its type; numbers that JSON lacks become strings."""
+    """A value as JSON without its type; infinities and NaN become strings."""
     return str(value) if isinstance(value, Handle) else encode_nonfinite(np.asarray(value).tolist())
 
 
@@ -438,10 +442,11 @@ def read_error(at: JsonCursor) -> ErrorRecord:
 
 
 def outcome_differences(expected: OutcomeRecord, actual: OutcomeRecord) -> Iterator[tuple[str, str, str]]:
-    """The differences of another machine's outcome of the same run: key, expected value, actual value.
+    """The differences between two outcomes of the same run, `actual` from another machine: key, expected value, actual
+    value.
 
-    Unknown parts, messages and the name of the machine are not compared. Of the error only its presence and its rule
-    count.
+    Unknown parts, messages and the name of the machine are not compared. Of errors only their presence and their rules
+    are.
     """
     for key in ("status", "schedule", "results", "firings", "open_activations", "traps", "residue"):
         yield from first_difference(key, without_words(getattr(expected, key)), without_words(getattr(actual, key)))
@@ -458,7 +463,7 @@ def outcome_differences(expected: OutcomeRecord, actual: OutcomeRecord) -> Itera
 
 
 def first_difference(key: str, required: Any, got: Any) -> Iterator[tuple[str, str, str]]:
-    """The first entry that differs between two lists of the same length."""
+    """The difference between two parts; of two tuples of the same length, that of the first entries that differ."""
     if got is None or required == got:
         return
     if type(required) is type(got) is tuple and len(required) == len(got):
@@ -500,7 +505,7 @@ def part_json(part: Any) -> JsonValue:
 
 
 _MAX_QUOTED = 300
-"""The number of characters that a message quotes."""
+"""The most characters that a message quotes."""
 
 
 Serializable: TypeAlias = Program | Graph | Outcome | OutcomeRecord
@@ -536,10 +541,10 @@ def to_json(subject: Serializable) -> JsonValue:
 def from_json(document: object) -> Program | Graph | OutcomeRecord:
     """The content of a document, given as plain data from `json.loads` or as the text itself.
 
-    The data is checked to the last key, but a program or graph is not checked against the rules V1 to V17. An outcome
-    becomes an OutcomeRecord, which any machine could have written.
+    The form of the document is checked completely, but a program or graph is not checked against the rules V1 to V17.
+    An outcome is read as an OutcomeRecord, since any machine may have written it.
 
-    Raises Malformed, with the path to the place, where the document does not fit its form.
+    Raises Malformed, with the path to the fault, if the document does not have its form.
     """
     return read_document(document, None)
 

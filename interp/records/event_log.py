@@ -1,9 +1,9 @@
-"""Event logs: a run as lines of JSON, written during the run. `history.replay` reads them.
+"""Event logs: the events of a run as lines of JSON, written during the run. `history.replay` reads them.
 
-The first line has the graph, arguments, schedule and options. Then comes one line per event, preceded by one line for
-each tag that the event is the first to use; the last line has the outcome. The writer keeps only the numbers of the
-open tags, and a run that is cut short leaves a log that ends early. Reading a line gives the tag that it declares, or
-how it differs from the expected event.
+The first line has the graph, arguments, schedule and options. Then there is one line for each event, behind one line
+for each tag that the event is the first to use; the last line has the outcome. The writer keeps only the numbers of the
+open tags in memory, and if a run is killed, its log ends early. The functions that read a line return the tag that it
+declares, or its differences from the expected event.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ WriteLine: TypeAlias = Callable[[str], object]
 
 
 def graph_sites(graph: Graph) -> tuple[Site, ...]:
-    """The sites of a graph, in the order of its nodes; the line of a tag names a site by its position here."""
+    """The sites of a graph, in the order of its nodes. The line of a tag refers to a site by its position in this
+    list."""
     return tuple(dict.fromkeys(node.site for node in graph.nodes if node.site is not None))
 
 
@@ -63,7 +64,8 @@ def header_line(
 
 
 class TagRow(NamedTuple):
-    """A tag as a log declares it: its number, that of its parent, the position of its site in `graph_sites`."""
+    """A tag as a log declares it: its number, its parent's number, the position of its site in `graph_sites`, and its
+    iteration."""
 
     number: int
     parent: int
@@ -82,7 +84,8 @@ class TagNumbers:
         self.site_numbers = {site: number for number, site in enumerate(graph_sites(graph))}
 
     def declare(self, event: Event) -> list[TagRow]:
-        """Number the tag that an event opens, and the tags around it that are not open; outermost first."""
+        """Number the tag that an event opens and its ancestors that are not open; returns their rows, outermost
+        first."""
         sent, rows = event.sent, list[TagRow]()
         if not sent or sent[0].tag in self.numbers:
             return rows
@@ -169,7 +172,7 @@ def event_line(event: Event, numbers: dict[Tag, int]) -> str:
 
 
 def released_field(released: tuple[tuple[int, Token], ...], numbers: dict[Tag, int]) -> str:
-    """The field of a line that has the released tokens, after a comma."""
+    """A comma, and the field `released` of a line."""
     return f',"released":[{",".join([f"[{step},{token_json(token, numbers)}]" for step, token in released])}]'
 
 
@@ -209,25 +212,25 @@ def unwritable_log(path: Path, error: OSError) -> Usage:
 
 
 _MAX_QUOTED = 200
-"""The number of characters of a line that a message quotes."""
+"""The most characters of a line that a message quotes."""
 
 
 class OpenTags:
-    """The open tags of a log, and the tags that it has declared for the next event."""
+    """The open tags while a log is read, and the tags declared for the next event."""
 
     def __init__(self) -> None:
         self.tag_numbers: dict[Tag, int] = {ROOT: 0}
         self._tags_by_number = {0: ROOT}
         """The open tags by number: the inverse of `tag_numbers`."""
         self._declared_tags: list[Tag] = []
-        """The tags that the next event must open: a tag and its ancestors that are not open."""
+        """The tags that the next event must open: one tag, and its ancestors that are not open."""
         self._first_declaration: JsonCursor | None = None
         """The line of the first of these."""
         self._next_number = 1
 
     def declare(self, at: JsonCursor, sites: Sequence[Site], deepest: int) -> None:
-        """Read a line that declares a tag; raises Malformed if the tag has a line already, if its parent is not open,
-        or if no event can use it: an event opens a tag that is at most one deeper than the `deepest` so far."""
+        """Read a line that declares a tag. Raises Malformed if the tag is open already, if its parent is not open, or
+        if the tag is more than one step deeper than the `deepest` so far, since no event opens such a tag."""
         number, parent, site, iteration = at.fields("tag", "parent", "site", "iteration")
         if number.integer() != self._next_number:
             number.refuse(f"{self._next_number}, the next number")
@@ -256,7 +259,7 @@ class OpenTags:
         return self._tags_by_number[number]
 
     def assign_numbers(self, event: Event) -> None:
-        """Number the declared tags, if they are the ones that the event opens."""
+        """Number the declared tags, if the event opens them."""
         if self._declared_tags and event.sent and event.sent[0].tag == self._declared_tags[-1]:
             opened = list(islice(event.sent[0].tag.self_and_ancestors(), len(self._declared_tags)))
             for number, tag in enumerate(reversed(opened), self._next_number - len(opened)):
@@ -269,7 +272,7 @@ class OpenTags:
             self._first_declaration.refuse("a tag that the next event uses")
 
     def close(self, event: Event) -> None:
-        """Forget the tags that an event closed: one that opens again gets a new line."""
+        """Forget the tags that an event closed. A tag that opens again is declared again."""
         for tag, _ in event.closed:
             if tag.parent is not None:
                 del self._tags_by_number[self.tag_numbers.pop(tag)]
@@ -292,7 +295,7 @@ def read_effect_result(at: JsonCursor) -> tuple[Value | None, str | None]:
 
 
 def event_differences(at: JsonCursor, event: Event, numbers: dict[Tag, int]) -> Iterator[tuple[str, str, str]]:
-    """The differences of a line from the expected event: key, required value, and the line's value."""
+    """The differences between a line and the expected event: key, required value, and the line's value."""
     for key, form in event_fields(event, numbers).items():
         line = at.value_at(key) if at.has_key(key) else None
         if key == "sent" and event.sent and event.sent[0].tag not in numbers:
@@ -314,7 +317,7 @@ def _abbreviate_json(form: Any) -> str:
 
 
 def event_fields(event: Event, numbers: dict[Tag, int]) -> dict[str, Any]:
-    """The values of an event's line by key; None where the line lacks the key."""
+    """The fields of an event's line by key; None if the line lacks the key."""
     fired = event.inputs is not None
     return {
         "deliver": token_form(event.token, numbers),
@@ -331,7 +334,7 @@ def event_fields(event: Event, numbers: dict[Tag, int]) -> dict[str, Any]:
 
 
 _UNDECLARED = INT64_BOUND - 1
-"""Stands for the number of a tag that the log has not declared."""
+"""The number written for a tag that the log has not declared."""
 
 
 def token_form(token: Token, numbers: dict[Tag, int]) -> list[Any]:
@@ -345,31 +348,31 @@ def cell_form(cell: CellAddress) -> list[Any]:
 
 
 def read_token(at: JsonCursor) -> Any:
-    """A token of a line, in a form that can be compared."""
+    """A token of a line, in a form that `==` compares by bits."""
     node, port, tag, value = at.fixed_list("node", "port", "tag", "value")
     return node.integer(-1), port.integer(0), tag.integer(0), read_fingerprint(value)
 
 
 def read_fingerprint(at: JsonCursor) -> Any:
-    """A value of a line, in a form that can be compared by bits."""
+    """A value of a line, in a form that `==` compares by bits."""
     value: Value = read_token_value(at)
     return fingerprint(value)
 
 
 def read_output(at: JsonCursor) -> Any:
-    """The number of an output and its value, which can be compared."""
+    """The number of an output, and the fingerprint of its value."""
     output, value = at.fixed_list("output", "value")
     return output.integer(0), read_fingerprint(value)
 
 
 def read_closed_activation(at: JsonCursor) -> Any:
-    """The number of a tag and its nodes that fired, in order."""
+    """The number of a tag, and the nodes that fired under it, in order."""
     tag, nodes = at.fixed_list("tag", "nodes")
     return tag.integer(0), sorted(nodes.map_entries(lambda node: node.integer(0)))
 
 
 def read_cell_address(at: JsonCursor) -> Any:
-    """The handle and number of a cell, which can be compared."""
+    """The fingerprint of a handle, and the number of a cell."""
     handle, number = at.fixed_list("handle", "number")
     return read_fingerprint(handle), number.integer(0)
 

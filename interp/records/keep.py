@@ -1,6 +1,6 @@
-"""Where a run's events go, as the option `keep` says: nowhere, into memory (all or the last N), or into a log file.
+"""The option `keep`: a run discards its events, keeps all or the last N in memory, or writes them to a log file.
 
-The suffix of a log says how it is written, and its first bytes how it is read: as JSON lines, or as columns.
+A log consists of JSON lines or of columns. The writer decides by the suffix of the file, the reader by its first bytes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def is_log(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EventSink:
-    """The destination of a run's events: `events`, which holds all or the last ones, or a log."""
+    """The destination of a run's events: `events`, a collection of all or the last ones, or a log; or neither."""
 
     events: list[Event] | deque[Event] | None = None
     log: LogWriter | None = None
@@ -48,7 +48,7 @@ class EventSink:
         return [*([] if self.events is None else [self.events.append]), *([self.log.write_event] if self.log else [])]
 
     def outcome_fields(self, steps: int, window: Sequence[Event] | None = None) -> dict[str, Any]:
-        """The fields of the outcome about events, after a run of `steps` steps; a `window`, if given, holds the
+        """The fields of the outcome about events, after a run of `steps` steps. A `window` replaces the collected
         events."""
         if self.events is None:
             return {"log": self.path}
@@ -82,7 +82,7 @@ def log_path(keep: KeepOption) -> Path | None:
 def open_event_sink(
     keep: KeepOption, graph: Graph, arguments: Sequence[Value], schedule: str, seed: int = 0, bound: int | None = None
 ) -> Iterator[EventSink]:
-    """A context with the destination that `keep` chooses; raises Usage if `keep` is invalid or the file cannot be
+    """A context with the destination that `keep` selects; raises Usage if `keep` is invalid or the file cannot be
     written."""
     path = log_path(keep)
     if path is not None:
@@ -106,8 +106,8 @@ def create_log(
 
 
 def log_lines(path: Path) -> Iterator[bytes]:
-    """The JSON lines of a log of either kind; raises Usage where it cannot be read, and Malformed where its columns
-    cannot. `history.replay` says whether they are the lines of a run."""
+    """The JSON lines of a log of either kind; raises Usage if it cannot be read, and Malformed if its columns are
+    damaged. `history.replay` checks the lines."""
     try:
         with path.open("rb") as file:
             start = file.read(len(_ARCHIVE_START))
