@@ -1,1 +1,1 @@
-"""Engines, one folder each, and what they share: the protocol, the registry, limits and interruption."""
+"""The engines, and what they share: the protocol with its options and limits, the registry, and interruption."""

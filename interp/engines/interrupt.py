@@ -46,7 +46,7 @@ _last_resident = (-_RESIDENT_MAX_AGE, 0)
 
 
 def recent_resident_memory() -> int:
-    """The same, at most 20 ms old: a fresh read takes 5 us."""
+    """The resident memory, measured at most 20 ms ago: to measure it takes 5 us."""
     global _last_resident
     now = time.monotonic()
     if now - _last_resident[0] >= _RESIDENT_MAX_AGE:
@@ -98,7 +98,7 @@ class Interrupt:
 
 
 class _ImmediateInterrupt(Interrupt):
-    """The same within one step: Ctrl-C raises KeyboardInterrupt as usual, and is noted too."""
+    """Ctrl-C that ends a run within a step: it raises KeyboardInterrupt as usual, and sets the flag too."""
 
     waits_for_step = False
 
@@ -111,7 +111,7 @@ class _ImmediateInterrupt(Interrupt):
 _active_interrupts: dict[int, Interrupt] = {}
 """The interrupts of the current runs, by thread identity."""
 _active_lock = threading.Lock()
-"""Held while that changes and while an interrupt is signalled, so that no finished run is signalled."""
+"""Guards `_active_interrupts`, and each signal to a run, so that no finished run is signalled."""
 
 
 def _renew_lock_after_fork() -> None:
@@ -211,7 +211,7 @@ def interrupt_between_steps() -> AbstractContextManager[Interrupt]:
 
 def interrupt_at_once() -> AbstractContextManager[Interrupt]:
     """A context in which Ctrl-C raises KeyboardInterrupt as usual, and raises it again at the end if it was swallowed:
-    no exception passes through LLVM, which calls Python after compiling, nor through NumPy's lookup of methods."""
+    LLVM, which calls Python after compiling, and NumPy's lookup of methods swallow exceptions."""
     return _SignalScope(_ImmediateInterrupt())
 
 
@@ -223,7 +223,7 @@ def block_interrupt() -> Iterator[None]:
 
 
 class LimitMonitor:
-    """Checks between two steps whether a run must end: its seconds are over, its memory is used up, or Ctrl-C was
+    """Checks between two steps whether a run must end: it has reached its limit of seconds or bytes, or Ctrl-C was
     pressed."""
 
     def __init__(self, seconds: float | None, memory_limit: int, interrupt: Interrupt) -> None:

@@ -32,7 +32,7 @@ class Limits:
 
     firings: int = 100_000_000
     tokens: int = 10_000_000
-    """Tokens alive at once: in flight, waiting, parked and throttled."""
+    """Tokens alive at once: in flight, waiting, in deferred reads, and throttled."""
     depth: int = 250_000
     """The depth of a tag: the number of nested calls and loops."""
     bytes: int = field(default_factory=lambda: machine_memory() // 2)
@@ -74,7 +74,7 @@ class Job(NamedTuple):
 
 
 class RunOptions(NamedTuple):
-    """The options of a run. With `account` the caller wants firings, statistics and residue; without, only the
+    """The options of a run. With `account` the caller needs firings, statistics and residue; without it, only the
     value."""
 
     schedule: str | Script = "waves"
@@ -94,10 +94,10 @@ class RunOptions(NamedTuple):
 
 
 class Engine(Protocol):
-    """Runs jobs.
+    """An engine: runs jobs.
 
-    An engine may also have an attribute `has_tokens`: true where its outcomes have the statistics, traps and residue of
-    the reference. `tagloom check` then compares them all; else it compares results, or the first trap.
+    It may also have an attribute `has_tokens`, which is true if its outcomes have the statistics, traps and residue of
+    the reference. `tagloom check` then compares all of them; otherwise it compares the results, or the first trap.
     """
 
     @property

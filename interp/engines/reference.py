@@ -133,9 +133,9 @@ def run_graph(
     """Run a graph on arguments; the outcome says how the run ended.
 
     `until` may stop the run early, at the results or at the first trap. `keep="events"` keeps every event, `keep=N` the
-    last N, and `keep=PATH`, for a path that ends in .jsonl, writes each to that file at once. A graph that breaks the
-    rules is refused, unless `unchecked`: then it runs nevertheless, to show what goes wrong, and keeps its events. A
-    graph that breaks V7 or V15 has no meaning at all, and is always refused.
+    last N, and `keep=PATH` writes a log, of JSON lines if the path ends in .jsonl, in columns if it ends in .npz. A
+    graph that breaks a rule is refused, unless `unchecked`: then it runs nevertheless, to show what goes wrong, and
+    keeps its events. A graph that breaks V7 or V15 has no meaning, and is always refused.
 
     `seed` seeds random numbers. `k` overrides the k-bounds of all loops. `world` prints, and provides the Python
     functions of callbacks. `schedule` may be a Script.
@@ -187,7 +187,7 @@ def run_validated(
     k: int | None = None,
     world: World | None = None,
 ) -> Outcome:
-    """Run a graph that has been validated; `is_ill_formed` says that it breaks rules."""
+    """Run a graph that has been checked; `is_ill_formed` says whether it breaks rules."""
     schedule = resolve_schedule(schedule)
     pick = schedule_named(schedule)
     check_until(until)
@@ -265,12 +265,12 @@ def resume(
     observers: Sequence[Callable[[Event], object]],
     is_ill_formed: bool,
 ) -> TagloomError | None:
-    """Drive a state until it is quiescent or `should_stop()`; returns the error that ended the run otherwise. The
-    `observers` see each event before `should_stop` is called. `is_ill_formed` says that the graph breaks rules, or that
-    the run was edited.
+    """Step a state until it is quiescent or `should_stop()`; returns the error that ended the run otherwise, or None.
+    The `observers` get each event before `should_stop` is called. `is_ill_formed` says whether the graph breaks rules,
+    or the run was edited.
 
-    Ctrl-C is always reported, even if the run should stop at the same time; where nothing is left to do, by
-    KeyboardInterrupt.
+    Ctrl-C is always reported, even if the run stops at the same time: by the returned error or, if nothing is left to
+    do, by KeyboardInterrupt.
     """
     with interrupt_between_steps() as interrupt:
         error = _resume_events(state, pick, limits, interrupt, should_stop, observers, is_ill_formed)
@@ -312,7 +312,7 @@ def _resume_events(
 
 
 def add_first_token_note(error: TagloomError | None, events: Iterable[Event]) -> TagloomError | None:
-    """Add the first token to an error about S4, which names both; if it has been consumed, the events have it."""
+    """Add a note about the first token to an error about S4; if a firing consumed it, only the events have it."""
     if isinstance(error, DuplicateToken):
         for event in events:
             if event.fired and (event.token.node, event.token.tag) == (error.token.node, error.token.tag):
@@ -353,7 +353,7 @@ def admit_arguments(graph: Graph, arguments: Sequence[object], convert: Callable
 
 
 class ReferenceEngine:
-    """The engine `reference`. Also takes schedules by hand, and graphs that break rules."""
+    """The engine `reference`. Only it runs scripted schedules, and graphs that break rules."""
 
     name = "reference"
     has_tokens = True

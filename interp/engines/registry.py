@@ -49,7 +49,7 @@ def engine_names() -> tuple[str, ...]:
 
 
 def resolve_engine(name: str | None) -> str:
-    """The name of the engine to use; None means the one that the environment names, else `auto`.
+    """The name of the engine to use; for None, that of the environment variable, or else `auto`.
 
     Raises Usage for an unknown name.
     """

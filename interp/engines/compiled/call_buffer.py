@@ -99,7 +99,7 @@ def mem_info_class() -> Any:
 
 
 def take_value(words: Words, at: int, type_: Type) -> Value:
-    """Take the value from a slot, which no longer owns it. An array without a reference count was lent to the run."""
+    """Take the value from a slot, which no longer owns it. An array without a reference count belongs to the caller."""
     shape, dtype = type_.shape, type_.dtype
     if not shape:
         (number,) = unpack_from(_STRUCT_CODES[lane(dtype)], words, 8 * at)
@@ -118,8 +118,8 @@ def take_value(words: Words, at: int, type_: Type) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class CallLayout:
-    """Where a call buffer has what, in words: the state, the results, the arguments. It is the same for all runs of a
-    program."""
+    """The layout of a call buffer: the offsets, in words, of the results and of the arguments, after the state. It is
+    the same for all runs of a program."""
 
     words_type: type[Words]
     results_begin: int
@@ -138,8 +138,8 @@ def call_layout(parameters: Sequence[Type], results: int, operands: int) -> Call
 
 
 class CallBuffer:
-    """The memory of one run; jit.state defines the words of its state. The results and the arguments follow the state,
-    so that a run allocates memory once. The steps of a tag, of at most `depth` levels, are in a block of their own."""
+    """The memory of one run; jit.state defines the words of its state. Results and arguments follow the state, so that
+    a run allocates memory once. The steps of a tag, of at most `depth` levels, are in a block of their own."""
 
     def __init__(self, arguments: Sequence[Value], layout: CallLayout, depth: int, seed: int) -> None:
         self._layout, self._stack_size = layout, 0
@@ -263,8 +263,8 @@ class CallBuffer:
 
 class RecordArena:
     """A context in which the records of a run have an arena: addresses for so many bytes, or fewer where the system
-    refuses; memory is committed as it is used. What a short run has used is kept for the next one, since to get it from
-    the system takes as long again. A class, since each run has one: a generator takes twice as long, 2 us."""
+    refuses; memory is committed as it is used. The arena of a short run is reused by the next one: a run with a new one
+    takes twice as long. A class, since each run has one: a generator takes twice as long, 2 us."""
 
     __slots__ = ("_arena", "_call_buffer", "_size")
 

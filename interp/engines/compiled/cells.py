@@ -4,8 +4,8 @@ Array values of static size are stored one after another; others are stored as r
 the pair of the two arrays, so it can be passed like any value; both are freed with the last handle. Its text is `(v1,
 v2)`, of two variables: a loop that unpacked it at each use took three times as long.
 
-Sequential code knows only the cells that it has filled so far. Cases that need more are left to a token engine: a cell
-that is read while empty, a second put to a cell, and a trap whose message describes a handle.
+Sequential code can read only cells that it has already filled. Other cases are left to a token engine: a read of an
+empty cell, a second put to a cell, and a trap whose message describes a handle.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_REFERENCES = 2**24
 
 
 class CellArrays(NamedTuple):
-    """The text of a handle's two arrays, and the type of a cell's value."""
+    """The names of a handle's two arrays, and the type of a cell's value."""
 
     values: str
     full: str

@@ -42,8 +42,8 @@ class FusedLoop:
 
 @dataclass(frozen=True, slots=True)
 class FusedChain:
-    """Nodes of a region that are computed together, in order, and their loops. A node is in several loops if
-    recomputing it costs less than an array."""
+    """Nodes of a region that are computed together, in order, and their loops. A node may be in several loops, which
+    recompute it: that costs less than an array."""
 
     nodes: tuple[Node, ...]
     loops: tuple[FusedLoop, ...]
@@ -230,7 +230,7 @@ def is_fusible(node: Node, operand_types: Sequence[Type]) -> bool:
 
 
 def is_elementwise(node: Node) -> bool:
-    """Whether an op computes each element alone."""
+    """Whether an op computes each element of its result from the same element of its operands."""
     return node.op in OPS and OPS[node.op].scalar is not None
 
 

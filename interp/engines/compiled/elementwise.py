@@ -2,8 +2,8 @@
 blocks of elements, in stages. Also array literals, draws, and sums of all elements, which a fused loop may end with.
 
 Elements are computed as scalars are, except by functions whose last bits NumPy decides (jit.numpy_loops). Where sizes
-are dynamic, they are checked: operands that do not broadcast trap before any other fault of the op. For a chain, the
-code checks whether all arrays of a loop have one shape, and broadcasts them otherwise.
+are dynamic, they are checked: an op whose operands do not broadcast traps before any other check. For a chain, the code
+checks whether all arrays of a loop have one shape, and broadcasts them otherwise.
 
 A sum over a loop is a sum of block sums, each stored in its own place: it does not depend on the number of cores, and
 the summed array need not be written.
@@ -274,7 +274,7 @@ TINY_ELEMENTS = 1024
 def emit_chain(
     emitter: FunctionEmitter, chain: FusedChain, value: Callable[[Operand], TypedExpression]
 ) -> dict[Operand, TypedExpression]:
-    """Emit a chain; return at least the values that others use."""
+    """Emit a chain; return its values by operand, at least those that other nodes use."""
     own_names = {node.name for node in chain.nodes}
     operands = dict.fromkeys(operand for node in chain.nodes for operand in node.inputs if operand not in own_names)
     values = {operand: value(operand) for operand in operands}
@@ -343,10 +343,10 @@ class BlockLoop:
         self.stages = assign_stages(loop)
         self.nodes = {node.name: node for node in loop.nodes}
         self.block_arrays: dict[Operand, str] = {}
-        """Where the elements of a block are in memory: those of operands, and those of stored values."""
+        """The array of a block's elements in memory, for operands and for stored values."""
         self.converted_blocks: dict[tuple[str, int], str] = {}
-        """The same for copies in the dtype of a NumPy loop: of a node's operand by its position, and of its result, at
-        position -1."""
+        """The array of a block's elements in the dtype of a NumPy loop: by node, for its operand at a position, or, at
+        position -1, for its result."""
         self.element_names: dict[Operand, str] = {}
         self.index = emitter.fresh_name("i")
         self.block_sums = ""

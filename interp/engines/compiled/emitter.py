@@ -1,6 +1,6 @@
 """The function emitter: it writes the Python text of one generated function after another, and knows nothing of kinds
-of nodes. Like LLVM's IRBuilder, it appends where it stands: `emit` a line, `assign` an expression to a fresh variable,
-`block` an indented block. It also writes the ways out of a function: traps, exits, polls.
+of nodes. Like LLVM's IRBuilder, it appends at the current position: `emit` a line, `assign` an expression to a fresh
+variable, `block` an indented block. It also writes the ways out of a function: traps, exits, polls.
 
 Text goes into a `GeneratedModule`. Facts about array variables are collected while they are emitted, in an
 `ArrayFactTable`.
@@ -54,7 +54,7 @@ class TrapSite(NamedTuple):
 
 
 class ArrayFacts(NamedTuple):
-    """What is certain about an array variable. The default, no fact, is always safe."""
+    """Facts that are certain about an array variable. The default, that none is known, is always safe."""
 
     is_unique: bool = False
     """No argument, record, view or other live variable refers to the elements."""
@@ -65,7 +65,7 @@ class ArrayFacts(NamedTuple):
 
 
 def merge_facts(facts: Sequence[ArrayFacts]) -> ArrayFacts:
-    """The facts about a variable that is one of these."""
+    """The facts about a variable that is assigned one of several values, from the facts about each."""
     return ArrayFacts(
         all(each.is_unique for each in facts),
         all(each.has_no_negative_zero for each in facts),
@@ -139,12 +139,12 @@ class GeneratedModule:
 
     @property
     def max_operands(self) -> int:
-        """The most operands of a trap."""
+        """The greatest number of operands of a trap site."""
         return max((len(each.types) for each in self.trap_sites), default=0)
 
 
 class CheckedLimits(NamedTuple):
-    """The limits that are already checked on every path to here: how many more tag levels, and whether the stack."""
+    """The checks made on every path to here: for how many more tag levels, and whether for the stack."""
 
     levels: int
     is_stack_checked: bool
@@ -269,8 +269,8 @@ class FunctionEmitter:
             self.emit_exit()
 
     def emit_depth_check(self, levels: int, *, stack: bool) -> None:
-        """Emit the check that the tag may grow by `levels`, and optionally that stack is left, unless it is already
-        checked."""
+        """Emit the check that the tag may grow by `levels` and, with `stack`, that stack is left, unless an earlier
+        check covers it."""
         if levels <= self.checked_limits.levels and (self.checked_limits.is_stack_checked or not stack):
             return
         stack_test = "m.stack_pointer() < m.read_i(s, 3) or " if stack else ""  # this order saves 6 % on fib(32)

@@ -1,9 +1,9 @@
-"""The layout of a generated program, which is fixed before any text is written: its functions, the slots in which
-these pass values, and the records of their tapes.
+"""The layout of a generated program, which is computed before any text is emitted: its functions, the slots in which
+they pass values, and the records of their tapes.
 
 Each phase of a function is a generated function, with a slot for each value. Phases that recur through each other share
 one, a `PhaseGroup`, which takes the phase to run as an argument; for each slot type it has as many slots as the phase
-with the most. What a phase leaves to later ones is in a record, whose words a `TapeLayout` assigns.
+with the most. A phase saves values for later phases in a record, whose words a `TapeLayout` assigns.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class FunctionPhase(NamedTuple):
 
 
 class PhaseStart(NamedTuple):
-    """The phase that a structured node begins: of the call, cond or loop `root`, which begins its own first phase."""
+    """The phase that a structured node runs: of the call, cond or loop `root`, which itself runs phase 0."""
 
     root: Node
     number: int
@@ -58,7 +58,7 @@ def region_phase(region: Region, number: int) -> Region:
 
 
 def phase_starts(region: Region) -> dict[str, PhaseStart]:
-    """The phase that each structured node begins, in all phases of a region, by name."""
+    """The phase that each structured node runs, in all phases of a region, by name."""
     starts: dict[str, PhaseStart] = {}
     for phase in region.phases():
         for node in phase.nodes:
@@ -143,7 +143,7 @@ def is_recursive(program: Program) -> bool:
 
 
 def functions_reaching(program: Program, has: Callable[[Node], bool]) -> frozenset[str]:
-    """The functions that contain such a node, or that can reach one by calls."""
+    """The names of the functions that contain a node for which `has` is true, or that reach one by calls."""
     functions = program.reachable_functions()
     calls = {
         function.name: [node.attribute("function") for node in function.body.walk() if node.op == "call"]
@@ -258,7 +258,7 @@ def numba_result_type(slots: SlotTypes) -> str:
 
 
 def tuple_expression(texts: Sequence[str]) -> str:
-    """Text of a result with these slots."""
+    """Text of a tuple; for a single item, that item."""
     return texts[0] if len(texts) == 1 else f"({''.join(f'{text}, ' for text in texts)})"
 
 
@@ -319,11 +319,11 @@ ROW_WORDS = 3
 
 @dataclass(frozen=True)
 class TapeLayout:
-    """The layout of what is saved of a region, in all of its phases: the values that later phases use, and the data
-    that these need about conds, loops and calls.
+    """The layout of the data that the phases of a region save for later ones: values, and data about conds, loops and
+    calls.
 
-    An activation of a function has a record, its piece of the tape, and so has each iteration of a loop with later
-    phases. Data for conds, and for other loops, is in the enclosing record; the two branches of a cond share the same
+    Each activation of a function has a record, its part of the tape, and so does each iteration of a loop with later
+    phases. Data of conds, and of other loops, is in the enclosing record; the two branches of a cond share the same
     words, since only one is taken. The words of a record:
 
     - for a value, as many words as its type needs;
@@ -336,7 +336,7 @@ class TapeLayout:
 
     phases: tuple[Region, ...]
     phase_starts: dict[str, PhaseStart]
-    """For each node that begins a phase, by name: which phase, of which node."""
+    """The phase that each structured node runs, by name."""
     later_phases: dict[str, int]
     """The number of phases after the first of each call, cond or loop, by name."""
     value_offset: dict[str, int]
@@ -383,7 +383,7 @@ def function_tape_layout(program: Program, function: Function) -> TapeLayout:
 
 
 def region_tape_layout(program: Program, region: Region, begin: int) -> TapeLayout:
-    """The layout of what is saved of a region, from the offset `begin` on."""
+    """The layout of a region's saved data, from the offset `begin` on."""
     phases, value_offset, size = tuple(region.phases()), dict[str, int](), begin
     for var in phase_crossing_values(phases):
         value_offset[var.name] = size

@@ -86,7 +86,7 @@ def emit_strided_call(
     *,
     offset: str = "0",
 ) -> str:
-    """Emit a call of `strided_op` on an array, from an offset on; return the text of whether an index was out of
+    """Emit a call of `strided_op` on an array, from an offset on; return the variable that is 1 if an index is out of
     bounds."""
     width = _item_size(operand.type.dtype)
     begin = f"w.data_address({operand.text})" + (f" + {width} * ({offset})" if offset != "0" else "")

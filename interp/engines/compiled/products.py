@@ -1,8 +1,8 @@
 """Code generation for matrix products and sums, and for sums of adjoints in place.
 
-`jit.matrices` computes products and sums. The gradient of a weight is summed over activations: each
-computes a matrix product and adds it to the sum from its callees. Where that sum is unique, the product is added in
-place; where it is all zeros, these zeros are never written. `plan_accumulation` finds such nodes in a region,
+`jit.matrices` computes products and sums. The gradient of a weight is summed over activations: each activation computes
+a matrix product and adds it to the sum from its callees. If no other value refers to that sum, the product is added in
+place; if the sum is all zeros, these zeros are never written. `plan_accumulation` finds such nodes in a region,
 `emit_special_node` emits them.
 
 The bits of a sum do not change: an element of a product is summed from 0, and then added to the accumulator.
@@ -30,8 +30,8 @@ from .layout import numba_dtype, numpy_dtype, tuple_expression
 _MIN_ELEMENTS = 512
 """The fewest elements for which in-place accumulation pays."""
 _TILE_ROWS, _TILE_BYTES, _MAX_PRODUCTS = 8, 128, 2**26
-"""Bounds on a product that is added in place: a divisor of its rows, a divisor of the bytes of a row, and its most
-multiplications. Within them all tiles are whole (jit.matrices)."""
+"""Bounds on a product that is added in place: divisors of the number of rows and of the bytes of a row, so that all
+tiles are whole (jit.matrices), and the most multiplications."""
 _IN_PLACE_OPS = ("scatter_add", "scatter_index")
 """Ops that write into their first operand where it is unique and dead."""
 _FRESH_OPS = (
@@ -99,7 +99,7 @@ def emit_matmul(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpr
 
 
 def emit_transposed_matmul(emitter: FunctionEmitter, result: Type, factors: Sequence[TypedExpression]) -> str | None:
-    """Emit a product of two matrices one of which is transposed; None where neither is."""
+    """Emit a product of two matrices, one of which is transposed; None if neither is."""
     texts, name = ", ".join(value.text for value in factors), numba_dtype(result.dtype)
     if isinstance(factors[0], Transposed):
         return emitter.assign(f"matmul_transposed_left_{name}(s, {texts})")
@@ -156,19 +156,19 @@ def is_fresh(op: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AccumulationPlan:
-    """A plan for the nodes of a region that are not emitted one by one."""
+    """The nodes of a region that `emit_special_node` emits, or that are part of another node's code."""
 
     sums: frozenset[str]
     zeros: frozenset[str]
     """Nodes whose results are lazy zeros."""
     products: Mapping[str, Node]
-    """For the name of each sum, the product that is added to its other operand."""
+    """The product that a sum adds to its other operand, by the name of the sum."""
     transposes: frozenset[str]
     """Transpositions that are folded into products."""
     node_index: Mapping[str, int]
     """The position of each node, by name."""
     last_use: Mapping[str, int]
-    """The position of the last use of each value; -1 where it has none."""
+    """The position of the last use of each value, by name; -1 if it is unused."""
 
     @property
     def special_nodes(self) -> frozenset[str]:
@@ -215,7 +215,7 @@ class DefUseChains:
 
 
 def plan_accumulation(region: Region) -> AccumulationPlan:
-    """The plan for a region that is closed."""
+    """The plan for a closed region (`TapeLayout.closed_phase`)."""
     uses, sums, zeros, transposes = DefUseChains(region), set[str](), set[str](), set[str]()
     for node in reversed(region.nodes):
         if is_accumulation(uses, node, sums):

@@ -1,7 +1,7 @@
 """One run of the compiled engine: compile the program or find its module, run it, and say how it ended.
 
 There are two ways to run. A program whose last run was quick runs on the calling thread (`run_on_caller`), under a
-watchdog: a run that takes long, or too much stack, is given up and begins again in the other way. Every other run has a
+watchdog: if it takes long, or too much stack, it is stopped and starts again in the other way. Every other run has a
 thread with a large stack (`run_on_own_thread`), while the calling thread watches limits and Ctrl-C, and serves host
 calls.
 
@@ -210,7 +210,7 @@ def run_compiled(
 
 
 class FinishedRun(NamedTuple):
-    """A finished run: its call buffer, the error that stopped it, and why an effect trapped."""
+    """A finished run: its call buffer, the error that stopped it, and the message of an effect that trapped."""
 
     buffer: CallBuffer
     error: TagloomError | None
@@ -249,7 +249,7 @@ def run_on_caller(
     compiled: CompiledProgram, arguments: Sequence[Value], limits: Limits, seed: int
 ) -> FinishedRun | None:
     """Run on the calling thread: a switch to another thread and back takes longer than a small program. Returns None
-    where the run must begin again, since it took too long, or too much stack; what a stopped run returns may be
+    if the run must start again, since it took too long, or too much stack: the results of a stopped run may be
     wrong."""
     buffer, call_entry = begin_run(compiled, arguments, limits, seed)
     floor = (caller_stack_floor() or 0) + RESERVED_STACK_BYTES
@@ -328,7 +328,7 @@ def wait_for_end(thread: LargeStackThread, buffer: CallBuffer, monitor: LimitMon
 
 
 def tape_arena(compiled: CompiledProgram, buffer: CallBuffer, limits: Limits) -> Any:
-    """A context in which a run has memory for the records of its tapes, if it has any."""
+    """A context in which a run has memory for the records of its tapes, if the program has tapes."""
     return call_buffer.RecordArena(buffer, limits.bytes) if compiled.module.has_tapes else nullcontext()
 
 
@@ -384,7 +384,7 @@ def limit_error(compiled: CompiledProgram, buffer: CallBuffer, limits: Limits) -
 
 
 def memory_error(compiled: CompiledProgram) -> Exhausted:
-    """The error for a run for which the system has no memory."""
+    """The error for a run that does not fit into memory."""
     return Exhausted("the run does not fit into memory", rule="S12", where=compiled.program.entry)
 
 

@@ -1,12 +1,13 @@
 """The code generator: a structured program as Python source that numba compiles. Loops become loops, calls become
 calls, values become variables.
 
-The text is written from the top down: `emit_module`, `emit_group`, `emit_function`, `emit_phase`, `emit_region`; then a
+The text is emitted from the top down: `emit_module`, `emit_group`, `emit_function`, `emit_phase`, `emit_region`; then a
 function for each kind of node that holds regions or calls, here, and for other ops in `elementwise`, `products`,
 `moves` and `cells`. All of them write through one `FunctionEmitter`.
 
 The generated code evaluates nodes in the order of the big-step evaluator. Its variable `s` is the address of the state
-(jit.state), `left` is how many tag levels remain, and `key` is the tag key, passed only where random numbers need it.
+(jit.state), `left` is the number of tag levels that remain, and `key` is the tag key, passed only where random numbers
+need it.
 To end a run early, code writes the reason into the state and returns; each caller then checks the state and returns
 too. Results are meaningless after that. While they return, functions record the calls and iterations that they leave:
 these are the steps of the tag.
@@ -108,8 +109,8 @@ _EFFECTS = ("print", "callback")
 def emit_module(program: Program, *, native: bool = False) -> GeneratedModule:
     """Generate the module of a supported program.
 
-    `entry` takes the addresses of the state, of the arguments and of the results, how deep tags may go, and the key of
-    the root tag. With `native`, which only programs on scalars have, `entry` is a plain function of words, without an
+    `entry` takes the addresses of the state, of the arguments and of the results, the greatest depth of tags, and the
+    key of the root tag. With `native`, for programs on scalars only, `entry` is a plain function of words, without an
     `njit` decorator.
     """
     module = GeneratedModule(f"{HEADER}{'' if native else ARRAY_HEADER}".splitlines())
@@ -183,7 +184,7 @@ def emit_group(
 
 
 def weaken_facts(assumed: Sequence[ArrayFacts], computed: Sequence[ArrayFacts]) -> list[ArrayFacts]:
-    """The facts about each of several results that hold both ways."""
+    """For each result, the facts that `assumed` and `computed` agree on."""
     return [merge_facts(pair) for pair in zip(assumed, computed, strict=True)]
 
 
@@ -516,8 +517,8 @@ def emit_loop(emitter: FunctionEmitter, record: TapeReference, node: Node, texts
 
 @dataclass(frozen=True, slots=True)
 class IterationTapes:
-    """The records that the iterations of a loop have of their own: the variables of the latest and of the first one,
-    and whether each links to the next, which a third phase of the loop follows."""
+    """The records of a loop's iterations: the variables for the addresses of the latest and of the first one, and
+    whether each record links to the next, which a third phase of the loop needs."""
 
     last: str
     first: str
@@ -534,7 +535,7 @@ def emit_iteration(
     *,
     has_condition: bool = True,
 ) -> None:
-    """Emit one iteration of the first phase of a loop. Without `has_condition` it is certain to be taken."""
+    """Emit one iteration of the first phase of a loop; without `has_condition`, the condition is known to be true."""
     condition_layout, body_layout = record.layout.inner_layouts[node.name]
     with loop_iteration(emitter, node, count):
         if has_condition:

@@ -1,5 +1,5 @@
-"""Code generation for tape records (`layout.TapeLayout` says where values lie). Values are written at the end of a
-phase, and read where a later phase first uses them. A record that no later phase reads is released as soon as no live
+"""Code generation for tape records, whose layout is a `layout.TapeLayout`. Values are written at the end of a phase,
+and read where a later phase first uses them. A record that no later phase reads is released as soon as no live
 record follows it."""
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def emit_load(emitter: FunctionEmitter, record: TapeReference, name: str) -> Typ
 
 
 class TapeScope:
-    """The records that the nodes of one phase of a region create, in order: each with its node, and with a mark of its
-    start if it ends in this phase. `finished_nodes` have completed their last phase."""
+    """The open records that the nodes of one phase of a region have created, in order: for each, the name of its node,
+    and a mark of its start if the node ends in this phase. `finished_nodes` have completed their last phase."""
 
     def __init__(self, emitter: FunctionEmitter, layout: TapeLayout, phase: int) -> None:
         self.emitter, self.layout = emitter, layout

@@ -45,7 +45,7 @@ _stack_size_lock = threading.Lock()
 _madvise = getattr(ctypes.CDLL(None), "madvise", None) if sys.platform == "linux" else None
 _PAGE_BYTES, _MADV_DONTNEED = mmap.PAGESIZE, 4
 _RESIDENT_STACK_BYTES = 2**18
-"""The bytes of a stack that are kept, which an idle thread may be using."""
+"""The bytes of a stack that stay resident, since an idle thread may use them."""
 
 
 @cache
@@ -202,8 +202,8 @@ class HostCallServer(RunWaiter):
         self.requests = SimpleQueue[int | None]()
         self.replies = SimpleQueue[int]()
         self._kernels: dict[int, Kernel] = {}
-        # The callback does not keep this object alive: otherwise the two would keep each other, and all data of the
-        # run, alive until the next garbage collection.
+        # The callback holds a weak reference: with a strong one, the two would form a cycle that keeps all data of the
+        # run alive until the next garbage collection.
         method = WeakMethod(self.serve_call)
 
         def on_call(number: int) -> int:
@@ -223,8 +223,8 @@ class HostCallServer(RunWaiter):
         return self.replies.get()
 
     def compute_op(self, number: int, node: Node) -> int:
-        """Compute an op; return the status for generated code. The row of a trapping op gives the reason again later,
-        and no other exception may escape: none can pass through generated code."""
+        """Compute an op; return the status for generated code. If it traps, its row provides the message later.
+        No exception may escape, since none can pass through generated code."""
         types, result, row = self.trap_sites[number].types, node.results[0].type, OPS[node.op]
         try:
             operands = tuple(self.call_buffer.borrow_operand(at, type_) for at, type_ in enumerate(types))

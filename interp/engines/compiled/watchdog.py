@@ -1,8 +1,8 @@
 """A watchdog for runs on the calling thread: it stops a run that takes too long, which then starts again on a thread of
 its own.
 
-One thread serves the whole process. It polls 50 times a second, and sleeps once it has been idle for a while; so to
-watch a run costs no more than an append to a list.
+One thread serves the whole process. It polls 50 times a second, and sleeps once it has been idle for a while, so that
+watching a run costs no more than an append to a list.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from .call_buffer import CallBuffer
 
 POLL_SECONDS = 0.02
-"""Seconds between two polls. A run that is seen by both is stopped."""
+"""Seconds between two polls. A run that both of them find is stopped."""
 _MAX_IDLE_POLLS = 100
 """The number of idle polls before the thread sleeps."""
 
@@ -95,5 +95,5 @@ def ensure_started() -> bool:
 
 
 def watch(buffer: CallBuffer) -> AbstractContextManager[None]:
-    """A context in which a run is stopped if it is still there at the second poll. For the main thread."""
+    """A context in which a run is stopped if it still runs at the second poll. For the main thread."""
     return _watchdog.watch(buffer)

@@ -16,7 +16,7 @@ SIMULATOR_VARIABLE = "NUMBA_ENABLE_CUDASIM"
 BLOCK_THREADS = 128
 """The most threads of a block."""
 _device_lock = Lock()
-"""numba sets the device up on first use, which fails in a second thread at the same time."""
+"""Held while numba sets up the device, on first use: in two threads at once, that fails."""
 
 
 def numba_cuda() -> Any:

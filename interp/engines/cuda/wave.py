@@ -94,7 +94,7 @@ class WaveRun:
         return self.fallback.state()
 
     def go(self) -> TagloomError | None:
-        """Run until the end; returns the error that stopped the run, if any."""
+        """Run until the end; returns the error that ended the run, if any."""
         store, registers = self.fallback.store, self.fallback.store.registers
         began = time.monotonic()
         with interrupt_between_steps() as interrupt:
@@ -109,7 +109,7 @@ class WaveRun:
         return self.fallback.go() if registers[Register.FLIGHT_LENGTH] else None
 
     def outcome(self, stopped: TagloomError | None, structure: TreeDef) -> Outcome:
-        """The outcome of the run, which `stopped` ended, if it did not end by itself."""
+        """The outcome of the run; `stopped` is the error that ended it, if any."""
         return replace(self.fallback.outcome(stopped, structure), engine="cuda")
 
     def _run_waves(self, clock: RunMonitor) -> str | None:
@@ -139,15 +139,15 @@ class WaveRun:
         return bool(shapes) and not self._has_room(shapes)
 
     def _has_room(self, shapes: dict[str, tuple[int, ...]]) -> bool:
-        """Whether arrays of these shapes fit on the device and into the limit, which counts the memory of both
-        sides."""
+        """Whether arrays of these shapes fit on the device and into the limit on bytes, which counts the memory of host
+        and device."""
         more = sum(prod(shape) * dtype_of(name).itemsize for name, shape in shapes.items())
         used = sum(array.nbytes for array in self._device_arrays.values())
         return resident_memory() + used + more <= self._limits.bytes and more <= free_bytes()
 
     def _missing_arrays(self, n: int) -> dict[str, tuple[int, ...]]:
-        """The shapes of the arrays that the device lacks for the next wave or that are too small: twice the size that
-        may be needed, if there is room for that."""
+        """The shapes of the arrays that the next wave needs and that are missing on the device or too small. They are
+        twice as large as needed, if there is room for that."""
         needed = dict(self._required_shapes(n, 1))
         if not needed:  # as for nearly all waves
             return needed
@@ -155,7 +155,7 @@ class WaveRun:
         return double if self._has_room(double) else needed
 
     def _required_shapes(self, n: int, factor: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """The shapes of the missing arrays for a wave of n tokens, with `factor` times the required size."""
+        """The shapes of the missing arrays for a wave of `n` tokens, with `factor` times the required size."""
         store, on_device = self.fallback.store, self._device_arrays
         r, image = store.registers, store.image
         arrays: dict[str, Any] = on_device or self._host_arrays()

@@ -1,4 +1,4 @@
-"""The columns of a log, from the words of the journal: a page at a time, with NumPy.
+"""Column logs of the fast machine: NumPy computes the columns from the words of the journal, a page at a time.
 
 `interp/records/column_log.py` says what the columns are.
 """
@@ -72,7 +72,7 @@ class ColumnKeeper(EventKeeper):
 
 
 class GraphColumns:
-    """What the columns take from a graph: arrays by port of its image, and by node."""
+    """The data of a graph that the columns need: arrays by port of its image, and by node."""
 
     def __init__(self, image: Image, rules: tuple[Rule, ...]) -> None:
         nodes = image.graph.nodes
@@ -83,7 +83,7 @@ class GraphColumns:
         self.is_merge = np.array([rule.operands is None for rule in rules])
         self.input_counts = np.array([1 if rule.operands is None else len(rule.operands) for rule in rules])
         self.has_all_operands = np.array([rule.required_tokens > 2 for rule in rules])
-        """Whether the journal has the words of all operands, not only of the other one."""
+        """By node, whether the journal has the words of all operands, not only of the other one."""
         self.literals = {
             image.first_port[number] + port: literal.value
             for number, node in enumerate(nodes)
@@ -196,8 +196,8 @@ class FrameLookup:
         first_number: int,
         count: int,
     ) -> None:
-        """`earlier_numbers` are those of the frames that are open before the page; `opens` are the items that open
-        others, in order, and `count` is the number of items."""
+        """`earlier_numbers` are the tag numbers of the frames that are open before the page. `opens` are the positions
+        of the items that open the `opened_frames`; `count` is the number of items."""
         self._earlier_numbers, self._count = earlier_numbers, count + 2
         self.opened_frames, self.opened_numbers = opened_frames, first_number + np.arange(len(opens))
         keys = opened_frames * self._count + opens + 1
@@ -399,7 +399,7 @@ class PageColumns:
 
 
 def ragged_indices(counts: IntArray) -> tuple[IntArray, IntArray]:
-    """For lists of these lengths, one after another: the number of the list of each entry, and its place there.
+    """For each entry of lists of these lengths, one after another: the number of its list, and its index there.
 
     >>> ragged_indices(np.array([2, 0, 1]))
     (array([0, 0, 2]), array([0, 1, 0]))

@@ -1,4 +1,5 @@
-"""The events of a run on the fast machine, from its journal: kept in memory, all or the last ones, or passed on.
+"""The events of a run on the fast machine, decoded from its journal: each is passed to a function, or the last ones are
+kept.
 
 A keeper takes the journal page by page. `JournalReader` decodes pages to events, which equal those of the reference,
 value for value and tag for tag.
@@ -50,7 +51,7 @@ class EventKeeper(ABC):
         return detached
 
     def on_pause(self) -> None:  # noqa: B027  # nothing, if the keeper can read the current page
-        """Called when the machine pauses: the content of the page may be needed."""
+        """Called when the machine pauses: the events up to here may be needed."""
 
 
 @contextmanager
@@ -155,13 +156,13 @@ class Last(EventKeeper):
 
 
 class EventWindow(TupleLike[Event]):
-    """The last events of a run, decoded on access, from the end backwards, and cached. If Ctrl-C interrupts decoding,
-    the next access resumes it."""
+    """The last events of a run, decoded on access, from the end backwards, and cached. If Ctrl-C interrupts an access,
+    the next one decodes again."""
 
     def __init__(
         self, store: TokenStore, outside: HostFirings, before: tuple[Event, ...], pages: list[_FullPage], first: int
     ) -> None:
-        """The events from step `first` on, which is on the first page; the events `before` come from earlier."""
+        """The events from step `first` on, which is on the first page, after the earlier events `before`."""
         self._store, self._host, self._pages, self._first_step = store, outside, pages, first
         self._earlier_events = before
         self._length = len(before) + int(store.registers[Register.STEPS]) - first
@@ -263,8 +264,8 @@ class JournalPage(NamedTuple):
 
 
 class FrameTags(dict[int, Tag]):
-    """The tag of each frame before a part of a journal: for frames that it closes, from the journal; for others, from
-    the machine's memory after it."""
+    """The tag of each frame at the start of a part of a journal, computed on access. If the frame closes in that part,
+    `links` has its header words; otherwise they are still in the machine's memory."""
 
     def __init__(self, store: TokenStore, links: dict[int, tuple[int, int]]) -> None:
         self._store, self._frame_links = store, links
@@ -286,8 +287,8 @@ class FrameTags(dict[int, Tag]):
 
 
 def reopened_frame_links(backwards: Iterable[Sequence[int]]) -> dict[int, tuple[int, int]]:
-    """The links of frames that were open before these pages and are closed after them. The last page comes first, since
-    frames are reused."""
+    """The header words of the frames that are open before these pages and close in them. The last page comes first: a
+    frame may be reused, and its first closing counts."""
     links: dict[int, tuple[int, int]] = {}
     for words in backwards:
         for at in reversed([at for at in item_offsets(words) if opens_or_closes(words[at])]):
@@ -339,8 +340,8 @@ class _PortDecoder(NamedTuple):
     operands: list[Any]
     """The operands by port, with the literals filled in."""
     partner_readers: tuple[tuple[int, WordReader | None], ...]
-    """The ports of the operands in the journal, with their readers; with several operands, the journal omits the word
-    of this port."""
+    """The ports of the operands in the journal, with their readers. Of three or more operands, the journal has a word
+    for this port too, which has no meaning."""
     output_readers: tuple[WordReader | None, ...]
     """As `read_word`, for the outputs."""
     result_position: int | None
@@ -479,7 +480,7 @@ class JournalReader:
         return self._spans[span]
 
     def read_followups(self, event: Event, words: Sequence[int], at: int) -> tuple[Event, int]:
-        """Read what an event released and closed; returns the event and the offset of the next one."""
+        """Read the RELEASE and CLOSE items of an event; returns the event with these and the offset of the next one."""
         released, closed = [], []
         while at < len(words) and words[at] & KIND_MASK > FIRING:
             if words[at] & KIND_MASK == JournalItem.RELEASE:

@@ -34,7 +34,7 @@ class HostDelivery(NamedTuple):
 
 
 class HostFiringNote(NamedTuple):
-    """The parts of an event that the journal lacks for a host firing; see `Event`."""
+    """The fields of an event that the journal does not have for a host firing; see `Event`."""
 
     trap: str | None = None
     parked: CellAddress | None = None
@@ -44,7 +44,7 @@ class HostFiringNote(NamedTuple):
 
 
 class HostFirings:
-    """The state of a run outside the machine: cells, the world, traps, and the words of parked tokens."""
+    """The state of a run outside the machine: cells, the world, traps, and the words of deferred reads."""
 
     def __init__(self, store: TokenStore, state: State) -> None:
         self.store = store
@@ -53,7 +53,7 @@ class HostFirings:
         self.cells = CellHeap()
         self.traps: list[Event] = []
         self.parked_words: dict[tuple[int, int, Tag], tuple[int, int]] = {}
-        """The words that each parked token had in the flight."""
+        """The two words of the token of each deferred read, by node, port and tag."""
         self.notes: list[HostFiringNote] = []
         """The notes on the host firings in the journal, if there is a journal."""
 

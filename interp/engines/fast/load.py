@@ -50,7 +50,7 @@ RING_CAPACITY = {shared.RING_CAPACITY}
 
 
 class MachineVariant(StrEnum):
-    """The variants of the machine that one source makes; the values name their compiled files."""
+    """The variants of the machine, compiled from one source; the values name their compiled files."""
 
     BASE = "token machine"
     JOURNAL = "token machine that notes events"
@@ -72,8 +72,8 @@ _VARIANT_FLAGS = {
 
 @cache
 def load_machine(variant: MachineVariant = MachineVariant.BASE) -> Callable[[int, int, int], int]:
-    """The compiled loop: takes the address of the address table, the maximal number of steps, and the words of a
-    header."""
+    """The compiled main loop. It takes the address of the address table, the maximal number of steps, and the number of
+    words of a frame header, and returns an ExitReason."""
     with show_compiling(f"the {variant}"):
         try:
             return load_native(variant, text(variant), "run", 3)

@@ -115,7 +115,7 @@ class FastRun:
 
     def go(self, steps: int | None = None, stops: StopConditions | None = None) -> TagloomError | None:
         """Run until the end, for this number of steps, or up to one of these stops; returns the error that stopped the
-        run, if any. A stop at the current position is passed. Raises KeyboardInterrupt on Ctrl-C if nothing is left to
+        run, if any. The run does not stop where it already is. Raises KeyboardInterrupt on Ctrl-C if nothing is left to
         do."""
         load_machine(self._variant)  # here, since it may compile for seconds, during which Ctrl-C works as usual
         check_compilable(self.store.image.graph)
@@ -140,7 +140,7 @@ class FastRun:
         store.options[MachineOption.DEPTH_LIMIT] = min(depths)
 
     def _step_past_stop(self) -> Exhausted | None:
-        """Make the next step if a stop is there; returns the limit that it would exceed, if any."""
+        """Pass the stop that the run is at, if any; returns the error if the next step would exceed a limit."""
         step, is_at_depth = self.store.registers[Register.STEPS], self.stopped_by == "depth"
         self.store.registers[Register.RESUME_STEP] = step if self.stopped_by == "node" else -1
         self.stopped_by = None
@@ -229,7 +229,7 @@ class FastRun:
         is_hit = self._stop_conditions.is_hit
         try:
             return is_hit is None or is_hit(*next_event(self.store, self.host))
-        except MemoryError:  # as the step itself will find
+        except MemoryError:  # the step itself will report it
             return False
 
     def _grow(self) -> None:
@@ -262,7 +262,7 @@ class FastRun:
         return self.until == "trap" or self._stop_conditions.traps
 
     def stats(self) -> Stats:
-        """The measures so far."""
+        """The statistics so far."""
         r, store = self.store.registers, self.store
         profile, waiting = store.profile[: r[Register.WAVES]].T
         if r[Register.FIRINGS] > r[Register.FIRINGS_BEFORE_WAVE]:
@@ -286,7 +286,7 @@ class FastRun:
         )
 
     def outcome(self, stopped: TagloomError | None, structure: TreeDef) -> Outcome:
-        """The outcome of the run, which `stopped` ended, if it did not end by itself."""
+        """The outcome of the run; `stopped` is the error that ended it, if any."""
         state = self.origin_state
         state.records.clear()
         state.results, state.trap_events, state.cells = result_values(self.store), self.host.traps, self.host.cells
@@ -304,8 +304,8 @@ class FastRun:
 
 
 class RunMonitor:
-    """Checks between bursts whether the clock, memory or Ctrl-C end a run. Memory, the slowest to check, waits for some
-    thousands of steps or a large array."""
+    """Checks between bursts whether the clock, memory or Ctrl-C ends a run. Memory, the slowest to check, is checked
+    after some thousands of steps, or after a large array."""
 
     def __init__(self, limits: Limits, interrupt: Interrupt, elapsed: float = 0.0) -> None:
         left = None if limits.seconds is None else max(0.0, limits.seconds - elapsed)
@@ -325,7 +325,7 @@ class RunMonitor:
 
 
 class LazyResidue(TupleLike[ResidueToken]):
-    """The residue of a run, in one or several stores, built on first access: it may have millions of tokens."""
+    """The residue of a run, from one or several stores, built on first access: it may have millions of tokens."""
 
     def __init__(self, stores: Sequence[TokenStore], outside: HostFirings, bounds: Mapping[Site, int]) -> None:
         self._stores = stores
@@ -388,8 +388,8 @@ def run_fast(
 
 
 def choose_keeper(kept: EventSink) -> EventKeeper | None:
-    """The keeper for a run's events, or None: of the last ones as words, of a column log, or one that forwards each
-    event."""
+    """The keeper of a run's events: for the last ones, for a column log, or for a function that takes each event; None
+    if no events are kept."""
     if isinstance(kept.events, deque):
         return Last(kept.events.maxlen or 0)
     if isinstance(kept.log, ColumnLogWriter):

@@ -57,7 +57,7 @@ class MessageKind(IntEnum):
     TOKEN = 2
     """A token for an activation that has a frame on the receiving core."""
     CLOSE = 3
-    """The activation that this proxy stands for has closed."""
+    """The activation of this proxy has closed."""
 
 
 def new_shared_words(cores: int, burst: int) -> WordArray:

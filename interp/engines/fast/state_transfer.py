@@ -251,7 +251,7 @@ def export_state(store: TokenStore, outside: HostFirings, state: State) -> State
 
 
 def export_meter(store: TokenStore, state: State) -> Meter:
-    """The machine's statistics, as a meter of this state. Waves are counted only if there is a clock."""
+    """The machine's statistics, as a meter of this state. Waves are counted only if the state is clocked."""
     r, meter = store.registers, Meter(state, is_clocked=state.is_clocked)
     meter.largest_store, meter.largest_flight = int(r[Register.LARGEST_STORE]), int(r[Register.LARGEST_FLIGHT])
     meter.deepest_tag, meter.firings_at_wave_start = int(r[Register.DEEPEST_TAG]), int(r[Register.FIRINGS_BEFORE_WAVE])
@@ -277,8 +277,8 @@ def decode_token(store: TokenStore, tags: dict[int, Tag], at: int, frame: int, w
 
 
 def frame_tags(store: TokenStore) -> dict[int, Tag]:
-    """The tags of all open activations, by frame. The store keeps no tags: a run of half a million would take twice as
-    long."""
+    """The tags of all open activations, by frame. They are not stored in `store.tags`: with half a million activations
+    that takes twice as long."""
     frames = list(store.frames())
     offsets = np.array(frames, np.int64)
     above, when = store.memory[offsets + FrameHeader.PARENT], store.memory[offsets + FrameHeader.ITERATION]

@@ -185,7 +185,7 @@ class TokenStore:
 
     @property
     def live_tokens(self) -> int:
-        """The number of tokens: in flight, waiting, parked and throttled."""
+        """The number of tokens: in flight, waiting, in deferred reads, and throttled."""
         r = self.registers
         return int(r[Register.FLIGHT_LENGTH] + r[Register.WAITING] + r[Register.PARKED] + r[Register.THROTTLED])
 
@@ -209,7 +209,7 @@ class TokenStore:
                 continue
             try:
                 self._grow(array, max(GROWTH_FACTOR, self._max_array_bytes // array.nbytes))
-            except MemoryError:  # the system promises no more than it has
+            except MemoryError:  # the system does not overcommit memory
                 self._grow(array, GROWTH_FACTOR)
 
     def _grow(self, array: npt.NDArray[Any], factor: int) -> None:
@@ -279,7 +279,7 @@ class TokenStore:
             self._is_address_table_stale = True
 
     def reserve_memory(self, words: int) -> None:
-        """Make memory as large as `words` words and a reserve."""
+        """Make room in memory for this number of words and a reserve."""
         required = words + 2 * SLACK_STEPS * self.image.largest_frame
         while len(self.memory) < required:
             self._grow_memory(GROWTH_FACTOR)

@@ -1,5 +1,5 @@
-"""The disk cache of generated modules and their machine code, so that only the first run of the first process compiles;
-whether numba is available, and the progress message while it compiles.
+"""The disk cache of generated modules and their machine code, so that only the first run of the first process compiles.
+Also the check whether numba is available, and the progress message while it compiles.
 
 Each module has a folder, named by a key of everything that its machine code depends on: its text, the source of all
 kernels, the versions of the compilers, and the processor. So nothing on disk is ever out of date. A folder is used only
@@ -11,8 +11,8 @@ locked by one process at a time; others wait, and then load.
     <cache>/tagloom/<key>/sums.json     written last
 
 <cache> is $TAGLOOM_CACHE, or $XDG_CACHE_HOME, or ~/.cache; if it cannot be written, or is full, nothing is cached.
-Machine code on disk is executed as it is, so no folder is read or written that another user owns, or that others may
-write to; new folders are private to this user.
+Machine code on disk is executed without further checks. So a folder is used only if it belongs to this user or root and
+nobody else may write to it; new folders are private to this user.
 """
 
 from __future__ import annotations

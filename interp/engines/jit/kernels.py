@@ -96,7 +96,7 @@ _NATIVE_WIDTH_FORMATS: Mapping[str, str] = {
     "maximum": "({0} if {0} != {0} or {0} >= {1} else {1})",
     "where": "({1} if {0} else {2})",
 }
-"""Ops that give the same bits if float32 is computed as such instead of in float64 and rounded. Most of them do not
+"""Ops that give the same bits if float32 is computed directly instead of in float64 and rounded. Most of them do not
 round; after + - * / and sqrt the second rounding changes nothing, since 53 >= 2 * 24 + 2 (Figueroa, "When is double
 rounding innocuous?", 1995). Here / and sqrt follow IEEE 754, which needs no branches. So loops over elements fill
 vector registers: a chain of ten a * x + b over a million elements takes 0.2 ms instead of 4.8."""
@@ -172,7 +172,7 @@ def trap_condition(
 
 
 def trap_message(op_name: str) -> str:
-    """The message of a trap of this op, which must be one that can trap."""
+    """The message of a trap of this op, which must have a trap condition."""
     undefined = OPS[op_name].trap_condition
     assert undefined is not None
     return undefined.message
@@ -271,7 +271,7 @@ def promote_operands(types: Sequence[Type], operands: Sequence[str]) -> list[str
 
 
 def prevent_constant_folding(operands: list[str]) -> list[str]:
-    """Operands with a cast around the first literal: Python would compute with literals alone, and not wrap."""
+    """Operands with a cast around the first if all are integer literals: Python would fold these, without wrapping."""
     if all(_INTEGER_LITERAL.fullmatch(text) for text in operands):
         return [f"int64({operands[0]})", *operands[1:]]
     return operands

@@ -4,7 +4,7 @@ records, host calls, and the native stack. `state` defines the words that genera
 An array is stored as a row of words: the address of its reference count, that of its elements, and its sizes. A row
 owns a reference, which is released when the block of rows is freed. A row of zeros refers to no array.
 
-A tape record has words that one phase of a function writes and a later one reads (compiled/tape_layout.py). Records are
+A tape record has words that one phase of a function writes and a later one reads (compiled/layout.py). Records are
 allocated one after another in an arena whose addresses are all reserved at the start, so no record ever moves: a record
 is its address. Records are released from the end, back to a mark. An array in a record is a row, after the address of
 the row written before it. So the rows form a list, and a release also drops their references. Four words of the state

@@ -6,11 +6,11 @@ columns that accumulate in registers. Threads may share the tiles: each element 
 not depend on which thread computes it. Each product is compiled once on a machine, cached on disk, and called by its
 symbol: many programs call them, and they take long to compile.
 
-They stay beside BLAS for their speed where it matters (2026-11-23, AMD EPYC with AVX-512, two cores, OpenBLAS 0.3.31;
-minimum of 5, processor time of one thread): 32 x 256 by 256 x 256 takes BLAS 1.6 times as long, 100 x 784 by 784 x 256
-1.2, 200 x 784 by 784 x 10 1.7, a row by 128 x 320 1.2 (float64: 1.6), a column by a row 1.4; 32 x 64 by 64 x 256 takes
-as long with either. Narrow products, with rows shorter than a tile, take BLAS 0.3 to 0.9 of the time if they are small,
-so BLAS computes those.
+At common sizes they are faster than BLAS (2026-11-23, AMD EPYC with AVX-512, two cores, OpenBLAS 0.3.31; minimum of 5,
+processor time of one thread): BLAS takes 1.6 times as long for 32 x 256 by 256 x 256, 1.2 for 100 x 784 by 784 x 256,
+1.7 for 200 x 784 by 784 x 10, 1.2 for a row by 128 x 320 (float64: 1.6), 1.4 for a column by a row, and as long for
+32 x 64 by 64 x 256. Small narrow products, with rows shorter than a tile, are left to BLAS, which takes 0.3 to 0.9 of
+the time.
 
 A training step of the perceptron 784-256-10 takes 1.7 times as long with BLAS on one thread. With BLAS on two threads
 it takes 1.1 times as long on an idle machine, and 10 times as long beside other processes, since OpenBLAS's threads
@@ -35,16 +35,16 @@ from .memory import kernel
 from .state import FEW_ROWS, MATMUL_FUNCTIONS
 
 BLAS_MIN_PRODUCTS = 2**26
-"""The multiplications from which on BLAS computes a product, since it packs its operands. Below, BLAS took twice as
-long."""
+"""The number of multiplications from which on BLAS computes a product: it packs its operands, which pays for large
+ones. For smaller ones BLAS took twice as long."""
 BLAS_MIN_TERMS = 2**12
-"""The most terms of an element; beyond, BLAS computes it, with partial sums: added one after another, a million float32
-lose a hundredth."""
+"""The most terms of an element of a product that is computed here. With more, BLAS computes it, by partial sums: a
+million float32 added one after another lose a hundredth."""
 _BLAS_MAX_NARROW_PRODUCTS = 2**18
-"""The multiplications up to which BLAS computes a narrow product; beyond, it also wakes threads of its own."""
+"""The most multiplications of a narrow product that BLAS computes; for more, BLAS wakes threads of its own."""
 _PARALLEL_MIN_PRODUCTS = 2**20
-"""The multiplications from which on threads share a product: these take some 15 us. From 2**18 on a run was no shorter,
-and much longer on a busy machine."""
+"""The number of multiplications from which on threads share a product: they take some 15 us. With a threshold of 2**18,
+runs were no shorter, and much longer on a busy machine."""
 STORE_RESULT, ADD_TO_TARGET, ADD_TO_ZEROS = 0, 1, 2
 """What is done with a product: store it, add it to the target, or add it to zeros, which turns -0.0 into 0.0."""
 _WORD = ir.IntType(64)

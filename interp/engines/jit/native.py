@@ -28,7 +28,7 @@ _UNREACHABLE_SYMBOLS = (
     "numba_runtime_build_excinfo_struct",
     "numba_unpickle",
 )
-"""The function that numba calls to raise an exception, which no function here does."""
+"""Functions of numba that object code calls only to raise an exception, which no function here does."""
 _engines: list[Any] = []
 """Objects that must live as long as the functions do."""
 _functions: dict[tuple[str, str], WordFunction] = {}
@@ -40,7 +40,7 @@ class Unlinkable(Exception):
 
 
 def load_native(name: str, text: str, function: str, arity: int) -> WordFunction:
-    """Load a function of `arity` words from a text, as machine code; `name` is that of the file on disk.
+    """Load the function of a text as machine code: it takes `arity` words. `name` is the name of the file on disk.
 
     Raises Unlinkable if it calls a function that a process without numba does not have.
     """
@@ -51,7 +51,7 @@ def load_native(name: str, text: str, function: str, arity: int) -> WordFunction
 
 
 def _load_or_compile(name: str, text: str, function: str, arity: int) -> WordFunction:
-    """The same, from disk if it can be."""
+    """Link the object code on disk; compile it if there is none or it is damaged."""
     with suppress(OSError, ValueError):
         return link_object((module_folder(text) / f"{name}.o").read_bytes(), arity)
     with interrupt_at_once():

@@ -1,9 +1,9 @@
-"""NumPy's own loops, for the ops whose last bits on arrays are NumPy's choice: exp, log, pow, and the others with a
+"""NumPy's own loops, for the ops on arrays whose last bits are those of NumPy: exp, log, pow, and the others with a
 column `float_loop`.
 
 Compiled code calls the loops that NumPy calls for contiguous arrays, on the same addresses, so that an array has the
-same bits. There are loops for float32 where the row computes float32 as such. The loops of a ufunc are in its record,
-whose layout NumPy's C interface fixes.
+same bits. A row has a loop for float32 if it computes float32 without a cast to float64. The addresses of a ufunc's
+loops are in its C struct, `PyUFuncObject`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def loop_intrinsic(ufunc: Any, code: str = "d") -> Any:
     )
     at = ufunc.types.index(code * ufunc.nin + "->" + code)
     llvm.add_symbol(symbol, ufunc_object.loops[at])
-    if ufunc_object.data[at]:  # of a loop for many functions, which one
+    if ufunc_object.data[at]:  # a loop that serves several functions gets a pointer to one of them
         llvm.add_symbol(f"{symbol}_data", ufunc_object.data[at])
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -1,11 +1,12 @@
 """The thread pool: helper threads of this process that share loops over many elements among the cores.
 
-It stays beside numba's own threading (prange over the same shares, by GNU OpenMP), which is slow on a busy machine
-(2026-11-23, AMD EPYC, two cores with other processes at work, medians of 200 turns in alternation): a training step of
-the perceptron 784-256-10 takes 7 times as long with prange, tanh(exp(-x)) thrice over 100,000 float64 4 times, over a
-million 1.7 times. OpenMP's loop ends when all threads have come; here a loop does not wait for a late helper. On free
-cores (minima) prange takes 0.9, 1.2 and 1.2 times as long, and 0.6 times for a million a * x + b. GNU OpenMP also ends
-a forked child that uses it. On one thread the step takes 1.3 to 1.5 times as long, those loops 1.8 to 1.9 (minima).
+It replaces numba's own threading (prange over the same shares, by GNU OpenMP), which is slow on a busy machine
+(2026-11-23, AMD EPYC, two cores shared with other processes, medians of 200 alternating runs): with prange, a training
+step of the perceptron 784-256-10 takes 7 times as long; tanh(exp(-x)), three times over 100,000 float64, 4 times, and
+over a million 1.7 times. A loop of OpenMP waits for all threads of its team; here a loop does not wait for a late
+helper. On free cores (minima) prange takes 0.9, 1.2 and 1.2 times as long, and 0.6 times for a million a * x + b. GNU
+OpenMP also ends a forked child that uses it. On one thread the step takes 1.3 to 1.5 times as long, those loops 1.8 to
+1.9 (minima).
 
 A loop is a function `part(words, first, last)` that computes the elements from `first` to before `last`, of arrays
 whose addresses are in the words; elements are independent, so any thread may compute any of them. The process has one
@@ -69,9 +70,9 @@ CHUNK_ELEMENTS = 16_384
 _SPIN_LIMIT = 200_000
 """How often a helper polls for work before it sleeps: for some 0.1 ms."""
 _YIELD_AFTER_SPINS, _SLEEP_AFTER_SPINS, _SLEEP_MICROSECONDS = 1_000, 3_000, 50
-"""How often the calling thread polls for its helpers before it yields and, after half a millisecond, before it sleeps
-for so many microseconds at a time: then another thread on a helper's core can move here. OpenBLAS's threads poll for
-work for 0.1 s after each product."""
+"""How often the calling thread polls for its helpers before it yields its core and, after half a millisecond, before it
+sleeps, for this many microseconds at a time: then another thread on a helper's core can move to this core. OpenBLAS's
+threads, for instance, poll for work for 0.1 s after each product."""
 _WAKE_BYTES, _CORE_MASK, _THREAD_IDS = 16, 24, 40
 _CORE_MASK_WORDS = _THREAD_IDS - _CORE_MASK
 """The words of the set of cores, 64 bits each."""

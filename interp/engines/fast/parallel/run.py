@@ -1,7 +1,8 @@
 """A parallel run of `fast`: each core has its own tokens and frames, and donates activations to idle cores.
 
-The result of a run that becomes quiescent is kept. Any other ending, except from outside, depends on the schedule, or
-must be reported for the requested schedule: then the run starts again on one core.
+The outcome is final if the run becomes quiescent with all results and nothing left over, within the limits, or if the
+clock, memory or Ctrl-C ends it. Any other ending, such as a trap, depends on the schedule: then the run starts again on
+one core.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def run_on_cores(
         if run.is_conclusive:
             return run.outcome(structure)
         spent = run.elapsed
-        del run  # its memory would count against the bytes of the run that follows
+        del run  # its memory would count towards the limit of the next run
     return run_fast(
         graph, admitted, schedule=schedule, until=until, limits=limits, structure=structure, seed=seed, k=k,
         world=world, elapsed=spent,

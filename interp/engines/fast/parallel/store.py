@@ -26,8 +26,8 @@ Waking up every 50 us would halve the speed of a busy core that shares its proce
 
 
 class CoreStore(TokenStore):
-    """The part of a run on one core. `shared` are the words that all cores share. `cores` are the stores of all cores;
-    the references are weak, so whoever asks for tags must keep the stores alive."""
+    """The part of a run on one core. `shared` are the words that all cores share. `cores` are weak references to the
+    stores of all cores: a caller of `tag` must keep the stores alive."""
 
     def __init__(self, image: Image, limits: Limits, shared: WordArray, cores: Sequence[ref[CoreStore]]) -> None:
         super().__init__(image, limits, DeliveryOrder.YOUNGEST, seed=0, clocked=True, result_limit=0)
