@@ -56,7 +56,7 @@ _ALIGNED_C_CONTIGUOUS = 0x0101
 
 def borrow(value: object, expected: Type) -> Value:
     """As `admit`, but without a copy if the array has the form of a value already. The borrower must neither write to
-    the array nor give away anything that shares its elements.
+    the array nor pass on anything that shares its elements.
 
     >>> array = np.zeros(3)
     >>> borrow(array, Type(dtypes.float64, (3,))) is array

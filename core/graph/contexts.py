@@ -1,4 +1,4 @@
-"""Control contexts: the function or loop, and the branch, in which each value of a graph lives; V10 to V14 and V16.
+"""Control contexts: the function or loop, and the branch, that each value of a graph belongs to; V10 to V14 and V16.
 
 A control context is an owner (a function or a loop) and a guard: the predicates, with their outcomes, between the entry
 of the owner and the value. Contexts are inferred forward, in the order in which tokens can arrive. Edges that close
@@ -31,7 +31,7 @@ Guard: TypeAlias = tuple[tuple[OutputRef, bool], ...]
 
 
 class ControlContext(NamedTuple):
-    """The function or loop in which a value lives, and its guard: (predicate, outcome) pairs."""
+    """The function or loop that a value belongs to, and its guard: (predicate, outcome) pairs."""
 
     owner: str | Site
     guard: Guard = ()

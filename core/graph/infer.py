@@ -78,8 +78,8 @@ class _GraphInference:
         self.infer_to_fixpoint()
 
     def infer_to_fixpoint(self) -> None:
-        """Widen types to the fixed point. A cycle that no token enters then gets the default type, and widening goes
-        on."""
+        """Widen types to the fixed point. A cycle that no token enters then gets the default type, and widening
+        continues."""
         stuck = deque(self.worklist)
         while True:
             while self.worklist:

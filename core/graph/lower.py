@@ -19,7 +19,7 @@ L11 A pullback of a call adds arguments and results to its site. A pullback of a
     iteration by `back`. Where nothing uses what arrives, an `identity` takes it (S11 counts what arrives). A pullback
     of that pullback is a loop like the first, on the same condition.
 
-Nodes are made function by function: the entry merges, then the body in program order, phase by phase, so that their
+Nodes are added function by function: the entry merges, then the body in program order, phase by phase, so that their
 numbers order the firings of an activation like a sequential evaluation. The returns to the environment come last. The
 edges between functions, to entry merges and to returns, are added once all bodies are lowered. The values of a program
 keep their names, on which random numbers depend (S15); the nodes that lowering adds have other names.

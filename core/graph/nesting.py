@@ -97,7 +97,7 @@ ContextOwner: TypeAlias = str | Site
 
 
 class PhaseMap:
-    """The function or loop of each node, and the phase of it that the node belongs to, counted from 0."""
+    """The function or loop of each node, and the phase of the node in it, counted from 0."""
 
     def __init__(self, graph: Graph) -> None:
         self.loop_info = LoopInfo(graph)

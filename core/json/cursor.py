@@ -1,7 +1,7 @@
 """Reading untrusted JSON: text becomes plain data, and a cursor walks the data and knows its path.
 
-Owns what all documents share: which JSON is accepted, how it is read, and the errors for other data. Data of the wrong
-form is Malformed, with its path; no content of a document is ever executed.
+This module has what all documents share: which JSON is accepted, how it is read, and the errors for other data. Data of
+the wrong form is Malformed, with its path; no content of a document is ever executed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The ops that route tokens or touch tags. A row says which tag a result goes to; the machine does the rest.
+"""The ops that route tokens or touch tags. A row says which tag a result gets; the machine does the rest.
 
 They have no kernel: `merge` and `switch` pass values on, the others pass them to another activation.
 """

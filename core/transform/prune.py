@@ -311,7 +311,8 @@ def loop_variables(node: Node) -> tuple[Var, ...]:
 
 
 class CallSite(NamedTuple):
-    """A call with its caller, and the positions of the needed results. The first result stays: it names the node."""
+    """A call with its caller, and the positions of the needed results. The first result is always kept: it names the
+    node."""
 
     caller: str
     node: Node
@@ -323,7 +324,7 @@ class CallSite(NamedTuple):
 def prune_calls(program: Program) -> Program:
     """P3: the program whose functions return and take only what their one call site needs.
 
-    A function with several call sites, or a recursive one, stays whole, since each call site relies on it. So does a
+    A function with several call sites, or a recursive one, is not pruned, since each call site relies on it; nor is a
     function with a pullback or a gradient rule.
     """
     while (call_site := next(prunable_calls(program), None)) is not None:
@@ -399,8 +400,8 @@ def replace_node(region: Region, old: Node, new: Node) -> Region:
 class ResultPruner:
     """P3: removes unneeded results from conds and loops, with the nodes that only they need.
 
-    The first result stays: it names the node. Nodes with effects stay, and so do nodes that may put to cells, and nodes
-    with pullbacks.
+    The first result is always kept: it names the node. So are nodes with effects, nodes that may put to cells, and
+    nodes with pullbacks.
     """
 
     def __init__(self, program: Program) -> None:

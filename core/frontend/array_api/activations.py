@@ -1,4 +1,4 @@
-"""Activation functions of neural networks. They are composed of ops, elementwise, for floats of any shape, and give the
+"""Activation functions of neural networks. They are composed of ops, elementwise, for floats of any shape, and keep the
 dtype of their operand."""
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def empty_like(x: Any, /, *, dtype: DType | None = None, device: Any = None) -> 
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """The numbers start, start + step, ... before `stop`; `arange(n)` has those from 0 below n.
+    """The numbers start, start + step, ... before `stop`; `arange(n)` starts at 0 and stops before n.
 
     The dtype is int64 if all bounds are integers, else float64, by default. Bounds may be symbolic: then the size is
     open, known only at run time. Raises Usage for a step of 0, or a bool `dtype`.

@@ -27,7 +27,7 @@ class LabelledArray(NamedTuple):
 
 def einsum(subscripts: str, /, *operands: Any) -> Any:
     """The sum of products that `subscripts` describe, as in NumPy: "ij,jk->ik" is a matrix product. Each operand has a
-    letter for each axis; the result has the letters behind the arrow or, without an arrow, those that occur once, in
+    letter for each axis; the result has the letters after the arrow or, without an arrow, those that occur once, in
     alphabetical order. `...` stands for axes that broadcast. The dtype is that of the operands' product.
 
     Raises Usage if the subscripts cannot be read, and Invalid if they do not fit the operands.

@@ -43,8 +43,8 @@ from .numeric import sum as total
 def one_hot(indices: Any, count: int, /, *, dtype: DType | None = None) -> Any:
     """The one-hot encoding of indices: along a new last axis of size `count`, 1 at the index and 0 elsewhere.
 
-    An index outside of the range gives zeros only. The dtype is float64 by default. Raises Invalid (V4) for indices
-    that are not integers.
+    An index out of range becomes zeros only. The dtype is float64 by default. Raises Invalid (V4) for indices that are
+    not integers.
 
     >>> one_hot([1, 0], 3, dtype=dtypes.int64).tolist()
     [[0, 1, 0], [1, 0, 0]]
@@ -126,8 +126,8 @@ def segment_sum(values: Any, segments: Any, count: int, /) -> Any:
 def pad(x: Any, widths: Any, /, *, value: Any = 0) -> Any:
     """Pad an array with `value` along its last axes.
 
-    `widths` has an entry for each of these axes: the number of elements to add on both sides, or a pair of numbers, in
-    front and behind. Raises Usage for widths that are negative or more than there are axes, and for a `value` that does
+    `widths` has an entry for each of these axes: the number of elements to add on both sides, or a pair of numbers,
+    before and after. Raises Usage for widths that are negative or more than there are axes, and for a `value` that does
     not fit the dtype.
 
     >>> pad([1, 2], (1,)).tolist()
@@ -205,7 +205,7 @@ def conv(x: Any, weights: Any, /, *, strides: Any = None, padding: Any = 0) -> A
 
 
 def _per_axis(value: Any, axes: int, noun: str) -> tuple[int, ...]:
-    """A number for each spatial axis; a single number is that of all."""
+    """A number for each spatial axis; a single number applies to all."""
     numbers = static_integers(value, noun)
     if len(numbers) not in (1, axes):
         required = f"one number, or {axes}"

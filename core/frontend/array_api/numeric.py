@@ -337,7 +337,7 @@ def unique_inverse(x: Any, /) -> UniqueInverse:
 
 
 def logsumexp(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    """The logarithm of the sum of the exponentials of floats along axes, without overflow; of none it is -inf.
+    """The logarithm of the sum of the exponentials of floats along axes, without overflow; -inf without elements.
 
     >>> float(logsumexp([1000.0, 1000.0]))
     1000.6931471805599

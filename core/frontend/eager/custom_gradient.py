@@ -1,7 +1,7 @@
 """Custom gradients: functions with their own pullback.
 
-Owns `custom_gradient`. Eagerly, active tapes record a call as one step. In a trace, the results pass through a call of
-an identity function whose gradient rule is the pullback (`core.autodiff.activity.RuleParameters`).
+Outside a trace, active tapes record a call as one step. In a trace, the results pass through a call of an identity
+function whose gradient rule is the pullback (`core.autodiff.activity.RuleParameters`).
 """
 
 from __future__ import annotations

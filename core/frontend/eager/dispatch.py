@@ -1,13 +1,13 @@
 """Dispatch: the functions of ops, and caches of their kernels and result types by operand types.
 
-Owns the dispatch tables, one per op with a common bound, and the fast path of concrete arrays through them. A miss, or
-anything that might be an error, takes the slow path, `ArrayOperators.apply`, which checks everything and reports
-errors: the tables affect speed only. A key has the types of arrays by identity, the classes of Python numbers, and the
-attributes; the key of a single array is that identity alone.
+Each op has a dispatch table, and all tables have one common bound. Concrete arrays take a fast path through the tables.
+A miss, or anything that might be an error, takes the slow path, `ArrayOperators.apply`, which checks everything and
+reports errors: the tables affect speed only. A key has the types of arrays by identity, the classes of Python numbers,
+and the attributes; the key of a single array is that identity alone.
 
-Owns the derivation of functions from the rows of the registry as well: their signature, documentation and behaviour.
-The column `namespace` of a row names the module of its function. Functions of the standard that apply several ops, or
-that convert their arguments, are written by hand in `array_api`.
+This module also derives the functions of ops from the rows of the registry: signature, documentation and behaviour. The
+column `namespace` of a row names the module of its function. Functions of the standard that apply several ops, or that
+convert their arguments, are written by hand in `array_api`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Calls in a trace, and their pullbacks.
 
-Owns call nodes, with the arguments, captures, results and assigned variables of a call; the nodes
-`d... = pullback c a...` after it, which `autodiff.resolve` later splits into forward and reverse pass; and recording
+This module emits call nodes, with the arguments, captures, results and assigned variables of a call; and after a call
+the nodes `d... = pullback c a...`, which `autodiff.resolve` later splits into forward and reverse pass. It records
 calls on tapes in a trace.
 """
 

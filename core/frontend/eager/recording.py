@@ -1,7 +1,7 @@
 """Recording: ops, calls, and reads and assignments of variables record themselves on the active tapes.
 
-Owns the stack of active tapes, and tape entries: the operands and results of one step by identity, and its VJP. It does
-not own the reverse pass over the entries, which is in `tape`.
+This module has the stack of active tapes, and tape entries: the operands and results of one step by identity, and its
+VJP. The reverse pass over the entries is in `tape`.
 
 A tape records at the level where it was entered: outside all traces, or in one region under trace. A branch, loop or
 call there is a single step, whose inner ops the tape does not see.

@@ -58,7 +58,7 @@ class Tape:
     entered.
 
     A tape knows arrays by identity, not by value. So Python numbers and NumPy arrays cannot be watched: convert them
-    with `tl.asarray` first. Ops on a tagloom array give tagloom arrays; the result of `float(x)`, or of a NumPy
+    with `tl.asarray` first. Ops on a tagloom array return tagloom arrays; the result of `float(x)`, or of a NumPy
     function, is a constant.
 
     Tapes nest: an outer tape records the ops of an inner tape's reverse pass. A tape computes one gradient and then

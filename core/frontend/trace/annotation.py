@@ -1,6 +1,6 @@
 """Annotations: the parameter and result types that a Python function declares.
 
-Owns reading signatures. Annotations nest as values do: in tuples, dicts, TypedDicts, NamedTuples and dataclasses.
+This module reads signatures. Annotations nest as values do: in tuples, dicts, TypedDicts, NamedTuples and dataclasses.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Pytrees: values nested in tuples, dicts, named tuples and dataclasses.
 
-Owns flattening a nested value into leaves and a structure, and the inverse: programs have flat values only. It does not
-know what a leaf means: whatever is not a container is a leaf. Lists are leaves, since they stand for arrays.
+`flatten` splits a nested value into its leaves and its structure, and `unflatten` is the inverse: programs have flat
+values only. Anything that is not a container is a leaf. Lists are leaves, since they stand for arrays.
 
-Owns static leaves too: Python objects that are not values of a program, such as a string or a model. When arguments are
+Static leaves are Python objects that are not values of a program, such as a string or a model. When arguments are
 flattened, these are part of the structure. Strings, numbers, enums and the like are compared by value, all other
 objects by identity.
 """
@@ -31,7 +31,7 @@ _COMPARED_BY_VALUE = (str, bytes, type(None), range, bool, int, float)
 
 
 class Static:
-    """An annotation for static parameters: with `training: tl.Static`, the argument stays a Python object, even a
+    """An annotation for static parameters: with `training: tl.Static`, the argument remains a Python object, even a
     number, and is not a value of the program. Each distinct argument gets its own trace. Numbers, strings and enums are
     compared by value, other objects by identity.
     """

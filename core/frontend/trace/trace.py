@@ -1,7 +1,7 @@
 """Tracing: a Python function runs on symbolic values, and the operations that it applies become a program.
 
-Owns the functions and regions under trace, their names and values, the inference of result types, and the emission of
-the program. It does not know the functions that users call: `api` and `symbol` build those on top.
+This module has the functions and regions under trace, their names and values, the inference of result types, and the
+emission of the program. The functions that users call are built on top of it, in `api` and `symbol`.
 
 The file goes from the whole to its parts, callers before callees: `ProgramBuilder` builds a program, `Specialization`
 is one of its functions, `RegionBuilder` a region of a function, `TracedValue` a value in a region. At the end,
@@ -11,7 +11,7 @@ Each function is traced once per list of argument types (a `Specialization`), an
 fixpoint. A function starts with no result types, gets those of the branches that return without needing them, and then
 the narrowest types that admit every result. It is traced again when the signature of a function that it calls has
 changed, until nothing changes. This terminates, because types only widen, and a Python number whose type is settled
-keeps it. A trace that fails with a type error gives no result types; the error is raised if the fixpoint still has it.
+keeps it. A trace that fails with a type error yields no result types; the error is raised if the fixpoint still has it.
 So the result types of a function depend on the function and its callees, not on its callers or the order of tracing.
 """
 
