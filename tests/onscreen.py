@@ -167,11 +167,11 @@ TEXT_OF = {
     "fib_200x60": ((200, 60), FIB, "5", TOLD),
     "deadlock_120x40": ((120, 40), DEADLOCK, "10", ("run", "why-not multiply main/loop[0]")),
 }
-"""Screens that are kept as text: their size, the program, its argument, and commands."""
+"""Screens that are kept as text: size, program, argument, and commands."""
 
 
 LOOKS = [(name, theme) for name in ("fib_120x40", "deadlock_120x40") for theme in ("dark", "light")]
-"""Those of which the colours are kept too."""
+"""Screens whose colours are kept too."""
 
 
 def text_of(name: str) -> str:

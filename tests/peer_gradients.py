@@ -23,7 +23,7 @@ from support.generators.generator import Case
 from support.generators.smooth_programs import smooth_cases
 
 RECURSIVE = {"jax": False, "torch": True}
-"""Which programs each peer is compared on."""
+"""Whether a peer is compared on recursive programs."""
 MOST_LEFT_OUT = 0.05
 
 

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "pictures"
 FIB = ROOT / "papers_examples" / "recursion" / "fib.py"
 STEP = 120
-"""Of fib(5): where most tokens stand alone, with their tags beside them, and some wait."""
+"""A step of fib(5) at which most nodes have one token, labelled with its tag, and some tokens wait."""
 
 
 def main() -> None:

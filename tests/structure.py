@@ -57,7 +57,7 @@ several she some somebody someone something such that theirs them these they thi
 whichever who whoever whole whom whose why you yours
 """
 WORDS = frozenset(f"{PARTICIPLES} {ADVERBS} {PRONOUNS}".split())
-"""Words that say nothing by themselves. Terms of the field are not among them, such as `shared`, `pending`, `forward`,
+"""Words that mean nothing by themselves. Terms of the field are not among them, such as `shared`, `pending`, `forward`,
 `tagged`, `throttled`."""
 
 

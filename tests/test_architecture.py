@@ -35,10 +35,10 @@ DEFENDED = {
     ("viz/player/page.py", "under"): "an option that users type",
     ("viz/player/page.py", "called"): "a key that the page's scripts read",
 }
-"""Names that may be one of the words, by file and name, and why."""
+"""Exceptions: names that may be one of the words, by file and name, with reasons."""
 
 DEFENDED_CLASSES = {"Function": "of a program; and the public one, which traces programs from Python"}
-"""Names that two classes may share, and why."""
+"""Names that two classes may share, with reasons."""
 
 BARE = '''
 class Made:

@@ -315,7 +315,7 @@ CAUGHT = (
     Twin(forget_what_inner_loops_hold, bounding, EARLY),
 )
 SLOW = (draw_without_the_parent,)
-"""What is found late."""
+"""Twins that only many examples catch."""
 UNSEEN = (Twin(wake_at_the_front, acting, EARLY), Twin(count_held_tokens, bounding, EARLY))
 
 

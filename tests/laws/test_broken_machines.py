@@ -174,7 +174,7 @@ def size(case: Case) -> int:
 
 
 SLOW = (skip_an_iteration, switch_backwards, return_to_the_wrong_site, return_to_every_site)
-"""What takes long to shrink."""
+"""Twins whose programs take long to shrink."""
 
 
 @pytest.mark.inner(first=1)

@@ -24,7 +24,7 @@ def test_some_programs(module: str) -> None:
 
 
 TOLD = [each for each in BROKEN if each not in (goes_forwards, forgets_what_arrives)]
-"""An evaluator that is wrong is not asked, and iterations that do not close give what they should."""
+"""Broken derivations that PyTorch can catch: neither those of the evaluator, nor those with right values."""
 
 
 @pytest.mark.parametrize("broken", TOLD)

@@ -130,7 +130,7 @@ def test_it_passes_the_corpus_by_itself() -> None:
 
 
 KNOWN = cases().filter(lambda case: not any(map(is_newer, lower(case.program).nodes)))
-"""Generated programs of which it knows every op."""
+"""Generated programs whose ops the second machine knows."""
 
 
 @settings(max_examples=20)

@@ -143,7 +143,7 @@ CALM = settings(
     suppress_health_check=list(HealthCheck),
 )
 TWINS = {Forgetful: 1, ByValue: 1, Alone: 2, Forwards: 1, Shortsighted: 1}
-"""Tapes that are wrong, and the order at which that shows."""
+"""Broken tapes, and the order of derivatives at which each is caught."""
 
 
 @pytest.mark.inner(first=6)

@@ -30,7 +30,7 @@ KINDS = {
     "uint8": ("uint8", "uint16", "uint32", "uint64"),
     "float64": ("float32", "float64"),
 }
-"""The dtypes of each kind, by the one that represents it."""
+"""The dtypes of each kind, by their representative."""
 
 COMPILING = (
     "tests/interp/engines/fast/test_machine.py::test_corpus",
@@ -42,7 +42,7 @@ COMPILING = (
 
 OTHER_DTYPES = frozenset(dtype for dtypes in KINDS.values() for dtype in dtypes) - frozenset(KINDS)
 EXAMPLES = 10
-"""Of so many examples of a law the inner part tries one."""
+"""The inner part tries one in this many examples of a law."""
 
 
 def mark_full(items: Iterable[pytest.Item]) -> None:

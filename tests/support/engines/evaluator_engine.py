@@ -1,4 +1,4 @@
-"""An engine of a third party: the big-step evaluator of structured programs, behind the protocol of engines."""
+"""A third-party engine: it wraps the big-step evaluator of structured programs in the engine protocol."""
 
 from tagloom.core.errors import Exhausted, Trap
 from tagloom.core.program.evaluate import evaluate

@@ -1,4 +1,4 @@
-"""What tests give to rows: how many operands, of which shapes and dtypes, and which attributes."""
+"""Test operands for rows of the op registry: their number, shapes, dtypes and attributes."""
 
 from __future__ import annotations
 
@@ -50,25 +50,25 @@ _OWN: dict[tuple[str, str], tuple[Any, ...]] = {
 
 
 def arities(row: Op) -> tuple[int, ...]:
-    """How many operands are given to a row."""
+    """The numbers of operands that tests pass to a row."""
     return (row.arity,) if row.arity else {"gather": (2,), "concat": (2, 3)}.get(row.name, (3,))
 
 
 def attributes(row: Op) -> Iterator[Attributes]:
-    """The attributes that are given to a row."""
+    """Every combination of attribute values that tests pass to a row."""
     choices = [_OWN.get((row.name, name), _CHOICES[name]) for name in row.attributes]
     for values in itertools.product(*choices):
         yield tuple(zip(row.attributes, values, strict=True))
 
 
 def value(shape: tuple[int, ...], dtype: dtypes.DType, seed: int) -> Value:
-    """Small numbers, indices among them, some of them equal."""
+    """An array of small random integers, valid as indices too, with repeated elements."""
     numbers = np.random.default_rng(seed).integers(-1 if dtype.kind in "if" else 0, 3, size=shape)
     return admit(numbers.astype(dtype.numpy))
 
 
 def choices(row: Op) -> Iterator[tuple[tuple[tuple[int, ...], ...], list[dtypes.DType], Attributes]]:
-    """Shapes and dtypes of operands, and attributes, that the type rule takes or not."""
+    """Combinations of operand shapes, dtypes and attributes, valid and invalid for the row's type rule."""
     for count, given_ in itertools.product(arities(row), attributes(row)):
         for shapes in itertools.product(SHAPES, repeat=count) if count < 3 else zip(*[SHAPES[:5]] * count, strict=True):
             for dtype, other in itertools.product(SOME, (dtypes.int64, dtypes.bool, None)):
@@ -76,18 +76,18 @@ def choices(row: Op) -> Iterator[tuple[tuple[tuple[int, ...], ...], list[dtypes.
 
 
 def drawn(shapes: Sequence[tuple[int, ...]], kinds: Sequence[dtypes.DType]) -> tuple[Value, ...]:
-    """Operands of these."""
+    """Operands with these shapes and dtypes."""
     return tuple(value(*each, seed) for seed, each in enumerate(zip(shapes, kinds, strict=True)))
 
 
 def operands(row: Op) -> Iterator[tuple[tuple[Value, ...], Attributes]]:
-    """Operands and attributes, of all these choices."""
+    """Operands and attributes for every combination in `choices`."""
     for shapes, kinds, given_ in choices(row):
         yield drawn(shapes, kinds), given_
 
 
 def cases(row: Op, count: int) -> list[Case]:
-    """Some of the operands that the laws of rows draw, and as many at which kernels go wrong."""
+    """A sample of these combinations, each once with small numbers and once with edge values of the dtype."""
     dice = Random(row.name)
     every = list(choices(row))
     found: list[Case] = []

@@ -1,5 +1,5 @@
-"""Generated programs for the compiled engine: of every op, with cells or with effects, and with random numbers; sums
-and products in them are exact, so that results are to be the same to the bit."""
+"""Generated programs for the compiled engine: with all ops, with cells or effects, and with random numbers. Sums and
+products are exact, so results must agree to the bit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support.generators.generator import Case, cases
 from support.generators.scalar_cases import scalar_cases
 
 SCALARS = "scalars"
-"""The kind that numba compiles in a third of a second; of all others a program takes one to three."""
+"""The kind whose programs numba compiles in a third of a second; those of all others take one to three."""
 KINDS: dict[str, st.SearchStrategy[Case]] = {
     "plain": cases(exact=True),
     "arrays": cases(exact=True, arrays=True),

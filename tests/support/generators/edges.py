@@ -1,4 +1,4 @@
-"""The values of each dtype at which kernels go wrong, and any others."""
+"""Hypothesis strategies for values of a dtype: edge values, at which kernels often fail, and arbitrary ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HALF_FLOATS = [*(0.0, -0.0, 0.5, 1.0, -2.5, 3.0, -7.0, 1e-45, 3.4e38, 88.72, 88.
 
 
 def edges(dtype: dtypes.DType) -> list[Any]:
-    """The values of a dtype at which kernels go wrong."""
+    """The edge values of a dtype, at which kernels often fail."""
     if dtype.kind == "b":
         return [False, True]
     if dtype.is_integer:
@@ -40,7 +40,7 @@ EDGES = {dtype: edges(dtype) for dtype in dtypes.ALL}
 
 
 def anything(dtype: dtypes.DType) -> st.SearchStrategy[Any]:
-    """Any value of a dtype, edges often."""
+    """Any value of a dtype, often an edge value."""
     if dtype.kind == "b":
         return st.booleans()
     numbers = st.integers(*dtype.range) if dtype.is_integer else st.floats(width=dtype.bits)

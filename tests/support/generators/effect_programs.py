@@ -1,8 +1,8 @@
-"""Generated programs that do more than compute: cells, effects, random numbers and bounds, wherever nodes stand.
+"""Generated programs with cells, effects, random numbers and bounds in any region.
 
-Cells are filled in the region that makes them, by puts in a row, in branches, in a loop or by a recursion; they are
-read wherever their handle goes, in an `early` program also before they are filled. Now and then one stays empty, is
-put twice, or is not there.
+Cells are filled in the region that makes them: by a sequence of puts, in branches, in a loop or by a recursion. They
+are read wherever their handle is in scope; an `early` program may read them before they are filled. Occasionally a cell
+stays empty, is put twice, or has an index out of range.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TEXTS = ("", "a", "{{", "}} b", "of", "{{}}")
 
 
 class Cells(NamedTuple):
-    """Cells in a scope: what stands for them, how many there are (None: at least one), what was known before."""
+    """Cells in a scope: their handle, their number (None: at least one), and the values that existed before them."""
 
     symbol: Any
     size: Any
@@ -47,7 +47,7 @@ class Cells(NamedTuple):
 
 
 def weigh(*numbers: Any) -> int:
-    """A callback: an integer of whatever it is given."""
+    """A callback that returns an integer for any operands."""
     return len(numbers) + _sum(numbers)
 
 
@@ -60,14 +60,14 @@ def _sum(numbers: tuple[Any, ...]) -> int:
 
 
 def half(*numbers: Any) -> float:
-    """A callback that fails now and then."""
+    """A callback that sometimes raises an error."""
     if _sum(numbers) == 6:
         raise ValueError(f"no half of {len(numbers)}")
     return _sum(numbers) / 2
 
 
 def wrong(*numbers: Any) -> Any:
-    """A callback that returns now and then what it may not."""
+    """A callback that sometimes returns a value of the wrong type."""
     return "six" if _sum(numbers) == 5 else _sum(numbers) % 2 == 0
 
 
@@ -79,7 +79,7 @@ CALLBACKS: dict[str, tuple[Callable[..., Any], Type]] = {
 
 
 class Witness(World):
-    """A world that keeps what was printed and called."""
+    """A world that records printed lines and callback calls."""
 
     def __init__(self, callbacks: Mapping[str, Callable[..., Any]] | None = None) -> None:
         self.lines: list[str] = []
@@ -94,7 +94,7 @@ class Witness(World):
 
 @dataclass
 class ActsWriter(Writer):
-    """Writes bodies with acts in them, smaller than those without."""
+    """Writes function bodies with cells and effects; they are smaller than those of `Writer`."""
 
     wide: tuple[int, ...] = (3, 4, 2)
     long: tuple[int, ...] = (6, 4, 8)
@@ -102,11 +102,11 @@ class ActsWriter(Writer):
     """Whether cells are read before they are filled, in program order."""
     bounded: bool = False
     twice: bool = False
-    """Whether there are cells that are put twice."""
+    """Whether some cells are put twice."""
     without: frozenset[str] = frozenset()
-    """What there is none of: cells, effects."""
+    """Features to leave out: cells, effects."""
     empty: list[Cells] = field(default_factory=list)
-    """The cells that the region under way has made and not filled."""
+    """The cells that the current region has made and not filled."""
     fillers: dict[Type, FunctionSpec] = field(default_factory=dict)
 
     def at_once(self) -> int | None:
@@ -114,7 +114,7 @@ class ActsWriter(Writer):
 
     @property
     def forbidden(self) -> frozenset[str]:
-        """The kinds of statements that are not written."""
+        """The kinds of statements that are not generated."""
         kinds = {"cells": {"cells", "fill", "read", "twice"}, "effects": {"print", "call Python"}}
         return frozenset[str]().union(*(kinds[each] for each in self.without))
 
@@ -135,7 +135,7 @@ class ActsWriter(Writer):
         return self.straight(made, scope).symbol
 
     def cells_in(self, scope: list[Any]) -> list[Cells]:
-        """The cells in scope that are not sure to be none; a parameter's are unknown in number."""
+        """The cells in scope; the number of a parameter's cells is unknown."""
         return [
             value if isinstance(value, Cells) else Cells(value, None, ())
             for value in scope
@@ -154,7 +154,7 @@ class ActsWriter(Writer):
         return scope + self.waited_for(scope) if depth == 0 and self.pick(True, False) else scope
 
     def waited_for(self, scope: list[Any]) -> list[Any]:
-        """Values that are there once a cell is full, for the results of a program."""
+        """Values that exist only once a cell is full, as results of a program."""
         known = [cells for cells in self.cells_in(scope) if cells.element in SCALARS]
         if not known:
             return []
@@ -228,7 +228,7 @@ class ActsWriter(Writer):
                 return tl.permutation(apply("remainder", self.value(scope, INT), 5))
 
     def cells(self, scope: list[Any]) -> Cells:
-        """Cells, filled at once or later."""
+        """New cells, filled at once or later."""
         size = self.pick(2, 1, 3, None)
         if size is None:
             size = apply("add", apply("remainder", self.value(scope, INT), 3), 1)
@@ -255,13 +255,14 @@ class ActsWriter(Writer):
         return [tl.collect(cells.symbol)]
 
     def fill(self, cells: Cells, scope: list[Any]) -> Cells:
-        """Put every cell, in one of several ways, with values that were there before the cells were."""
+        """Put every cell in one of several ways, with values computed before the cells were made."""
         styles = [self.in_a_loop, self.by_recursion] if not isinstance(cells.size, int) else [self.straight]
         styles += [self.in_a_loop, self.by_recursion, self.in_a_chain] if self.loops + self.loops_left > 0 else []
         return self.pick(*styles)(cells, list(cells.before))  # type: ignore[no-any-return]
 
     def put_twice(self, scope: list[Any]) -> None:
-        """Cells that nobody reads, put by one fill and once more, or twice: what came first is not seen."""
+        """Cells that nobody reads: one fill puts each cell, and one or two more puts follow. No read shows which came
+        first."""
         cells = self.make(scope, self.pick(INT, FLOAT, VECTOR), self.pick(2, 1, 3))
         filled = self.pick(self.straight, self.in_a_loop, self.by_recursion)(cells, scope)
         for _ in range(self.pick(1, 2)):
@@ -272,7 +273,7 @@ class ActsWriter(Writer):
             )
 
     def straight(self, cells: Cells, scope: list[Any]) -> Cells:
-        """A put after another, in any order; some in both branches of a cond. One may be left out."""
+        """One put after another, in any order; some are in both branches of a cond. One may be left out."""
         handle, order = cells.symbol, self.draw(st.permutations(range(cells.size)))
         for index in order[self.pick(*[0] * 6, 1) :]:
             if self.pick(*[False] * 5, True):
@@ -288,7 +289,7 @@ class ActsWriter(Writer):
         return cells._replace(symbol=handle)
 
     def in_a_loop(self, cells: Cells, scope: list[Any]) -> Cells:
-        """A put in every iteration, the handle being a loop variable."""
+        """One put in each iteration; the handle is a loop variable."""
 
         def body(i: Any, handle: Any) -> tuple[Any, Any]:
             inner = list(scope)
@@ -302,7 +303,7 @@ class ActsWriter(Writer):
         return cells._replace(symbol=loop[1])
 
     def in_a_chain(self, cells: Cells, scope: list[Any]) -> Cells:
-        """Every cell from the one before it or, which parks, after it."""
+        """Each cell is computed from its predecessor, or from its successor, which makes the get a deferred read."""
         step, size = self.pick(-1, 1) if self.early else -1, cells.size
         end = 0 if step < 0 else apply("subtract", size, 1)
         first = self.value(scope, cells.element)
@@ -317,7 +318,7 @@ class ActsWriter(Writer):
         return cells
 
     def by_recursion(self, cells: Cells, scope: list[Any]) -> Cells:
-        """A function that puts in the middle, and calls itself for both sides."""
+        """A recursive function that puts the middle cell and calls itself for both halves."""
         type_, region = cells.type, tracing.current_region()
         assert region is not None
         if type_ not in self.fillers:
@@ -356,7 +357,7 @@ def _type_of(value: Any) -> Type:
 
 @st.composite
 def act_cases(draw: Any, *, early: bool | None = None, bounded: bool = True, twice: bool = False, **more: Any) -> Case:
-    """Programs with acts, and arguments for them; what else may be said of their writer is."""
+    """Programs with cells and effects, and arguments for them; further keywords are fields of their writer."""
     early = draw(st.booleans()) if early is None else early
     writer = ActsWriter(draw, draw(_sampled((), (OPEN,))), early=early, bounded=bounded, twice=twice, **more)
     writer.helpers = [writer.helper(position) for position in range(draw(_sampled(1, 1, 2, 0)))]

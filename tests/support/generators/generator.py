@@ -1,7 +1,7 @@
-"""Generated programs: Hypothesis writes Python against tagloom's own face, as a user would, and traces it.
+"""Generated programs: Hypothesis calls tagloom's public functions, as a user would, and traces the result.
 
-Programs terminate: recursive functions burn fuel, loops count to a small bound; both may leave early on data.
-Every op of the registry is drawn, on every combination of operand types that its rule takes.
+Programs terminate: recursive functions consume fuel, and loops count to a small bound; both may stop early, depending
+on data. Every op of the registry is drawn with every combination of operand types that its rule accepts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ARRAYS = (
     Type(dtypes.float64, (3, 3)),
     Type(dtypes.float64, (3, 1)),
 )
-"""What a program of arrays has besides: indices, masks, matrices, and what the run decides the sizes of."""
+"""Further types of programs of arrays: indices, masks, matrices, and arrays of open sizes."""
 PALETTES: tuple[tuple[Type, ...], ...] = (
     (),
     (Type(dtypes.int8), Type(dtypes.uint8)),
@@ -52,7 +52,7 @@ PALETTES: tuple[tuple[Type, ...], ...] = (
     (Type(dtypes.uint64), Type(dtypes.float32, (3,)), OPEN),
     (Type(dtypes.uint16), OPEN),
 )
-"""What a program has besides the SCALARS and VECTOR: every dtype is in one of them."""
+"""Types that a program has besides SCALARS and VECTOR; every dtype is in one palette."""
 
 _SPECIAL = [0.0, 1.0, -1.5, 2.5, -0.0, float("inf"), float("nan"), 1e300]
 _MODERATE = [0.5, 1.25, -0.75, 0.3, -1.6, 2.2, 0.9, -0.2]
@@ -61,14 +61,14 @@ _INTEGERS = [0, 1, 2, -1, 3, 7, -5, 100, 2**62, -(2**63)]
 
 @functools.lru_cache(maxsize=None, typed=True)
 def _sampled(*choices: Any) -> st.SearchStrategy[Any]:
-    """Strategies are slow to make, and the writer needs the same ones again and again."""
+    """A cached `sampled_from` strategy: strategies are slow to build, and the writer uses the same ones often."""
     return st.sampled_from(choices)
 
 
 @functools.cache
 def values(type_: Type, moderate: bool = False) -> st.SearchStrategy[Any]:
-    """Concrete values of a type, simple ones first; where it leaves the size open, mostly of size 3. Moderate floats
-    are no special ones, and are far from where ops have corners."""
+    """Concrete values of a type, simple ones first. Open sizes are mostly 3. Moderate floats are finite and far from
+    points where an op is not smooth."""
     numbers = _MODERATE if moderate and type_.dtype.kind == "f" else _numbers(type_.dtype)
     scalars = st.sampled_from([admit(number, Type(type_.dtype)) for number in numbers])
     if type_.is_scalar:
@@ -98,8 +98,8 @@ Signatures: TypeAlias = dict[str, list[tuple[tuple[Type, ...], tuple[tuple[str, 
 
 @functools.cache
 def signatures(extra: tuple[Type, ...], arrays: bool = False) -> Signatures:
-    """For every op the combinations of operand types that it takes, and attributes with them: for those that compute
-    element by element, products and sums, or for all."""
+    """For each op, the accepted combinations of operand types and attributes: of elementwise ops, products and sums
+    only, or of all ops if `arrays` is set."""
     found: Signatures = {}
     types = (*SCALARS, VECTOR, *extra)
     converted = dict.fromkeys(type_.dtype for type_ in types)
@@ -120,15 +120,15 @@ def signatures(extra: tuple[Type, ...], arrays: bool = False) -> Signatures:
 
 _WIDE = (*(8, 7, 9) * 4, 1)
 _LONG = (*(24, 20, 30) * 4, 1)
-"""Fuel for helpers that call twice, and once: a few hundred firings."""
+"""Fuel for helpers that call themselves twice, and once: a few hundred firings."""
 _SMOOTH = ("add", "subtract", "multiply", "divide", "sin", "tanh", "exp", "sqrt", "atan2", "where", "sum", "matmul")
 _DIVISORS = ("floor_divide", "remainder", "pow")
 _COUNTS = {"arange": (0, 1, 2), "repeat": (1,)}
-"""Operands that say how many elements are made: few."""
+"""Operands that determine the number of elements: small ones."""
 
 
 class Case:
-    """A program, and arguments for it. No dataclass: Hypothesis is to print it in the text form."""
+    """A program and arguments for it. It is no dataclass, since Hypothesis must print it in the text form."""
 
     def __init__(self, program: Program, arguments: list[Any]) -> None:
         self.program = program
@@ -140,32 +140,32 @@ class Case:
 
 @dataclass
 class Writer:
-    """Writes the bodies of one program; `draw` makes every decision."""
+    """Generates the function bodies of one program; `draw` makes every decision."""
 
     draw: Callable[[st.SearchStrategy[Any]], Any]
     extra: tuple[Type, ...] = ()
     helpers: list[FunctionSpec] = field(default_factory=list)
     calls_left: int = 6
     branching: int = 1
-    """How many calls an activation of a helper makes at most."""
+    """The most calls that one activation of a helper makes."""
     loops: int = 0
-    """How many loops are open where the writer stands."""
+    """The number of loops around the current statement."""
     loops_left: int = 4
     wide: tuple[int, ...] = _WIDE
     long: tuple[int, ...] = _LONG
     arrays: bool = False
-    """Whether all ops of arrays are drawn."""
+    """Whether all array ops are drawn."""
     exact: bool = False
-    """Whether sums and matrix products are many, and of small whole numbers alone, so that they are the same in any
+    """Whether sums and matrix products are frequent, and of small whole numbers only, so that they are equal in any
     order."""
     floats: bool = False
-    """Whether most is of floats, moderate ones, that depend on one another: what can be differentiated."""
+    """Whether most values are moderate floats that depend on one another, so that gradients are not trivial."""
     risks: int = 1
-    """How many statements may trap, beside a dozen that are ops."""
+    """The share of statements that may trap, beside a dozen ops."""
 
     @property
     def favoured(self) -> tuple[Type, ...]:
-        """What is drawn besides `scalars`, or besides `types`, of which there are more: floats."""
+        """Float types that are drawn in addition to `scalars` or `types`, so that most values are floats."""
         return (FLOAT,) * 9 * self.floats
 
     @property
@@ -180,14 +180,14 @@ class Writer:
         return self.draw(_sampled(*choices))
 
     def value(self, scope: list[Any], type_: Type) -> Any:
-        """A value in scope of this type, a recent one rather, or a literal."""
+        """A value of this type: a recent one from the scope, mostly, or a literal."""
         known = [value for value in scope if _type(value) == type_][-4:]
         if known and self.draw(st.integers(0, 5)):
             return known[::-1][self.pick(*range(len(known)))]
         return self.draw(values(_closed(type_), self.floats))
 
     def statement(self, scope: list[Any], depth: int, fuel: Any) -> list[Any]:
-        """Some values, made by one node or by one structure."""
+        """Some values, computed by one node or one structure."""
         kinds = [*["op"] * 12, *["risk"] * self.risks]
         if depth < 3:
             kinds += [*["cond"] * 3, *["loop"] * 4] if self.loops_left > 0 else ["cond"]
@@ -225,7 +225,7 @@ class Writer:
             return apply("identity", operands[0])
 
     def statements(self, scope: list[Any], depth: int, fuel: Any, most: int) -> list[Any]:
-        """A scope grown by some statements."""
+        """The scope, extended by some statements."""
         scope = list(scope)
         for _ in range(self.pick(0, *range(1, most + 1), most)):
             scope += self.statement(scope, depth, fuel)
@@ -247,7 +247,7 @@ class Writer:
         return list(cond(self.predicate(scope), branch, branch))
 
     def loop(self, scope: list[Any], depth: int, fuel: Any, *, calling: bool = False) -> list[Any]:
-        """A bounded loop; it may leave early, its bound may be data, and it may begin with a call."""
+        """A bounded loop. It may stop early, its bound may depend on data, and its body may begin with a call."""
         self.loops_left -= 1
         types = self.draw(st.lists(_sampled(*self.scalars), max_size=2))
         bound = self.pick(2, 1, 3, 0, 2) if self.loops or depth else self.pick(2, 1, 0, 4, 6)
@@ -274,11 +274,11 @@ class Writer:
         return list(while_loop(going_on, body, 0, *starts, parallel_iterations=self.at_once()))
 
     def at_once(self) -> int | None:
-        """The bound on the iterations of a loop that run at once."""
+        """The loop's bound on iterations that run at the same time."""
         return None
 
     def call(self, scope: list[Any], fuel: Any) -> list[Any]:
-        """A call of a helper, on less fuel than there is."""
+        """A call of a helper, with less fuel than is left."""
         self.calls_left -= 1
         helper = self.helpers[self.pick(*range(len(self.helpers)))]
         region = tracing.current_region()
@@ -332,7 +332,7 @@ class Writer:
         )
 
     def parameters(self) -> list[Type]:
-        """The types of a helper's parameters, but for its fuel."""
+        """The types of a helper's parameters, without the fuel."""
         return self.draw(st.lists(_sampled(*self.favoured, *self.scalars), max_size=2))  # type: ignore[no-any-return]
 
     def main(self) -> tuple[FunctionSpec, tuple[Type, ...]]:
@@ -361,7 +361,7 @@ class Writer:
 
 @st.composite
 def cases(draw: Any, *, exact: bool = False, arrays: bool = False, floats: bool = False) -> Case:
-    """Programs with cond, while_loop, call and recursion, nested, and arguments for them."""
+    """Programs with cond, while_loop, calls and recursion, nested in each other, and arguments for them."""
     writer = Writer(draw, draw(_sampled(*PALETTES)), exact=exact, arrays=arrays, floats=floats)
     writer.helpers = [writer.helper(position) for position in range(draw(_sampled(*(1, 2) * 6, 0)))]
     main, types = writer.main()
@@ -370,21 +370,21 @@ def cases(draw: Any, *, exact: bool = False, arrays: bool = False, floats: bool 
 
 
 def whole(value: Any, type_: Type) -> Any:
-    """What floats are as whole numbers, modulo 8; what is no float is as it is."""
+    """A float becomes an integer, modulo 8; other values are unchanged."""
     if type_.dtype.kind != "f":
         return value
     return apply("astype", apply("remainder", apply("astype", value, dtype=dtypes.int64), 8), dtype=type_.dtype)
 
 
 def _closed(type_: Type) -> Type:
-    """A type with sizes that are known: that of a literal."""
+    """The type with all sizes fixed, as a literal has it."""
     return (
         type_ if type_.shape is None else Type(type_.dtype, tuple(3 if size is None else size for size in type_.shape))
     )
 
 
 def _strong(value: Any) -> Any:
-    """A literal that does not adapt to the dtype of the other operands."""
+    """A literal whose dtype does not adapt to the other operands."""
     return np.asarray(value)[()] if type(value) in (int, float) else value
 
 

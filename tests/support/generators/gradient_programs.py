@@ -1,4 +1,4 @@
-"""Gradients of generated programs: a program that calls another one and pulls adjoints of its results back."""
+"""Gradients of generated programs: a new entry function calls the old one and pulls adjoints of its results back."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from tagloom.interp.engines.protocol import Limits
 from tagloom.interp.engines.reference import run_graph
 
 Running: TypeAlias = Callable[[list[Any]], Sequence[Any] | None]
-"""What a program gives of arguments; None where it does not return."""
+"""A function from a program's arguments to its results; None if it does not return."""
 
 
 def differentiated(case: Case, order: int = 1) -> Case | None:
-    """The program that gives what a program does, and the adjoints of its arguments, those of its results being small
-    numbers; again of that, for a higher order. None where it takes, or makes, no float."""
+    """The derivative of a program: it returns the program's results and the adjoints of its float arguments, with small
+    constants as the adjoints of the results. Orders above 1 differentiate again. None if no argument or no result is a
+    float."""
     program: Program | None = case.program
     for nth in range(order):
         program = asked(program, f"derivative_{nth + 1}") if program else None
@@ -34,7 +35,7 @@ def differentiated(case: Case, order: int = 1) -> Case | None:
 
 
 def asked(program: Program, name: str) -> Program | None:
-    """A new entry that calls the old one, with the pullback of that call."""
+    """The program with a new entry, which calls the old one and pulls back through that call."""
     entry = program.main
     taken = [var for var in entry.body.parameters if _is_float(var.type)]
     given = [(f"r{at}", type_) for at, type_ in enumerate(entry.results) if _is_float(type_)]
@@ -62,23 +63,23 @@ def _is_float(type_: Type) -> bool:
 
 
 def weights(program: Program) -> list[float]:
-    """The adjoints that are pulled back, by result."""
+    """The adjoints of the float results, which are pulled back."""
     return [0.5 + nth for nth, type_ in enumerate(t for t in program.main.results if _is_float(t))]
 
 
 def total(case: Case, results: Any) -> float:
-    """What the adjoints are the derivative of: the weighted sum of all floats that a program returns."""
+    """The weighted sum of all float results: the function whose gradient the adjoints are."""
     floats = [each for each, type_ in zip(results, case.program.main.results, strict=True) if _is_float(type_)]
     return float(sum(weight * np.sum(each) for weight, each in zip(weights(case.program), floats, strict=True)))
 
 
 def evaluated(case: Case, most: int = 10_000_000) -> Running:
-    """By the evaluator, in so many steps."""
+    """Runs the program with the evaluator, in `most` steps at most."""
     return lambda arguments: evaluate(case.program, arguments, max_steps=most).results
 
 
 def performed(case: Case, schedule: str) -> Running:
-    """By the machine, with the bounds that its loops have: so gets may wait, and effects happen."""
+    """Runs the program on the machine, with the bounds of its loops, so gets may be deferred and effects happen."""
     graph = lower(case.program)
 
     def run(arguments: list[Any]) -> Sequence[Any] | None:
@@ -89,8 +90,8 @@ def performed(case: Case, schedule: str) -> Running:
 
 
 def slope(case: Case, step: float, run: Running | None = None) -> float | None:
-    """The derivative of `total` along a direction, by a difference; None where a program does not return finite numbers
-    on both sides. It is run by `run`, which may give more than it returns."""
+    """The derivative of `total` along one direction, by a central difference; None if the program does not return
+    finite numbers on both sides. `run` runs it, and may return more values than the program has results."""
     ends, run = [], run or evaluated(case, 20_000)
     for side in (step, -step):
         moved = [_moved(value, side * (1 + 0.1 * at)) for at, value in enumerate(case.arguments)]
@@ -106,7 +107,7 @@ def _moved(value: Any, by: float) -> Any:
 
 
 def along(case: Case, adjoints: list[Any]) -> float:
-    """The same derivative, by the adjoints of all floats among the arguments."""
+    """The derivative along the same direction, by the adjoints of all float arguments."""
     floats = [
         (at, type_) for at, type_ in enumerate(v.type for v in case.program.main.body.parameters) if _is_float(type_)
     ]
@@ -116,9 +117,9 @@ def along(case: Case, adjoints: list[Any]) -> float:
 
 
 def inexact(case: Case, derived: Case, run: Running | None = None) -> str | None:
-    """How the adjoints of a program differ from differences, where these say the same for two steps; "" where they do
-    not differ, None where it cannot be told: of `stop_gradient` differences know nothing. `run` runs the derivative,
-    and the differences are then those of the values that it gives: a derivative draws numbers of its own."""
+    """How the adjoints of a program differ from finite differences; "" if they agree. None if the differences of three
+    step sizes disagree, or if the program contains `stop_gradient`, which differences cannot see. With `run`, the
+    derivative is run for the differences too, since it draws its own random numbers."""
     if any(node.op == "stop_gradient" for each in case.program.functions for node in each.body.walk()):
         return None
     slopes = [slope(case, step, run) for step in (1e-4, 1e-5, 1e-6)]

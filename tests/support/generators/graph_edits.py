@@ -1,4 +1,4 @@
-"""Editing graphs: by name, as a table of broken graphs wants it, and at random, as a law wants it."""
+"""Edits of graphs: by name, for tables of broken graphs, and at random, for laws."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Edit = Callable[[random.Random, Graph], Graph]
 
 
 def wires(graph: Graph) -> list[Wire]:
-    """Every edge with the output that it leaves."""
+    """Every edge, with the output where it begins."""
     return [(source, edge) for edge, sources in graph.sources().items() for source in sources]
 
 
 def rewired(graph: Graph, new: list[Wire]) -> Graph:
-    """The graph with these edges and no others."""
+    """The graph with these edges only."""
 
     def output(source: OutputRef, old: OutputPort) -> OutputPort:
         return replace(old, edges=tuple(sorted(edge for leaving, edge in new if leaving == source)))
@@ -43,7 +43,7 @@ def number(graph: Graph, name: str) -> int:
 
 
 def source(graph: Graph, name: str) -> OutputRef:
-    """An output as the text form names it: an argument, a node, or `node:1`."""
+    """An output by its name in the text form: an argument, a node, or `node:1`."""
     arguments = [argument for argument, _ in graph.arguments]
     if name in arguments:
         return OutputRef(-1, arguments.index(name))
@@ -52,19 +52,19 @@ def source(graph: Graph, name: str) -> OutputRef:
 
 
 def feed(graph: Graph, name: str, port: int, *names: str) -> Graph:
-    """A port of a node fed by these outputs and no others."""
+    """The graph in which only these outputs feed the port."""
     edge = Edge(number(graph, name), port)
     others = [wire for wire in wires(graph) if wire[1] != edge]
     return rewired(graph, [*others, *((source(graph, each), edge) for each in names)])
 
 
 def changed(graph: Graph, name: str, **fields: Any) -> Graph:
-    """A node with other fields."""
+    """The graph in which one node has other fields."""
     return at(graph, number(graph, name), **fields)
 
 
 def typed(graph: Graph, name: str, *types: Type) -> Graph:
-    """A node with outputs of other types."""
+    """The graph in which the outputs of one node have other types."""
     old = graph.nodes[number(graph, name)].outputs
     return changed(graph, name, outputs=tuple(replace(o, type=t) for o, t in zip(old, types, strict=True)))
 
@@ -76,7 +76,7 @@ def at(graph: Graph, position: int, **fields: Any) -> Graph:
 
 
 def sources(graph: Graph, like: Type | None = None) -> list[OutputRef]:
-    """Every output there is, or all of one type."""
+    """All outputs, or all outputs of one type."""
     made = [OutputRef(-1, k) for k in range(len(graph.arguments))]
     made += [OutputRef(n, k) for n, node in enumerate(graph.nodes) for k in range(len(node.outputs))]
     return [each for each in made if like is None or graph.output(each).type == like]
@@ -87,7 +87,7 @@ def _any(graph: Graph, op: str) -> list[int]:
 
 
 def swap_two_edges(dice: random.Random, graph: Graph) -> Graph:
-    """Two edges of one type trade their ends: every port keeps one source."""
+    """Two edges of one type swap their targets; every port still has one source."""
     new = wires(graph)
     one = dice.randrange(len(new))
     like = graph.output(new[one][0]).type
@@ -97,7 +97,7 @@ def swap_two_edges(dice: random.Random, graph: Graph) -> Graph:
 
 
 def feed_from_elsewhere(dice: random.Random, graph: Graph) -> Graph:
-    """A port takes from another output of the type."""
+    """A port is fed by another output of the same type."""
     new = wires(graph)
     k = dice.randrange(len(new))
     new[k] = (dice.choice(sources(graph, graph.output(new[k][0]).type)), new[k][1])
@@ -105,7 +105,7 @@ def feed_from_elsewhere(dice: random.Random, graph: Graph) -> Graph:
 
 
 def feed_from_next_door(dice: random.Random, graph: Graph) -> Graph:
-    """The same, from a node with the same site: another variable of the loop, another argument of the call."""
+    """A port is fed by another node with the same site: another loop variable, or another argument of the call."""
     new = wires(graph)
     k = dice.randrange(len(new))
     site = graph.nodes[new[k][1].node].site
@@ -115,7 +115,7 @@ def feed_from_next_door(dice: random.Random, graph: Graph) -> Graph:
 
 
 def move_edge(dice: random.Random, graph: Graph) -> Graph:
-    """An edge ends somewhere else, perhaps on a port that does not exist."""
+    """An edge gets another target, perhaps a port that does not exist."""
     new = wires(graph)
     k, node = dice.randrange(len(new)), dice.randrange(-1, len(graph.nodes) + 1)
     new[k] = (new[k][0], Edge(node, dice.randrange(-1, 4)))
@@ -129,7 +129,7 @@ def drop_edge(dice: random.Random, graph: Graph) -> Graph:
 
 
 def duplicate_edge(dice: random.Random, graph: Graph) -> Graph:
-    """A port gets a second edge, from anywhere."""
+    """A port gets a second edge, from any output."""
     new = wires(graph)
     return rewired(graph, [*new, (dice.choice(sources(graph)), dice.choice(new)[1])])
 
@@ -139,7 +139,7 @@ def change_op(dice: random.Random, graph: Graph) -> Graph:
 
 
 def change_op_alike(dice: random.Random, graph: Graph) -> Graph:
-    """Another op with as many ports; outputs, site and attributes are made to suit it."""
+    """A node gets another op with as many ports; outputs, site and attributes are adapted."""
     position = dice.randrange(len(graph.nodes))
     node = graph.nodes[position]
     ports = len(node.ports) - node.has_trigger
@@ -160,14 +160,14 @@ def change_op_alike(dice: random.Random, graph: Graph) -> Graph:
 
 
 def swap_outputs(dice: random.Random, graph: Graph) -> Graph:
-    """The sides of a switch trade places."""
+    """The two outputs of a switch are swapped."""
     switches = _any(graph, "switch")
     position = dice.choice(switches) if switches else 0
     return at(graph, position, outputs=graph.nodes[position].outputs[::-1])
 
 
 def literal_for_token(dice: random.Random, graph: Graph) -> Graph:
-    """A port that an edge fed has a literal."""
+    """A literal replaces the edge of a port."""
     new = wires(graph)
     leaving, edge = new.pop(dice.randrange(len(new)))
     dtype = graph.output(leaving).type.dtype
@@ -178,7 +178,7 @@ def literal_for_token(dice: random.Random, graph: Graph) -> Graph:
 
 
 def token_for_literal(dice: random.Random, graph: Graph) -> Graph:
-    """A port that had a literal takes a token, from anywhere or from nowhere."""
+    """An edge from any output, or nothing, replaces the literal of a port."""
     fixed = [Edge(n, p) for n, node in enumerate(graph.nodes) for p, port in enumerate(node.ports) if port is not None]
     if not fixed:
         return graph
@@ -190,7 +190,7 @@ def token_for_literal(dice: random.Random, graph: Graph) -> Graph:
 
 
 def token_for_trigger(dice: random.Random, graph: Graph) -> Graph:
-    """What triggered a node of literals is one of its operands."""
+    """The trigger of a node of literals becomes one of its operands."""
     triggered = [n for n, node in enumerate(graph.nodes) if node.has_trigger]
     if not triggered:
         return graph
@@ -212,7 +212,7 @@ def change_site(dice: random.Random, graph: Graph) -> Graph:
 
 
 def change_calls(dice: random.Random, graph: Graph) -> Graph:
-    """A site calls another function, or none."""
+    """A call site names another function, or none."""
     calls = list(graph.calls)
     if calls:
         site, _ = calls.pop(dice.randrange(len(calls)))
@@ -234,7 +234,7 @@ def change_type(dice: random.Random, graph: Graph) -> Graph:
 
 
 def change_results(dice: random.Random, graph: Graph) -> Graph:
-    """A result too few, or another node as a result."""
+    """The graph lacks a result, or has another node as a result."""
     return replace(graph, results=(*graph.results[1:], *dice.choice([[], [dice.randrange(len(graph.nodes) + 1)]])))
 
 
@@ -260,7 +260,7 @@ def drop_port(dice: random.Random, graph: Graph) -> Graph:
 
 
 def drop_node(dice: random.Random, graph: Graph) -> Graph:
-    """A node is gone, with its edges; those above it move down."""
+    """A node and its edges are removed, and nodes are renumbered."""
     gone = dice.randrange(len(graph.nodes))
 
     def moved(node: int) -> int:
@@ -276,7 +276,7 @@ def drop_node(dice: random.Random, graph: Graph) -> Graph:
 
 
 def swap_ports(dice: random.Random, graph: Graph) -> Graph:
-    """Two ports of one node trade what feeds them, literals too."""
+    """Two ports of one node swap their edges or literals."""
     position = dice.choice([n for n, node in enumerate(graph.nodes) if len(node.ports) > 1] or [0])
     ports = list(graph.nodes[position].ports)
     one, other = dice.randrange(len(ports)), dice.randrange(len(ports))
@@ -287,7 +287,7 @@ def swap_ports(dice: random.Random, graph: Graph) -> Graph:
 
 
 def reuse_site(dice: random.Random, graph: Graph) -> Graph:
-    """All nodes of one site get another's: two calls, or two loops, are one."""
+    """All nodes of one site get another's site: two calls, or two loops, become one."""
     sites = [node.site for node in graph.nodes if node.site not in (None, ENVIRONMENT)]
     if not sites:
         return graph
@@ -297,7 +297,7 @@ def reuse_site(dice: random.Random, graph: Graph) -> Graph:
 
 
 def drop_merge_port(dice: random.Random, graph: Graph) -> Graph:
-    """A merge has a port fewer; the ports above it move down."""
+    """A merge loses a port, and its ports are renumbered."""
     position = dice.choice(_any(graph, "merge") or [0])
     ports = graph.nodes[position].ports
     gone = dice.randrange(len(ports))
@@ -310,7 +310,7 @@ def drop_merge_port(dice: random.Random, graph: Graph) -> Graph:
 
 
 def add_merge_port(dice: random.Random, graph: Graph) -> Graph:
-    """A merge has a port more, fed by anything of its type."""
+    """A merge gets one more port, fed by any output of its type."""
     position = dice.choice(_any(graph, "merge") or [0])
     node = graph.nodes[position]
     new = (dice.choice(sources(graph, node.outputs[0].type)), Edge(position, len(node.ports)))
@@ -318,7 +318,7 @@ def add_merge_port(dice: random.Random, graph: Graph) -> Graph:
 
 
 def insert_node(dice: random.Random, graph: Graph) -> Graph:
-    """A new node on an edge: an identity, a merge of one, or a merge with something else of the type."""
+    """A new node on an edge: an identity, a merge with one port, or a merge with another output of the type."""
     wire = dice.choice(wires(graph))
     others = dice.choice([[], [dice.choice(sources(graph, graph.output(wire[0]).type))]])
     op = "merge" if others else dice.choice(["merge", "identity"])
@@ -326,7 +326,7 @@ def insert_node(dice: random.Random, graph: Graph) -> Graph:
 
 
 def inserted(graph: Graph, wire: Wire, op: str, function: str, *others: OutputRef) -> Graph:
-    """A new node on an edge, which takes from other outputs too."""
+    """The graph with a new node on an edge; the node may also read other outputs."""
     (leaving, edge), position = wire, len(graph.nodes)
     feeding = [leaving, *others]
     made = GraphNode("new", op, (None,) * len(feeding), (OutputPort(graph.output(leaving).type, ()),), function)
@@ -365,4 +365,4 @@ EDITS: tuple[Edit, ...] = (
     add_merge_port,
     insert_node,
 )
-"""Each changes one thing; most make a graph that breaks the rules, some one that keeps them."""
+"""Each changes one thing; most results break the rules, and some are valid."""

@@ -1,4 +1,4 @@
-"""JSON documents to mutate, and mutations of them: of the data, and of the bytes of a text."""
+"""JSON documents, and random mutations of their data and of their bytes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ STRANGE: list[Any] = [
     {"dtype": "int64", "shape": [None, 3]}, {"dtype": "cells", "element": {"dtype": "bool", "shape": []}},
     {"function": "f", "name": "g", "kind": "loop"}, {"file": "x.py", "line": 3},
 ]  # fmt: skip
-"""What a mutation puts somewhere."""
+"""Values that mutations insert."""
 Place = tuple[Any, Any]
-"""A dict or list, and a key or position in it."""
+"""A dict or list, and a key or index of it."""
 
 
 @tl.function
@@ -37,7 +37,7 @@ def fib(n: tl.int64) -> tl.int64:
 
 @tl.function
 def mean(v: tl.Array[tl.float64, None], n: tl.int64) -> tuple[tl.Array[tl.float64, None], tl.int64]:
-    """Arrays, a loop, a trap where n is 0, an attribute."""
+    """A function with arrays, a loop, an attribute, and a trap for n = 0."""
     done = tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + v * 0.5), 0, v)
     return done[1] + tl.astype(n, tl.float64), 7 // n
 
@@ -109,14 +109,14 @@ PROGRAMS = [fib.trace(4).program, mean.program, quotients.trace(3).program, FILL
 
 
 def documents() -> list[Any]:
-    """A document of every form."""
+    """One document of each form."""
     graphs = [graph for graph, _ in EVERY]
     outcomes = [tl.run_graph(graph, arguments, unchecked=True) for graph, arguments in EVERY]
     return [tl.to_json(subject) for subject in (*PROGRAMS, *graphs, *outcomes)]
 
 
 def places(data: Any) -> Iterator[Place]:
-    """Every place in a document where something stands."""
+    """The path of every element of a document."""
     ahead = [data]
     while ahead:
         at = ahead.pop()
@@ -127,7 +127,7 @@ def places(data: Any) -> Iterator[Place]:
 
 
 def mutated(dice: random.Random, document: Any, times: int = 1) -> Any:
-    """A copy of a document with some things changed in it."""
+    """A copy of a document with some random changes."""
     made = copy.deepcopy(document)
     for _ in range(times):
         all_places = list(places(made))
@@ -180,7 +180,7 @@ def garbled(dice: random.Random, text: bytes) -> bytes:
 
 
 def reordered(dice: random.Random, lines: list[bytes]) -> list[bytes]:
-    """The lines of a log with one dropped, doubled, moved, cut, or changed as data."""
+    """The lines of a log, one of them dropped, duplicated, moved, cut or changed as data."""
     made, where = list(lines), dice.randrange(len(lines))
     match dice.randrange(6):
         case 0:
@@ -198,7 +198,7 @@ def reordered(dice: random.Random, lines: list[bytes]) -> list[bytes]:
 
 
 def arguments_for(graph: Graph) -> list[Any]:
-    """Small arguments of the types that a graph asks for; where those are huge, something that does not fit."""
+    """Small arguments for a graph's parameters; for huge parameter types, arguments that do not match."""
     made = []
     for _, output in graph.arguments[max(graph.hidden_count, 0) :]:
         shape = [2 if size is None else size for size in output.type.shape or ()]

@@ -1,5 +1,5 @@
-"""Generated graphs of objects that hold variables: dicts, lists, tuples, objects with and without slots, shared parts
-and cycles; and how a path leads through them, without tagloom."""
+"""Generated object graphs that hold variables: dicts, lists, tuples, objects with and without slots, shared parts and
+cycles. Paths through them are followed without tagloom."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = ("dict", "list", "object", "slots", "data")
 
 
 class Object:
-    """What has its attributes in a dict."""
+    """An object with a `__dict__`."""
 
 
 class Slots:
@@ -62,7 +62,7 @@ def leaves(draw: st.DrawFn) -> Leaf:
 
 
 class Spec(NamedTuple):
-    """A graph: kinds of containers, leaves, and for each container edges: a name, a part, and what is around that."""
+    """A graph: the kinds of its containers, its leaves, and the edges of each container (name, part, wrapper)."""
 
     kinds: tuple[str, ...]
     leaves: tuple[Leaf, ...]
@@ -71,8 +71,8 @@ class Spec(NamedTuple):
 
 @st.composite
 def specs(draw: st.DrawFn, trees: bool = False) -> Spec:
-    """Of each container or leaf, by number, leaves after containers; the first container is the root. In trees only one
-    edge leads to each."""
+    """Specs with containers numbered before leaves; the first container is the root. In trees, one edge leads to each
+    part."""
     kinds = ("dict", *draw(st.lists(st.sampled_from(KINDS), max_size=5)))
     kept = tuple(draw(st.lists(leaves(), min_size=1, max_size=5)))
     count = len(kinds) + len(kept)
@@ -93,7 +93,7 @@ class Built(NamedTuple):
 
 
 def build(spec: Spec, values: Sequence[Any] | None = None) -> Built:
-    """The objects, made in an order that tells nothing; other values where they are given."""
+    """The objects of a spec, made in an arbitrary order; `values` replace those of its leaves."""
     given = [leaf.array for leaf in spec.leaves] if values is None else values
     variables = [
         tl.Variable(value, dtype=leaf.dtype) for leaf, value in reversed(list(zip(spec.leaves, given, strict=True)))
@@ -108,7 +108,7 @@ def build(spec: Spec, values: Sequence[Any] | None = None) -> Built:
 
 
 def put(holder: Any, name: str, part: Any) -> None:
-    """Under a name; where an object has no such slot, under another of them."""
+    """Store a part under a name, or in another slot of an object that lacks this one."""
     match holder:
         case dict():
             holder.setdefault(name, part)
@@ -123,7 +123,7 @@ def put(holder: Any, name: str, part: Any) -> None:
 
 
 def followed(root: Any, path: str) -> Any:
-    """What a path leads to."""
+    """The object at the end of a path."""
     names = [re.sub(r"\\(.)", r"\1", name) for name in re.findall(r"(?:\A|\.)((?:[^.\\]|\\.)*)", path)]
     for name in names:
         if isinstance(root, dict):
@@ -136,7 +136,7 @@ def followed(root: Any, path: str) -> Any:
 
 
 def reached(root: Any) -> Iterator[tl.Variable]:
-    """The variables that are there, each once, found without tagloom."""
+    """The reachable variables, each once, found without tagloom."""
     waiting, seen = [root], set()
     while waiting:
         each = waiting.pop()
@@ -162,5 +162,5 @@ def bits(variable: tl.Variable) -> tuple[Any, ...]:
 
 
 def blank(leaf: Leaf) -> np.ndarray[Any, Any]:
-    """Another value of the type of a leaf, where it has another."""
+    """Another value of a leaf's type, if the type has one."""
     return np.frombuffer(bytes(byte ^ 1 for byte in leaf.bits), leaf.dtype.numpy).reshape(leaf.shape)

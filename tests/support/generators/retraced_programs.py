@@ -1,5 +1,5 @@
-"""Programs that are traced again, node by node, as if somebody had written them: branches and loops by `tl.cond` and
-`tl.while_loop`, functions as functions."""
+"""Programs that are traced again, node by node, as a user would write them: branches and loops by `tl.cond` and
+`tl.while_loop`, functions as `tl.function`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tagloom.core.value import Literal
 
 
 def as_function(function: Function, python: Callable[..., Any], results: Sequence[Type] | None = None) -> tl.Function:
-    """A function of Python's that takes what one of a program takes."""
+    """A Python function with the parameters of a program's function."""
     arguments = tuple((variable.name, leaf_type(variable.type)) for variable in function.body.parameters)
     source = FunctionSpec(python, arguments, None if results is None else flat_tuple_type(results))
     return tl.Function(python, lambda _: source)

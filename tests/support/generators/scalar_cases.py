@@ -1,4 +1,4 @@
-"""Generated programs without arrays: those of `generator`, of scalars only."""
+"""Generated programs of scalars only."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Generated programs that have slopes: of floats that depend on one another, and that stay moderate.
+"""Generated programs with gradients that are mostly not 0: of moderate floats that depend on one another.
 
-Of the programs in `generator` few have a gradient that says anything: most of what they compute is of other types, of
-literals, or without effect on the results.
+Few programs of `generator` have a useful gradient: most of their values have other types, are literals, or do not
+affect the results.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WEIGHTS = np.array([0.5, -1.25, 2.0])
 
 
 def above(x: Any) -> Any:
-    """A number of 1 or more."""
+    """A number of at least 1."""
     return 1.0 + x * x
 
 
@@ -33,7 +33,7 @@ def inside(x: Any) -> Any:
 
 
 def matrix(x: Any) -> Any:
-    """A matrix that is far from singular, and whose singular values are apart."""
+    """A matrix far from singular, with well-separated singular values."""
     return 0.2 * tl.sin(x) * tl.permute_dims(tl.broadcast_to(tl.cos(x), (3, 3)), (1, 0)) + [
         [2.0, 0.3, 0.1],
         [0.2, 4.0, 0.2],
@@ -42,7 +42,7 @@ def matrix(x: Any) -> Any:
 
 
 def symmetric(x: Any) -> Any:
-    """A symmetric matrix that is far from singular, and whose eigenvalues are apart."""
+    """A symmetric matrix far from singular, with well-separated eigenvalues."""
     return 0.5 * (matrix(x) + tl.permute_dims(matrix(x), (1, 0)))
 
 
@@ -85,7 +85,7 @@ OF_NUMBERS: dict[str, Callable[..., Any]] = {
     "acosh": lambda x: tl.acosh(0.1 + above(x)),
     "atanh": lambda x: tl.atanh(inside(x)),
 }
-"""What numbers make of numbers, and vectors of vectors; a number and a vector broadcast."""
+"""Functions from numbers to numbers, and from vectors to vectors; a number and a vector broadcast."""
 TO_VECTORS: dict[str, Callable[..., Any]] = {
     "cumulative_sum": lambda v: tl.cumulative_sum(v),
     "cumulative_prod": lambda v: tl.cumulative_prod(inside(v)),
@@ -116,7 +116,7 @@ TO_NUMBERS: dict[str, Callable[..., Any]] = {
 
 
 def read_twice(v: Any) -> Any:
-    """What is put is read by another put, and twice at the end."""
+    """A value that one cell holds is put into another cell, and read twice at the end."""
     held = tl.put(tl.cells(2, tl.float64), 1, v[0] * tl.tanh(v[1]))
     held = tl.put(held, 0, tl.get(held, 1) * tl.sin(v[2]))
     return tl.get(held, 0) * tl.get(held, 1) + tl.get(held, 1)
@@ -129,16 +129,16 @@ BY_CELLS: dict[str, Callable[..., Any]] = {
     "collect": lambda v: tl.collect(tl.put(tl.put(tl.cells(2, tl.float64), 1, v[2]), 0, tl.sin(v[0])))[[1, 0, 1]] * v,
     "read twice": read_twice,
 }
-"""What makes vectors and numbers of vectors by way of cells."""
+"""Functions from vectors to vectors and numbers that use cells."""
 
 
 def weight() -> float:
-    """A callback that is given nothing."""
+    """A callback without operands."""
     return 0.75
 
 
 def is_seen(x: float) -> bool:
-    """A callback that says the same of all."""
+    """A callback that returns the same for every operand."""
     return True
 
 
@@ -151,12 +151,12 @@ def printed(v: Any) -> Any:
 
 
 def told(v: Any) -> Any:
-    """A branch on what Python says."""
+    """A branch that depends on a callback."""
     return tl.cond(tl.callback(is_seen, v[0], returns=tl.bool), lambda: v[::-1] * tl.cos(v), lambda: v)
 
 
 def read_early(v: Any) -> Any:
-    """A constant that is put after it is read, beside what is none."""
+    """A constant that is read before it is put."""
     held = tl.cells(2, tl.float64)
     early = tl.get(held, 1)
     held = tl.put(tl.put(held, 0, v[2]), 1, 0.5)
@@ -171,18 +171,18 @@ BY_ACTS: dict[str, Callable[..., Any]] = {
     "normal": lambda v: tl.sum(tl.tanh(tl.normal((3,))) * v),
     "read early": read_early,
 }
-"""What makes vectors and numbers of vectors with effects and random numbers on the way."""
+"""Functions from vectors to vectors and numbers with effects and random numbers."""
 
 
 @dataclass
 class Smooth(Writer):
-    """Writes programs of floats that are used."""
+    """Generates programs of floats, each of which affects a result."""
 
     risks: int = 0
     floats: bool = True
     by_cells: bool = False
     by_acts: bool = False
-    """Whether there are effects, random numbers, and bounds on loops."""
+    """Whether programs have effects, random numbers, and bounds on loops."""
     wide: tuple[int, ...] = (3, 4, 2)
     long: tuple[int, ...] = (8, 5, 11)
 
@@ -202,13 +202,13 @@ class Smooth(Writer):
         return [FLOAT] * self.pick(1, 2)
 
     def value(self, scope: list[Any], type_: Type) -> Any:
-        """A value in scope of this type, the latest rather; seldom a literal."""
+        """A value of this type: one of the latest in scope, rarely a literal."""
         known = [value for value in scope if _type(value) == type_][:-5:-1]
         chosen = self.pick(*[0] * 4, 1, 1, 2, 3, 4) if known else 4
         return known[chosen % len(known)] if chosen < 4 else self.draw(values(type_, True))
 
     def statements(self, scope: list[Any], depth: int, fuel: Any, most: int) -> list[Any]:
-        """A scope grown by some statements, and by a number that depends on all floats that these made."""
+        """The scope, extended by some statements and by a number that depends on all their floats."""
         grown = super().statements(scope, depth, fuel, most)
         made = [value for value in grown[len(scope) :] if _type(value) in (FLOAT, VECTOR)]
         total = self.value(scope, FLOAT)
@@ -232,15 +232,15 @@ class Smooth(Writer):
         return made(one, self.value(scope, FLOAT)) if made.__code__.co_argcount == 2 else made(one)
 
     def spread(self, scope: list[Any]) -> Any:
-        """A vector: one that there is, or one made of a number."""
+        """A vector: one in scope, or one made from a number."""
         number = self.value(scope, FLOAT)
         return self.pick(lambda: self.value(scope, VECTOR), lambda: tl.sin(tl.multiply(number, WEIGHTS)))()
 
 
 @st.composite
 def smooth_cases(draw: Any, *, recursive: bool = True, by_cells: bool = False, by_acts: bool = False) -> Case:
-    """Programs with cond and while_loop, nested, and with recursion, or without, with cells, or with effects, random
-    numbers and bounds; and arguments for them."""
+    """Programs with nested cond and while_loop, and arguments for them; options add recursion, cells, or effects,
+    random numbers and bounds."""
     writer = Smooth(draw, by_cells=by_cells, by_acts=by_acts)
     writer.helpers = [writer.helper(position) for position in range(draw(st.sampled_from((1, 2))))] if recursive else []
     main, types = writer.main()

@@ -1,4 +1,4 @@
-"""Generated programs over variables: Python functions that run at once as they are, and are traced as tl.functions."""
+"""Generated programs over variables: Python functions that run eagerly, and traced as `tl.function`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def variables() -> dict[str, tl.Variable]:
 
 
 def contents(found: dict[str, tl.Variable]) -> dict[str, bytes]:
-    """What variables hold, bit by bit."""
+    """The bits of all variables."""
     return {name: np.asarray(each).tobytes() for name, each in found.items()}
 
 
@@ -52,7 +52,7 @@ programs = st.lists(st.recursive(simple, _around, max_leaves=8), min_size=1, max
 
 
 def built(program: Sequence[Statement], held: dict[str, tl.Variable]) -> Callable[[Any], Any]:
-    """The Python function of a program. Functions that it calls are tl.functions, at once and in a trace."""
+    """The Python function of a program. The functions that it calls are `tl.function`s, eagerly and in a trace."""
     blocks = {statement: _function(statement, held) for statement in _calls(program)}
 
     def run(x: Any) -> Any:
@@ -92,7 +92,7 @@ def _block(block: Sequence[Statement], held: dict[str, tl.Variable], x: Any, fun
 
 
 def _value(target: str, number: int, held: dict[str, tl.Variable], x: Any) -> Any:
-    """Something of the target's type, of variables."""
+    """A value of the target's type, computed from variables."""
     if target == "n":
         return (held["n"] * (number - 3) + number) % 11
     scalar = held["b"] * 0.5 + x * (number - 3) if number % 2 else tl.sin(held["a"] + x) * number

@@ -1,5 +1,5 @@
-"""Generated sums of products of matrices: large enough to be made in place, and of sizes that types know or leave open.
-All numbers are small integers, so that the order of additions changes nothing."""
+"""Generated sums of matrix products: large enough to be computed in place, with fixed and open sizes. All numbers are
+small integers, so the order of additions does not change results."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from support.generators.generator import Case
 
 @st.composite
 def sum_cases(draw: Any) -> Case:
-    """Products, transposed factors, zeros and arguments, added up one after another. One of three sizes that types
-    leave open is another than it should be."""
+    """Products, transposed factors, zeros and arguments, added one after another. One of three open sizes does not
+    match the others."""
 
     def pick(*choices: Any) -> Any:
         return draw(st.sampled_from(choices))

@@ -1,4 +1,4 @@
-"""The Python Array API standard 2024.12 as a judge: what array_api_calls.txt calls, there and here."""
+"""The Python Array API standard 2024.12 as a judge: the calls of array_api_calls.txt, in NumPy and in tagloom."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CALLS = Path(__file__).with_name("array_api_calls.txt")
 
 
 def _groups() -> dict[str, dict[str, list[str]]]:
-    """The functions of the standard by group, with calls."""
+    """The calls of the standard's functions, by group."""
     found: dict[str, dict[str, list[str]]] = {}
     name = ""
     for line in CALLS.read_text(encoding="utf-8").splitlines():
@@ -34,11 +34,11 @@ def _groups() -> dict[str, dict[str, list[str]]]:
 GROUPS = _groups()
 COMPLEX = "there are no complex dtypes"
 LEFT_OUT = {**dict.fromkeys(("conj", "imag", "real"), COMPLEX), "isin": "of 2025.12", "broadcast_shapes": "of 2025.12"}
-"""What is not there, and why."""
+"""Functions of the standard that tagloom lacks, and why."""
 
 
 class Call(NamedTuple):
-    """A call of a function of the standard, and the dtype of its operands."""
+    """A call of a standard function, and the dtype of its operands."""
 
     group: str
     function: str
@@ -50,7 +50,7 @@ class Call(NamedTuple):
 
 
 def calls() -> Iterator[Call]:
-    """Every call, on every dtype."""
+    """Every call with every dtype."""
     for group, functions in GROUPS.items():
         for function, texts in functions.items():
             for text, dtype in itertools.product(texts, dtypes.ALL):
@@ -77,7 +77,7 @@ def operands(xp: Any, dtype: dtypes.DType) -> dict[str, Any]:
 
 
 def answer(xp: Any, call: Call) -> Any:
-    """What a namespace gives, as plain data; for an exception its class."""
+    """The result of a call in a namespace as plain data; if it raises, the class of the exception."""
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -87,7 +87,7 @@ def answer(xp: Any, call: Call) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A result of either namespace as NumPy's arrays, and dtypes by name."""
+    """A result of either namespace as NumPy arrays, with dtypes as names."""
     if isinstance(value, tuple | list):
         return [plain(each) for each in value]
     if isinstance(value, dtypes.DType):
@@ -100,7 +100,7 @@ def plain(value: Any) -> Any:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """The same dtypes and shapes, and the same values: floats nearly."""
+    """Whether dtypes and shapes are equal, and values too, floats approximately."""
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(alike, one, other))
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):

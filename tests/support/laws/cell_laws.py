@@ -1,7 +1,7 @@
-"""What every drawing in cells promises; and a reader that knows nothing but its characters.
+"""The laws of drawings in character cells, and a reader that sees nothing but their characters.
 
-The reader goes from each box along lines, over crossings and through forks, to the boxes at which arrow heads stand.
-What is in ASCII is read as what it stands for.
+The reader follows lines from each box, over crossings and through forks, to the boxes at which arrow heads point. ASCII
+characters are first mapped to the Unicode characters that they replace.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ JOINS = {
 """The sides that each character of a line joins."""
 
 LOOKALIKE = "╎┊║╌┈═╔╗╚╝╠╣╦╩╬"
-"""Those that join the sides that a light line joins."""
+"""Characters that join the same sides as a light line."""
 
 SIDES = {sign: sides for signs, sides in JOINS.items() for sign in signs}
 ALONG, ACROSS = "─╌┈═", "│╎┊║"
 HEADS = {**dict.fromkeys("▼▽◇◉", DOWN), **dict.fromkeys("▲△◆◎", UP)}
-"""Where each head points."""
+"""The direction of each arrow head."""
 ASIDE = "▶▹◇◉"
-"""Those at the end of an arrow to the right, inside a line of boxes."""
+"""Heads of an arrow to the right, between boxes of one row."""
 
 LINES: dict[LinkKind, tuple[str, str]] = {
     "data": ("│─", "▼▲▶"),
@@ -55,11 +55,11 @@ LINES: dict[LinkKind, tuple[str, str]] = {
     "control": ("╎╌", "◇◆"),
     "cell": ("╎╌", "◉◎"),
 }
-"""The pieces and heads that tell each kind of arrow."""
+"""The line pieces and heads that identify each kind of arrow."""
 
 
 class Read(NamedTuple):
-    """An arrow as it is read: its ends, the column in which it begins, its straight pieces, its head."""
+    """An arrow as the reader found it: its ends, its first column, its straight pieces, its head."""
 
     tail: str
     head: str
@@ -69,7 +69,7 @@ class Read(NamedTuple):
 
 
 class Reader:
-    """Reads arrows from characters, given where the boxes are."""
+    """Finds arrows in characters; the positions of boxes are known."""
 
     def __init__(self, text: Sequence[str], boxes: dict[str, Sequence[Place]]) -> None:
         self.cells = {(row, column): sign for row, line in enumerate(text) for column, sign in enumerate(line)}
@@ -80,7 +80,7 @@ class Reader:
         return " " if place in self.box_at else self.cells.get(place, " ")
 
     def arrows(self) -> Iterator[Read]:
-        """All arrows, from where they leave boxes."""
+        """All arrows, each followed from the box where it begins."""
         for name, cells in self.boxes.items():
             for row, column in cells:
                 for way in (UP, DOWN):
@@ -94,7 +94,7 @@ class Reader:
                 yield from self._follow(name, (row, column + 1), RIGHT, column)
 
     def _follow(self, tail: str, place: Place, way: Way, start: int) -> Iterator[Read]:
-        """The arrows of a line that comes to a cell this way."""
+        """The arrows of a line that enters a cell in this direction."""
         waiting = [(place, way, frozenset[str]())]
         while waiting:
             place, way, pieces = waiting.pop()
@@ -109,7 +109,8 @@ class Reader:
             waiting += [(_next(place, onward), onward, pieces) for onward in self._onward(tail, place, way)]
 
     def _onward(self, tail: str, place: Place, way: Way) -> list[Way]:
-        """The ways in which a line goes on that comes to a cell this way; also beside a head."""
+        """The directions in which a line leaves a cell that it enters in this direction; a line may also pass a head
+        sideways."""
         sign = self.sign(place)
         if sign in HEADS:
             return [
@@ -133,14 +134,14 @@ def _opposite(way: Way) -> Way:
 
 
 PLAIN = dict(zip("|-:.!~#=v^V>)o@A%&", "│─┊┈╎╌║═▼▲▽▶▹◇◆△◉◎", strict=True))
-"""What each character of a line or head in ASCII stands for; but for joints."""
+"""The Unicode character for each ASCII character of a line or head, except joints."""
 
 JOINTS = {",": (DOWN,), "`": (UP,), "+": (UP, DOWN)}
-"""Which of the sides above and below joints in ASCII join; beside them they join what comes to them."""
+"""The vertical sides that each ASCII joint joins; horizontally it joins any line that reaches it."""
 
 
 def _meant(text: Sequence[str], words: Container[Place]) -> list[str]:
-    """What a drawing in ASCII stands for, but for what is words."""
+    """The Unicode characters of an ASCII drawing; text is unchanged."""
     cells = {(row, column): sign for row, line in enumerate(text) for column, sign in enumerate(line)}
     signs = {place: PLAIN.get(sign, sign) for place, sign in cells.items() if place not in words}
     joints = {frozenset(sides): sign for sign, sides in SIDES.items() if sign not in LOOKALIKE}
@@ -154,7 +155,7 @@ def _meant(text: Sequence[str], words: Container[Place]) -> list[str]:
 
 
 def _comes(signs: Mapping[Place, str], place: Place, way: Way) -> bool:
-    """Whether a line seems to come to a joint from here: it may pass behind others."""
+    """Whether a line seems to reach a joint from this side; it may pass behind other lines."""
     while signs.get(place, " ") in ACROSS:
         place = _next(place, way)
     sign = signs.get(place, " ")
@@ -162,14 +163,14 @@ def _comes(signs: Mapping[Place, str], place: Place, way: Way) -> bool:
 
 
 def _titles(drawing: Drawing, view: View) -> set[Place]:
-    """Where something is written on frames."""
+    """The cells with titles of frames."""
     where = drawing.cell_positions()
     frames = (where.get(cluster.name, ()) for cluster in view.root.walk())
     return {(row, column) for cells in frames for row, column in cells if drawing.rows[row][column].bold}
 
 
 def read(drawing: Drawing, view: View, *, unicode: bool = True) -> list[Read]:
-    """The arrows that the characters of a drawing say."""
+    """The arrows that a reader finds in a drawing."""
     where = drawing.cell_positions()
     boxes = {name: where[name] for name in view.boxes}
     text = drawing.text(unicode=unicode).split("\n")
@@ -179,7 +180,7 @@ def read(drawing: Drawing, view: View, *, unicode: bool = True) -> list[Read]:
 
 
 def violations(drawing: Drawing, view: View) -> Iterator[str]:
-    """What a drawing without badges breaks of what all promise."""
+    """Every law that a drawing without badges breaks."""
     if len({len(row) for row in drawing.rows}) > 1:
         yield "rows have different lengths"
     yield from _boxes(drawing, view)
@@ -200,7 +201,7 @@ def violations(drawing: Drawing, view: View) -> Iterator[str]:
 
 
 def _boxes(drawing: Drawing, view: View) -> Iterator[str]:
-    """Each box is written once, from end to end, in a row."""
+    """Each box is drawn once, from its first to its last character, in one row."""
     where = drawing.cell_positions()
     for name, box in view.boxes.items():
         cells = where.get(name, [])
@@ -214,7 +215,7 @@ def _boxes(drawing: Drawing, view: View) -> Iterator[str]:
 
 
 def _ascii(drawing: Drawing) -> Iterator[str]:
-    """In ASCII it is the same, cell for cell."""
+    """The ASCII form of a drawing equals its Unicode form, cell for cell."""
     for row in drawing.rows:
         for cell in row:
             if len(cell.glyph) != 1 or len(cell.ascii) != 1 or not cell.ascii.isascii():
@@ -224,7 +225,7 @@ def _ascii(drawing: Drawing) -> Iterator[str]:
 
 
 def _arrows(said: Sequence[Read], drawing: Drawing, view: View) -> Iterator[str]:
-    """What is read is what the view has."""
+    """The arrows that the reader finds are those of the view."""
     wanted = Counter((arrow.tail, arrow.head) for arrow in view.arrows)
     found = Counter((arrow.tail, arrow.head) for arrow in said)
     if wanted != found:
@@ -246,7 +247,7 @@ def _arrows(said: Sequence[Read], drawing: Drawing, view: View) -> Iterator[str]
 
 
 def _labels(said: Sequence[Read], drawing: Drawing, view: View) -> Iterator[str]:
-    """What leaves an output with a label leaves below it."""
+    """An arrow that leaves a labelled output begins below its label."""
     where = drawing.cell_positions()
     for tail, head in {(arrow.tail, arrow.head) for arrow in view.arrows}:
         labels = {arrow.label for arrow in view.arrows if (arrow.tail, arrow.head) == (tail, head)}

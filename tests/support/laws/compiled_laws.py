@@ -1,5 +1,5 @@
-"""What the compiled engine must never do: differ from the reference where that becomes quiet; leave to another engine
-what it could have told; do anything to the world that a sequential evaluation does not do."""
+"""The laws of the compiled engine: it agrees with the reference where that becomes quiescent; it leaves no program to
+another engine that it could run; it has only the effects of a sequential evaluation."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ STEPS = 200_000
 
 
 class Trial(NamedTuple):
-    """What one program was compared by, and where it differed: with the reference; where that needs too long, with the
-    evaluator; not at all, where both do, or where it is left to another engine, and rightly."""
+    """How one program was compared, and where it differed. It is compared with the reference, or with the evaluator if
+    the reference takes too long; it is not compared if both take too long, or if the engine rightly leaves it to
+    another."""
 
     by: Literal["reference", "evaluator", "nothing", "left"]
     differences: list[str]
 
 
 def differences(program: Program, graph: Graph, arguments: Sequence[Any], seed: int = 0) -> list[str]:
-    """Where the compiled engine differs: in results, in all that is said of the first trap, in what it did."""
+    """Where the compiled engine differs: in results, in the description of the first trap, or in effects."""
     return tried(program, graph, arguments, seed).differences
 
 
 def differs(function: Function, given: Sequence[Any]) -> list[str]:
-    """Where it differs on a function, traced for these arguments."""
+    """Where the compiled engine differs on a function, traced for these arguments."""
     program = function.trace(*given).program
     graph = lower(program)
     return differences(program, graph, admit_arguments(graph, given))
@@ -68,8 +69,8 @@ def tried(program: Program, graph: Graph, arguments: Sequence[Any], seed: int = 
 
 
 def needs_tokens(program: Program, meant: Evaluation) -> bool:
-    """Whether only a machine with tokens tells how a program ends: the evaluation waits for a cell, or met a trap of
-    one."""
+    """Whether only a token machine can tell how a program ends: the evaluation waits for a cell, or a cell op
+    trapped."""
     if meant.trap is None:
         return meant.status == "Waiting"
     function, _, name = meant.trap[0].rpartition(".")
@@ -78,7 +79,7 @@ def needs_tokens(program: Program, meant: Evaluation) -> bool:
 
 
 def _done_otherwise(meant: Witness, compiled: Witness) -> Iterator[str]:
-    """Where the two worlds differ."""
+    """Where the effects on the two worlds differ."""
     for one, other in ((meant.lines, compiled.lines), (_calls(meant), _calls(compiled))):
         if one != other:
             yield f"the evaluator did {one}, and compiled {other}"
@@ -125,14 +126,14 @@ def _first_trap(reference: Outcome, compiled: Outcome) -> Iterator[str]:
 
 
 def _operands(outcome: Outcome) -> tuple[Any, ...]:
-    """Those of the first trap. What is on a trigger's port is none."""
+    """The operands of the first trap, without the trigger."""
     trapped = outcome.trap_events[0]
     inputs = trapped.inputs or ()
     return inputs[: len(inputs) - outcome.graph.nodes[trapped.token.node].has_trigger]
 
 
 def threads(monkeypatch: pytest.MonkeyPatch, function: Function, *arguments: Any, **options: Any) -> int:
-    """On how many threads beside this one a function ran."""
+    """The number of threads, besides this one, on which a function ran."""
     used: list[object] = []
     right = run.run_on_thread
     with monkeypatch.context() as patch:

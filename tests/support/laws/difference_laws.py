@@ -1,4 +1,4 @@
-"""The laws of the first difference between two runs: it is computed again here, by brute force."""
+"""The laws of the first difference between two runs, which is computed again here by brute force."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tagloom.interp.queries.index import EventIndex
 
 
 def edited(graph: Graph, dice: random.Random) -> Graph:
-    """The graph with one thing changed that leaves it well-formed: an op, a literal, or a name."""
+    """The graph with one change that leaves it well-formed: another op, literal, or name."""
     others = {"add": "subtract", "subtract": "multiply", "multiply": "add", "less": "greater", "equal": "less"}
     others |= {"minimum": "maximum", "maximum": "minimum", "less_equal": "less", "negative": "abs"}
     nodes, edits = list(graph.nodes), []
@@ -41,7 +41,7 @@ Named = tuple[str, Tag]
 
 
 def named_firings(index: EventIndex) -> dict[Named, Any]:
-    """What fired, by name and tag: operands, outputs, trap."""
+    """Operands, outputs and trap of each firing, by node name and tag."""
     found = {}
     for event in index.events:
         if event.inputs is not None:
@@ -53,7 +53,7 @@ def named_firings(index: EventIndex) -> dict[Named, Any]:
 
 
 def ancestors(index: EventIndex) -> dict[Named, set[Named]]:
-    """All that each firing depends on, by name and tag."""
+    """All firings on which each firing depends, by node name and tag."""
     links, names = Links(index), {}
     found: dict[Named, set[Named]] = {}
     for number, event in enumerate(index.events):
@@ -65,8 +65,8 @@ def ancestors(index: EventIndex) -> dict[Named, set[Named]]:
 
 
 def divergence(first: EventIndex, second: EventIndex, told: difference.Difference | None) -> Iterator[str]:
-    """Of two runs that became quiet: nothing is told if and only if all is the same; else what is told differs, and all
-    that it depends on, on either side, agrees."""
+    """Laws for two quiescent runs: no difference is reported if and only if all firings are equal; a reported
+    difference is real, and all firings on which it depends, in either run, agree."""
     one, other = named_firings(first), named_firings(second)
     differ = {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
     if told is None or told.firing is None:

@@ -1,5 +1,4 @@
-"""The laws of cells, effects, random numbers and bounds, as functions: what a program with acts, run every way, must
-never do."""
+"""The laws of cells, effects, random numbers and bounds, which every run of a program with them keeps."""
 
 from __future__ import annotations
 
@@ -33,27 +32,27 @@ LARGE = 10**9
 
 
 class Run(NamedTuple):
-    """An outcome, and what it did to the world."""
+    """An outcome, and its effects on the world."""
 
     outcome: Outcome
     world: Witness
 
     @property
     def effects(self) -> Any:
-        """The lines, and the calls with their operands, in order."""
+        """The printed lines, and the callback calls with their operands, in order."""
         return self.world.lines, [(name, tuple(map(fingerprint, operands))) for name, operands in self.world.calls]
 
     @property
     def told(self) -> Any:
-        """All that does not depend on the schedule, but for the firings."""
+        """Everything that does not depend on the schedule, except the firings."""
         out = self.outcome
         results = [None if result is None else fingerprint(result) for result in out.results]
         return out.status, results, list(map(str, out.traps)), str(out.error), residue(out), self.effects
 
 
 def residue(outcome: Outcome) -> Any:
-    """What is left, by node and tag. Of the tokens of a parked get the last that came is at the cell: which one that is
-    depends on the schedule, so that the cell is said of them all."""
+    """The residue, by node and tag. The last token of a deferred get is at the cell; which one that is depends on the
+    schedule, so the cell is listed with all tokens of that get."""
     left: dict[Any, tuple[Any, Any]] = {}
     for waiting in outcome.residue:
         ports, stays = left.setdefault((waiting.node, waiting.tag), ({}, set()))
@@ -72,8 +71,8 @@ def run(graph: Graph, case: Case, name: str = "waves", limits: Limits = LIMITS, 
 def violations(
     case: Case, schedules: Sequence[str] = SCHEDULES, limits: Limits = LIMITS, seed: int = 5
 ) -> Iterator[str]:
-    """Every law that this program breaks on the machine, as it is now, without bounds on its loops; none where the run
-    exceeds the limits."""
+    """Every law that this program breaks on the machine, without bounds on its loops; none if the run exceeds the
+    limits."""
     try:
         yield from (f"the program breaks a rule: {problem}" for problem in program_problems(case.program))
         free = Case(unbounded(case.program), case.arguments)
@@ -97,8 +96,8 @@ def violations(
 
 
 def agreement(case: Case, found: Run, seed: int) -> Iterator[str]:
-    """The machine gives what the evaluator gives: the results, or the first trap; where that waits at a cell, as far as
-    it came. What the evaluator printed and called, the machine did first."""
+    """The machine and the evaluator have the same results or the same first trap; if the evaluation waits at a cell,
+    they agree up to there. The machine's effects begin with those of the evaluator."""
     world, (outcome, _) = Witness(), found
     said = evaluate(case.program, case.arguments, seed=seed, world=world)
     if said.status == "Returned" and said.results is not None:
@@ -118,8 +117,8 @@ def agreement(case: Case, found: Run, seed: int) -> Iterator[str]:
 
 
 def order(graph: Graph, case: Case, found: Run) -> Iterator[str]:
-    """S11, S4: at quiet nothing is left where the run returned, but what waits at cells; no node fires twice; an effect
-    happened once for each firing of its node."""
+    """S11, S4: a quiescent run that returned leaves only deferred reads; no node fires twice; an effect happens once
+    for each firing of its node."""
     outcome = found.outcome
     if outcome.status == "Returned" and not outcome.residue:
         yield from cleanliness(outcome)
@@ -135,7 +134,7 @@ def order(graph: Graph, case: Case, found: Run) -> Iterator[str]:
 def reversal(
     graph: Graph, case: Case, name: str, seed: int = 0, most: int = 150, k: int | None = None
 ) -> Iterator[str]:
-    """revert undoes apply, and neither of them performs an effect; a fork goes its own way."""
+    """`revert` undoes `apply`, and neither performs an effect; a fork is independent of its origin."""
     world, dice, pick = Witness(), random.Random(name), schedule(name)
     state = State(graph, case.arguments, seed=seed, bound=k, world=world, is_clocked=name == "waves")
     done: list[Event] = []
@@ -176,7 +175,7 @@ def bound_violations(
     bounds: Sequence[int | None] = (None, 1, 2, 3, 5),
     schedules: Sequence[str] = ("waves", "fifo", "lifo", "random:1"),
 ) -> Iterator[str]:
-    """S16: every law about bounds that this program breaks; `None` are the bounds that its loops have."""
+    """S16: every law about bounds that this program breaks; `None` means the bounds that its loops have."""
     try:
         free, graph = lower(unbounded(case.program)), lower(case.program)
         yield from (f"lowering breaks a rule: {problem}" for problem in graph_problems(graph))
@@ -195,7 +194,8 @@ def bound_violations(
 
 
 def bounded(graph: Graph, case: Case, name: str, k: int | None, whole: Run, fired: Counter[Any]) -> Iterator[str]:
-    """What a bound leaves is a part of the run without; only parked gets keep a run from returning."""
+    """The firings of a bounded run are part of those of the run without bounds; only deferred gets keep it from
+    returning."""
     found = run(graph, case, name, k=k)
     where, outcome = f"under {name}, k = {k}", found.outcome
     more = firings(outcome) - fired
@@ -218,8 +218,8 @@ def bounded(graph: Graph, case: Case, name: str, k: int | None, whole: Run, fire
 
 
 def keeping(graph: Graph, case: Case, outcome: Outcome, k: int | None, name: str) -> Iterator[str]:
-    """S16, by looking at all tokens: no iteration j fires a node while iteration j-k is busy, and what is held for it
-    is held no longer than that."""
+    """S16, checked on all tokens: iteration j fires no node while iteration j-k is busy, and tokens of iteration j are
+    throttled only that long."""
     world = CallbackReplayWorld(lambda: 0)
     state = State(graph, case.arguments, bound=k, is_clocked=name == "waves", world=world)
     bounds = state.loop_bounds
@@ -241,7 +241,7 @@ def keeping(graph: Graph, case: Case, outcome: Outcome, k: int | None, name: str
 
 
 def earlier(tag: Tag, bounds: Any) -> Tag | None:
-    """The iteration that has to be over before this one begins."""
+    """The iteration that must end before this one begins."""
     k = bounds.get(tag.site)
     if k is None or tag.parent is None or tag.iteration < k:
         return None
@@ -249,7 +249,7 @@ def earlier(tag: Tag, bounds: Any) -> Tag | None:
 
 
 def busy_tags(state: State) -> set[Tag]:
-    """The tags under or below which a token lies or waits, or is parked."""
+    """The tags at or below which a token is in flight, waits, or is parked."""
     tags = {token.tag for token in state.flight}
     tags |= {tag for tag, record in state.records.items() if record.waiting_operands}
     tags |= {
@@ -268,7 +268,7 @@ def busy_tags(state: State) -> set[Tag]:
 
 
 def twice_violations(case: Case, schedules: Sequence[str] = SCHEDULES) -> Iterator[str]:
-    """S13: where a run puts a cell twice, every schedule that becomes quiet is Trapped, and says the same of it."""
+    """S13: if a run puts a cell twice, every schedule that becomes quiescent is Trapped, with the same description."""
     try:
         graph = lower(unbounded(case.program))
         said: dict[str, list[str]] = {}

@@ -1,5 +1,5 @@
-"""The laws of the events that the fast engine keeps: they are those of the reference, all of them, the last ones, or as
-lines of a log."""
+"""The laws of events that the fast engine keeps: they equal the reference's, whether a run keeps all events, the last
+ones, or log lines."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def violations(
 
 
 def kept(graph: Graph, case: Case, name: str, limits: Limits, dice: Random) -> Iterator[str]:
-    """What is kept of one run in three ways, from where the dice say, with pauses."""
+    """Violations of one run that keeps its events in three ways, with random beginnings and pauses."""
     wanted = of_reference(graph, case, name, limits)
     begin = dice.choice((0, 0, dice.randint(0, len(wanted))))
     count = dice.choice((1, 10, dice.randint(1, len(wanted) + 1)))
@@ -58,12 +58,12 @@ def kept(graph: Graph, case: Case, name: str, limits: Limits, dice: Random) -> I
 
 
 def pauses(dice: Random) -> list[int | None]:
-    """After how many steps each a run pauses."""
+    """The numbers of steps after which a run pauses."""
     return [*dice.choice(([], [dice.randint(1, 300)] * dice.randint(1, 5))), None]
 
 
 def of_reference(graph: Graph, case: Case, name: str, limits: Limits) -> list[Event]:
-    """The events of a run, as far as its limits go."""
+    """The events of a run on the reference, up to its limits."""
     state = first_state(graph, list(case.arguments), name, world=Witness())
     return list(until_exhausted(drive(state, schedule(name), limits)))
 
@@ -76,7 +76,7 @@ def until_exhausted(events: Iterator[Event]) -> Iterator[Event]:
 
 
 def begun(graph: Graph, case: Case, name: str, limits: Limits, begin: int, keeper: EventKeeper) -> FastRun:
-    """A run that the reference begins, and that is kept on the fast engine."""
+    """A run that begins on the reference and continues on the fast engine with this keeper."""
     state = first_state(graph, list(case.arguments), name, world=Witness())
     for _ in islice(until_exhausted(drive(state, schedule(name), limits)), begin):
         pass
@@ -86,7 +86,7 @@ def begun(graph: Graph, case: Case, name: str, limits: Limits, begin: int, keepe
 def whole(
     graph: Graph, case: Case, name: str, limits: Limits, wanted: list[Event], begin: int, steps: list[int | None]
 ) -> Iterator[str]:
-    """All events of a run that is taken over somewhere, and pauses, are those of the reference from there on."""
+    """All events of a run that is imported at some event, and pauses, equal the reference's from there on."""
     got: list[Event] = []
     run = begun(graph, case, name, limits, begin, forward_events(got.append))
     for pause in steps:
@@ -98,8 +98,8 @@ def last(
     graph: Graph, case: Case, name: str, limits: Limits, wanted: list[Event], begin: int, steps: list[int | None],
     count: int, dice: Random,
 ) -> Iterator[str]:  # fmt: skip
-    """The last events are the last of the reference's, wherever the run pauses, those included that were kept when it
-    was taken over; and in whatever order they are looked at."""
+    """The last events equal the reference's last events, wherever the run pauses and in whatever order they are read,
+    including events from before the import."""
     keeper = Last(count)
     run = begun(graph, case, name, limits, begin, keeper)
     done = begin
@@ -113,7 +113,7 @@ def last(
 
 
 def looked(said: str, wanted: Sequence[Event], got: Sequence[Event], dice: Random) -> Iterator[str]:
-    """A window that is looked at here and there is what it is as a whole."""
+    """Any slice of a window of events equals that slice of the whole."""
     for _ in range(min(len(wanted), 3)):
         place, other = dice.randrange(-len(wanted), len(wanted)), dice.randrange(-len(wanted), len(wanted))
         part = slice(place, other, dice.choice((None, 2, -1)))
@@ -124,8 +124,8 @@ def looked(said: str, wanted: Sequence[Event], got: Sequence[Event], dice: Rando
 def written(
     graph: Graph, case: Case, name: str, limits: Limits, begin: int, steps: list[int | None], dice: Random
 ) -> Iterator[str]:
-    """A log that the reference begins and the fast engine continues has the lines that the reference writes, whether it
-    is kept as lines or as columns; and so has a log that the reference keeps as columns."""
+    """A log that the reference begins and the fast engine continues has the reference's lines, whether it is written as
+    lines or as columns; so has a log in columns that the reference writes."""
     wanted, got = StringIO(), StringIO()
     reference = JsonLogWriter(graph, wanted.write)
     events = of_reference(graph, case, name, limits)
@@ -160,7 +160,7 @@ def continued(
 
 
 def compared_lines(said: str, wanted: str, got: str) -> Iterator[str]:
-    """The first line that differs, if any does."""
+    """The first line that differs, if any."""
     if wanted != got:
         lines = zip_longest(wanted.splitlines(), got.splitlines())
         number, (one, other) = next((n, pair) for n, pair in enumerate(lines) if pair[0] != pair[1])
@@ -168,7 +168,7 @@ def compared_lines(said: str, wanted: str, got: str) -> Iterator[str]:
 
 
 def compared(said: str, wanted: Sequence[Event], got: Sequence[Event]) -> Iterator[str]:
-    """The first event that differs, if any does."""
+    """The first event that differs, if any."""
     if len(wanted) != len(got):
         yield f"{said}: {len(got)} events, and not {len(wanted)}"
     for number, (one, other) in enumerate(zip(wanted, got, strict=False)):
@@ -178,12 +178,12 @@ def compared(said: str, wanted: Sequence[Event], got: Sequence[Event]) -> Iterat
 
 
 def told(event: Event) -> Any:
-    """An event with values by their bits, and by their types."""
+    """An event with the types and bits of its values."""
     return bits(event), [type(value) for value in event.inputs or ()], type(event.token.value)
 
 
 def replayed(case: Case, name: str, path: Path) -> Iterator[str]:
-    """A log of a whole run is that of the reference, but for the engine's name, and is replayed to the same end."""
+    """The log of a whole run equals the reference's except for the engine's name, and its replay ends alike."""
     graph, texts = lower(case.program), []
     options: dict[str, Any] = {"schedule": name, "limits": LIMITS, "keep": path}
     run_on_reference(graph, case.arguments, world=Witness(), **options)

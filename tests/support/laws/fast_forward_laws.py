@@ -1,4 +1,5 @@
-"""The laws of histories that begin at any event, and of sessions that go far: they say what an ordinary one says."""
+"""The laws of histories that begin at any event, and of sessions that fast-forward: they give the answers of ordinary
+ones."""
 
 from __future__ import annotations
 
@@ -35,13 +36,13 @@ CONDITIONS = (
     "port == 1 and value > 1", "true", "not (value < 3 or op == 'merge')",
     "tag matches 'main/*' and value == 1", "lost", "store > 2",
 )  # fmt: skip
-"""What looks at nodes, at values, at counts, at several of these; and at what the fast machine does not know."""
+"""Conditions on nodes, values, counts, several of these; and on what the fast machine does not know."""
 LINES = (
     "step", "step 9", "back", "back 3", "event 20", "event-back 5", "wave", "wave-back", "result", "trap", "over",
     "out", "node", "node-back", "tag", "continue", "reverse", "run", "start",
 )  # fmt: skip
 BY_PLACE = ("over", "out", "node", "node-back", "tag")
-"""Those that lead elsewhere where nobody knows which event was the last."""
+"""Commands that end elsewhere if the last event of the run is not known."""
 PLACES = ("flight", "state", "enabled", "tags")
 
 
@@ -50,8 +51,8 @@ def begun(graph: Graph, arguments: Sequence[Any], schedule: str) -> History:
 
 
 def base_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: int) -> Iterator[str]:
-    """A history with a base at i is at every event that it knows what one from the beginning is there: the event, the
-    state, the moment in words, the measures; and it ends as that one. So it is when more of its past is revealed."""
+    """A history with a base at event i equals an ordinary one at every event that it knows: the event, the state, its
+    description, the statistics and the end of the run. This also holds after more of its past is revealed."""
     dice, whole = random.Random(seed), begun(graph, arguments, schedule)
     if whole.unsupported_reason is not None:
         return
@@ -87,7 +88,7 @@ def base_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed:
 
 
 def same_places(late: History, whole: History, dice: random.Random, places: int = 2) -> Iterator[str]:
-    """What is known is the same, at some of its places."""
+    """Both histories are the same, at some of the positions that both know."""
     if late.base > len(late) or len(late) > len(whole):
         yield f"{late.base} to {len(late)} is known of {len(whole)}"
         return
@@ -109,7 +110,7 @@ def same_places(late: History, whole: History, dice: random.Random, places: int 
 
 
 def answer_violations(late: History, whole: History, dice: random.Random, count: int = 8) -> Iterator[str]:
-    """Each answer is the ordinary one, as far as it is in events that are known; where it is not, it says so."""
+    """Each answer equals the ordinary one as far as its events are known; otherwise it says that it is partial."""
     position = dice.randint(late.base, len(late))
     late.jump(position), whole.jump(position)
     tags = list(whole.state.records) + [whole[at].token.tag for at in dice.sample(range(position), min(position, 5))]
@@ -149,7 +150,7 @@ def _reason(reason: Any, base: int) -> str:
 
 
 def _behind(history: History, node: str, tag: Tag, base: int) -> Any:
-    """The firings behind one, but for what only comes by way of those before the base."""
+    """The firings on which one depends, except those reached only through firings before the base."""
     index, first = history.ask.index, history.ask.firing(node, tag).number
     if first < base:
         return None
@@ -171,7 +172,7 @@ def _users(history: History, node: str, tag: Tag, base: int) -> Any:
 
 
 def stop_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: int) -> Iterator[str]:
-    """Where a breakpoint is hit next is where the reference machine finds it, whoever goes there."""
+    """The next hit of a breakpoint is where the reference machine finds it, whichever engine runs."""
     dice, whole = random.Random(seed), begun(graph, arguments, schedule)
     if whole.unsupported_reason is not None:
         return
@@ -202,8 +203,8 @@ def stop_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed:
 
 
 def hit_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: int) -> Iterator[str]:
-    """From the beginning on, breakpoints and log points stop a session that goes far where they stop one that knows all
-    events, say as much, and have been hit as often, those that ignore some hits too."""
+    """From the beginning, breakpoints and log points stop a fast-forwarding session at the events where they stop one
+    that knows all events, with the same messages and hit counts; this includes breakpoints with ignore counts."""
     dice = random.Random(seed)
     with MonkeyPatch.context() as patch:
         near(patch)
@@ -229,7 +230,7 @@ def hit_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: 
 
 
 def near(patch: MonkeyPatch) -> None:
-    """Let what is far be near."""
+    """Makes sessions fast-forward even over few events."""
     patch.setattr(session_far, "FAST_FORWARD_THRESHOLD", 12)
     for module in (session_far, session_run):
         patch.setattr(module, "REVEAL_LIMIT", 15)
@@ -238,7 +239,7 @@ def near(patch: MonkeyPatch) -> None:
 
 
 def pair(graph: Graph, arguments: Sequence[Any], schedule: str) -> tuple[Session, Session]:
-    """A session that goes far, and one that knows every event."""
+    """A fast-forwarding session, and one that knows every event."""
     sessions = new_session(), new_session(StartOptions(whole=True))
     for session in sessions:
         session.add_run(begun(graph, arguments, schedule))
@@ -246,8 +247,8 @@ def pair(graph: Graph, arguments: Sequence[Any], schedule: str) -> tuple[Session
 
 
 def session_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: int) -> Iterator[str]:
-    """Wherever commands lead a session that knows all, they lead one that goes far; going back, that one may stand
-    where what it knows begins. From anywhere, undo leads back."""
+    """The same commands lead both sessions to the same position; on the way back, the fast-forwarding one may stop
+    where its known events begin. From anywhere, undo leads back."""
     dice = random.Random(seed)
     with MonkeyPatch.context() as patch:
         near(patch)
@@ -276,7 +277,7 @@ def session_violations(graph: Graph, arguments: Sequence[Any], schedule: str, se
 
 
 def same_session(far: Session, whole: Session, line: str) -> Iterator[str]:
-    """Both stand at the same place, and say the same of it."""
+    """Both sessions are at the same position, and describe it alike."""
     here, there = far.history, whole.history
     if here.position != there.position or seen(here.state) != seen(there.state):
         yield f"after {line}, another state at {here.position}, known from {here.base} on, than at {there.position}"

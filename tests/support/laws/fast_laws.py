@@ -1,4 +1,4 @@
-"""The laws of the fast engine, as functions: what a run on it must have in common with one on the reference machine."""
+"""The laws of the fast engine: how a run on it must agree with one on the reference machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SCHEDULES = ("waves", "fifo", "lifo", "random:7")
 
 
 def told(outcome: Outcome) -> dict[str, Any]:
-    """All that an outcome says, but for the engine."""
+    """All fields of an outcome except the engine."""
     return {
         "status": outcome.status,
         "results": [None if result is None else fingerprint(result) for result in outcome.results],
@@ -46,7 +46,7 @@ def told(outcome: Outcome) -> dict[str, Any]:
 def begun(
     graph: Graph, arguments: Sequence[Value], name: str, limits: Limits, world: Witness, **options: Any
 ) -> FastRun:
-    """A run on the fast engine that has not made a step; options are those of a first state."""
+    """A run on the fast engine that has not made a step; `options` are those of `first_state`."""
     until = options.pop("until", "quiet")
     return FastRun(first_state(graph, list(arguments), name, world=world, **options), name, until=until, limits=limits)
 
@@ -54,7 +54,7 @@ def begun(
 def run_fast(
     graph: Graph, arguments: Sequence[Value], name: str, limits: Limits, world: Witness, **options: Any
 ) -> Outcome:
-    """A run on the fast engine, whatever the results of the graph are."""
+    """A run on the fast engine."""
     run = begun(graph, arguments, name, limits, world, **options)
     return run.outcome(run.go(), flat_treedef(len(graph.results)))
 
@@ -65,7 +65,7 @@ def violations(
     limits: Limits = LIMITS,
     handovers: Sequence[int] = (0, 7, 40, 300),
 ) -> Iterator[str]:
-    """Every law that this program breaks on the fast engine, as it is now."""
+    """Every law that this program breaks on the fast engine."""
     graph = lower(case.program)
     for name in schedules:
         differ = list(differences(graph, case.arguments, Asked(name, limits)))
@@ -80,7 +80,7 @@ def violations(
 
 
 def in_step(case: Case, name: str, steps: int, limits: Limits = LIMITS) -> Iterator[str]:
-    """Step by step the two machines send the same tokens; what results do not show is seen here."""
+    """Both machines send the same tokens at each step, which results alone do not show."""
     graph = lower(case.program)
     run = begun(graph, case.arguments, name, limits, Witness())
     state = first_state(graph, list(case.arguments), name, world=Witness())
@@ -107,7 +107,7 @@ def newest(run: FastRun, count: int) -> list[Token]:
 
 
 class Asked(NamedTuple):
-    """How a run is asked for."""
+    """The options of a run."""
 
     schedule: str
     limits: Limits
@@ -118,7 +118,7 @@ class Asked(NamedTuple):
 
 
 def differences(graph: Graph, arguments: Sequence[Value], asked: Asked) -> Iterator[str]:
-    """Where a whole run on the fast engine differs from one on the reference: in what is told, or done to the world."""
+    """Where a whole run on the fast engine differs from one on the reference: in its outcome, or in its effects."""
     name, limits, *_ = asked
     options: dict[str, Any] = {"until": asked.until, "seed": asked.seed, "k": asked.k}
     worlds = Witness(asked.callbacks), Witness(asked.callbacks)
@@ -132,7 +132,7 @@ def differences(graph: Graph, arguments: Sequence[Value], asked: Asked) -> Itera
 
 
 def inexact(case: Case, dice: Random, tries: int) -> Iterator[str]:
-    """Where limits, `until`, seeds and bounds that the dice choose mean something else on the fast engine."""
+    """Where limits, `until`, seeds and bounds, chosen at random, have another effect on the fast engine."""
     graph = lower(case.program)
     stats = run_graph(graph, case.arguments, limits=LIMITS, world=Witness()).stats
     for _ in range(tries):
@@ -140,7 +140,7 @@ def inexact(case: Case, dice: Random, tries: int) -> Iterator[str]:
 
 
 def at_random(dice: Random, stats: Stats) -> Asked:
-    """A way to ask for a run that has these measures without limits: often with one that it just meets, or not."""
+    """Random options for a run with these statistics: its limits are often exactly met, or missed by one."""
     most = {
         "firings": stats.firings,
         "tokens": stats.largest_flight + stats.largest_store,
@@ -158,7 +158,7 @@ def at_random(dice: Random, stats: Stats) -> Asked:
 
 
 def handed_over(graph: Graph, arguments: Sequence[Value], name: str, steps: int, limits: Limits) -> Iterator[str]:
-    """After so many steps the fast engine is in the state that the reference is in."""
+    """After this many steps the fast engine's state equals the reference's."""
     run = begun(graph, arguments, name, limits, Witness())
     state = first_state(graph, list(arguments), name, world=Witness())
     stopped = run.go(steps)
@@ -173,7 +173,7 @@ def handed_over(graph: Graph, arguments: Sequence[Value], name: str, steps: int,
 
 
 def exact(said: Any) -> Any:
-    """What is said of a state, with values by their bits."""
+    """A description of a state, with the bits of its values."""
     if isinstance(said, tuple | list):
         return tuple(map(exact, said))
     return fingerprint(said) if isinstance(said, float | np.ndarray | np.generic) else said
@@ -182,8 +182,8 @@ def exact(said: Any) -> Any:
 def taken_over(
     graph: Graph, arguments: Sequence[Value], name: str, steps: int, limits: Limits, wanted: dict[str, Any]
 ) -> Iterator[str]:
-    """A run that the reference begins, and the fast engine goes on with, ends as the reference would have ended it:
-    what is then told is wanted."""
+    """A run that the reference begins and the fast engine continues ends as `wanted`: as the reference alone ends
+    it."""
     state = first_state(graph, list(arguments), name, world=Witness())
     meter = Meter(state, is_clocked=state.is_clocked)
     try:

@@ -1,4 +1,4 @@
-"""How smoothly a page of the player plays: the frames that a browser painted while it did."""
+"""How smoothly the player page plays: the frames that a browser painted meanwhile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WATCH = """(() => {
     };
     requestAnimationFrame(tick);
 })()"""
-"""Note when each frame begins, in milliseconds, until so many have gone by or the page stops playing."""
+"""A script that records the time of each frame in milliseconds, until the time is up or the page stops playing."""
 
 
 _CHOOSE = """(() => { const each = document.getElementById('%s');
@@ -45,7 +45,7 @@ class Frames(NamedTuple):
 
 
 def played(tab: Tab, speed: float, unit: str, seconds: float) -> Frames:
-    """Play the open page from where it stands, or again from its beginning if that is the end, for so long at most."""
+    """Play the open page from its position, or from the beginning if it is at its end, for at most this long."""
     for name, chosen in (("unit", unit), ("speed", f"{speed:g}")):
         tab.run(_CHOOSE % (name, chosen))
     first = _position(tab)

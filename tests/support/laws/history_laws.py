@@ -1,4 +1,5 @@
-"""The laws of histories, as one function: what no walk over a run, with branches and edits, must ever show."""
+"""The laws of histories, as one function: how a history agrees with replay after any walk over a run, with forks and
+edits."""
 
 from __future__ import annotations
 
@@ -26,13 +27,14 @@ MOST_EVENTS, MOST_HISTORIES = 60, 5
 
 
 def seen(state: State) -> Any:
-    """All that a state knows; events by their bits."""
+    """All fields of a state; events by their bits."""
     flight, records, results, traps, *rest = state.snapshot()
     return flight, records, results, [bits(event) for event in traps], rest
 
 
 def replayed(history: History, position: int) -> State:
-    """The state at a position by the machine alone: from the arguments, by the choices, with the edits."""
+    """The state at a position, computed by the machine alone: from the arguments, by the schedule's choices, with the
+    edits."""
     choices, clocked, quiet = history.choices, history.schedule == "waves", _quiet(history.world.callbacks)
     state = State(
         history.graph, history.arguments, seed=history.seed, bound=history.bound, is_clocked=clocked, world=quiet
@@ -60,7 +62,7 @@ def _make(state: State, edit: Edit) -> None:
 
 
 def _inject(state: State, token: Token) -> None:
-    """A token more. Who is busy is counted anew, from what there is."""
+    """Add a token; which iterations are busy is counted anew from the whole state."""
     if not state.flight:
         state.wave_remaining = 1
     state.flight.append(token)
@@ -95,7 +97,7 @@ def walk_violations(
     unchecked: bool = False,
     callbacks: Mapping[str, Callable[..., Any]] = NOTHING,
 ) -> Iterator[str]:
-    """What goes wrong on a random walk: where a history is not where replay would be, and where one disturbs others."""
+    """The violations on a random walk: a history differs from replay, or one history changes another."""
     dice = random.Random(seed)
     made = History(graph, arguments, schedule=schedule, spacing=spacing, unchecked=unchecked, world=_quiet(callbacks))
     try:
@@ -120,7 +122,8 @@ def walk_violations(
 
 
 def wrong_places(history: History, did: str, dice: random.Random, places: int = 1) -> Iterator[str]:
-    """A history at i equals replay to i: where it is, and where it is asked about."""
+    """Where a history at event i differs from replay to i: at its own position, and at positions that it is asked
+    about."""
     if seen(history.state) != seen(replayed(history, history.position)):
         yield f"after {did}, {history} is not where replay is"
     for position in (dice.randint(0, len(history)) for _ in range(places)):
@@ -129,7 +132,7 @@ def wrong_places(history: History, did: str, dice: random.Random, places: int = 
 
 
 def _move(history: History, dice: random.Random) -> tuple[str, History | None]:
-    """One move, in words, and the branch that it made."""
+    """One random move: its description, and the fork that it made, if any."""
     match dice.randrange(9):
         case 0 | 1:
             steps = dice.randint(1, 12)
@@ -165,7 +168,7 @@ def _move(history: History, dice: random.Random) -> tuple[str, History | None]:
 
 
 def _injected(history: History, dice: random.Random) -> tuple[str, History | None]:
-    """A token like one that there was, once more: where that has been consumed, or waits, the run will break."""
+    """A fork with a copy of an earlier token: if that was consumed, or waits, the run will break."""
     known = [history[number].token for number in range(history.position)]
     tokens = [token for token in [*known, *history.state.flight] if token.tag in history.state.records]
     if not tokens or history.is_invalid:
@@ -178,7 +181,7 @@ def _injected(history: History, dice: random.Random) -> tuple[str, History | Non
 
 
 def _places(state: State) -> list[tuple[TokenPlace, Any]]:
-    """Where the tokens are that are numbers, and their values."""
+    """The positions and values of numeric tokens."""
     flying: list[tuple[TokenPlace, Any]] = [(position, token.value) for position, token in enumerate(state.flight)]
     waiting: list[tuple[TokenPlace, Any]] = [
         (TokenSlot(node, port, tag), value)
@@ -199,8 +202,8 @@ def other_value(value: Any) -> Any:
 def outcome_violations(
     graph: Graph, arguments: Sequence[Any], schedule: str, seed: int, limits: Limits
 ) -> Iterator[str]:
-    """A history ends as a run does, wherever it has been meanwhile; and so does a branch of it, and one that follows
-    its choices."""
+    """A history ends as a run does, wherever it has been meanwhile; so does a fork, and a history that follows the same
+    choices."""
     dice = random.Random(seed)
     wanted = to_outcome_record(run_graph(graph, arguments, schedule=schedule, limits=limits))
     history = History(graph, arguments, schedule=schedule, limits=limits, spacing=3)

@@ -1,4 +1,4 @@
-"""The laws of the token machine, as one function: what a program, run every way, must never do."""
+"""The laws of the token machine, as one function: every run of a program, under every schedule, keeps them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCHEDULES = ("fifo", "lifo", *(f"random:{seed}" for seed in range(20)))
 
 
 def firings(outcome: Outcome) -> Counter[Any]:
-    """The multiset of firings: node, tag, inputs, outputs, trap; values by their bits."""
+    """The multiset of firings (node, tag, inputs, outputs, trap), with values by their bits."""
     return Counter(map(_firing, filter(lambda event: event.fired, outcome.events)))
 
 
@@ -42,7 +42,7 @@ def results(outcome: Outcome) -> Any:
 
 
 def violations(case: Case, schedules: Sequence[str] = SCHEDULES, limits: Limits = LIMITS) -> Iterator[str]:
-    """Every law that this program breaks on the machine, as it is now; none where the run exceeds the limits."""
+    """Every law that this program breaks on the machine; none if the run exceeds the limits."""
     try:
         graph = lower(case.program)
         yield from (f"lowering breaks a rule: {problem}" for problem in graph_problems(graph))
@@ -64,14 +64,14 @@ def violations(case: Case, schedules: Sequence[str] = SCHEDULES, limits: Limits 
 
 
 def divergence(case: Case, limits: Limits) -> Iterator[str]:
-    """Where the machine needs all the firings that it may, the evaluator does not return after a few nodes."""
+    """If the machine exceeds its limit of firings, the evaluator does not return after a few nodes."""
     few = limits.firings // 100
     if evaluate(case.program, case.arguments, max_steps=few).status == "Returned":
         yield f"the machine took over {limits.firings} firings, and the evaluator returned after at most {few} nodes"
 
 
 def agreement(case: Case, run: Outcome) -> Iterator[str]:
-    """The machine gives what the big-step evaluator gives: the results, or the first trap."""
+    """The machine and the big-step evaluator have the same results, or the same first trap."""
     said = evaluate(case.program, case.arguments)
     if said.status == "Returned" and said.results is not None:
         if run.status != "Returned" or not all(map(is_same_value, run.results, said.results)):
@@ -85,7 +85,7 @@ def agreement(case: Case, run: Outcome) -> Iterator[str]:
 
 
 def cleanliness(run: Outcome) -> Iterator[str]:
-    """No residue after a run without traps; no node twice under a tag."""
+    """A run without traps leaves no residue; no node fires twice under a tag."""
     if run.status == "Returned" and (run.residue or run.open_activations):
         yield f"residue {run.residue}, {run.open_activations} open activations"
     if run.status in ("Broken", "Deadlocked"):
@@ -100,7 +100,8 @@ def cleanliness(run: Outcome) -> Iterator[str]:
 
 
 def reversal(graph: Graph, arguments: Sequence[Any], name: str, most: int = 100) -> Iterator[str]:
-    """revert undoes apply: one step everywhere, and whole stretches at random; applying again leads to the same."""
+    """`revert` undoes `apply`, for every single step and for random segments; applying the events again gives the same
+    state."""
     state, pick, dice = State(graph, arguments), schedule(name), random.Random(name)
     done: list[Event] = []
     snapshots = [state.snapshot()]

@@ -1,4 +1,4 @@
-"""Laws of optimizers: what their steps are, by formulas in NumPy, whatever runs them."""
+"""The laws of optimizers: their steps follow the published formulas, written in NumPy, on every engine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tagloom as tl
 
 Numbers: TypeAlias = Any
 Steps: TypeAlias = Callable[[Numbers, Sequence[Numbers]], Numbers]
-"""Where a point is after steps with these gradients."""
+"""The point after steps with these gradients."""
 
 
 def sgd(x: Numbers, gradients: Sequence[Numbers], *, rate: float) -> Numbers:
@@ -53,7 +53,7 @@ def rmsprop(
 
 
 def adam(x: Numbers, gradients: Sequence[Numbers], *, rate: float, b1: float, b2: float, epsilon: float) -> Numbers:
-    """Means as sums with their weights, and not as recurrences."""
+    """Adam with means as weighted sums instead of recurrences."""
     for t in range(1, len(gradients) + 1):
         ages = np.arange(t)[::-1].reshape(-1, *[1] * np.ndim(x))
         past = np.asarray(gradients[:t])
@@ -64,14 +64,14 @@ def adam(x: Numbers, gradients: Sequence[Numbers], *, rate: float, b1: float, b2
 
 
 def problem(seed: int, steps: int = 8) -> tuple[Numbers, list[Numbers]]:
-    """A point, and gradients; of these some are 0, some large."""
+    """A point and gradients, some of them 0 and some large."""
     random = np.random.default_rng(seed)
     gradients = random.normal(size=(steps, 3, 2)) * 10.0 ** random.integers(-3, 3, (steps, 1, 1))
     return random.normal(size=(3, 2)), list(np.where(random.random(gradients.shape) < 0.1, 0.0, gradients))
 
 
 def check_formula(make: Callable[[], Any], formula: Steps, seed: int) -> None:
-    """Steps of an optimizer are those of a formula; so they are of a scalar, and where there are other variables."""
+    """The steps of an optimizer follow the formula, for arrays and scalars, and beside other variables."""
     x, gradients = problem(seed)
     made = {"w": tl.Variable(x, name="w"), "parts": (tl.Variable(x[0, 0], name="w"), tl.Variable(x, name="v"))}
     optimizer = make()
@@ -88,8 +88,8 @@ Trained: TypeAlias = tuple[dict[str, bytes], list[float]]
 
 
 def trained(make: Callable[[], Any], how: str, dtype: Any = tl.float64, steps: int = 4) -> Trained:
-    """The bits of weights and slots after steps on a problem of least squares, and the losses: at once by a tape, as a
-    program for each step on an engine, or as one program with a loop."""
+    """The bits of weights and slots after steps on a least-squares problem, and the losses. The steps run eagerly on a
+    tape, as one program each on an engine, or as one program with a loop."""
     numbers = np.linspace(-1.0, 1.0, 12).reshape(4, 3).tolist()
     x, w = tl.asarray(numbers, dtype=dtype), tl.Variable([[0.5, -1.0], [2.0, 0.0], [0.1, 1.0]], dtype=dtype, name="w")
     b, optimizer, losses = tl.Variable(1.0, dtype=dtype, name="b"), make(), []

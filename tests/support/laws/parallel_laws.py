@@ -1,4 +1,4 @@
-"""The laws of runs on several cores, as functions: what such a run must have in common with one on the reference."""
+"""The laws of runs on several cores, as functions: how such a run agrees with one on the reference."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from tagloom.interp.machine.state import State
 from tagloom.interp.outcome.outcome import Outcome
 
 ROUNDS = 200_000
-"""After how many turns of cores a run that does not end is broken."""
+"""The number of turns after which a run that has not ended counts as hanging."""
 
 
 class Eager(ParallelRun):
-    """A run whose cores look at each other every few tokens, and of which the first begins when all others ask."""
+    """A run whose cores look at each other's requests every few tokens; the first core begins once all others have
+    requested work."""
 
     def __init__(self, state: State, limits: Limits, cores: int) -> None:
         super().__init__(state, limits, cores, burst_tokens=3, bursts_before_threads=0)
@@ -48,13 +49,13 @@ class Eager(ParallelRun):
 
     @property
     def given(self) -> int:
-        """How many activations were given away."""
+        """The number of activations that were donated to other cores."""
         return sum(int(store.registers[Register.DONATIONS]) for store in self.stores)
 
 
 @contextmanager
 def eager() -> Iterator[list[Eager]]:
-    """While this lasts, runs on several cores are eager: these, as they are made."""
+    """In this context, runs on several cores are `Eager`; yields the list of these runs."""
     runs: list[Eager] = []
 
     def made(state: State, limits: Limits, cores: int) -> Eager:
@@ -67,14 +68,14 @@ def eager() -> Iterator[list[Eager]]:
 
 
 class Turns(NamedTuple):
-    """A run whose cores took turns: how it ended, and how many activations were given away."""
+    """A run whose cores took turns, and the number of activations that were donated."""
 
     run: ParallelRun
     given: int
 
 
 def in_turns(state: State, limits: Limits, cores: int, dice: Random, rounds: int = ROUNDS) -> Turns:
-    """A run whose cores take turns, as the dice say, of few tokens each: the same dice give the same run."""
+    """A run whose cores take turns of a few tokens each, in random order; the same random numbers give the same run."""
     run = ParallelRun(state, limits, cores)
     for _ in range(rounds):
         run.shared_words[SharedLine.BURST_TOKENS] = dice.choice((1, 1, 2, 7, 40))
@@ -89,7 +90,7 @@ def in_turns(state: State, limits: Limits, cores: int, dice: Random, rounds: int
 
 
 def ends_of_waves(graph: Graph, arguments: Sequence[Value], limits: Limits) -> tuple[int, int]:
-    """The most tokens that wait at the end of a wave, and that are in flight there, on the reference."""
+    """The most waiting tokens and the most tokens in flight at the end of a wave, on the reference."""
     state = first_state(graph, list(arguments), "waves", world=Witness())
     store, flight = 0, len(state.flight)
     for event in drive(state, schedule("waves"), limits):
@@ -99,21 +100,21 @@ def ends_of_waves(graph: Graph, arguments: Sequence[Value], limits: Limits) -> t
 
 
 def by_waves(outcome: Outcome, graph: Graph, arguments: Sequence[Value], limits: Limits) -> dict[str, Any]:
-    """All that an outcome of the reference says, with its largest store and flight at the ends of waves."""
+    """All fields of a reference outcome, with the largest store and flight taken at the ends of waves."""
     store, flight = ends_of_waves(graph, arguments, limits)
     return {**told(outcome), "stats": replace(outcome.stats, largest_store=store, largest_flight=flight)}
 
 
 def is_well(outcome: Outcome) -> bool:
-    """Whether a run ended so that several cores may keep it."""
+    """Whether several cores may keep a run with this ending."""
     return outcome.status == "Returned" and not outcome.residue
 
 
 def wrong(
     graph: Graph, arguments: Sequence[Value], cores: int, dice: Random, limits: Limits = LIMITS
 ) -> Iterator[str | int]:
-    """Where a run on so many cores, which take turns, differs from one on the reference; and, as a number, how many
-    activations it gave away. A run that is not kept must be one that the reference does not end well either."""
+    """Where a run on this many cores, which take turns, differs from one on the reference, and the number of donated
+    activations. A run that the cores discard must end badly on the reference too."""
     wanted = run_graph(graph, arguments, limits=limits, world=Witness())
     run, given = in_turns(first_state(graph, list(arguments), "waves"), limits, cores, dice)
     yield given
@@ -128,7 +129,7 @@ def wrong(
 
 
 def differing(graph: Graph, arguments: Sequence[Value], cores: int, limits: Limits, **options: Any) -> Iterator[str]:
-    """Where what a user gets from so many cores differs from what the reference gives."""
+    """Where a run on this many cores, as users start it, differs from one on the reference."""
     wanted = run_graph(graph, arguments, limits=limits, world=Witness(), **options)
     structure = flat_treedef(len(graph.results))
     got = told(

@@ -1,4 +1,4 @@
-"""The laws of partial programs, as one function: what is fetched has the value that it has in a run of the whole."""
+"""The laws of partial programs, as one function: a fetched value equals its value in a run of the whole program."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def types(program: Program) -> dict[str, Type]:
 
 @st.composite
 def asked(draw: Any, cases: st.SearchStrategy[Any]) -> tuple[Case, list[str] | None, list[str]]:
-    """A case, and what of it is to be fetched and fed; None stands for its results."""
+    """A case, and the values of it to fetch and feed; None stands for its results."""
     case = draw(cases.filter(lambda case: case is not None))
     several = st.lists(st.sampled_from(names(case.program) or ["?"]), unique=True, max_size=3)
     fetches, feeds = draw(several), draw(several)
@@ -49,8 +49,8 @@ def asked(draw: Any, cases: st.SearchStrategy[Any]) -> tuple[Case, list[str] | N
 
 
 def violations(case: Case, fetches: Sequence[str] | None, feeds: Sequence[str]) -> Iterator[str]:
-    """P1 to P5: what is wrong with the part of a program in which some values are fed that a run of the whole had. A
-    value that it had not is not fed."""
+    """P1 to P5: violations of the partial program in which some values are fed with those of a whole run. A value that
+    the whole run did not compute is not fed."""
     program, world = case.program, Witness()
     whole = run_graph(lower(program), case.arguments, keep="events", limits=LIMITS, world=world)
     if whole.status == "Exhausted":
@@ -93,7 +93,7 @@ def violations(case: Case, fetches: Sequence[str] | None, feeds: Sequence[str]) 
 
 
 def with_more(program: Program) -> Program:
-    """The program with one more node in its main body, which nobody needs."""
+    """The program with one more node in its main body, whose result is unused."""
     main, idle = program.main, Var("idle", Type(dtypes.int64))
     body = replace(main.body, nodes=(*main.body.nodes, Node("identity", (literal(1),), (idle,))))
     made = [replace(each, body=body) if each is main else each for each in program.functions]
@@ -101,20 +101,20 @@ def with_more(program: Program) -> Program:
 
 
 def calls_itself(program: Program) -> bool:
-    """Whether something calls the main function, which then is there as a whole, too."""
+    """Whether a function calls the main function, which is then kept whole as well."""
     called = [node for each in program.functions for node in each.body.walk() if node.op == "call"]
     return any(node.attribute("function") == program.entry for node in called)
 
 
 def bits(value: Any) -> Any:
-    """What tells values apart; handles have the numbers of their nodes, which differ."""
+    """The bits of a value; of a handle its size and tag, since the numbers of its nodes differ."""
     if isinstance(value, Handle):
         return value.size, format_tag(value.tag)
     return None if value is None else fingerprint(value)
 
 
 def values(program: Program, arguments: Sequence[Any], run: Outcome) -> dict[str, Any]:
-    """The values of the main body in a run, as its events tell them."""
+    """The values of the main body in a run, by its events."""
     found = dict(zip((parameter.name for parameter in program.main.body.parameters), arguments, strict=True))
     known, nodes = names(program), run.graph.nodes
     for event in run.events:
@@ -127,8 +127,8 @@ def values(program: Program, arguments: Sequence[Any], run: Outcome) -> dict[str
 
 
 def firings(program: Program, run: Outcome, entry: str) -> Counter[Any]:
-    """How often each node fired under each tag on the same operands, the main function being called `entry`: but for
-    the returns of results, and what the environment sends besides the arguments."""
+    """How often each node fired under each tag on the same operands; the main function is named `entry`. Returns of
+    results, and tokens from the environment other than arguments, are left out."""
     graph = run.graph
     hidden = {edge.node for _, output in graph.arguments[: graph.hidden_count] for edge in output.edges}
     found: Counter[Any] = Counter()
@@ -142,13 +142,13 @@ def firings(program: Program, run: Outcome, entry: str) -> Counter[Any]:
 
 
 def is_literal(name: str) -> bool:
-    """Whether a node is there to send a literal (L7)."""
+    """Whether a node only sends a literal (L7)."""
     return name.startswith("literal")
 
 
 def needed(program: Program, operands: Sequence[Any], fed: Sequence[str]) -> set[str]:
-    """The nodes of the main body that may be needed for some values, written as a search through names. Where there are
-    cells, all that takes one may be."""
+    """The nodes of the main body that some values may need, found by a search through names. If cells are among them,
+    every node that takes a cell may be needed."""
     body, all_types = program.main.body, types(program)
     maker = {result.name: node for node in body.nodes for result in node.results}
     cells = {name for name, type_ in all_types.items() if isinstance(type_.dtype, HandleType)}
@@ -168,7 +168,7 @@ def needed(program: Program, operands: Sequence[Any], fed: Sequence[str]) -> set
 
 
 def everything(case: Case) -> Iterator[str]:
-    """What is wrong where each value is fetched, and where each is fed, and the results are fetched."""
+    """What is wrong when each value is fetched, and when each is fed and the results are fetched."""
     known = names(case.program)
     for name in known:
         yield from violations(case, [name], [])
@@ -179,7 +179,7 @@ def everything(case: Case) -> Iterator[str]:
 
 
 def under_tags() -> Iterator[str]:
-    """What is wrong with some values under tags, which are known."""
+    """What is wrong with some values under tags; the right ones are known."""
     known: list[tuple[Any, dict[str, Any], Any]] = [
         ("main/loop[1]/add_1", {}, 1.0),
         ("main/loop[*]/s", {}, {f"main/loop[{k}]": k / 2 for k in range(4)}),

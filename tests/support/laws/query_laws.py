@@ -1,4 +1,4 @@
-"""The laws of questions: each answer is computed again here, from the events alone and by brute force."""
+"""The laws of queries: each answer is computed again here, from the events alone and by brute force."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ from tagloom.interp.queries.index import EventIndex
 
 Place = tuple[int, Tag]
 HOPES = InFlightToken | EndOfWave | UnfilledCell
-"""Where a way may end that is no loss."""
+"""Reasons that need no further reason: the token may still come."""
 
 AHEAD = UnfiredNode | UnopenedActivation | ParkedToken | ThrottledToken
-"""What waits in turn."""
+"""Reasons that wait for something themselves."""
 
 
 def begun(graph: Graph, arguments: Sequence[Any]) -> tuple[State, EventIndex]:
@@ -57,7 +57,7 @@ def begun(graph: Graph, arguments: Sequence[Any]) -> tuple[State, EventIndex]:
 
 
 def ran(graph: Graph, arguments: Sequence[Any], name: str = "fifo", steps: int = 2_000) -> tuple[State, EventIndex]:
-    """A state and its index, after a run of this many steps at most."""
+    """A state and its index, after at most this many steps of a run."""
     state, index = begun(graph, arguments)
     for event in drive(state, schedule(name), Limits()):
         index.add(event)
@@ -67,7 +67,7 @@ def ran(graph: Graph, arguments: Sequence[Any], name: str = "fifo", steps: int =
 
 
 class Links:
-    """Who sent and who consumed each token, by playing all events through a store of its own."""
+    """The sender and the consumer of each token, found by playing all events through a separate store."""
 
     def __init__(self, index: EventIndex) -> None:
         self.sent: dict[Any, int] = {}
@@ -103,7 +103,7 @@ class Links:
                 self.after[put].append(number)
 
     def away(self, starts: list[int], at: int, further: Any) -> dict[int, int]:
-        """How far away everything is that can be reached, by relaxing until nothing changes."""
+        """The distance of everything that can be reached, by relaxation to a fixpoint."""
         found = dict.fromkeys(starts, at)
         ahead = list(starts)
         while ahead:
@@ -116,7 +116,7 @@ class Links:
 
 
 def edits(index: EventIndex) -> Iterator[str]:
-    """Of every token what it was changed to last, and of every sender which of its tokens were changed, in order."""
+    """The last edit of every token, and for every sender its edited tokens in order."""
     links = Links(index)
     for token, sender in links.sent.items():
         told = index.origin(sender, Token(*token, 0)).changed_value
@@ -144,7 +144,8 @@ def edits(index: EventIndex) -> Iterator[str]:
 
 
 def provenance(index: EventIndex, dice: random.Random) -> Iterator[str]:
-    """Every token's sender and user; all that is behind a token, and all that depends on it, with how far it is."""
+    """Every token's sender and consumer; all firings on which a token depends, and all that depend on it, with
+    distances."""
     links = Links(index)
     for token, sender in links.sent.items():
         if index.sender(*token) != sender:
@@ -181,7 +182,7 @@ def provenance(index: EventIndex, dice: random.Random) -> Iterator[str]:
 
 
 def _in_order(links: Links, index: EventIndex, number: int) -> list[int]:
-    """Who used what this one sent, in the order of the tokens, and then who got what it put."""
+    """Who used the tokens of this sender, in their order, and then who got what it put."""
     tokens = [token for token, sender in links.sent.items() if sender == number]
     used = [links.used[token] for token in tokens if token in links.used]
     return list(dict.fromkeys([*used, *links.after[number]]))
@@ -201,13 +202,12 @@ def _walked(
 
 
 def closed(index: EventIndex) -> list[Tag]:
-    """The activations that have closed, as the events say."""
+    """The activations that have closed, by the events."""
     return [each.tag for event in index.events[: len(index)] for each in event.closed]
 
 
 def moments(history: History, dice: random.Random, moves: int = 12) -> Iterator[str]:
-    """Wherever a history and its branches stand, and have stood, they are asked about the past up to there, of an index
-    that has seen nothing else."""
+    """Queries about the past of a history and its forks, at random positions, agree with a fresh index up to there."""
     walks = [history]
     for _ in range(moves):
         walk = dice.choice(walks)
@@ -226,7 +226,7 @@ def moments(history: History, dice: random.Random, moves: int = 12) -> Iterator[
 
 
 def _told(index: EventIndex, node: int, port: int, tag: Tag) -> Any:
-    """What an index says of a token, and of who sent and used it."""
+    """The index's answers about a token, its sender and its consumer."""
     sender, user = index.sender(node, port, tag), index.user(node, port, tag)
     links = [] if sender is None else [index.operands(sender), index.users(sender), str(index.origin(sender))]
     opened = [str(index.opened_tag(each)) for each in tag.self_and_ancestors()]
@@ -234,7 +234,7 @@ def _told(index: EventIndex, node: int, port: int, tag: Tag) -> Any:
 
 
 def readiness(state: State) -> Iterator[str]:
-    """could_fire says which single steps would fire."""
+    """`could_fire` is true exactly for nodes that a single step would fire."""
     wanted = []
     for position, token in enumerate(state.flight):
         if step(state, position).fired:
@@ -244,7 +244,7 @@ def readiness(state: State) -> Iterator[str]:
 
 
 class Future:
-    """What happens if a run goes on from here, to its end or for many steps; `without` withholds some tokens."""
+    """The continuation of a run, to its end or for many steps; `without` withholds some tokens."""
 
     def __init__(self, index: EventIndex, without: frozenset[Any] = frozenset(), most: int = 3_000) -> None:
         values = index.arguments[index.graph.hidden_count :]
@@ -276,7 +276,7 @@ class Future:
 
 
 def questions(state: State, future: Future, index: EventIndex, dice: random.Random) -> list[Place]:
-    """What to ask about: the results, some that wait, some that will fire, some at random, sensible or not."""
+    """Nodes to ask about: the results, some that wait, some that will fire, and random ones, valid or not."""
     results = [(node, ROOT) for node in state.graph.results]
     waiting = [(node, tag) for tag, record in state.records.items() for node in record.waiting_operands]
     order = sorted(future.fired, key=str)
@@ -291,7 +291,7 @@ def _some(dice: random.Random, given: list[Any], most: int) -> list[Any]:
 
 
 def reasons(state: State, index: EventIndex, dice: random.Random) -> Iterator[str]:
-    """What why_not claims, at a moment of a run, is so, and stays so if the run goes on."""
+    """The claims of `why_not` at one position of a run are true, and stay true while the run continues."""
     future = Future(index)
     withheld = 2
     for node, tag in questions(state, future, index, dice):
@@ -343,7 +343,7 @@ def _claims(answer: WhyNotAnswer, state: State, index: EventIndex, future: Futur
 
 
 def _alive(answer: WhyNotAnswer, moving: bool) -> list[bool]:
-    """Which may still fire, by the rule alone: nothing at first, and then again and again what follows."""
+    """Which waits may still end, by the rule alone: a least fixpoint, beginning with none."""
     alive: set[Any] = set()
     while True:
         before = len(alive)
@@ -366,7 +366,7 @@ def _is_hope(reason: Any, moving: bool) -> bool:
 
 
 def _astray(answer: WhyNotAnswer, index: EventIndex) -> Iterator[str]:
-    """Where the node that is asked about fires under such tags, so does each that is said to wait."""
+    """If the node that is asked about can fire under its tag, so can each node that is said to wait."""
     fits = [_fits(index, waits.waiter) for waits in answer.wait_entries if isinstance(waits.waiter, UnfiredNode)]
     if fits[0] and not all(fits):
         yield "a node waits under a tag under which it never fires"
@@ -389,7 +389,7 @@ def _around(answer: WhyNotAnswer) -> Iterator[str]:
 
 
 def _one(answer: WhyNotAnswer, at: int, state: State, index: EventIndex, future: Future) -> Iterator[str]:
-    """The claims on one thing that waits."""
+    """The claims about one entry of the answer."""
     waits = answer.wait_entries[at]
     place = waits.waiter
     if isinstance(place, UnopenedActivation):
@@ -436,7 +436,8 @@ def _one(answer: WhyNotAnswer, at: int, state: State, index: EventIndex, future:
 
 
 def _parked_holds(place: ParkedToken, waits: Any, state: State, future: Future) -> Iterator[str]:
-    """A parked token: the cells are empty, and who puts to them in the end is among those that are said to."""
+    """A deferred read: its cells are empty, and whichever node fills them later is among those that the answer
+    names."""
     for need in waits.requirements:
         cell = place.cell._replace(number=-1 - need.port)
         if cell.number in state.cells.blocks[cell.handle].writes:
@@ -451,8 +452,9 @@ def _parked_holds(place: ParkedToken, waits: Any, state: State, future: Future) 
 
 
 def _stores_are_so(place: ParkedToken, waits: Any, state: State, index: EventIndex) -> Iterator[str]:
-    """What is said to fill a cell has been sent its handle and its number, and all that has been is said to; what might
-    has been sent one of them at most, and is named once. A `collect` waits for every cell that is empty."""
+    """Each store that is said to fill a cell has received its handle and index, and each that has received them is
+    named. A possible store has received one of them at most, and is named once. A `collect` waits for every empty
+    cell."""
     block, sent = state.cells.blocks[place.cell.handle], sent_to_stores(index)
     gathers = all(state.graph.nodes[token.node].op == "collect" for token in block.deferred_reads[place.cell.number])
     empty = [number for number in range(place.cell.number, place.cell.handle.size) if number not in block.writes]
@@ -475,7 +477,7 @@ def _stores_are_so(place: ParkedToken, waits: Any, state: State, index: EventInd
 
 
 def _might(sent: dict[Place, dict[int, Any]], graph: Graph, handle: Any, number: int) -> Iterator[Place]:
-    """The stores that have been sent a part of what they need to know their cell, and that no other than this one."""
+    """The stores that have received part of their handle and index, and can only fill this cell."""
     for (node, tag), got in sent.items():
         sources = graph.sources()[Edge(node, 0)]
         fits = any(graph.output(source).type.admits(type_of(handle)) for source in sources)
@@ -484,7 +486,7 @@ def _might(sent: dict[Place, dict[int, Any]], graph: Graph, handle: Any, number:
 
 
 def sent_to_stores(index: EventIndex) -> dict[Place, dict[int, Any]]:
-    """What each store that has not fired has been sent, by port, with its literals, as the events say."""
+    """The values that each store which has not fired has received, by port, literals included, by the events."""
     nodes, found = index.graph.nodes, defaultdict[Place, dict[int, Any]](dict)
     tokens = [token for event in index.events for token in event.sent]
     tokens += [
@@ -499,13 +501,14 @@ def sent_to_stores(index: EventIndex) -> dict[Place, dict[int, Any]]:
 
 
 def quietness(state: State, index: EventIndex) -> Iterator[str]:
-    """Whether a run became quiet is told from its events as from its state."""
+    """The events tell whether a run became quiescent, as the state does."""
     if difference._is_quiescent(index) == bool(state.flight):
         yield f"that it is quiet is said with {len(state.flight)} tokens in flight"
 
 
 def _held_holds(place: ThrottledToken, waits: Any, state: State, future: Future) -> Iterator[str]:
-    """A held token: the iteration before is busy, with what is said; and it is let go only if that may be over."""
+    """A throttled token: the earlier iteration is busy, for the reasons given; the token is released only if that
+    iteration can end."""
     record = state.records.get(place.busy_iteration)
     over = record is None or record.busy_count == 0
     if over != (waits.requirements[0].reasons == (EndOfWave(),)):
@@ -533,7 +536,7 @@ def _held_holds(place: ThrottledToken, waits: Any, state: State, future: Future)
 
 
 def _cells(state: State) -> Iterator[CellAddress]:
-    """The cells at which tokens are parked."""
+    """The cells with deferred reads."""
     for handle, block in state.cells.blocks.items():
         yield from (CellAddress(handle, number) for number in block.deferred_reads)
 
@@ -545,7 +548,7 @@ def _above(tag: Tag) -> Iterator[Tag]:
 
 
 def _reasons_hold(token: Any, tag: Tag, found: Sequence[Any], state: State, future: Future) -> Iterator[str]:
-    """Each reason is so; and where all are that the token is lost, it is never sent."""
+    """Each reason is true; if the reasons say that the token is lost, it is never sent."""
     for reason in found:
         match reason:
             case InFlightToken(position, _) if state.flight[position][:3] != token:

@@ -1,4 +1,4 @@
-"""The laws of queues, as functions: what a queue must never do, step by step and with many threads at once."""
+"""The laws of queues, as functions: of single steps, and of many threads at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tagloom.interp.queues.queue import Queue
 
 
 class Made(NamedTuple):
-    """How a queue of integers was made."""
+    """The parameters of a queue of integers."""
 
     capacity: int
     least: int
@@ -43,7 +43,8 @@ STEPS = st.lists(
 
 
 def step_violations(made: Made, steps: Sequence[tuple[str, int]]) -> Iterator[str]:
-    """Which laws steps of one thread break, none of which waits: when a queue takes and gives, what, and its words."""
+    """The laws that steps of one thread break, none of which blocks: when a queue accepts and returns elements, which
+    ones, and its messages."""
     queue, there, following, is_closed = made.queue(), list[int](), 0, False
     for word, number in steps:
         if word == "close":
@@ -90,7 +91,7 @@ def _put(queue: Queue, new: list[int], *, many: bool) -> None:
 
 
 def _tried(act: Callable[[], Any]) -> tuple[str | None, Any]:
-    """The name of the error that this raises, or what it gives."""
+    """The result of a call, or the name of the error that it raises."""
     try:
         return None, act()
     except tl.TagloomError as error:
@@ -98,7 +99,7 @@ def _tried(act: Callable[[], Any]) -> tuple[str | None, Any]:
 
 
 def drained(made: Made, count: int, pauses: Sequence[float]) -> list[int]:
-    """What one thread gets that another one puts in, both with pauses in between."""
+    """The elements that one thread gets while another puts them, both with pauses."""
     queue = made.queue()
 
     def produce() -> None:
@@ -118,7 +119,7 @@ def drained(made: Made, count: int, pauses: Sequence[float]) -> list[int]:
 
 
 def order_violations(made: Made, count: int = 24) -> Iterator[str]:
-    """The order depends on the seed alone: not on who is faster, nor on how far producers may go ahead."""
+    """The order depends on the seed alone, not on the speed of threads or on how far producers may run ahead."""
     orders = {
         tuple(drained(made._replace(capacity=made.capacity + room), count, pauses))
         for room in (0, 7)
@@ -132,8 +133,8 @@ def order_violations(made: Made, count: int = 24) -> Iterator[str]:
 
 
 def thread_violations(made: Made, producers: int = 4, consumers: int = 4, each: int = 60) -> Iterator[str]:
-    """Of what many put in, many get all, and nothing twice; of what one put in, no element overtakes by more than
-    `least` allows. The queue is closed while some still wait for a place."""
+    """Several threads get exactly the elements that several others put, none twice; elements of one producer overtake
+    each other only as far as `least` allows. The queue is closed while some puts still wait for room."""
     queue, got = made.queue(), [list[int]() for _ in range(consumers)]
     entering = threading.Barrier(producers + 1)
 
@@ -172,7 +173,8 @@ def thread_violations(made: Made, producers: int = 4, consumers: int = 4, each: 
 
 
 def closing_violations(waiting: int = 3) -> Iterator[str]:
-    """What waits for a place when the queue is closed gets in, and what is drained is empty; or is refused."""
+    """Puts that wait for room when the queue is closed either succeed, and the drained queue is empty, or are
+    refused."""
     for cancel in (False, True):
         queue, refused = tl.FIFOQueue(1, tl.int64), list[int]()
         queue.enqueue(0)

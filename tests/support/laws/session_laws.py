@@ -1,4 +1,4 @@
-"""The laws of sessions, as functions: what no walk of commands must ever show."""
+"""The laws of sessions, as functions, checked on random walks of commands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KINDS: dict[str, Callable[[Event], bool]] = {
     "result": lambda event: any(token.node < 0 for token in event.sent),
     "trap": lambda event: event.trap is not None,
 }
-"""What makes a stop of each motion, said once more."""
+"""For each stepping command, the events at which it stops, defined independently of the session."""
 BACK = {"step": "back", **{name: f"{name}-back" for name in ("event", "wave", "result", "trap")}}
 LIMITS = Limits(firings=60)
 CONDITIONS = ("fired", "op == 'add' and fired", "step % 7 == 0", "value == 1", "count > 1 and fired", "tag.depth > 1")
@@ -36,7 +36,7 @@ MOST_RUNS = 6
 
 
 def begun(graph: Graph, arguments: Sequence[Any], schedule: str = "waves", unchecked: bool = False) -> Session:
-    """A session with this run, whose world is quiet."""
+    """A session with this run, whose world prints nothing."""
     session = new_session()
     session.add_run(
         History(graph, arguments, schedule=schedule, spacing=5, limits=LIMITS, unchecked=unchecked, world=session.world)
@@ -45,7 +45,7 @@ def begun(graph: Graph, arguments: Sequence[Any], schedule: str = "waves", unche
 
 
 def shown(session: Session) -> Any:
-    """All that a session shows, but for how many events are known."""
+    """All that a session shows, except the number of known events."""
     now = session.snapshot
     states = [(run.name, run.history.position, seen(run.history.state)) for run in now.runs]
     noted = (now.current, now.breakpoints, now.last_breakpoint_number, now.watches, now.bookmarks, now.difference)
@@ -57,7 +57,7 @@ def shown(session: Session) -> Any:
 
 
 def a_line(session: Session, dice: random.Random) -> str:
-    """A command that makes sense here, or nearly."""
+    """A random command that is valid here, or nearly so."""
     graph, state = session.history.graph, session.history.state
     node = str(dice.choice(graph.nodes))
     tags = [str(tag) for tag in state.records if tag.depth < 9] or ["main"]
@@ -96,7 +96,7 @@ def a_line(session: Session, dice: random.Random) -> str:
 
 
 def _edit(session: Session, dice: random.Random, tags: list[str]) -> str:
-    """A change of a token in flight, or one more of its kind."""
+    """A command that edits a token in flight, or injects a similar one."""
     state = session.history.state
     number = dice.randrange(len(state.flight))
     token = state.flight[number]
@@ -109,8 +109,8 @@ def _edit(session: Session, dice: random.Random, tags: list[str]) -> str:
 
 
 def walk_violations(session: Session, seed: int, moves: int = 20) -> Iterator[str]:
-    """What goes wrong on a random walk of commands: a state that is not where replay is, a command that undo does not
-    undo, a reply that is no JSON, or that says something else there."""
+    """Violations on a random walk of commands: a state differs from replay, `undo` does not restore a state, or a reply
+    is not JSON, or its JSON says something else."""
     dice, replays = random.Random(seed), Replays()
     for _ in range(moves):
         line = a_line(session, dice)
@@ -124,7 +124,7 @@ def walk_violations(session: Session, seed: int, moves: int = 20) -> Iterator[st
 
 
 def reply_violations(form: dict[str, Any]) -> Iterator[str]:
-    """A reply is JSON, which says the same."""
+    """A reply has a JSON form with the same content."""
     try:
         written = json.dumps(form, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -137,13 +137,13 @@ def reply_violations(form: dict[str, Any]) -> Iterator[str]:
 
 
 class Replays:
-    """Replays from zero, each done once: what has the same events and edits is the same replay."""
+    """Replays from event 0, cached by their events and edits."""
 
     def __init__(self) -> None:
         self._seen: dict[Any, Any] = {}
 
     def seen(self, history: History) -> Any:
-        """What replay leads to where a history stands."""
+        """The state that replay reaches at a history's position."""
         key = (history, id(history.edits), *map(id, history[: history.position]))
         if key not in self._seen:
             self._seen[key] = seen(replayed(history, history.position))
@@ -151,7 +151,7 @@ class Replays:
 
 
 def place_violations(session: Session, line: str, replays: Replays) -> Iterator[str]:
-    """Every run is where the choices and edits lead from zero."""
+    """Every run is in the state to which its choices and edits lead from event 0."""
     for run in session.snapshot.runs:
         history = run.history
         if seen(history.state) != replays.seen(history):
@@ -159,7 +159,8 @@ def place_violations(session: Session, line: str, replays: Replays) -> Iterator[
 
 
 def known_violations(session: Session, line: str) -> Iterator[str]:
-    """What is known of the current run, in parts of which some are of other runs, is what its events alone say."""
+    """The known events of the current run, some of which belong to other runs, give the same answers as a fresh index
+    of them."""
     run, points = session.run, session.snapshot.breakpoints
     run.index.catch_up(run.history)
     fresh = RunIndex(run.history)
@@ -177,7 +178,7 @@ def known_violations(session: Session, line: str) -> Iterator[str]:
 
 
 def fork_violations(session: Session, seed: int, forks: int = 4) -> Iterator[str]:
-    """What goes wrong in forks of forks, each somewhere in a past that is known and that breakpoints have seen."""
+    """Violations in forks of forks, each at a random event that is known and that breakpoints have seen."""
     dice = random.Random(seed)
     session.execute("break fired")
     for _ in range(forks):
@@ -207,7 +208,7 @@ def _activation(known: ActivationSummary) -> Any:
 
 
 def undo_violations(session: Session, line: str, before: Any) -> Iterator[str]:
-    """`undo` leads back to what was shown before a command, and `redo` forward again."""
+    """`undo` restores what was shown before a command, and `redo` restores what was shown after it."""
     after = shown(session)
     if after == before:
         return
@@ -218,7 +219,7 @@ def undo_violations(session: Session, line: str, before: Any) -> Iterator[str]:
 
 
 def motion_violations(session: Session, seed: int, moves: int = 12) -> Iterator[str]:
-    """From a stop, a motion and then its reverse lead back, in either order; and what is between has no stop."""
+    """From a stop, a command and its reverse lead back, in either order; there is no stop between."""
     dice = random.Random(seed)
     for _ in range(moves):
         history = session.history
@@ -237,7 +238,7 @@ def motion_violations(session: Session, seed: int, moves: int = 12) -> Iterator[
 
 
 def _between(history: History, name: str, start: int, end: int) -> Iterator[str]:
-    """A motion ends at a stop or where the run does, and passes over none."""
+    """A command ends at a stop or at the end of the run, and passes over no stop."""
     low, high = sorted((start, end))
     passed = [at for at in range(low + 1, high) if KINDS[name](history[at - 1])]
     is_stop = end in (0, len(history)) or KINDS[name](history[end - 1])
@@ -248,8 +249,8 @@ def _between(history: History, name: str, start: int, end: int) -> Iterator[str]
 
 
 def activation_violations(session: Session) -> Iterator[str]:
-    """`over` from a firing goes to the next firing of the same activation, or to where that has closed; from there
-    `over-back` leads back. `out` ends with the activation closed, and `out-back` before it opened."""
+    """`over` from a firing goes to the next firing of the same activation, or to where that has closed; `over-back`
+    leads back. `out` ends where the activation has closed, and `out-back` before it opened."""
     history = session.history
     session.execute("run")
     for position in range(1, len(history)):
@@ -277,7 +278,7 @@ def activation_violations(session: Session) -> Iterator[str]:
 
 
 def around_violations(session: Session, seed: int, moves: int = 40) -> Iterator[str]:
-    """From anywhere, motions by activations, iterations of loops among them, go where going event by event goes."""
+    """From any event, commands that move by activation or by iteration end where single steps would."""
     dice, history = random.Random(seed), session.history
     session.execute("run")
     for _ in range(moves):

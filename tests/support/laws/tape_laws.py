@@ -1,6 +1,6 @@
-"""The laws of tapes: on a program that runs eagerly, or is traced, a tape says what the derivative of the program does.
+"""The laws of tapes: on a program, run eagerly or traced, a tape gives the adjoints that its derivative gives.
 
-`violations` takes the class of the tape, so that wrong ones can be tried.
+`violations` takes the class of the tape, so that broken ones can be tested.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from tagloom.core.types import Type
 from tagloom.core.value import is_same_value, literal
 
 Way: TypeAlias = Callable[[Case, int, type[tl.Tape]], list[Any]]
-"""What a program gives, and behind that the adjoints of its floats, those of its results being 0.5, 1.5 and so on;
-again of all that, for a higher order: by nested tapes of a class."""
+"""Computes a program's results and the adjoints of its float arguments, with 0.5, 1.5 and so on as the adjoints of its
+results; higher orders differentiate all of that again, by nested tapes of the class."""
 
 
 def eagerly(case: Case, order: int, tape: type[tl.Tape]) -> list[Any]:
-    """Op by op."""
+    """Results and adjoints, run op by op."""
     return _plain(
         _taped(EagerRun(case.program), [ConcreteArray(literal(value)) for value in case.arguments], order, tape)
     )
 
 
 def in_trace(case: Case, order: int, tape: type[tl.Tape]) -> list[Any]:
-    """As a part of a program, that the reference runs."""
+    """Results and adjoints, traced and run on the reference."""
 
     def python(*arguments: Any) -> Any:
         return tuple(_taped(InTrace(case.program), arguments, order, tape))
@@ -68,9 +68,9 @@ def _filled(weight: float, like: Any) -> Any:
 
 
 def violations(case: Case, order: int, tape: type[tl.Tape] = tl.Tape, way: Way = eagerly) -> list[str]:
-    """How a tape differs from the derivative of a program that returns: to the bit where that is a straight line, else
-    but for the order of additions. Of a higher order adjoints of results are pulled back beside those of adjoints, and
-    a tape adds these first, too."""
+    """How a tape differs from the derivative of a program that returns: in any bit for a program of ops alone,
+    otherwise by more than the order of additions explains. At higher orders the adjoints of results are pulled back
+    together with those of adjoints, and the tape adds the former first."""
     derived = differentiated(case, order)
     wanted = evaluate(derived.program, derived.arguments, max_steps=20 * MOST_STEPS).results if derived else None
     if wanted is None:
@@ -90,12 +90,12 @@ def violations(case: Case, order: int, tape: type[tl.Tape] = tl.Tape, way: Way =
 
 
 def is_straight(case: Case) -> bool:
-    """Whether a program is ops alone."""
+    """Whether a program consists of ops alone."""
     return len(case.program.functions) == 1 and not any(node.regions for node in case.program.main.body.walk())
 
 
 def _is_near(one: Any, other: Any) -> bool:
-    """Whether numbers are the same but for the order of additions; what is not finite says nothing then."""
+    """Whether numbers are equal up to the order of additions; numbers that are not finite are skipped."""
     mine, theirs = np.asarray(one), np.asarray(other)
     if mine.dtype.kind != "f":
         return is_same_value(one, other)

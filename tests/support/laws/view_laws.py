@@ -1,4 +1,4 @@
-"""What every view promises, whatever it is of; and runs to draw."""
+"""The laws of all views; and runs to draw."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIMITS = Limits(firings=300)
 
 @st.composite
 def runs(draw: Any) -> History:
-    """Runs of generated programs, with cells, effects and bounds too, that stand at any of their moments."""
+    """Runs of generated programs, with cells, effects and bounds too, at random positions."""
     case: Case = draw(st.one_of(cases(), act_cases()))
     schedule = draw(st.sampled_from(["waves", "fifo", "lifo", "random:3"]))
     history = History(lower(case.program), case.arguments, schedule=schedule, limits=LIMITS, world=Witness())
@@ -29,7 +29,7 @@ def runs(draw: Any) -> History:
 
 
 def view_violations(view: View) -> Iterator[str]:
-    """Names are of one thing each, and arrows, levels and what is kept above end at boxes that are there."""
+    """Names are unique, and arrows, levels and rank constraints refer to boxes of the view."""
     clusters = list(view.root.walk())
     names = [*(cluster.name for cluster in clusters), *(name for cluster in clusters for name in cluster.boxes)]
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -51,6 +51,6 @@ def view_violations(view: View) -> Iterator[str]:
 
 
 def badges(view: View) -> Counter[BadgeMark]:
-    """How many badges there are of each mark."""
+    """The number of badges of each mark."""
     found = [*(box.badges for box in view.boxes.values()), *(arrow.badges for arrow in view.arrows)]
     return Counter(badge.mark for each in found for badge in each)

@@ -1,4 +1,4 @@
-"""Ctrl-C for tests that press it in their own process."""
+"""Ctrl-C for tests that send it to their own process."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def default_ctrl_c() -> Iterator[None]:
-    """While this lasts, nobody has claimed Ctrl-C, and it reaches what is tested.
+    """In this context SIGINT has its default handler, and Hypothesis has no callback in the garbage collector.
 
-    Python swallows what is raised in a callback of its collector, and Hypothesis has one there.
+    Python swallows exceptions in such callbacks.
     """
     callbacks, gc.callbacks[:] = gc.callbacks[:], []
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

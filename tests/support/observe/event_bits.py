@@ -1,4 +1,4 @@
-"""Events as something that can be compared, values by their bits: arrays have no equality of their own."""
+"""Events in a form that can be compared, with values by their bits: arrays have no equality of their own."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Events as lines of text, so that a test shows a run as one would write it on a blackboard; a check of the words of
-problems.
+"""Events as lines of text, for tests that show a whole run, and a check of the text of problems.
 
-`add[1] <- 3 @ main: sends 7 to return[0]` is a firing, `add[0] <- 4 @ main: waits` a token that found no partner.
+`add[1] <- 3 @ main: sends 7 to return[0]` is a firing; `add[0] <- 4 @ main: waits` is a token whose node does not
+fire.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def check_words(problems: Iterable[Invalid]) -> None:
 
 
 def line(graph: Graph, event: Event) -> str:
-    """One event; tokens that it sent show their tags where these differ from the tag of the firing."""
+    """One event. Tokens that it sent show their tags if these differ from the tag of the firing."""
     token = event.token
     if not event.fired:
         text = "waits"
@@ -51,5 +51,5 @@ def lines(graph: Graph, events: Iterable[Event]) -> list[str]:
 
 
 def event_lines(outcome: Outcome) -> list[str]:
-    """The events of a run that kept them, one line each."""
+    """The events of a run, one line each."""
     return lines(outcome.graph, outcome.events)

@@ -1,4 +1,4 @@
-"""Compiled kernels by table: a function of many arms, an arm a text, run on columns of operands."""
+"""Compiled kernels in a table: one compiled function with a branch for each signature, run on columns of operands."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tagloom.core.value import admit
 from tagloom.interp.engines.jit import kernels
 
 LANES = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64}
-"""How a lane lies in an array."""
+"""The NumPy dtype of each element type."""
 ELEMENTARY = {
     *("exp", "expm1", "log", "log1p", "log2", "log10", "logaddexp", "pow", "hypot"),
     *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
 }
-"""The ops that a graphics processor computes by a library of its own."""
+"""The ops that CUDA computes with its own math library."""
 
 
 class Signature(NamedTuple):
@@ -56,8 +56,9 @@ def signatures() -> Iterator[Signature]:
 
 
 def compiled(arms: Sequence[tuple[Signature, Sequence[str]]]) -> Any:
-    """A function of the number of an arm, of where its results and traps go, and of columns of operands. All arms have
-    the same lanes; an arm is a signature and text of its operands, where `a`, `b` and `c` are the columns' numbers."""
+    """A compiled function of the number of a branch, of arrays for its results and traps, and of columns of operands.
+    All branches have the same element types; a branch is a signature and an expression of its operands, in which `a`,
+    `b` and `c` are elements of the columns."""
     count = len(arms[0][0].operands)
     names = ("a", "b", "c")[:count]
     lines = [kernels.HEADER, "@njit(error_model='numpy')"]
@@ -75,7 +76,7 @@ def compiled(arms: Sequence[tuple[Signature, Sequence[str]]]) -> Any:
 def differences(
     run: Any, number: int, signature: Signature, columns: Sequence[tuple[Any, ...]], given: Sequence[tuple[Any, ...]]
 ) -> Iterator[str]:
-    """Where an arm differs from what the reference computes. `columns` are what the arm gets in a, b, c; `given` the
+    """Where a branch differs from what the reference computes. `columns` are the columns `a`, `b`, `c`; `given` are the
     operands of the op."""
     result, *lanes = signature.lanes
     arrays = [
@@ -93,7 +94,7 @@ def differences(
 
 
 def same(one: Any, other: Any) -> bool:
-    """Bit for bit, but for the bits of NaN."""
+    """Whether arrays are equal bit for bit; all NaNs are equal."""
     if type(one) is not type(other):
         return False
     if isinstance(one, float):

@@ -1,4 +1,4 @@
-"""Moments of runs: what an event was, and what there was when the state had done it, worked out from events alone."""
+"""Moments of runs: an event and the state after it, as far as expressions can name it, computed from events alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def divided(x: tl.int64) -> tl.int64:
 def mixed(
     n: tl.int64, small: tl.int8, short: tl.float32, p: tl.bool, xs: tl.Array[tl.float64, 3]
 ) -> tuple[tl.int64, tl.Array[tl.float64, 3], tl.int8, tl.float32, tl.bool]:
-    """A loop with a call in it that traps the first time, and values of all sorts."""
+    """A loop with a call that traps in its first iteration, with values of all types."""
     _, total, ys = tl.while_loop(
         lambda i, total, ys: i < n, lambda i, total, ys: (i + 1, total + divided(i), ys * 2.0), 0, 0, xs
     )
@@ -46,13 +46,13 @@ def chain(n: tl.int64) -> tl.int64:
 
 
 class Moment(NamedTuple):
-    """An event, and a stand-in for the state after it, which has what names of expressions read."""
+    """An event, and a stand-in for the state after it with the attributes that expressions read."""
 
     graph: Graph
     state: Any
     event: Event
     names: dict[str, Any]
-    """What the names that are numbers, truth values or texts mean."""
+    """The values of names for numbers, booleans and strings."""
 
 
 RUNS: dict[str, tuple[Graph, list[Any], str]] = {

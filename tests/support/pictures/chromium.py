@@ -1,6 +1,6 @@
-"""A page in headless Chromium, driven by the DevTools protocol: what tests of the player look at.
+"""A page in headless Chromium, driven by the DevTools protocol, for tests of the player.
 
-Tests that want one skip where there is none, but fail where TAGLOOM_REQUIRE_CHROMIUM is set.
+Tests that need one skip if it is not installed, or fail if TAGLOOM_REQUIRE_CHROMIUM is set.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PATIENCE = 20.0
 
 
 def binary() -> str:
-    """Where Chromium is; skips the test, or fails it, where it is not."""
+    """The path of Chromium; skips or fails the test if there is none."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         if os.environ.get("TAGLOOM_REQUIRE_CHROMIUM"):
@@ -42,7 +42,7 @@ def binary() -> str:
 
 
 class Tab:
-    """One tab: what it logged, what it asked the network for, and ways to drive it."""
+    """One tab: its console messages, its network requests, and methods that drive it."""
 
     def __init__(self, address: str) -> None:
         required = os.environ.get("TAGLOOM_REQUIRE_CHROMIUM")
@@ -52,12 +52,12 @@ class Tab:
         self.complaints: list[str] = []
         """Errors and warnings of the console, and exceptions."""
         self.requests: list[str] = []
-        """What was asked for, but for the page itself and data that stands in it."""
+        """Requested addresses, except the page itself and `data:` addresses."""
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.do(f"{domain}.enable")
 
     def do(self, method: str, **parameters: Any) -> Any:
-        """A command of the protocol, and its answer."""
+        """Send a command of the protocol, and return its answer."""
         self._number += 1
         self._socket.send(json.dumps({"id": self._number, "method": method, "params": parameters}))
         while (message := json.loads(self._socket.recv())).get("id") != self._number:
@@ -78,19 +78,19 @@ class Tab:
                 self.requests.append(said["request"]["url"])
 
     def open(self, page: Path, address: str = "") -> None:
-        """Show a page, and wait until it has begun."""
+        """Show a page, and wait until its script has started."""
         self.do("Page.navigate", url="about:blank")
         self.do("Page.navigate", url=f"{page.as_uri()}{address}")
         self.wait("document.readyState === 'complete' && document.getElementById('where').textContent !== ''")
 
     def run(self, script: str) -> Any:
-        """The value of an expression in the page, as JSON has it."""
+        """The value of a script expression in the page, as JSON."""
         answer = self.do("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
     def wait(self, condition: str, seconds: float = PATIENCE) -> None:
-        """Until an expression holds; fails where it never does."""
+        """Wait until an expression is true; fail after `seconds`."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             answer = self.do("Runtime.evaluate", expression=condition, returnByValue=True)
@@ -100,11 +100,11 @@ class Tab:
         raise AssertionError(f"it never was true that {condition}")
 
     def text(self, name: str) -> str:
-        """What an element says."""
+        """The text of an element."""
         return str(self.run(f"document.getElementById({json.dumps(name)}).textContent"))
 
     def key(self, key: str) -> None:
-        """Press a key, as `Space` or `Shift+ArrowRight`."""
+        """Press a key, such as `Space` or `Shift+ArrowRight`."""
         last = key.removeprefix("Shift+")
         named, held = {"Space": " "}.get(last, last), 8 * key.startswith("Shift+")
         text = {"text": named} if len(named) == 1 else {}
@@ -112,13 +112,13 @@ class Tab:
         self.do("Input.dispatchKeyEvent", type="keyUp", key=named, modifiers=held)
 
     def click(self, selector: str) -> None:
-        """Click an element, as a script does."""
+        """Click an element, by a script."""
         self.run(
             f"document.querySelector({json.dumps(selector)}).dispatchEvent(new MouseEvent('click', {{bubbles: true}}))"
         )
 
     def prefer(self, **features: str) -> None:
-        """Tell the page what its reader prefers: `color_scheme="dark"`."""
+        """Set media preferences of the page's reader: `color_scheme="dark"`."""
         listed = [{"name": f"prefers-{name.replace('_', '-')}", "value": said} for name, said in features.items()]
         self.do("Emulation.setEmulatedMedia", features=listed)
 
@@ -126,7 +126,7 @@ class Tab:
         path.write_bytes(b64decode(self.do("Page.captureScreenshot", format="png")["data"]))
 
     def printed(self) -> bytes:
-        """The page as a PDF."""
+        """The page printed as a PDF."""
         return b64decode(self.do("Page.printToPDF", printBackground=True)["data"])
 
     def close(self) -> None:
@@ -135,7 +135,7 @@ class Tab:
 
 @contextmanager
 def chromium() -> Iterator[Tab]:
-    """A browser with one tab, with nothing kept from before, and ended afterwards."""
+    """A browser with one tab and a new profile; it is ended afterwards."""
     found = binary()
     with TemporaryDirectory(prefix="tagloom-chromium-", ignore_cleanup_errors=True) as folder:
         command = [found, *OPTIONS, f"--user-data-dir={folder}", "about:blank"]
@@ -150,7 +150,7 @@ def chromium() -> Iterator[Tab]:
 
 
 def _address(file: Path, process: subprocess.Popen[bytes]) -> str:
-    """Where the tab can be talked to."""
+    """The address of the tab's DevTools socket."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and process.poll() is None:
         if file.exists() and file.read_text().count("\n"):

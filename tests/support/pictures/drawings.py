@@ -1,4 +1,4 @@
-"""What tests of pictures share: things to draw, and DOT read back by Graphviz's own parser."""
+"""Fixtures for tests of pictures: programs to draw, and DOT read back by Graphviz's own parser."""
 
 from __future__ import annotations
 
@@ -109,7 +109,8 @@ _SITES = tuple(Site(function, name, kind) for function in "fg" for name in "rs" 
 
 @st.composite
 def graphs(draw: Any) -> Graph:
-    """Graphs of any kind, hardly ever valid: wrong numbers of ports, lost sites, edges to anywhere, strange names."""
+    """Graphs of any kind, hardly ever valid: wrong numbers of ports, missing sites, edges to any port, strange
+    names."""
     name, op, site = st.sampled_from(STRANGE), st.sampled_from(_OPS), st.sampled_from((None, *_SITES))
     builder = tl.Builder(draw(name))
     sources: list[OutputRef | None] = [
@@ -137,7 +138,7 @@ def graphs(draw: Any) -> Graph:
 
 
 class Edge(NamedTuple):
-    """An edge as its arrow points, whichever way it is laid out."""
+    """An edge in the direction of its arrow, however it is laid out."""
 
     tail: str
     head: str
@@ -156,9 +157,9 @@ class Drawing:
         self.nodes = {str(node): dict(node.attr) for node in self.graph.nodes()}
         self.edges = [_edge(edge) for edge in self.graph.edges() if edge.attr["style"] != "invis"]
         self.paths: dict[str, tuple[str, ...]] = dict.fromkeys(self.nodes, ())
-        """For every node the titles of the clusters around it, outermost first."""
+        """For every node, the titles of the clusters around it, outermost first."""
         self.titles: list[tuple[str, ...]] = []
-        """For every cluster its title, after those around it."""
+        """For every cluster, the titles of the clusters around it and its own."""
         self._enter(self.graph, ())
 
     def _enter(self, graph: AGraph, path: tuple[str, ...]) -> None:
@@ -171,11 +172,11 @@ class Drawing:
             self._enter(inner, here)
 
     def statements(self) -> Counter[str]:
-        """How often each node has a statement with attributes."""
+        """The number of statements with attributes of each node."""
         return Counter(re.findall(r"^\s*(\w+) \[", self.source, re.MULTILINE))
 
     def says(self, node: str) -> list[str]:
-        """The lines on a node."""
+        """The lines of a node's label."""
         return text(self.nodes[node]["label"])
 
     def of(self, link: str) -> Iterator[Edge]:
@@ -190,5 +191,5 @@ def _edge(edge: Any) -> Edge:
 
 
 def text(label: str) -> list[str]:
-    """The lines of a label of markup."""
+    """The lines of an HTML-like label."""
     return [unescape(re.sub("<[^>]*>", "", line)).strip("\xa0") for line in label.split("<br/>")]

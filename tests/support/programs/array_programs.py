@@ -1,4 +1,5 @@
-"""Programs written against the Python Array API standard alone: they know no library, but that of their arguments."""
+"""Programs written against the Python Array API standard alone: they import no array library, but use that of their
+arguments."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from typing import Any
 
 
 def k_means(points: Any, centres: Any) -> Any:
-    """Lloyd's algorithm, four rounds: the centres, and which of them each point is nearest to."""
+    """Four rounds of Lloyd's algorithm: the centres, and the number of the nearest one for each point."""
     xp = points.__array_namespace__()
     nearest = xp.zeros(points.shape[0], dtype=xp.int64)
     for _ in range(4):
@@ -18,7 +19,7 @@ def k_means(points: Any, centres: Any) -> Any:
 
 
 def power_iteration(a: Any) -> Any:
-    """The largest eigenvalue of a symmetric matrix, and a vector of it, after 20 rounds."""
+    """The largest eigenvalue of a symmetric matrix, and an eigenvector of it, after 20 rounds."""
     xp = a.__array_namespace__()
     v = xp.ones(a.shape[0], dtype=a.dtype)
     for _ in range(20):
@@ -28,7 +29,7 @@ def power_iteration(a: Any) -> Any:
 
 
 def gaussian_filter(image: Any) -> Any:
-    """An image, blurred along both axes: weights of a Gaussian of width 1 up to 2 away, edges repeated."""
+    """An image blurred along both axes: Gaussian weights of width 1 up to 2 pixels away, with edges repeated."""
     xp = image.__array_namespace__()
     weights = xp.exp(-0.5 * xp.asarray([4.0, 1.0, 0.0, 1.0, 4.0], dtype=image.dtype))
     weights = weights / xp.sum(weights)
@@ -41,7 +42,7 @@ def gaussian_filter(image: Any) -> Any:
 
 
 def principal_components(x: Any) -> Any:
-    """Two principal components of rows, by power iteration and deflation; and the rows along them."""
+    """The first two principal components of rows, by power iteration and deflation; and the projections of the rows."""
     xp = x.__array_namespace__()
     centred = x - xp.mean(x, axis=0, keepdims=True)
     covariance = xp.matrix_transpose(centred) @ centred / float(x.shape[0] - 1)

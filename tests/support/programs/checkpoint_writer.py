@@ -1,7 +1,7 @@
 """A process whose children save checkpoints until they are killed: `python checkpoint_writer.py PATH whole|torn`.
 
-It reads a number a line, forks a child that saves variables that all hold that number, then the next, and so on; says
-the child's process, and, once that is dead, says so.
+For each number on standard input it forks a child, which saves variables that all hold that number, then the next, and
+so on. It prints the child's process id, and a line once the child is dead.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ COUNT = 8
 
 
 def model(number: float) -> dict[str, tl.Variable]:
-    """Variables that hold one number; as a file they have more than a megabyte."""
+    """Variables that all hold one number; their checkpoint is larger than a megabyte."""
     return {f"w{place}": tl.Variable(np.full(SIZE, float(number))) for place in range(COUNT)}
 
 
 def write_torn(path: Path, data: bytes) -> None:
-    """What `write_whole` must not be."""
+    """A broken twin of `write_whole`, which does not write atomically."""
     with path.open("wb") as opened:
         opened.write(data)
 

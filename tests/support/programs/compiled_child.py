@@ -1,4 +1,4 @@
-"""Code that tests run in a process of its own, since it may take the process with it, or wants to be interrupted."""
+"""Code that tests run in a separate process, since it may crash the process, or must be interrupted."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def pressed(*given):
         os.kill(os.getpid(), signal.SIGINT)
     return both
 """
-"""With `engine.entry_call = pressed`, Ctrl-C comes as soon as generated code has ended."""
+"""With `engine.entry_call = pressed`, Ctrl-C arrives as soon as generated code has ended."""
 
 
 def in_a_process(code: str, seconds: float = 100.0) -> list[str]:
-    """What code prints in a process of its own; fails where the process does, or takes too long."""
+    """The output of code in a separate process; fails if the process fails or takes too long."""
     child = CHILD.format(paths=[str(FOLDER), str(TESTS)], code=code)
     ran = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, timeout=seconds)
     assert ran.returncode == 0, ran.stderr[-2000:]

@@ -1,4 +1,4 @@
-"""Small programs for engines that compile: loops and recursion of every kind, on every lane."""
+"""Small programs for engines that compile: loops and recursion of every kind, on every scalar type."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def walk(n: tl.int64) -> tl.float64:
 
 @tl.function
 def spread(a: tl.uint64, b: tl.int8, c: tl.float32) -> tuple[tl.uint64, tl.int8, tl.float32, tl.bool]:
-    """Two functions that recur through each other, on every lane."""
+    """Two mutually recursive functions, on every scalar type."""
     return tl.cond(a == np.uint64(0), lambda: (a, b, c, True), lambda: spread_on(c, a - np.uint64(1), b))
 
 
@@ -52,7 +52,7 @@ def spread_on(c: tl.float32, a: tl.uint64, b: tl.int8) -> tuple[tl.uint64, tl.in
 
 @tl.function
 def strips(n: tl.int64, m: tl.int64) -> tl.int64:
-    """A loop that counts, over several strips, with one inside that counts by threes up to another bound."""
+    """A loop that counts over several strips, and an inner one that counts by threes up to another bound."""
     inner = lambda i: tl.while_loop(lambda j, t: j < m, lambda j, t: (j + 3, t + j * i), i, 0)[1]  # noqa: E731
     return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + inner(i) + i), 0, 0)[1]
 
@@ -82,7 +82,7 @@ def forever(n: tl.int64) -> tl.int64:
 
 @tl.function
 def counting(n: tl.int64) -> tl.int64:
-    """What counts for years."""
+    """A loop that counts for years."""
     body = lambda i, s: (i + 1, tl.cond(s % 3 == 0, lambda: s * 5, lambda: s // 7 + i))  # noqa: E731
     return tl.while_loop(lambda i, s: i < n, body, 0, 1)[1]
 
@@ -94,7 +94,7 @@ def tree(n: tl.int64) -> tl.int64:
 
 @tl.function
 def nested(n: tl.int64) -> tl.int64:
-    """A loop a level, and a call in it."""
+    """Nested loops, one for each level, with a call inside."""
     going = lambda i, s: i < 1  # noqa: E731
     body = lambda i, s: (i + 1, s + tl.cond(n <= 0, lambda: 0, lambda: nested(n - 1)))  # noqa: E731
     return tl.while_loop(going, body, 0, 1)[1]
@@ -107,20 +107,20 @@ def drawing(n: tl.int64) -> tl.int64:
 
 @tl.function
 def vectors(x: tl.Array[tl.float64, None], y: tl.float64) -> tl.Array[tl.float64, 2]:
-    """Arrays of sizes that only the run tells, of one that is known, and of two axes."""
+    """Arrays of open sizes, of a fixed size, and with two axes."""
     both = x * tl.exp(np.array([1.0, 2.5])) + y
     return tl.where(both > 1.5, tl.maximum(both, y), -x)
 
 
 @tl.function
 def apart(x: tl.Array[tl.float64, 5]) -> tuple[tl.Array[tl.float64, 5], tl.Array[tl.float64, 5]]:
-    """Small arrays that one loop makes, of which some are its own."""
+    """Small arrays computed in one fused loop; some are not needed after it."""
     rising, falling = tl.exp(x), tl.exp(-x)
     return rising - falling, rising + falling
 
 
 def elementary(x: Any, y: Any) -> Any:
-    """Every function that NumPy computes in loops of its own."""
+    """Every function for which NumPy has its own loops."""
     return tuple(getattr(tl, name)(*(x, y)[: OPS[name].arity]) for name in UFUNC_OPS)
 
 
@@ -129,20 +129,20 @@ elementary64, elementary32 = tl.function(elementary), tl.function(elementary)
 
 @tl.function
 def lengths(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None]:
-    """Of functions whose loops in NumPy are those of several."""
+    """Compositions of functions whose NumPy loops have several implementations."""
     return tl.hypot(x, tl.logaddexp(x, -x))
 
 
 @tl.function
 def logistic(x: tl.float32) -> tl.float32:
-    """The logistic map: what is rounded otherwise soon is another number."""
+    """The logistic map: any difference in rounding soon gives another number."""
     step = lambda i, x: (i + 1, np.float32(3.9) * x * (np.float32(1.0) - x))  # noqa: E731
     return tl.while_loop(lambda i, x: i < 30, step, 0, x)[1]
 
 
 @tl.function
 def prefix(n: tl.int64) -> tuple[tl.float64, tl.Array[tl.float64, None]]:
-    """A cell from the one before it."""
+    """Each cell is computed from its predecessor."""
 
     def body(i: tl.int64, a: tl.Cells[tl.float64]) -> object:
         return i + 1, tl.put(a, i, a[i - 1] * 1.5 + tl.astype(i, tl.float64))
@@ -154,7 +154,7 @@ def prefix(n: tl.int64) -> tuple[tl.float64, tl.Array[tl.float64, None]]:
 
 @tl.function
 def exchanged(n: tl.int64) -> tuple[tl.Array[tl.int64, None], tl.Array[tl.int64, None]]:
-    """Two vectors of cells that are put in turn, and change places each time."""
+    """Two vectors of cells, put in turn and swapped in each iteration."""
 
     def body(i: tl.int64, a: tl.Cells[tl.int64], b: tl.Cells[tl.int64]) -> object:
         return i + 1, b, tl.put(a, i // 2, i)
@@ -165,7 +165,7 @@ def exchanged(n: tl.int64) -> tuple[tl.Array[tl.int64, None], tl.Array[tl.int64,
 
 @tl.function
 def late(n: tl.int64) -> tl.int64:
-    """A get before its put, where n says so, and only then."""
+    """A get before its put for some n, and only for those."""
     a = tl.cells(2, tl.int64)
     b = tl.put(a, 0, n)
     got = tl.cond(n > 3, lambda: a[1] + 1, lambda: a[0])
@@ -175,14 +175,14 @@ def late(n: tl.int64) -> tl.int64:
 
 @tl.function
 def twice(n: tl.int64) -> tl.int64:
-    """A second put to a cell, where n is even."""
+    """A second put to a cell, if n is even."""
     a = tl.put(tl.put(tl.cells(3, tl.int64), 1, 7), n % 2 + 1, 8)
     return a[1]
 
 
 @tl.function
 def plant(a: tl.Cells[tl.float64], low: tl.int64, high: tl.int64) -> tl.Cells[tl.float64]:
-    """Two functions that recur through each other take handles, and give them back."""
+    """Two mutually recursive functions that take and return handles."""
     middle = (low + high) // 2
     return tl.cond(
         low < high, lambda: graft(tl.put(a, middle, tl.astype(low * high, tl.float64)), low, middle, high), lambda: a
@@ -201,7 +201,7 @@ def planted(n: tl.int64) -> tl.Array[tl.float64, None]:
 
 @tl.function
 def ragged(n: tl.int64, m: tl.int64) -> tuple[tl.Array[tl.float64, None], tl.Array[tl.float64, None, None]]:
-    """Cells of arrays of sizes that only the run tells: all of one, unless there are m of another before."""
+    """Cells of arrays of open sizes, all equal unless there are m of another size before."""
     short = tl.collect(tl.put(tl.cells(1, tl.float64), 0, 2.5))
     long = tl.collect(tl.put(tl.put(tl.cells(2, tl.float64), 0, 2.5), 1, 3.5))
 
@@ -214,7 +214,7 @@ def ragged(n: tl.int64, m: tl.int64) -> tuple[tl.Array[tl.float64, None], tl.Arr
 
 @tl.function
 def rows(n: tl.int64) -> tuple[tl.Array[tl.float32, 3], tl.Array[tl.float32, None, 3]]:
-    """Cells of arrays of a size that is known."""
+    """Cells of arrays of a fixed size."""
 
     def body(i: tl.int64, a: tl.Cells[tl.Array[tl.float32, 3]]) -> object:
         return i + 1, tl.put(a, i, tl.astype(i, tl.float32) / np.array([1.0, 3.0, 7.0], np.float32))
@@ -248,7 +248,7 @@ def told(n: tl.int64) -> tl.int64:
 
 @tl.function
 def collected(n: tl.int64) -> tl.Array[tl.int64, None]:
-    """All cells, of which one is put later, if there are more than two."""
+    """A `collect` of cells, one of which is put later if there are more than two."""
     a = tl.put(tl.put(tl.cells(n, tl.int64), 0, 1), 1, 2)
     all_ = tl.collect(a)
     tl.cond(n > 2, lambda: tl.put(a, 2, 5), lambda: a)
@@ -257,6 +257,6 @@ def collected(n: tl.int64) -> tl.Array[tl.int64, None]:
 
 @tl.function
 def failing(n: tl.int64) -> tl.float64:
-    """Callbacks that fail now and then."""
+    """Callbacks that sometimes fail."""
     body = lambda i, s: (i + 1, s + tl.callback(half, i, returns=tl.float64))  # noqa: E731
     return tl.while_loop(lambda i, s: i < 9 * n, body, 0, 0.0)[1]

@@ -1,4 +1,4 @@
-"""Programs that run eagerly, op by op, as Python would: what tapes record, others' as well as ours."""
+"""Programs run op by op, as Python would: used to compare tapes, tagloom's and others'."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MOST_STEPS = 2_000
 
 
 class TooLong(Exception):
-    """More ops than a test waits for."""
+    """The program has more ops than a test waits for."""
 
 
 class EagerRun:
-    """Runs a program. `do` computes an op of values and attributes, and `lift` makes a value of a literal; of a
-    predicate Python asks which way to go. Cells are a dict: what a tape records are the values that are in them."""
+    """Runs a program. `do` computes an op from values and attributes, `lift` makes a value of a literal, and Python's
+    `bool` decides predicates. Cells are a dict: tapes record the values in them."""
 
     def __init__(
         self,

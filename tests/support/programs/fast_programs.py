@@ -1,4 +1,4 @@
-"""Small programs for the fast machine that go on for ever, or grow, until something ends them."""
+"""Small programs for the fast machine that never end, or grow until a limit ends them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def arrays(x: tl.Array[tl.float64, 3]) -> tl.Array[tl.float64, 3]:
 
 @tl.function
 def wide(n: tl.int64) -> tl.int64:
-    """2**n loops at once that do not end."""
+    """2**n concurrent loops that do not end."""
     return tl.cond(n <= 0, lambda: endless(1), lambda: wide(n - 1) + wide(n - 1))
 
 
 @tl.function
 def bounded(n: tl.int64) -> tl.int64:
-    """2**n loops at once that do not end, with a token held in each."""
+    """2**n concurrent loops that do not end, each with a throttled token."""
 
     def loop() -> Any:
         step = lambda i: tl.cond(i > 3, lambda: i - 1, lambda: i + 1)  # noqa: E731
@@ -49,7 +49,7 @@ def triangle(n: tl.int64) -> tl.int64:
 
 @tl.function
 def parking(n: tl.int64) -> tl.int64:
-    """The gets of a loop park, and it traps and prints on the way."""
+    """A loop with deferred gets, which also traps and prints."""
     cells = tl.cells(n, tl.int64)
 
     def body(i: tl.int64, s: tl.int64) -> Any:
@@ -72,7 +72,7 @@ def printing(n: tl.int64) -> tl.int64:
 
 @tl.function
 def far(n: tl.int64) -> tl.int64:
-    """A loop without end that runs ahead of what its iterations compute: very many of them are open."""
+    """A loop without end that runs far ahead of what its iterations compute, so that very many are open."""
     slow = lambda s: tl.while_loop(lambda j: j < 3, lambda j: j + 1, s)[0]  # noqa: E731
     step = lambda i, s: (i + 1, s + slow(s))  # noqa: E731
     return tl.while_loop(lambda i, s: i >= 0, step, n, 0, parallel_iterations=200_000)[1]

@@ -1,4 +1,4 @@
-"""What the gradient rules are tried on: for each row operands of several shapes, where its results are smooth."""
+"""Test cases for gradient rules: for each row, operands of several shapes at which its results are smooth."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Random = np.random.Generator
 
 @dataclass(frozen=True)
 class Case:
-    """An op, its operands (the shape of what is drawn, or a value), and attributes; `kind` is what floats are drawn."""
+    """An op, its operands (a shape to draw, or a value), and attributes; `kind` says which floats are drawn."""
 
     op: str
     operands: tuple[Any, ...]
@@ -28,14 +28,14 @@ class Case:
         return f"{self.op} {shapes} {self.attributes or ''} {self.kind}"
 
     def values(self, dice: Random) -> list[Any]:
-        """Of no two operands an element of the one is one of the other."""
+        """Operands that have no element in common."""
         drawn = [DRAWN[self.kind](dice, each) if type(each) is tuple else None for each in self.operands]
         given = [None if type(each) is tuple else np.asarray(each)[()] for each in self.operands]
         apart = 0.05 * (self.kind == "distinct")
         return [x if y is None else y + at * apart for at, (x, y) in enumerate(zip(given, drawn, strict=True))]
 
     def direction(self, dice: Random, value: Any) -> Any:
-        """The direction in which an operand moves: symmetric matrices stay symmetric, and whole orders stay."""
+        """The direction in which an operand moves: symmetric matrices stay symmetric, and integers do not move."""
         made = dice.normal(size=np.shape(value))
         if self.kind == "ordered":
             return made * (np.asarray(value) != np.round(value))
@@ -43,13 +43,13 @@ class Case:
 
 
 def distinct(dice: Random, shape: tuple[int, ...]) -> Any:
-    """Numbers between -2.5 and 2.5, none of which is near another one, a whole one or a half."""
+    """Numbers between -2.5 and 2.5, well separated from each other, from integers and from halves."""
     count = int(np.prod(shape))
     return np.reshape(dice.permutation(np.arange(-24, 25, 2) / 10 - 0.07)[:count], shape)[()]
 
 
 def square(dice: Random, shape: tuple[int, ...]) -> Any:
-    """Matrices whose singular values are apart, and that are far from singular."""
+    """Matrices far from singular, with well-separated singular values."""
     made = dice.normal(size=shape) / 8
     return made + np.eye(*shape[-2:]) * (1.0 + np.arange(shape[-1]))
 
@@ -85,7 +85,7 @@ FLAT = (
     "stop_gradient",
     "bitcast",
 )
-"""Ops whose results stay the same as far as they do not jump, or are said to: `nextafter` and `bitcast` are of bits."""
+"""Ops with gradient 0: piecewise constant ones, and `nextafter` and `bitcast`, which work on bits."""
 PAIRS = [((), ()), ((3,), (3,)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2,)), ((0, 2), (2,)), ((1,), (0,))]
 MASK, PICK = np.array([True, False, True]), np.array([[2, 0], [0, -1]])
 
@@ -185,7 +185,7 @@ def of_matrices() -> Iterator[Case]:
 
 
 def equations() -> Iterator[Case]:
-    """Of a matrix that is given here, so that it is far from singular; and of what it is multiplied by."""
+    """`solve` with a given matrix that is far from singular, and with right-hand sides."""
     one = np.array([[2.0, 0.3], [-0.4, 1.0]])
     for a, b in (
         (one, (2,)),

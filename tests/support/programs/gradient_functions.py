@@ -1,4 +1,4 @@
-"""Functions whose gradients are looked at: a recursion, a loop, loops and a cond in a loop, and a second order."""
+"""Functions with gradients for tests: a recursion, a loop, loops and a cond in a loop, and a second order."""
 
 from __future__ import annotations
 
@@ -53,4 +53,4 @@ GRADIENTS = {
     "nested": (grad_nested, (0.5, 3)),
     "second": (second, (3.0, 2)),
 }
-"""Each with arguments that make a short run."""
+"""Each function with arguments for a short run."""

@@ -1,4 +1,4 @@
-"""Graphs made by hand: some that keep the rules, and some that break them and show on the machine how."""
+"""Graphs built by hand: some valid, and some that break a rule and show its effect on the machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ INT, BOOL = tl.Type(tl.int64), tl.Type(tl.bool)
 
 
 def sum_graph() -> Graph:
-    """(x + y) + y, so that y goes to two nodes."""
+    """(x + y) + y: y goes to two nodes."""
     builder = tl.Builder("sum")
     x, y = builder.argument("x", INT), builder.argument("y", INT)
     (inner,) = builder.node("add", "inner", [x, y], [INT])
@@ -20,7 +20,7 @@ def sum_graph() -> Graph:
 
 
 def counting_loop(users: list[tuple[str, int]]) -> Graph:
-    """A hand-built loop that counts from 0 to n; `users` are nodes fed by an output of its exit, each a result."""
+    """A loop, built by hand, that counts from 0 to n; `users` are nodes fed by its exit, each of them a result."""
     builder = tl.Builder("count")
     n = builder.argument("n", INT)
     loop = Site("count", "loop", "loop")
@@ -43,7 +43,7 @@ def counting_loop(users: list[tuple[str, int]]) -> Graph:
 
 
 def race(op: str, ports: int) -> Graph:
-    """A node whose port 0 two arguments feed; an ordinary one gets a third for its other port."""
+    """A node whose port 0 is fed by two arguments; an ordinary op gets a third argument for its other port."""
     builder = tl.Builder("race")
     arguments = [builder.argument(name, INT) for name in ("x", "y", "z")[: ports + 1]]
     (node,) = builder.node(op, "node", [arguments[0], *arguments[2:]], [INT])
@@ -52,7 +52,7 @@ def race(op: str, ports: int) -> Graph:
 
 
 def stuck() -> Graph:
-    """x goes one way at a switch, and both ways are needed: one token waits for ever."""
+    """x goes to one side of a switch, and a node needs both sides: one token waits for ever."""
     builder = tl.Builder("stuck")
     x = builder.argument("x", INT)
     (less,) = builder.node("less", "less", [x, literal(3)], [BOOL])
@@ -61,7 +61,7 @@ def stuck() -> Graph:
 
 
 def untyped() -> Graph:
-    """An integer where a float is wanted: an op gets what it cannot take."""
+    """An integer reaches an op that needs a float."""
     builder = tl.Builder("untyped")
     x = builder.argument("x", tl.Array[tl.int64, 2])
     (y,) = builder.node("less", "less", [x, literal(3)], [BOOL])

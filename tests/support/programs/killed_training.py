@@ -1,8 +1,8 @@
-"""A training of few steps, and a process whose children go on with it until they are killed, or it is over:
-`python killed_training.py FOLDER ENGINE`.
+"""A training of a few steps, and a process whose children continue it until they are killed or it is finished: `python
+killed_training.py FOLDER ENGINE`.
 
-For each line that it reads it forks a child, which knows nothing but the folder, and says the child's process; the
-child says each step that it has saved, and the parent when it is dead.
+For each line on standard input it forks a child, which knows only the folder, and prints the child's process id. The
+child prints each step that it has saved, and the parent a line once the child is dead.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class Training:
         return loss
 
     def bits(self) -> list[bytes]:
-        """All that it has, to the bit."""
+        """The bits of all variables."""
         slots = [each for _, kept in sorted(self.optimizer.slots.items()) for each in kept.values()]
         return [np.asarray(each).tobytes() for each in (self.w, self.b, self.done, self.batches.count, *slots)]
 
 
 def go_on(folder: str, engine: str) -> None:
-    """Take a training up at the last step that is in the folder, and save it after each further one."""
+    """Resume a training at the last saved step of the folder, and save each further step."""
     training = Training(tl.optimizers.Adam(0.1))
     manager = tl.CheckpointManager(tl.Checkpoint(**vars(training)), folder, keep=2)
     manager.restore_latest()

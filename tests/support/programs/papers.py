@@ -14,7 +14,7 @@ EXAMPLES = Path(tl.__file__).resolve().parent / "papers_examples"
 
 
 def of_paper_anew(folder: str, name: str) -> ModuleType:
-    """A program's file as a module; it finds those beside it, as when it is run."""
+    """A program's file as a new module; it can import the files beside it, as in an ordinary run."""
     beside = EXAMPLES / folder
     if str(beside) not in sys.path:
         sys.path.append(str(beside))
@@ -26,4 +26,4 @@ def of_paper_anew(folder: str, name: str) -> ModuleType:
 
 
 of_paper = functools.cache(of_paper_anew)
-"""The same, once for all tests: its variables hold what the last run has left."""
+"""The same, loaded once for all tests: its variables keep their values from the last run."""

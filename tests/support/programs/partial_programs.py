@@ -1,4 +1,4 @@
-"""Small programs of which parts are run."""
+"""Small programs for tests of partial runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def noisy(x: tl.float64) -> tl.float64:
 
 @tl.function
 def lean(n: tl.int64, x: tl.float64) -> tl.float64:
-    """Of four loop variables the second needs but the first, and the fourth the third."""
+    """Four loop variables: the second needs the first only, and the fourth the third only."""
 
     def body(i: tl.Symbol, s: tl.Symbol, t: tl.Symbol, u: tl.Symbol) -> tuple[tl.Symbol, ...]:
         tl.print("{}", i)
@@ -255,4 +255,4 @@ ALL = {
     "step": STEP,
     "model": MODEL,
 }
-"""The quick ones first."""
+"""Quick programs first."""

@@ -1,4 +1,4 @@
-"""Small programs: a dozen firings at most, so that every schedule of them can be run; and a machine with a race."""
+"""Small programs with at most a dozen firings, so that every schedule of them can be run; and a machine with a race."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def third(x: tl.int64, y: tl.int64) -> tl.int64:
 
 @st.composite
 def small_runs(draw: Any) -> tuple[Graph, list[Any]]:
-    """Graphs of programs with ops, traps, branches, calls and loops, and arguments, that take 12 firings or fewer."""
+    """Graphs and arguments of programs with ops, traps, branches, calls and loops that take 12 firings or fewer."""
     names, results = ("x", "y", "z")[: draw(st.integers(0, 3))], draw(st.integers(1, 2))
 
     def body(*arguments: Any) -> Any:
@@ -54,12 +54,12 @@ def small_runs(draw: Any) -> tuple[Graph, list[Any]]:
 
 
 def some(draw: Any, scope: list[Any]) -> Any:
-    """Something in scope, the latest rather."""
+    """A value in scope, one of the latest mostly."""
     return scope[-1 - draw(st.integers(0, len(scope) - 1))]
 
 
 def statement(draw: Any, scope: list[Any]) -> Any:
-    """Something made of what is in scope."""
+    """A new value computed from those in scope."""
     one, other = some(draw, scope), some(draw, scope)
     match draw(st.sampled_from(["op", "op", "op", "branch", "call", "loop"])):
         case "branch":
@@ -72,7 +72,7 @@ def statement(draw: Any, scope: list[Any]) -> Any:
 
 
 def hoarding(at: State, position: int) -> Event:
-    """A machine on which the sum is what came last."""
+    """A machine with a race: the value of a sum is its last operand."""
     event = step(at, position)
     if event.fired and at.graph.nodes[event.token.node].op == "add":
         sent = tuple(token._replace(value=event.token.value) for token in event.sent)

@@ -1,4 +1,4 @@
-"""Functions of two arguments, written by hand, that tests differentiate by tapes and otherwise."""
+"""Hand-written functions of two arguments, which tests differentiate by tapes and by other means."""
 
 from __future__ import annotations
 

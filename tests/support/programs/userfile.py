@@ -1,4 +1,4 @@
-"""Files of a user: code that tests trace as it stands in a file of its own, with a line that is marked."""
+"""User files: modules in a file of their own, with one marked line, that tests trace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HERE = "# here"
 
 
 def load(folder: Path, text: str, header: str = HEADER) -> tuple[ModuleType, Location]:
-    """A file of a user as a module, and the place that it marks as `here`."""
+    """A user's file as a module, and the location of its mark `here`."""
     path = folder / "user.py"
     path.write_text(header + textwrap.dedent(text).strip("\n") + "\n", encoding="utf-8")
     spec = importlib.util.spec_from_file_location("user", path)

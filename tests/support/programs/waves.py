@@ -1,4 +1,4 @@
-"""Values that come late."""
+"""Values that are computed several waves late."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tagloom as tl
 
 
 def later(x: Any, waves: int) -> Any:
-    """The value, some waves later."""
+    """The same value, some waves later."""
     for _ in range(waves):
         x = tl.identity(x)
     return x

@@ -1,4 +1,4 @@
-"""Compiled engines that are wrong in one known way: in the text of programs something stands for something else."""
+"""Broken twins of the compiled engine: a pattern in the text of compiled programs is replaced."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tagloom.interp.engines.compiled.emitter import GeneratedModule
 
 
 def afresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no program be compiled already."""
+    """Clear the caches of compiled programs."""
     monkeypatch.setattr(engine, "_compiled_programs", type(engine._compiled_programs)())
 
 
 def broken(monkeypatch: pytest.MonkeyPatch, pattern: str, instead: str) -> None:
-    """Let texts be wrong. Fails where a text has nothing of this pattern."""
+    """Replace a pattern in the text of compiled programs. Fails if a text does not contain it."""
     right = source.emit_module
 
     def emit_module(program: Program, *, native: bool = False) -> GeneratedModule:

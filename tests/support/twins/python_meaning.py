@@ -1,6 +1,4 @@
-"""What Python makes of the text of an expression: an oracle. The text is run as Python, of objects whose operators say
-what makes sense.
-"""
+"""An oracle for expressions: the text is run as Python, on objects whose operators check types."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from support.observe.moments import Moment
 
 
 class Meant:
-    """A value of an expression, with Python's operators where they make sense; None is no value."""
+    """A value of an expression, with Python's operators where the types allow them; None is an absent value."""
 
     def __init__(self, it: Any) -> None:
         self.it = it.item() if isinstance(it, np.generic) else it.tolist() if isinstance(it, np.ndarray) else it
@@ -35,7 +33,7 @@ class Meant:
 
 
 def sort(it: Any) -> str | None:
-    """What a value can be compared with."""
+    """The class of values with which a value can be compared."""
     if isinstance(it, list):
         return sort(it[0]) if it else "number"
     sorts = {bool: "truth", int: "number", float: "number", str: "text", set: "names", type(None): None}
@@ -87,7 +85,7 @@ for sign in ("add", "sub", "mul", "truediv", "floordiv", "mod"):
 
 
 class Wrapped(ast.NodeTransformer):
-    """Every constant, and every comparison, as something that has our operators."""
+    """Wraps the constants, comparisons, `not`, `and` and `or` of an expression in `Meant`."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         return ast.copy_location(ast.Call(ast.Name("Meant", ast.Load()), [node], []), node)
@@ -109,7 +107,7 @@ class Wrapped(ast.NodeTransformer):
 
 
 def oracle(text: str, moment: Moment) -> Any:
-    """What Python makes of the text."""
+    """The value of the text in Python."""
     names: dict[str, Any] = {name: Meant(meant) for name, meant in moment.names.items() if "." not in name}
     names |= {"tag": SimpleNamespace(**{n[4:]: Meant(it) for n, it in moment.names.items() if n.startswith("tag.")})}
     names |= {"true": Meant(True), "false": Meant(False), "inf": Meant(float("inf")), "Meant": Meant}
@@ -118,6 +116,6 @@ def oracle(text: str, moment: Moment) -> Any:
 
 
 def alike(ours: Any, python: Meant) -> bool:
-    """Whether a value of ours is Python's; all nans are one."""
+    """Whether our value equals Python's; all NaNs are equal."""
     ours = Meant(ours).it
     return repr(ours) == repr(python.it)

@@ -1,7 +1,7 @@
-"""A small reverse pass over what has been computed so far: what tests call the gradient rules of ops with.
+"""A small reverse pass over recorded ops, with which tests call the gradient rules of ops.
 
-A tape is a `do` of rules that computes by the kernels of the table, and records. The pass records, too, so that what it
-computes can be differentiated again.
+A tape computes ops by the kernels of the registry, and records them. The reverse pass is recorded too, so that it can
+be differentiated again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tagloom.core.value import admit
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """A value that rules are given; each is one of its own."""
+    """A value that rules receive; each object is distinct."""
 
     value: Any
 
@@ -37,12 +37,12 @@ def as_it_is(type_: Type) -> Type:
 
 
 def open_sizes(type_: Type) -> Type:
-    """With every size left to the run."""
+    """The type with every size open."""
     return Type(type_.dtype, None if type_.shape is None else tuple(None for _ in type_.shape))
 
 
 class Tape:
-    """`said` is how much of types rules are told; `rows` are the ops, with their rules."""
+    """`said` is the part of types that rules see; `rows` are the ops, with their gradient rules."""
 
     def __init__(self, said: Callable[[Type], Type] = as_it_is, rows: Mapping[str, Op] = OPS) -> None:
         self.said, self.rows, self.records = said, rows, list[Record]()
@@ -62,7 +62,7 @@ class Tape:
 
 
 def _adapted(row: Op, operands: Sequence[Any]) -> list[Known]:
-    """Python's numbers take the dtype of what they meet."""
+    """Operands in which Python numbers have the dtype of the others."""
     alike = range(len(operands))[slice(*row.same_dtype_operands)]
     met = next((type_of(operands[at].value).dtype for at in alike if isinstance(operands[at], Known)), dtypes.int64)
     return [
@@ -72,7 +72,7 @@ def _adapted(row: Op, operands: Sequence[Any]) -> list[Known]:
 
 
 def pullback(tape: Tape, results: Sequence[Known], adjoints: Sequence[Known], of: Sequence[Known]) -> list[Known]:
-    """The adjoints of values by those of results: of what results do not depend on, 0."""
+    """The adjoints of values, given those of results; 0 for values that no result depends on."""
     found, past = {id(each): g for each, g in zip(results, adjoints, strict=True)}, list(tape.records)
     concerned = set(map(id, of))
     for record in past:

@@ -1,4 +1,5 @@
-"""Twins: what does one thing otherwise than the true one, and breaks a law on some program on which that keeps it."""
+"""Twins: a twin changes one behaviour of the code, and then breaks a law on a program on which the true code keeps
+it."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ from pytest import MonkeyPatch
 from support.generators.generator import Case
 
 Break = Callable[[MonkeyPatch], None]
-"""What makes a twin of the true one."""
+"""A function that patches the true code into a twin."""
 
 
 @contextmanager
 def broken(how: Break) -> Iterator[None]:
-    """Meanwhile the twin stands in the place of the true one."""
+    """A context in which the twin replaces the true code."""
     with MonkeyPatch.context() as patch:
         how(patch)
         yield
@@ -30,9 +31,9 @@ def caught(
     examples: int,
     phases: Collection[Phase] = (Phase.generate,),
 ) -> Case:
-    """A program, of so many and always the same, on which a law fails: the first, unless a phase shrinks it.
+    """A program on which a law fails: the first of a fixed sequence of examples, or a shrunk one if a phase says so.
 
-    Raises NoSuchExample, which says of what, where there is none.
+    Raises NoSuchExample, with the twin's description, if there is none.
     """
     options = settings(
         max_examples=examples,
