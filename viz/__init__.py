@@ -1,10 +1,10 @@
 """Pictures of programs, graphs and runs.
 
-Every diagram is a view first (`view`): boxes, arrows, badges and clusters, as plain data. `program_view`, `graph_view`,
-`state_view`, `unfolded` and `activation_tree` make views; `collapse` restricts and folds them; `dot` and `cells` print
-them, as DOT and as characters for a terminal; `charts` and `curves` draw charts. `style` is the table of looks,
-`pictures` the table of pictures, `render` the layout by Graphviz in a process of its own.
+Every diagram is first a view (`view`): boxes, arrows, badges and clusters as plain data. `program_view`, `graph_view`,
+`state_view`, `unfolded` and `activation_tree` build views; `collapse` restricts and folds them; `dot` and `cells` print
+them, as DOT and as characters for a terminal. `charts` and `curves` draw charts. `style` is the table of looks,
+`pictures` the table of pictures, and `render` runs Graphviz in a separate process.
 
-Computes nothing that it shows: a graph is drawn whether it is valid or not, and the machine measures the numbers of a
-run. Needs no screen and keeps no state. `import tagloom` does not load Graphviz; the first drawing does.
+This package only draws: it checks no graph, and takes the numbers of a run from the machine. It needs no screen and
+keeps no state. `import tagloom` does not load Graphviz; the first drawing does.
 """

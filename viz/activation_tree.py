@@ -17,14 +17,14 @@ from .state_view import abbreviate_value
 from .view import Badge, BoxKind, View
 
 MAX_SIBLINGS = 12
-"""The most activations shown below one, if there are too many for all."""
+"""The most children shown below an activation, if the tree is too large to show them all."""
 
 
 def activation_tree_view(
     graph: Graph, arguments: Sequence[Value], events: Sequence[Event], most: int = MAX_BOXES
 ) -> View:
-    """The tree of all activations that the events of a run opened; an open one shows how many of its nodes have
-    fired. If there are more than `most`, only those opened first, and at most MAX_SIBLINGS below each."""
+    """The tree of all activations that the events of a run opened, with the number of firings in each. If there are
+    more than `most`, only those opened first, and at most MAX_SIBLINGS below each."""
     tree = ActivationTree(graph, arguments, events)
     view = View(graph.name, f"{graph.name}: {plural(len(tree.tags), 'activation')}")
     kept = tree.tags if len(tree.tags) <= most else first_tags(tree.tags, most)
@@ -46,7 +46,7 @@ def activation_tree_view(
 
 
 def first_tags(tags: Sequence[Tag], most: int) -> list[Tag]:
-    """The first of these tags, up to `most`: each with its parent, and not too many below one."""
+    """The first `most` of these tags: each with its parent, and at most MAX_SIBLINGS below one."""
     kept: dict[Tag, int] = {}
     """How many children of each tag are kept."""
     for tag in tags:
@@ -77,8 +77,8 @@ class Gates:
         return node.phase if node.op == "return" else self._phases[number]
 
     def entering_tokens(self, event: Event) -> Iterable[Token]:
-        """The tokens that a firing sends as arguments and loop variables, or the one that arrived as the adjoint of
-        one."""
+        """The tokens of a firing that enter an activation: those sent as arguments and loop variables, or the adjoint
+        of a loop variable that has arrived."""
         number = event.token.node
         if self._graph.nodes[number].op in ("call", "enter", "next_iteration"):
             return event.sent
@@ -87,8 +87,7 @@ class Gates:
     def describe_phases(
         self, inputs: Iterable[tuple[int, Value]], outputs: Iterable[tuple[int, Value]]
     ) -> Iterator[tuple[str, str]]:
-        """For each phase of a call the text of its inputs and of its outputs: `3.0`, `6.0`; empty if there are none
-        yet."""
+        """The inputs and the outputs of each phase of a call, as text: `3.0`, `6.0`; empty if there are none yet."""
         phase_inputs, phase_outputs = (
             [(self.phase_of(node), value) for node, value in each] for each in (inputs, outputs)
         )
@@ -101,7 +100,7 @@ class Gates:
 
 
 def describe_call(name: str, phases: Iterable[tuple[str, str]]) -> str:
-    """A call with all its phases; further phases are titled as their frames are.
+    """A call with all its phases; later phases, which compute gradients, are titled `∂`, `∂2` and so on.
 
     >>> describe_call("square", [("3.0", "9.0"), ("1.0", "6.0")]), describe_call("f", [("2", "")])
     ('square(3.0) = 9.0, ∂(1.0) = 6.0', 'f(2)')

@@ -35,8 +35,8 @@ class ChartRow(NamedTuple):
 
 
 def spacetime_rows(graph: Graph, events: Sequence[Event]) -> list[ChartRow]:
-    """For each node that fired, its firings at each dependence depth, from 1. Without cells and k-bounds the depth
-    is the wave of the firing, whatever schedule the run had."""
+    """The number of firings of each node at each dependence depth, from 1. Without cells and k-bounds this depth is
+    the wave in which the node fires under the schedule `waves`, whatever the run's schedule was."""
     rows: dict[str, ChartRow] = {}
     fired = {event.token.node for event in events if event.fired}
     for number, dependence in dependences(graph, events).items():
@@ -48,8 +48,8 @@ def spacetime_rows(graph: Graph, events: Sequence[Event]) -> list[ChartRow]:
 
 
 def spacetime_svg(graph: Graph, events: Sequence[Event], theme: Theme = LIGHT) -> str:
-    """The space-time diagram: a row for each node, earliest first, a column for each wave, and in each cell the
-    number of firings and the letter of the node's kind. Raises Usage if nothing fired."""
+    """The space-time diagram: a row for each node with the letter of its kind, earliest first, and a column for each
+    wave; a cell has the number of firings. Raises Usage if nothing fired."""
     rows = spacetime_rows(graph, events)
     if not rows:
         raise Usage("nothing has fired, and there is nothing to draw")

@@ -1,4 +1,4 @@
-"""Folding clusters: a view in which some clusters are one box each, for pictures that would be too large.
+"""Folding of clusters: each folded cluster becomes one box, so that large views fit in a picture.
 
 A folded box shows how many boxes and tokens are inside it. Arrows that cross its border end at it, and arrows that have
 become equal are merged.
@@ -72,7 +72,7 @@ def folding_order(view: View, unfolded: Collection[str] = (), most: int = MAX_BO
 
 
 class _ClusterSizes:
-    """The number of boxes in each cluster while clusters are being folded."""
+    """The number of boxes in each cluster, updated as clusters are folded."""
 
     def __init__(self, outside: Cluster) -> None:
         self._root = outside.name
@@ -144,8 +144,8 @@ def extract_clusters(view: View, names: Collection[str]) -> View:
 
 
 def collapse_clusters(view: View, names: Iterable[str] | Mapping[str, str]) -> View:
-    """The view with each of these clusters folded into one box, including everything inside it. Clusters that a
-    mapping sends to the same name share one box of that name."""
+    """The view with each of these clusters, and everything inside it, folded into one box. If `names` is a mapping
+    from clusters to boxes, clusters mapped to the same name share one box of that name."""
     box_of: dict[str, str] = {}
     """For each folded box or cluster, the box that replaces it."""
     outside = _fold_cluster(view.root, names if isinstance(names, Mapping) else {name: name for name in names}, box_of)
@@ -208,7 +208,7 @@ def reroute_arrows(arrows: Iterable[ViewArrow], box_of: dict[str, str]) -> Itera
 
 
 def merge_arrows(arrows: Sequence[ViewArrow]) -> list[ViewArrow]:
-    """Merge equal arrows into one with the badges of all."""
+    """Merge equal arrows into one that has all their badges."""
     groups: dict[tuple[object, ...], list[ViewArrow]] = {}
     for arrow in arrows:
         groups.setdefault((arrow.tail, arrow.head, arrow.link, arrow.label, arrow.port), []).append(arrow)
@@ -227,7 +227,7 @@ def merge_arrows(arrows: Sequence[ViewArrow]) -> list[ViewArrow]:
 
 
 def count_inside(view: View, result: View, box_of: dict[str, str]) -> None:
-    """Put on each folded box the number of badges of each mark inside it."""
+    """Add badges to each folded box that count the badges inside it, by mark."""
     counts: dict[str, Counter[BadgeMark]] = {}
     strong = set[str]()
     for name, box in view.boxes.items():
@@ -252,8 +252,8 @@ def _count_badges(count: Counter[BadgeMark], badges: Iterable[Badge]) -> None:
 
 
 def clusters_by_depth(outside: Cluster, without: Container[str]) -> list[tuple[int, Cluster]]:
-    """The drawn clusters with their depths: deepest first, then largest first; without the clusters in `without` and
-    their contents."""
+    """The drawn clusters with their depths, deepest first, then largest first; those in `without` and their contents
+    are left out."""
     ranked: list[tuple[int, Cluster]] = []
     waiting = [(1, inner) for inner in outside.clusters]
     while waiting:

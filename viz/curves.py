@@ -102,7 +102,7 @@ def ticks(low: float, high: float, most: int) -> list[float]:
 def chart_point(
     step: int, value: float, ends: tuple[int, int], reach: tuple[float, float], top: float
 ) -> tuple[float, float]:
-    """The position in the picture of a value at a step, in a chart of these ranges of steps and values."""
+    """The pixel position of a value at a step, in a chart with these ranges of steps and values."""
     across = (step - ends[0]) / ((ends[1] - ends[0]) or 1)
     # Halves first: a difference of two large numbers may be infinite.
     spread = reach[1] / 2 - reach[0] / 2

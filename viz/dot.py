@@ -1,7 +1,7 @@
-"""DOT source of views: a printer, which knows nothing of graphs and programs.
+"""Prints views as DOT source, without access to graphs and programs.
 
-The `graphviz` package writes the statements. Text that people made passes through `escape_markup` or `escape_tooltip`
-first, so that no name, however strange, is read as markup, as an escape, or as the end of a string.
+The `graphviz` package writes the statements. Names and other text of users are first escaped by `escape_markup` or
+`escape_tooltip`, so that Graphviz never reads them as markup, as an escape, or as the end of a string.
 
 >>> from tagloom.viz.view import ViewArrow, View
 >>> view = View("double")

@@ -28,7 +28,7 @@ _OUTPUT_LABELS = {
 """The labels of the outputs of ops that have several."""
 
 _ClusterPath: TypeAlias = tuple[tuple[ContextOwner, int], ...]
-"""A function and the loops around a node in it, outermost first, each with the phase of what is inside it."""
+"""A function and the loops around a node in it, outermost first, each with the node's phase there."""
 
 
 def graph_view(graph: Graph) -> View:
@@ -88,7 +88,7 @@ def find_or_add_cluster(view: View, clusters: dict[_ClusterPath, Cluster], path:
 
 
 def entry_merges(graph: Graph) -> set[int]:
-    """For each function and loop, the merges through which values enter it; they are drawn side by side."""
+    """The merges through which values enter functions and loops; those of one function or loop are side by side."""
     entering = [output for _, output in graph.arguments]
     entering += [output for node in graph.nodes if node.op in ("call", "enter", "reenter") for output in node.outputs]
     fed = {edge.node for output in entering for edge in output.edges if 0 <= edge.node < len(graph.nodes)}

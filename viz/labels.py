@@ -1,4 +1,4 @@
-"""The labels of nodes: ops as formulas, and values by their short names."""
+"""The labels of nodes: ops as formulas, in which values have short names."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class NodeLabels:
         return " | ".join(map(self.value_name, self._sources.get(Edge(number, port), ()))) or "?"
 
     def value_name(self, source: OutputRef) -> str:
-        """The name of a value; a switch, an enter and a back pass the name of their input on."""
+        """The name of a value; the outputs of a switch, an enter and a back have the name of their input."""
         seen = set()
         while source not in seen:
             seen.add(source)

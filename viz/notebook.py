@@ -111,7 +111,7 @@ def static_picture(subject: Function | Program | Graph, form: str) -> tuple[str,
 
 
 def display(subject: object) -> str | None:
-    """The SVG that a notebook displays for an object by default; None if it has no picture, and text must do."""
+    """The SVG that a notebook displays for an object by default; None if it has no picture and is shown as text."""
     form = {Program: "program", Outcome: "profile"}.get(type(subject), "graph")
     try:
         return picture(subject, form)._repr_svg_()
@@ -122,7 +122,7 @@ def display(subject: object) -> str | None:
 def play(
     run: Outcome | History, *, first: int, most: int | None, under: str, fold: Sequence[str], boxes: int | None
 ) -> PlayerPage:
-    """A page that plays a run, or part of it; None takes the default of PlayerSelection."""
+    """A page that plays a run, or part of it; None stands for the default of PlayerSelection."""
     from .player.page import PlayerSelection, page_of_history, page_of_outcome
 
     usual = PlayerSelection()

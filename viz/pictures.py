@@ -1,6 +1,6 @@
 """The table of pictures by name, and their rendering to a format.
 
-Owns the names; the modules beside it make the views and charts. Does not know where programs come from.
+The views and charts are built by the other modules of this package.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Picture: TypeAlias = View | Chart
 
 
 class RunPicture(NamedTuple):
-    """A kind of picture of a run, up to the history's position: its description, and the function that makes it."""
+    """A kind of picture of a run up to the history's position: its description, and its constructor."""
 
     doc: str
     make: Callable[[History], Picture]
@@ -55,11 +55,11 @@ def moment_view(history: History) -> View:
 
 
 MAX_UNFOLDED_FIRINGS = 20_000
-"""The most firings that are unfolded, a box each, before clusters are folded."""
+"""The most firings of a run that can be unfolded; each becomes a box before clusters are folded."""
 
 
 def draw_unfolded(history: History) -> View:
-    """The picture `unfolded`; raises Usage if there are too many firings for a box each."""
+    """The picture `unfolded`; raises Usage if there are more than MAX_UNFOLDED_FIRINGS firings."""
     firings = history.state.firings
     if firings > MAX_UNFOLDED_FIRINGS:
         hint = "a picture of tags or spacetime shows all of it; or draw an earlier moment"
@@ -138,8 +138,8 @@ def render_picture(
     most: int = MAX_BOXES,
     progress: ProgressCallback | None = None,
 ) -> bytes:
-    """Render a picture as svg, png, pdf or dot. `only` restricts it to some functions and loops, `fold` draws each of
-    these as one box; further clusters are folded until there are at most `most` boxes.
+    """Render a picture as svg, png, pdf or dot. `only` names the functions and loops to which it is restricted, `fold`
+    those that are drawn as one box each; more clusters are folded until there are at most `most` boxes.
 
     Raises Usage for another format, if the layout fails, and for a chart in any format but svg.
     """

@@ -1,7 +1,4 @@
-"""The parallelism profile as characters for a terminal.
-
-Owns the characters only: the machine defines the profile and its numbers (`Stats.profile`).
-"""
+"""The parallelism profile of a run (`Stats.profile`) as a bar chart of characters, for a terminal."""
 
 from __future__ import annotations
 

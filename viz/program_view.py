@@ -5,11 +5,11 @@ A region accesses only its parameters, but these are not boxes here: an edge com
 to a parameter. A cond is a decision, two regions that yield, and a merge for each result. A while is a merge for each
 variable, a region that ends in a decision, a region that yields the next variables, and an exit for each used result.
 
-The pullback of a region is inside the cluster of its first phase, and uses values from there. The `pullback` node that
-starts it is a box at its own place, joined to the node whose next phase it is; the inputs of the region come from that
-box. The box of a call's pullback has the results; those of a cond's pullback are merges beside it; each result of a
-while's pullback is an exit of a variable, which goes from iteration to iteration by back boxes, or, in a phase that
-runs forwards again, as in the first phase.
+The pullback of a region is a cluster inside that of the region's first phase, whose values it uses. The `pullback` node
+that starts it is a box in its own region, joined to the node whose next phase it runs; edges lead from that box to the
+uses of the pullback's parameters. The results of a call's pullback are outputs of that box, those of a cond's pullback
+are merges beside it, and those of a while's pullback are exits of its variables. These variables go from iteration to
+iteration through back boxes, or, in a phase that runs forwards again, through next boxes as in the first phase.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .view import Cluster, LinkKind, View
 
 
 class _DrawnValue(NamedTuple):
-    """A value in the picture: the box that makes it ("" if none does), and its name there."""
+    """A value in the picture: the box whose output it is ("" if there is none), its name, and its type."""
 
     node: str
     name: str
@@ -45,8 +45,7 @@ def program_view(program: Program) -> View:
 
     Functions are called f0, f1, ...; node k of f0, in sequential order, is f0n<k>; the other boxes of a cond or a while
     are f0n<k>_<word><j>; parameters are f0p<j>, results f0r<j>, and those of phase q f0p<j>_<q> and f0r<j>_<q>. The
-    kind of an edge is data, predicate, control, call, back or before; an edge with `dir=back` has its arrow head at its
-    tail.
+    kind of an edge is data, predicate, control, call, back or before.
     """
     view = View(program.entry)
     functions = sorted(program.functions, key=lambda function: function.name != program.entry)
@@ -77,7 +76,7 @@ class _FunctionDrawer:
         self.name, self.title = name, title
         self.node_count = 0
         self.phase_drawers: dict[str, tuple[str, _PhaseDrawer]] = {}
-        """By the name of a node, its box, and the drawer of its next phase."""
+        """The box of each node and the drawer of its next phase, by the node's name."""
 
     def draw_function(self, function: Function) -> None:
         cluster = self.view.root.add_cluster(
@@ -138,7 +137,7 @@ class _FunctionDrawer:
     def draw_pullback(
         self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
     ) -> list[_DrawnValue]:
-        """Draw the box of a pullback, joined to the node whose next phase it starts, and that phase."""
+        """Draw the box of a `pullback` node, joined to the node whose next phase it starts, and this phase."""
         of = str(dict(node.attributes).get(PULLBACK_TARGET, "?"))
         text = f"pullback {of}({', '.join(map(str, operands))})"
         cluster.add_box(name, "pullback", text, node.name, _describe_node(node))
@@ -329,7 +328,7 @@ class _FunctionDrawer:
                 self.view.add_arrow(operand.node, name, link, tooltip=f"{operand.type}, to port {port}", port=port)
 
     def add_control_arrow(self, name: str, cluster: Cluster, label: str) -> None:
-        """Add an edge from a decision to the region that it lets run, all of which is laid out below it."""
+        """Add an edge from a decision to a region that runs depending on it; the region is laid out below."""
         inside = [*cluster.boxes, *chain.from_iterable(inner.boxes for inner in cluster.clusters)]
         for number, node in enumerate(inside):
             if number == 0:
@@ -339,7 +338,7 @@ class _FunctionDrawer:
 
 
 def lookup_value(known: _Values, operand: Operand) -> _Value:
-    """A value by name; a name without a value is still written on the nodes that use it."""
+    """A value by name; a name without a value becomes `name?`, without a box."""
     return operand if isinstance(operand, Literal) else known.get(operand, _DrawnValue("", f"{operand}?"))
 
 
@@ -349,12 +348,12 @@ def bind_parameters(region: Region, operands: Sequence[_Value]) -> _Values:
 
 
 def values_from_box(name: str, operands: Sequence[_Value]) -> list[_Value]:
-    """The values that pass through a box; literals do not need to."""
+    """Operands as outputs of a box; literals stay literals."""
     return [_DrawnValue(name, *value[1:]) if isinstance(value, _DrawnValue) else value for value in operands]
 
 
 def next_phase_values(drawing: _RegionDrawing, inputs: Sequence[_Value]) -> _Values:
-    """The scope of the next phase of a region: that of the phase before, and its own parameters."""
+    """The values in scope in the next phase of a region: those of the previous phase, and its parameters."""
     return {**drawing.values, **(bind_parameters(drawing.next_phase, inputs) if drawing.next_phase else {})}
 
 

@@ -1,7 +1,7 @@
-"""Rendering by Graphviz: DOT in, a picture out.
+"""Rendering by Graphviz, from DOT source to a picture.
 
-Graphviz runs in a process of its own, which can be killed: the layout of a large graph takes minutes, its C code does
-not react to an interrupt, and a stack overflow ends its process.
+Graphviz runs in a separate process, because the layout of a large graph takes minutes, its C code cannot be
+interrupted, and a stack overflow ends its process.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def await_layout(
 
 
 def layout_error(status: int, errors: str) -> Usage:
-    """The error for a failed layout: `status` is the exit status as subprocess reports it, `said` its stderr."""
+    """The error for a failed layout: `status` is the exit status as subprocess reports it, `errors` its stderr."""
     if "No module named 'pygraphviz" in errors:
         return Usage("pygraphviz, which lays out pictures, is not installed", hint="pip install pygraphviz")
     if errors.strip().endswith("no font"):

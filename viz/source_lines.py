@@ -1,8 +1,8 @@
 """The source lines shown beside a graph, and which files may be read for them.
 
-Files that this process has traced are read. A loaded document names files too, but cannot choose freely what is read:
-only regular files of at most a few MB with the suffix of a source. Files in the document's folder or below may appear
-in output for anybody; other files only on the user's own screen.
+Files that this process has traced may always be read. Files that a loaded document names are read only if they are
+regular files of at most MAX_BYTES with the suffix of a source. Of these, files in the document's folder or below may
+appear in output that is passed on; others only on the user's own screen.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A graph at one moment of a run: its view, with the tokens at their places.
+"""The view of a graph at one moment of a run, with its tokens.
 
 A token that is in flight or waits for partners is drawn on the arrow that it arrives by. A deferred read at a cell and
 a token that a k-bound throttles are drawn beside their node. The last firing and the nodes that can fire next are
@@ -25,15 +25,15 @@ from .graph_view import graph_view
 from .view import Badge, BadgeMark, View
 
 MAX_BADGES = 3
-"""The most tokens shown at one place; a count replaces the others."""
+"""The most badges on one arrow or beside one box; a count replaces the others."""
 
 MAX_LENGTH = 14
 """The most characters of a value or a tag; longer ones are cut."""
 
 
 _PlacedToken: TypeAlias = tuple[BadgeMark, Token, int, str, str]
-"""A token's mark, the token, its position in the flight (or -1), its state in words where the mark does not tell,
-and the text that replaces its value. A plain tuple, because each step has a thousand of them, and few are shown."""
+"""The mark of a token, the token, its position in the flight (or -1), a description of its state (empty if the mark
+says enough), and a text shown instead of its value. A plain tuple for speed: a step may have thousands of them."""
 
 _TooltipFunction: TypeAlias = Callable[[Graph, _PlacedToken], str]
 """Makes the tooltip of a token."""
@@ -53,10 +53,9 @@ def overlay_state(
     under: Tag | None = None,
     limit: int | None = None,
 ) -> View:
-    """A copy of a graph's plain view with the tokens of a state on it; `under` restricts it to the tokens of one
-    activation and those below. With a `limit`, only that many tokens in flight and activations are looked at (there
-    may be millions), and tokens have no tooltips, whose text takes longer to make than all else: that is for
-    screens."""
+    """A copy of a graph's plain view with the tokens of a state on it; `under` restricts these to one activation and
+    those below it. A `limit`, for screens, bounds the tokens in flight and the activations that are examined, because
+    there may be millions; tokens then have no tooltips, because building these takes the most time."""
     graph, tooltip_of = state.graph, describe_placed_token if limit is None else _no_tooltip
     view = plain.copy()
     on_arrows, on_boxes = group_tokens(view, graph, placed_tokens(state, limit), under)
@@ -214,7 +213,7 @@ def node_badges(graph: Graph, state: State, last: Event | None, among: int | Non
 
 
 def firing_badge(graph: Graph, event: Event) -> Badge:
-    """The badge of a firing, with the values that it made."""
+    """The badge of a firing, with its first result."""
     tag = event.token.tag
     if event.trap is not None:
         return Badge("trap", "", abbreviate_tag(tag), f"trapped under {tag}: {event.trap}")

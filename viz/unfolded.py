@@ -26,7 +26,7 @@ from .view import Box, Cluster, ClusterKind, LinkKind, View, ViewArrow
 
 
 def unfolded_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Event]) -> View:
-    """A view of all firings of a run, from its first event on, with an arrow for each token that one sent to
+    """A view of all firings of a run, from its first event on, with an arrow for each token from one firing to
     another."""
     return _UnfoldedGraph(graph, arguments, events).build(
         {number for number, event in enumerate(events) if event.fired}
@@ -34,7 +34,7 @@ def unfolded_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Eve
 
 
 def critical_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Event]) -> View:
-    """The unfolded view with the critical path in bold; of a run of many firings, only those on the path."""
+    """The unfolded view with the critical path in bold; if a run has more than MAX_BOXES firings, the path alone."""
     path = [firing.event for firing in critical_path(graph, events)]
     firings = {number for number, event in enumerate(events) if event.fired}
     whole = len(firings) <= MAX_BOXES

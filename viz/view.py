@@ -1,9 +1,8 @@
-"""The view: the content of a diagram as plain data: boxes and arrows, with badges, in clusters.
+"""The view: the content of a diagram as plain data, that is, boxes and arrows with badges, in clusters.
 
-Every diagram is a view first: a program, a graph, a graph at a moment of a run, the firings of a run, its tags. The
-makers of views know nothing of shapes, colours and coordinates; the printers (DOT, terminal cells) know nothing of
-programs and tokens. Functions from view to view come in between: `collapse` folds clusters, `state_view` adds the
-tokens of a run.
+Every diagram is first a view: a program, a graph, a graph at a moment of a run, the firings of a run, its tags. Views
+have no shapes, colours and coordinates; these are added by the printers (DOT, terminal cells), which need no programs
+and tokens. Between the two are functions from view to view: `collapse` folds clusters, `state_view` adds tokens.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ or there is more."""
 
 
 class Badge(NamedTuple):
-    """A small mark on a box or an arrow: a token's value and its tag."""
+    """A small mark on a box or an arrow, such as a token's value and its tag."""
 
     mark: BadgeMark
     text: str
@@ -88,12 +87,12 @@ class Cluster:
     title: str = ""
     tooltip: str = ""
     subject: str = ""
-    """The function or loop that it shows, by the name that users type: `fib`, `fib.loop`."""
+    """The name that users type for its function or loop: `fib`, `fib.loop`."""
     series: str = ""
     """The loop whose iteration it is, if any; the iterations of one loop share the series."""
     boxes: dict[str, Box] = field(default_factory=dict)
     same_rank: list[str] = field(default_factory=list)
-    """Groups of boxes that are side by side, from left to right."""
+    """The boxes that are laid out side by side, from left to right."""
     clusters: list[Cluster] = field(default_factory=list)
 
     def add_cluster(self, kind: ClusterKind, title: str, tooltip: str, subject: str = "") -> Cluster:
@@ -107,7 +106,7 @@ class Cluster:
         self.boxes[name] = Box(name, kind, first, second, tooltip)
 
     def copy(self) -> Cluster:
-        """A deep copy."""
+        """A copy with its own boxes and inner clusters."""
         copied = replace(self, boxes=self.boxes.copy(), clusters=list(self.clusters))
         waiting = [copied]
         while waiting:
@@ -153,5 +152,5 @@ class View:
         return {name: box for cluster in self.root.walk() for name, box in cluster.boxes.items()}
 
     def copy(self) -> View:
-        """A copy to put badges on."""
+        """A copy with its own boxes and arrows, to which badges can be added."""
         return replace(self, root=self.root.copy(), arrows=self.arrows.copy())

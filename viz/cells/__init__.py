@@ -1,6 +1,5 @@
 """Views as character cells of a terminal, laid out by Graphviz; `drawing` combines the other modules.
 
-The steps in order: `box_rows` writes boxes, `layout` and `placement` place them, `routes` and `tracks` route arrows;
-that completes the `plan`. `paint` turns it into cells, `compress` removes empty space, `badges` adds tokens, `ansi`
-prints.
+The steps in order: `box_rows` writes boxes, `layout` places them, and `routes` routes arrows. `paint` combines these in
+a plan and turns it into cells, `compress` removes empty space, `badges` adds tokens, and `grid` prints.
 """

@@ -1,7 +1,7 @@
 """Badges in the grid: tokens on their arrows and marks beside their boxes, where there is room.
 
-A sign replaces a piece of the line that its token is on; the token's value is beside it if that space is free. Nothing
-moves to make room for a badge, so the graph does not move while tokens do.
+The sign of a token replaces a cell of its arrow's line; the value is written beside it if that space is free. The graph
+is never moved to make room for a badge, so it does not move while tokens do.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ _MAX_LENGTH = 12
 def draw_badges(
     bare: Sequence[tuple[GridCell, ...]], view: View, positions: CellPositions | None = None
 ) -> tuple[tuple[GridCell, ...], ...]:
-    """The grid with what changes at each step: badges (as many as there is room for, then a count) and highlights.
-    `positions` are the cells of each box and arrow, computed if not given. Rows without changes are the same objects
-    as in `bare`."""
+    """The grid with badges (as many as there is room for, then a count) and highlighted boxes and arrows. `positions`
+    are the cells of each box and arrow, computed if not given. Unchanged rows are the same objects as in `bare`."""
     grid = GridOverlay(bare)
     positions = cell_positions(bare) if positions is None else positions
     used: set[tuple[int, int]] = set()
@@ -50,7 +49,7 @@ def draw_badges(
 
 
 class GridOverlay:
-    """A grid over another that copies only the rows that change: of 500 boxes, one step marks a few."""
+    """A copy-on-write grid: only rows that change are copied, because a step marks few of many boxes."""
 
     def __init__(self, bare: Sequence[tuple[GridCell, ...]]) -> None:
         self._base = bare
@@ -107,7 +106,7 @@ def badge_cells(badge: Badge, longest: int, thing: str | int) -> list[GridCell]:
 
 
 def count_free_cells(grid: GridOverlay, row: int, column: int) -> int:
-    """The number of free cells from here to the right; if several, without the last, which separates words."""
+    """The number of free cells from here to the right, not counting the last of several, which separates words."""
     cells = grid[row]
     end = column
     while end < len(cells) and cells[end] == GridCell():

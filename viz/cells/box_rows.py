@@ -1,8 +1,8 @@
 """Boxes as a terminal shows them, one line each, and rows of boxes that share a line.
 
-The characters at the ends of a box replace its shape, so that colour is never the only sign: a merge is narrow below,
-`\\merge n/`, a switch above, `/switch n T F\\`; a highlighted box begins with a block character. An arrow from a
-labelled output leaves below the label.
+Characters at both ends of a box replace its shape, so that kinds of boxes differ in more than colour: a merge is narrow
+below, `\\merge n/`, a switch above, `/switch n T F\\`. A highlighted box begins with a block character. An arrow from
+a labelled output leaves below the label.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BOX_DELIMITERS: dict[BoxKind, tuple[str, str]] = {
     "cells": ("((", "))"),
     "breakpoint": ("[[", "]]"),
 }
-"""The first and last characters of boxes, in ASCII; other kinds have their letter, in brackets."""
+"""The first and last characters of boxes, in ASCII; boxes of other kinds begin with a bracket and their letter."""
 
 
 class BoxStyle(NamedTuple):
@@ -56,11 +56,11 @@ class BoxText(NamedTuple):
     box: str
     text: str
     outlets: dict[str, range]
-    """The columns below each output label; those of arrows without a label are at ""."""
+    """The columns at which arrows leave, by output label; "" is for arrows without a label."""
 
 
 class BoxRow(NamedTuple):
-    """Boxes that share a line, each joined to the next by an arrow of the view, given by its number."""
+    """Boxes that share a line; `joints` are the numbers of the arrows that join each box to the next."""
 
     boxes: tuple[BoxText, ...]
     joints: tuple[int, ...] = ()
@@ -117,7 +117,7 @@ def build_box_rows(view: View, writing: BoxStyle, wider: Counter[str]) -> list[B
 
 
 def count_ports(view: View) -> Counter[str]:
-    """For each box, the larger number of arrows on one of its sides."""
+    """For each box, the number of arrows above or below it, whichever is larger."""
     above, below = Counter[str](), Counter[str]()
     for tail, _, _, up in {
         (arrow.tail, arrow.label, LINE_LOOKS[arrow.link].style, arrow.is_reversed) for arrow in view.arrows
@@ -189,7 +189,7 @@ def join_boxes(view: View, most: int) -> tuple[list[list[str]], dict[str, list[i
 
 
 def can_join(arrow: ViewArrow, home: dict[str, Cluster]) -> bool:
-    """Whether the two boxes of an arrow can stand side by side in a row: it is plain, and within a cluster."""
+    """Whether an arrow can join its boxes in a row: it has no label, goes forwards, and stays inside one cluster."""
     plain = not (arrow.is_reversed or arrow.is_unconstrained or arrow.label or arrow.head_cluster)
     return plain and arrow.tail in home and arrow.head in home and home[arrow.tail] is home[arrow.head]
 
@@ -199,7 +199,7 @@ def _cluster_by_box(view: View) -> dict[str, Cluster]:
 
 
 def without_outer_frame(view: View) -> View:
-    """The view without the frame of its function, if it has only one."""
+    """The view without the frame around it, if all clusters are inside one function."""
     inner = view.root.clusters
     if len(inner) != 1 or inner[0].kind != "function":
         return view

@@ -1,8 +1,8 @@
-"""Seam carving for grids: remove one cell from each row (or column) so that nothing is torn.
+"""Seam carving for grids: remove one cell from each row (or column) without breaking lines or boxes.
 
-A seam runs from top to bottom through cells that are only space: blanks, and lines that run across. Between two rows it
-steps aside only where nothing joins the cells that it passes, because those of one row move and those of the other do
-not. Cells that were adjacent, joined or not, stay so.
+A seam runs from top to bottom through blanks and horizontal lines. Where it steps sideways between two rows, the cells
+that it steps over move in only one of these rows; so it steps only over cells that are not joined to the other row, and
+that would not seem joined to it afterwards.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import pairwise
 from .grid import DOWN, LEFT, RIGHT, UNREMOVABLE, UP, Grid, GridCell
 
 _MAX_EXCESS = 1.5
-"""Grids that exceed the size by more than this factor never have enough space to remove."""
+"""Grids that exceed the size by more than this factor are not compressed: they never have that much space."""
 
 _PROHIBITIVE_COST = 10**6
 """A cost that no seam is worth."""
@@ -32,7 +32,7 @@ def _transpose(grid: Grid) -> Grid:
 
 
 def remove_seams(grid: Grid, width: int, along: int, up: int, down: int) -> Grid:
-    """Remove the straightest seams, one after another, until rows have `wanted` cells or no seam is left."""
+    """Remove the straightest seams, one after another, until rows have `width` cells or no seam is left."""
     while grid and len(grid[0]) > width:
         seam = cheapest_seam(grid, along, up, down)
         if seam is None:
@@ -59,7 +59,7 @@ def cheapest_seam(grid: Grid, along: int, up: int, down: int) -> list[int] | Non
 
 
 def removal_costs(row: Sequence[GridCell], along: int) -> list[int]:
-    """The cost to remove each cell of a row; a cell with equal space beside it is cheap."""
+    """The cost to remove each cell of a row; space with more space to its right is cheap, blanks cheaper than lines."""
     free = [cell.sides in (0, along) and not cell.sides & UNREMOVABLE for cell in row]
     return [
         (1 if row[column].sides else 0)
@@ -72,10 +72,10 @@ def removal_costs(row: Sequence[GridCell], along: int) -> list[int]:
 def passable_columns(
     above: Sequence[GridCell], row: Sequence[GridCell], up: int, down: int
 ) -> tuple[list[bool], list[bool]]:
-    """Whether a seam can step to each column from its left neighbour, and from each column to the left one.
+    """Whether a seam can step to each column from the one on its left, and back to that one.
 
-    The cells that it steps over move in only one of the two rows. They must not be joined to the other row, and must
-    not land where they would seem joined.
+    The cells that it steps over move in only one of the two rows. They must neither be joined to the other row, nor
+    seem joined to it after the move.
     """
     loose = [not (upper.sides & down or lower.sides & up) for upper, lower in zip(above, row, strict=True)]
     moved = [False, *(would_join(upper, lower, up, down) for upper, lower in zip(above[1:], row, strict=False))]

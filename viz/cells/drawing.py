@@ -1,7 +1,7 @@
-"""A view drawn in the character cells of a terminal, laid out by Graphviz.
+"""Drawings of views in the character cells of a terminal, laid out by Graphviz.
 
-Ranks are rows; between two ranks is a channel, in which arrows run sideways. A drawing is data: rows of cells, each
-with a character, its ASCII replacement, a look, and the boxes or arrows of the view that it belongs to.
+A rank is a row of boxes; between two ranks is a channel, in which arrows run sideways. A drawing is data: rows of
+cells, each with a character, its ASCII replacement, a look, and the boxes or arrows of the view that it belongs to.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ STYLE_COUNT = len(_BOX_STYLES)
 
 
 def draw_cells(view: View, *, width: int = WIDTH, height: int = HEIGHT, styles: int = STYLE_COUNT) -> Drawing:
-    """Draw a view in at most `width` columns and `height` rows; if that is impossible, larger, with `fits` false. Only
-    the first `styles` styles, the most legible, are tried.
+    """Draw a view in at most `width` columns and `height` rows; if that is impossible, draw it larger and set `fits` to
+    False. Only the first `styles` styles, the most legible ones, are tried.
 
     Raises Usage if Graphviz cannot lay it out.
     """
@@ -83,8 +83,8 @@ def draw_cells(view: View, *, width: int = WIDTH, height: int = HEIGHT, styles: 
 
 
 def redraw(drawing: Drawing, view: View, positions: CellPositions | None = None) -> Drawing:
-    """Redraw with the badges of `view`, which must have the boxes and arrows of the drawn one; the layout and the
-    legend stay. `positions` are the cells of the bare drawing, computed if not given."""
+    """Replace the badges of a drawing by those of `view`, which must have the same boxes and arrows as the drawn view.
+    `positions` are the cells of the drawing without badges, computed if not given."""
     return drawing._replace(rows=draw_badges(drawing.base_rows, view, positions))
 
 
@@ -165,7 +165,8 @@ def badge_entries(view: View) -> Iterable[list[GridCell]]:
 
 
 def letter_entries(view: View, writing: BoxStyle) -> Iterable[list[GridCell]]:
-    """Entries for letters that replace words, and for those of boxes that share their end characters with others."""
+    """The legend of the letters in a view: those that replace words, and those of kinds without characters of their own
+    in BOX_DELIMITERS."""
     kinds = {box.kind for box in view.boxes.values()}
     for kind, look in BOX_LOOKS.items():
         if kind in kinds and _has_letter(kind, writing):

@@ -1,6 +1,7 @@
-"""The grid of cells that a drawing is: its line characters and arrow heads, in Unicode and in ASCII, and its text.
+"""Grids of character cells: lines and arrow heads in Unicode and in ASCII, and conversion to text.
 
-Characters are keyed by the style names of the table of looks, so a new kind of arrow needs only its row there.
+Line and head characters are keyed by the style names of the table of looks, so a new kind of arrow needs only its row
+there.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from ..style import BLACK, GREY
 
 UP, DOWN, LEFT, RIGHT, UNREMOVABLE = 1, 2, 4, 8, 16
-"""The sides at which a cell is joined, as bits; and a bit for a cell that cannot be removed."""
+"""The sides at which a cell is joined to its neighbours, as bits; and a bit for a cell that `compress` must keep."""
 
 
 class GridCell(NamedTuple):
@@ -49,7 +50,8 @@ _DOUBLE_GLYPHS = " ║║║═╝╗╣═╚╔╠═╩╦╬"
 
 
 class Stroke(NamedTuple):
-    """A kind of line: its characters by the sides that they join, and its vertical and horizontal lines in ASCII."""
+    """A kind of line: its characters, indexed by the sides that they join; and a vertical and a horizontal piece in
+    ASCII."""
 
     glyphs: str
     vertical: str
@@ -60,15 +62,15 @@ class Stroke(NamedTuple):
         return self.glyphs[sides]
 
     def ascii(self, sides: int) -> str:
-        """The ASCII character for these sides; a joint is low if it joins what is below, and high if it joins what
-        is above."""
+        """The ASCII character for these sides; a corner is a comma if it joins the cell below, a backquote if it joins
+        the cell above."""
         if not sides & (LEFT | RIGHT):
             return self.vertical
         return {0: self.horizontal, UP: "`", DOWN: ",", UP | DOWN: "+"}[sides & (UP | DOWN)]
 
 
 def break_straight(down: str, along: str) -> str:
-    """The light line, broken where it runs straight."""
+    """The characters of a light line, with these two for its straight pieces."""
     return "".join({UP | DOWN: down, LEFT | RIGHT: along}.get(sides, sign) for sides, sign in enumerate(_LIGHT_GLYPHS))
 
 
@@ -87,8 +89,8 @@ HEADS: dict[str, tuple[str, str, str]] = {
     "dot": ("◉%", "◎&", "◉%"),
     "none": ("", "", ""),
 }
-"""The kinds of heads: down, up and to the right, in Unicode and in ASCII. Heads that do not point differ up and
-down, so that a head between two boxes shows at which of them it ends."""
+"""The kinds of arrow heads: down, up and to the right, each in Unicode and in ASCII. Heads that are no triangles
+differ too between down and up, so that a head between two boxes shows at which of them the arrow ends."""
 
 
 # Text, with or without colours

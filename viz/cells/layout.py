@@ -1,8 +1,8 @@
 """The layout by Graphviz, in cells of a terminal: the positions of boxes and frames in whole columns.
 
-Graphviz gets boxes of their size in cells, and returns their order, their positions, and the courses of arrows between
-them. It knows no cells: its coordinates are rounded, and boxes that then touch are moved apart. Finally, boxes move by
-a few columns where that straightens arrows. This module draws nothing.
+Graphviz lays out boxes of the right size, and returns their positions and the courses of arrows between them. These
+coordinates are rounded to columns, and boxes that then touch are moved apart. Finally, boxes move by a few columns
+where that straightens arrows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Point = tuple[float, float]
 
 
 class CellLayout(NamedTuple):
-    """The layout of a view; rows of boxes and clusters by name."""
+    """The layout of a view: the positions of rows of boxes and of frames, by name."""
 
     placements: dict[str, Placement]
     frames: dict[str, FrameSpan]
@@ -188,7 +188,7 @@ class FrameSpan(NamedTuple):
 
 
 class _Gap(NamedTuple):
-    """A constraint: one thing begins at least so many columns after another."""
+    """A constraint: the second thing begins at least `columns` columns to the right of the first."""
 
     first_name: str
     second_name: str
@@ -198,8 +198,8 @@ class _Gap(NamedTuple):
 def place_rows(
     view: View, rows: Sequence[BoxRow], targets: dict[str, Placement], courses: ArrowCourses
 ) -> tuple[dict[str, Placement], dict[str, FrameSpan]]:
-    """Move rows of boxes until none touches another or a frame, and more arrows are straight; returns them with the
-    frames that have room."""
+    """Move rows of boxes until none touches another or a frame, and then to straighten arrows. Returns their positions
+    and those of the frames, without frames if there is no room for them."""
     width = {row.name: row.width for row in rows}
     home = {slot.box: row.name for row in rows for slot in row.boxes}
     members = rows_by_frame(view.root, home)
@@ -256,7 +256,7 @@ def frame_span(inside: Iterable[str], targets: dict[str, Placement], width: dict
 
 
 def gaps_in_rows(targets: dict[str, Placement], width: dict[str, int]) -> Iterable[_Gap]:
-    """The gaps between boxes that stand side by side in a rank."""
+    """The gaps between neighbours in a rank."""
     ordered = sorted(targets, key=lambda name: (targets[name], name))
     for left, right in pairwise(ordered):
         if targets[left].rank == targets[right].rank:
@@ -302,8 +302,8 @@ def share_ranks(one: FrameSpan, other: FrameSpan) -> bool:
 
 
 class _ArrowEnd(NamedTuple):
-    """The columns, relative to the start of a row of boxes, at which an arrow can end, and the columns that they
-    should meet."""
+    """An end of an arrow at a row of boxes: the columns where it can be, relative to the start of the row, and the
+    columns of the other row (or the course, if `other_row` is empty) with which it should align."""
 
     own_columns: range
     other_row: str
@@ -319,7 +319,7 @@ def straighten(
     columns: dict[str, int],
     gaps: Sequence[_Gap],
 ) -> None:
-    """Move rows of boxes within their gaps so that more arrows can be straight."""
+    """Change `columns`, within the gaps, so that more arrows are straight."""
     ends = arrow_ends(view, rows, placements, courses)
     for _ in range(3):
         for row in rows:
@@ -339,7 +339,7 @@ def straighten(
 
 
 def bend_cost(ends: Sequence[_ArrowEnd], column: int, columns: Mapping[str, int]) -> float:
-    """How much arrows bend at a row of boxes that begins at `column`."""
+    """The cost of the bends in arrows at a row of boxes that begins at `column`."""
     whole = 0.0
     for end in ends:
         if end.other_row:

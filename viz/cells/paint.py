@@ -1,4 +1,4 @@
-"""Painting: the plan of a drawing, which has the position of everything, is turned into cells."""
+"""The plan of a drawing, which has all positions, and its painting into cells."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def paint_titles(canvas: Canvas, plan: DrawingPlan) -> None:
 
 
 def find_title_room(canvas: Canvas, row: int, border: Border, title_length: int) -> tuple[int, int]:
-    """The place for a title in an upper side: the first with enough room, or else the longest."""
+    """The first column and the length of a free part of an upper side: the first with enough room, or the longest."""
     side = [canvas.cells[row, column] for column in range(border.left_column + 2, border.right_column - 1)]
     runs, start = [], border.left_column + 2
     for free, run in groupby(side, lambda cell: cell.owners == (border.cluster,)):

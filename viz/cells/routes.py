@@ -1,9 +1,10 @@
 """Routes: the columns at which each arrow leaves, passes each rank and arrives.
 
-Between two ranks is a channel. In a channel, a column belongs to one branch: a horizontal line with ends above and
-below, all from the same output. So two arrows share a cell only where they cross or where one output forks. Routes
-minimize bends, length and distance from Graphviz's course, one arrow after the other, short ones first; an arrow may
-start anywhere on the existing routes of its output.
+Between two ranks is a channel. The arrows of one output form a net; the part of a net in a channel is a branch, a
+horizontal line with ends above and below. A column of a channel belongs to one branch, so two arrows share a cell only
+where they cross, or where they come from the same output. Arrows are routed one after the other, short ones first, with
+the fewest bends, the least length and the least distance from Graphviz's course. A route may start anywhere on the
+existing routes of its net.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Branch:
     columns_below: set[int] = field(default_factory=set)
     arrows: set[int] = field(default_factory=set)
     heads_above: dict[int, int] = field(default_factory=dict)
-    """The columns at which arrows end at a box above, with these arrows."""
+    """The arrows that end at a box above, by column."""
     heads_below: dict[int, int] = field(default_factory=dict)
     row: int = 0
     """The row of the channel in which the line runs."""
@@ -102,7 +103,7 @@ def route_arrows(view: View, rows: Sequence[BoxRow], layout: CellLayout) -> Rout
 
 
 class _ArrowRouter:
-    """Routes one arrow after the other; its tables hold the occupied cells."""
+    """Routes one arrow after the other, and records the occupied cells."""
 
     def __init__(self, view: View, rows: Sequence[BoxRow], layout: CellLayout) -> None:
         self.view, self.layout = view, layout
@@ -127,14 +128,14 @@ class _ArrowRouter:
         """For each channel, by the rank below it, the occupied columns."""
         self.nets: dict[tuple[str, str, str, int], int] = {}
         self.trees: dict[int, dict[int, set[int]]] = {}
-        """For each net, by rank, the columns below (or above) which it can be left."""
+        """For each net and rank, the columns from which a new route can branch off, downwards or upwards."""
         self.reserved: dict[tuple[int, int], tuple[str, str]] = {}
         """Columns below labels of outputs, which no other arrow may use."""
         self.block_cells(rows)
         self.reserve_outlets()
 
     def block_cells(self, rows: Sequence[BoxRow]) -> None:
-        """Close the cells of boxes and frame borders to routes, and make those beside boxes costly."""
+        """Exclude the cells of boxes and frame borders from routes, and set a cost for cells beside boxes."""
         for row in rows:
             placement = self.layout.placements[row.name]
             start = placement.column - self.first_column
@@ -204,7 +205,7 @@ class _ArrowRouter:
         self.mark_shared_branches(number, path[0][0], arrow, step)
 
     def mark_shared_branches(self, number: int, start: tuple[int, int], arrow: ViewArrow, step: int) -> None:
-        """Add the arrow to all branches between its tail and the point where it leaves its net."""
+        """Add the arrow to all existing branches between its tail and the point where its own route begins."""
         rank, column = start
         tail = self.boxes[arrow.tail]
         while rank != tail.rank:
@@ -214,7 +215,7 @@ class _ArrowRouter:
             rank -= step
 
     def find_or_add_branch(self, net: int, channel: int, column: int, step: int) -> Branch:
-        """The branch that leaves at this column; a new one if there is none."""
+        """The branch at this column of a channel; a new one if there is none."""
         branch = self.owner.get((channel, column))
         if branch is None:
             branch = Branch(net, channel)
@@ -254,7 +255,8 @@ class _ArrowRouter:
     def cheapest_path(
         self, number: int, net: int, tree: dict[int, set[int]], step: int
     ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-        """The cheapest path from the net, or from the tail, to the head: pairs of a rank and a column."""
+        """The cheapest path from the net, or from the tail, to the head: for each channel its start and its end, each a
+        pair of a rank and a column."""
         arrow = self.view.arrows[number]
         tail, head = self.boxes[arrow.tail], self.boxes[arrow.head]
         size = len(self.routes.columns)
@@ -294,7 +296,7 @@ class _ArrowRouter:
                     cost[column - self.first_column] = 0.02 * abs(column - middle)
 
     def cross_channel(self, cost: NDArray[np.float64], channel: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """The cost of each column on the other side of a channel, and the column from which it is reached."""
+        """The cost to reach each column on the other side of a channel, and the column from which it is reached."""
         slope = _STEP_COST * np.arange(len(cost))
         down, up = cost - slope, (cost + slope)[::-1]
         least, most = np.minimum.accumulate(down), np.minimum.accumulate(up)[::-1]
@@ -305,7 +307,8 @@ class _ArrowRouter:
         return np.minimum(cost, bent), np.where(cost <= bent, np.arange(len(cost)), origin)
 
     def closed_columns(self, rank: int, tree: dict[int, set[int]], step: int, arrow: ViewArrow) -> NDArray[np.bool_]:
-        """The columns of a rank that no path can reach; a straight continuation of the net is open."""
+        """The columns of a rank that no path can reach through the channel before it. Columns in which the net itself
+        can continue straight are open."""
         channel = min(rank, rank - step) + 1
         closed: NDArray[np.bool_] = self.occupied[channel].copy()
         tail = self.boxes[arrow.tail]
@@ -321,7 +324,7 @@ class _ArrowRouter:
     def entry_costs(
         self, rank: int, head: RoutedBox, number: int, step: int, closed: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """The cost of each column of a rank."""
+        """The cost to pass each column of a rank, or to end there if it is the rank of the head."""
         size = len(self.routes.columns)
         if rank == head.rank:
             cost = np.full(size, np.inf)
@@ -368,7 +371,7 @@ class Border:
     left_column: int
     right_column: int
     is_upper: bool
-    """Whether it is the upper side, which belongs near the end of the channel."""
+    """Whether it is the upper side, which is near the bottom of the channel."""
     depth: int
     row: int = 0
 
@@ -385,8 +388,8 @@ class Channel(NamedTuple):
 def assign_rows(channels: Sequence[Channel], most: int) -> list[int]:
     """Assign a row to each branch and border of all channels; returns the number of rows of each channel.
 
-    Arrow heads have rows of their own, except in as many channels as must give them up to keep to `wanted` rows, those
-    first where it saves most.
+    Arrow heads have separate rows, if there are at most `most` rows then. If there are more, heads share rows with
+    lines, first in the channels where that saves most.
     """
     airy = [assign_tracks(channel, separates_heads=True) for channel in channels]
     tight = [assign_tracks(channel, separates_heads=False) for channel in channels]
@@ -411,7 +414,7 @@ def assign_tracks(channel: Channel, *, separates_heads: bool) -> int:
 
 
 def max_overlap(channel: Channel) -> int:
-    """The most branches that run through one column, which need a row each."""
+    """The largest number of branches across one column, each of which needs a row."""
     crowd = Counter[int]()
     for branch in channel.branches:
         if not branch.is_straight:
@@ -463,7 +466,8 @@ def _fits(branch: Branch, row: int, rows: int, channel: Channel, upright: frozen
 
 
 def is_misleading(branch: Branch, channel: Channel) -> bool:
-    """Whether a head between two boxes would seem to come from the upper one, although it comes from the side."""
+    """Whether an arrow head between two boxes would seem to belong to an arrow from the opposite box, although its
+    arrow comes from the side."""
     return bool(
         (branch.heads_below.keys() - branch.columns_above) & channel.columns_above
         or (branch.heads_above.keys() - branch.columns_below) & channel.columns_below
@@ -471,8 +475,8 @@ def is_misleading(branch: Branch, channel: Channel) -> bool:
 
 
 def hides_line(branch: Branch, heads: Sequence[int], channel: Channel) -> bool:
-    """Whether a head in the line of its branch would hide that the line continues behind it: it needs a plain piece
-    of line beside it."""
+    """Whether a head painted over the line of its branch would hide that the line continues behind it; it does not
+    if the cells beside it are a plain line."""
     left, right = branch.extent
     busy = {
         column

@@ -1,8 +1,8 @@
 """The player: a self-contained HTML page that plays the tokens of a run over its graph, without a network.
 
-`recording` computes the place of every token after each event; `selection` cuts out what a page can hold;
-`graph_layout` lays the graph out; `source` finds the lines of the program; `columns` encodes all of it for the page;
-`page` assembles the page. The page itself is `page.html`, `page.css` and the scripts beside them.
+`recording` computes the place of every token after each event, and selects the events that a page shows;
+`graph_layout` lays the graph out; `columns` encodes the run and the source lines for the page; `page` assembles the
+page from these, `page.html`, `page.css` and the scripts in this folder.
 
-Never runs the program: it knows the run from its events only.
+The program is never run: a page is built from the events of its run alone.
 """

@@ -32,14 +32,14 @@ from .recording import PlayerSegment, TokenPlace, recorded_arguments
 JsonRow: TypeAlias = list[Any]
 
 MAX_VALUE_LENGTH = 400
-"""The most characters of a value: a page is no place for a large array."""
+"""The most characters of a value, so that large arrays do not fill the page."""
 
 MAX_PRINTED_LINES = 200
 """The most lines on a page that were printed before it begins."""
 
 
 class _InternTable:
-    """Texts by number, each stored once."""
+    """A table that stores each row once and numbers the rows."""
 
     def __init__(self) -> None:
         self.rows: list[Any] = []
@@ -68,7 +68,7 @@ class PlayerColumns:
         self.rows = {number: row for row, number in enumerate(used)}
 
     def to_json(self) -> dict[str, Any]:
-        """The whole data of the page."""
+        """All data of the page."""
         return {
             "name": self.graph.name,
             "total": len(self.segment.recording.events),
@@ -109,7 +109,8 @@ class PlayerColumns:
         return self.tags.intern(tag)
 
     def _nodes(self) -> list[JsonRow]:
-        """Name, op, box, source line as [piece, line], literals by port, and whether the last port is a trigger."""
+        """For each node: name, op, box, source line as [excerpt, line], literals by port, whether the last port is a
+        trigger, label, and origin."""
         words, positions = NodeLabels(self.graph), self._source_positions()
         return [
             [
@@ -156,8 +157,8 @@ class PlayerColumns:
         return [self.rows[number] * 8 + state for number, state in moves]
 
     def _events(self) -> dict[str, Any]:
-        """For each event: its number in the run; token, node and tag; 0 stays, 1 fires, 2 traps, 3 is deferred; its
-        wave; its results; and for some a text: the reason of a trap, the line of a print."""
+        """A column each: the events' numbers in the run, nodes, tags, ports, codes (`event_code`), waves, operands and
+        results; and the texts of some: the reason of a trap, the line of a print."""
         events, numbers = self.segment.recording.events, self.segment.event_numbers
         shown_events = [events[number] for number in numbers]
         texts = ((index, self.event_text(event)) for index, event in enumerate(shown_events))
@@ -174,8 +175,8 @@ class PlayerColumns:
         }
 
     def printed_lines(self) -> dict[str, Any]:
-        """The lines that the run has printed by the end of the page, each with the number of the page's events
-        before it; of those printed before the page only the last ones, with the number left out."""
+        """The lines that the run has printed by the end of the page, each with the page position after which it is
+        there; of those printed before the page only the last ones, and the number of the others."""
         lines: list[JsonRow] = []
         for number, event in enumerate(self.segment.recording.events):
             at = self.page_position(number)
@@ -196,9 +197,8 @@ class PlayerColumns:
         return [int(begins), int(waves[last : last + 2] == [waves[last]] * 2)]
 
     def _cells(self) -> dict[str, list[JsonRow]]:
-        """The arrays of cells: the page event after which each is created, its node's name, its tag, its size. And
-        the accesses: page event, 0 store or 1 deferred read, array, cell, value or -1, and the node and tag of the
-        access."""
+        """The arrays of cells: page position at creation, name of the node, tag, size. And the accesses: page position,
+        0 for a store or 1 for a deferred read, array, cell, value or -1, and the node and tag of the access."""
         arrays: dict[Handle, int] = {}
         array_rows, changes = list[JsonRow](), list[JsonRow]()
         for number, event in enumerate(self.segment.recording.events):
@@ -221,12 +221,12 @@ class PlayerColumns:
         return {"arrays": array_rows, "changes": changes}
 
     def page_position(self, number: int) -> int:
-        """The number of the page's events up to and including an event of the run; 0 if it is before the first."""
+        """The page position after an event of the run: the number of the page's events up to it; 0 before the first."""
         numbers = self.segment.event_numbers
         return 0 if not numbers or number < numbers[0] else bisect_left(numbers, number) + 1
 
     def _operands(self, event: Event) -> Sequence[Value]:
-        """The operands of a firing without the trigger; for a token that stays, that token alone."""
+        """The operands of a firing without the trigger; for a token that waits or is deferred, its value alone."""
         if event.inputs is None:
             return (event.token.value,)
         return event.inputs[: len(event.inputs) - self.graph.nodes[event.token.node].has_trigger]
@@ -242,8 +242,8 @@ class PlayerColumns:
         return fill_placeholders(text, [describe_value(self.graph, value) for value in self._operands(event)])
 
     def _tags(self) -> dict[str, list[Any]]:
-        """For each tag: parent, last step, the text of its call and of its results; the events after which it
-        opened, returned and closed, -1 if not on the page."""
+        """A column each, by tag: parent, last step, short form, the texts of its call and of its results; and the page
+        positions at which it opened, returned and closed, -1 if not on the page."""
         recording, life = self.segment.recording, tag_lifetimes(self.segment)
         tree = ActivationTree(self.graph, recorded_arguments(recording), recording.events)
         names = ("up", "step", "short", "called", "gave", "opened", "came", "closed")
@@ -262,7 +262,7 @@ class PlayerColumns:
 
 
 def event_code(event: Event) -> int:
-    """0 for a token that waits, 1 for a firing, 2 for a trap, 3 for a deferred read."""
+    """The code of an event: 0 if the token waits, 1 if the node fires, 2 if it traps, 3 if a read is deferred."""
     if event.inputs is None:
         return 3 if event.deferred_at is not None else 0
     return 1 if event.trap is None else 2
@@ -278,7 +278,8 @@ def wave_numbers(events: Sequence[Event]) -> list[int]:
 
 
 def tag_lifetimes(part: PlayerSegment) -> dict[Tag, tuple[int, int, int]]:
-    """For each tag, the number of the part's events after which it opened, gave its last result, and closed."""
+    """For each tag, the positions in the segment at which it opened, returned its last result, and closed; -1 if it did
+    not."""
     recording = part.recording
     opened: dict[Tag, int] = {}
     for number, _ in part.initial_moves:
@@ -300,15 +301,15 @@ def tag_lifetimes(part: PlayerSegment) -> dict[Tag, tuple[int, int, int]]:
 
 
 CONTEXT_LINES = 2
-"""The lines of context before and after those that made nodes."""
+"""The lines of context before and after the lines of nodes."""
 
 MAX_GAP = 12
 """The largest gap between lines of one excerpt."""
 
 
 class SourceExcerpt(NamedTuple):
-    """Some lines of a file, from line number `first` on; no lines if the source cannot be read. Only the file's name
-    is kept, without its folder."""
+    """Some lines of a file, from line number `first` on; no lines if the source cannot be read. `file` is the name
+    without its folder."""
 
     file: str
     path: str
@@ -317,7 +318,7 @@ class SourceExcerpt(NamedTuple):
 
 
 def source_excerpts(graph: Graph) -> list[SourceExcerpt]:
-    """The lines that made the nodes of a graph, as far as they can still be read."""
+    """The source lines of the nodes of a graph, with context, as far as they can still be read."""
     locations_by_file: dict[str, list[Location]] = defaultdict(list)
     for node in graph.nodes:
         if node.location is not None:

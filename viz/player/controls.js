@@ -41,7 +41,7 @@ function scrollPane(key, target) {
   pane.scrollBy(right * SCROLL, down * SCROLL);
 }
 
-// Boxes of the graph are buttons without a click of their own on keys.
+// SVG boxes have the role of buttons, but browsers do not click them when Enter or Space is pressed.
 function pressBox(event, target) {
   const box = target.closest("#plan [role=button]");
   if (!box || (event.key !== " " && event.key !== "Enter")) return;
@@ -57,7 +57,7 @@ function walkBoxes(by) {
   to.focus();
 }
 
-// The start: build the panes, add listeners, and go to the position that the address names.
+// Startup: build the panes, add listeners, and show the position in the address.
 
 function addListeners() {
   const clicks = {

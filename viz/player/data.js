@@ -12,7 +12,7 @@ for (const size of run.sizes) moveOffsets.push(moveOffsets[moveOffsets.length - 
 
 const isInFlight = (place) => place === FLIGHT || place === READY;
 
-// Apply one move, which is a token and its new place. Tokens join the flight at its end.
+// Apply one move: a token and its new place. A token that joins the flight is appended to it.
 function applyMove(live, code) {
   const token = code >> 3, place = code & 7;
   if (place === GONE || (isInFlight(place) && !isInFlight(live.get(token)))) live.delete(token);
@@ -35,7 +35,7 @@ function keepCheckpoints() {
 }
 keepCheckpoints();
 
-// The live tokens after so many events, with their places. Tokens in flight are in the order of the flight.
+// The live tokens after `position` events, with their places. Those in flight are in the machine's order.
 function stateAt(position) {
   const nearest = Math.floor(position / SPACING);
   const live = new Map(checkpoints[nearest]);
@@ -62,7 +62,7 @@ function isWithin(tag, ancestor) {
   return tag === ancestor;
 }
 
-// The text of a tag, without the middle if it is very deep.
+// The text of a tag; a very deep one is abbreviated in the middle.
 const MAX_TAG_STEPS = 20, OUTER_STEPS = 5, INNER_STEPS = 6;
 
 function tagPath(tag) {

@@ -23,7 +23,7 @@ function samplePath(number) {
 
 const arrowPoints = run.arrows.map((_, number) => samplePath(number));
 
-// The most tokens that an arrow shows: fewer on a short one. On the shortest there is one, which gives the number of others.
+// The most tokens shown on an arrow: 3, or 2 on short arrows, or 1 on very short ones, with the number of the others.
 const SHORT_ARROW = 60, MIDDLE_ARROW = 100;
 
 function stackLimit(number) {
@@ -40,7 +40,7 @@ function pointOnArrow(number, part) {
   return { x: a.x + (b.x - a.x) * rest, y: a.y + (b.y - a.y) * rest };
 }
 
-// A point at a corner of a box, for tokens that are on no arrow.
+// A point at a corner of a box, for tokens without an arrow.
 function pointBesideBox(name, corner = 0, half = 0) {
   const { x, y, width, height } = boxBounds(name);
   return { x: corner % 2 ? x - half : x + width + half, y: corner < 2 ? y : y + height };
@@ -51,8 +51,8 @@ function boxOfToken(token) {
   return node < 0 ? run.results[run.tokens.p[token]] : run.nodes[node][BOX];
 }
 
-// Stacks of tokens. A stack stands at the first of its candidate places where it hides no other stack and no box; if there
-// is none, where it hides least.
+// Stacks of tokens. A stack is put at the first of its candidate places where it hides no other stack and no box; if there
+// is none, at the place where it hides least.
 
 const ARROW_PLACES = { 0.45: [0.45, 0.3, 0.65, 0.2, 0.8, 0.1], 0.85: [0.85, 0.7, 0.95, 0.55, 0.4, 0.25] };
 const CORNERS = [0, 1, 2, 3];
@@ -125,7 +125,7 @@ function zoom(by) {
   pane.classList.toggle("all", page.zoom === 0);
 }
 
-// After the pane has changed its size: fit the graph to it, unless the user has chosen a scale.
+// Fit the graph to the pane, whose size has changed, unless the user has chosen a scale.
 function fitAgain() {
   if (!page.zoom) zoom(0);
 }
@@ -135,10 +135,10 @@ function fittingScale() {
   return Math.min(Math.max(pane.clientWidth - 8, 1) / width, Math.max(pane.clientHeight - 8, 1) / height, 1.6);
 }
 
-// The most boxes that `scrollToBoxes` considers: the last ones of more.
+// The most boxes that `scrollToBoxes` considers; of more boxes it takes the last ones.
 const MAX_SCROLL_BOXES = 60;
 
-// Scroll so that as many of these boxes as possible are in sight. The view stays if it shows half of those.
+// Scroll so that as many of these boxes as possible are in sight. Do not scroll if half of those are in sight already.
 function scrollToBoxes(boxes) {
   const pane = byId("scroll");
   if (!boxes.length || (pane.scrollHeight <= pane.clientHeight + 4 && pane.scrollWidth <= pane.clientWidth + 4)) return;

@@ -1,7 +1,7 @@
-"""The graph of a page: laid out once, as SVG in which every box and every arrow has an id.
+"""The graph of a page, laid out once, as SVG in which every box and every arrow has an id.
 
-Graphviz draws it; this module rewrites its SVG: colours become the page's colours, light or dark, and names and
-tooltips move to the attributes that the page reads.
+This module rewrites the SVG of Graphviz: colours become CSS variables, for light and dark pages, and names and tooltips
+become the attributes that the page reads.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SVG_ATTRIBUTES = {
     "text-anchor", "font-size", "font-weight",
 }  # fmt: skip
 _RANK_SPACING = "graph [ranksep=0.6]\n"
-"""The distance between ranks; larger than in pictures, so that tokens have a visible way to go."""
+"""The distance between ranks; larger than in pictures, so that tokens can be seen to move."""
 
 
 class PlayerPlan(NamedTuple):
@@ -69,7 +69,7 @@ def plan_view(graph: Graph, most: int, fold: tuple[str, ...] = ()) -> PlayerPlan
 
 
 def _drawn_boxes(whole: View, view: View) -> Iterator[tuple[str, str]]:
-    """The box that is drawn for each box: the outermost cluster around it that is folded, or itself."""
+    """For each box, the box that is drawn for it: the outermost folded cluster around it, or itself."""
     drawn = view.boxes
     waiting = [(whole.root, "")]
     while waiting:
@@ -107,7 +107,7 @@ def rewrite_svg(svg: str, view: View) -> str:
 
 
 def arrows_by_edge(whole: ElementTree.Element, view: View) -> dict[str, int]:
-    """The number of the arrow for each edge, by the edge's id in the SVG. Parallel edges come in the order of
+    """The number of the arrow for each edge, by the edge's id in the SVG. Parallel edges are in the order of
     arrows."""
     arrows: dict[str, list[int]] = defaultdict(list)
     for number, arrow in enumerate(view.arrows):

@@ -32,7 +32,7 @@ function previousStop(position, among = stops) {
   return undefined;
 }
 
-// The position at which the step to this position starts, whatever activation is chosen.
+// The position at which the step to this position starts; the chosen activation does not matter.
 const stepStart = (position) => previousStop(position, stopsBy[page.unit]) || 0;
 
 // Moving
@@ -51,7 +51,7 @@ function seek(position, milliseconds = 0) {
   updateQuestion();
 }
 
-// The last stop that is not after a position: predictions begin at stops.
+// The last stop at or before a position: predictions begin at stops.
 const stopAtOrBefore = (position) => previousStop(position + 1) || 0;
 
 function step(direction) {
@@ -79,7 +79,7 @@ function pause() {
   writeAddress();
 }
 
-// One step of playing, or several where steps are faster than the screen.
+// One step of playing, or several if steps are faster than the screen.
 function playStep() {
   const each = STEP_MILLISECONDS / page.speed, now = performance.now();
   let to = nextStop(page.position);
@@ -140,7 +140,7 @@ function updateControls() {
   byId("result").textContent = isAtEnd() ? (run.value ? `= ${run.value}` : `${run.status}: ${run.error}`) : "";
 }
 
-// Whether the run ends at this position. A page of a part of the run ends before it.
+// Whether the run ends at this position. A page may end before the run does.
 function isAtEnd() {
   return page.position === LENGTH && (!LENGTH || run.events.at[LENGTH - 1] === run.total - 1);
 }
@@ -162,7 +162,7 @@ function writeAddress() {
   }, ADDRESS_DELAY);
 }
 
-// The position that the address names, or undefined.
+// The position in the address, or undefined.
 function readAddress() {
   const match = /^#step=(\d{1,9})$/.exec(location.hash);
   if (!match) return undefined;

@@ -1,7 +1,7 @@
 """The page: one self-contained HTML file that makes no network requests.
 
 Its content security policy allows only its own style and script, by their hashes. Text from programs (names, values,
-printed lines, source) reaches the script as JSON without any `<`, and is shown as text, never as markup.
+printed lines, source) is passed to the script as JSON without any `<`, and shown as text, never as markup.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ HEIGHT = 760
 
 
 class PlayerSelection(NamedTuple):
-    """The part of a run that a page shows: its first event, the number of events, and the activation; and the
-    graph's most boxes and folded functions and loops."""
+    """The part of a run that a page shows: its first event, the most events, and the activation (`under`); and for the
+    graph the most boxes, and the functions and loops to fold."""
 
     first: int = 0
     max_events: int = MAX_EVENTS
@@ -71,10 +71,10 @@ class PlayerPage:
     name: str
     html: str
     note: str
-    """What the page leaves out, in words; empty if it has the whole run."""
+    """A sentence about omitted events; empty if the page has the whole run."""
 
     def _repr_html_(self) -> str:
-        """The page in a sandboxed frame that may run its script and nothing else."""
+        """The page in a sandboxed frame that may only run its script."""
         size = f'width="100%" height="{HEIGHT}"'
         return (
             f'<iframe title="{escape(self.name)}" sandbox="allow-scripts" {size} srcdoc="{escape(self.html)}"></iframe>'

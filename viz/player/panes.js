@@ -1,4 +1,4 @@
-// The panes beside the graph. First the inspector: one node, its operands and its last firings.
+// The panes beside the graph. The inspector: one node, its operands and its last firings.
 
 const FIRINGS = 5, WAITING = 8;
 
@@ -71,7 +71,7 @@ const PUT = 0, PARK = 1;
 const ARRAYS = 12, CELLS = 64, READERS = 3;
 const [CELL_AT, CELL_DID, CELL_OF, CELL_NUMBER, CELL_VALUE, CELL_NODE, CELL_TAG] = [0, 1, 2, 3, 4, 5, 6];
 
-// For each array that exists at a position, its cells by number: puts and deferred reads.
+// The cells of each array that exists at a position, by number, with their stores and deferred reads.
 function cellsAt(position, filter) {
   const arrays = new Map();
   run.cells.arrays.forEach(([creation, , tag], array) => {

@@ -3,7 +3,7 @@
 let predicting = false, judged = false;
 const guesses = new Set();
 
-// The right boxes. In steps by wave: those that fire in the next wave; otherwise: those that could fire by one delivery.
+// The right answer: the boxes that fire in the next wave, or, if steps are not waves, those that one delivery can fire.
 function rightBoxes(position, next, byWave, live) {
   const right = new Set();
   if (byWave) {
@@ -18,7 +18,7 @@ function rightBoxes(position, next, byWave, live) {
 
 let asked = "";
 
-// Ask about the next step, or say how the run ended. An answer stays until the position changes.
+// Ask about the next step, or say how the run ended. An answer is shown until the position changes.
 function updateQuestion() {
   const here = predicting ? `${page.unit} ${page.position}` : "";
   if (here === asked) return;

@@ -1,9 +1,9 @@
-// On paper: a strip of still pictures of several positions, instead of the animation.
+// Printing: a strip of still pictures of several positions, instead of the animation.
 
 const MAX_MOMENTS = 6;
 
-// The width of the paper in points, and the least scale of a picture: as many stand side by side as fit. For graphs that
-// are wider than TURNED_RATIO times their height the paper is turned.
+// The width of the paper in points, and the smallest scale of a picture; as many pictures as fit are side by side. For
+// graphs that are wider than TURNED_RATIO times their height the paper is turned.
 const PAPER_WIDTH = 680, SCALE = 0.75, TURNED_RATIO = 1.4;
 
 function chooseMoments(stops) {

@@ -1,7 +1,7 @@
 """The recording of a run: the place of every token after each event, for the page to replay.
 
-Computed from the events alone. A token has a number, and each event moves a few tokens; carrying out all moves from the
-beginning gives the machine's live tokens, in flight in the machine's order.
+It is computed from the events alone. Tokens are numbered, and each event moves a few of them. The moves up to a
+position, applied in order, yield the machine's live tokens there, with those in flight in the machine's order.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TokenPlace(IntEnum):
 
 
 Move: TypeAlias = tuple[int, TokenPlace]
-"""A token by its number, and its new place. A token that joins the flight goes to its end."""
+"""The number of a token, and its new place. A token that joins the flight is appended to it."""
 
 NodeInstance: TypeAlias = tuple[int, Tag]
 """A node under a tag."""
@@ -49,8 +49,8 @@ class TokenOrigin(NamedTuple):
 
 
 class TokenRecording(NamedTuple):
-    """All tokens of a run, by number, and their moves at each event. The value of an argument is None if none of its
-    tokens was ever delivered."""
+    """All tokens of a run, by number, and their moves at each event. An unknown argument, none of whose tokens was ever
+    delivered, has the value None."""
 
     graph: Graph
     events: Sequence[Event]
@@ -62,9 +62,9 @@ class TokenRecording(NamedTuple):
 
 
 def record_tokens(graph: Graph, events: Sequence[Event], arguments: Sequence[Value] | None = None) -> TokenRecording:
-    """The recording of a run with all of its events. Raises Usage if they are not the events of a machine's run.
+    """The recording of a run, from all of its events. Raises Usage if no run of the machine has these events.
 
-    Without `arguments`, their values come from the events, except for those that were never delivered.
+    Without `arguments`, their values are taken from the events; those that were never delivered are unknown.
     """
     recorder = _TokenRecorder(graph)
     first = recorder.start(arguments)
@@ -167,7 +167,7 @@ class _TokenRecorder:
             self._unknown_arguments.discard(number)
 
     def record_delivery(self, number: int, event: Event) -> list[Move]:
-        """The moves of a token that waits or is parked."""
+        """The moves of a token that waits for partners, or of a deferred read."""
         node, port, tag, _ = event.token
         if event.deferred_at is not None:
             self._cells.defer(event.deferred_at, event.token)
@@ -177,7 +177,7 @@ class _TokenRecorder:
         return [(number, TokenPlace.WAITING), *self.update_readiness(self._flight_by_node[node, tag])]
 
     def record_firing(self, number: int, event: Event) -> list[Move]:
-        """The moves of a firing: the consumed tokens, and those that it sent."""
+        """The moves of a firing: of the consumed tokens, the sent ones, and those whose readiness changes."""
         node, _, tag, _ = event.token
         key, rule = (node, tag), self._rules[node]
         gone = [*(self._waiting_nodes.pop(key, {}).values() if rule.required_tokens > 1 else ()), number]
@@ -194,7 +194,7 @@ class _TokenRecorder:
         return moves
 
     def record_store(self, event: Event) -> list[Move]:
-        """The moves of the reads that a store wakes, and of those in flight whose cell is now full."""
+        """The moves of the deferred reads that a store wakes, and of reads in flight whose cell is now full."""
         assert event.inputs is not None
         handle, index, *_ = event.inputs
         woken = self._parked.pop(CellAddress(handle, index), []) if event.woken else []  # type: ignore[arg-type]
@@ -220,7 +220,7 @@ class _TokenRecorder:
         return len(self.tokens) - 1
 
     def place_token(self, number: int, is_throttled: bool) -> Move:
-        """The move of a new token: into flight, held by a bound, or out of the program."""
+        """The move of a new token: into flight, throttled by a k-bound, or out of the program as a result."""
         node, port, tag, _ = self.tokens[number]
         if node < 0:
             return number, TokenPlace.RETURNED
@@ -240,7 +240,7 @@ class _TokenRecorder:
         return number, TokenPlace.READY
 
     def update_readiness(self, numbers: Iterable[int]) -> list[Move]:
-        """The moves of tokens in flight whose delivery now would, or would no longer, fire their node."""
+        """The moves of tokens in flight that have become READY, or are READY no longer."""
         moves: list[Move] = []
         for number in sorted(numbers):
             would = self.would_fire(number)
@@ -280,18 +280,18 @@ MAX_EVENTS = 5_000
 
 
 class PlayerSegment(NamedTuple):
-    """Some of the events of a run, by number, with the tokens that are live before the first and the moves of each."""
+    """Some events of a run, by number, with the tokens that are live before the first event, and the moves at each."""
 
     recording: TokenRecording
     event_numbers: Sequence[int]
     initial_moves: Sequence[Move]
     moves: Sequence[Sequence[Move]]
     note: str = ""
-    """What is left out, in words; empty if nothing is."""
+    """A sentence about omitted events; empty if there are none."""
 
 
 def select_segment(recording: TokenRecording, first: int = 0, most: int = MAX_EVENTS, under: str = "") -> PlayerSegment:
-    """At most `most` events from event number `first` on, restricted to an activation if its tag is given.
+    """At most `most` events from event number `first` on, restricted to the activation `under` if it is not empty.
 
     Raises Usage if there are none.
     """
@@ -351,7 +351,7 @@ def segment_below(recording: TokenRecording, tag: Tag) -> PlayerSegment:
 
 
 def is_below(tag: Tag, around: Tag, known: dict[Tag, bool]) -> bool:
-    """Whether a tag is another, or below it."""
+    """Whether `tag` is `around` or below it; `known` caches answers."""
     passed = []
     at: Tag | None = tag
     while at is not None and at not in known and at is not around and at.depth >= around.depth:

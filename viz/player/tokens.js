@@ -1,4 +1,4 @@
-// Tokens as pills: their places at a position of the run, and their way from one position to the next. Marks on boxes.
+// Tokens, drawn as pills: their places at a position of the run, and their movement to the next. Marks on boxes.
 
 const SVG = "http://www.w3.org/2000/svg";
 const PLACE_ON_ARROW = { [FLIGHT]: 0.45, [READY]: 0.45, [WAITS]: 0.85 };
@@ -15,7 +15,7 @@ function svgElement(name, attributes, text) {
 const isShown = (token, filter) => filter < 0 || isWithin(run.tokens.t[token], filter);
 
 // The spot of each token of a state: its arrow, or -1 for a corner of its box; the part of the arrow; its row in a stack
-// of `of` tokens; its look. `more` is the number of tokens that the last of a high stack stands for.
+// of `of` tokens; its look. `more`, at the last token of a high stack, is the number of tokens that are not shown.
 function tokenSpots(live, filter) {
   const byPlace = new Map(), shown = new Map();
   for (const [token, place] of live) {
@@ -44,7 +44,7 @@ function spotPoint(spot, part) {
   return { x: point.x + spot.aside, y: point.y + (spot.row - (spot.of - 1) / 2) * PILL_HEIGHT };
 }
 
-// The text of a pill: a value, or the number of other tokens here; both where there is room for one pill only.
+// The text of a pill: a value, or the number of tokens that are not shown; both if there is room for one pill only.
 function pillText({ token, look, more, of }) {
   const text = `${run.signs[look][0]} ${shortValue(run.tokens.v[token])}`;
   return !more ? text : of === 1 ? `${text} +${more}` : `+${more}`;
@@ -94,7 +94,7 @@ function removePill(token) {
   pills.delete(token);
 }
 
-// Hide the labels, to the right of pills, that would cross another pill or a box.
+// Hide the labels beside pills that would overlap another pill or a box.
 function hideCrossedLabels(shown) {
   const all = shown.map(([spot, element]) => {
     const half = Number(element.querySelector("rect").getAttribute("width")) / 2, label = element.querySelector(".under");
@@ -117,13 +117,13 @@ function showState(live, filter) {
   hideCrossedLabels(shownPills());
 }
 
-// Remove the pills of tokens without a spot. An animation that is cancelled leaves pills that were on their way out.
+// Remove the pills of tokens without a spot. A cancelled animation may leave such pills.
 function removeOthers(spots) {
   for (const token of [...pills.keys()]) if (!spots.has(token)) removePill(token);
 }
 
-// Animate from the state that is shown to another, in so many milliseconds. In the first half tokens that are delivered
-// reach their nodes; then `onArrival` is called; in the second half the tokens that nodes send leave them.
+// Animate the change from the shown state to another. In the first half delivered tokens move to their nodes; then
+// `onArrival` is called; in the second half the sent tokens move away from their nodes.
 function animateState(live, filter, milliseconds, onArrival) {
   cancelAnimationFrame(animation);
   const before = shownSpots, after = tokenSpots(live, filter), legs = [];
