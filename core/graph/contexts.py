@@ -41,7 +41,7 @@ class ControlContexts:
     """The control contexts of a graph whose nodes have the right shape (V7 to V9).
 
     `contexts` has the context of each output that has one; `outer_contexts` the context from which each site is called
-    or entered; `problems` what breaks V10 to V14 or V16.
+    or entered; `problems` the violations of V10 to V14 and V16.
     """
 
     def __init__(self, graph: Graph) -> None:

@@ -39,7 +39,7 @@ def output_to_json(output: OutputPort) -> JsonValue:
 
 
 def graph_node_to_json(node: GraphNode) -> JsonValue:
-    """A node of a graph."""
+    """A graph node as JSON data."""
     return {
         "name": validate_text(node.name),
         "op": validate_text(node.op),
@@ -69,13 +69,13 @@ def read_graph(at: JsonCursor) -> Graph:
 
 
 def read_argument(at: JsonCursor) -> tuple[str, OutputPort]:
-    """The name and output of an argument."""
+    """The name and the output of an argument, from JSON data."""
     name, type_, edges = at.fields("name", "type", "edges")
     return name.text(), OutputPort(read_type(type_), edges.map_entries(read_edge))
 
 
 def read_output(at: JsonCursor) -> OutputPort:
-    """An output of a node."""
+    """An output of a node, from JSON data."""
     type_, edges = at.fields("type", "edges")
     return OutputPort(read_type(type_), edges.map_entries(read_edge))
 
@@ -87,7 +87,7 @@ def read_edge(at: JsonCursor) -> Edge:
 
 
 def read_graph_node(at: JsonCursor) -> GraphNode:
-    """A node of a graph."""
+    """A graph node, from JSON data."""
     name, op, function, ports, outputs, triggered, site, attributes, location = at.fields(
         "name", "op", "function", "ports", "outputs", "triggered", "site", "attributes", "location"
     )

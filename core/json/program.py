@@ -50,7 +50,7 @@ def region_to_json(region: Region) -> JsonValue:
 
 
 def node_to_json(node: Node) -> JsonValue:
-    """A node of a program."""
+    """A node of a program, as JSON data."""
     return {
         "op": validate_text(node.op),
         "inputs": [operand_to_json(operand) for operand in node.inputs],
@@ -62,12 +62,12 @@ def node_to_json(node: Node) -> JsonValue:
 
 
 def var_to_json(var: Var) -> JsonValue:
-    """A name and its type."""
+    """A name and its type, as JSON data."""
     return {"name": validate_text(var.name), "type": type_to_json(var.type)}
 
 
 def operand_to_json(operand: Operand) -> JsonValue:
-    """A name, or a literal."""
+    """A name, or a literal, as JSON data."""
     if isinstance(operand, Literal):
         return {"literal": value_to_json(operand.value)}
     return {"name": validate_text(operand)}
@@ -80,7 +80,7 @@ def read_program(at: JsonCursor) -> Program:
 
 
 def read_function(at: JsonCursor) -> Function:
-    """A function, with its phases."""
+    """A function, with its phases, from JSON data."""
     name, results, body, location = at.fields("name", "results", "body", "location", optional=["pullbacks"])
     pullbacks = (
         at.value_at("pullbacks").map_entries(lambda types: types.map_entries(read_type))
@@ -91,7 +91,7 @@ def read_function(at: JsonCursor) -> Function:
 
 
 def read_region(at: JsonCursor) -> Region:
-    """A region, with its further phases."""
+    """A region, with its further phases, from JSON data."""
     parameters, nodes, results = at.fields("parameters", "nodes", "results", optional=["pullback"])
     pullback = read_region(at.value_at("pullback")) if at.has_key("pullback") else None
     return Region(
@@ -120,13 +120,13 @@ def read_node(at: JsonCursor) -> Node:
 
 
 def read_var(at: JsonCursor) -> Var:
-    """A name and its type."""
+    """A name and its type, from JSON data."""
     name, type_ = at.fields("name", "type")
     return Var(name.text(), read_type(type_))
 
 
 def read_operand(at: JsonCursor) -> Operand:
-    """A name, or a literal."""
+    """A name, or a literal, from JSON data."""
     if at.has_key("literal"):
         return read_literal(at.fields("literal")[0])
     return at.fields("name")[0].text()
