@@ -159,8 +159,7 @@ def run_graph(
 
 
 def breaks_rules(graph: Graph, *, unchecked: bool) -> bool:
-    """Whether a graph breaks a rule; raises Invalid where it then has no meaning, and, unless `unchecked`, for any
-    broken rule."""
+    """Whether a graph breaks a rule. Raises Invalid if it breaks V7 or V15, and, unless `unchecked`, for any rule."""
     problems = graph_problems(graph)
     shapeless = [problem for problem in problems if problem.rule in ("V7", "V15")]
     if shapeless or (problems and not unchecked):

@@ -93,7 +93,7 @@ def unusable_error(point: EntryPoint, reason: str) -> Usage:
 
 MAX_CORES = 64
 _PARALLEL_OPTIONS = {"engine": "fast", "schedule": "waves", "until": "quiet", "keep": None}
-"""The only options that a run on several cores allows."""
+"""The values of these options that a run on several cores requires."""
 
 
 def run(job: Job, arguments: Sequence[object], options: RunOptions, engine: str | None = None) -> Outcome:

@@ -1,1 +1,1 @@
-"""The compiled engine: programs as machine code, with real loops and real recursion, and results without tokens."""
+"""The engine `compiled`: structured programs as machine code, with native loops and recursion instead of tokens."""

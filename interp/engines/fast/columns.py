@@ -127,7 +127,7 @@ class JournalItems(NamedTuple):
 
 
 class FrameTagRows:
-    """The tags of the open frames, as the log numbers them."""
+    """The tags of the open frames, with their numbers in the log."""
 
     def __init__(self, numbers: TagNumbers, store: TokenStore, graph: GraphColumns) -> None:
         self._graph = graph
@@ -174,7 +174,8 @@ class FrameTagRows:
         return items
 
     def open_tags(self, around: list[int], nodes: IntArray) -> list[tuple[int, int, int]]:
-        """Number the tags that firings of these nodes open, under these tags."""
+        """Number the tags that firings of `nodes` under the tags `around` open; returns parent, site and iteration of
+        each."""
         rows, opened = self._rows, []
         sites, is_next = self._graph.node_sites[nodes].tolist(), self._is_next[nodes].tolist()
         for number, site, continues in zip(around, sites, is_next, strict=True):
@@ -384,7 +385,7 @@ class PageColumns:
         return np.column_stack([self._items.tags[self._kinds == CLOSE], counts]), fired[in_order][:, None]
 
     def host_rows(self, notes: Sequence[HostFiringNote]) -> dict[str, list[tuple[int, tuple[int, ...]]]]:
-        """The rows of traps, parked and woken tokens, each with the number of its host firing."""
+        """The rows of traps, deferred reads and woken tokens, each with the number of its host firing."""
         rows: dict[str, list[tuple[int, tuple[int, ...]]]] = {"traps": [], "parked": [], "woken": []}
         log, tags = self._log, iter(self._items.woken_tags)
         for number, note in enumerate(notes):

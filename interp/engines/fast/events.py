@@ -68,7 +68,7 @@ def without_gc() -> Iterator[None]:
 
 
 class _EventForwarder(EventKeeper):
-    """Makes events of each page as soon as it is full, or the machine pauses."""
+    """Passes the events of each page to a function when the page is full or the machine pauses."""
 
     def __init__(self, see: Callable[[Event], object]) -> None:
         self._callback = see

@@ -209,7 +209,7 @@ class HostFirings:
                 )
 
     def waiting_word(self, frame: int, at: int) -> int:
-        """The operand that waits at a port."""
+        """The word of the operand that waits at a port."""
         return int(self.store.memory[frame + self.store.image.ports[at, PortColumn.OPERAND_WORD]])
 
     def _write_result(self, kind: HostResultKind, *words: int) -> None:

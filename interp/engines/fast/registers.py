@@ -12,8 +12,11 @@ class Register(IntEnum):
     """The position of the oldest token in flight in the ring."""
     FLIGHT_LENGTH = 1
     WAITING = 2
+    """The number of tokens that wait for other operands."""
     PARKED = 3
+    """The number of deferred reads."""
     THROTTLED = 4
+    """The number of throttled tokens."""
     FIRINGS = 5
     STEPS = 6
     WAVE_REMAINING = 7
@@ -43,7 +46,7 @@ class Register(IntEnum):
     CORE = 22
     """The number of this core in a parallel run."""
     NEXT_PROXY = 23
-    """The proxy that stands for the next activation to open, if that is on another core; else 0."""
+    """The proxy for the next activation to open, if that is on another core; else 0."""
     CLOSED_PROXIES = 24
     """The first of the closed proxies that are not yet reported to other cores, linked by PARENT; or 0."""
     FREE_PROXIES = 25
@@ -120,13 +123,13 @@ class ProfileColumn(IntEnum):
     """The columns of the profile of one core in a parallel run."""
 
     FIRINGS = 0
-    """The number of firings; in the upper 32 bits, of the tokens that they consumed."""
+    """The number of firings; in the upper 32 bits, the number of tokens that they consumed."""
     TOKENS_SENT = 1
-    """The number of tokens that they sent."""
+    """The number of tokens that these firings sent."""
 
 
 class ProxyWord(IntEnum):
-    """The words of a proxy, the frame that stands for an activation on another core."""
+    """The words of a proxy: a frame that represents an activation on another core."""
 
     CORE = 0
     """The number of that core."""
@@ -203,6 +206,7 @@ class HostResultKind(IntEnum):
     NO_OUTPUT = 3
     """No output: a store, or a trap."""
     PARKED = 4
+    """No firing: the read is deferred until its cell is full."""
 
 
 class ExitReason(IntEnum):

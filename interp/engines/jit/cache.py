@@ -78,7 +78,7 @@ def load_module(name: str, text: str, compile_all: CompileAll = lambda _: None) 
     that everything is compiled when this returns. Machine code that is compiled later does not match the checksums: the
     next process compiles the module again.
 
-    Raises what the text raises, if it cannot be compiled.
+    Raises any error of executing or compiling the text.
     """
     with _load_lock:
         module_name = f"_tagloom_{cache_key(text)}_{name}"

@@ -40,7 +40,7 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def compile_function(function: Callable[..., Any]) -> Any:
-    """The compiled form of a function of `core`: the same source, or the C function that it stands for."""
+    """The compiled form of a function of `core`: the same source, or the C function that it calls."""
     if function is scalar_kernels.power:
         return opaque.pow
     if isinstance(function, BuiltinFunctionType):

@@ -46,7 +46,7 @@ _PARALLEL_MIN_PRODUCTS = 2**20
 """The number of multiplications from which on threads share a product: they take some 15 us. With a threshold of 2**18,
 runs were no shorter, and much longer on a busy machine."""
 STORE_RESULT, ADD_TO_TARGET, ADD_TO_ZEROS = 0, 1, 2
-"""What is done with a product: store it, add it to the target, or add it to zeros, which turns -0.0 into 0.0."""
+"""How a product is written: store it, add it to the target, or add it to zeros, which turns -0.0 into 0.0."""
 _WORD = ir.IntType(64)
 _contract_kernel: Any = partial(kernel, fastmath={"contract"})
 _reassociate_kernel: Any = partial(kernel, fastmath={"contract", "reassoc"})

@@ -328,7 +328,7 @@ def run_worker(c):
  thread_pool.run_worker(c)
 """
 _pools: dict[int, Any] = {}
-"""The words of each process's pool: a forked child has none of the threads."""
+"""The words of the pool, by process: a forked child does not have the threads of its parent."""
 _pools_lock = cache.lock_across_fork(threading.Lock())
 
 

@@ -47,8 +47,8 @@ BURST_TOKENS = 4096
 BURSTS_PER_CHECK = 128
 """The number of bursts between checks of the clock, memory and Ctrl-C: some 5 ms."""
 FIRST_TOKEN_CHECK = 2**26
-"""The number of firings before the first check of the limit on tokens; each later check comes after twice as many. The
-first comes after half a second, the time that a restarted run may lose."""
+"""The number of firings before the first check of the limit on tokens, some half a second; the next check follows at
+twice the number. So much time is lost if the run must start again."""
 RESTART = "again"
 """The end reason of a parallel run that must start again on one core."""
 
