@@ -1,1 +1,2 @@
-"""Breakpoints and logpoints: a small safe expression language over events, and what stops a run or logs a line."""
+"""Breakpoints and logpoints, which stop a run or log a line, and the language of their conditions: safe expressions
+over events."""

@@ -1,8 +1,8 @@
-"""Breakpoints: where a run stops or logs a line, given by expressions over its events. Data in, data out.
+"""Breakpoints: conditions on events at which a run stops or logs a line. Whoever steps the run evaluates them.
 
-The hit count is a function of the step, so that it stays right when time goes back: each step has one entry, hit or
-not, from the last evaluation at that step. Whoever steps a run forwards passes every event to `see`; a step that was
-never evaluated has no hit.
+Hits are recorded by step, so that the hit count at a step is right after stepping back: each step has one entry, hit or
+not, from its last evaluation. Whoever steps a run forwards passes every event to `see`; a step that was never evaluated
+counts as no hit.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from ..machine.state import State
 from .expression import Expression, LogTemplate, compile_condition, compile_template
 
 PROGRAM_BREAKPOINT_CONDITION = "op == 'breakpoint' and fired and value"
-"""The condition of breakpoints in the program itself: the op fired on true."""
+"""The condition for breakpoints in the program itself: the op `breakpoint` fired with a true operand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Breakpoint:
-    """A breakpoint stops at every event for which `condition` holds, except the first `ignore` of them. With a `log` it
-    is a logpoint: it logs a line and does not stop. If it is not `enabled`, it is not evaluated and has no hits.
+    """A breakpoint stops a run at every event for which `condition` holds, except the first `ignore` of them. With a
+    `log` it is a logpoint, which logs a line and does not stop. A breakpoint that is not `enabled` is not evaluated and
+    gets no hits.
 
-    Raises Usage if the condition cannot be true or false, or if `ignore` is no number from 0 up.
+    Raises Usage if the condition has no truth value, or if `ignore` is not an integer from 0 up.
     """
 
     condition: Expression
@@ -54,7 +55,8 @@ class Breakpoint:
 
 
 def breakpoint_on(graph: Graph, condition: str, *, ignore: int = 0, log: str | None = None) -> Breakpoint:
-    """Compile a breakpoint for a graph from these texts; raises Malformed and Usage if one is wrong."""
+    """Compile a breakpoint for a graph from the texts of its condition and log line; raises Malformed and Usage if one
+    is invalid."""
     template = None if log is None else compile_template(log, graph)
     return Breakpoint(compile_condition(condition, graph), ignore, template)
 
@@ -74,7 +76,8 @@ class LogLine(NamedTuple):
 
 
 class BreakpointHits(NamedTuple):
-    """The result of evaluating an event: the breakpoints that stop there, and the lines of logpoints, by number."""
+    """The result of evaluating breakpoints on an event: the numbers of those that stop there, and the lines of
+    logpoints."""
 
     stops: tuple[int, ...]
     lines: tuple[LogLine, ...]
@@ -91,10 +94,11 @@ class _BreakpointEntry:
     observed_until: int = 0
     """Every step from `start` up to this one has been evaluated."""
     start: int = 0
-    """The number of steps before the first that it can evaluate."""
+    """The number of steps before the first one that it can evaluate."""
 
     def observe(self, state: State, event: Event) -> bool:
-        """Record whether it is hit; return whether it takes effect."""
+        """Record whether the breakpoint is hit; returns whether it stops or logs, since the first hits may be
+        ignored."""
         step, hits = state.steps, self.hits
         hit = self.breakpoint.enabled and self.breakpoint.condition.holds(state, event)
         if step == self.observed_until + 1:
@@ -114,7 +118,7 @@ class Breakpoints:
 
     def __init__(self) -> None:
         self.lines: list[LogLine] = []
-        """The lines that logpoints logged while a history went forwards."""
+        """The lines that logpoints logged while a history moved forwards."""
         self._entries: dict[int, _BreakpointEntry] = {}
         self._last_number = 0
 
@@ -134,7 +138,7 @@ class Breakpoints:
         return self._last_number
 
     def remove(self, number: int) -> None:
-        """Remove a breakpoint. This and the methods below raise Usage if there is none of this number."""
+        """Remove a breakpoint. This and the methods below raise Usage if no breakpoint has this number."""
         self._lookup(number)
         del self._entries[number]
 
@@ -147,8 +151,8 @@ class Breakpoints:
         entry.breakpoint = breakpoint
 
     def with_breakpoints(self, breakpoints: Mapping[int, Breakpoint], start: int = 0) -> Breakpoints:
-        """Other breakpoints over the same run, under these numbers. One with the number and the condition of one here
-        keeps its hits; any other evaluates the steps from `start` on. This object does not change."""
+        """A new collection for the same run, with these breakpoints. A breakpoint with the number and the condition of
+        one here keeps its hits; any other evaluates the steps from `start` on."""
         result = Breakpoints()
         for number, breakpoint in breakpoints.items():
             entry = self._entries.get(number)
@@ -161,7 +165,7 @@ class Breakpoints:
         return result
 
     def fork(self, step: int) -> Breakpoints:
-        """The breakpoints of a run that shares this many steps with this one, with the hits up to there."""
+        """The breakpoints for a fork of the run after `step` steps, with the hits up to there."""
         result = Breakpoints()
         for number, entry in self._entries.items():
             hits = entry.hits[: bisect_right(entry.hits, step)]
@@ -172,8 +176,8 @@ class Breakpoints:
         return result
 
     def rebase(self, base: int) -> Breakpoints:
-        """The breakpoints over the same run when only its steps from `base` on can be evaluated from now on. One that
-        has evaluated every step up to there keeps its hits; any other begins there."""
+        """The breakpoints for the same run if only its steps from `base` on can be evaluated from now on. A breakpoint
+        that has evaluated every step up to `base` keeps its hits; any other begins there."""
         result = Breakpoints()
         for number, entry in self._entries.items():
             goes_on = entry.start <= base <= entry.observed_until
@@ -185,8 +189,8 @@ class Breakpoints:
         return result
 
     def mark_observed(self, start: int, step: int) -> None:
-        """Record that every step from `start` up to this one at which any breakpoint may be hit has been evaluated. The
-        lines of logpoints at later steps are dropped: these steps are yet to come."""
+        """Record that no step from `start` up to `step` is left to evaluate: where a breakpoint may be hit, it has
+        been. The lines that were logged at later steps are dropped, since those steps will happen again."""
         for entry in self._entries.values():
             if entry.observed_until >= start:
                 entry.observed_until = max(entry.observed_until, step)
@@ -213,12 +217,12 @@ class Breakpoints:
 
     @property
     def ignores_observed_until(self) -> float:
-        """The step up to which all breakpoints with hits to ignore have evaluated every step: without these they count
-        too few."""
+        """The step up to which all breakpoints that ignore hits have evaluated every step. Later steps in the past must
+        be evaluated before their hit counts are right."""
         return min((entry.observed_until for entry in self._entries.values() if entry.breakpoint.ignore), default=inf)
 
     def catch_up(self, state: State, event: Event) -> None:
-        """Evaluate an event with the breakpoints that have not seen it yet."""
+        """Evaluate the breakpoints on an event that they have not evaluated yet."""
         for entry in self._entries.values():
             if entry.observed_until < state.steps:
                 entry.observe(state, event)
@@ -236,8 +240,8 @@ class Breakpoints:
         return self._entries[number]
 
     def observed_until(self, number: int) -> int:
-        """The step up to which a breakpoint has evaluated every step from `start` on: its hits are complete up to
-        there."""
+        """The step up to which a breakpoint has evaluated every step from its first one on, so that its hits are
+        complete."""
         return self._lookup(number).observed_until
 
     def start_step(self, number: int) -> int:
@@ -246,5 +250,5 @@ class Breakpoints:
 
 
 def _hit_key(breakpoint: Breakpoint) -> tuple[Expression, bool]:
-    """The part of a breakpoint that decides at which steps it is hit."""
+    """The fields of a breakpoint that decide at which steps it is hit."""
     return breakpoint.condition, breakpoint.enabled

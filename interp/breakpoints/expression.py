@@ -1,8 +1,8 @@
-"""Expressions over events: compiled for a graph before the run, so that evaluation is cheap.
+"""Expressions over events, compiled for a graph before the run, so that evaluation is cheap.
 
-`parser` makes trees of text, `names` is the table of names, `values` defines the operations. Compilation reports
-everything that can be wrong: Malformed if the text cannot be parsed, Usage if it names something that does not exist or
-combines operands that do not fit. Evaluation raises nothing.
+`parser` parses text to trees, `names` has the table of names, `values` the operations. Compilation finds all errors: it
+raises Malformed if the text cannot be parsed, and Usage for unknown names and operands of the wrong kinds. Evaluation
+raises nothing.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _KIND_NAMES: dict[ExpressionKind, str] = {
     "values": "several values",
 }
 _CONDITION_KINDS = ("truth", "text", "value")
-"""The kinds that `and`, `or`, `not` and a breakpoint accept: a text is true if it is not empty."""
+"""The kinds that `and`, `or`, `not` and breakpoints accept as conditions."""
 _KIND_HINTS: dict[ExpressionKind, str] = {
     "number": "compare it, as in `depth > 0`",
     "name": "compare it, as in `node == 'add'`",
@@ -69,8 +69,8 @@ _NAME_HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression, compiled for a graph. `str` is its text in normal form; equal expressions have the same meaning
-    and kind."""
+    """An expression, compiled for a graph. `str` returns its text in normal form; equal expressions have equal texts
+    and kinds."""
 
     text: str
     """The source text, normalized in spaces and brackets."""
@@ -83,12 +83,12 @@ class Expression:
         return self._evaluate(state, event)
 
     def holds(self, state: State, event: Event) -> bool:
-        """Whether the value is true; a value that is no truth value never is."""
+        """Whether the value is true; False if the expression is no condition."""
         return self._test is not None and self._test(state, event)
 
     @property
     def is_condition(self) -> bool:
-        """Whether it can be true or false."""
+        """Whether the expression has a truth value."""
         return self._test is not None
 
     def describe_value(self, state: State, event: Event) -> str:
@@ -113,7 +113,8 @@ def compile_expression(text: str, graph: Graph) -> Expression:
 
 
 def compile_condition(text: str, graph: Graph) -> Expression:
-    """The same for a condition: a truth value, a text, or a value of the program; raises Usage for any other kind."""
+    """Compile a text into a condition: a truth value, a text, or a value of the program. Raises Malformed, and Usage
+    also for any other kind."""
     try:
         tree, compiler = parse(text), _ExpressionCompiler(graph)
         compiler.compile_test(tree)
@@ -135,20 +136,20 @@ def parse(text: str, begin: int = 0, end: int | None = None) -> ExpressionNode:
 
 
 class _TypedEvaluator(NamedTuple):
-    """The kind of a part, known before the run, and its evaluator."""
+    """The kind of a subexpression, known before the run, and its evaluator."""
 
     kind: ExpressionKind
     evaluate: Evaluator
 
 
 class _ExpressionCompiler:
-    """Compiles trees into functions of (state, event)."""
+    """Compiles trees into functions of a state and an event."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.evaluators: dict[str, Evaluator] = {}
         self.keys_by_word: dict[str, dict[str, set[Hashable]]] = {}
-        """For each name of the table that compares with graph names: the keys that each word stands for."""
+        """For each name that is compared with names of the graph: the keys for each of those."""
 
     def compile(self, tree: ExpressionNode) -> Expression:
         kind, run = self.compile_typed(tree)
@@ -191,7 +192,8 @@ class _ExpressionCompiler:
         return _TypedEvaluator(row.kind, self.evaluators[row.name])
 
     def lookup_name(self, name: str, position: SourcePosition) -> ExpressionName:
-        """The row of the table; an unknown name may be a text without its quotes."""
+        """The row of a name in the table; raises SyntaxFault for an unknown name, which may be a text without
+        quotes."""
         if name in NAMES:
             return NAMES[name]
         for row in NAMES.values():
@@ -303,7 +305,7 @@ class _ExpressionCompiler:
         return lambda state, event: key(event) not in keys
 
     def lookup_words(self, row: ExpressionName) -> dict[str, set[Hashable]]:
-        """The keys for each word that a name of the table can be compared with."""
+        """The keys for each name of the graph that an expression name can be compared with."""
         assert row.graph_names is not None
         if row.name not in self.keys_by_word:
             keys: dict[str, set[Hashable]] = {}
@@ -315,7 +317,7 @@ class _ExpressionCompiler:
 
 
 def all_of(tests: list[EventPredicate]) -> EventPredicate:
-    """Whether every test holds."""
+    """A predicate that holds if every test does."""
 
     def run(state: State, event: Event) -> bool:
         for test in tests:  # noqa: SIM110  # all() of a generator costs 150 ns more
@@ -327,7 +329,7 @@ def all_of(tests: list[EventPredicate]) -> EventPredicate:
 
 
 def any_of(tests: list[EventPredicate]) -> EventPredicate:
-    """Whether any test holds."""
+    """A predicate that holds if any test does."""
 
     def run(state: State, event: Event) -> bool:
         for test in tests:  # noqa: SIM110
@@ -352,7 +354,7 @@ def is_comparable(sign: str, one: ExpressionKind, other: ExpressionKind) -> bool
 
 
 def comparison_fault(tree: ComparisonExpression, one: ExpressionKind, other: ExpressionKind) -> SyntaxFault:
-    """The fault of a comparison that can never make sense."""
+    """The fault of a comparison of kinds that cannot be compared."""
     hint = next((_KIND_HINTS[kind] for kind in (one, other) if kind in ("tag", "values")), None)
     if one == other and hint is None:
         message = f"{_KIND_NAMES[one].removeprefix('a ')}s have no order"
@@ -369,8 +371,8 @@ def _quote(tree: ExpressionNode) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LogTemplate:
-    """A logpoint's line: alternating texts and expressions, as in `fib got {inputs[0]} under {tag}`; `{{` is a brace.
-    `str` is the template's text in normal form."""
+    """A template for a logpoint's lines: texts and expressions, as in `fib got {inputs[0]} under {tag}`; `{{` is a
+    brace. `str` returns its text in normal form."""
 
     parts: tuple[str | Expression, ...]
 

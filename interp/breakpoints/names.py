@@ -1,8 +1,8 @@
-"""The names of expressions: one table, from which help is generated. A row says what a name means and how to evaluate
+"""The names that expressions may use, as one table, from which help is generated. A row documents a name and evaluates
 it.
 
-An expression is evaluated after the event has been applied: a name for the store or the flight describes them after the
-event. A name without a value there (`inputs[0]` of an event that fired nothing) is None.
+An expression is evaluated after the event has been applied: names for the store or the flight describe them after the
+event. A name without a value (`inputs[0]` of an event that fired nothing) evaluates to None.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from ..machine.state import State
 from .tag_pattern import site_names, sites_of
 
 ExpressionKind: TypeAlias = Word["number", "truth", "text", "name", "tag", "value", "values"]
-"""The kind of an expression, known before the run. A `name` is compared with a text that must be one of the graph's
-names; a `value` is any value of the program; `values` are several, by number."""
+"""The kind of an expression, known before the run. A `name` is compared with a text, which must be a name in the graph;
+a `value` is any value of the program; `values` are a tuple of values."""
 Evaluator: TypeAlias = Callable[[State, Event], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class GraphNames:
-    """Names of things in a graph: `key` gives the thing that an event is about, `names` the names of each, the full one
-    first."""
+    """The names of nodes or sites of a graph, by keys. `key` returns the key of an event's node or site, and `names`
+    maps each key to its names, the full one first."""
 
     key: Callable[[Event], Hashable]
     names: Callable[[Graph], Mapping[Hashable, tuple[str, ...]]]
@@ -63,7 +63,7 @@ def name_row(name: str, naming: GraphNames, doc: str, example: str) -> Expressio
 
 
 def value_row(name: str, kind: ExpressionKind, doc: str, example: str, read: Evaluator) -> ExpressionName:
-    """The row of a name that is read from the event and the state."""
+    """The row of a name whose value is read from the event and the state."""
     return ExpressionName(name, kind, doc, example, lambda graph: read)
 
 
@@ -226,11 +226,12 @@ _NAME_ROWS = (
     ),
 )
 NAMES: dict[str, ExpressionName] = {row.name: row for row in _NAME_ROWS}
-"""The names of expressions, in the order of help."""
+"""The names that expressions may use, in the order of help."""
 
 
 def item_evaluator(name: str, index: int) -> Evaluator:
-    """The evaluator of `inputs[index]` or `outputs[index]`: None if there is none."""
+    """The evaluator of `inputs[index]` or `outputs[index]`, which evaluates to None if there is no such operand or
+    result."""
     if name == "outputs":
         return lambda state, event: next((value for output, value in event.outputs if output == index), None)
 

@@ -1,4 +1,5 @@
-"""The parser of expressions: text to tree, by the grammar beside it. Whoever imports it loads the parser library."""
+"""The parser of expressions: text to tree, by `grammar.lark`. Importing this module also imports the parser library,
+Lark."""
 
 from __future__ import annotations
 
@@ -31,11 +32,11 @@ from .syntax import (
 )
 
 MAX_DIGITS = 100
-"""The most digits of an integer."""
+"""The limit on the digits of an integer."""
 
 _LENGTH_LIMIT = f"{MAX_LENGTH:,} characters at most"
 _OPENING_TERMINALS = {"OR", "AND", "NOT", "COMPARISON", "PLUS", "MINUS", "FACTOR", "LPAR"}
-"""The terminals behind which an operand begins."""
+"""The terminals that are followed by an operand."""
 _OPERAND = "a name, a number, a text in quotes, true or false"
 _EXPECTED_TERMINALS = {
     "NAME": _OPERAND,
@@ -44,9 +45,10 @@ _EXPECTED_TERMINALS = {
     "RSQB": "`]`",
     "RPAR": "`)`",
 }
-"""What a message says is required, by the terminals that the grammar accepts; the first here counts."""
+"""The requirement in a message, by a terminal that the grammar accepts; if it accepts several, by the first in this
+table."""
 _OPERATOR = "`and`, `or`, a comparison, or the end"
-"""What is required where it accepts none of these."""
+"""The requirement if the grammar accepts none of these terminals."""
 _SYNTAX_HINTS = {
     "=": "`==` compares",
     "!": "write `not`, or `!=`",
@@ -92,8 +94,8 @@ def _parser() -> Lark:
 
 
 def _check_nesting(parser: InteractiveParser, position: SourcePosition) -> None:
-    """Raise SyntaxFault if the operand that begins at this position nests too deep. The parser's stack has a token for
-    each bracket and operator around it."""
+    """Raise SyntaxFault if the operand that begins at this position is nested too deep. The parser's stack has a token
+    for each bracket and operator around it."""
     stack = parser.parser_state.value_stack
     if len(stack) >= MAX_DEPTH and _is_opening(stack[-1]) and sum(map(_is_opening, stack)) >= MAX_DEPTH:
         raise nesting_fault(position)
@@ -104,12 +106,12 @@ def _is_opening(value: object) -> bool:
 
 
 def nesting_fault(position: SourcePosition) -> SyntaxFault:
-    """The fault of an expression that is too deep, as a text or as a tree."""
+    """The fault of an expression that is nested too deep, in its text or as a tree."""
     return SyntaxFault("the expression nests too deep", position, required=f"{MAX_DEPTH} levels at most")
 
 
 def input_fault(text: str, error: UnexpectedInput, parser: InteractiveParser) -> SyntaxFault:
-    """The fault of text at which the parser raised this error."""
+    """The fault for an error of the parser, with its message, requirement and hint."""
     stack = parser.parser_state.value_stack
     word, terminal, position, expected = unexpected_text(text, error)
     message = f"{quote_input(word)} cannot stand here"
@@ -137,12 +139,12 @@ def input_fault(text: str, error: UnexpectedInput, parser: InteractiveParser) ->
 
 
 def position_of(token: Token) -> SourcePosition:
-    """Where a token begins."""
+    """The position where a token begins."""
     return SourcePosition(token.line or 1, token.column or 1)
 
 
 class ExpressionTransformer(Transformer[Token, Any]):
-    """Turns each rule into a tree as soon as it is complete: one method per rule or alias of the grammar."""
+    """Converts each rule into a tree as soon as it is parsed: one method for each rule or alias of the grammar."""
 
     def number(self, children: list[Token]) -> NumberLiteral:
         return NumberLiteral(parse_number(children[0]), position=position_of(children[0]))
@@ -186,7 +188,7 @@ class ExpressionTransformer(Transformer[Token, Any]):
 
 
 def _extent(operator: Token, operands: list[ExpressionNode]) -> dict[str, Any]:
-    """The position and the height of a tree with this operator; raises SyntaxFault if it is too high."""
+    """The position and the height of a tree with this operator; raises SyntaxFault if it is nested too deep."""
     position, height = position_of(operator), 1 + max(operand.height for operand in operands)
     if height > MAX_DEPTH:
         raise nesting_fault(position)

@@ -1,6 +1,6 @@
-"""Expressions as trees: plain frozen data, equal if they mean the same. Their printer, limits, and errors.
+"""Syntax trees of expressions, as frozen data; their printer, limits and errors.
 
-`parser` makes trees of text, and `expression` gives them meaning.
+`parser` makes trees from text, and `expression` compiles them.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from ...core.text import fault as text_fault
 from ...core.text.fault import START, SourcePosition, SyntaxFault
 
 MAX_LENGTH: Final = 10_000
-"""The most characters in an expression."""
+"""The limit on the characters of an expression."""
 MAX_DEPTH: Final = 100
-"""The deepest nesting of an expression: functions over trees recurse on Python's stack."""
+"""The limit on the nesting of an expression: functions over trees recurse on Python's stack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpressionNode:
-    """An expression as data. Trees are equal if they mean the same, wherever they are in a text."""
+    """A node of a syntax tree. Equality ignores positions in the text."""
 
     position: SourcePosition = field(default=START, compare=False, repr=False)
-    """Where it begins in the text; for an infix expression, where its first operator begins."""
+    """The position in the text where the node begins; for an infix expression, that of its first operator."""
     height: int = field(default=1, compare=False, repr=False)
 
 
@@ -53,7 +53,7 @@ class NameReference(ExpressionNode):
 
 @dataclass(frozen=True, slots=True)
 class IndexedName(ExpressionNode):
-    """`inputs[0]`."""
+    """A name with an index: `inputs[0]`."""
 
     name: str
     index: int
@@ -97,11 +97,11 @@ class ArithmeticChain(ExpressionNode):
 
 
 OR, AND, NOT, COMPARISON, SUM, PRODUCT, MINUS, OPERAND = range(1, 9)
-"""Precedences: how strongly an operator binds."""
+"""The precedences of operators, from the weakest."""
 
 
 def format_expression(tree: ExpressionNode) -> str:
-    """A tree as text, with brackets only where they are needed: parsing it gives the same tree.
+    """A tree as text, with brackets only where they are needed. Parsing the text returns an equal tree.
 
     >>> is_product = ComparisonExpression("==", NameReference("node"), TextLiteral("mul"))
     >>> format_expression(LogicalNot(Disjunction((NameReference("fired"), is_product))))
@@ -142,7 +142,7 @@ def _format_operand(tree: ExpressionNode, level: int) -> str:
 
 
 def precedence(tree: ExpressionNode) -> int:
-    """How strongly the operator of a tree binds."""
+    """The precedence of a tree's operator."""
     match tree:
         case ArithmeticChain(_, ((sign, _), *_)):
             return SUM if sign in ("+", "-") else PRODUCT
@@ -164,7 +164,8 @@ MAX_QUOTED_LENGTH = 40
 
 
 def to_error(fault: SyntaxFault, text: str) -> TagloomError:
-    """The error for a fault in an expression or a template, whose lines are counted if it has several."""
+    """The error for a fault in the text of an expression or a template, with its position: a column, or a line and a
+    column."""
     line, column = fault.position
     where = f"column {column}" if "\n" not in text else f"line {line}, column {column}"
     return text_fault.to_error(fault, text, where)
@@ -173,8 +174,8 @@ def to_error(fault: SyntaxFault, text: str) -> TagloomError:
 def unknown_name(
     message: str, word: str, position: SourcePosition, names: list[str], *, alternatives: Iterable[str] = ()
 ) -> SyntaxFault:
-    """The fault of an unknown word: lists the names that exist and hints at the closest one. `alternatives` are other
-    names of the same things."""
+    """The fault for an unknown word, which lists `names` and suggests the closest one. `alternatives` are other names,
+    which are suggested but not listed."""
     more = len(names) - MAX_LISTED_NAMES
     listing = ", ".join(names[:MAX_LISTED_NAMES]) + (f" and {more:,} more" if more > 0 else "")
     hint = suggest_name(word, [*names, *alternatives]) if len(word) < 2 * MAX_QUOTED_LENGTH else None

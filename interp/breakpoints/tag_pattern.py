@@ -3,8 +3,8 @@
     pattern = step {"/" step}
     step    = "**" | ("*" | NAME) ["[" (INTEGER | "*") "]"]
 
-NAME is that of a call or a loop, or `function.name` where several functions have one of that name. A loop without
-brackets is any iteration of it, as with `[*]`; `*` with brackets is a loop. The first step of a tag is `main`.
+NAME is the name of a call or a loop, or `function.name` if several functions have one of that name. A loop without
+brackets matches any iteration, as with `[*]`; `*` with brackets matches loops only. The first step of a tag is `main`.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def site_names(site: Site) -> tuple[str, ...]:
 def compile_tag_pattern(
     text: str, graph: Graph, position: SourcePosition = START, *, operator: str = "matches"
 ) -> Callable[[Tag], bool]:
-    """A predicate for whether a tag of a run of this graph matches; with `operator` "in", whether the tag or one around
-    it does.
+    """Compile a pattern into a predicate on the tags of runs of this graph: whether a tag matches; with `operator`
+    "in", whether the tag or one of its ancestors does.
 
-    Raises SyntaxFault if the text, which begins at `position`, is no pattern, or one that no tag of this graph matches.
+    Raises SyntaxFault if the text, which begins at `position`, is no pattern, or if no tag of this graph can match it.
     """
     steps = []
     for step in text.split("/"):
@@ -54,7 +54,7 @@ def compile_tag_pattern(
 
 
 def collapse_wildcards(steps: Iterable[tuple[str, SourcePosition]]) -> list[tuple[str, SourcePosition]]:
-    """The steps without a `**` that follows another: `**/**` is `**`."""
+    """Remove each `**` that follows another: `**/**` is the same as `**`."""
     collapsed: list[tuple[str, SourcePosition]] = []
     for step, position in steps:
         if not (step == "**" and collapsed and collapsed[-1][0] == "**"):
@@ -63,17 +63,17 @@ def collapse_wildcards(steps: Iterable[tuple[str, SourcePosition]]) -> list[tupl
 
 
 class _TagAutomaton:
-    """A pattern as an automaton that reads a tag from the root. Its state sets are bits: bit i is set if the first i
-    steps match everything read so far. It caches the states of tags, so that the next tag below costs one step at any
-    depth."""
+    """A pattern as a nondeterministic automaton that reads a tag from the root. A set of states is an integer: bit i is
+    set if the first i steps match everything read so far. The sets are cached by tag, so that a child of a tag seen
+    before costs one step at any depth."""
 
     def __init__(self, steps: list[tuple[str, SourcePosition]], sites: tuple[Site, ...]) -> None:
         self.any_iteration = dict.fromkeys(sites, 0)
-        """By site, the steps that match any iteration of it."""
+        """By site, the steps that match any of its iterations, as bits."""
         self.by_iteration: dict[tuple[Site, int], int] = {}
-        """By site and iteration, the steps that match that one only."""
+        """By site and iteration, the steps that match that iteration only."""
         self.wildcards = 0
-        """The steps that match any number of steps."""
+        """The steps `**`, as bits."""
         for number, (step, position) in enumerate(steps):
             if step == "**":
                 self.wildcards |= 1 << number
@@ -105,7 +105,8 @@ class _TagAutomaton:
                 self.by_iteration[site, int(iteration)] = self.by_iteration.get((site, int(iteration)), 0) | bit
 
     def _epsilon_closure(self, states: int) -> int:
-        """The states, with those reached when `**` matches no step. No two `**` are adjacent, so once is enough."""
+        """The states, and those reached when a `**` matches no step. No two `**` are adjacent, so one pass is
+        enough."""
         return states | (states & self.wildcards) << 1
 
     def _transition(self, states: int, site: Site, iteration: int) -> int:
@@ -117,7 +118,7 @@ class _TagAutomaton:
         cache = self.cache
         states = cache.get(tag)
         if states is None:
-            if len(cache) > _CACHE_LIMIT + 2 * tag.depth:  # more than one walk, so that walks are rare
+            if len(cache) > _CACHE_LIMIT + 2 * tag.depth:  # room for two walks from the root, so that clearing is rare
                 cache.clear()
             states = self._states_after(tag)
         return bool(states & self.accepting)

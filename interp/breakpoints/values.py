@@ -1,9 +1,9 @@
-"""The operations of expressions on values: comparison, arithmetic, truth, formatting. Nothing here raises, whatever the
-values are.
+"""The operations of expressions on values: comparison, arithmetic, truth, formatting. They raise nothing, for any
+values.
 
-Numbers compare with numbers, truth values with truth values, texts with texts, anything else by == and != with its
-like; a comparison that makes no sense is false, even `!=`. Scalars are exact, whatever their dtype; arrays compare
-element by element, and the comparison must hold for all elements, of which there must be at least one. A computation
+Numbers compare with numbers, truth values with truth values, texts with texts, and other values by == and != with other
+values; a comparison of different kinds is false, even `!=`. Scalars are computed exactly, whatever their dtype. Arrays
+compare element by element: the comparison must hold for all elements, and there must be at least one. A computation
 without a result (a division by zero, a sum with a truth value, a number beyond 2^1024) is None, and None equals
 nothing.
 """
@@ -31,7 +31,7 @@ _EQUALITY_OPERATORS = (operator.eq, operator.ne)
 
 
 def comparison(sign: str) -> CompareFunction:
-    """The comparison of an operator.
+    """The comparison function of an operator.
 
     >>> less = comparison("<")
     >>> less(1, 2.5), less(np.array([1, 2]), 3), less(np.array([1, 4]), 3), less(True, 2), less(None, 2)
@@ -71,7 +71,7 @@ def _compare_general(holds: Callable[[Any, Any], Any], left: object, right: obje
 
 
 def computation(sign: str) -> ComputeFunction:
-    """The computation of an operator.
+    """The arithmetic function of an operator.
 
     >>> computation("//")(np.int8(7), 2), computation("+")(np.int8(127), 1)
     (3, 128)
@@ -123,8 +123,8 @@ _multiply = computation("*")
 
 
 def is_true(value: object) -> bool:
-    """Whether a value is true: true, a text that is not empty, a number other than 0; an array with at least one
-    element, if all are true. No other value is.
+    """Whether a value counts as true: true, a text that is not empty, a number other than 0, and an array with at least
+    one element if all its elements are true. No other value does.
 
     >>> is_true(True), is_true(0), is_true(np.array([1.0, 2.0])), is_true(""), is_true(object())
     (True, False, True, False, False)
@@ -157,7 +157,7 @@ def format_operand(value: object) -> str:
 
 
 def _widen(value: object) -> Any:
-    """A scalar as Python's own exact type; an array in its widest dtype."""
+    """A scalar as a Python number or bool; an array of narrow numbers in int64 or float64."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray) and value.dtype.kind in "iuf" and value.dtype.itemsize < 8:

@@ -1,1 +1,1 @@
-"""Time travel: histories that step back and forth over a run, jump, and fork."""
+"""Time travel: a history of a run can step back and forth, jump, and fork."""

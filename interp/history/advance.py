@@ -1,4 +1,5 @@
-"""Moving through a run: over its known events, and past their end by the schedule or by hand; the outcome.
+"""Cursors that move through a run: over its known events, and past their end, by the schedule or by hand, to its
+outcome.
 
 A cursor is a state at a position between two known events. Moving it applies and reverts events and computes nothing.
 """
@@ -28,8 +29,8 @@ from .segment import Keyframe, Lineage, RunOrigin
 
 EventPredicate: TypeAlias = Callable[[State, Event], bool]
 EventSelector: TypeAlias = str | EventPredicate | Breakpoints | None
-"""Selects events: by a condition; by a function of the event and the state after it; by breakpoints; or, if None, by
-the program's own `tl.breakpoint`."""
+"""Selects events: a condition; a function of the state after an event, and the event; breakpoints; or None, for the
+program's own `tl.breakpoint`."""
 
 
 def predicate_of(selector: EventSelector, state: State) -> EventPredicate:
@@ -48,7 +49,8 @@ def predicate_of(selector: EventSelector, state: State) -> EventPredicate:
 
 
 class HistoryCursor:
-    """`position` events have happened in `state`; `base` is the first known position, and `len(cursor)` the last.
+    """A position in a run. `position` events have happened in `state`; `base` is the first known position, and
+    `len(cursor)` the last.
 
     The state belongs to the cursor and changes as it moves; `at` returns an independent one.
     """
@@ -64,7 +66,7 @@ class HistoryCursor:
 
     @property
     def base(self) -> int:
-        """The first known position: 0, unless the fast machine went ahead."""
+        """The first known position: 0, unless the history was fast-forwarded."""
         return self._lineage.base
 
     @property
@@ -103,7 +105,7 @@ class HistoryCursor:
 
     @property
     def choices(self) -> tuple[int, ...]:
-        """The position in the flight that each event took: with the edits, all that a rerun needs."""
+        """The position in the flight of each event's token. With the edits, they determine the run."""
         return tuple(event.position for event in self.all_events())
 
     def all_events(self) -> Iterator[Event]:
@@ -113,7 +115,7 @@ class HistoryCursor:
         return iter(self)
 
     def jump(self, position: int) -> State:
-        """Go to a position. At the beginning of a fork, its edit has been made."""
+        """Move to a position and return its state. The first state of a fork is that after its edit."""
         self._check_position(position)
         stretch = self._lineage.segment_at(position)
         current = (self.state, self.position) if stretch is self._lineage.segment_at(self.position) else None
@@ -136,8 +138,8 @@ class HistoryCursor:
         self._lineage.segment_at(position)
 
     def events(self, start: int, stop: int) -> Iterator[tuple[State, Event]]:
-        """The known events between two positions, each with the state after it, which the next one changes. The cursor
-        does not move."""
+        """The known events between two positions, each with the state after it; the next iteration changes that state.
+        The cursor does not move."""
         past = HistoryCursor(self._lineage, self.at(start), start)
         for position in range(start, stop):
             past.jump(position + 1)
@@ -151,7 +153,8 @@ class HistoryCursor:
         return self[self.position]
 
     def back_to(self, wanted: EventSelector = None) -> Event | None:
-        """Go back to just before the last selected event, and return it; None at `base` if there is no such event."""
+        """Move back to just before the last selected event and return it; None, at `base`, if there is no such
+        event."""
         holds = predicate_of(wanted, self.state)
         self._observe_past(wanted)
         while (event := self.last_event) is not None:
@@ -163,7 +166,7 @@ class HistoryCursor:
         return None
 
     def _observe_past(self, selector: EventSelector) -> None:
-        """Show past events to breakpoints that ignore their first hits."""
+        """Pass the past events to breakpoints that ignore their first hits, so that they count all hits."""
         if not isinstance(selector, Breakpoints) or selector.ignores_observed_until >= self.position:
             return
         for state, event in self.events(max(int(selector.ignores_observed_until), self.base), self.position):
@@ -171,16 +174,16 @@ class HistoryCursor:
 
 
 WHAT_IF = "what-if"
-"""The schedule that an outcome names if a token was changed or injected."""
+"""The schedule in an outcome if a token was changed or injected."""
 
 
 class Advance(HistoryCursor):
-    """A cursor that makes new events at the end of the known ones."""
+    """A cursor that computes new events at the end of the known ones."""
 
     world: World
     """The world that performs new effects."""
     limits: Limits
-    """The limits of the run. A run that they ended continues once they are raised."""
+    """The limits of the run. After a limit has ended the run, a higher limit lets it continue."""
     edits: tuple[tuple[int, Edit], ...]
     """All edits so far, each with the number of events before it."""
     _first_manual_event: int | None
@@ -189,10 +192,10 @@ class Advance(HistoryCursor):
     _stop_error: TagloomError | None
     _outcome: Outcome | None
     _logged_outcome: OutcomeRecord | None
-    """The outcome in a log, until the run continues."""
+    """The outcome that the log of this run contains; None once the run continues."""
 
     def _reset(self, origin: RunOrigin, lineage: Lineage, state: State, position: int) -> None:
-        """Start afresh, at the end of the known events."""
+        """Set all fields, for a cursor at the end of the known events."""
         super().__init__(lineage, state, position)
         self._origin = origin
         self.graph, self.arguments, self.structure = origin.graph, origin.arguments, origin.structure
@@ -207,12 +210,12 @@ class Advance(HistoryCursor):
         self.edits, self._first_manual_event = (), None
         self._until, self._stop_error, self._outcome, self._logged_outcome = "quiet", None, None, None
 
-    # Going over it
+    # Moving
 
     def forward(self) -> Event | None:
         """Step one event forward and return it: the next known event, or, at the end, a new one by the schedule. None
-        if the run is over: `outcome` says how. A new event has all the seconds of the limits; if Ctrl-C is pressed
-        meanwhile, KeyboardInterrupt is raised after it has happened."""
+        if the run is over: `outcome` says how. The time limit applies to each new event alone; after Ctrl-C,
+        KeyboardInterrupt is raised as soon as the event has happened."""
         if self.position == len(self):
             return self._step_once(self._current_pick)
         event = self[self.position]
@@ -220,9 +223,9 @@ class Advance(HistoryCursor):
         return event
 
     def forward_to(self, wanted: EventSelector = None, limit: float = inf) -> Event | None:
-        """Go forward to just after the next selected event; None if the run ends first, or at position `limit`. The
-        selector is a condition, such as `node == 'add' and value < 0`; a function of state and event; Breakpoints,
-        whose `lines` collect what they log; or None for the program's own `tl.breakpoint`."""
+        """Move forward to just after the next selected event and return it; None if the run ends first, or at position
+        `limit`. The selector is a condition, such as `node == 'add' and value < 0`; a function of state and event;
+        Breakpoints, whose `lines` collect what they log; or None for the program's own `tl.breakpoint`."""
         holds = wanted.should_stop if isinstance(wanted, Breakpoints) else predicate_of(wanted, self.state)
         self._observe_past(wanted)
         while self.position < min(len(self), limit):
@@ -250,11 +253,11 @@ class Advance(HistoryCursor):
         meter.is_clocked = self._effective_schedule() == "waves"
         return meter.stats()
 
-    # Going on at the end
+    # Continuing at the end
 
     def run(self, until: Until = "quiet") -> Outcome:
         """Continue from the end of the known events by the schedule until the run is over, and return its outcome.
-        `until` is that of `run_graph`."""
+        `until` is as in `run_graph`."""
         check_until(until)
         self.jump(len(self))
         if not (self.position and is_until_met(until, self.state)):
@@ -264,9 +267,10 @@ class Advance(HistoryCursor):
         return self.outcome()
 
     def deliver(self, position: int) -> Event | None:
-        """At the end: deliver the token at this position of the flight, by hand; None if that ends the run.
+        """Deliver the token at this position of the flight, by hand, at the end of the known events; None if that ends
+        the run.
 
-        Raises Usage if no token is there, and in the past, from which only a fork can differ.
+        Raises Usage if no token is there, or if the cursor is not at the end: only a fork can change the past.
         """
         if self.position < len(self):
             raise Usage("this event has already been computed", hint="choose(position) makes a branch")
@@ -283,7 +287,7 @@ class Advance(HistoryCursor):
 
     @property
     def stop_error(self) -> TagloomError | None:
-        """The error that ended the run, if it did not become quiescent: a limit, or a rule broken by a what-if."""
+        """The error that ended the run before it was quiescent, if any: a limit, or a broken rule."""
         return self._stop_error
 
     def _step_once(self, pick: Pick) -> Event | None:
@@ -294,7 +298,7 @@ class Advance(HistoryCursor):
         return event
 
     def _drive(self, pick: Pick, is_enough: Callable[[], bool]) -> Event | None:
-        """Make new events until `is_enough()` or the end of the run; returns the last one, if any."""
+        """Compute new events until `is_enough()` or the end of the run; returns the last one, if any."""
         stretch, length = self._lineage.last_segment, len(self)
         if self.state.flight and self.state.world is not self.world:
             check_callbacks(self.graph, self.world)  # not yet checked for a log
@@ -317,8 +321,8 @@ class Advance(HistoryCursor):
     def outcome(self) -> Outcome:
         """The outcome of the run, at any position; raises Usage if the run is not over.
 
-        It equals that of `run_graph`, with all events; its schedule is `hand` if the run left its schedule, and
-        `what-if` if a token was changed or injected.
+        It equals that of `run_graph` with `keep="events"`, except for its schedule: `hand` if the run left its
+        schedule, `what-if` if a token was changed or injected.
         """
         if self._outcome is None:
             state = self.at(len(self))
@@ -357,7 +361,7 @@ class Advance(HistoryCursor):
 
     @property
     def next_choice(self) -> int | None:
-        """The position in the flight that is taken next: that of the next known event, or, at the end, the schedule's
+        """The position in the flight of the next token: that of the next known event, or, at the end, the schedule's
         choice; None if the flight is empty."""
         if self.position < len(self):
             return self[self.position].position
@@ -365,12 +369,12 @@ class Advance(HistoryCursor):
 
     @property
     def _current_pick(self) -> Pick:
-        """The schedule that continues: no script, once the run has left it."""
+        """The schedule that continues; once the run has left a script, the one that follows it."""
         strays = bool(self.edits) or self._first_manual_event is not None
         return schedule_named(self._origin.fallback_schedule) if strays else self._origin.pick
 
     def _effective_schedule(self) -> str:
-        """The schedule that made the events."""
+        """The name of the schedule that the events followed."""
         if self.edits:
             return WHAT_IF
         return self.schedule if self._first_manual_event is None else BY_HAND

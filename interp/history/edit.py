@@ -1,8 +1,8 @@
-"""Edits of a state, for a what-if: a token with another value, or one token more.
+"""Edits of a state for a what-if: a change of a token's value, or an injected token.
 
-An edit is not an event: no machine would make it, so what follows is marked as a what-if. A change replaces the value
-of a token and leaves everything else unchanged. An injection adds a token at the end of the flight, under an open tag;
-it is counted like other tokens, so that activations close when they should.
+An edit is not an event, since no machine would make it; the outcome of a run after an edit has the schedule `what-if`.
+A change replaces the value of a token and nothing else. An injection adds a token at the end of the flight, under an
+open tag; it counts as a token of its activation, so that the activation closes when it should.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class TokenSlot(NamedTuple):
 TokenPlace: TypeAlias = int | TokenSlot
 """The place of a token: its position in the flight, or its slot."""
 NamedPlace: TypeAlias = tuple[str, int, str | Tag]
-"""The place of a token in flight or waiting, by name: its node, its port, and its tag or the text of that."""
+"""The place of a token in flight or waiting, by name: its node, its port, and its tag, also as text."""
 
 
 class TokenChange(NamedTuple):
-    """A token, its place, and its new value."""
+    """A change of a token: its place, the token before, and its new value."""
 
     place: TokenPlace
     token: Token
@@ -46,14 +46,14 @@ class TokenChange(NamedTuple):
         return False
 
     def describe(self, graph: Graph) -> str:
-        """In words: `3 instead of 5 on port 1 of node fib.add under main/fib`."""
+        """The change in words: `3 instead of 5 on port 1 of node fib.add under main/fib`."""
         number, port, tag, value = self.token
         values = f"{format_value(self.value)} instead of {format_value(value)}"
         return f"{values} on port {port} of node {graph.nodes[number]} under {tag}"
 
 
 class TokenInjection(NamedTuple):
-    """A token that no firing sent."""
+    """An injection: a token that no firing sent."""
 
     token: Token
 
@@ -66,7 +66,7 @@ class TokenInjection(NamedTuple):
         return True
 
     def describe(self, graph: Graph) -> str:
-        """In words: `3, which nobody sent, on port 1 of node fib.add under main/fib`."""
+        """The injection in words: `3, which nobody sent, on port 1 of node fib.add under main/fib`."""
         number, port, tag, value = self.token
         return f"{format_value(value)}, which nobody sent, on port {port} of node {graph.nodes[number]} under {tag}"
 
@@ -75,7 +75,7 @@ Edit: TypeAlias = TokenChange | TokenInjection
 
 
 def build_change(state: State, location: TokenPlace | NamedPlace, value: object) -> TokenChange:
-    """The edit that gives the token at this place a new value; changes nothing yet.
+    """The edit that changes the value of the token at this place. It is not applied.
 
     Raises Usage if no token is there, or if the value does not have the type of the port.
     """
@@ -89,7 +89,7 @@ def build_change(state: State, location: TokenPlace | NamedPlace, value: object)
 
 
 def build_injection(state: State, node: str, port: int, tag: str | Tag, value: object) -> TokenInjection:
-    """The edit that adds a token to the flight; changes nothing yet.
+    """The edit that adds a token to the flight. It is not applied.
 
     Raises Usage if no token can ever arrive at that port, if the activation is not open, or if the value does not have
     the type of the port.
@@ -128,7 +128,7 @@ def apply_edit(state: State, change: Edit) -> None:
 
 
 def add_token(state: State, token: Token) -> None:
-    """Add a token to the flight, and count it in its activation and, if busy tokens are counted, in those around it."""
+    """Add a token to the flight, and update the counts of its activation and, for k-bounds, of the ancestors."""
     record = state.records[token.tag].copy(state.owner)
     state.records[token.tag] = record
     record.token_count += 1
@@ -168,8 +168,9 @@ def token_at(state: State, place: TokenPlace) -> Token:
 
 
 def port_type(graph: Graph, token: Token) -> Type:
-    """The type of a port: that of the output that feeds it; of several, in a graph that breaks the rules, that of the
-    first that may send this token. Raises Usage if no token can ever arrive there."""
+    """The type of a port, which is the type of the output that feeds it. In a graph that breaks the rules, several
+    outputs may feed it: then the type of the first that may send this token. Raises Usage if no token can ever arrive
+    there."""
     node = graph.nodes[token.node]
     ports = [str(port) for port, literal in enumerate(node.ports) if literal is None]
     if str(token.port) not in ports:

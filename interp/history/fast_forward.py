@@ -1,16 +1,16 @@
-"""Fast-forwarding: the fast machine runs ahead, and a history begins near where it stops.
+"""Fast-forwarding: the fast machine runs ahead, and a new history begins near the position where it stops.
 
-A stepped event costs some 5 us and 1 KB, and users look at events near the current position. The fast machine follows
-the same schedule at some 10 ns per event; it knows its current state, but none before. So a history may begin at a
-**base**: a position in the run, with the state and the statistics exported there. All numbers are those of the whole
-run. To learn the events before the base, the fast machine runs again from the beginning; it never does so if that would
-repeat effects on the outside world.
+An event of a history costs some 5 us and 1 KB, and users need only events near the current position. The fast machine
+follows the same schedule at some 10 ns per event, but keeps only its current state. So a history may begin at a
+**base**: a position in the run, with the state and the statistics exported there. Events are numbered from the
+beginning of the run. To compute the events before the base, the fast machine runs again from the beginning, unless that
+would repeat effects on the outside world.
 
-Stop conditions say where the fast machine stops to evaluate a breakpoint. A condition is evaluated in advance, for each
-node, as far as it depends only on which node it is and whether it fires. Where it may hold, the machine stops, and the
-condition is evaluated on the event about to happen. If it requires a comparison with a number that the machine can
-evaluate itself, the machine stops only where that holds. The effect of an event on the flight and the store is not
-known in advance.
+Stop conditions say where the fast machine stops to evaluate a breakpoint. The parts of its condition that depend only
+on the node, and on whether it fires, are evaluated in advance for each node. Where the condition may hold, the machine
+stops, and the condition is evaluated on the next event. If the condition implies a comparison with a number that the
+machine can evaluate itself, the machine stops only where the comparison holds. Conditions on the effect of an event on
+the flight or the store are not supported, since the machine does not know it in advance.
 """
 
 from __future__ import annotations
@@ -56,15 +56,16 @@ if TYPE_CHECKING:
     from ..engines.fast.stops import StopConditions
 
 WINDOW = 20_000
-"""The number of events known before the target position: they take 0.1 s to step, and some 20 MB."""
+"""The default number of known events before the target position. They take 0.1 s to step, and some 20 MB."""
 IMPORT_COST = 1_500
-"""The cost of importing an open activation into the fast machine, in events that it could make meanwhile."""
+"""The cost of importing an open activation into the fast machine, in events of that machine."""
 _EXACT_LIMITS = ("firings", "tokens", "depth")
 """The limits that both machines reach at the same event."""
 
 
 class FastForward(Advance):
-    """A history that may begin later than its run."""
+    """A history that the fast machine can fast-forward, so that its first known position may be after the beginning of
+    the run."""
 
     _fast_run: FastRun | None
     """The fast machine, while it runs ahead."""
@@ -75,12 +76,12 @@ class FastForward(Advance):
 
     @property
     def is_fork(self) -> bool:
-        """Whether it has a parent."""
+        """Whether this history is a fork of another."""
         return False
 
     @property
     def current_position(self) -> int:
-        """The current position; while the fast machine runs ahead, its position. Safe to call from another thread."""
+        """The current position; while the fast machine runs ahead, that of the fast machine. Thread-safe."""
         run = self._fast_run
         return self.position if run is None else run.steps
 
@@ -111,12 +112,13 @@ class FastForward(Advance):
     def far(
         self, position: int | None = None, stops: StopConditions | None = None, *, window: int | None = None
     ) -> Self:
-        """A history of the same run that begins `window` (default WINDOW) events before a position, and stands at its
-        beginning; or before the place where the fast machine stops, if that is earlier, or where the run is over.
-        Returns this history itself if its known events lead there. The known events are not searched for stops.
+        """Fast-forward: a history of the same run that begins `window` (default WINDOW) events before a position; or
+        before the position where the fast machine stops or the run is over, if that is earlier. Its cursor is at its
+        beginning. Returns this history itself if the new beginning is among its known events. The known events are not
+        searched for stops.
 
-        If the run is interrupted, or out of time or memory, the history begins where the run got to; `stop_error` says
-        why. Raises Usage if the fast machine does not support this run.
+        If the run is interrupted, or out of time or memory, the history begins where the fast machine was; `stop_error`
+        says why. Raises Usage if the fast machine does not support this run.
         """
         why = self.unsupported_reason
         if why is not None:
@@ -136,9 +138,10 @@ class FastForward(Advance):
         return self._from_machine(run, None if is_exact_stop(error) else error)
 
     def reveal(self, position: int) -> None:
-        """Make the events from an earlier position on known, too. The current position stays.
+        """Compute the events from an earlier position on, so that they are known, too. The current position does not
+        change.
 
-        Raises KeyboardInterrupt on Ctrl-C, and Exhausted at a limit; then nothing has changed.
+        Raises KeyboardInterrupt on Ctrl-C, and Exhausted at a limit, and then changes nothing.
         """
         base = self.base
         if position >= base:
@@ -159,8 +162,8 @@ class FastForward(Advance):
         """Discard the index that queries use."""
 
     def _start_machine(self, goal: int | None) -> FastRun:
-        """The fast machine, at the end of the known events or at the beginning of the run, whichever reaches the goal
-        sooner; a goal of None is wherever it stops."""
+        """Start the fast machine at the end of the known events or at the beginning of the run, whichever reaches the
+        goal sooner. A goal of None means that it runs until it stops by itself."""
         from ..engines.fast.run import FastRun
 
         origin, last = self._origin, self._lineage.last_segment
@@ -197,19 +200,19 @@ class FastForward(Advance):
 
 
 def is_exact_stop(error: TagloomError | None) -> bool:
-    """Whether the reference would stop at the same event, or continue there too."""
+    """Whether this error, or None, says that the reference would stop at the same event, or continue there, too."""
     return error is None or (isinstance(error, Exhausted) and error.limit in _EXACT_LIMITS)
 
 
 def is_interrupt(error: TagloomError) -> bool:
-    """Whether an interrupt stopped the fast machine."""
+    """Whether Ctrl-C stopped the fast machine."""
     return isinstance(error, Exhausted) and error.limit == "interrupt"
 
 
 NODE_NAMES = {"node", "function", "op", "site", "line", "fired"}
-"""The names that depend only on which node it is, and whether it fires."""
+"""The names whose values depend only on the node, and on whether it fires."""
 TOKEN_NAMES = {"parked", "woken", "held", "lost", "store", "flight"}
-"""The names that describe what happens to tokens."""
+"""The names for the effect of an event on tokens, which the fast machine does not know in advance."""
 COMPARISON_SIGNS = {
     "==": StopOperator.EQUAL,
     "!=": StopOperator.NOT_EQUAL,
@@ -228,17 +231,17 @@ COUNTER_FIELDS = {
     "firings": StopQuantity.FIRINGS,
     "step": StopQuantity.STEP,
 }
-"""The counters, which do not depend on the node."""
+"""The counters that the fast machine can compare at any node."""
 MAX_EXACT_INTEGER = 2**53
 """Integers up to this magnitude are exact as floats."""
 
 TruthTest: TypeAlias = Callable[[ExpressionNode], bool | None]
-"""Whether a part of a condition holds; None if that is unknown before the event."""
+"""Says whether a part of a condition holds; None if that is unknown before the event."""
 
 
 def build_stop_conditions(breakpoints: Breakpoints, state: State) -> StopConditions | str:
-    """The steps at which the fast machine stops, from this state on, to evaluate these breakpoints; or a reason why it
-    cannot."""
+    """The conditions on which the fast machine stops, from this state on, to evaluate these breakpoints; or the reason
+    why it cannot."""
     needs: dict[StopPoint, StopComparison] = {}
     for number, each in breakpoints:
         if not each.enabled:
@@ -252,7 +255,8 @@ def build_stop_conditions(breakpoints: Breakpoints, state: State) -> StopConditi
 
 
 def stop_comparisons(point: Breakpoint, state: State) -> dict[StopPoint, StopComparison] | str:
-    """The points where a breakpoint may hit, each with a comparison that is necessary for it."""
+    """The points at which a breakpoint may hit, each with a comparison that the hit implies; or the reason why the fast
+    machine cannot stop there."""
     tree = parse(point.condition.text)
     parts = point.log.parts if point.log is not None else ()
     logged = [parse(part.text) for part in parts if isinstance(part, Expression)]
@@ -274,7 +278,7 @@ def stop_comparisons(point: Breakpoint, state: State) -> dict[StopPoint, StopCom
 
 
 class ConditionAnalysis:
-    """Derives necessary comparisons for a condition to hold, at each node of a graph."""
+    """Derives comparisons that a condition implies, at each node of a graph."""
 
     def __init__(self, tree: ExpressionNode, state: State) -> None:
         self._expression, self._state = tree, state
@@ -282,8 +286,8 @@ class ConditionAnalysis:
         self._compiled_expressions: dict[str, Expression] = {}
 
     def comparison_at(self, number: int, port: int | None) -> StopComparison | None:
-        """A necessary comparison where this node fires, or where a token waits at this port; None if the condition
-        never holds there."""
+        """A comparison that the condition implies where this node fires, or where a token waits at this port; None if
+        the condition never holds there."""
 
         def holds(tree: ExpressionNode) -> bool | None:
             return self._static_truth(tree, number, port)
@@ -320,7 +324,7 @@ class ConditionAnalysis:
     def necessary_comparisons(
         self, tree: ExpressionNode, holds: TruthTest, number: int, port: int | None
     ) -> Iterator[StopComparison]:
-        """The comparisons that are each necessary and that the machine can evaluate."""
+        """The comparisons that the condition implies and that the machine can evaluate."""
         match tree:
             case Conjunction(tests):
                 for test in tests:
@@ -356,7 +360,7 @@ class ConditionAnalysis:
                     )
 
     def value_type(self, number: int, port: int | None) -> Type | None:
-        """The type of `value` where a node fires, or where a token waits at a port."""
+        """The type of the name `value` where a node fires, or where a token waits at a port."""
         if port is not None:
             return self._image.port_types[self._image.first_port[number] + port]
         outputs = self._state.graph.nodes[number].outputs

@@ -1,9 +1,9 @@
-"""Histories: time travel over a run, back and forth, to any event, and into what-ifs.
+"""Histories: time travel over a run, back and forth, to any event, and into forks.
 
-A history is the events of a run and a state at a position between two of them. Going over known events applies and
-reverts them and computes nothing, so no effect on the outside world is repeated. At the end the run continues by its
-schedule, or by hand. A run that differs is a **fork**: a history that shares the past, without a copy, and continues
-independently, *its effects included*.
+A history consists of the events of a run, and a state at a position between two of them. Moving over known events
+applies and reverts them and computes nothing, so no effect on the outside world is repeated. At the end the run
+continues by its schedule, or by hand. A **fork** is a history that shares the past of another, without a copy, and
+continues independently, *its effects included*.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         world: World | None = None,
         spacing: int = KEYFRAME_SPACING,
     ) -> None:
-        """The beginning of a run, with the options of `run_graph`; `structure` says how its results nest, and `spacing`
-        is the number of events between keyframes.
+        """A history at the beginning of a run, with the options of `run_graph`. `structure` says how its results nest,
+        and `spacing` is the number of events between keyframes.
 
         Raises Usage if the arguments do not fit or an option is invalid, Invalid if the graph breaks a rule.
         """
@@ -102,8 +102,8 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
 
     @property
     def ask(self) -> RunQueries:
-        """Queries about the run at the current position. The object is not cached: a cycle would keep a long history
-        alive."""
+        """Queries about the run at the current position. The object is not cached, since a reference cycle would keep a
+        long history alive."""
         return RunQueries(self, self.graph, self.arguments, self._index)
 
     @cached_property
@@ -116,7 +116,7 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
     def _reset_index(self) -> None:
         self.__dict__.pop("_index", None)
 
-    # What if
+    # Forks
 
     def branch(self, name: str | None = None) -> History:
         """Fork at the current position: a history with the same past that continues independently. Its default name is
@@ -128,7 +128,8 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         return self._fork(name, None)
 
     def choose(self, position: int, name: str | None = None) -> History:
-        """A fork in which the token at this position of the flight is delivered next; the fork stands after that event.
+        """A fork in which the token at this position of the flight is delivered next; it is positioned after that
+        event.
 
         Raises Usage if no token is there.
         """
@@ -176,7 +177,7 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
 
     @property
     def repeats(self) -> tuple[Event, ...]:
-        """The effects of the parent that are not in the past of this fork: those that the fork may repeat."""
+        """The effects of the parent after the fork, which the fork may repeat."""
         return () if self.parent is None else self.parent.effects(self.fork_position)
 
     def effects(self, since: int) -> tuple[Event, ...]:
@@ -198,7 +199,8 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         return f"{position}, a fork of {self.parent.name} from {self.fork_position:,} on{edit}{warning}"
 
     def moment(self) -> Moment:
-        """The current state in words: the last event, the results, the flight, and the tokens that wait."""
+        """The current state in words: the last event, the results, the flight, the waiting tokens, and the full
+        cells."""
         return moment(self)
 
     # Logs and scripts
@@ -213,7 +215,7 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         return Script(self.choices, self._origin.fallback_schedule)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the log of all known events, as the run itself would have written it.
+        """Write a log of all known events, as a run with `keep` would have written it.
 
         Raises Usage if a token was changed or injected, since no machine would make those events; if the path cannot be
         written or does not end in .jsonl or .npz; or if not all events are known.
@@ -237,9 +239,9 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
     def load(
         cls, path: str | os.PathLike[str], *, world: World | None = None, spacing: int = KEYFRAME_SPACING
     ) -> History:
-        """The history of a log, complete or cut short, every event checked. It stands at the end and can continue, with
-        new effects, and the Python functions of callbacks, in `world`. A run by hand continues with the oldest token. A
-        log does not record how results nest: they are flat.
+        """The history of a log, complete or cut short, with every event checked. It is positioned at the end and can
+        continue, with new effects, and the Python functions of callbacks, in `world`. A run by hand continues with the
+        oldest token. Results are not nested, since a log does not record how they nest.
 
         Raises as `read_events` does.
         """
@@ -322,19 +324,20 @@ def moment(history: Advance) -> Moment:
 
 
 def describe_cells(graph: Graph, state: State) -> Iterator[str]:
-    """The full cells; one that was stored to twice has its first value."""
+    """The full cells in words. A cell that was stored to twice has its first value."""
     for handle, block in state.cells.blocks.items():
         for number, puts in sorted(block.writes.items()):
             yield f"{number} of {describe_value(graph, handle)}: {describe_value(graph, puts[0].inputs[2])}"
 
 
 def describe_token(graph: Graph, token: Token) -> str:
-    """`3 for port 0 of fib.add under main/fib`."""
+    """A token in words: `3 for port 0 of fib.add under main/fib`."""
     return f"{describe_value(graph, token.value)} for port {token.port} of {graph.nodes[token.node]} under {token.tag}"
 
 
 def describe_event(graph: Graph, event: Event) -> str:
-    """`fib.add under main/fib: 1, 2 -> 3 at 0`, or where the token of an event without a firing waits."""
+    """An event in words: `fib.add under main/fib: 1, 2 -> 3 at 0`, or, without a firing, the port at which the token
+    waits."""
     token = event.token
     location = f"{graph.nodes[token.node]} under {token.tag}"
     if event.inputs is None:

@@ -1,9 +1,9 @@
-"""Reading event logs: a machine runs along, and every event is checked against it.
+"""Reading event logs: a machine replays the run, and every event is checked against it.
 
-Each line is checked on the state so far. An event that differs from what `step` returns is a Disagreement, which names
-the line, the required and the actual value; a line that is not an event is Malformed. A step performs an effect through
-the world of its state: the worlds here answer from recorded events, or from the line of a log, if its values are
-possible. No effect is repeated (S14).
+Each line is checked in the state so far. An event that differs from the event that `step` returns is a Disagreement,
+which names the line, the required and the actual value; a line that is not an event is Malformed. Effects go through
+the world of the state: the worlds here return recorded results, from events or from the line of a log, after checking
+their types. No effect is repeated (S14).
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ from ..records.keep import log_lines
 _LOGGED_SCHEDULES = (*(name for name in SCHEDULE_NAMES if not name.startswith(BY_HAND)), BY_HAND)
 """The schedules that a log may name; for a schedule by hand, the log itself has the positions."""
 _EXTERNAL_LIMITS = ("seconds", "bytes", "interrupt")
-"""The limits that may end a run between any two steps."""
+"""The limits that may end a run at any step, and that a replay cannot check."""
 
 
 class EventLog(NamedTuple):
-    """The content of a log: graph, arguments, options and events. `outcome` is None if the run was cut short."""
+    """The content of a log: graph, arguments, options, events and outcome. `outcome` is None if the run was cut
+    short."""
 
     graph: Graph
     arguments: tuple[Value, ...]
@@ -80,7 +81,7 @@ def open_log(path: str | Path) -> Replay:
 
 
 class Replay:
-    """Reads a log line by line while the machine runs along. `outcome` is set once all lines are read."""
+    """Reads a log line by line, while a machine replays the run. `outcome` is set once all lines are read."""
 
     def __init__(self, lines: Iterator[bytes], file: str | None = None) -> None:
         first = next(lines, None)
@@ -100,7 +101,8 @@ class Replay:
         self.outcome: OutcomeRecord | None = None
         self.tags = OpenTags()
         self._completion_steps: dict[str, int] = {}
-        """The number of steps after which a run with `until="result"`, or with `until="trap"`, would have stopped."""
+        """The numbers of steps after which the run had all results, and its first trap: where `until="result"` and
+        `until="trap"` stop."""
         self._lines = lines
         self._meter = Meter(self.state, is_clocked=self.state.is_clocked)
 
@@ -140,7 +142,8 @@ class Replay:
             self._completion_steps.setdefault("trap", state.steps)
 
     def match_predicted(self, line: bytes) -> Event | None:
-        """The next event, if the line is exactly what this machine would write: 15 us instead of 85."""
+        """The next event, if its line would be exactly this one; None if the line has to be read. Takes 15 us instead
+        of 85."""
         if self.pick is None or not line.startswith(b'{"deliver"') or not self.state.flight or self.outcome:
             return None
         position = self.pick(self.state)
@@ -156,7 +159,7 @@ class Replay:
         return None
 
     def reaches_callback(self, position: int) -> bool:
-        """Whether the token goes to a callback, whose result only the line has."""
+        """Whether the token at a position is for a callback, whose result only the line of the log has."""
         return self.state.rules[self.state.flight[position].node].node.op == "callback"
 
     def _step(self, position: int) -> Event | Exception:
@@ -187,7 +190,7 @@ class Replay:
         return None
 
     def check_event(self, at: JsonCursor, where: str) -> Event:
-        """The event of a line, which must be the one that the machine makes."""
+        """The event of a line; raises Disagreement if the machine makes another."""
         position = read_position(at)
         if position >= len(self.state.flight):
             raise_disagreement(where, "position", f"below {len(self.state.flight)}, the tokens in flight", position)
@@ -206,7 +209,7 @@ class Replay:
         return event
 
     def check_outcome(self, record: OutcomeRecord, where: str) -> None:
-        """Check a logged outcome against the state, and that the run may have ended so there."""
+        """Check a logged outcome against the state, and whether a run may end like that in this state."""
         quiet = to_outcome_record(
             build_outcome(
                 self.state, self._meter.stats(), None, "quiet",
@@ -224,8 +227,8 @@ class Replay:
             raise_disagreement(where, key, required, got)
 
     def possible_endings(self, quiet: OutcomeRecord, record: OutcomeRecord) -> Iterator[tuple[str, str | None]]:
-        """S12: how a run may end in this state, and by which rule. `quiet` is its outcome if no token is left in
-        flight.
+        """S12: the statuses with which a run may end in this state, each with its rule. `quiet` is the outcome of a run
+        that is quiescent in this state.
 
         A limit ends a run before a firing, or before the first; the clock, memory, or Ctrl-C, before any step. A graph
         that breaks the rules may end Broken by any rule that the machine finds broken, but S4 is checked here too.
@@ -257,12 +260,12 @@ class Replay:
 
 
 def raise_disagreement(where: str, key: str, required: object, got: object) -> NoReturn:
-    """Raise Disagreement: the log differs from the machine in the field `key`."""
+    """Raise Disagreement for a log that differs from the machine in the field `key`."""
     raise Disagreement(f"not what the machine gives: {key}", where=where, required=required, got=got)
 
 
 def is_truncated(line: bytes) -> bool:
-    """Whether a line is no JSON, as the last line of an interrupted run may be."""
+    """Whether a line is not valid JSON, as the last line of an interrupted run may be."""
     try:
         parse_json(line)
     except Malformed:
@@ -303,7 +306,7 @@ def read_header(at: JsonCursor) -> _LogHeader:
 
 
 def read_arguments(at: JsonCursor, graph: Graph) -> tuple[Value, ...]:
-    """The arguments, which must have the types of the graph's."""
+    """The arguments; raises Malformed if they do not have the types of the graph's parameters."""
     types = [output.type for _, output in graph.arguments[graph.hidden_count :]]
     if len(at.raw_list()) != len(types):
         at.refuse(plural(len(types), "argument"))
@@ -330,7 +333,7 @@ def read_schedule(at: JsonCursor) -> Pick | None:
 
 
 def recorded_result(event: Event) -> Value:
-    """The result of an effect, from the event of its firing; raises Failed if it trapped."""
+    """The result of an effect, from the event of its firing; raises CallbackError if it trapped."""
     if event.trap is not None or not event.outputs:
         raise CallbackError(event.trap or "this effect did not happen")
     return event.outputs[0][1]
@@ -342,7 +345,7 @@ def recorded_world(events: Sequence[Event], position: Callable[[], int]) -> Call
 
 
 class ReplayWorld(CallbackReplayWorld):
-    """A world in which callbacks return given results, after checking that they are possible."""
+    """A world in which callbacks return given results, after a check of their types."""
 
     def __init__(self) -> None:
         super().__init__(self._take_result)

@@ -1,8 +1,8 @@
-"""Segments: consecutive events of a run, and how to reach the state at any position among them; the origin that all
-segments of a run and its forks share.
+"""Segments: consecutive events of a run, with keyframes to compute the state at any position. Lineages: the segments of
+a run or a fork.
 
-Forked states are kept as keyframes during the run. A position is reached from the nearest of three: the keyframe before
-it, the one behind it, and the current state. Positions count events from the beginning of the run.
+During the run, forked states are kept as keyframes. The state at a position is computed from the nearest of three: the
+keyframe before it, the keyframe after it, and the current state. Positions count events from the beginning of the run.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ from ..outcome.statistics import Meter
 
 KEYFRAME_SPACING = 2048
 """The minimum number of events between keyframes. After a keyframe, an event costs some 4 us, since it copies shared
-records: at most 9 ms per keyframe, and 6 ms to reach any position. A run of 660,000 events with 40,000 open activations
-takes 1.2 GB this way, 0.9 GB with twice the spacing."""
+records: at most 9 ms for each keyframe, and 6 ms to compute the state at any position. A run of 660,000 events with
+40,000 open activations takes 1.2 GB this way, 0.9 GB with twice the spacing."""
 
 REVERT_COST = 2.0
 """The cost of reverting an event, relative to applying one."""
 
 FORK_COST = 0.03
-"""The cost of forking a state, per open activation, relative to applying an event. If very many are open, the number of
-events between keyframes equals that cost."""
+"""The cost of forking a state, for each open activation, relative to applying an event. If very many are open,
+keyframes are further apart: as many events as a fork costs."""
 
 
 class Keyframe(NamedTuple):
-    """A state that never changes, and the meter there, with the first `wave_count` entries of its profiles."""
+    """A state that never changes, and its statistics: the meter, whose profiles are the first `wave_count` entries of
+    the segment's."""
 
     state: State
     meter: Meter
@@ -56,11 +57,11 @@ class Segment:
     """The events from position `start` on, in order."""
 
     def __init__(self, start: int, meter: Meter, *, spacing: int, reversible: bool) -> None:
-        """An empty segment that begins at the meter's state. If it is not `reversible`, no event is ever reverted."""
+        """An empty segment that begins with the meter's state. Events are reverted only if it is `reversible`."""
         self.start = start
         self.events: list[Event] = []
         self.meter = meter
-        """The statistics up to the end; its state is the one that continues there."""
+        """The statistics up to the end of the segment, with the state there, from which the run continues."""
         self.keyframes: list[Keyframe] = []
         self._spacing = spacing
         self._reversible = reversible
@@ -78,7 +79,7 @@ class Segment:
         self.events.append(event)
 
     def roll_back(self) -> State:
-        """Discard a half-done step after a failure or an interrupt; returns the state at the end, which becomes the
+        """Discard an incomplete step after an exception; returns the state at the end, which is now also the
         meter's."""
         while self.keyframes[-1].position > self.end:
             self.keyframes.pop()
@@ -103,8 +104,8 @@ class Segment:
         return fork
 
     def freeze_if_long(self) -> None:
-        """Exempt a long run from garbage collection: otherwise a jump waits for it, 5 ms for a state with 60,000 open
-        activations, 70 ms for a tuple of a million events."""
+        """Exempt the objects of a long run from garbage collection, which would delay a jump: 5 ms for a state with
+        60,000 open activations, 70 ms for a tuple of a million events."""
         if self.end >= LONG_HISTORY:
             freeze_objects(self)
 
@@ -122,7 +123,7 @@ class Segment:
             state.apply(event)
         for event in reversed(self.events_between(position, at)):
             state.revert(event)
-        if position % self._spacing == 0:  # a caller may step over many, one by one: the collector took 100 ms then
+        if position % self._spacing == 0:  # a caller may step over many events: a collection took 100 ms then
             self.freeze_if_long()
         return state
 
@@ -141,7 +142,7 @@ class Segment:
         return meter_copy
 
     def nearby_keyframes(self, position: int) -> Iterator[tuple[State, int]]:
-        """The states of the keyframes before and behind a position, with their positions."""
+        """The states of the keyframes before and after a position, with their positions."""
         number = self.keyframe_before(position)
         return ((each.state, each.position) for each in self.keyframes[number : number + 2])
 
@@ -159,8 +160,8 @@ class Segment:
 
 
 class Lineage:
-    """The segments of one run, from the first known event on. In this run, each ends where the next begins; in another
-    run it may continue."""
+    """The segments of one run, from the first known event on. In this lineage, each ends where the next begins; a
+    lineage that was forked from may have more of its events."""
 
     def __init__(self, stretches: tuple[Segment, ...]) -> None:
         self.segments = stretches
@@ -170,7 +171,7 @@ class Lineage:
 
     @property
     def base_keyframe(self) -> Keyframe:
-        """The state at `base`, which must not be changed."""
+        """The keyframe at `base`."""
         return self.segments[0].keyframes[0]
 
     def __len__(self) -> int:
@@ -197,7 +198,7 @@ class Lineage:
                 yield number, stretch.events[number - stretch.start]
 
     def segment_ends(self) -> list[tuple[Segment, int]]:
-        """The segments, each with its end in this run."""
+        """The segments, each with its end in this lineage."""
         ends = [stretch.start for stretch in self.segments[1:]] + [len(self)]
         return list(zip(self.segments, ends, strict=True))
 
@@ -215,7 +216,8 @@ class Lineage:
         return self.segments[bisect_right(self.segments, position, key=lambda stretch: stretch.start) - 1]
 
     def fork(self, stretch: Segment) -> Lineage:
-        """A run that shares this one's past up to the beginning of `stretch`, which belongs to the new run."""
+        """The lineage of a fork: it shares the segments before the beginning of `stretch`, the first segment of the
+        fork's own."""
         return Lineage((*(past for past in self.segments if past.start < stretch.start), stretch))
 
 
@@ -248,24 +250,24 @@ class RunOrigin:
 
 
 def parse_schedule(schedule: str | Script) -> tuple[str, Pick, str]:
-    """The name of a resolved schedule, its pick, and the schedule that continues after it; raises Usage for an invalid
-    one."""
+    """The name of a resolved schedule, its pick function, and the schedule that continues after it; raises Usage if it
+    is invalid."""
     return schedule_name(schedule), schedule_named(schedule), continuation_of(schedule)
 
 
 LONG_HISTORY = 10_000
-"""The number of events from which a history counts as long; fewer add at most 10 ms to a collection."""
+"""A history of this many events is long. Fewer add at most 10 ms to a garbage collection."""
 
 _freeze_owners: set[int] = set()
-"""The owners that objects are set aside for."""
+"""The identities of the owners for which objects are frozen."""
 
 
 def freeze_objects(owner: object) -> None:
-    """Exempt all present objects from collection, as long as `owner` lives.
+    """Exempt all existing objects from garbage collection, as long as `owner` exists.
 
-    A long run is millions of tuples. None is ever part of a cycle, but the collector scans all of them again and again:
-    half the time of the run, with pauses of 1.7 s at a million events. Reference counts still free frozen objects;
-    those in cycles wait until the last owner is gone.
+    A long run consists of millions of tuples. None is part of a reference cycle, but the collector scans all of them
+    again and again: half the time of the run, with pauses of 1.7 s at a million events. Reference counts still free
+    frozen objects; objects in cycles are freed after the last owner.
 
     Does nothing if the collector is off, or if other code has frozen objects, which this must not mix with.
     """
