@@ -1,1 +1,1 @@
-"""Questions over the events of a run: why a node has not fired, where tokens came from, where runs differ."""
+"""Queries about the events of a run: why a node has not fired, where tokens came from, where two runs differ."""

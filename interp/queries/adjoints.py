@@ -1,4 +1,4 @@
-"""Adjoint partners: which nodes of a pullback reverse which forward nodes.
+"""Adjoint partners: the pairs of a forward node and a node of the pullback that reverses it.
 
 Partners belong to one function and fire under one tag, because the reverse pass of an activation runs under its tag. A
 routing op pairs with the op that undoes it: the adjoint of a value that leaves by `exit` arrives by `reenter`, and the
@@ -33,23 +33,23 @@ _INVERSE_OPS: dict[str, tuple[str, ...]] = {
     "reenter": ("exit",),
     "back": ("enter", "next_iteration", "merge"),
 }
-"""By which ops each routing op is undone."""
+"""The ops that undo each routing op."""
 
 _LOOP_GATES = ("enter", "next_iteration", "exit", "reenter", "back")
 _GATE_PREFIXES = ("switch_", "enter_", "next_")
-"""The prefixes that a node which passes a value on puts before the value's name."""
+"""The prefixes in the names of routing nodes, before the name of the value that they pass on."""
 
 _MAX_HOPS = 12
-"""The most firings to follow downstream in search of one whose adjoint has its own node."""
+"""The limit on the search downstream, in firings, for one that has an adjoint node of its own."""
 
 _NodePairs: TypeAlias = Iterator[tuple[int, int]]
-"""Pairs of an adjoint node and its primal node."""
+"""Pairs of an adjoint node and a primal node that it reverses."""
 
 
 class _LoopVariable(NamedTuple):
-    """The nodes of a loop variable in one phase: the merge, the value that an iteration yields for it, and the nodes
-    that undo each other: those that pass the value into the body, to the next iteration, and out of the loop (or, in a
-    reverse phase, into it)."""
+    """The nodes of a loop variable in one phase: its merge, the name of the value that an iteration yields for it, and
+    its routing nodes. Those pass the value into the body, to the next iteration, and out of the loop; in a reverse
+    phase, each list has the nodes that undo these."""
 
     merge: int
     yield_label: str
@@ -71,7 +71,7 @@ class AdjointPartners:
 
     @cached_property
     def _partners(self) -> tuple[dict[int, dict[int, None]], dict[int, dict[int, None]]]:
-        """By node, its adjoint nodes and its primal nodes; the closest matches come first."""
+        """The adjoint nodes of each node, and its primal nodes, best matches first."""
         primal_nodes: dict[int, dict[int, None]] = {}
         earlier: dict[int, dict[int, None]] = {}
         for pairs in (
@@ -95,19 +95,19 @@ class AdjointPartners:
         return [*self._partners[1].get(number, ())]
 
     def activation_of(self, event: Event) -> Tag:
-        """The tag of the activation that a firing belongs to, whatever activation its tokens came from: for a `return`,
-        the caller's; for a node that enters an iteration, the iteration's."""
+        """The tag of the activation to which a firing belongs: for a `return`, the caller's; for a node that enters an
+        iteration, that of the iteration; else the tag under which it fires."""
         if self.graph.nodes[event.token.node].op == "reenter" and event.sent:
             return event.sent[0].tag
         return self.activation_of_node(event.token.node, event.token.tag)
 
     def activation_of_node(self, number: int, tag: Tag) -> Tag:
-        """The same for a node, other than a reenter, that fires under this tag."""
+        """As `activation_of`, for a node other than `reenter` that fires under this tag."""
         op = self.graph.nodes[number].op
         return self.output_tag(number, tag) if op in ("return", "enter", "next_iteration") else tag
 
     def successors(self, number: int, tag: Tag) -> Iterator[tuple[int, Tag]]:
-        """The consumers, in the same phase, of the results of a node that fires under this tag, with their tags."""
+        """The nodes of the same phase that consume the results of a node that fires under this tag, with their tags."""
         to = self.output_tag(number, tag)
         for output in self.graph.nodes[number].outputs if self.has_adjoint(number) else ():
             for edge in output.edges:
@@ -118,7 +118,7 @@ class AdjointPartners:
                     yield edge.node, to
 
     def output_tag(self, number: int, tag: Tag) -> Tag:
-        """The tag of the tokens that a node, neither reenter nor back, sends when it fires under this tag."""
+        """The tag of the tokens that a node other than `reenter` and `back` sends when it fires under this tag."""
         node = self.graph.nodes[number]
         match ROUTING_OPS[node.op].result_tag if node.op in ROUTING_OPS else "same":
             case "child" if node.site is not None:
@@ -134,7 +134,7 @@ class AdjointPartners:
         return node.phase or self.phases.phase_of(number)
 
     def has_adjoint(self, number: int) -> bool:
-        """Whether the first result of a node is a float, or a handle of cells."""
+        """Whether a value of this node may have an adjoint: its first result is a float, or a handle of cells."""
         outputs = self.graph.nodes[number].outputs
         dtype = outputs[0].type.dtype if outputs else None
         return isinstance(dtype, HandleType) or (dtype is not None and dtype.kind == "f")
@@ -151,7 +151,7 @@ class AdjointPartners:
         return variables
 
     def build_loop_variable(self, entering: int, merge: int) -> _LoopVariable:
-        """The loop variable that enters at a node and is merged at another."""
+        """Build the loop variable with these entering and merging nodes."""
         reentry = self._source(merge, 1)
         source = reentry if reentry is None or self._op(reentry) != "next_iteration" else self._source(reentry, 0)
         yielded = "" if source is None else _label(self.graph.nodes[source].name, -1)
@@ -169,8 +169,8 @@ class AdjointPartners:
         return [edge.node for each in outputs for edge in each.edges if self._op(edge.node) == op]
 
     def pairs_by_loop_variable(self) -> _NodePairs:
-        """Pair the gates of a loop: the adjoint of a variable is named after the value that an iteration yields for
-        it."""
+        """Pair the routing nodes of loop variables: the adjoint of a variable is named after the value that an
+        iteration yields for it."""
         for (site, phase), variables in self.loop_variables.items():
             for adjoint, primal in product(
                 variables, self.loop_variables.get((site, primal_phase(phase)), ()) if phase else ()
@@ -182,7 +182,7 @@ class AdjointPartners:
                         yield from product(adjoint_nodes, primal_nodes)
 
     def pairs_by_site(self) -> _NodePairs:
-        """Pair calls by their sites, and loops whose variables have other names."""
+        """Pair the routing nodes of calls, and of loops whose variables have other names, by their sites."""
         for number, node in enumerate(self.graph.nodes):
             if node.phase and number not in self.loop_paired_nodes:
                 for op in _INVERSE_OPS[node.op]:
@@ -191,13 +191,13 @@ class AdjointPartners:
                     )
 
     def pairs_by_value(self) -> _NodePairs:
-        """Pair nodes named after a value with nodes named after its adjoint."""
+        """Pair the nodes whose names end with a value with those whose names end with its adjoint."""
         for number, node in enumerate(self.graph.nodes):
             if node.op not in _LOOP_GATES and number not in self.loop_paired_nodes:
                 yield from self.pairs_by_label(number, ADJOINT_PREFIX, -1)
 
     def pairs_by_node(self) -> _NodePairs:
-        """Pair a node with the nodes that reverse it, or that reverse its branches."""
+        """Pair nodes by the first parts of their names: a node, and one that reverses it or its branches."""
         for number, node in enumerate(self.graph.nodes):
             if node.site is None and number not in self.loop_paired_nodes:
                 for back, forward in self.pairs_by_label(number, REVERSE_PREFIX, 0):
@@ -206,8 +206,8 @@ class AdjointPartners:
                         yield back, forward
 
     def pairs_by_label(self, number: int, prefix: str, at: int) -> _NodePairs:
-        """The nodes that share one part of a name: the last part, which names a value, or the first, which names a
-        node."""
+        """Pair a node with the nodes whose names have a matching part: with `at` -1 the last part, a value's name; with
+        0 the first part, a node's name."""
         node, phase = self.graph.nodes[number], self._phase(number)
         labels = self.nodes_by_label[node.function, at]
         of = original_name(prefix, _label(node.name, at), labels) if phase else None
@@ -217,7 +217,7 @@ class AdjointPartners:
 
     @cached_property
     def nodes_by_label(self) -> dict[tuple[str, int], dict[str, list[int]]]:
-        """The nodes of a function by the last and by the first part of their names."""
+        """The nodes of each function, by the last (-1) and by the first (0) part of their names."""
         nodes_by_name: dict[tuple[str, int], dict[str, list[int]]] = {}
         for number, node in enumerate(self.graph.nodes):
             for at in (-1, 0):
@@ -235,7 +235,7 @@ class AdjointPartners:
 
     @cached_property
     def loop_paired_nodes(self) -> set[int]:
-        """The nodes that reverse the gates of a loop variable."""
+        """The nodes that reverse routing nodes of a loop variable."""
         return {back for back, _ in self.pairs_by_loop_variable()}
 
     def _source(self, number: int, port: int) -> int | None:
@@ -247,8 +247,9 @@ class AdjointPartners:
 
 
 def nearest_adjoints(adjoints: AdjointPartners, event: Event) -> list[tuple[int, Tag]]:
-    """The nodes that reverse a firing, each with the tag of its activation; if there are none, those of the firings
-    that consume its results. A sum passes an adjoint on unchanged and so has no adjoint node of its own."""
+    """The nodes that reverse a firing, each with the tag of its activation; if there are none, those that reverse the
+    firings that consume its results. An addition has no adjoint node of its own, since it passes an adjoint on
+    unchanged."""
     activations = {(event.token.node, event.token.tag): adjoints.activation_of(event)}
     frontier = [*activations]
     for _ in range(_MAX_HOPS):
@@ -262,7 +263,7 @@ def nearest_adjoints(adjoints: AdjointPartners, event: Event) -> list[tuple[int,
 
 
 def _label(name: str, at: int) -> str:
-    """A part of a name, without the prefix or suffix that says how the node passes the value on.
+    """A part of a node's name, without the prefix or suffix of a routing node.
 
     >>> _label("loop.switch_p", -1), _label("loop.switch_p", 0), _label("back_loop.d_p.reenter", -1)
     ('p', 'loop', 'd_p')

@@ -1,8 +1,9 @@
 """Answers to queries as data and as text: the origins of tokens, and why a node has not fired.
 
-A port without a token has a reason for each source that could send it one. Some reasons end the search: the token is in
-flight, a firing trapped, or a switch sent the token to its other side. Others wait in turn: nodes, activations that
-have not opened, deferred reads at a cell, tokens throttled by a bound. `why_not` finds them.
+If a port has no token, there is a reason for each source that could send it one. Some reasons end the search: the token
+is in flight, a firing trapped, or a switch sent the token to its other side. Others are waiters, which wait in turn:
+nodes, activations that have not opened, deferred reads at a cell, tokens throttled by a bound. `why_not` finds the
+reasons.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ..outcome.outcome import describe_bound, describe_cell, describe_value
 
 
 class TokenKey(NamedTuple):
-    """The key of a token in a run: a port of a node under a tag. Node -1 is the environment, and its ports are the
+    """The identity of a token in a run: a port of a node under a tag. Node -1 is the environment, and its ports are the
     results."""
 
     node: int
@@ -31,8 +32,7 @@ class TokenKey(NamedTuple):
 
 
 class TokenEdit(Protocol):
-    """A token before its edit in a fork, and the value that replaced its own; or an injected token, with its own
-    value."""
+    """An edit in a fork: the token before the edit, and its new value; or an injected token, and its value."""
 
     @property
     def token(self) -> Token: ...
@@ -54,7 +54,7 @@ class FiringOrigin:
     graph: Graph = field(compare=False, repr=False)
     event: Event = field(compare=False, repr=False)
     changed_value: Value | None = field(default=None, compare=False)
-    """As the origin of a token: the value that an edit in a fork gave to the token."""
+    """The new value of the token whose origin this is, if an edit in a fork changed it."""
 
     @property
     def node(self) -> GraphNode:
@@ -72,7 +72,7 @@ class FiringOrigin:
 
     @property
     def computation(self) -> str:
-        """The computation, as `add 1, 2 -> 3`."""
+        """The computation in words: `add 1, 2 -> 3`."""
         operation = f"{self.node.op} {', '.join(describe_value(self.graph, value) for value in self.operands)}".rstrip()
         if self.event.trap is not None:
             return f"{operation} traps: {self.event.trap}"
@@ -91,13 +91,13 @@ class FiringOrigin:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentOrigin:
-    """An argument from the environment, by position; the hidden ones, which are triggers, count."""
+    """An argument from the environment, by position, counting the hidden arguments, which are triggers."""
 
     position: int
     name: str = field(compare=False)
     value: Value = field(compare=False)
     changed_value: Value | None = field(default=None, compare=False)
-    """As the origin of a token: the value that an edit in a fork gave to the token."""
+    """The new value of the token whose origin this is, if an edit in a fork changed it."""
 
     @property
     def short_description(self) -> str:
@@ -110,7 +110,7 @@ class ArgumentOrigin:
 
 @dataclass(frozen=True, slots=True)
 class InjectedOrigin:
-    """No sender: an edit in a fork injected the token after this many events."""
+    """The origin of a token that an edit in a fork injected, after `position` events."""
 
     position: int
     graph: Graph = field(compare=False, repr=False)
@@ -131,7 +131,7 @@ class InjectedOrigin:
 
 @dataclass(frozen=True, slots=True)
 class EarlierOrigin:
-    """A firing or argument before the first known event."""
+    """The origin of a token that was sent before the first known event."""
 
     base: int
     """The number of the first known event."""
@@ -155,8 +155,8 @@ def _describe_change(origin: Origin, form: str = ", {}") -> str:
 
 
 OriginId: TypeAlias = int
-"""The number of an origin: that of an event; or -1 - k for the k-th argument; the numbers below those are the edits
-that injected a token."""
+"""The number of an origin: the number of an event; -1 - k for argument k; lower numbers for the edits that injected a
+token."""
 
 
 MAX_ROOTS = 3
@@ -166,7 +166,7 @@ MAX_STORES = 4
 
 
 class WaitingToken(NamedTuple):
-    """The port has its token, which waits for partners."""
+    """A port that has its token, which waits for other operands."""
 
     port: int
     value: Value
@@ -174,7 +174,7 @@ class WaitingToken(NamedTuple):
 
 
 class InFlightToken(NamedTuple):
-    """The token was sent and is in flight at this position."""
+    """The token was sent, and is in flight at this position."""
 
     position: int
     origin: Origin
@@ -184,7 +184,7 @@ class InFlightToken(NamedTuple):
 
 
 class ThrottledToken(NamedTuple):
-    """The token was sent and is throttled: an earlier iteration must complete first."""
+    """The token was sent, and is throttled: an earlier iteration must complete first."""
 
     tag: Tag
     bound: int
@@ -202,7 +202,7 @@ class ThrottledToken(NamedTuple):
 
 
 class ParkedToken(NamedTuple):
-    """All operands have arrived, and this one waits as a deferred read at an empty cell."""
+    """A deferred read: all operands have arrived, and the last token waits at an empty cell."""
 
     cell: CellAddress
     origin: Origin
@@ -213,9 +213,9 @@ class ParkedToken(NamedTuple):
 
 
 class UnfilledCell(NamedTuple):
-    """No store is known to fill a cell. `stores` are those that might: a node, and the tag under which it waits for the
-    number of its cell, or None if it has received nothing yet. `throttled_iterations` are the iterations that contain
-    some of them and have not begun, each with the bound that throttles it."""
+    """No store is known to fill a cell. `stores` are those that might: a node, and the tag under which it waits for its
+    handle or its index, or None if it has received nothing yet. `throttled_iterations` are the iterations of such
+    stores that have not begun, each with the bound that throttles it."""
 
     stores: tuple[tuple[int, Tag | None], ...]
     throttled_iterations: tuple[tuple[Tag, int], ...] = ()
@@ -233,14 +233,14 @@ class UnfilledCell(NamedTuple):
 
 
 class EndOfWave(NamedTuple):
-    """Nothing else is missing; throttled tokens continue when the wave ends."""
+    """Throttled tokens wait only for the end of the wave."""
 
     def describe(self, graph: Graph) -> str:
         return "the throttled tokens continue when the wave ends"
 
 
 class TrappedFiring(NamedTuple):
-    """The firing that was to send the token trapped."""
+    """The firing that should have sent the token trapped."""
 
     firing: FiringOrigin
 
@@ -249,7 +249,8 @@ class TrappedFiring(NamedTuple):
 
 
 class RoutedAway(NamedTuple):
-    """The firing that was to send the token sent it elsewhere; for a switch, on this predicate."""
+    """The firing that should have sent the token sent it elsewhere. For a switch, `predicate` is the origin of the
+    predicate."""
 
     firing: FiringOrigin
     predicate: Origin | None
@@ -262,7 +263,7 @@ class RoutedAway(NamedTuple):
 
 
 class RoutedAwayEarlier(NamedTuple):
-    """The node that was to send the token fired before the first known event, and sent it elsewhere."""
+    """The node that should have sent the token fired before the first known event, and sent it elsewhere."""
 
     node: int
     tag: Tag
@@ -272,7 +273,7 @@ class RoutedAwayEarlier(NamedTuple):
 
 
 class UnfedPort(NamedTuple):
-    """Nothing ever sends to this port under this tag; `sources` feed it, under other tags."""
+    """Nothing ever sends to this port under this tag; `sources` send to it under other tags."""
 
     sources: tuple[OutputRef, ...]
 
@@ -287,7 +288,7 @@ class UnfedPort(NamedTuple):
 
 
 class UnfiredNode(NamedTuple):
-    """The node that is to send the token has not fired under this tag, and waits in turn."""
+    """The node that should send the token has not fired under this tag, and waits in turn."""
 
     node: int
     tag: Tag
@@ -306,7 +307,7 @@ class UnopenedActivation(NamedTuple):
 
 
 Waiter: TypeAlias = UnfiredNode | UnopenedActivation | ParkedToken | ThrottledToken
-"""A step of the search that waits in turn."""
+"""A reason that waits in turn, so that the search continues with what it waits for."""
 
 Reason: TypeAlias = (
     InFlightToken | TrappedFiring | RoutedAway | RoutedAwayEarlier | UnfedPort | UnfilledCell | EndOfWave | Waiter
@@ -314,23 +315,24 @@ Reason: TypeAlias = (
 
 
 class MissingToken(NamedTuple):
-    """A port without a token, and a reason for every source that could send it one under this tag; there is at least
-    one."""
+    """A port without a token, and the reasons, at least one: one for each source that could send it a token under this
+    tag."""
 
     port: int
     reasons: tuple[Reason, ...]
 
 
 class WaitEntry(NamedTuple):
-    """A node that has not fired, an activation that has not opened, or a parked or throttled token, with everything
-    that is known of what it waits for.
+    """A waiter and its requirements. The waiter is a node that has not fired, an activation that has not opened, a
+    deferred read or a throttled token.
 
     An activation waits for any of the nodes that open it: one `MissingToken`, of port -1. A merge waits for any of its
-    ports, another node for all of them; a node without sources, in a graph that breaks the rules, waits for a token
-    that never arrives, at port -1. A parked token waits for a store to its cell, at port -1 - the number of the cell; a
-    `collect` waits for a store to each empty cell. A throttled token waits for everything that keeps the earlier
-    iteration busy, at ports -1, -2 and so on. `is_live` says whether it may still fire, open or continue, as far as is
-    known; `required_by` is the position in the answer of the entry that waits for it, None for the first.
+    ports, another node for all of them; a node without ports for tokens, in a graph that breaks the rules, waits at
+    port -1 for a token that never arrives. A deferred read waits for a store to its cell, at port -1 - the number of
+    the cell; a `collect` waits for a store to each empty cell. A throttled token waits for everything that keeps the
+    earlier iteration busy, at ports -1, -2 and so on. `is_live` says whether the waiter may still fire, open or
+    continue, as far as is known; `required_by` is the position in the answer of the entry that waits for it, None for
+    the first.
     """
 
     waiter: Waiter
@@ -344,7 +346,7 @@ class WaitEntry(NamedTuple):
 
 
 class RootCause(NamedTuple):
-    """The end of a search for a missing token: the position of the entry in the answer, the port, and the reason."""
+    """A reason that ended the search: the position of its entry in the answer, the port, and the reason."""
 
     wait_index: int
     port: int
@@ -359,11 +361,11 @@ Verdict: TypeAlias = Word["fired", "pending", "never", "unknown"]
 class WhyNotAnswer:
     """Why a node has not fired under a tag.
 
-    `verdict` is "fired" (`firing` says when), "pending" (it may still fire: at least one of the tokens in `root_causes`
-    has to be delivered first), "never" (`root_causes` says where tokens were lost; if nodes only wait for each other it
-    is empty, and `cycle` has those nodes), or "unknown" (a cell has to be filled and no store has received its index,
-    an `UnfilledCell` in `root_causes`, or the search reached its limit of waiting nodes). `wait_entries` has the node
-    itself, then the nodes that it waits for, nearest first.
+    `verdict` is "fired" (`firing` says when); "pending" (it may still fire, once some of the tokens in `root_causes`
+    are delivered); "never" (`root_causes` says where tokens were lost; if nodes only wait for each other, it is empty,
+    and `cycle` has those nodes); or "unknown" (a cell has to be filled and no store has received its index, an
+    `UnfilledCell` in `root_causes`; or the search reached its limit). `wait_entries` has the node itself, then
+    everything that it waits for, nearest first.
     """
 
     graph: Graph
@@ -377,7 +379,7 @@ class WhyNotAnswer:
     cycle: tuple[int, ...] = ()
     """Positions in `wait_entries`: each waits for the next, and the last for the first."""
     stop_error: TagloomError | None = None
-    """What ended the run, if the run did not become quiescent."""
+    """The error that ended the run, if it did not become quiescent."""
 
     def __repr__(self) -> str:
         return f"<{self.verdict}: {self.graph.nodes[self.node]} under {self.tag}>"
@@ -406,7 +408,7 @@ class WhyNotAnswer:
         return "\n".join([str(error), *ways, f"  hint: {self._describe_hint()}"])
 
     def _is_secondary(self, root: RootCause) -> bool:
-        """Whether it is a store with an unknown cell, while another store is known to fill the cell."""
+        """Whether it is an `UnfilledCell` although another store is known to fill the cell."""
         needs = (need for need in self.wait_entries[root.wait_index].missing_tokens if need.port == root.port)
         has_known_store = any(isinstance(reason, UnfiredNode) for need in needs for reason in need.reasons)
         return has_known_store and isinstance(root.reason, UnfilledCell)

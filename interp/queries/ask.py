@@ -1,8 +1,8 @@
-"""Queries at the current position of a history, by names of nodes and tags as text; where a token came from, and which
-firings used it.
+"""Queries at the current position of a history, with names of nodes and texts of tags; and where a token came from, and
+which firings used it.
 
-A query about provenance costs time in proportion to its answer, thanks to `index`. Why a node has not fired is in
-`why_not`, how two runs differ in `difference`.
+With `index`, a query about provenance takes time in proportion to its answer. `why_not` and `difference` have the other
+queries.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Item = TypeVar("Item", covariant=True)
 
 
 class AnswerList(tuple[Item, ...]):
-    """The items of an answer, which stay valid when the history moves; as text, one line for each."""
+    """The items of an answer, which are valid also after the history has moved; as text, one line for each."""
 
     __slots__ = ()
 
@@ -38,8 +38,8 @@ class AnswerList(tuple[Item, ...]):
 
 
 class HistoryCursorLike(Protocol):
-    """A position in a history: `position` events have happened, `state` is the state after them, and events have
-    numbers."""
+    """A position in a history: `position` events have happened, `state` is the state after them, and `[number]` is an
+    event."""
 
     state: State
     position: int
@@ -52,16 +52,16 @@ class HistoryCursorLike(Protocol):
 
 
 class HasQueries(Protocol):
-    """An object that has queries, such as a history."""
+    """An object with queries, such as a history."""
 
     @property
     def ask(self) -> RunQueries: ...
 
 
 class RunQueries:
-    """Queries about a run at the present position of a cursor.
+    """Queries about a run at the current position of a cursor.
 
-    Nodes go by name, `add` or `fib.add`; tags are written, `main/fib/loop[4]`, or given as `Tag`.
+    A node is given by name, `add` or `fib.add`, and a tag as text, `main/fib/loop[4]`, or as a `Tag`.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class RunQueries:
 
     @property
     def index(self) -> EventIndex:
-        """The index of the events up to the present position."""
+        """The index of the events, brought up to the current position."""
         index = self._current_index
         index.edits = tuple(self._cursor.edits)
         index.catch_up(self._cursor, self._cursor.position)
@@ -82,18 +82,19 @@ class RunQueries:
 
     @property
     def _current_index(self) -> EventIndex:
-        """The index, at whatever position."""
+        """The index, which may be at another position."""
         if self._index is None:
             self._index = EventIndex(self._graph, self._arguments)
         return self._index
 
     @property
     def contexts(self) -> Mapping[int, Context]:
-        """The function or loop under whose tags each node fires; no event is read for this."""
+        """The function or loop under whose tags each node fires. This reads no events."""
         return self._current_index.contexts
 
     def why_not(self, node: str, tag: str | Tag = ROOT, *, stop_error: TagloomError | None = None) -> WhyNotAnswer:
-        """Why a node has not fired under a tag: its ports, and where each missing token was lost or where it is now."""
+        """Why a node has not fired under a tag: its ports, and for each missing token, where it was lost or where it
+        is."""
         number, parsed_tag = self._resolve(node, tag)
         return why_not(self.index, self._cursor.state, number, parsed_tag, stop_error=stop_error)
 
@@ -102,20 +103,20 @@ class RunQueries:
         return AnswerList(could_fire(self._cursor.state))
 
     def where_from(self, node: str, tag: str | Tag = ROOT, depth: int | None = None) -> AnswerList[DependenceLink]:
-        """The firings behind the operands of a node's firing, nearest first; the firing itself comes first."""
+        """The firing of a node, and the firings and arguments that its operands came from, nearest first."""
         return AnswerList(where_from(self.index, self.firing(node, tag), depth))
 
     def tree(self, node: str, tag: str | Tag = ROOT, depth: int = 4) -> str:
-        """The same as a tree, drawn in lines."""
+        """The result of `where_from` as text: a tree with one line for each operand."""
         return tree(self.index, self.firing(node, tag), depth)
 
     def who_used(self, node: str, tag: str | Tag = ROOT, depth: int | None = 1) -> AnswerList[DependenceLink]:
-        """The firings that consumed the results of a node's firing; with depth None, everything that depends on it."""
+        """The firings that consumed the results of a node's firing; with depth None, all firings that depend on it."""
         return AnswerList(who_used(self.index, self.firing(node, tag), depth))
 
     def first_difference(self, other: RunQueries | HasQueries) -> Difference | None:
         """The first difference, in dependence order, from another run (a history or its `ask`); None if there is none.
-        Each run is compared up to its present position."""
+        Each run is compared up to its current position."""
         queries = other if isinstance(other, RunQueries) else getattr(other, "ask", None)
         if not isinstance(queries, RunQueries):
             raise Usage("other must be a run", required="a history, or its ask", got=type(other).__name__)
@@ -170,7 +171,7 @@ def _parse_iteration(site: Site, brackets: str, text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class DependenceLink:
-    """A firing or argument that a walk reached.
+    """A firing or argument that a walk over dependences reached.
 
     `depth` is the number of firings on the shortest path to it; 0 is the sender of the queried token, and 1 the firing
     that consumed it. `operands` gives the port and the sender of each token that it consumed: the number of an event,
@@ -182,7 +183,7 @@ class DependenceLink:
     origin: Origin
     operands: tuple[tuple[int, OriginId], ...]
     change_descriptions: tuple[str, ...] = ()
-    """In a fork, descriptions of its tokens that were changed."""
+    """For a fork, descriptions of the changes of its tokens."""
 
     def __str__(self) -> str:
         return ", ".join([str(self.origin), *self.change_descriptions])
@@ -191,9 +192,9 @@ class DependenceLink:
 def where_from(
     index: EventIndex, what: Token | TokenKey | FiringOrigin, depth: int | None = None
 ) -> Iterator[DependenceLink]:
-    """The firings and arguments behind a token or a firing, nearest first, each once; a firing itself comes first.
+    """The firings and arguments that a token or a firing came from, nearest first, each once; a firing itself is first.
 
-    The walk is lazy and goes no further than `depth`. Raises Usage if nobody sent the token.
+    The walk is lazy, and ends at `depth`. Raises Usage if nothing sent the token.
     """
     return breadth_first(
         index, [start_of(index, what)], 0, depth, lambda number: [producer for _, producer in index.operands(number)]
@@ -201,7 +202,7 @@ def where_from(
 
 
 def start_of(index: EventIndex, what: Token | TokenKey | FiringOrigin) -> OriginId:
-    """The start of a backward walk: the firing itself, or the sender of the token."""
+    """The number at which a backward walk starts: of the firing itself, or of the sender of the token."""
     if isinstance(what, FiringOrigin):
         return what.number
     node, port, tag = what[:3]
@@ -214,7 +215,7 @@ def start_of(index: EventIndex, what: Token | TokenKey | FiringOrigin) -> Origin
 def who_used(
     index: EventIndex, what: Token | TokenKey | FiringOrigin | ArgumentOrigin, depth: int | None = 1
 ) -> Iterator[DependenceLink]:
-    """The firings that consumed a token, or the tokens of a firing or argument: nearest first, each once.
+    """The firings that consumed a token, or the tokens of a firing or argument, nearest first, each once.
 
     With `depth` 1 they are the direct consumers, with 2 also the consumers of their results, and with None everything
     that depends on the start.
@@ -236,7 +237,7 @@ def breadth_first(
     max_depth: int | None,
     further: Callable[[OriginId], list[OriginId]],
 ) -> Iterator[DependenceLink]:
-    """A lazy breadth-first walk."""
+    """Walk breadth first and lazily from `starts`, whose depth is `at`; `further` returns the numbers next to one."""
     visited, queue = set(starts), deque((at, number) for number in starts)
     while queue:
         depth, number = queue.popleft()
@@ -250,8 +251,8 @@ def breadth_first(
 
 
 def tree(index: EventIndex, what: Token | TokenKey | FiringOrigin, depth: int = 4, max_lines: int = 100) -> str:
-    """Where a token, or the operands of a firing, came from, as text: the firing, and below it a line for each of its
-    operands by port, and so on.
+    """Where a token or a firing came from, as text: a line for the firing, then an indented line for each of its
+    operands, by port, and so on.
 
     A firing that was printed before appears by its event number only; the tree ends at `depth` and after `max_lines`
     lines.

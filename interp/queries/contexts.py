@@ -16,7 +16,7 @@ Context: TypeAlias = str | Site
 
 
 def node_contexts(graph: Graph) -> dict[int, Context]:
-    """The function or loop under whose tags each node fires; nothing for a graph that breaks the rules."""
+    """The function or loop under whose tags each node fires; empty for a graph that breaks the rules."""
     if graph_problems(graph):
         return {}
     places = ControlContexts(graph)
@@ -31,7 +31,7 @@ def node_contexts(graph: Graph) -> dict[int, Context]:
 
 
 def check_node_tag(graph: Graph, contexts: Mapping[int, Context], number: int, tag: Tag) -> None:
-    """Raise Usage, with a suggested tag, if a node fires only under the tags of another function or loop."""
+    """Raise Usage, with a suggested tag, if a node never fires under tags of the function or loop of this one."""
     if fires_under(graph, contexts, number, tag):
         return
     lives, context = contexts[number], context_of_tag(graph, tag)
@@ -44,7 +44,7 @@ def check_node_tag(graph: Graph, contexts: Mapping[int, Context], number: int, t
 
 
 def fires_under(graph: Graph, contexts: Mapping[int, Context], number: int, tag: Tag) -> bool:
-    """Whether a node fires under a tag, as far as that is known."""
+    """Whether a node may fire under a tag; True if its function or loop is not known."""
     return number not in contexts or contexts[number] == context_of_tag(graph, tag)
 
 
@@ -56,7 +56,8 @@ def context_of_tag(graph: Graph, tag: Tag) -> Context:
 
 
 def suggest_tag(graph: Graph, contexts: Mapping[int, Context], to: Context, context: Context, tag: Tag) -> str | None:
-    """A tag under which `to` runs, reached from the present tag or from the root, if a few steps lead there."""
+    """A tag under which `to` runs, below `tag`, whose context is `context`, or below the root; None if there is no such
+    path."""
     steps = list[str]()
     while to != context:
         if to == graph.name:

@@ -1,12 +1,12 @@
-"""The first difference of two runs in dependence order: under different schedules, on different arguments, or of an
-edited program.
+"""The first difference of two runs in dependence order. The runs may have different schedules or arguments, or be runs
+of an edited program.
 
 Firings of the two runs match if their nodes have the same name and their tags the same path. They agree if operands,
-results and traps have the same bits. A difference is a *first* one if all firings that its tokens came from agree;
-every difference goes back to a first one, because dependence has no cycles. The exception is an edited program that
-gives its names to other nodes, so that each of two nodes depends on the other in one of the programs: then all
-differences count. Of several, the first in program order is reported. So for quiescent runs the answer does not depend
-on the schedules. What a run had not reached when it was stopped is no difference.
+results and traps have the same bits. A difference is a *first* one if all firings that its tokens came from agree.
+There is a first one if there is any, because dependence has no cycles; except that in an edited program a name may be
+another node's, so that each of two nodes depends on the other in one of the programs: then all differences count as
+first. Of several, the first in program order is reported. So for quiescent runs the answer does not depend on the
+schedules. If a run was stopped, a firing that it had not reached is no difference.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from .index import EventIndex
 
 DifferenceKind: TypeAlias = Word["arguments", "operands", "results", "only one"]
 FiringPair: TypeAlias = tuple[OriginId | None, OriginId | None]
-"""Matching firings of the two runs; None for a run without one."""
+"""Matching firings of the two runs; None for a run without such a firing."""
 
 
 class ChangedArgument(NamedTuple):
-    """An argument that differs, by position; None for a run that has none there."""
+    """An argument that differs: its name, and its value in each run; None if a run has fewer arguments."""
 
     name: str
     first: Value | None
@@ -45,7 +45,7 @@ class ChangedArgument(NamedTuple):
 
 
 class OperandDifference(NamedTuple):
-    """A port whose operand differs, and the origin of each operand: None for a literal."""
+    """A port whose operand differs: the operand and its origin in each run. The origin of a literal is None."""
 
     port: int
     first: Value | None
@@ -65,12 +65,12 @@ class OperandDifference(NamedTuple):
 class Difference:
     """The first difference between two runs.
 
-    `kind` is "results" (on the same operands a node gave different results, or only one trapped), "operands" (the
+    `kind` is "results" (a node has different results on the same operands, or only one firing trapped), "operands" (the
     operands differ although everything they came from agrees: an argument, a literal or an edge differs, or a fork
-    changed a token), "only one" (it fired in one run, and everything it depends on agrees) or "arguments" (they differ,
-    and no firing does). `first` and `second` are the firings of the two runs, `operands` the ports that differ, and
-    `missing_ports` the ports that got no token in the run in which it did not fire: None if that graph has no such
-    node. `arguments` are those that differ.
+    changed a token), "only one" (the node fired in one run only, and everything it depends on agrees) or "arguments"
+    (they differ, and no firing does). `first` and `second` are the firings of the two runs, `operands` the ports that
+    differ, and `missing_ports` the ports without a token in the run in which the node did not fire: None if that graph
+    has no such node. `arguments` are the arguments that differ.
     """
 
     kind: DifferenceKind
@@ -82,7 +82,7 @@ class Difference:
 
     @property
     def firing(self) -> FiringOrigin | None:
-        """The firing that differs: of the first run, or else of the second."""
+        """The firing that differs: that of the first run, or else that of the second."""
         return self.first or self.second
 
     def __str__(self) -> str:
@@ -121,7 +121,8 @@ def first_difference(first: EventIndex, second: EventIndex) -> Difference | None
 
 
 class _ComparedRun:
-    """One run compared with the other: the number that each node has there, and which of its firings differ."""
+    """One of two compared runs: for each node its number in the other run's graph (`counterparts`), and the firings
+    that differ."""
 
     def __init__(self, index: EventIndex, other: Graph) -> None:
         self.index = index
@@ -154,7 +155,7 @@ class _RunComparison:
         return self.build_difference(*self.earliest_pair(candidates))
 
     def mark_differing(self, run: _ComparedRun, other_run: _ComparedRun) -> None:
-        """Mark the firings that differ, and those of this run only that the other run could have reached."""
+        """Mark the firings that differ, and those without a match that the other run would have reached."""
         for number, node, tag in run.firings():
             match = self.counterpart(run, other_run, node, tag)
             if match is None:
@@ -184,8 +185,8 @@ class _RunComparison:
         )
 
     def earliest_pair(self, pairs: list[FiringPair]) -> FiringPair:
-        """The first pair in the program order of the first run; a firing of the second run only comes first if it does
-        so in the second run's program order."""
+        """The first pair in the program order of the first run; but if a firing of the second run alone precedes it in
+        the second run's program order, that one."""
         pairs_of_second = [pair for pair in pairs if pair[0] is None]
         if len(pairs_of_second) == len(pairs):
             return first_in_program_order(self.second.index, pairs_of_second, 1)
@@ -197,7 +198,7 @@ class _RunComparison:
         )
 
     def build_difference(self, one: OriginId | None, other: OriginId | None) -> Difference:
-        """The difference of which these firings, one of each run, are the cause."""
+        """The difference between these firings, one of each run; None for a run without the firing."""
         first = None if one is None else _firing(self.first.index, one)
         second = None if other is None else _firing(self.second.index, other)
         if first is not None and second is not None:
@@ -251,14 +252,15 @@ def operands_of(index: EventIndex, event: Event) -> tuple[Value, ...]:
 
 
 def is_same_operand(one: Value, other: Value) -> bool:
-    """Whether two values, which are no handles, are the same."""
+    """Whether two values are the same, by their bits; False for handles."""
     if type(one) is int and type(other) is int:  # 0.1 us instead of 1, for most values of most runs
         return one == other
     return not isinstance(one, Handle) and (one is other or is_same_value(one, other))
 
 
 def are_same_cells(graph: Graph, one: Value, other_graph: Graph, other: Value) -> bool:
-    """Whether two handles belong to cells that nodes of one name made; the numbers differ between programs."""
+    """Whether two values are handles that nodes of the same name made under equal tags. Numbers of nodes differ between
+    programs."""
     if not (isinstance(one, Handle) and isinstance(other, Handle)):
         return False
     names = str(graph.nodes[one.node]), str(other_graph.nodes[other.node])
@@ -266,7 +268,7 @@ def are_same_cells(graph: Graph, one: Value, other_graph: Graph, other: Value) -
 
 
 def first_in_program_order(index: EventIndex, pairs: list[FiringPair], side: int) -> FiringPair:
-    """The first, in this run's program order, of pairs that all fired in this run."""
+    """The first pair in the program order of one run; `side` is the position of that run's firing in a pair."""
     at: dict[TaggedNode, FiringPair] = {}
     for pair in pairs:
         number = pair[side]

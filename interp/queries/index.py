@@ -1,8 +1,8 @@
-"""The event index of a run: the event at which each node fired under each tag, which makes queries cheap.
+"""The event index of a run: for each node and tag, the event at which the node fired. It makes queries cheap.
 
-A node fires at most once under a tag, and a port gets at most one token under a tag (S4). So (node, tag) names a
-firing, (node, port, tag) names a token, and besides the events the index keeps only the event of each firing. The
-sender of a token follows from the edges of the graph.
+A node fires at most once under a tag, and a port gets at most one token under a tag (S4). So (node, tag) identifies a
+firing and (node, port, tag) a token. The index stores the events and the number of each firing's event; the sender of a
+token follows from the edges of the graph.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .answers import ArgumentOrigin, EarlierOrigin, FiringOrigin, InjectedOrigin
 from .contexts import Context, node_contexts
 
 CELL_OPS = ("store", "get", "collect")
-"""The ops that write and read cells; no edge leads from a write to its reads."""
+"""The ops that write and read cells. The index records their dependences, for which the graph has no edges."""
 
 
 class NumberedEvents(Protocol):
@@ -41,7 +41,7 @@ class EventIndexSegment:
         self.start = start
         self.firing_events: dict[Tag, dict[int, OriginId]] = {}
         self.crossing_events: dict[Tag, dict[int, OriginId]] = {}
-        """By the tag of the tokens, the nodes that sent them from another activation."""
+        """By the tag of tokens that were sent from another activation: the senders, with their events."""
         self.closing_events: dict[Tag, OriginId] = {}
         """By tag, the event at which the activation closed."""
         self.puts: dict[CellAddress, OriginId] = {}
@@ -53,9 +53,9 @@ class EventIndexSegment:
 class EventIndex:
     """The index of a run.
 
-    `add` takes the events of the run in order. The index keeps the events, and about 120 bytes for each firing. Queries
-    refer to the moment after `end_position` events; going back forgets nothing. A fork shares the index of its common
-    past with the run that it was forked from.
+    `add` adds the events of the run in order. The index takes about 120 bytes for each firing, besides the events.
+    Queries refer to the moment after `end_position` events; moving back deletes nothing. A fork shares the index of the
+    common past with its parent.
     """
 
     def __init__(
@@ -65,21 +65,21 @@ class EventIndex:
         events: Iterable[Event] = (),
         edits: Iterable[tuple[int, TokenEdit]] = (),
     ) -> None:
-        """`arguments` are those of the run, as values, without the hidden ones. `edits` are the edited tokens, each
-        with the number of events before the edit."""
+        """`arguments` are the arguments of the run, without the hidden ones. `edits` are the edits, each with the
+        number of events before it."""
         self.graph = graph
         self.arguments: tuple[Value, ...] = (*[True] * graph.hidden_count, *arguments)
         self.edits = tuple(edits)
         self.events: list[Event] = []
         self.end_position = inf
-        """Events from this number on have not happened yet; by default, all have."""
+        """Events from this number on have not happened yet; infinite if all have."""
         self.sources = graph.sources()
         self.sends_to_other_tag = [
             node.op in ROUTING_OPS and ROUTING_OPS[node.op].result_tag != "same" for node in graph.nodes
         ]
-        """Whether a node sends under another tag than its own."""
+        """By node, whether it sends its tokens under another tag than that of its firing."""
         self._shared_segments: tuple[tuple[EventIndexSegment, int], ...] = ()
-        """The segments before the last, each with its end for this run."""
+        """The segments shared with other runs, each with its end in this run."""
         self._own_segment = EventIndexSegment()
         self._last_tag_firings: tuple[Tag | None, dict[int, OriginId]] = None, {}
         for event in events:
@@ -94,7 +94,7 @@ class EventIndex:
         """The number of events that have happened."""
         return int(min(len(self.events), self.end_position))
 
-    # Seeing
+    # Adding events
 
     def catch_up(self, walk: NumberedEvents, position: int) -> None:
         """Move to this position of a run and add the events that are not indexed yet. If interrupted, the next call
@@ -145,7 +145,7 @@ class EventIndex:
         yield from self._shared_segments
         yield self._own_segment, inf
 
-    # What happened
+    # Looking up
 
     def firing_event(self, node: int, tag: Tag) -> OriginId | None:
         """The event at which this node fired under this tag, or None."""
@@ -167,8 +167,8 @@ class EventIndex:
         return any(part.closing_events.get(tag, inf) < min(end, self.end_position) for part, end in self._segments())
 
     def opened_tag(self, tag: Tag) -> Tag | None:
-        """The tag object from the events, if its activation has ever opened: a look-up with that object takes a time
-        that does not grow with its depth."""
+        """The interned tag object from the events, if its activation has ever opened. Look-ups with that object take
+        constant time, whatever its depth."""
         for part, end in self._segments():
             first = next(iter(part.crossing_events.get(tag, _NO_FIRINGS).values()), None)
             if first is not None and first < end and first < self.end_position:
@@ -193,7 +193,7 @@ class EventIndex:
         return None
 
     def _source_firing(self, source: OutputRef, tag: Tag) -> OriginId | None:
-        """The firing of a source whose tokens are under this tag, whether or not it sent any here."""
+        """The firing of a source that sends tokens under this tag, or the argument, whether or not it sent any."""
         if source.node < 0:
             return -1 - source.output if tag == ROOT else None
         return (self.crossing_event if self.sends_to_other_tag[source.node] else self.firing_event)(source.node, tag)
@@ -206,7 +206,7 @@ class EventIndex:
         return number if self.events[number].token.port == port else None
 
     def filling_stores(self, event: Event) -> list[OriginId]:
-        """The stores that filled the cells which a firing of `get` or `collect` read; empty for other ops and for
+        """The stores that filled the cells that a firing of `get` or `collect` read; empty for other ops and for
         traps."""
         if event.trap is not None:
             return []
@@ -232,8 +232,8 @@ class EventIndex:
         return (*((port, sender) for port, sender in senders if sender is not None), *cells)
 
     def users(self, number: OriginId) -> list[OriginId]:
-        """The firings that consumed a token of this firing or argument, in token order, or that read the cell that it
-        filled: each once."""
+        """The firings that consumed a token of this firing, argument or injection, or that read the cell that it
+        filled, each once."""
         if number < -len(self.arguments):
             tokens = [self.edits[-1 - len(self.arguments) - number][1].token[:3]]
         elif number < 0:
@@ -245,12 +245,13 @@ class EventIndex:
         return list(dict.fromkeys([*users, *self._reads_of_store(number)]))
 
     def _reads_of_store(self, number: OriginId) -> Iterator[OriginId]:
-        """The firings that read the cell which a store filled."""
+        """The firings that read the cell that a store filled."""
         for part, end in self._segments():
             yield from (reader for reader in part.gets.get(number, ()) if reader < end and reader < self.end_position)
 
     def origin(self, number: OriginId, token: Token | TokenKey | None = None) -> Origin:
-        """A firing or argument in full; as the origin of a token that it sent, with the token's edit."""
+        """The origin with this number. If `token` is given, it is the origin of that token, and has the token's changed
+        value."""
         new_value = None if token is None or not self.edits else self.changed_value(token)
         if number >= 0:
             return FiringOrigin(number, self.graph, self.events[number], new_value)
@@ -261,16 +262,16 @@ class EventIndex:
         return ArgumentOrigin(-1 - number, name, self.arguments[-1 - number], new_value)
 
     def changed_value(self, token: Token | TokenKey) -> Value | None:
-        """The value that the last edit in the past gave to the token, or None."""
+        """The token's value after the last edit that changed it, or None."""
         values = [edit.value for edit in self._past_changes() if edit.token[:3] == token[:3]]
         return values[-1] if values else None
 
     def _past_changes(self) -> Iterator[TokenEdit]:
-        """The edits in the past that changed a token."""
+        """The edits so far that changed a token."""
         return (edit for at, edit in self.edits if at <= len(self) and not edit.is_injection)
 
     def changed_tokens(self, number: OriginId) -> tuple[TokenKey, ...]:
-        """The tokens of a firing or argument that edits in the past changed."""
+        """The tokens of a firing or argument that edits have changed so far."""
         tokens = dict.fromkeys(TokenKey(*edit.token[:3]) for edit in self._past_changes())
         return tuple(token for token in tokens if self.sender(*token) == number)
 
@@ -284,11 +285,11 @@ def sends_to(event: Event, node: int, port: int) -> bool:
 
 
 BEFORE_BASE: OriginId = -(2**62)
-"""A firing before the first known event."""
+"""The number of every origin before the first known event."""
 
 
 class _EventsFromBase(list[Event]):
-    """Events by their numbers in the run; the first number is not 0."""
+    """A list of events whose first index is not 0 but `start`, so that events have their numbers in the run."""
 
     def __init__(self, start: int, events: Sequence[Event] = ()) -> None:
         super().__init__(events)
@@ -306,17 +307,16 @@ class _EventsFromBase(list[Event]):
 
 
 def unknown_events_error(start: int) -> Usage:
-    """The error for an answer that needs events before the first known one."""
+    """The error for a query that needs events before the first known one."""
     hint = "`goto` an earlier event, or history.reveal, makes more known"
     return Usage("the answer is in events that are not known", got=f"those from {start:,} on", hint=hint)
 
 
 class PartialIndex(EventIndex):
-    """The index of a run whose events are known only from a state on, which must not change.
+    """The index of a run whose events are known only from a base on. The state there must not change.
 
-    For an activation that was open in that state, the state says which nodes had fired and which tokens had arrived;
-    for those that opened later, the events say everything. About one that had closed nothing is known: queries raise
-    Usage.
+    For an activation that was open at the base, the state says which nodes had fired and which tokens had arrived; for
+    those that opened later, the events say everything. Queries about an activation that had closed raise Usage.
     """
 
     def __init__(self, graph: Graph, arguments: Sequence[Value], before: State) -> None:
@@ -405,7 +405,7 @@ class PartialIndex(EventIndex):
         return super().has_closed(tag) or (tag not in self._base_state.records and self.had_closed(tag))
 
     def had_closed(self, tag: Tag) -> bool:
-        """Whether an activation that was not open at the base may have closed before it, as far as is known."""
+        """Whether an activation that was not open at the base may have closed before it."""
         records = self._base_state.records
         while tag.parent is not None and tag.parent not in records:
             tag = tag.parent

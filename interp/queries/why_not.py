@@ -1,17 +1,16 @@
-"""Why a node has not fired under a tag, and which nodes could fire: queries at one moment of a run.
+"""Why a node has not fired under a tag, and which nodes could fire, at one position of a run.
 
-The search goes upstream from the ports that have no token. The node that sends to a port, and its tag, follow from the
-rule of its op read backwards (S7 to S9, S17): a token of `return` comes from the activation of the call, one of `exit`
-from the last iteration of its loop or one that has not opened, one of `back` from the iteration after, or from the
-first one out of the loop; all others come from the same tag, its parent, or the iteration before. The search enters no
-activation that has not opened; that activation waits for any of the nodes that would open it. So the search ends. It
-continues through cells, to the stores that have received the number of the cell, and through bounds, to whatever keeps
-an earlier iteration busy.
+The search follows edges upstream from the ports without a token. The tag of a sender follows from the rule of its op,
+inverted (S7 to S9, S17): `return` sends from the activation of the call; `exit` from the last iteration of its loop, or
+from one that has not opened; `back` from the iteration after, or, out of the loop, from the first one; all others from
+the same tag, its parent, or the iteration before. The search enters no activation that has not opened, but continues at
+the nodes that would open it; so it ends. At an empty cell it continues at the stores that have received the number of
+the cell; at a throttled token, at whatever keeps the earlier iteration busy.
 
-A node may still fire if, for each port that lacks a token (for a merge: for any), some path ends at a token in flight;
-otherwise it never fires: nodes that only wait for each other are not live. The verdict is unknown if a path ends at a
-cell, no store has received its index, and some store still may. Liveness is a least fixed point over what the search
-reached, and reads neither events nor a state.
+A node may still fire if, for each port without a token (for a merge: for any), some path ends at a token in flight;
+otherwise it never fires, so nodes that only wait for each other are not live. The verdict is unknown if a path ends at
+a cell whose number no store has received, but some store still may receive it. Liveness is the least fixed point over
+the waiters that the search reached; computing it reads neither events nor the state.
 """
 
 from __future__ import annotations
@@ -59,10 +58,10 @@ from .answers import (
 from .index import EventIndex
 
 MAX_WAITERS = 1_000_000
-"""The most waiting nodes that one query follows."""
+"""The limit on the waiters that one query follows."""
 
 READ_OPS = ("get", "collect")
-"""The ops that may be parked although all their operands have arrived. A step of one reads a cell, without effect."""
+"""The ops whose reads may be deferred although all operands have arrived. Trying a step of theirs has no effect."""
 
 _NO_TOKENS: Mapping[int, Value] = {}
 
@@ -103,10 +102,10 @@ def why_not(
     stop_error: TagloomError | None = None,
     max_waiters: int = MAX_WAITERS,
 ) -> WhyNotAnswer:
-    """Why a node has not fired under a tag in this state, whose events the index has.
+    """Why a node has not fired under a tag. The index has the events that led to this state.
 
-    `stop_error` is what ended the run, if it did not become quiescent. Raises Usage if index and state are not at the
-    same moment.
+    `stop_error` is the error that ended the run, if it did not become quiescent. Raises Usage if index and state are
+    not at the same position.
     """
     if len(index) != state.steps:
         raise Usage(
@@ -155,8 +154,8 @@ class _UpstreamSearch:
         return tokens
 
     def flight_position(self, token: TokenKey) -> int | None:
-        """The position of a token in the flight, or None. Tags are hashed for one node's tokens at a time, on demand:
-        hashing all takes three times as long as everything else."""
+        """The position of a token in the flight, or None. Tokens are indexed node by node, on demand, since hashing all
+        tags takes three times as long as the rest of the query."""
         positions = self.flight_positions.get(token.node)
         if positions is None:
             flying = self.flight_by_node.get(token.node, ())
@@ -181,7 +180,8 @@ class _UpstreamSearch:
         return "open" if tag in self.state.records else "closed" if self.index.has_closed(tag) else "unopened"
 
     def last_iteration(self, tag: Tag, site: Site) -> int | None:
-        """The last opened iteration of a loop under a tag; iterations open in order."""
+        """The last iteration of a loop under a tag that has opened, or None. It is found by binary search, since
+        iterations open in order."""
         if self.index.opened_tag(tag.child(site)) is None:
             return None
         low, high = 0, 1
@@ -193,7 +193,7 @@ class _UpstreamSearch:
         return low
 
     def first_unopened(self, tag: Tag) -> Tag:
-        """The outermost unopened tag around an unopened tag."""
+        """The outermost activation around this tag that has not opened; in a loop, its next iteration."""
         while tag.parent is not None and self.index.opened_tag(tag.parent) is None:
             tag = tag.parent
         assert tag.parent is not None, "main is always open"
@@ -203,8 +203,8 @@ class _UpstreamSearch:
     def collect_waiters(
         self, first: Waiter, max_waiters: int
     ) -> tuple[list[Waiter], list[Requirements], list[int | None]]:
-        """Everything that the first waiter waits for, breadth first; the requirements of each, and which waiter
-        required it first."""
+        """All waiters that the first one waits for, breadth first; for each, its requirements, and the position of the
+        waiter that required it first."""
         places: list[Waiter] = []
         needs: list[Requirements] = []
         asked_by: list[int | None] = []
@@ -258,7 +258,8 @@ class _UpstreamSearch:
         return MissingToken(port, tuple(reasons) or (UnfedPort(tuple(sources)),))
 
     def locate_sent_token(self, token: TokenKey, sender: OriginId) -> Reason:
-        """Where a token is that was sent, and neither waits for partners nor has been consumed."""
+        """The reason for a token that was sent, and neither waits for other operands nor has been consumed: it is in
+        flight, a deferred read, or throttled."""
         origin = self.index.origin(sender, token)
         if (position := self.flight_position(token)) is not None:
             return InFlightToken(position, origin)
@@ -267,14 +268,14 @@ class _UpstreamSearch:
         return ThrottledToken(token.tag, self.parked_tokens.bound(token.tag), origin)
 
     def cell_requirements(self, cell: CellAddress) -> Requirements:
-        """What a cell waits for; for a read of several cells, what each empty one waits for."""
+        """The requirements of a cell; for a `collect`, those of each empty cell."""
         return tuple(
             MissingToken(-1 - each.number, self.parked_tokens.filling_reasons(each))
             for each in self.parked_tokens.awaited_cells(cell)
         )
 
     def throttle_requirements(self, throttled_token: ThrottledToken) -> Requirements:
-        """Everything that keeps the busy iteration, for which another is throttled, from completing."""
+        """The requirements of a throttled token: everything that keeps the earlier iteration busy."""
         reasons = list[Reason]()
         for token, status in self.parked_tokens.tokens_below(
             self.index.opened_tag(throttled_token.busy_iteration) or throttled_token.busy_iteration
@@ -287,7 +288,7 @@ class _UpstreamSearch:
         return tuple(MissingToken(-1 - at, (reason,)) for at, reason in enumerate(distinct))
 
     def opening_reasons(self, tag: Tag) -> tuple[Reason, ...]:
-        """The nodes that would open a tag whose parent is open."""
+        """For each node that would open a tag whose parent is open: why it has not."""
         if tag.parent is None:
             return (UnfedPort(()),)
         op, opener_tag = ("call" if tag.site.kind == "call" else "enter"), tag.parent
@@ -298,7 +299,7 @@ class _UpstreamSearch:
         ) or (UnfedPort(()),)
 
     def upstream_reasons(self, source: OutputRef, tag: Tag) -> Iterator[Reason]:
-        """Why this output has sent no token to this tag; empty if it never could."""
+        """Why this output has sent no token to this tag; empty if it never does."""
         node, row = source.node, self.nodes[source.node]
         match ROUTING_OPS[row.op].result_tag if row.op in ROUTING_OPS else "same":
             case "same":
@@ -332,12 +333,12 @@ class _UpstreamSearch:
                 yield from self.exit_reasons(node, tag, row.site)
 
     def exit_iteration(self, reenter: int, tag: Tag) -> int | None:
-        """The iteration to which an adjoint returns, if known: the one in which the exit fired."""
+        """The iteration that a `reenter` sends to, if known: the one in which the `exit` fired."""
         number = self.index.sender(reenter, 1, tag)
         return None if number is None or number < 0 else self.index.events[number].token.tag.iteration
 
     def is_last_iteration(self, tag: Tag) -> bool:
-        """Whether the loop is known to have ended in this iteration."""
+        """Whether the loop is known to have ended with this iteration."""
         exits = self.nodes_by_op_and_site.get(("exit", tag.site), ())
         return any(self.index.firing_event(number, tag) is not None for number in exits)
 
@@ -353,7 +354,7 @@ class _UpstreamSearch:
         yield UnopenedActivation(tag.child(site, last + 1))
 
     def is_loop_continuing(self, node: int, tag: Tag) -> bool:
-        """Whether the source of this exit routed its token elsewhere in this iteration."""
+        """Whether the switch of this exit sent its token to the next iteration instead."""
         sources = self.index.sources.get(Edge(node, 0), ())
         return self.index.sender(node, 0, tag) is None and any(
             isinstance(self.absence_reason(source.node, tag), RoutedAway | RoutedAwayEarlier)
@@ -375,13 +376,13 @@ class _UpstreamSearch:
         return RoutedAway(firing, None if predicate is None else self.index.origin(predicate, TokenKey(node, 1, tag)))
 
     def is_possibly_live(self, reason: Reason) -> bool:
-        """Whether this reason may be live, as far as is known."""
+        """Whether this reason may be live: a token may still arrive."""
         return self.is_surely_live(reason) or (
             isinstance(reason, UnfilledCell) and bool(reason.stores) and bool(self.state.flight)
         )
 
     def is_surely_live(self, reason: Reason) -> bool:
-        """Whether a token that may still arrive is known."""
+        """Whether this reason is certain to be live: a token is in flight, or the wave will end."""
         return isinstance(reason, InFlightToken) or (isinstance(reason, EndOfWave) and bool(self.state.flight))
 
     def needs_any_port(self, waiter: Waiter) -> bool:
@@ -395,7 +396,7 @@ LivenessTest: TypeAlias = Callable[[Reason], bool]
 
 
 class LivenessOracle(Protocol):
-    """What liveness needs to know of reasons and waiters."""
+    """The part of a search that the functions about liveness use."""
 
     def is_possibly_live(self, reason: Reason) -> bool: ...
 
@@ -407,7 +408,7 @@ def missing_tokens(needs: Requirements) -> Iterator[MissingToken]:
 
 
 def required_waiters(needs: Requirements) -> Iterator[Waiter]:
-    """The waiters that these requirements wait for in turn."""
+    """The waiters among the reasons of these requirements."""
     for need in missing_tokens(needs):
         yield from (reason for reason in need.reasons if isinstance(reason, Waiter))
 
@@ -415,8 +416,8 @@ def required_waiters(needs: Requirements) -> Iterator[Waiter]:
 def compute_liveness(
     search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], lives: LivenessTest
 ) -> list[bool]:
-    """Which of these waiters may still fire, open or continue, given that a reason which ends the search is live if it
-    `lives`: the least fixed point, so that a cycle does not keep itself alive."""
+    """Which of these waiters may still fire, open or continue; `lives` decides for the reasons that end the search.
+    This is the least fixed point, in which a cycle does not keep itself alive."""
     waiters = set(places)
     lacking = [
         1 if search.needs_any_port(waiter) else sum(1 for _ in missing_tokens(needs[at]))
@@ -445,11 +446,11 @@ def compute_liveness(
 def find_root_causes(
     search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], living: Sequence[bool]
 ) -> tuple[list[RootCause], dict[int, int]]:
-    """The root causes that decide: for a live node, the live ones; for a dead one, those of ports that no token can
-    reach. With them, for each waiter on a path, the waiter that it was reached from.
+    """The root causes of the verdict: for a live node, the live ones; for a dead one, those of ports that no token can
+    reach. Also returns, for each waiter on a path to them, the waiter before it.
 
-    If any of several sources would do and none can send, some of them were simply not chosen. Paths to a trap, or to a
-    port that nothing feeds, are then the reason, if there are such.
+    If any of several sources would be enough and none can send, some were simply not chosen by the program. Then only
+    paths to a fault (a trap, or a port that nothing feeds) count, if there are any.
     """
     positions = {waiter: at for at, waiter in enumerate(places)}
     faulty = set[int]() if living[0] else find_faulty(search, places, needs, living)
@@ -471,7 +472,7 @@ def find_root_causes(
 def find_faulty(
     search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], living: Sequence[bool]
 ) -> set[int]:
-    """The dead waiters with a path to a trap or to a port that nothing feeds."""
+    """The dead waiters with a path to a fault: a trap, or a port that nothing feeds."""
     positions = {waiter: at for at, waiter in enumerate(places)}
     users = defaultdict[int, list[int]](list)
     queue = list[int]()
@@ -498,7 +499,7 @@ def find_faulty(
 def deciding_reasons(
     search: LivenessOracle, needs: Requirements, lives: bool, positions: dict[Waiter, int], living: Sequence[bool]
 ) -> Iterator[tuple[int, Reason]]:
-    """The reasons, by port, why a node may still fire or never will."""
+    """The reasons, by port, why a waiter is live (if `lives`) or dead."""
     for need in missing_tokens(needs):
         hopes = [reason for reason in need.reasons if _is_reason_live(search, reason, positions, living)]
         if lives or not hopes:
@@ -508,7 +509,7 @@ def deciding_reasons(
 def find_cycle(
     search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], living: Sequence[bool]
 ) -> tuple[int, ...]:
-    """If nothing is live and no path ends, waiters that wait for each other."""
+    """A cycle of waiters that wait for each other, if nothing is live and no path ends."""
     positions = {waiter: at for at, waiter in enumerate(places)}
     at, path = 0, dict[int, None]()
     while at not in path:
@@ -529,27 +530,27 @@ def _is_reason_live(
 
 
 def cause_key(at: int, port: int, reason: Reason) -> object:
-    """One firing is one root cause, however many waiters depend on it."""
+    """The key by which root causes are distinct: one firing is one root cause, however many waiters depend on it."""
     if isinstance(reason, RoutedAwayEarlier):
         return reason
     return reason.firing.number if isinstance(reason, TrappedFiring | RoutedAway) else (at, port)
 
 
 MAX_CELLS = 1_000
-"""The most empty cells that the search follows for one `collect`."""
+"""The limit on the empty cells that the search follows for one `collect`."""
 
 TokenStatus: TypeAlias = Word["waits", "sent"]
 
 
 class ParkedTokens:
-    """The parked and throttled tokens of a state, computed once for all queries."""
+    """The deferred reads and throttled tokens of a state, and why they wait; computed once for a query."""
 
     def __init__(self, index: EventIndex, state: State) -> None:
         self.index = index
         self.state = state
         self.nodes = index.graph.nodes
 
-    # At cells
+    # Deferred reads
 
     @cached_property
     def cell_by_token(self) -> dict[TokenKey, CellAddress]:
@@ -594,7 +595,7 @@ class ParkedTokens:
         return stores
 
     def awaited_cells(self, cell: CellAddress) -> Iterator[CellAddress]:
-        """The cell; and if deferred reads of all cells are parked at it, the other empty cells."""
+        """The cell; and if all its deferred reads are those of `collect`, the later empty cells, too."""
         yield cell
         tokens = self.state.cells.blocks[cell.handle].deferred_reads.get(cell.number, ())
         if tokens and all(self.nodes[token.node].op == "collect" for token in tokens):
@@ -604,7 +605,8 @@ class ParkedTokens:
                     yield CellAddress(cell.handle, number)
 
     def filling_reasons(self, cell: CellAddress) -> tuple[Reason, ...]:
-        """The stores that will fill a cell if they fire; if the cell of some stores is not known yet, those too."""
+        """The stores that will fill a cell if they fire; and an `UnfilledCell` with the stores whose cell is not known
+        yet, if there are any, or if there is no store at all."""
         known_stores = [UnfiredNode(*store) for store in self.stores_by_cell.get(cell, ())]
         possible_stores = tuple(self.possible_stores(cell))
         return (
@@ -619,7 +621,7 @@ class ParkedTokens:
         return tuple((tag, self.bound(tag)) for tag in self.state.throttled_tokens if tag.site in loops)
 
     def possible_stores(self, cell: CellAddress) -> Iterator[tuple[int, Tag | None]]:
-        """The stores that may fill a cell: those that do not know their cell yet."""
+        """The stores that may fill a cell: those that have not received both their handle and their index."""
         for (node, tag), operands in self.store_operands.items():
             is_match = (operands.get(0, cell.handle), operands.get(1, cell.number)) == cell
             if is_match and not (0 in operands and 1 in operands) and self.accepts_handle(node, cell.handle):
@@ -636,21 +638,23 @@ class ParkedTokens:
         return any(self.index.graph.output(source).type.admits(type_of(handle)) for source in fed)
 
     def has_been_used(self, store: int) -> bool:
-        """Whether the store belongs to a context with a single activation, and has fired or received a token there."""
+        """Whether the store has fired or received a token, and will not fire again: its function runs only once, as
+        main."""
         graph, contexts = self.index.graph, self.index.contexts
         if contexts.get(store) != graph.name or graph.name in dict(graph.calls).values():
             return False
         return self.index.firing_event(store, ROOT) is not None or (store, ROOT) in self.store_operands
 
-    # For iterations
+    # Throttled tokens
 
     def bound(self, tag: Tag) -> int:
-        """The bound that throttles the tokens of this iteration; another loop's, if the graph breaks the rules."""
+        """The bound that throttles the tokens of this iteration; in a graph that breaks the rules, it may be another
+        loop's."""
         return self.state.loop_bounds.get(tag.site, max(self.state.loop_bounds.values(), default=0))
 
     @cached_property
     def tokens_by_tag(self) -> dict[Tag, list[TokenKey]]:
-        """The tokens in flight or parked, by tag."""
+        """The tokens in flight and the deferred reads, by tag."""
         tokens = defaultdict[Tag, list[TokenKey]](list)
         for node, port, tag, _ in self.state.flight:
             tokens[tag].append(TokenKey(node, port, tag))
