@@ -1,2 +1,2 @@
-"""The user interface: the command line and the debugger. `session` is the debugger without a screen, and `cli` owns
-words and exit codes; all computing and drawing is below."""
+"""The user interface: the debugger and the command line. `session` is the debugger without a screen, `panes` computes
+what its screen shows, `app` is the screen, and `cli` the command line."""

@@ -1,7 +1,7 @@
 """Loading the programs that a user names as `FILE[:NAME]`, and parsing arguments as literals.
 
-A `.py` file is run, as `python FILE` would; nothing else is ever executed. A `.json` file holds one program or graph, a
-`.tl` file functions, graphs and cases in the text form.
+A `.py` file is executed, as by `python FILE`; files of other kinds never are. A `.json` file has one program or graph,
+a `.tl` file has functions, graphs and cases in the text form.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def find_program(target: str) -> Runnable:
 
 
 def read_text(path: Path) -> Document:
-    """The contents of a file in the text form; raises Malformed if it is none."""
+    """Parse a text-form file; raises Malformed if it is not in the text form."""
     try:
         return parse(read_file(path).decode(), str(path))
     except UnicodeDecodeError as error:
@@ -79,7 +79,7 @@ def read_text(path: Path) -> Document:
 
 
 def text_document(target: str) -> Document | None:
-    """The document of a target that is a text-form file without a NAME."""
+    """The document of a target that is a text-form file without a NAME; None for other targets."""
     path = Path(target)
     return read_text(path) if path.suffix == ".tl" and path.is_file() else None
 
@@ -100,7 +100,7 @@ def error_excerpt(error: TagloomError) -> str | None:
 
 
 def from_text(document: Document, name: str | None, path: Path) -> Runnable:
-    """A function or graph of a text; without a name the entry of its functions, if it has any."""
+    """A function or graph of a text-form document; without a name its entry function, if it has one."""
     if name is None and document.program is not None:
         name = document.program.entry
     if not document.names:
@@ -130,7 +130,7 @@ def from_json(path: Path, name: str | None) -> Runnable:
 
 
 def _execute(path: Path) -> dict[str, object]:
-    """The names that a file defines."""
+    """Execute a Python file; returns its global names."""
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)
     try:
@@ -142,10 +142,10 @@ def _execute(path: Path) -> dict[str, object]:
 
 @contextmanager
 def user_code_errors(what: str, file: str, recursion_hint: str | None = None) -> Iterator[None]:
-    """Turn errors of the user's own Python into an error that names the last line of the user's file that ran.
+    """Replace exceptions in the user's Python by Usage, with the line of the user's file that failed.
 
-    If tagloom's own code failed further in, the error is tagloom's, and keeps its traceback. Endless recursion is the
-    user's, wherever it ends; `recursion_hint` is its hint.
+    An exception in tagloom's own code, called by the user's, is raised unchanged, with its traceback. Endless recursion
+    always counts as the user's error, with the hint `recursion_hint`.
     """
     try:
         yield
@@ -170,7 +170,7 @@ def _is_relevant(frame: FrameType, file: str) -> bool:
 
 
 def is_tagloom_frame(frame: FrameType) -> bool:
-    """Whether the frame is tagloom's own; those of this module only call the user's code."""
+    """Whether a frame is in tagloom's code, except this module, which only calls the user's code."""
     name = str(frame.f_globals.get("__name__"))
     return name.startswith(f"{_PACKAGE}.") and name != __name__
 
@@ -204,7 +204,7 @@ def _choose(programs: dict[str, Runnable], name: str | None, path: Path) -> Runn
 
 
 def parameters(subject: Runnable) -> list[tuple[str, Type | None]]:
-    """The names and types of the parameters; None where a function leaves one to its arguments."""
+    """The names and types of the parameters; the type is None for a parameter without an annotation."""
     if isinstance(subject, Graph):
         return [(name, output.type) for name, output in subject.arguments[subject.hidden_count :]]
     if isinstance(subject, Program):
@@ -213,7 +213,8 @@ def parameters(subject: Runnable) -> list[tuple[str, Type | None]]:
 
 
 def program_and_graph(subject: Runnable, values: Sequence[Value] | None = None) -> tuple[Program | None, Graph]:
-    """Program and graph; for a function without annotations, those for these values."""
+    """The program (None for a graph) and the graph; `values` are the arguments for which a function without annotations
+    is traced."""
     if isinstance(subject, Graph):
         return None, subject
     if isinstance(subject, Program):
@@ -229,12 +230,12 @@ def program_and_graph(subject: Runnable, values: Sequence[Value] | None = None) 
 
 
 def callbacks(subject: Runnable, values: Sequence[Value]) -> Mapping[str, Callable[..., object]]:
-    """The Python functions that a program calls: only a function of a Python file has any."""
+    """The Python functions that a program calls back; only a traced function has any."""
     return subject.trace(*subject.source.unflatten_arguments(values)).callbacks if isinstance(subject, Function) else {}
 
 
 def all_arguments(subject: Runnable, values: Sequence[Value]) -> Sequence[Value]:
-    """All arguments of the program for these: a function also takes the values of variables, and of its closure."""
+    """The arguments of the program: those given, and for a function also the values of variables and of its closure."""
     if not isinstance(subject, Function):
         return values
     nested = subject.source.unflatten_arguments(values)
@@ -242,7 +243,7 @@ def all_arguments(subject: Runnable, values: Sequence[Value]) -> Sequence[Value]
 
 
 def program_of(subject: Runnable) -> Program | None:
-    """The structured program, whether or not it keeps the rules; a graph has none."""
+    """The structured program, which may break rules; None for a graph."""
     return subject if isinstance(subject, Program) else program_and_graph(subject)[0]
 
 
@@ -267,7 +268,7 @@ def parse_arguments(subject: Runnable, words: Sequence[str]) -> list[Value]:
 
 
 def parse_partial_arguments(subject: Runnable, words: Sequence[str]) -> list[Any]:
-    """The same, where `...` stands for an omitted value; trailing values are omitted by leaving them out."""
+    """Parse arguments like `parse_arguments`; `...` and missing trailing words become `...`, an omitted value."""
     padded = [*words, *["..."] * (len(parameters(subject)) - len(words))]
     return _parse_words(
         subject, padded, lambda name, type_, word: ... if word == "..." else parse_argument(name, type_, word)
@@ -284,7 +285,8 @@ def _parse_words(subject: Runnable, words: Sequence[str], read: Callable[[str, T
 
 
 def parse_argument(name: str, type_: Type | None, word: str) -> Value:
-    """A literal, or an array from a file, as a value of that type; raises Usage or Malformed if it is none."""
+    """A word (a literal, or `@` and the path of an array file) as a value of a type; raises Usage or Malformed if it is
+    not one."""
     try:
         if word.startswith("@"):
             return admit(_load_array(word[1:]), type_)

@@ -15,8 +15,7 @@ from ..viz.profile import draw_profile
 
 
 def result_lines(outcome: Outcome) -> list[str]:
-    """The results of a completed run: a line for each, with names if they nest, and the values of variables with their
-    names."""
+    """The results of a completed run, one line each: named if they nest; and the values of variables, named."""
     structure = outcome.structure
     flat = structure.container in (None, tuple) and all(part == LEAF for _, part in structure.children)
     named = label_leaves(structure, map(format_value, outcome.results))
@@ -24,8 +23,8 @@ def result_lines(outcome: Outcome) -> list[str]:
 
 
 def stats_report(outcome: Outcome, *, unicode: bool) -> str:
-    """Firings, critical path, parallelism, store, tags, shares, and a drawing of the parallelism profile; less for an
-    engine that counts nothing."""
+    """The statistics of a run, and a drawing of the parallelism profile; only the ending and the engine for an engine
+    that does not count."""
     if outcome.measured_stats is None:
         text = f"{outcome.engine}, which computes results and counts nothing"
         return f"{'ending':22}{outcome.status}\n{'engine':22}{text}"
@@ -55,8 +54,8 @@ def stats_report(outcome: Outcome, *, unicode: bool) -> str:
 
 
 def share_lines(outcome: Outcome) -> list[str]:
-    """A table of firings by function, op, and site, whose firings are those of its calls and returns or of its
-    iterations; at most ten rows."""
+    """A table of firings by function, op and site, at most ten rows. The firings of a site are those of its calls and
+    returns, or of its iterations."""
     graph, stats, entered = outcome.graph, outcome.stats, outcome.activations()
     names = site_names(graph)
     functions = [(name, count, entered.get(name, 0)) for name, count in firings_by_function(graph, stats).items()]
@@ -76,7 +75,7 @@ ShareRow: TypeAlias = tuple[str, int, int | None]
 
 
 def limit_rows(rows: Sequence[ShareRow], most: int) -> list[ShareRow]:
-    """At most this many rows, the last of which sums up the omitted ones."""
+    """At most `most` rows; if some are omitted, the last row has their number and sum."""
     if len(rows) <= most:
         return list(rows)
     rest = rows[most - 1 :]

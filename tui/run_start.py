@@ -18,7 +18,7 @@ from .load import Runnable, check_rules, find_program, parse_arguments, program_
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """The options of a run, as in `run_graph`, whatever the program."""
+    """The options of a run, as in `run_graph`."""
 
     schedule: str | Script = "waves"
     limits: Limits = field(default_factory=Limits)
@@ -26,12 +26,12 @@ class StartOptions:
     k: int | None = None
     unchecked: bool = False
     whole: bool = False
-    """Whether every event is to be known, so that the fast machine never skips ahead."""
+    """Whether every event is stepped and recorded, so that the fast machine never skips ahead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A program by its file, its arguments as words, and the options."""
+    """The start of a run: `FILE[:NAME]`, the arguments as words, and the options."""
 
     target: str
     words: tuple[str, ...] = ()
@@ -80,10 +80,10 @@ def load_run(
     unchecked: bool = False,
     world: World | None = None,
 ) -> History:
-    """The beginning of the run that `tagloom run TARGET WORDS` is, to be stepped; of a log (`.jsonl`, `.npz`), its end.
+    """The run that `tagloom run TARGET WORDS` executes, at its beginning; for a log (`.jsonl`, `.npz`), at its end.
 
     `target` is `FILE[:NAME]`; a Python file is executed. Arguments are words in the text form: `"3"`, `"[1, 2]"`.
-    Raises Usage, Malformed or Invalid where there is no such program, or it cannot be run.
+    Raises Usage, Malformed or Invalid if there is no such program, or it cannot be run.
     """
     options = StartOptions(schedule, Limits() if limits is None else limits, seed, k, unchecked)
     return Start(target, words, options).history(world or World())

@@ -122,7 +122,7 @@ def display(subject: object) -> str | None:
 def play(
     run: Outcome | History, *, first: int, most: int | None, under: str, fold: Sequence[str], boxes: int | None
 ) -> PlayerPage:
-    """A page that plays a run, or part of it; None stands for the default of PlayerSelection."""
+    """A page that plays a run, or part of it; None is the default of PlayerSelection."""
     from .player.page import PlayerSelection, page_of_history, page_of_outcome
 
     usual = PlayerSelection()

@@ -4,4 +4,4 @@ logic."""
 import os
 
 os.environ.setdefault("TEXTUAL_FPS", "120")
-"""Textual's default frame rate here: at its own 60 per second a key waits for up to 16 ms."""
+"""Textual's frame rate, unless the user sets one: at 60 per second, its default, a key may wait for 16 ms."""

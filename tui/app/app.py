@@ -1,4 +1,5 @@
-"""The app: a screen of panes over a session. A key, a click or a typed line is a command; panes show its effect."""
+"""The Textual app of the debugger: a screen of panes that shows a session. Keys, clicks and typed lines become session
+commands."""
 
 from __future__ import annotations
 
@@ -38,9 +39,8 @@ from .themes import THEMES, load_preference, row_text, save_preference
 from .worker import BackgroundWorker, FileWatcher
 
 SWITCH_INTERVAL = 0.001
-"""Python's thread switch interval in seconds: how long the screen waits for the session's thread each time that it
-wants to run. With Python's default of 5 ms the screen was held up for 68 ms at most, with 1 ms for 37 (fib(20), 2
-cores)."""
+"""Python's thread switch interval in seconds: how long the screen's thread waits each time for the session's thread.
+With Python's default of 5 ms the screen was delayed by up to 68 ms, with 1 ms by up to 37 (fib(20), 2 cores)."""
 
 WATCH_INTERVAL = 0.5
 """The seconds between two checks of a watched file."""
@@ -85,7 +85,7 @@ class Debugger(AsciiApp):
         self._saved_switch_interval = sys.getswitchinterval()
         self._file_watcher = FileWatcher(session)
         self._saved_theme = ""
-        """The saved or default theme; None until one is set at startup."""
+        """The theme as last saved or loaded; empty until one is set at startup."""
         self.command_keys = {command.key: command for command in session.commands.values() if command.key}
         self.pane_keys = {key_of(pane): pane for pane in PANES}
 
@@ -115,7 +115,7 @@ class Debugger(AsciiApp):
             self.call_after_refresh(self.action_tour)
 
     def _focus_graph(self) -> None:
-        """Focus a pane at startup: in a browser nothing else gives the app the keyboard."""
+        """Focus a pane at startup; otherwise the app in a browser receives no keys."""
         first = self.screen_stack[0]
         if not isinstance(first.focused, Pane):
             first.set_focus(first.query_one(GraphPane))
@@ -134,7 +134,7 @@ class Debugger(AsciiApp):
 
     @on(events.Resize)
     def _handle_resize(self) -> None:
-        self.call_later(self._arrange_screen)  # Textual knows the new size only when it has had this event too
+        self.call_later(self._arrange_screen)  # Textual updates its size after this event
 
     def _arrange_screen(self) -> None:
         """Arrange the panes for the new size of the screen."""
@@ -233,7 +233,7 @@ class Debugger(AsciiApp):
     # Commands
 
     async def on_event(self, event: events.Event) -> None:
-        """Handle keys that are commands or lead to a pane at once, because the next key may be for what they open."""
+        """Handle keys of commands and panes immediately, because the next key may be meant for what they open."""
         is_key = isinstance(event, events.Key) and not event.is_forwarded
         if is_key and len(self.screen_stack) == 1 and not isinstance(self.focused, CommandLine):
             assert isinstance(event, events.Key)
@@ -258,7 +258,7 @@ class Debugger(AsciiApp):
         return True
 
     def _handle_second_key(self, character: str) -> bool:
-        """Handle a key after the leader; returns whether it was printable. One without a command does nothing."""
+        """Handle a key after the leader; returns whether it was printable. A key without a command does nothing."""
         self.is_leader_pending = False
         command = self.command_keys.get(LEADER_KEY + character)
         if command is not None:
@@ -340,7 +340,7 @@ class Debugger(AsciiApp):
             self.request_snapshot()
 
     def _report_progress(self) -> None:
-        """Report that a command or a layout takes long, and the seconds so far."""
+        """Show which command is running, and for how many seconds, if it takes long."""
         if self._command_started_at is None or time.monotonic() - self._command_started_at < 0.3:
             return
         seconds, at = time.monotonic() - self._command_started_at, ""
@@ -357,7 +357,7 @@ class Debugger(AsciiApp):
         if not self._pending_commands and self._file_watcher.has_changed():
             self.do("reload")
 
-    # What is seen
+    # Snapshots
 
     def show_snapshot(self, seen: ScreenSnapshot) -> None:
         """Show a snapshot."""

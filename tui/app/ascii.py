@@ -1,4 +1,4 @@
-"""ASCII output for terminals without Unicode: each character of the screen becomes a similar one."""
+"""ASCII output for terminals without Unicode: each character of the screen is replaced by a similar one."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from .themes import row_text
 
 
 class CommandSuggester(Suggester):
-    """Suggests completions for the end of a line."""
+    """Suggests a completion of the last word of a line."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(use_cache=False, case_sensitive=True)

@@ -32,7 +32,7 @@ _TextRun: TypeAlias = tuple[tuple[str, bool], str]
 
 
 class _GraphLine(NamedTuple):
-    """What a line is painted from: its cells, its cells without badges, and its highlighted boxes."""
+    """The data of a painted line: its cells, its cells without badges, and its highlighted boxes."""
 
     row: tuple[GridCell, ...]
     base_row: tuple[GridCell, ...]
@@ -121,7 +121,7 @@ class GraphPane(Pane):
         return max((self.inner_size.width - self.virtual_size.width) // 2, 0)
 
     def _top_margin(self) -> int:
-        """The rows above a picture that is lower than the pane: it is placed somewhat above the middle."""
+        """The rows above a picture that is lower than the pane; it is placed slightly above the middle."""
         return max((self.inner_size.height - self.virtual_size.height) // 3, 0)
 
     def line_content(self, y: int) -> _GraphLine | str:
@@ -223,8 +223,8 @@ class GraphPane(Pane):
 
 
 def split_text_runs(row: Sequence[GridCell]) -> list[_TextRun]:
-    """Split a row into texts of one look each. Blanks join the text before them, whatever their look, which is
-    invisible: a line of the graph then has a third of the pieces, and each takes 1 us to reach the terminal."""
+    """Split a row into texts of one look each. Blanks are joined to the text before them, because their look is
+    invisible; the graph then has a third of the pieces, each of which takes 1 us to reach the terminal."""
     runs: list[_TextRun] = []
     text, begun, colour, strong = "".join(map(_GLYPH, row)), 0, "", False
     for at, cell in enumerate(row):

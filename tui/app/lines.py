@@ -1,5 +1,5 @@
-"""Panes of lines: with a cursor, where Enter or a click runs the command of a line; and the timeline, where a click
-goes to a position."""
+"""Panes of lines. Most have a cursor, and Enter or a click runs the command of a line; in the timeline a click goes to
+a position."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class LinesPane(Pane):
 
 
 class TimelinePane(Pane):
-    """A pane that shows a timeline of its own width."""
+    """A pane that shows a timeline as wide as itself."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "ask('event-back')", "back", show=False),

@@ -1,4 +1,4 @@
-"""The base of all panes: a border with the names of the panes that share the area, and keys of its own."""
+"""The base class of all panes: a border with the names of the panes that share the area, and the pane's own keys."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Pane(ScrollView, can_focus=True):
         self._pane_area: PaneArea | None = None
         self._subtitle = ""
         self.inner_size = Size()
-        """The columns and rows for lines at the last paint: computing them takes 20 us."""
+        """The columns and rows for lines at the last paint; cached, because computing them takes 20 us."""
         self._painted_lines: dict[int, object] = {}
 
     def move_to_area(self, slot: PaneArea) -> None:
@@ -61,8 +61,7 @@ class Pane(ScrollView, can_focus=True):
         return None
 
     def set_colours(self, dark: bool, paper: str) -> None:
-        """Set the colours: styles are built for each piece of text, and looking the theme up each time would be
-        slow."""
+        """Set the colours. They are stored, because looking the theme up for each piece of text would be slow."""
         self.dark, self.background_colour = dark, paper
         self.refresh()
 
@@ -76,8 +75,8 @@ class Pane(ScrollView, can_focus=True):
             self.post_message(self.CommandRequested(line))
 
     def set_virtual_size(self, width: int, height: int) -> None:
-        """Set the size of the content. Only if a scroll bar appears or disappears, the screen is laid out, which
-        takes 10 ms."""
+        """Set the size of the content. Textual then lays out the screen, which takes 10 ms, only if a scroll bar
+        appears or disappears."""
         size = Size(width, height)
         if size != self.virtual_size:
             self.set_reactive(Widget.virtual_size, size)
@@ -106,7 +105,7 @@ class Pane(ScrollView, can_focus=True):
         return self.paint_line(line)
 
     def repaint_changed(self) -> None:
-        """Repaint the lines that have changed: each takes 0.1 ms to reach the screen."""
+        """Repaint only the lines that have changed: each takes 0.1 ms to reach the screen."""
         width, height = self.size
         changed = [
             Region(0, y, width, 1) for y in range(height) if self._painted_lines.get(y, self) != self.line_content(y)

@@ -23,7 +23,7 @@ class PaneLayout(Container):
     def __init__(self) -> None:
         super().__init__(id="desk")
         self.sizes: Mapping[str, PaneSize] = {}
-        """The areas of the visible panes."""
+        """The inner sizes of the visible panes."""
         self._front_order: dict[str, int] = {}
         self._front_count = 0
         self._maximized_pane: str | None = None
@@ -50,8 +50,8 @@ class PaneLayout(Container):
         self.sizes = pane_sizes(slots.values())
 
     def sizes_with_front(self, front: str | None) -> Mapping[str, PaneSize]:
-        """The sizes of the panes that will be visible once `front` is in front: its content is computed before it is
-        shown."""
+        """The sizes of the panes that will be visible once `front` is in front; they are needed before that, because
+        its content is computed first."""
         if front is None or front in self.sizes:
             return self.sizes
         fronts = {**self._front_order, front: self._front_count + 1}
@@ -66,7 +66,7 @@ class PaneLayout(Container):
         self.place_panes()
 
     def toggle_maximized(self, pane: str) -> None:
-        """Maximize a pane, or restore the maximized one."""
+        """Maximize a pane, or show all panes again if one is maximized."""
         self._maximized_pane = None if self._maximized_pane is not None else pane
         self.place_panes()
 

@@ -1,6 +1,6 @@
 """`tagloom debug --serve`: the app in a browser on the same machine, by textual-serve.
 
-Whoever opens the page can run Python, so it is for one user: the server listens on the loopback address only, its
+A visitor of the page can run Python, so it is for one user: the server listens on the loopback address only, its
 address contains a secret, and requests from other origins are refused. The page requests nothing from other machines.
 """
 
@@ -80,8 +80,8 @@ def origin_guard(port: int) -> Any:
 
 
 def head_html(request: Any) -> str:
-    """The HTML head that replaces textual-serve's: the font from its own folder, a title, no favicon, the debugger's
-    background, and the keyboard focus, which otherwise needs a click."""
+    """The HTML head that replaces textual-serve's: a local font, a title, no favicon, the debugger's background, and a
+    script that focuses the page, so that keys work without a click."""
     folder = f"{request.path.rstrip('/')}/static/fonts/RobotoMono-VariableFont_wght.ttf"
     face = f'@font-face {{ font-family: "Roboto Mono"; src: url("{folder}"); }}'
     paper = f"html body, body .shade {{ background: {DARK.background}; }}"

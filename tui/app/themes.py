@@ -22,7 +22,7 @@ CONTRAST = 4.5
 
 
 def mix_colours(one: str, other: str, share: float) -> str:
-    """A colour between two, this share of the way to the other; all as `#RRGGBB`."""
+    """Linear interpolation of two colours: `one` for share 0, `other` for share 1; all as `#RRGGBB`."""
     pairs = zip(parse_colour(one), parse_colour(other), strict=True)
     return "#" + "".join(f"{round(a + (b - a) * share):02X}" for a, b in pairs)
 

@@ -1,5 +1,5 @@
-"""Work beside the screen: a background thread, which runs one task at a time and can stop it, and a watcher for edits
-of the program's file."""
+"""Background threads, each of which runs one task at a time and can be interrupted; and a watcher for edits of the
+program's file."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..session.session import Session
 Result = TypeVar("Result")
 
 MAX_STOP_ATTEMPTS = 30
-"""The most attempts to stop a task that does not end, 0.1 s apart."""
+"""The most attempts to stop a task at exit, 0.1 s apart."""
 
 
 class BackgroundWorker:
-    """A background thread."""
+    """A background thread that runs one task at a time."""
 
     def __init__(self, name: str) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=name)
@@ -48,15 +48,14 @@ class BackgroundWorker:
             return None
 
     def stop(self) -> None:
-        """Stop the current or next task, as Ctrl-C does."""
+        """Interrupt the last task, as Ctrl-C does; if it has not started yet, it will not run."""
         self._stop_event.set()
         thread = self._thread
         if thread is not None:
             interrupt_thread(thread)
 
     async def close(self) -> None:
-        """Accept no more tasks and stop the current one, repeatedly if it continues: Python waits for the thread at
-        exit."""
+        """Accept no more tasks and stop the current one, with several attempts: Python waits for the thread at exit."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         for _ in range(MAX_STOP_ATTEMPTS):
             self.stop()
@@ -66,7 +65,7 @@ class BackgroundWorker:
 
 
 class FileWatcher:
-    """The file of the current run with its modification time at the last check; the first check is at construction."""
+    """Watches the file of the current run: compares its modification time with that of the last check."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""`tagloom check FILE --against REFERENCE`: comparison with a correct program, and the first difference explained.
+"""`tagloom check FILE --against REFERENCE`: compares a program with a correct one, and explains the first difference.
 
 Results are compared up to rounding, because `x * x * x` is not `x ** 3` to the last bit. Floats are close if they
 differ by at most TOLERANCES of the larger of 1 and the required one; NaN is close to NaN, an infinity only to itself.
@@ -40,8 +40,8 @@ _BOOLEANS = ("true", "false")
 
 def check_against(target: str, reference: str, words: Sequence[str], limits: Limits) -> int:
     """Run both programs on the arguments, or on several small ones if there are none, and print a line for each run.
-    Return 1 if they differ, and explain the first difference; also 1 if the reference never ends, so that nothing is
-    decided.
+    Return 1 if they differ, and explain the first difference; also 1 if the reference never ends within the limits, so
+    that nothing is decided.
 
     Each file is loaded once; what its Python prints while it is loaded and traced goes to stderr. Raises Usage if there
     are no such programs, or if arguments are needed.
@@ -73,7 +73,7 @@ def check_against(target: str, reference: str, words: Sequence[str], limits: Lim
 
 
 def check_parameters(mine: Runnable, right: Runnable) -> None:
-    """Raise Usage if the two take different parameters, as far as they declare them."""
+    """Raise Usage if the declared parameters of the two programs differ."""
     got, required = parameters(mine), parameters(right)
     kinds = zip((type_ for _, type_ in got), (type_ for _, type_ in required), strict=False)
     if len(got) != len(required) or any(one and other and one.dtype is not other.dtype for one, other in kinds):
@@ -169,7 +169,7 @@ _DECIMAL = re.compile(r"(-?\d+(?:\.\d+(?:e[-+]?\d+)?|e[-+]?\d+))")
 
 
 def is_close(got: Value, required: Value) -> bool:
-    """Whether two values have one type and are equal, floats nearly.
+    """Whether two values have the same type and are equal, floats up to rounding.
 
     >>> is_close(0.1 + 0.2, 0.3), is_close(1, 1.0), is_close(float("nan"), float("nan")), is_close(0.0, float("inf"))
     (True, False, True, False)
@@ -181,7 +181,7 @@ def is_close(got: Value, required: Value) -> bool:
 
 
 def are_lines_close(got: str, required: str) -> bool:
-    """Whether two printed lines are equal, floats in them nearly.
+    """Whether two printed lines are equal, floats in them up to rounding.
 
     >>> are_lines_close("x is 0.30000000000000004", "x is 0.3"), are_lines_close("x is 3", "x is 3.0")
     (True, False)

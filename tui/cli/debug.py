@@ -127,9 +127,8 @@ def is_in_browser() -> bool:
 
 
 def open_session(session: Session, at: int | None = None, is_prompt: bool = False, watches_file: bool = False) -> int:
-    """Show a session after this many events, at a prompt or on screen, until the user leaves it; return the exit
-    code. The app is imported only here; it goes to the position itself, so that the user sees the progress and may
-    stop it."""
+    """Show a session after `at` events, at a prompt or on screen, until the user leaves it; return the exit code. The
+    app, which is imported only here, goes to that position itself, so that the user sees progress and can stop it."""
     if is_prompt or (os.environ.get("TERM") == "dumb" and not is_in_browser()):
         if at is not None:
             goto_event(session, at)
@@ -144,7 +143,7 @@ def open_session(session: Session, at: int | None = None, is_prompt: bool = Fals
 
 
 def reply_text(reply: CommandReply) -> str:
-    """A command and its reply, as a person would see them."""
+    """A command and its reply as text, like at a prompt."""
     return "\n".join([f"{PROMPT}{reply.command}", *reply.text])
 
 
@@ -154,8 +153,8 @@ def reply_json(reply: CommandReply) -> str:
 
 
 def transcribe(session: Session, lines: Iterable[str], form: Callable[[CommandReply], str]) -> int:
-    """Execute the lines, and print each with its reply; empty lines and `#` comments are skipped. What the program's
-    own Python prints goes to stderr."""
+    """Execute the lines, and print each with its reply; empty lines and `#` comments are skipped. The output of the
+    program's own Python goes to stderr."""
     code = 0
     for line in lines:
         if not line.strip() or line.lstrip().startswith("#"):

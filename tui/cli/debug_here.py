@@ -1,4 +1,4 @@
-"""`f.debug(...)`: the debugger in the terminal of the running Python. Its parts are imported on first use."""
+"""`f.debug(...)`: the debugger in the terminal of the running Python. Its modules are imported on first use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...interp.history.history import History
 
 
 def debug_run(begin: Callable[[World], History], at: int = 0) -> None:
-    """Debug a run that `begin` starts, after this many events, in a world that prints to the session.
+    """Debug a run, which `begin` starts in a world that prints to the session, from after `at` events on.
 
     Raises Usage if there is no terminal, and whatever `begin` raises.
     """

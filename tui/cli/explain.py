@@ -1,6 +1,6 @@
 """`tagloom explain`: a rule by its number, with its text, a right and a wrong example, and the error for the wrong one.
 
-The text of a rule stands in the docstring of the module that implements it. RULE_EXAMPLES has the examples, in the
+The text of a rule is in the docstring of the module that implements it. RULE_EXAMPLES has the examples, in the
 text form; tests/tui/cli/test_explain.py proves that the right ones break no rule, and each wrong one its own rule.
 """
 

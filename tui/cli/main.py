@@ -1,4 +1,4 @@
-"""The command line: a module a command, the exit codes, and errors as messages.
+"""The command line: registers the commands, and turns errors into messages and exit codes.
 
 Exit codes: 0 the run returned, 1 any other ending or a difference, 2 bad usage or bad input. Results go to stdout,
 diagnostics to stderr.
@@ -59,7 +59,7 @@ def options(
 def main(call: Callable[[], Any] = app) -> None:
     """The entry point: turns every error that tagloom raises on purpose into a message and an exit code."""
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # names may have letters that the terminal cannot show
+        sys.stdout.reconfigure(errors="backslashreplace")  # for names that the terminal cannot show
     try:
         try:
             call()

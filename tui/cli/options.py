@@ -11,11 +11,11 @@ from ...interp.engines.protocol import Limits
 
 DEFAULT_LIMITS = Limits()
 LITERAL_SETTINGS = {"ignore_unknown_options": True}
-"""Makes `-3` an argument; `load.py` reports options that do not exist."""
+"""Typer settings by which `-3` is an argument; `load.py` reports options that do not exist."""
 
 
 class UntilCondition(StrEnum):
-    """When a run stops; `quiet` is quiescence."""
+    """The values of --until: when a run stops. `quiet` is quiescence."""
 
     quiet = "quiet"
     result = "result"

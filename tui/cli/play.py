@@ -1,4 +1,4 @@
-"""`tagloom play`: an HTML page that plays a run."""
+"""`tagloom play`: writes an HTML page that plays a run."""
 
 from __future__ import annotations
 

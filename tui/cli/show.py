@@ -38,12 +38,12 @@ from .terminal import print_to_stderr, terminal_text
 STATIC_FORMS = ("program", "graph", "image")
 """The forms of a picture without a run; `graph` is also one of a run."""
 PICTURE_FORMS = (*STATIC_FORMS, *(name for name in PICTURES if name != "moment"))
-"""All forms: the static ones, and the pictures of a run, of which `moment` is called `graph`."""
+"""All forms: the static ones, and the pictures of a run; the picture `moment` is the form `graph`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShowRequest:
-    """What to show, and how. `at` is the number of events before the shown position; None is the end."""
+    """The options of `tagloom show`. `at` is the number of events before the shown position; None is the end."""
 
     form: str = "graph"
     output: Path | None = None

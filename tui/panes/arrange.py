@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 PANES = ("graph", "source", "flight", "waiting", "tags", "inspector", "events", "cells", "answers", "timeline")
-"""All panes; the first has key 1, the last key 0."""
+"""All panes; their keys are the digits 1 to 9 and 0."""
 
 WIDE, MEDIUM = 150, 100
 """The widths from which a screen has three columns of panes, and two."""
@@ -34,7 +34,7 @@ def key_of(pane: str) -> str:
 
 
 def arrange_panes(width: int, height: int, fronts: Mapping[str, int], alone: str | None = None) -> list[PaneArea]:
-    """The areas of a screen; `fronts` has the time at which each pane was last chosen, `alone` the maximized pane.
+    """The areas of a screen. `fronts` orders panes by when they were last chosen; `alone` is the maximized pane.
 
     >>> [slot.front for slot in arrange_panes(80, 22, {"source": 1})]
     ['source', 'flight', 'timeline']
@@ -56,7 +56,7 @@ def arrange_panes(width: int, height: int, fronts: Mapping[str, int], alone: str
 
 
 def area_height(share: float, height: int, left: int) -> int:
-    """The rows of an area: a share of the height, for 1 all that are left, below 0 all but some."""
+    """The rows of an area: a share of the height; for share 1 all `left` rows, below 0 all but `-share` of them."""
     return left if share == 1 else round(height * share) if share > 0 else left + round(share)
 
 

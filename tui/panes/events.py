@@ -52,7 +52,7 @@ def event_row(graph: Graph, number: int, event: Event, position: int) -> PageRow
 
 
 def event_spans(graph: Graph, event: Event, *, faint: bool = False) -> tuple[PageSpan, ...]:
-    """An event as text: its sign, the node, its operands and results, or the token that arrived and waits."""
+    """The text of an event: its sign, the node, and its operands and results, or the token that arrived and waits."""
     token = event.token
     sign = BADGE_LOOKS[
         "trap" if event.trap is not None else "fired" if event.fired else "parked" if event.deferred_at else "waits"

@@ -48,8 +48,8 @@ class LayoutRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GraphLayout:
-    """A graph that is laid out: the plain view, the drawing without tokens, the cells of each box and arrow, and the
-    folded clusters."""
+    """The layout of a graph: the plain view, the drawing without tokens, the cells of each box and arrow, and the
+    names of the folded clusters."""
 
     request: LayoutRequest
     view: View
@@ -72,7 +72,7 @@ class GraphPicture(NamedTuple):
     """The row and column to scroll to."""
     commands: Mapping[str, str]
     nodes: Mapping[str, str]
-    """The commands and nodes of the layout."""
+    """`commands` and `nodes` are those of the layout."""
     subtitle: str = ""
     highlighted_rows: Mapping[int, frozenset[str]] = {}
     """The highlighted boxes, by row."""
@@ -125,8 +125,8 @@ def _excess(drawing: Drawing, paper: LayoutRequest) -> float:
 
 
 def draw_view(view: View, paper: LayoutRequest) -> Drawing:
-    """Draw a view as legibly as its pane allows; if it does not fit, keep to the pane's width and exceed its height,
-    if possible. A graph that is far too large is not tried in less legible styles, each of which takes as long."""
+    """Draw a view in the most legible style that fits the pane; if none does, exceed the height rather than the width.
+    For a graph that is far too large, less legible styles are not tried, because each takes as long."""
     width, height, zoom = paper.width, paper.height, paper.zoom
     times = 2 ** max(zoom, 0)
     drawing = draw_cells(view, width=width * times, height=height * times, styles=1)

@@ -1,7 +1,7 @@
 """The texts of F1 for each pane, the tour, the keys of the screen, and the glossary.
 
-The glossary has every term of the user's world in one line; F1 and docs/glossary.md show it. A line of glossary.txt is
-`term | definition | page`, the page as docs/ links to it; the lines are in alphabetical order.
+The glossary, which F1 and docs/glossary.md show, defines each term that users meet in one line. A line of glossary.txt
+is `term | definition | page`, the page as docs/ links to it; the lines are in alphabetical order.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ empty ones.""",
 
 ◆ is the current position, ✗ a trap, ⚑ a bookmark. A click goes there; Left and Right move by one event.""",
 }
-"""For each pane, its content and the actions of users."""
+"""For each pane, a description of its content and of its keys."""
 
 SCREEN_KEYS = (
     (": ", "type any command; Tab completes it"),
@@ -145,7 +145,8 @@ def second_key_hints(commands: Iterable[Command[Session]], width: int) -> tuple[
 
 
 def key_at(row: PageRow, column: int) -> str:
-    """The key hint at a column, for clicks; of a pair of keys the second, except on the first itself.
+    """The key hint at a column, for clicks. Of a pair of keys, a click anywhere but on the first means the
+    second.
 
     >>> told = key_hints("graph", 80)
     >>> told.text[:25], [key_at(told, column) for column in (1, 3, 6, 11, 21, 90)]

@@ -1,5 +1,5 @@
-"""Pages: the content of a pane of lines. A row has spans in colours of the table of looks, and refers to what it is
-about."""
+"""Pages: the content of a pane of lines. A row has spans in colours of the table of looks, and names the node, the tag
+and the position that commands on it refer to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...viz.style import GREY
 from ..session.command import sanitize
 
 FUTURE_COLOUR = "pale"
-"""The colour of what is still in the future; text never has it."""
+"""The colour of bars and lines for future events; never used for text."""
 
 
 class PageSpan(NamedTuple):
@@ -23,7 +23,7 @@ class PageSpan(NamedTuple):
 
 
 class PageRow(NamedTuple):
-    """A line."""
+    """A row of a page."""
 
     spans: tuple[PageSpan, ...]
     command: str = ""
@@ -35,7 +35,7 @@ class PageRow(NamedTuple):
     position: int | None = None
     """The node, the activation, and the position in the flight that commands on this row refer to."""
     line: int | None = None
-    """The line of source."""
+    """The source line that commands on this row refer to."""
 
     @property
     def text(self) -> str:
@@ -99,7 +99,7 @@ def build_row(*pieces: str | tuple[str, str] | PageSpan, **about: object) -> Pag
 
 
 def list_rows(count: int, make: Callable[[int], PageRow], *rest: str) -> LazyRows:
-    """`count` rows, followed by the lines in `rest` about those that are not listed.
+    """`count` rows, followed by the lines in `rest`, such as the number of rows that are not listed.
 
     >>> [each.text for each in list_rows(2, lambda number: build_row(f"row {number}"), "and 3 more")]
     ['row 0', 'row 1', 'and 3 more']
@@ -110,5 +110,5 @@ def list_rows(count: int, make: Callable[[int], PageRow], *rest: str) -> LazyRow
 
 
 def empty_page(message: str) -> PanePage:
-    """A page with only a text that says why it is empty."""
+    """A page with only a message, which says why it is empty."""
     return PanePage([build_row((message, GREY))])

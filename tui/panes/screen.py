@@ -1,5 +1,5 @@
-"""The presenter: everything that the screen shows of a session, in one snapshot; the status line, and the line that a
-key suggests for a command that needs arguments."""
+"""The presenter: runs commands, and takes snapshots of everything that the screen shows of a session. Also the status
+line, and the lines that keys suggest for commands with arguments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAGE_BUILDERS: Mapping[str, Callable[[Session], PanePage]] = {
     "events": events_page,
     "cells": cells_page,
 }
-"""The function for the page of each pane of lines."""
+"""The function that builds the page of each pane of lines."""
 
 ANSWER_PANES: Mapping[str, str] = {
     "flight": "flight",
@@ -47,7 +47,7 @@ ANSWER_PANES: Mapping[str, str] = {
 _STATUS_LINE_GROUPS = ("moving", "focus")
 
 STOPPED_ROW = build_row((" stopped: the panes still show the state before; the next command updates them", ORANGE))
-"""The message when the user stopped a snapshot."""
+"""The message after the user has interrupted a snapshot."""
 
 MAX_REPLIES = 50
 """The number of answers that are kept."""
@@ -61,7 +61,7 @@ class PaneSize(NamedTuple):
 
 
 class ScreenSnapshot(NamedTuple):
-    """What the screen shows."""
+    """The content of the screen."""
 
     pages: Mapping[str, PanePage]
     status: PageRow
@@ -69,13 +69,13 @@ class ScreenSnapshot(NamedTuple):
     picture: GraphPicture | None = None
     timeline: Timeline | None = None
     reply: CommandReply | None = None
-    """The reply to the command after which it was taken."""
+    """The reply to the command after which the snapshot was taken."""
     layout_request: LayoutRequest | None = None
     """The layout that is still to be made."""
     front_pane: str | None = None
     """The pane with the answer to the command."""
     is_stopped: bool = False
-    """Whether the user stopped the snapshot; then it has no panes."""
+    """Whether the user interrupted the snapshot; then it has no panes."""
 
 
 class ScreenPresenter:
@@ -101,7 +101,7 @@ class ScreenPresenter:
         return self.snapshot(panes(front))._replace(reply=reply, front_pane=front)
 
     def answer_pane(self, reply: CommandReply) -> str | None:
-        """The pane that shows a command's answer; None if the line below the panes does."""
+        """The pane that shows a command's answer; None if the answer is shown below the panes."""
         word = reply.command.partition(" ")[0]
         command = next((each for each in self.session.commands.values() if word in (each.name, each.key)), None)
         if command is None or not reply.ok:
@@ -109,7 +109,7 @@ class ScreenPresenter:
         return ANSWER_PANES.get(command.name, None if command.group in _STATUS_LINE_GROUPS else "answers")
 
     def snapshot(self, panes: Mapping[str, PaneSize]) -> ScreenSnapshot:
-        """A snapshot of these panes at these sizes; if the user stops it, only the position."""
+        """A snapshot of these panes at these sizes; if the user interrupts it, only the position."""
         session = self.session
         line, last = status_row(session), self._last_message or last_event_row(session, self._last_reply)
         if session.snapshot.current is None:
@@ -123,7 +123,7 @@ class ScreenPresenter:
             return ScreenSnapshot({}, line, STOPPED_ROW, is_stopped=True)
 
     def full_snapshot(self, panes: Mapping[str, PaneSize], line: PageRow, last: PageRow) -> ScreenSnapshot:
-        """A snapshot of everything visible of a run."""
+        """A snapshot with all panes of a run."""
         session = self.session
         session.run.index.catch_up(session.history)
         pages = {
@@ -208,7 +208,7 @@ def status_row(session: Session) -> PageRow:
 
 
 def ending_span(history: History) -> PageSpan:
-    """How the run ended, if nothing else shows it."""
+    """The ending of a run, if the rest of the status line does not show it."""
     if len(results_data(history)) == len(history.state.results):
         return PageSpan("over ", GREEN)
     return PageSpan("over " if history.state.trap_events else "deadlocked ", VERMILLION, not history.state.trap_events)
@@ -225,7 +225,7 @@ def answer_row(reply: CommandReply) -> PageRow:
 
 
 def last_event_row(session: Session, reply: CommandReply | None = None) -> PageRow:
-    """The last event; before it the breakpoints that stopped the last step, after it what that step printed."""
+    """The last event, preceded by the breakpoints that stopped the last step, and followed by its printed lines."""
     if session.snapshot.current is None:
         return build_row("")
     history = session.history

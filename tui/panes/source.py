@@ -1,4 +1,4 @@
-"""The source pane: the current line, lines with breakpoints, and the values that each line made."""
+"""The source pane: the current line, lines with breakpoints, and the values computed on each line."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _BAR_GLYPHS = " ▁▂▃▄▅▆▇█"
 
 
 class Timeline(NamedTuple):
-    """Its rows, all of one width, and the command for a click on a column."""
+    """The rows of the timeline, all of one width, and the command for a click on each column."""
 
     rows: tuple[PageRow, ...]
     click_commands: tuple[str, ...]
@@ -27,8 +27,8 @@ class Timeline(NamedTuple):
 
 
 def build_timeline(session: Session, width: int, height: int) -> Timeline:
-    """The timeline in `width` columns, with bars `height` rows high: firings per wave, or, if events are filtered,
-    the number that pass."""
+    """The timeline in `width` columns, with bars `height` rows high: the firings per wave, or, if events are filtered,
+    the number of events that pass."""
     history = session.history
     width, base, known = max(width, 1), history.base, max(len(history), 1)
     ends = [base + round((column + 1) * (known - base) / width) for column in range(width)]
@@ -59,7 +59,7 @@ def events_per_column(numbers: Sequence[int], ends: list[int]) -> list[int]:
 
 
 def firings_per_column(known: RunIndex, ends: list[int]) -> list[int]:
-    """For each column, the firings of its largest wave. There may be a wave for every few events."""
+    """For each column, the firings of its largest wave; a column may have many waves."""
     last, sizes = known.waves()
     fired = np.append(sizes, known.wave_firings)
     until = np.searchsorted(last, np.array(ends) - 1)

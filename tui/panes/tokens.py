@@ -71,8 +71,8 @@ def flight_row(graph: Graph, at: int, token: Token, is_next: bool, is_ready: boo
 
 
 def waiting_page(session: Session) -> PanePage:
-    """The waiting-matching store: by activation, the waiting nodes with the tokens that they hold and those that are
-    missing."""
+    """The waiting-matching store: by activation, the waiting nodes with the operands that have arrived and those that
+    are missing."""
     graph, (entries, left) = session.history.graph, listing.list_store(session, MAX_TOKENS)
     if not entries:
         return empty_page("no token waits for a partner")
@@ -95,7 +95,7 @@ def store_row(graph: Graph, entry: Tag | WaitingNode | Token) -> PageRow:
 
 
 def waiting_row(graph: Graph, entry: WaitingNode) -> PageRow:
-    """The row of a waiting node, with the operands that it has and those that are missing."""
+    """The row of a waiting node, with the operands that have arrived and those that are missing."""
     tag, number, operands = str(entry.tag), entry.node, entry.operands
     node, pieces = graph.nodes[number], list[tuple[str, str]]()
     for port, literal in enumerate(node.ports):
@@ -112,7 +112,7 @@ def waiting_row(graph: Graph, entry: WaitingNode) -> PageRow:
 
 
 def throttled_row(graph: Graph, token: Token) -> PageRow:
-    """The row of a token that a k-bound holds back."""
+    """The row of a token that a k-bound throttles."""
     sign, node = BADGE_LOOKS["held"], graph.nodes[token.node]
     text = f"{sign.glyph} {abbreviate_value(token.value)} for {node} "
     return build_row((text, sign.colour), (abbreviate_tag(token.tag), GREY), node=str(node), tag=str(token.tag))
@@ -141,7 +141,7 @@ def _array_row(graph: Graph, handle: Handle, block: CellBlock) -> PageRow:
 
 
 def cell_row(graph: Graph, at: int, who: CellWrite | Token) -> PageRow:
-    """The row of a cell, with its value or a read parked there."""
+    """The row of a cell, with its value or a deferred read."""
     node, tag = str(graph.nodes[who.node]), str(who.tag)
     about = {"command": f"select {node} {tag}", "node": node, "tag": tag}
     if isinstance(who, Token):
@@ -154,7 +154,7 @@ def cell_row(graph: Graph, at: int, who: CellWrite | Token) -> PageRow:
 
 
 def tags_page(session: Session) -> PanePage:
-    """The activations so far: those around the current and the restricting one, and their direct children."""
+    """The tree of the activations so far; of many siblings, those around the current activation."""
     history, here, entries = session.history, session.current_tag, list_activations(session)
     activation_rows = _ActivationRows(
         ActivationTitles(history.graph, session.run.index.gates, history.position), here, session.root_tag
@@ -170,7 +170,7 @@ def tags_page(session: Session) -> PanePage:
 
 
 class _ActivationRows:
-    """The texts of rows."""
+    """Builds the rows of the pane of activations."""
 
     def __init__(self, titles: ActivationTitles, here: Tag, only: Tag | None) -> None:
         self.titles, self.current, self.filter_tag = titles, here, only

@@ -1,1 +1,2 @@
-"""The debugger without a screen: commands in, plain data out. Nothing here prints, and nothing depends on a widget."""
+"""The debugger without a screen: it executes command lines and returns plain data. Nothing here prints or depends on
+the app."""

@@ -1,7 +1,7 @@
-"""Commands: the words that a command takes, its reply, and its row of name, key, usage, help and function.
+"""Commands, their arguments, and their replies.
 
-`CommandArguments` takes the words of a line one by one; `CommandReply` is text for people, and the same as data for
-programs. The commands themselves are registered in the modules `*_commands`.
+`CommandArguments` takes the words of a line one by one; `CommandReply` has text for people, and the same content as
+data for programs. The commands themselves are registered in the modules `*_commands`.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class CommandArguments:
         return parse_number(self.next_word(what), least, self.usage)
 
     def take_option(self, name: str) -> str | None:
-        """Take `name` and the word after it, if present; return that word."""
+        """Take the option `name` and the word after it, and return that word; None if the option is absent."""
         if name not in self._words:
             return None
         at = self._words.index(name)
@@ -101,7 +101,7 @@ class CommandArguments:
         return value
 
     def take_run_options(self) -> dict[str, Any]:
-        """Take the run options present: the words after --schedule, --k and --seed."""
+        """Take the options --schedule, --k and --seed, if present, each with its word."""
         values: dict[str, Any] = {"schedule": self.take_option("--schedule")}
         for name, least in (("k", 1), ("seed", 0)):
             word = self.take_option(f"--{name}")
@@ -128,8 +128,8 @@ def parse_number(word: str, least: int, usage: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """Lines of text, and JSON-compatible data: numbers, texts, None, truth values, lists, and dicts with text keys.
-    Values of the program are literals of the text form."""
+    """The result of a command: lines of text, and JSON-compatible data, in which values of the program are literals of
+    the text form."""
 
     text: Sequence[str]
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True)
 class CommandReply:
-    """The reply to a command: `ok` says whether it succeeded; if not, the text is that of the error."""
+    """The reply to a command line. `ok` says whether the command succeeded; if not, the text is that of the error."""
 
     command: str
     """The command line."""
@@ -158,12 +158,12 @@ def sanitize(text: str) -> str:
     """
     if text.isprintable():
         return text
-    # Spaces of other scripts, category Zs, are printed too.
+    # Category Zs, the spaces of all scripts, is printable too.
     return "".join(c if c.isprintable() or category(c) == "Zs" else "·" for c in text.expandtabs(4))
 
 
 def error_result(error: TagloomError) -> CommandResult:
-    """An error as the result of a command: the text that the command line prints, and its parts as data."""
+    """The result of a failed command: the error text as `tagloom` prints it, and its parts as data."""
     parts = {
         "error": type(error).__name__,
         "message": error.message,
@@ -195,16 +195,16 @@ def truncate_lines(lines: Sequence[str], most: int, noun: str = "more") -> list[
 
 
 S = TypeVar("S")
-"""The session type that commands take: `Session` is defined above this module, because it runs commands."""
+"""The type of the session, a parameter here because `session.py`, which defines it, imports this module."""
 CommandHandler: TypeAlias = Callable[[S, CommandArguments], CommandResult]
 
 LEADER_KEY = ","
-"""The first stroke of keys with two strokes; the second is a letter of the command's name."""
+"""The first key of two-key sequences; the second is a letter of the command's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command(Generic[S]):
-    """A command. `key` is its abbreviation, and its key on the screen: one stroke, or LEADER_KEY and a second one.
+    """A command. `key` is its abbreviation, and its key on the screen: one key, or LEADER_KEY and a second one.
     `reverse` names the command for the opposite direction, if there is one."""
 
     name: str
@@ -223,7 +223,7 @@ class Command(Generic[S]):
 
 
 class CommandGroup(Generic[S]):
-    """The commands of one kind, in the order of help."""
+    """A group of commands, in the order in which `help` lists them."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""The registry: all commands, in the order of help."""
+"""The registry: all commands, in the order in which `help` lists them."""
 
 from __future__ import annotations
 

@@ -62,13 +62,13 @@ def export_test(run: SessionRun, folder: Path) -> str:
 
 
 def program_file(run: SessionRun) -> str | None:
-    """FILE[:NAME] of the program; None if the test must contain its graph."""
+    """FILE[:NAME] of the program; None if there is no such file, so that the test must contain the graph."""
     start = run.start
     return None if start is None or is_log(start.target) else start.target
 
 
 def has_manual_choices(history: History) -> bool:
-    """Whether the choices up to the position are not those of the schedule, so that the test must contain them."""
+    """Whether the delivered tokens were chosen otherwise than by the schedule, so that the test must list them."""
     by_hand = history.first_manual_event is not None and history.first_manual_event < history.position
     return by_hand or bool(past_edits(history)) or history.schedule == "hand"
 
@@ -146,7 +146,8 @@ def replay_statements(history: History) -> Iterator[str]:
 
 
 def edit_call(graph: Graph, edit: Edit) -> tuple[str, list[str]]:
-    """The call that makes a fork with an edit: the method, and its arguments. Raises Usage if its tag is too deep."""
+    """The call that repeats an edit, which forks the run: the method, and its arguments. Raises Usage if the tag is too
+    deep to write."""
     number, port, tag, _ = edit.token
     if isinstance(edit, TokenInjection) or isinstance(edit.place, TokenSlot):
         if tag.depth > 20:
@@ -159,8 +160,8 @@ def edit_call(graph: Graph, edit: Edit) -> tuple[str, list[str]]:
 
 
 def python_literal(value: Value) -> str:
-    """A value as Python source. The dtype is that of the port or parameter that takes it. Arrays are lists, except for
-    empty ones, because a list does not tell their shape.
+    """A value as Python source, without its dtype, which is known from the port or parameter. Arrays are lists; empty
+    arrays are `np.zeros`, because a list would lose their shape.
 
     >>> python_literal(np.int8(3)), python_literal(float("nan"))
     ('3', 'float("nan")')

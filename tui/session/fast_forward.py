@@ -1,7 +1,8 @@
-"""Moves to far positions: how the fast machine skips ahead of the known events, and what the session reports about it.
+"""Moves to far positions, where the fast machine skips ahead of the known events.
 
-Up to `FAST_FORWARD_THRESHOLD` events ahead, a run is stepped event by event, and all these events become known. Farther
-ahead the fast machine runs, if it supports the program; then only the events near the destination are known.
+Up to `FAST_FORWARD_THRESHOLD` events ahead, the reference machine steps the run, and all these events become known. For
+positions farther ahead the fast machine runs, if it supports the program; then only the events near the destination are
+known.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
     from ...interp.engines.fast.stops import StopConditions
 
 FAST_FORWARD_THRESHOLD = 200_000
-"""The number of events that the reference machine steps before the fast one takes over: about a second and a half."""
+"""The number of events that the reference machine steps before the fast machine takes over: about 1.5 seconds."""
 
 
 def run_until(history: History, is_match: EventSelector, most: float = inf) -> bool:
     """Step to the position after the next matching event, to the end, or until `most` events have happened; return
-    whether an event matched. Raises KeyboardInterrupt on Ctrl-C, and then stays at the position reached."""
+    whether an event matched. On Ctrl-C it raises KeyboardInterrupt and leaves the history at the position reached."""
     event = history.forward_to(is_match, most)
     if event is None:
         check_interrupt(history)
@@ -68,7 +69,7 @@ def goto_event_or_end(session: Session, position: int) -> None:
 
 
 def goto_end(session: Session) -> None:
-    """Go to the end of the run, stepping it until it is over."""
+    """Go to the end of the run."""
     history = session.history
     history.jump(len(history))
     most = len(history) + FAST_FORWARD_THRESHOLD
@@ -79,7 +80,7 @@ def goto_end(session: Session) -> None:
 
 
 def match_nothing(state: object, event: object) -> bool:
-    """Matches no event, so that a run is stepped to its end."""
+    """An event selector that matches no event, so that a run is stepped to its end."""
     return False
 
 
@@ -91,7 +92,8 @@ def goto_next_hit(session: Session) -> None:
     if run_until(history, stops, most) or history.position < most:
         return
     if _can_fast_forward(session):
-        from ...interp.history.fast_forward import build_stop_conditions  # 20 ms, which the first screen saves
+        # imported late: it takes 20 ms, and the first screen does not need it
+        from ...interp.history.fast_forward import build_stop_conditions
 
         conditions = build_stop_conditions(stops, history.state)
         if isinstance(conditions, str):
@@ -102,7 +104,7 @@ def goto_next_hit(session: Session) -> None:
 
 
 def reveal_past(session: Session) -> None:
-    """Make enough of the events before the position known for stepping back."""
+    """Make events before the position known, if only a few are, so that the run can be stepped back."""
     run, history = session.run, session.history
     if history.base and history.position - history.base < WINDOW // 4:
         run.reveal(max(history.base - WINDOW, 0))
@@ -125,7 +127,7 @@ def _fast_forward(
     points: Breakpoints | None = None,
 ) -> bool:
     """Let the fast machine skip ahead, and make the events at its destination known; return whether the run continues
-    from there. The fast machine evaluates `stops` on the way, which stand for the breakpoints `points`."""
+    from there. On the way the fast machine evaluates `stops`, a translation of the breakpoints `points`."""
     run, start = session.run, len(session.history)
     history = run.history.far(position, stops)
     if points is not None:
@@ -139,7 +141,7 @@ def _fast_forward(
 
 
 def _reveal_before(session: Session, position: int) -> None:
-    """Make earlier events known: in addition to the known ones, or, if they are far away, instead of them."""
+    """Make earlier events known: in addition to the known ones, or, if the position is far away, instead of them."""
     run, history = session.run, session.history
     if history.base - position <= REVEAL_LIMIT:
         run.reveal(max(position - WINDOW, 0))

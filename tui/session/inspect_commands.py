@@ -65,7 +65,7 @@ SOURCE_CONTEXT = 4
 
 
 def describe_tokens(graph: Graph, tokens: Iterable[Token], count: int) -> list[str]:
-    """A line for each of `count` tokens, at most the first few; or a line that there are none."""
+    """A line for each of the first few of `count` tokens, and a count of the others; or a line if there are none."""
     lines = [f"  {describe_token(graph, token)}" for token in islice(tokens, MAX_LINES)]
     return with_omitted_count(lines, count) or ["  none"]
 
@@ -119,7 +119,7 @@ def state(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def cells_data(graph: Graph, state: State) -> Iterator[dict[str, Any]]:
-    """All arrays of cells as data: the values of full cells, and the number of tokens parked at each cell."""
+    """All arrays of cells as data: the values of full cells, and the number of deferred reads of each cell."""
     for handle, block in state.cells.blocks.items():
         yield {
             "cells": describe_value(graph, handle),
@@ -385,7 +385,7 @@ def unfold(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def resolve_names(session: Session, name: str | None) -> list[str]:
-    """The full names of the functions and loops with this name, or of all, if it is None."""
+    """The full names of the functions and loops with this name; of all, if the name is None."""
     view = graph_view(session.history.graph)
     clusters = None if name is None else find_clusters(view, [name])
     return [each.subject for each in view.root.walk() if each.subject and (clusters is None or each.name in clusters)]

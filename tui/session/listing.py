@@ -1,7 +1,7 @@
-"""What is at the position of a run: events, tokens, cells and activations, as text, as data, and as lists for panes.
+"""Events, tokens, cells and activations at the position of a run: as text, as data, and as lists for panes.
 
-There may be millions of each: a list has the first ones, and a count of the others. If the command `only` restricts the
-views to an activation, lists have only what is under its tag.
+There may be millions of each, so a list has the first ones, and a count of the others. If the command `only` restricts
+the views to an activation, the lists are restricted to its tag and those below.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_LINES, MAX_ROWS = 40, 200
 
 
 def describe_event(graph: Graph, number: int, event: Event) -> str:
-    """An event: a firing, or a token that arrived and waits."""
+    """The text of an event: a firing, or a token that arrived and waits."""
     if event.fired:
         return str(FiringOrigin(number, graph, event))
     waits = "waits" if event.deferred_at is None else f"is parked at {describe_cell(graph, event.deferred_at)}"
@@ -71,7 +71,7 @@ def token_data(graph: Graph, token: Token) -> dict[str, Any]:
 
 
 def describe_position(name: str, history: History) -> list[str]:
-    """The position of a run, in two lines: how far it is, and the last event."""
+    """The position of a run, in two lines: the number of events so far, and the last event."""
     known_events = f" of {len(history):,} known" if len(history) > history.position else ""
     head = f"{name}: after {plural(history.position, 'event')}{known_events}, {plural(history.state.firings, 'firing')}"
     event, ending = history.last_event, describe_end(history)
@@ -126,7 +126,7 @@ def why_stopped(history: History) -> str | None:
 
 
 def describe_end(history: History) -> str:
-    """A clause that says why the run does not continue from its position; empty if it may."""
+    """A clause that says why the run cannot continue from its position; empty if it can."""
     if history.position < len(history):
         return ""
     if (why := why_stopped(history)) is not None:
@@ -147,7 +147,7 @@ def waiting_tokens(state: State) -> Iterator[Token]:
 
 
 def describe_outputs(graph: Graph, event: Event) -> str:
-    """The results of a firing, or that it trapped."""
+    """A clause with the results of a firing, or with its trap."""
     if event.trap is not None:
         return f"trap: {event.trap}"
     return ", ".join(describe_value(graph, value) for _, value in event.outputs) or "nothing"
@@ -242,7 +242,7 @@ def waiting_entries(state: State, top: Tag | None) -> Iterator[Tag | WaitingNode
 
 
 class CellEntry(NamedTuple):
-    """A cell of an array, with the store that filled it or a read parked there."""
+    """A cell of an array, with the store that filled it or a deferred read."""
 
     cell_number: int
     content: CellWrite | Token
@@ -256,12 +256,12 @@ class CellListing(NamedTuple):
     """The number of lines that are not listed."""
     array_count: int
     parked_count: int
-    """The number of tokens parked at these arrays."""
+    """The number of deferred reads at these arrays."""
 
 
 def list_cells(session: Session, most: int) -> CellListing:
-    """The cells. If the views are restricted to an activation: the stores and reads there, and the arrays that were
-    made there or have such entries."""
+    """The arrays of cells. If the views are restricted to an activation: the stores and deferred reads under its tag,
+    and the arrays that have such entries or were created there."""
     heap, top = session.history.state.cells, session.root_tag
     if top is None:
         listed = list(islice(cell_entries(heap.blocks, None), most))
@@ -276,8 +276,8 @@ def list_cells(session: Session, most: int) -> CellListing:
 
 
 def cell_entries(blocks: Mapping[Handle, CellBlock], top: Tag | None) -> Iterator[Handle | CellEntry]:
-    """Arrays of cells, each followed by its entries under the tag `top`; arrays without any are left out, unless they
-    were made there."""
+    """Arrays of cells, each followed by its entries under the tag `top`. An array without such entries is left out,
+    unless it was created there."""
     for handle, block in blocks.items():
         entries = (each for each in block_entries(block) if is_under(each.content.tag, top))
         first = next(entries, None)
@@ -287,15 +287,15 @@ def cell_entries(blocks: Mapping[Handle, CellBlock], top: Tag | None) -> Iterato
 
 
 def block_entries(block: CellBlock) -> Iterator[CellEntry]:
-    """The entries of an array by cell: its first store, then the reads parked there."""
+    """The entries of an array by cell: its first store, then the deferred reads."""
     for at in sorted({*block.writes, *block.deferred_reads}):
         yield from (CellEntry(at, put) for put in block.writes.get(at, ())[:1])
         yield from (CellEntry(at, token) for token in block.deferred_reads.get(at, ()))
 
 
 def list_events(session: Session) -> Sequence[int]:
-    """The numbers of the known events for which the condition of `events` holds. If it does not compile for this run,
-    such as after another program was loaded, there are none."""
+    """The numbers of the known events for which the condition of the command `events` holds. There are none if the
+    condition does not compile for this run, for example because another program was loaded."""
     try:
         return session.run.index.find_matching(session.history, session.focus.event_condition, session.root_tag)
     except TagloomError:
@@ -306,9 +306,9 @@ def list_events(session: Session) -> Sequence[int]:
 
 
 MAX_SIBLINGS, MAX_ENTRIES = 12, 300
-"""The most activations listed below one, around the current one; and the most in all."""
+"""The most siblings listed, those around the current activation; and the most activations in all."""
 UNKNOWN_MARK = "…"
-"""Stands for arguments that arrived before the first known event."""
+"""Shown instead of arguments that arrived before the first known event."""
 
 
 class ActivationEntry(NamedTuple):
@@ -320,21 +320,22 @@ class ActivationEntry(NamedTuple):
     """The number of tokens in it; None if it has closed."""
     arguments: dict[int, tuple[int, Value]]
     results: dict[int, tuple[int, Value]]
-    """By node: position and value. Shared with the index, so it grows; a row ignores later positions."""
+    """Position and value of each argument and result, by node. Both dicts are shared with the index, so they grow; a
+    row ignores later positions."""
     opened_before_base: bool
     """Whether it opened before the first known event, so that its arguments are unknown."""
 
 
 class OmittedActivations(NamedTuple):
-    """A number of activations that are not listed."""
+    """A row for activations that are not listed: their number."""
 
     remaining_count: int
     depth: int
 
 
 def list_activations(session: Session) -> list[ActivationEntry | OmittedActivations]:
-    """The activations that have opened up to the current position, also if they have closed, depth first. Of many
-    siblings, those around the current activation are listed. Without recursion, because tags may be very deep."""
+    """The activations that have opened up to the current position, including closed ones, depth first. Of many
+    siblings, those around the current activation are listed. Not recursive, because tags may be very deep."""
     history, index, entries = session.history, session.run.index, list[ActivationEntry | OmittedActivations]()
     current_children = {tag.parent: tag for tag in session.current_tag.self_and_ancestors() if tag.parent is not None}
     stack: list[tuple[Tag, int] | OmittedActivations] = [(ROOT, 0)]
@@ -357,9 +358,9 @@ def list_activations(session: Session) -> list[ActivationEntry | OmittedActivati
 
 
 def visible_siblings(children: list[tuple[int, Tag]], position: int, middle: int | None) -> tuple[list[Tag], int]:
-    """The listed activations of those that opened up to a position, and the number of the others. `children` has each
-    with the position at which it opened, ascending; at most MAX_SIBLINGS are listed, around the one that opened at
-    `middle`, or the last ones.
+    """Select the siblings to list: at most MAX_SIBLINGS of those that opened up to `position`, around the one that
+    opened at `middle`, or else the last ones. Returns these and the number of the others. `children` has each with the
+    position at which it opened, ascending.
 
     >>> visible_siblings([(number, ROOT) for number in range(20)], position=15, middle=None) == ([ROOT] * 12, 4)
     True
@@ -373,7 +374,7 @@ def visible_siblings(children: list[tuple[int, Tag]], position: int, middle: int
 
 
 class ActivationTitles:
-    """The titles of activations."""
+    """Builds the titles of activations at a position."""
 
     def __init__(self, graph: Graph, gates: Gates, position: int) -> None:
         self.graph, self.gates, self.position = graph, gates, position

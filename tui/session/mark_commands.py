@@ -1,4 +1,4 @@
-"""Commands for what the user marks in runs: breakpoints and logpoints, watched nodes, and bookmarks."""
+"""Commands for breakpoints and logpoints, watches, and bookmarks."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def find_breakpoint(session: Session, words: CommandArguments) -> BreakpointSpec
 
 
 def change_breakpoint(session: Session, point: BreakpointSpec, **changes: Any) -> CommandResult:
-    """Replace a breakpoint by one with other fields."""
+    """Change fields of a breakpoint."""
     changed = replace(point, **changes)
     session.update_state(breakpoints=tuple(changed if each is point else each for each in session.snapshot.breakpoints))
     return CommandResult([f"breakpoint {changed}"], {"breakpoint": breakpoint_data(changed)})
@@ -140,7 +140,7 @@ def recent_values(session: Session, node: int, most: int) -> list[dict[str, Any]
 
 
 def describe_watches(session: Session) -> tuple[list[str], dict[str, Any]]:
-    """A line for each watch, and its values; a node that the current run does not have has no values."""
+    """A line for each watch, and its values; there are no values if the current run has no such node."""
     lines, data = list[str](), dict[str, Any]()
     for name in session.snapshot.watches:
         number = session.node_number(name)

@@ -1,5 +1,5 @@
-"""A node as it is inspected: its op and firing rule, its ports under a tag, and its arrays. Panes draw this, and
-`inspect` prints it. The rules have their numbers in docs/semantics.md, section 4."""
+"""The inspection of a node: its op and firing rule, its ports under a tag, and its arrays. The inspector pane shows it,
+and `inspect` prints it. Rules have the numbers of docs/semantics.md, section 4."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ def inspected_tag(session: Session, number: int) -> Tag:
 
 
 def find_firing(session: Session, number: int, tag: Tag) -> Event | None:
-    """The firing of a node under a tag, if it is among the known events so far; raises Usage if only earlier events
-    could tell."""
+    """The firing of a node under a tag, if it is among the known events so far; raises Usage if it could also be among
+    earlier events, which are not known."""
     history, run = session.history, session.run
     record = history.state.records.get(tag)
     if record is not None and number not in record.fired_nodes:
@@ -129,8 +129,9 @@ def has_fired(session: Session, number: int, tag: Tag) -> bool:
 
 
 PortStatus: TypeAlias = Literal["literal", "took", "passed", "earlier", "holds", "nothing"]
-"""The status of a port: it has a literal; the firing took its token; the firing of a merge took another port's token;
-its token was taken before the first known event; a token waits there; no token has arrived."""
+"""The status of a port. `literal`: it has a literal; `took`: the firing consumed its token; `passed`: the firing of a
+merge consumed another port's token; `earlier`: its token was consumed before the first known event; `holds`: a token
+waits there; `nothing`: no token has arrived."""
 
 
 class PortState(NamedTuple):
@@ -161,7 +162,7 @@ def ports(session: Session, number: int, tag: Tag) -> Iterator[PortState]:
 
 
 def consumed_port(node: GraphNode, event: Event, port: int) -> PortState:
-    """A port after a firing: an ordinary node takes a token from each port, a merge from only one."""
+    """The state of a port after a firing: most nodes consume a token at each port, a merge only at one."""
     inputs = event.inputs or ()
     if node.op != "merge":
         return PortState(port, "took", inputs[port])
@@ -169,7 +170,7 @@ def consumed_port(node: GraphNode, event: Event, port: int) -> PortState:
 
 
 class ArraySummary(NamedTuple):
-    """An array as it is shown: its type, statistics, and a slice of it."""
+    """A summary of an array: its type, statistics, and a slice of it."""
 
     type: str
     statistics: dict[str, float]

@@ -1,4 +1,4 @@
-"""Query commands: why a node fired, who used its results, why it has not fired, and what else could happen."""
+"""Query commands: why a node fired, who used its results, why it has not fired, and which tokens can be delivered."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .session import Session
 
 query_commands = CommandGroup[Session]("asking")
 MAX_SCANNED = 2000
-"""The most tokens that `enabled` scans, each 1 us."""
+"""The most tokens that `enabled` scans; each takes 1 us."""
 
 
 def link_data(link: DependenceLink) -> dict[str, Any]:
-    """A firing in an answer as data; an argument or injected token in its place has no event."""
+    """A firing, argument or injected token in an answer, as data; only firings have an event."""
     return {
         "depth": link.depth,
         "event": link.number if link.number >= 0 else None,

@@ -20,8 +20,8 @@ from ..run_start import Start
 from .run_index import RunIndex
 
 REVEAL_LIMIT = 5 * WINDOW
-"""The most events before the known ones that are stepped to make them known too, which takes half a second. Events
-farther back replace the known ones."""
+"""The most events by which the known ones are extended backwards, which takes half a second. To go farther back, the
+known events are replaced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,13 @@ class RunBreakpoints:
         return breakpoints
 
     def rebase(self, base: int) -> RunBreakpoints:
-        """The breakpoints of the same run when its events are known from `base` on."""
+        """The breakpoints of the same run, whose events are now known from `base` on."""
         breakpoints = RunBreakpoints(self._graph, base)
         breakpoints._specs, breakpoints._breakpoints = self._specs, self._breakpoints.rebase(base)
         return breakpoints
 
     def compile_all(self, points: tuple[BreakpointSpec, ...]) -> Breakpoints:
-        """The breakpoints, under their numbers; those that do not compile for this graph are left out."""
+        """The compiled breakpoints by number; those that do not compile for this graph are left out."""
         if points is not self._specs:
             compiled = dict[int, Breakpoint]()
             for point in points:
@@ -114,12 +114,12 @@ class SessionRun:
         self.breakpoints = RunBreakpoints(self.history.graph, self.history.base)
 
     def _rebuild_index(self) -> None:
-        """Index the run again, because other events are known now."""
+        """Index the run again after the known events have changed."""
         self.index, self.breakpoints = RunIndex(self.history), self.breakpoints.rebase(self.history.base)
 
     def share_index(self, other: SessionRun) -> None:
-        """Share the index of the run from which this one was forked, up to the fork. If by now other events of that
-        run are known, nothing is shared."""
+        """Share the index of the run from which this one was forked, up to the fork. Nothing is shared if that run has
+        replaced its known events since."""
         ancestor: History | None = other.history
         while ancestor is not self.history.parent:
             if ancestor is None:
@@ -135,7 +135,7 @@ class SessionRun:
         numbers = self.index.firings(node)
         return numbers[: bisect_left(numbers, self.history.position)]
 
-    # Which events are known
+    # Known events
 
     def replace_history(self, history: History) -> None:
         """Replace the known events of the run by these."""
@@ -150,9 +150,9 @@ class SessionRun:
             self._rebuild_index()
 
     def goto(self, position: int) -> None:
-        """Go to a position where the run has been, whichever events are known now.
+        """Go to a position where the run has been before; its events need not be known any more.
 
-        Raises KeyboardInterrupt on Ctrl-C, and then stays at the position reached.
+        On Ctrl-C it raises KeyboardInterrupt and leaves the run at the position reached.
         """
         base, previous = self.history.base, self.previous_history
         is_known = base <= position <= len(self.history)

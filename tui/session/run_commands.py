@@ -97,7 +97,8 @@ def choose(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def deliver_by_hand(session: Session, position: int) -> None:
-    """Deliver a chosen token at the end: the run continues as a fork of itself, so that `undo` can restore it."""
+    """Deliver a chosen token at the end of the known events. The run is replaced by a fork, so that `undo` can restore
+    it."""
     run = session.run
     continuation = replace(run, history=run.history.branch(run.history.name))
     continuation.share_index(run)
@@ -264,7 +265,7 @@ def compare(session: Session, words: CommandArguments) -> CommandResult:
     if first is None:
         session.update_state(difference=None, current=run.name)
         return CommandResult([f"{run.name} and {other.name} do the same"], {"with": other.name, "differs": False})
-    # The positions right after the firings that differ; the end for a run without one.
+    # The positions right after the firings that differ; the end of a run without such a firing.
     ends = (len(run.history), len(other.history))
     one, two = (
         end if side is None else side.number + 1 for side, end in zip((first.first, first.second), ends, strict=True)
@@ -301,7 +302,7 @@ def resolve_other_run(session: Session, words: CommandArguments) -> SessionRun:
 
 
 def other_start(start: Start | None, rest: tuple[str, ...]) -> Start:
-    """The start of the other run: with other arguments, or from another file with the same ones."""
+    """The start of the other run: with other arguments, or from another file with the same arguments."""
     if rest and rest[0] != "--args":
         if start is None:
             return Start(rest[0], rest[1:])

@@ -2,8 +2,8 @@
 returns plain data.
 
 A command is a function of the session; it changes the session's state by `update_state`, or moves a history. `undo`
-undoes everything that it did. A command that fails leaves everything unchanged. The focus, which is what the user looks
-at, is no part of that state.
+reverts both. A command that fails leaves the state unchanged. The focus, that is, what the views show, is no part of
+the state.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from .command import (
 from .run import BreakpointSpec, SessionRun
 
 UNDO_COMMANDS = ("undo", "redo")
-"""The commands that move through the undo history and are themselves not undone."""
+"""The commands that move through the undo history; they are not recorded in it."""
 STEP_GROUP = "moving"
-"""The group of commands that stay at the position reached when interrupted."""
+"""The group of commands that, when interrupted, leave the run at the position reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Bookmark:
 
 @dataclass(frozen=True, slots=True)
 class RunDifference:
-    """The first difference of two runs: the position of each right after the event that differs, or at its end."""
+    """The first difference of two runs: in each, the position right after the event that differs, or the end."""
 
     first: str
     second: str
@@ -63,12 +63,12 @@ class RunDifference:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """Runs in the order of creation, their positions, and breakpoints, bookmarks and watches. Immutable: a change makes
-    a new state."""
+    """The state that `undo` restores: runs in the order of creation, their positions, breakpoints, bookmarks and
+    watches. Immutable."""
 
     runs: tuple[SessionRun, ...] = ()
     positions: tuple[int, ...] = ()
-    """The position of each run; the histories keep them until a snapshot is taken."""
+    """The position of each run; up to date only in snapshots, because the histories move."""
     current: str | None = None
     breakpoints: tuple[BreakpointSpec, ...] = ()
     last_breakpoint_number: int = 0
@@ -87,7 +87,7 @@ class SessionState:
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """What the user looks at. It is no part of the undoable state: `undo` undoes actions, not views."""
+    """What the views show. It is no part of the state that `undo` restores."""
 
     node_name: str | None = None
     """The full name of the inspected node; None is the current one."""
@@ -100,7 +100,7 @@ class Focus:
     unfolded_names: tuple[str, ...] = ()
     """The functions and loops drawn in full, even if the graph then exceeds its pane."""
     array_slice: str = ""
-    """The slice of arrays that the inspector shows; if empty, the whole array."""
+    """The slice of arrays shown by the inspector; if empty, the whole array."""
     event_condition: str = ""
     """The condition on listed events; if empty, all are listed."""
 
@@ -112,7 +112,7 @@ class Session:
         self.commands = commands
         self.options = options or StartOptions()
         self.is_finished = False
-        """Whether the user wants to leave."""
+        """Whether the user has quit."""
         self.printed_lines: list[str] = []
         """The lines that programs printed during the last command."""
         self._notes: list[str] = []
@@ -126,7 +126,7 @@ class Session:
     # Commands
 
     def execute(self, line: str) -> CommandReply:
-        """Execute a command line. Errors are replies too; nothing is raised."""
+        """Execute a command line. Errors become replies; nothing is raised."""
         self.printed_lines.clear()
         self._notes.clear()
         before = self.snapshot
@@ -163,7 +163,7 @@ class Session:
 
     @property
     def snapshot(self) -> SessionState:
-        """Everything that commands change, as a value."""
+        """The current state, with positions up to date."""
         return replace(self._state, positions=tuple(run.history.position for run in self._state.runs))
 
     def update_state(self, **changed: Any) -> None:
@@ -194,7 +194,7 @@ class Session:
         if not source:
             raise Usage(message)
         (line, state), here = source[-1], self.snapshot
-        self._restore(state)  # if this is interrupted, both stacks stay unchanged
+        self._restore(state)  # if this is interrupted, both stacks are unchanged
         source.pop()
         target.append((line, here))
         return line
@@ -249,7 +249,7 @@ class Session:
         self.update_state(runs=(*self._state.runs, run), current=run.name)
 
     def check_output_path(self, name: str) -> Path:
-        """A path that may be written: raises Usage if a run was loaded from it."""
+        """The path with this name; raises Usage if a run was loaded from it, so that it must not be overwritten."""
         file = Path(name)
         starts = [run.start for run in self._state.runs if run.start is not None]
         if any(file.resolve() == Path(split_target(start.target)[0]).resolve() for start in starts):
@@ -257,7 +257,7 @@ class Session:
         return file
 
     def unique_run_name(self, preferred: str) -> str:
-        """A name that no run has yet: the preferred one, if necessary with a number."""
+        """An unused name for a run: the preferred one, if necessary with a number."""
         names, name, number = set(self._state.run_names), preferred, 2
         while name in names:
             name, number = f"{preferred}-{number}", number + 1
@@ -269,7 +269,7 @@ class Session:
         self.update_state(breakpoints=(*self._state.breakpoints, point), last_breakpoint_number=point.number)
         return point
 
-    # Where the user is
+    # The current position
 
     @property
     def current_tag(self) -> Tag:
@@ -311,7 +311,7 @@ class Session:
     @property
     def current_node(self) -> int | None:
         """The current node: the one that received the last token; at the beginning, the one that will receive the
-        first; None if nothing ever happens."""
+        first; None in a run without events."""
         history = self.history
         if history.last_event is not None:
             return history.last_event.token.node

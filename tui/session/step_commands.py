@@ -1,8 +1,9 @@
 """Step commands: through the run, in both directions.
 
-A step goes to the next **stop** after the current position: the position right after an event of its kind; the reverse
-step goes to the last stop before. The beginning and the end are stops of every step. So from a stop, a step and then
-its reverse lead back. Known events are not recomputed; at the end the run continues by its schedule, within its limits.
+A step command moves to the next **stop** after the current position, that is, to the position right after an event of
+its kind; its reverse moves to the last stop before the position. The beginning and the end are stops of every step. So
+from a stop, a step and its reverse return there. Known events are not recomputed; after them the run continues by its
+schedule, within its limits.
 
 The current activation is that of the last event, or, if it has closed, the innermost open one around it. The iterations
 of a loop count as one scope: so `over` goes from one iteration to the next, and `out` leaves all of them.
@@ -34,11 +35,11 @@ from .session import STEP_GROUP, Session
 
 step_commands = CommandGroup[Session](STEP_GROUP)
 EventFilter: TypeAlias = Callable[[Event], bool]
-"""Whether an event is of a kind, so that the position after it is a stop."""
+"""A predicate: whether an event is of a kind, so that the position after it is a stop."""
 StepFunction: TypeAlias = Callable[[History, EventFilter, Sequence[int] | None], bool]
 """A step to one stop; returns whether it reached one."""
 EventNumbersLookup: TypeAlias = Callable[[RunIndex], Sequence[int]]
-"""The numbers of the known events of a kind, from the index without a scan."""
+"""Looks up the numbers of the known events of a kind in the index, without a scan."""
 
 
 def step_forward(history: History, kind: EventFilter, numbers: Sequence[int] | None = None) -> bool:
@@ -81,7 +82,7 @@ def position_result(session: Session) -> CommandResult:
 def repeat_step(
     session: Session, step: StepFunction, kind: EventFilter, times: int = 1, lookup: EventNumbersLookup | None = None
 ) -> CommandResult:
-    """Take several steps forwards or backwards. With a `lookup` in the index, the events between are not scanned."""
+    """Take several steps forwards or backwards. With a `lookup` in the index, events between stops are not scanned."""
     if step is step_backward:
         reveal_past(session)
     numbers = None if lookup is None else lookup(current_index(session))
@@ -320,8 +321,8 @@ def step_out(history: History, here: ActivationScope) -> None:
 
 
 def advance_until(history: History, is_match: EventPredicate, here: ActivationScope) -> None:
-    """Step to the next matching event. Among known events, states are built only for the events of this scope: a
-    million other events take 0.3 s, with states 7 s."""
+    """Step to the next matching event. Among known events, states are built only for events in the scope `here`: a
+    million other events take 0.3 s instead of 7 s."""
     for number, event in history.events_after():
         if here.includes_firing(event) or any(here.contains(record.tag) for record in event.closed):
             history.jump(number + 1)
@@ -430,8 +431,8 @@ def parse_firing(session: Session, words: CommandArguments) -> Event:
 
 
 def goto_partner(session: Session, partners: Sequence[tuple[int, Tag]]) -> CommandResult:
-    """Go to the first firing of one of these nodes in its activation: a known one, or, if there is none, a later
-    one."""
+    """Go to the first firing of one of these nodes under its tag: a known firing, or, if there is none, one that
+    the run reaches by stepping on."""
     history, adjoints, index = session.history, session.run.adjoints, current_index(session)
 
     def is_partner(event: Event) -> bool:
