@@ -1,4 +1,4 @@
-"""The tables of docs/ops.md: rows of the registry, and what the judge of the standard says, group by group.
+"""The tables of docs/ops.md: rows of the registry, and the results of the judge of the standard, group by group.
 
 python tests/array_api_table.py        writes them into the page
 """
@@ -30,7 +30,7 @@ BY_ELEMENTS = [row.name for row in OPS.values() if row.scalar is not None]
 
 
 def judged() -> Iterator[str]:
-    """What the judge says, a row a group."""
+    """The judge's results, one row for each group."""
     yield "| group | functions | calls | alike |"
     yield "|---|---|---|---|"
     for group, functions in GROUPS.items():
@@ -39,14 +39,14 @@ def judged() -> Iterator[str]:
 
 
 def missing() -> Iterator[str]:
-    """What is not there."""
+    """The functions of the standard that are missing."""
     for name, reason in LEFT_OUT.items():
         if not hasattr(tl, name):
             yield f"- `{name}`: {reason}"
 
 
 def rows() -> Iterator[str]:
-    """The rows that do not compute element by element."""
+    """The rows of ops that are not elementwise."""
     yield "| op | operands | attributes | meaning |"
     yield "|---|---|---|---|"
     for row in OPS.values():
@@ -65,7 +65,7 @@ def _said(row: Op) -> str:
 
 
 def engines() -> Iterator[str]:
-    """Which engine does which op how: the image, and the plans of `compiled`, are asked."""
+    """For each op, which engine computes it how, by the image and the plans of `compiled`."""
     yield "| ops | on | `fast` | `cuda` | `compiled` |"
     yield "|---|---|---|---|---|"
     found: dict[tuple[str, ...], list[str]] = {}
@@ -104,7 +104,7 @@ TABLES = {"engines": engines, "rows": rows, "judged": judged, "missing": missing
 
 
 def with_tables(page: str) -> str:
-    """The page with its tables as they are now: each stands between two comments."""
+    """The page with its current tables, each between two comments."""
     for name, lines in TABLES.items():
         before, _, rest = page.partition(f"<!-- {name} -->\n")
         _, _, after = rest.partition("<!-- end -->")

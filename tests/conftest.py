@@ -25,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """Marks what the inner part leaves out, before pytest reads `-m`."""
+    """Marks the tests outside the inner part, before pytest reads `-m`."""
     mark_full(items)
     if config.option.markexpr == INNER:
         try_fewer_examples(items)

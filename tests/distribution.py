@@ -1,4 +1,4 @@
-"""What the generator makes: `python tests/distribution.py [N]` prints its distribution."""
+"""The distribution of generated programs: `python tests/distribution.py [N]` prints it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def loops_with_recursion(program: Program) -> bool:
 
 
 def distribution(count: int) -> dict[str, float]:
-    """Draw programs, run them, and say what they are like."""
+    """Draw programs, run them, and count their features."""
     firings: list[int] = []
     kinds: Counter[str] = Counter()
     ops: Counter[str] = Counter()
@@ -90,7 +90,7 @@ def distribution(count: int) -> dict[str, float]:
 
 
 def ops_drawn(count: int) -> set[str]:
-    """The ops of so many programs of all ops, which are not run."""
+    """The ops in this many generated programs, which are not run."""
     found: set[str] = set()
 
     @settings(max_examples=count, database=None, deadline=None, phases=[Phase.generate],

@@ -1,4 +1,4 @@
-"""`python tests/gallery.py` makes the pictures of docs/pictures.md anew, by the commands that stand there."""
+"""`python tests/gallery.py` makes the pictures of docs/pictures.md anew, by the commands on that page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of the glossary, made of the lines that F1 shows.
+"""Writes the glossary page from the entries that F1 shows.
 
 python tests/glossary.py        writes docs/glossary.md
 """

@@ -1,7 +1,7 @@
 """Random mutants: `python tests/mutants.py [N] [SEED] [SUBJECT]` makes N, tests each, and prints the score.
 
-A mutant is the package with one change to the syntax of one of the files of its subject below. It dies if a test of
-that subject fails, or does not end. What survives is printed: it is a hole in the tests, or the same written otherwise.
+A mutant is the package with one change to the syntax of one file of its subject below. It is killed if a test of that
+subject fails or does not end. Mutants that survive are printed: each is a hole in the tests, or equivalent code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SPARED = {"snapshot", "second_token"}
 
 
 class Subject(NamedTuple):
-    """Files to change, and the tests that are to notice."""
+    """Files to change, and the tests that should notice."""
 
     files: tuple[str, ...]
     tests: tuple[str, ...]
@@ -271,7 +271,7 @@ _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 
 class Mutant(NamedTuple):
-    """A changed file, and where it was changed."""
+    """A changed file, and the position of the change."""
 
     file: str
     line: int
@@ -334,7 +334,8 @@ def _is_call(statement: ast.stmt) -> bool:
 
 
 def _code(node: ast.AST) -> Iterator[ast.AST]:
-    """What runs: no annotations, imports, docstrings, assertions, `strict=True`, or spared functions."""
+    """The executable code of a node: no annotations, imports, docstrings, assertions, `strict=True`, or spared
+    functions."""
     for name, child in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list", "type_params"):
             continue
@@ -352,8 +353,8 @@ def _code(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def dies(mutant: Mutant, tests: Sequence[str], compiled: str) -> bool:
-    """Whether a test fails, hangs, or crashes, on the package with this change. What is compiled is kept in one folder
-    for all mutants, under keys of all that it is made of: none gets what is another's."""
+    """Whether a test fails, hangs or crashes on the package with this change. All mutants share one cache of compiled
+    code, whose keys include everything that the code depends on."""
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder) / "tagloom"
         shutil.copytree(
@@ -379,7 +380,8 @@ def dies(mutant: Mutant, tests: Sequence[str], compiled: str) -> bool:
 
 
 def main(count: int, seed: int, name: str) -> int:
-    """Test a sample of mutants; 0 if the package as it is lives, and of them one in ten at most, of a few one."""
+    """Test a sample of mutants; 0 if the unchanged package passes and at most one mutant in ten survives (of few
+    mutants, one)."""
     files, tests = SUBJECTS[name]
     every = [mutant for file in files for mutant in mutants(file)]
     chosen = random.Random(seed).sample(every, min(count, len(every)))

@@ -1,7 +1,7 @@
-"""The app without a terminal: keys go in, and what its panes show comes out as text.
+"""The app without a terminal: keys go in, and the text of its panes comes out.
 
-`python tests/onscreen.py`, in the repository's root, makes the pictures of docs/app.md anew, and the texts of
-tests/tui/screens.
+`python tests/onscreen.py`, in the repository's root, makes the pictures of docs/app.md and the texts of
+tests/tui/screens anew.
 """
 
 from __future__ import annotations
@@ -31,31 +31,31 @@ _wait.SLEEP_GRANULARITY = 0.005  # a key waits for some four looks at whether th
 
 
 class Screen:
-    """An app that runs, and hands that press its keys."""
+    """A running app, and methods that press its keys."""
 
     def __init__(self, app: Debugger, pilot: Pilot[int]) -> None:
         self.app, self.pilot = app, pilot
 
     async def press(self, *keys: str) -> None:
-        """Press keys, each after what came of the one before has been shown."""
+        """Press keys, each after the effect of the previous one is shown."""
         for key in keys:
             await self.pilot.press(key)
             await self.still()
 
     async def do(self, *lines: str) -> None:
-        """Give commands."""
+        """Run commands."""
         for line in lines:
             self.app.do(line)
             await self.still()
 
     async def still(self) -> None:
-        """Wait until nothing goes on."""
+        """Wait until the app is idle."""
         await self.pilot.pause()
         await self.app.wait_until_idle()
         await self.pilot.pause()
 
     async def click(self, pane: str, text: str) -> None:
-        """Click on a text that a pane shows."""
+        """Click on a text in a pane."""
         widget = self.app.panes()[pane]
         inside = widget.scrollable_content_region
         for y in range(inside.height):
@@ -67,7 +67,7 @@ class Screen:
         raise AssertionError(f"{pane} does not show {text!r}")
 
     def text(self, pane: str) -> str:
-        """What a pane shows."""
+        """The text of a pane."""
         widget = self.app.panes()[pane]
         if isinstance(widget, LinesPane):
             return widget.page.text()
@@ -75,7 +75,7 @@ class Screen:
         return widget.picture.drawing.text() if widget.picture is not None else ""
 
     def line(self, name: str) -> str:
-        """What a line at the bottom says: `status` or `happened`."""
+        """The text of a line at the bottom: `status` or `happened`."""
         return str(self.app.query_one(f"#{name}").render())  # type: ignore[attr-defined]
 
     def whole(self) -> str:
@@ -84,8 +84,8 @@ class Screen:
         return "\n".join(strip.text.rstrip() for strip in strips)
 
     def besides_the_graph(self) -> str:
-        """All characters of the screen, but for the graph, which another Graphviz may lay out otherwise, and the ends
-        of scroll bars, which are painted when there is time."""
+        """All characters of the screen, except the graph, which other versions of Graphviz lay out differently, and the
+        ends of scroll bars, which are painted at idle time."""
         lines, graph = re.sub("[▁-▇](?=│)", " ", self.whole()).splitlines(), self.app.panes()["graph"]
         if graph.display:
             inside = graph.region.shrink((1, 1, 1, 1))
@@ -96,8 +96,8 @@ class Screen:
         return "\n".join(line.rstrip() for line in lines) + "\n"
 
     def looks(self) -> str:
-        """What stands in the panes, but for the graph, and how: below each line a letter for the colours of each sign.
-        Colours are the app's own there; those of borders are mixed by Textual."""
+        """The text of the panes except the graph, with a line of letters below each line: one letter for each style.
+        These colours are the app's own; those of borders are mixed by Textual."""
         letters: dict[str, str] = {}
         lines: list[str] = []
         for name, pane in self.app.panes().items():
@@ -117,14 +117,14 @@ class Screen:
 
 
 def look(style: Style | None, paper: str) -> str:
-    """How a sign looks: its colour, that below it if it is not the paper's, and whether it is strong."""
+    """The style of a character: its colour, its background unless that is the paper, and whether it is bold."""
     assert style is not None and style.color is not None and style.bgcolor is not None
     sign, below = style.color.name.upper(), style.bgcolor.name.upper()
     return f"{sign}{'' if below == paper.upper() else f' on {below}'}{' strong' if style.bold else ''}"
 
 
 def _lettered(letters: dict[str, str], text: str, said: str) -> str:
-    """A letter for each sign; for a blank only where what is below it can be seen."""
+    """A letter for the style of each character; for a blank, only if its background is visible."""
     if text.isspace() and " on " not in said:
         return " " * len(text)
     return letters.setdefault(said, ascii_letters[len(letters)]) * len(text)
@@ -139,7 +139,7 @@ def shown(
     watches: bool = False,
     **more: Any,
 ) -> None:
-    """Run the app on a program, and a script over it, which begins when all is laid out, if it waits for that."""
+    """Run the app on a program, and a script over it. The script begins once the app is idle if `waits` is set."""
 
     async def run() -> None:
         session = new_session(StartOptions(**more))
@@ -175,17 +175,17 @@ LOOKS = [(name, theme) for name in ("fib_120x40", "deadlock_120x40") for theme i
 
 
 def text_of(name: str) -> str:
-    """One of these screens, as it is now."""
+    """The text of one of these screens, as it is now."""
     return _after(name, "dark", Screen.besides_the_graph)
 
 
 def looks_of(name: str, theme: str) -> str:
-    """The same, with its colours."""
+    """The text of one of these screens with its styles."""
     return _after(name, theme, Screen.looks)
 
 
 def _after(name: str, theme: str, seen: Callable[[Screen], str]) -> str:
-    """What is seen of one of these screens after its commands."""
+    """What `seen` returns for one of these screens after its commands."""
     size, target, word, lines = TEXT_OF[name]
     found: list[str] = []
 
@@ -199,7 +199,7 @@ def _after(name: str, theme: str, seen: Callable[[Screen], str]) -> str:
 
 
 def picture(name: str, size: tuple[int, int], theme: str, target: str, word: str, *lines: str) -> None:
-    """A picture of the screen after some commands, without the fonts of others."""
+    """A picture of the screen after some commands, without embedded fonts."""
 
     async def script(screen: Screen) -> None:
         screen.app.theme = theme

@@ -1,4 +1,4 @@
-"""The stubs of the functions that are derived from the registry of ops: what type checkers and editors read.
+"""Type stubs of the functions that are derived from the op registry, for type checkers and editors.
 
 python tests/op_stubs.py        writes them
 """
@@ -28,12 +28,12 @@ def stub(namespace: str) -> str:
 
 
 def natural_order(row: Op) -> list[str]:
-    """The parts of a name, with numbers by their size."""
+    """The parts of a name, with numbers compared by size."""
     return [each.zfill(3) if each.isdigit() else each for each in re.split(r"(\d+)", row.name)]
 
 
 def lines(row: Op) -> Iterator[str]:
-    """A function, with the first paragraph of its documentation."""
+    """The stub of a function, with the first paragraph of its documentation."""
     parameters = [each.replace(annotation="Any") for each in op_signature(row).parameters.values()]
     written = str(inspect.Signature(parameters)).replace("'", "")
     line = f"def {row.name}{written} -> Any:"

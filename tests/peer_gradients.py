@@ -1,8 +1,8 @@
 """Gradients of generated programs beside those of a peer: `python tests/peer_gradients.py [N] [PEER...]`.
 
 N programs without recursion are differentiated here and by JAX, once and twice; N with recursion here and by PyTorch's
-tape; some of both keep values in cells. A line for each peer says what came of it. Ends with 1 where adjoints differ,
-where more than a twentieth of the programs could not be compared, or where a peer that is named is not installed.
+tape; some of both keep values in cells. One line for each peer summarizes the results. Exits with 1 if adjoints differ,
+if more than a twentieth of the programs could not be compared, or if a requested peer is not installed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_LEFT_OUT = 0.05
 
 
 def verdicts(peer: Peer, count: int, *, recursive: bool) -> list[tuple[Case, Verdict]]:
-    """So many programs, the same each time, and what came of each."""
+    """This many programs, the same each time, each with its verdict."""
     found = []
 
     @seed(1)
@@ -43,7 +43,7 @@ def verdicts(peer: Peer, count: int, *, recursive: bool) -> list[tuple[Case, Ver
 
 
 def said(found: list[tuple[Case, Verdict]]) -> str:
-    """In a line: how many are alike, and why others are not."""
+    """One line: how many programs agree, and why others do not."""
     kinds = Counter(each.kind for _, each in found)
     reasons = Counter(each.why for _, each in found if each.kind == "left out")
     why = f" ({', '.join(f'{count} {reason}' for reason, count in reasons.most_common())})" if reasons else ""
@@ -55,7 +55,7 @@ def said(found: list[tuple[Case, Verdict]]) -> str:
 
 
 def main(count: int, modules: Sequence[str]) -> int:
-    """Compare with peers, and print; 1 where something is wrong."""
+    """Compare with peers, and print; returns 1 on failure."""
     failed = 0
     for module in modules or MODULES:
         peer = installed(module)

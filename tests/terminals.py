@@ -1,7 +1,7 @@
-"""A process at a terminal of its own, that is typed at through a pty, as a person would.
+"""A process in a terminal of its own, driven through a pty as a person would.
 
-`python tests/terminals.py COMMAND` runs the README's first command so: it waits for the screen, does what one would try
-there, and quits. Nothing is imported but the standard library, since that command installs all else.
+`python tests/terminals.py COMMAND` runs the README's first command this way: it waits for the screen, tries the
+debugger, and quits. It imports nothing but the standard library, since that command installs everything else.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class Terminal:
-    """A process at a terminal, and what has been written there."""
+    """A process in a terminal, and its output."""
 
     def __init__(self, process: subprocess.Popen[bytes], file: int) -> None:
         self.process, self._file = process, file
@@ -35,21 +35,21 @@ class Terminal:
         os.write(self._file, text.encode())
 
     def wait_for(self, pattern: str, seconds: float = 20) -> None:
-        """Read until something is there that was written since the last time."""
+        """Read until the output since the last call matches the pattern."""
         until = time.monotonic() + seconds
         while not (found := re.search(pattern, self.seen)):
             assert time.monotonic() < until and self._read(), f"{pattern!r} never came:\n{self.seen[-3000:]}"
         self.seen = self.seen[found.end() :]
 
     def ends(self) -> int:
-        """Read until the process has ended; its exit code."""
+        """Read until the process has ended, and return its exit code."""
         until = time.monotonic() + 20
         while self._read() and self.process.poll() is None:
             assert time.monotonic() < until, self.seen[-3000:]
         return self.process.wait(5)
 
     def _read(self) -> bool:
-        """Whether there may be more."""
+        """Read once, and return whether more may come."""
         if select.select([self._file], [], [], 0.1)[0]:
             try:
                 read = os.read(self._file, 65536).decode(errors="replace")
@@ -63,7 +63,7 @@ class Terminal:
 def terminal(
     state: Path, command: Sequence[str], columns: int = 120, rows: int = 40, encoding: str = "utf-8"
 ) -> Iterator[Terminal]:
-    """A command at a terminal; `state` is the folder of what it is to remember."""
+    """Run a command in a terminal; `state` is the folder of its saved settings."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     kept = {"XDG_STATE_HOME": str(state), "PYTHONIOENCODING": encoding}
@@ -81,7 +81,7 @@ def terminal(
 
 
 def walked(at: Terminal) -> None:
-    """What one would try in the debugger of fib(5): twenty steps on and back, a breakpoint, a why, a changed token."""
+    """Try the debugger of fib(5): twenty steps forward and back, a breakpoint, a why, a changed token."""
     at.type("s" * 20)
     at.wait_for("26 of 26|26/26")
     at.type("S" * 20)
@@ -99,7 +99,7 @@ def walked(at: Terminal) -> None:
 
 
 def main(command: str) -> int:
-    """The exit code of a shell's command that ends in the debugger."""
+    """Run a shell command that starts the debugger, and return its exit code."""
     with (
         TemporaryDirectory() as state,
         terminal(Path(state), ["bash", "-euo", "pipefail", "-c", command]) as at,

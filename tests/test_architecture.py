@@ -100,7 +100,8 @@ def test_import_contracts(tmp_path: Path) -> None:
 
 
 def test_core_imports_only_numpy_lark_and_the_standard_library() -> None:
-    """A contract can forbid what somebody thought of; this allows what is allowed. One file knows the parser."""
+    """Core imports NumPy, Lark and the standard library only; one file imports Lark. Contracts can only forbid known
+    packages, so this test lists the allowed ones."""
     allowed = {"numpy", *sys.stdlib_module_names}
     foreign = {named(path): set(imported(path)) - allowed for path in SOURCES if path.is_relative_to(ROOT / "core")}
     assert {path: names for path, names in foreign.items() if names} == {"core/text/parser.py": {"lark"}}
@@ -145,8 +146,8 @@ def test_defended_names_exist_and_are_few() -> None:
 
 
 def test_names_that_say_nothing_are_found() -> None:
-    """Twins of the two tests above: a module, classes, an attribute of each sort, and functions are reported; names
-    that consist of more than the word, and functions that run the command of their name, are not."""
+    """Twins of the two tests above are caught: a module, classes, an attribute of each sort, and functions are
+    reported; names that consist of more than the word, and functions that run the command of their name, are not."""
     every = list(names(ast.parse(BARE), "core/thus.py"))
     assert [(name.kind, name.text) for name in bare_names(every)] == [
         ("module", "thus"),

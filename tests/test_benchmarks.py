@@ -1,4 +1,4 @@
-"""The suite of benchmarks: one row runs, what it prints has the form that is promised, and wrong values are caught."""
+"""The benchmark suite: each benchmark runs one row, its output has the documented form, and wrong values are caught."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ FOLDER = Path(__file__).resolve().parent / "benchmarks"
 
 @pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
-    """The modules of the suite, which import each other as scripts do, and none that goes by a name of other tests."""
+    """The modules of the suite, which import each other as scripts do; modules of other tests with the same names are
+    hidden."""
     monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.setitem(sys.modules, "peers", None)
     return {name: importlib.import_module(name) for name in ("rows", "conduct", "table", "promises")}
@@ -24,7 +25,8 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
 
 @pytest.mark.full
 def test_a_row_makes_a_table(tmp_path: Path) -> None:
-    """Without peers, in seconds: a table of the systems asked for, promises below it, and all samples as JSON."""
+    """Without peers, a benchmark takes seconds: it prints a table of the requested systems with promises below it, and
+    saves all samples as JSON."""
     target = tmp_path / "all.json"
     command = [sys.executable, str(FOLDER / "peers.py"), "--quick", "--only", "scalar", "--json", str(target)]
     ran = subprocess.run([*command, "--systems", "tagloom", "plain"], capture_output=True, text=True)
@@ -48,7 +50,7 @@ def test_a_row_makes_a_table(tmp_path: Path) -> None:
 
 @pytest.mark.heavy
 def test_cores_make_a_table() -> None:
-    """A row for each program, with a figure for each way to run it."""
+    """The benchmark of cores prints a row for each program, with a figure for each way to run it."""
     ran = subprocess.run([sys.executable, str(FOLDER / "cores.py"), "--quick"], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     _, table, processors = ran.stdout.split("\n\n")
@@ -60,7 +62,8 @@ def test_cores_make_a_table() -> None:
 
 @pytest.mark.full
 def test_gradients_make_a_table() -> None:
-    """For each program a line for each engine and size; of what waits there is as much for each activation."""
+    """The benchmark of gradients prints for each program a line for each engine and size; the number of waiting tokens
+    is proportional to activations."""
     ran = subprocess.run([sys.executable, str(FOLDER / "gradients.py"), "--quick"], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     _, _, *lines = ran.stdout.split("\n\n")[1].splitlines()
@@ -71,8 +74,8 @@ def test_gradients_make_a_table() -> None:
 
 @pytest.mark.full
 def test_eager_makes_a_table() -> None:
-    """A line for each op, shape and dtype, with a median and the least for each system; what is not installed is left
-    out, and what was promised beside it not measured."""
+    """The eager benchmark prints a line for each op, shape and dtype, with median and minimum for each system; missing
+    systems are left out, and promises that compare with them are not measured."""
     command = [sys.executable, str(FOLDER / "eager.py"), "--quick", "--only", "add", "reshape"]
     ran = subprocess.run([*command, "--systems", "numpy", "tagloom"], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -85,7 +88,8 @@ def test_eager_makes_a_table() -> None:
 
 
 def test_wrong_values_are_not_timed(modules: dict[str, ModuleType]) -> None:
-    """What differs from CPython's value is taken away, and said; integers must be equal, others but for rounding."""
+    """A system whose value differs from CPython's is removed and reported; integers must be equal, other values up to
+    rounding."""
     conduct = modules["conduct"]
 
     def found(value: object) -> object:
@@ -103,7 +107,7 @@ def test_wrong_values_are_not_timed(modules: dict[str, ModuleType]) -> None:
 
 
 def test_promises(modules: dict[str, ModuleType]) -> None:
-    """A promise is met, missed or not measured; a firing of TensorFlow counts dead nodes where that is said."""
+    """A promise is met, missed or not measured; a firing of TensorFlow counts dead nodes, as documented."""
     conduct, promises = modules["conduct"], modules["promises"]
 
     def found(seconds: float, firings: tuple[float, float] | None = None) -> object:
@@ -121,7 +125,8 @@ def test_promises(modules: dict[str, ModuleType]) -> None:
 
 
 def test_promises_of_training_and_of_ops(modules: dict[str, ModuleType]) -> None:
-    """A step is promised beside the best of those that stage it; of ops the worst one counts."""
+    """The promise about a training step compares with the fastest staging system; the one about ops takes the worst
+    op."""
     conduct, promises = modules["conduct"], modules["promises"]
 
     def found(seconds: float) -> object:
@@ -143,7 +148,7 @@ def test_promises_of_training_and_of_ops(modules: dict[str, ModuleType]) -> None
 def test_a_training_step_is_one_in_both_ways(
     modules: dict[str, ModuleType], row: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Op by op, and as a graph, a step comes to the same loss and parameters; another rate is found."""
+    """A training step has the same loss and parameters op by op and as a graph; another learning rate is caught."""
     ours, data, worker = (importlib.import_module(name) for name in ("systems.tagloom", "training_data", "worker"))
     size = modules["rows"].ROWS[row].ladder[0]
     staged = worker.digest(ours.build("reference", row, size).run())
@@ -153,8 +158,8 @@ def test_a_training_step_is_one_in_both_ways(
 
 
 def test_what_staging_gains(modules: dict[str, ModuleType]) -> None:
-    """How many times as long a step takes op by op, and in the best of the other systems, of which our own are none;
-    nothing is said of what was not measured."""
+    """The table tells how many times as long a step takes op by op, here and in the best of the other systems; nothing
+    is printed for what was not measured."""
     conduct, training = modules["conduct"], importlib.import_module("training")
     seconds = {"eager": 0.05, "reference": 0.1, "compiled": 0.001, "TF eager": 0.3}
     found = {name: conduct.Found([conduct.Rung((10,), 10, 1.0, [each], 0)]) for name, each in seconds.items()}
@@ -165,7 +170,7 @@ def test_what_staging_gains(modules: dict[str, ModuleType]) -> None:
 
 
 def test_rows(modules: dict[str, ModuleType]) -> None:
-    """Sizes grow, what is shown is on the ladder, and the calls of a recursion are those that it makes."""
+    """Sizes grow, printed sizes are on the ladder, and the stated number of calls of a recursion is right."""
     rows = modules["rows"]
     plain = importlib.import_module("systems.plain")
     for row in rows.ROWS.values():

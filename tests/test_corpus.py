@@ -1,4 +1,4 @@
-"""The corpus: every case ends as it says, its values are those of independent Python, and its formulas hold."""
+"""The corpus: every case ends as it states, its values equal those of independent Python, and its formulas hold."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ def every_case() -> Iterator[tuple[str, Case]]:
 
 
 def is_computed(file: str, case: Case) -> bool:
-    """Whether independent Python knows how this case ends: a deadlock only where the rules are kept, and only cells
-    and bounds explain it."""
+    """Whether independent Python can check this ending: returns, traps, and deadlocks of valid graphs, which only cells
+    and bounds cause."""
     if case.kind == "deadlocks":
         return graph_problems(graph_of(file, case.name)) == []
     return case.kind in ("returns", "traps")
 
 
 def values(texts: Sequence[str], types: Sequence[Type]) -> list[Any]:
-    """Literals of these types, scalars as Python's own numbers."""
+    """Literals of these types; scalars are Python numbers."""
     found = [parse_value(text, type_) for text, type_ in zip(texts, types, strict=True)]
     return [value.item() if isinstance(value, np.generic) else value for value in found]
 
@@ -79,8 +79,8 @@ def result_types(graph: Graph) -> list[Type]:
 
 
 def agree(wanted: Any, found: Any, type_: Type) -> bool:
-    """Whether independent Python gives this value: the same shape, the same bits, and of floats and arrays the same
-    dtype. A scalar integer of Python's has no dtype, but must be in the range of the wanted one."""
+    """Whether independent Python gives this value: the same shape and bits, and for floats and arrays the same dtype. A
+    scalar integer of Python has no dtype, but must be in the range of the wanted one."""
     mine, theirs = np.asarray(wanted), np.asarray(found)
     kind = type_.dtype.kind
     if mine.shape != theirs.shape or (theirs.dtype.kind == "b") != (kind == "b"):
@@ -95,14 +95,14 @@ def agree(wanted: Any, found: Any, type_: Type) -> bool:
 
 
 def _same_floats(one: np.ndarray, other: np.ndarray) -> bool:
-    """Bit by bit, but that all NaNs are one."""
+    """Bitwise equality, with all NaNs equal."""
     nan = np.isnan(one)
     return bool((nan == np.isnan(other)).all()) and one[~nan].tobytes() == other[~nan].tobytes()
 
 
 @in_files
 def test_cases(file: str) -> None:
-    """Every case ends as it says, with the values and firings it says: under every schedule, and by the evaluator."""
+    """Every case ends as it states, with its values and firings, under every schedule and by the evaluator."""
     wrong = [f"{difference}" for _, difference in try_cases(document(file)) if difference is not None]
     assert not wrong, "\n".join(wrong)
     assert unexpected_problems(document(file)) == []
@@ -110,8 +110,8 @@ def test_cases(file: str) -> None:
 
 @in_files
 def test_values_are_independent(file: str) -> None:
-    """What `returns`, `traps` and `deadlocks` say is what plain Python computes, which knows nothing of tagloom; and so
-    is what is printed on the way."""
+    """What `returns`, `traps` and `deadlocks` state, and what is printed, is what plain Python computes without
+    tagloom."""
     for case in document(file).cases:
         if not is_computed(file, case):
             continue
@@ -139,7 +139,7 @@ def test_values_are_independent(file: str) -> None:
 
 @in_files
 def test_printed(file: str) -> None:
-    """What a file holds, printed and read again, is the same; and what is printed again is the same text."""
+    """A file that is printed and parsed again is the same program; printing that again gives the same text."""
     printed = print_document(document(file))
     assert parse(printed) == document(file)
     assert print_document(parse(printed)) == printed
@@ -147,7 +147,7 @@ def test_printed(file: str) -> None:
 
 @in_files
 def test_says_what_it_shows(file: str) -> None:
-    """A file begins with a comment, and has cases for each of its functions that nothing else calls."""
+    """A file begins with a comment, and has cases for each of its functions that no other calls."""
     text = (FOLDER / f"{file}.tl").read_text()
     assert text.startswith("# ")
     assert max(len(line) for line in text.splitlines() if not line.startswith("case ")) <= 120
@@ -159,7 +159,7 @@ def test_says_what_it_shows(file: str) -> None:
 
 
 def test_independent_of_tagloom() -> None:
-    """The independent Python imports nothing of tagloom, and has no function that no case uses."""
+    """The independent Python imports nothing of tagloom, and every function in it is used by a case."""
     imports = [
         node for node in ast.walk(ast.parse(INDEPENDENT.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)
     ]
@@ -172,7 +172,7 @@ def test_independent_of_tagloom() -> None:
 
 
 def test_size() -> None:
-    """At least 40 programs, and of the cases a quarter that do not return, in at least 12 programs."""
+    """The corpus has at least 40 programs; a quarter of the cases do not return, in at least 12 programs."""
     kinds = [case.kind for _, case in every_case()]
     assert len(FILES) >= 40
     assert len({file for file, case in every_case() if case.kind != "returns"}) >= 12
@@ -181,7 +181,7 @@ def test_size() -> None:
 
 
 def test_size_is_as_documented() -> None:
-    """How much there is, docs/semantics.md says in section 7."""
+    """The size of the corpus is the one that docs/semantics.md states in section 7."""
     kinds = [case.kind for _, case in every_case()]
     text = " ".join((FOLDER.parents[1] / "docs" / "semantics.md").read_text().split())
     assert f"{len(FILES)} programs in the text form" in text
@@ -189,8 +189,8 @@ def test_size_is_as_documented() -> None:
 
 
 def test_every_op_fires() -> None:
-    """Every op, every act, every structure and every routing op occurs in a program or graph that is run; but for
-    callbacks, which are for Python."""
+    """Every op, effect, structure and routing op occurs in a program or graph that is run, except callbacks, which need
+    Python."""
     run = {(file, case.name) for file, case in every_case() if case.kind in ("returns", "traps")}
     graphs = [graph_of(*key) for key in run]
     acts = {op for op in EFFECT_OPS if is_allowed_in(op, "graph")} - {"callback"}
@@ -202,7 +202,7 @@ def test_every_op_fires() -> None:
 
 
 def test_every_dtype() -> None:
-    """Values of every dtype come in, go out and are computed: scalars and arrays."""
+    """Values of every dtype are arguments, results and intermediate values: scalars and arrays."""
     run = [graph_of(file, case.name) for file, case in every_case() if case.kind == "returns"]
     computed = {output.type.dtype for graph in run for n in graph.nodes if n.op in OPS for output in n.outputs}
     assert computed == set(dtypes.ALL)
@@ -211,7 +211,7 @@ def test_every_dtype() -> None:
 
 
 def test_every_rule_of_form() -> None:
-    """Every rule V1 to V15 refuses something; and what a rule refuses breaks that rule and no other."""
+    """Every rule V1 to V15 is broken by some rejected program, and a rejected program breaks only the stated rule."""
     refused = [(file, case) for file, case in every_case() if case.kind == "refused"]
     assert {case.details[0] for _, case in refused} == set(RULES)
     for file, case in refused:
@@ -225,7 +225,7 @@ def test_every_rule_of_form() -> None:
 
 
 class Formula(NamedTuple):
-    """How many firings a function takes, on each of these arguments."""
+    """The number of firings of a function, on each of these arguments."""
 
     file: str
     name: str
@@ -257,7 +257,7 @@ def newton_steps(n: int) -> int:
 
 
 def collatz(n: int) -> tuple[int, int]:
-    """Steps from an even number, and from an odd one."""
+    """The numbers of steps from even numbers, and from odd ones."""
     even = odd = 0
     while n != 1:
         even, odd, n = (even, odd + 1, 3 * n + 1) if n % 2 else (even + 1, odd, n // 2)
@@ -274,7 +274,7 @@ def tak_calls(x: int, y: int, z: int) -> tuple[int, int]:
 
 
 def ackermann(m: int, n: int) -> tuple[int, np.ndarray]:
-    """The value, and the calls with m = 0, with n = 0, and all others."""
+    """The value, and the numbers of calls with m = 0, with n = 0, and of all others."""
     if m == 0:
         return n + 1, np.array([1, 0, 0])
     if n == 0:
@@ -293,14 +293,14 @@ def float_newton_steps(a: float, start: float) -> int:
 
 
 def partitions(n: int, k: int) -> np.ndarray:
-    """The ways, and the calls that come to nothing."""
+    """The number of partitions, and the number of calls that find none."""
     if n == 0:
         return np.array([1, 0])
     return np.array([0, 1]) if n < 0 or k == 0 else partitions(n - k, k) + partitions(n, k - 1)
 
 
 def hofstadter(which: str, n: int) -> tuple[int, int]:
-    """The value, and the inner calls; `which` is the sequence, and then the other one."""
+    """The value, and the number of inner calls; `which` is the sequence, the other one follows."""
     if n == 0:
         return int(which[0] == "F"), 0
     own, some = hofstadter(which, n - 1)
@@ -309,7 +309,7 @@ def hofstadter(which: str, n: int) -> tuple[int, int]:
 
 
 def leaves(a: float, b: float, eps: float) -> int:
-    """Of the tree of calls that halves an interval."""
+    """The number of leaves of the call tree that halves an interval."""
     bell, middle = PROGRAMS["adaptive_integral", "f"], (a + b) / 2
     ends, width = bell(a) + bell(b), b - a
     halves = width * ((bell(a) + bell(middle)) + (bell(middle) + bell(b))) / 4
@@ -471,7 +471,7 @@ FORMULAS = (
 
 @pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: f"{formula.file}-{formula.name}")
 def test_firings(formula: Formula) -> None:
-    """The closed formula that a file's comment derives from the rules of lowering holds far beyond its cases, and the
+    """The closed formula in a file's comment, derived from the rules of lowering, holds far beyond its cases, and the
     values are those of independent Python."""
     assert "# Firings" in (FOLDER / f"{formula.file}.tl").read_text()
     graph = graph_of(formula.file, formula.name)
@@ -493,7 +493,7 @@ def test_firings(formula: Formula) -> None:
     ],
 )
 def test_firings_of_a_deadlock(file: str, name: str, firings: int, arguments: Sequence[tuple[Any, ...]]) -> None:
-    """A loop with a bound of k that waits for itself stops after as many firings as its file derives from k."""
+    """A loop with a bound of k that waits for itself stops after the number of firings that its file derives from k."""
     for given in arguments:
         run = run_graph(graph_of(file, name), given)
         assert (run.status, run.firings) == ("Deadlocked", firings), given

@@ -23,7 +23,7 @@ def examples(module: str) -> list[doctest.DocTest]:
 
 
 def run(tests: list[doctest.DocTest]) -> None:
-    """Fails with what doctest has to say."""
+    """Run doctests; fails with doctest's report."""
     said: list[str] = []
     for test in tests:
         doctest.DocTestRunner(verbose=False).run(test, out=said.append)
@@ -33,18 +33,18 @@ def run(tests: list[doctest.DocTest]) -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_module(module: str) -> None:
-    """The examples in a module's docstrings say what happens."""
+    """The examples in a module's docstrings give the documented output."""
     run(examples(module))
 
 
 def test_examples_are_found() -> None:
-    """The walk reaches the examples: were it to find none, the tests above would pass."""
+    """The walk over modules finds the examples; without any, the tests above would always pass."""
     assert sum(len(test.examples) for module in MODULES for test in examples(module)) >= FEWEST
 
 
 @pytest.mark.parametrize("row", OPS.values(), ids=list(OPS))
 def test_op(row: Op) -> None:
-    """The docstring of an op's row has an example, and it runs with nothing but `tl` in sight."""
+    """The docstring of an op's row has an example, which runs with only `tl` defined."""
     test = doctest.DocTestParser().get_doctest(row.doc, {"tl": tl}, row.name, None, None)
     assert test.examples, f"{row.name} has no example"
     run([test])

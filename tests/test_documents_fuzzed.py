@@ -1,4 +1,4 @@
-"""Documents and logs from hands that mean harm, or from a disk that does: a result, or an error on purpose."""
+"""Malicious and damaged documents and logs: reading one gives a result or one of our own errors."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ sys.addaudithook(_hook)
 
 @contextmanager
 def no_code_runs() -> Iterator[None]:
-    """Fails where Python code is compiled, executed, imported or started meanwhile."""
+    """A context that fails if Python code is compiled, executed, imported or started in it."""
     global _watching
     _watching = seen = []
     try:
@@ -66,7 +66,7 @@ def no_code_runs() -> Iterator[None]:
 
 
 def read(text: bytes) -> Any:
-    """What a document says; None where it is refused on purpose."""
+    """The content of a document; None if it is rejected by one of our errors."""
     try:
         with no_code_runs():
             return tl.from_json(text)
@@ -75,7 +75,7 @@ def read(text: bytes) -> Any:
 
 
 def use(subject: Any) -> None:
-    """Check, lower and run what was read, as the command line would."""
+    """Check, lower and run a document, as the command line would."""
     try:
         if isinstance(subject, Program):
             if program_problems(subject):
@@ -89,7 +89,7 @@ def use(subject: Any) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def warm() -> None:
-    """Everything that is imported or compiled late has been, by one round of all there is."""
+    """Import and compile everything that is loaded late, by running every document once."""
     for document in documents():
         use(read(json.dumps(document).encode()))
         read(json.dumps(document | {"version": 3}).encode())
@@ -102,7 +102,7 @@ def warm() -> None:
 
 @pytest.fixture(autouse=True)
 def bounded_memory() -> Iterator[None]:
-    """A gigabyte more than there is now is more than any of these may take."""
+    """A context that allows at most one gigabyte more memory than at its beginning."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     status = Path("/proc/self/statm")
     if status.exists():
@@ -133,13 +133,13 @@ def fuzz_documents(seeds: range) -> None:
 
 @pytest.mark.full
 def test_documents() -> None:
-    """A mutated document is read and run, or refused on purpose; no code runs, and little memory is taken."""
+    """A mutated document is read and run, or rejected by one of our errors; no code runs, and memory is bounded."""
     fuzz_documents(range(600))
 
 
 @pytest.mark.heavy
 def test_documents_10_000() -> None:
-    """The same, ten thousand times more."""
+    """Ten thousand times as many mutated documents are read or rejected."""
     fuzz_documents(range(600, 4_600))
 
 
@@ -162,7 +162,7 @@ def fuzz_logs(seeds: range, path: Path) -> None:
 
 
 def _changed_log(dice: random.Random, log: bytes) -> bytes:
-    """A log with bytes or lines changed; of an archive, with bytes of its members changed, or members left out."""
+    """A log with changed bytes or lines; in an archive, with changed or missing members."""
     if dice.random() < 0.4:
         return garbled(dice, log)
     if not log.startswith(b"PK"):
@@ -206,14 +206,14 @@ def _log(path: Path) -> EventLog | None:
 @pytest.mark.full
 @pytest.mark.parametrize("suffix", LOG_SUFFIXES)
 def test_logs(suffix: str, tmp_path: Path) -> None:
-    """A mutated log is refused on purpose, or tells of the same run: what it says more or else is not believed."""
+    """A mutated log is rejected, or describes the same run: nothing else that it claims is believed."""
     fuzz_logs(range(60), tmp_path / f"run{suffix}")
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("suffix", LOG_SUFFIXES)
 def test_logs_10_000(suffix: str, tmp_path: Path) -> None:
-    """The same, ten thousand times more."""
+    """Ten thousand times as many mutated logs are rejected or describe the same run."""
     fuzz_logs(range(60, 460), tmp_path / f"run{suffix}")
 
 
@@ -240,7 +240,7 @@ ARCHIVE_BOMBS: dict[str, bytes] = {
     "member", ("header", "format", "0/events/node", "0/events/sent", "0/inputs/word", "0/texts/ends")
 )
 def test_archive_bombs(member: str, bomb: bytes, tmp_path: Path) -> None:
-    """A member that claims memory, or has code, is refused before it is read."""
+    """An archive member that claims huge memory, or contains code, is rejected before it is read."""
     path = tmp_path / "run.npz"
     fib.run(3, keep=path)
     with zipfile.ZipFile(path) as archive:
@@ -253,7 +253,7 @@ def test_archive_bombs(member: str, bomb: bytes, tmp_path: Path) -> None:
 
 
 def test_an_archive_that_was_cut(tmp_path: Path) -> None:
-    """A column log without its end is refused with a hint; one under another name is read."""
+    """A truncated column log is rejected with a hint; one under another name is read."""
     path, other = tmp_path / "run.npz", tmp_path / "run.jsonl"
     fib.run(3, keep=path)
     other.write_bytes(path.read_bytes())
@@ -290,7 +290,7 @@ def _shaped(shape: list[int], data: list[int]) -> bytes:
 @pytest.mark.inner(first=7)
 @pytest.mark.parametrize("bomb", BOMBS, ids=range(len(BOMBS)))
 def test_bombs(bomb: Callable[[], bytes]) -> None:
-    """What is small on disk and huge in memory, or deep, or long, is refused in no time."""
+    """Documents that are small on disk but huge in memory, too deep, or too long are rejected at once."""
     with no_code_runs():
         try:
             made = tl.from_json(bomb())
@@ -301,13 +301,13 @@ def test_bombs(bomb: Callable[[], bytes]) -> None:
 
 
 def test_the_hook_sees_code() -> None:
-    """Were something to run code, the tests above would know."""
+    """The audit hook of the tests above notices code that runs."""
     with pytest.raises(AssertionError, match="compile"), no_code_runs():
         eval("1 + 1")
 
 
 def test_the_corpus_is_understood() -> None:
-    """Unchanged, every document is read, and says what it said."""
+    """Every document that is not mutated is read, and its content is right."""
     for document in documents():
         assert tl.to_json(tl.from_json(json.dumps(document))) == document
     assert len(PROGRAMS) == 5

@@ -1,4 +1,4 @@
-"""The page of pictures: its commands make what is checked in, and nothing is checked in that it does not show."""
+"""The gallery: its commands make the pictures in the repository, and it shows all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PICTURES = PAGE.parent / "pictures"
 
 
 def said(svg: bytes) -> list[str]:
-    """Everything that is written in a picture, and told where one points at it: what a layout cannot change."""
+    """All text and tooltips of a picture: the parts that do not depend on layout."""
     root = ElementTree.fromstring(svg)
     tips = [each.get("{http://www.w3.org/1999/xlink}title") or "" for each in root.iter()]
     return sorted([*root.itertext(), *tips])
@@ -24,8 +24,8 @@ LARGE = {"counter", "l2hmc", "net", "sentiment_trees", "tree_lstm", "tree_rnn"}
 
 
 def test_page_and_folder_agree() -> None:
-    """Every picture of the page is made by a command above it, every command's picture is shown, and no other is there;
-    every program of papers_examples has one, but for those of models and of training, which are large."""
+    """Every picture on the page is made by the command above it, and the folder has no others; every program of
+    papers_examples has a picture, except those of models and of training, which are large."""
     shown = re.findall(r"\]\(pictures/([\w.]+)\)", PAGE.read_text())
     made = [Path(words[-1]).name for words in commands()]
     assert sorted(shown) == sorted(made) == sorted(path.name for path in PICTURES.glob("*.svg"))
@@ -46,14 +46,14 @@ FEW = ("fib_at_20", "deadlock", "race", "fib_spacetime", "fib_critical")
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", FEW)
 def test_commands_make_what_is_checked_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
-    """Some of them: they say what the pictures say that are checked in."""
+    """A sample of the commands make pictures with the texts of those in the repository."""
     monkeypatch.chdir(ROOT)
     _check(next(words for words in commands() if Path(words[-1]).stem == name), tmp_path)
 
 
 @pytest.mark.heavy
 def test_all_commands_make_what_is_checked_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """All of them do."""
+    """All commands make pictures with the texts of those in the repository."""
     monkeypatch.chdir(ROOT)
     for words in commands():
         _check(words, tmp_path)

@@ -41,7 +41,7 @@ def test_help_shows_the_same_lines() -> None:
 
 
 def test_it_is_shipped_and_linked() -> None:
-    """The data lies in the package, and README and the list of pages lead to the page."""
+    """The data is part of the package, and README and the list of pages link to the page."""
     with (ROOT / "pyproject.toml").open("rb") as file:
         data = tomllib.load(file)["tool"]["setuptools"]["package-data"]
     assert GLOSSARY_FILE.name in data["tagloom.tui.panes"]

@@ -1,4 +1,4 @@
-"""The pages that show how to use tagloom: their examples give what they say, and their tables are those of the code."""
+"""The guides: their examples give the documented output, and their tables agree with the code."""
 
 from __future__ import annotations
 
@@ -17,38 +17,39 @@ DEBUGGING = DOCS / "debugging.md"
 
 @pytest.mark.full
 def test_the_examples() -> None:
-    """Every example of the page gives what stands below it."""
+    """Every example on the page of debugging gives the output below it."""
     found = doctest.testfile(str(DEBUGGING), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert found.failed == 0 and found.attempted > 20
 
 
 def test_the_examples_of_gradients() -> None:
-    """So does every one of the page of gradients."""
+    """Every example on the page of gradients gives the output below it."""
     found = doctest.testfile(str(DOCS / "gradients.md"), module_relative=False)
     assert found.failed == 0 and found.attempted >= 6
 
 
 def test_the_examples_of_state() -> None:
-    """So does every one of the page of variables, checkpoints and queues."""
+    """Every example on the page of variables, checkpoints and queues gives the output below it."""
     found = doctest.testfile(str(DOCS / "state.md"), module_relative=False)
     assert found.failed == 0 and found.attempted >= 50
 
 
 def test_the_examples_of_functions() -> None:
-    """And of the page of tracings."""
+    """Every example on the page of traced programs gives the output below it."""
     found = doctest.testfile(str(DOCS / "functions.md"), module_relative=False)
     assert found.failed == 0 and found.attempted >= 6
 
 
 def test_the_examples_of_parts() -> None:
-    """And of the page of parts of programs."""
+    """Every example on the page of partial programs gives the output below it."""
     found = doctest.testfile(str(DOCS / "partial.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert found.failed == 0 and found.attempted >= 10
 
 
 @pytest.mark.full
 def test_the_examples_of_learning() -> None:
-    """And of that of learning; each optimizer stands in its table with the defaults that it has."""
+    """Every example on the page of training gives the output below it; its table lists each optimizer with its
+    defaults."""
     page = DOCS / "learning.md"
     found = doctest.testfile(str(page), module_relative=False)
     assert found.failed == 0 and found.attempted >= 15
@@ -63,6 +64,6 @@ def _shown(default: object) -> str:
 
 
 def test_the_names_of_conditions() -> None:
-    """The table of names is that of the language, with the same words."""
+    """The page lists the names of conditions with the descriptions that the language has."""
     rows = re.findall(r"^\| `([\w.]+)` \| (.*) \|$", DEBUGGING.read_text().split("| name | |")[1], re.MULTILINE)
     assert rows == [(row.name, row.doc) for row in NAMES.values()]

@@ -1,4 +1,5 @@
-"""What plain `pytest` runs: of every file something, every law, engine, command, op and text of the corpus."""
+"""The inner part of the tests, which plain `pytest` runs, covers every file, law, engine, command, op and corpus
+text."""
 
 from __future__ import annotations
 
@@ -90,8 +91,7 @@ def test_every_file_and_law(product: list[ProductTest], inner: list[ProductTest]
 
 @pytest.mark.full
 def test_every_op_engine_and_text(inner: list[ProductTest]) -> None:
-    """Every op and engine is the parameter of an inner test, or an engine has a folder of them; and every text of the
-    corpus is run."""
+    """Every op, engine and corpus text is a parameter of an inner test, or the engine has a folder of them."""
     words = {word for test in inner for word in re.findall(r"\w+", test.parameters)}
     assert words >= set(OPS)
     folders = {Path(test.file).parent.name for test in inner if "/engines/" in test.file}
@@ -102,8 +102,8 @@ def test_every_op_engine_and_text(inner: list[ProductTest]) -> None:
 
 @pytest.mark.full
 def test_every_command(inner: list[ProductTest]) -> None:
-    """Each command of the command line has a file of inner tests, or is named in one; all commands of the debugger are
-    run by one inner test."""
+    """Each command of the command line has a file of inner tests, or is named in one; one inner test runs all commands
+    of the debugger."""
     files = {ROOT / test.file for test in inner if test.file.startswith("tests/tui/")}
     texts = "".join(file.read_text(encoding="utf-8") for file in files)
     for command in app.registered_commands:
@@ -113,7 +113,7 @@ def test_every_command(inner: list[ProductTest]) -> None:
 
 
 def parametrised(ids: list[str], **inner: Any) -> list[Any]:
-    """Tests with these parameters, marked `inner` if there is something to say."""
+    """Tests with these parameters, with the mark `inner` if it is given."""
     markers = {"inner": SimpleNamespace(kwargs=inner)} if inner else {}
     return [SimpleNamespace(callspec=SimpleNamespace(id=id), get_closest_marker=markers.get) for id in ids]
 
@@ -123,7 +123,7 @@ def ids_of(items: list[Any]) -> list[str]:
 
 
 def test_the_inner_part_of_a_test() -> None:
-    """One dtype of a kind, of what remains the first, and always one."""
+    """The inner part of a test has one dtype of a kind, the first parametrisations of the rest, and at least one."""
     ids = ["add-int8-int8", "add-int64-uint8", "add-float32-bool", "cos-float64", "float32 is not alone", "sin-bool"]
     assert ids_of(inner_of(parametrised(ids))) == [ids[1], *ids[3:]]
     assert ids_of(inner_of(parametrised(ids, first=2))) == [ids[1], ids[3]]
@@ -132,14 +132,14 @@ def test_the_inner_part_of_a_test() -> None:
 
 
 def test_every_dtype_has_a_kind() -> None:
-    """Each dtype belongs to the kind of one representative, which is of that kind itself."""
+    """Each dtype belongs to the kind of one representative, which is itself of that kind."""
     every = [dtype for kind in KINDS.values() for dtype in kind]
     assert sorted(every) == sorted(dtypes.BY_NAME)
     assert all(representative in kind for representative, kind in KINDS.items())
 
 
 def examples_tried(examples: int) -> int:
-    """How many examples of a law are tried in the inner part, of this many."""
+    """The number of examples that the inner part tries, for a law with this many."""
     tried: list[float] = []
     law = settings(max_examples=examples, database=None)(given(st.floats())(lambda number: tried.append(number)))
     try_fewer_examples([SimpleNamespace(obj=law)])  # type: ignore[list-item]
@@ -148,5 +148,5 @@ def examples_tried(examples: int) -> int:
 
 
 def test_laws_try_fewer_examples() -> None:
-    """Of the examples of a law one in EXAMPLES is tried, and one at least."""
+    """The inner part tries one in EXAMPLES examples of a law, and at least one."""
     assert [examples_tried(examples) for examples in (3, 10 * EXAMPLES)] == [1, 10]

@@ -1,4 +1,4 @@
-"""Messages about large arrays: they say the type, some elements and which one it is, in a line that can be read."""
+"""Messages about large arrays have the type, some elements, and the element at fault, in one readable line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def taken(x: tl.Array[tl.int64, None], at: tl.Array[tl.int64, None]) -> tl.Array
 
 
 def raised(call: Callable[[], Any]) -> list[str]:
-    """The lines of the error, of which none is long."""
+    """The lines of the error, all of them short."""
     with pytest.raises(tl.TagloomError) as caught:
         call()
     lines = [*str(caught.value).splitlines(), *getattr(caught.value, "__notes__", [])]
@@ -37,7 +37,7 @@ def raised(call: Callable[[], Any]) -> list[str]:
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_a_trap_says_which_element(engine: str) -> None:
-    """S5: beside the operands, that of the last one for which the op has no value."""
+    """S5: a trap shows its operands, and those of the last element for which the op has no value."""
     lines = raised(lambda: divided.run(MANY, MANY - 5, engine=engine).value)
     assert "  got: floor_divide int64[3000](0, 1, 2, ..., 2999), int64[3000](-5, -4, -3, ..., 2994)" in lines
     assert "  the last operand is 0 at [5]" in lines
@@ -56,19 +56,19 @@ def test_a_trap_says_which_element(engine: str) -> None:
     ],
 )
 def test_eagerly(call: Callable[[Any], Any], said: str) -> None:
-    """So does one outside of functions."""
+    """A trap outside of functions shows them as well."""
     assert said in raised(lambda: call(tl.asarray(MANY)))
 
 
 def test_several_operands() -> None:
-    """Where several operands together say which element, or another one does, nobody guesses."""
+    """A trap shows no element if several operands together are at fault, or the kernel did not find one."""
     x = tl.reshape(tl.asarray(MANY), (30, 100))
     lines = raised(lambda: tl.gather(x, MANY[:40], MANY[:40]))
     assert not any("the last operand" in line for line in lines)
 
 
 def misfit(op: str, *operands: Any, **attributes: Any) -> tl.Function:
-    """An op of arrays whose sizes are open."""
+    """An op on arrays of open sizes."""
     types = [Type(type_of(each).dtype, (None,) * np.ndim(each)) for each in operands]
     return tl.function(input_signature=types)(
         {
@@ -93,13 +93,13 @@ MISFITS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 @pytest.mark.parametrize(("op", "operands", "attributes"), MISFITS, ids=lambda each: each if type(each) is str else "")
 def test_shapes_that_do_not_fit(op: str, operands: Any, attributes: Any, engine: str) -> None:
-    """Of a trap that is about shapes no element is to blame, nor is a float that is 0."""
+    """A trap about shapes blames no element, not even a float that is 0."""
     lines = raised(lambda: misfit(op, *operands, **attributes).run(*operands, engine=engine).value)
     assert lines[0].startswith("S5: ") and not any("the last operand" in line for line in lines)
 
 
 def test_an_argument() -> None:
-    """Neither is an argument of the wrong type written out, nor copied."""
+    """An argument of the wrong type is neither printed in full nor copied."""
     lines = raised(lambda: divided.run(MANY * 0.5, MANY))
     assert "  got: float64[3000](0.0, 0.5, 1.0, ..., 1499.5)" in lines
     lines = raised(lambda: divided.run(np.broadcast_to(0.5, (10**6, 10**6)), MANY))
@@ -108,6 +108,6 @@ def test_an_argument() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, MAX_PRINTED_ELEMENTS, MAX_PRINTED_ELEMENTS + 1])
 def test_what_is_short_is_a_literal(size: int) -> None:
-    """Of few elements nothing is left out."""
+    """A short array is printed in full."""
     value = np.arange(size)
     assert (abbreviate(value) == format_value(value)) is (size <= MAX_PRINTED_ELEMENTS)

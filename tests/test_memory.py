@@ -1,4 +1,4 @@
-"""Results that do not fit into memory: a small program or log may ask for them, and nobody sees a traceback."""
+"""Results that do not fit into memory: a small program or log may request them, and the user sees no traceback."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def outer(x: tl.Array[tl.float64, None, 1], y: tl.Array[tl.float64, 1, None]) ->
 
 @tl.function
 def table(n: tl.int64, x: tl.Array[tl.int64, None, 1], y: tl.Array[tl.int64, 1, None]) -> tl.Type(tl.int64, None):  # type: ignore[valid-type]
-    """A trap is looked for before the op computes: that too must not be done."""
+    """A large result, with an op that looks for a trap before it computes; that must not allocate either."""
     return tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0] + x // y
 
 
 def most_memory(work: Any) -> int:
-    """The most bytes that were allocated meanwhile."""
+    """The most bytes that were allocated during a call."""
     tracemalloc.start()
     try:
         work()
@@ -55,7 +55,8 @@ def test_a_run_ends_exhausted() -> None:
 
 
 def test_nothing_is_allocated() -> None:
-    """What a machine has room for, but is beyond the limit, is not tried: neither the result nor what a trap needs."""
+    """A result beyond the limit is not allocated even if the machine has room, nor are temporaries of its trap
+    check."""
     n = 40_000
     whole = np.ones((n, 1), np.int64)
     table.run(1, whole[:2], whole[:2].T)
@@ -66,7 +67,8 @@ def test_nothing_is_allocated() -> None:
 
 
 def test_the_limit_is_that_of_elements(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the limit the op computes, one above it does not; scalars and arrays of one size are as free as before."""
+    """At the limit on elements an op computes, and one above it does not; scalars and arrays of the same size have no
+    new cost."""
     monkeypatch.setattr(op, "MAX_ELEMENTS", 6)
     column, row = np.ones((2, 1)), np.ones((1, 3))
     assert outer.run(column, row).status == "Returned"
@@ -75,7 +77,7 @@ def test_the_limit_is_that_of_elements(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_shapes_too_large_for_numpy() -> None:
-    """Empty operands may have sizes that NumPy cannot multiply: that is no shape that does not broadcast."""
+    """Empty operands may have sizes whose product NumPy cannot represent; that is no broadcasting error."""
     one, other = np.zeros((2**40, 1, 0)), np.zeros((1, 2**40, 0))
     with pytest.raises(MemoryError):
         trap_message(lookup_op("add"), (one, other))
@@ -83,12 +85,12 @@ def test_shapes_too_large_for_numpy() -> None:
 
 
 def test_evaluation_ends_exhausted() -> None:
-    """The evaluator without tokens ends alike, and so `tagloom check` compares the two."""
+    """The evaluator ends alike, so that `tagloom check` can compare the two."""
     assert evaluate(outer.program, [COLUMN, ROW]).status == "Exhausted"
 
 
 def test_a_call_without_a_trace_is_exhausted() -> None:
-    """An op that computes at once raises the same error, at the user's line."""
+    """An eager op raises the same error, at the user's line."""
     with pytest.raises(tl.Exhausted, match=r"S12: a result does not fit into memory \(test_memory.py:\d+\)"):
         tl.maximum(COLUMN, ROW)
     with pytest.raises(tl.Exhausted, match="S12"):
@@ -97,7 +99,7 @@ def test_a_call_without_a_trace_is_exhausted() -> None:
 
 @pytest.mark.full
 def test_a_log_of_it(tmp_path: Path) -> None:
-    """The log of such a run is believed; one that claims the result ends Exhausted at its line, in no time."""
+    """The log of such a run is accepted; one that claims the result ends Exhausted at its line, at once."""
     path = tmp_path / "run.jsonl"
     out = outer.run(COLUMN, ROW, keep=path)
     log = tl.read_events(path)
@@ -111,7 +113,7 @@ def test_a_log_of_it(tmp_path: Path) -> None:
 
 
 def test_casts_of_empty_arrays() -> None:
-    """A document's array of size 0 has sizes that any dtype has room for."""
+    """An array of size 0 in a document is Malformed if its sizes are too large for some dtype."""
     document = tl.to_json(outer.run(COLUMN[:2], ROW[:, :2]))
     for dtype in dtypes.ALL:
         shape = {"dtype": repr(dtype), "shape": [0, 2**62], "data": []}
@@ -120,7 +122,7 @@ def test_casts_of_empty_arrays() -> None:
 
 
 def turned(x: Any, n: Any) -> Any:
-    """With a loop and a branch, and by a function within."""
+    """A program with a loop and a branch, and a function inside it."""
     inner = tl.function(lambda y: tl.cond(y > 0.0, lambda: y * x, lambda: y))
     return tl.while_loop(lambda k, _: k < n, lambda k, y: (k + 1, inner(y)), 0, x)[1]
 
@@ -137,7 +139,7 @@ def badly(x: Any) -> Any:
 
 
 def made_and_used() -> None:
-    """Functions that are made, traced, differentiated and forgotten; of one the trace fails."""
+    """Functions that are made, traced, differentiated and dropped; the trace of one fails."""
     function = tl.function(turned)
     function(1.5, 3), tl.grad(function)(1.5, 3), tl.grad(tl.grad(turned))(1.5, 3), tl.vjp(function, 1.5, 3)[1](1.0)
     assert tl.function(by_tape)(1.5) > 0.0
@@ -148,8 +150,8 @@ def made_and_used() -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("broken", ["", "forgets nothing"])
 def test_nothing_of_a_trace_waits_for_a_collection(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Functions that nobody has any more are gone at once, with their traces, programs and graphs; and the test can
-    tell."""
+    """A dropped function is freed at once, with its traces, programs and graphs; a twin that keeps a reference is
+    caught."""
     made_and_used()
     if broken:
         monkeypatch.setattr(ProgramBuilder, "_release", lambda self: None)
@@ -167,7 +169,7 @@ def test_nothing_of_a_trace_waits_for_a_collection(broken: str, monkeypatch: pyt
 
 
 def test_a_function_that_is_traced_again_forgets_what_it_was() -> None:
-    """Values of a trace are let go when the next one of that function begins, not when the whole program is made."""
+    """Values of a trace are freed when the next trace of that function begins, before the program is finished."""
     begun: list[Any] = []
 
     @tl.function

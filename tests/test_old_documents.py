@@ -1,5 +1,5 @@
-"""Documents that earlier revisions wrote still load, and mean what they meant: programs, graphs, outcomes, logs, text
-and checkpoints. `tests/documents` has a folder for each revision; its documents are never written again."""
+"""Documents that earlier revisions wrote still load with the same meaning: programs, graphs, outcomes, logs, text and
+checkpoints. `tests/documents` has a folder for each revision; its documents are never rewritten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The README says what is true: its example runs, and its report is what the command prints."""
+"""The README is true: its example runs, and its report is what the command prints."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_report_is_what_the_command_prints() -> None:
 
 
 def test_the_first_program(tmp_path: Path) -> None:
-    """The Python blocks run; the values beside their lines are those they give."""
+    """The Python blocks run; the values in their comments are right."""
     source = "\n".join(blocks("python"))
     file = tmp_path / "first.py"
     file.write_text(source)
@@ -47,7 +47,7 @@ def test_the_first_program(tmp_path: Path) -> None:
 
 
 def test_the_text(tmp_path: Path) -> None:
-    """The cases of the text agree with the machine; the mistake is refused in the words that stand below it."""
+    """The cases of the text pass on the machine; the mistake is rejected with the message below it."""
     (text,) = blocks("tl")
     assert [trial.difference for trial in try_cases(tl.parse(text))] == [None] * text.count("case ")
     file = tmp_path / "fac.tl"
@@ -59,7 +59,7 @@ def test_the_text(tmp_path: Path) -> None:
 
 
 def test_the_commands_are_two() -> None:
-    """A stranger copies two commands, each a line."""
+    """The README gives two commands to copy, each on one line."""
     assert [block.count("\n") for block in blocks("sh")] == [1, 1]
 
 
@@ -68,7 +68,7 @@ COMMANDS = re.findall(r"`tagloom (\w+ papers_examples/[^`]*)`", README)
 
 @pytest.mark.parametrize("words", [*map(shlex.split, COMMANDS)], ids=" ".join)
 def test_commands_in_the_text_can_be_copied(words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where the text says which command makes a picture or a page, it does, from the root of the repository."""
+    """The commands for a picture and a page in the text work, from the root of the repository."""
     monkeypatch.chdir(ROOT)
     made = tmp_path / words[-1]
     app([*words[:-1], str(made)], standalone_mode=False)
@@ -76,19 +76,19 @@ def test_commands_in_the_text_can_be_copied(words: list[str], monkeypatch: pytes
 
 
 def test_there_are_commands_in_the_text() -> None:
-    """One for a picture and one for a page: were none found, the test above would say nothing."""
+    """There is a command for a picture and one for a page; without any, the test above would always pass."""
     assert sorted(command.split()[0] for command in COMMANDS) == ["play", "show"]
 
 
 def test_the_commands_are_those_of_the_help() -> None:
-    """The table of commands has those that `--help` lists, in that order."""
+    """The table of commands lists the commands of `--help`, in that order."""
     (table,) = (block for block in blocks("") if block.startswith("tagloom run"))
     named = list(dict.fromkeys(line.split()[1] for line in table.splitlines() if line.startswith("tagloom")))
     assert named == [command.name or command.callback.__name__ for command in app.registered_commands]
 
 
 def test_the_pictures() -> None:
-    """What it shows is there: the debugger in three sizes, dark and light, is."""
+    """The pictures in the README exist: the debugger in three sizes, dark and light."""
     shown = re.findall(r'(?:!\[[^]]*\]\(|<img src=")(docs/[^)"]+)', README)
     assert all((ROOT / each).is_file() for each in shown)
     sizes = {f"debugger_{size}_{theme}" for size in ("80x24", "120x40", "200x60") for theme in ("dark", "light")}
@@ -96,7 +96,7 @@ def test_the_pictures() -> None:
 
 
 def test_the_size_of_the_corpus() -> None:
-    """Where a page says how many programs and cases the corpus has, it has as many."""
+    """The numbers of corpus programs and cases on all pages are right."""
     texts = [file.read_text(encoding="utf-8") for file in (ROOT / "tests" / "corpus").glob("*.tl")]
     cases = sum(len(re.findall("^case ", text, re.MULTILINE)) for text in texts)
     for page in ("README.md", "CHANGELOG.md", "docs/semantics.md"):

@@ -1,4 +1,4 @@
-"""The published schemas and the code agree: all that is written fits them, and what does not fit is refused."""
+"""The published schemas and the code agree: everything that is written fits them, and what does not fit is rejected."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ FORMS = {
 
 
 def problem(form: str, document: Any) -> str | None:
-    """What the schema of a form has against a document."""
+    """The first violation of a form's schema by a document."""
     error = next(FORMS[form].iter_errors(document), None)
     return None if error is None else f"{error.json_path}: {error.message[:200]}"
 
 
 @pytest.mark.parametrize("form", sorted(SCHEMAS))
 def test_schema(form: str) -> None:
-    """Each is a JSON Schema of draft 2020-12, with a version in its name, and describes itself."""
+    """Each schema is a JSON Schema of draft 2020-12, with a version in its name and a description."""
     schema = SCHEMAS[form]
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["$id"] == f"urn:tagloom:{form}:1"
@@ -46,7 +46,7 @@ def test_schema(form: str) -> None:
 
 
 def test_dtypes() -> None:
-    """The schemas have every dtype that there is."""
+    """The schemas have every dtype."""
     assert SCHEMAS["common"]["$defs"]["dtype"]["enum"] == [repr(dtype) for dtype in dtypes.ALL]
 
 
@@ -67,7 +67,7 @@ def test_what_is_written_fits(tmp_path_factory: Any, case: Case) -> None:
 @given(act_cases(early=True))
 @settings(max_examples=8)
 def test_what_acts_write_fits(tmp_path_factory: Any, case: Case) -> None:
-    """So do those of programs with cells, effects, random numbers and bounds."""
+    """Documents of programs with cells, effects, random numbers and bounds fit their schemas."""
     graph, path = lower(case.program), tmp_path_factory.mktemp("log") / "run.jsonl"
     outcome = tl.run_graph(graph, case.arguments, limits=LIMITS, keep=path, world=Witness(), seed=2**63)
     for form, subject in (("program", case.program), ("graph", graph), ("outcome", outcome)):
@@ -80,7 +80,7 @@ def test_what_acts_write_fits(tmp_path_factory: Any, case: Case) -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("number", range(len(EVERY)))
 def test_every_ending_fits(number: int, tmp_path: Path) -> None:
-    """So do traps, deadlocks and broken runs, and all lines of their logs."""
+    """Documents and log lines of traps, deadlocks and broken runs fit their schemas."""
     graph, arguments = EVERY[number]
     path = tmp_path / "run.jsonl"
     outcome = tl.run_graph(graph, arguments, keep=path, unchecked=True)
@@ -90,7 +90,7 @@ def test_every_ending_fits(number: int, tmp_path: Path) -> None:
 
 
 def assert_refused_alike(seeds: range) -> None:
-    """What the schema rejects the reader rejects: a Malformed, and nothing else."""
+    """A document that the schema rejects is Malformed for the reader."""
     wrong = 0
     originals = documents()
     for seed in seeds:
@@ -109,13 +109,14 @@ def assert_refused_alike(seeds: range) -> None:
 
 @pytest.mark.full
 def test_readers_refuse_what_the_schemas_reject() -> None:
-    """The law, on documents with one to three mutations; the reader may refuse more."""
+    """A document that the schema rejects, after one to three mutations, is Malformed for the reader, which may reject
+    more."""
     assert_refused_alike(range(1000))
 
 
 @pytest.mark.heavy
 def test_readers_refuse_what_the_schemas_reject_10_000() -> None:
-    """The same, on ten thousand more."""
+    """Ten thousand more documents that the schema rejects are Malformed for the reader."""
     assert_refused_alike(range(1000, 5_000))
 
 
@@ -139,11 +140,11 @@ def assert_lines_refused_alike(seeds: range, path: Path) -> None:
 
 @pytest.mark.full
 def test_logs_with_lines_that_the_schema_rejects(tmp_path: Path) -> None:
-    """The law, for the lines of logs."""
+    """Logs with a line that the schema rejects are not read."""
     assert_lines_refused_alike(range(40), tmp_path / "run.jsonl")
 
 
 @pytest.mark.heavy
 def test_logs_with_lines_that_the_schema_rejects_1_000(tmp_path: Path) -> None:
-    """The same, on a thousand changes to each log."""
+    """A thousand more changes to each log are not read if the schema rejects a line."""
     assert_lines_refused_alike(range(40, 440), tmp_path / "run.jsonl")

@@ -1,4 +1,4 @@
-"""docs/semantics.md says what the code says: every numbered rule, in the same words, and files that exist."""
+"""docs/semantics.md agrees with the code: it has every numbered rule, in the same words, and names files that exist."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ RULE = r"([TVLSFDP]\d+)"
 
 
 def plain(text: str) -> str:
-    """Words only: no marks, one space between them."""
+    """The words of a text: no marks, single spaces."""
     return " ".join(re.sub(r"[*`]", "", text).split()).rstrip(".")
 
 
 def written(text: str, rule: str) -> dict[str, str]:
-    """The rules of a text, by number: a rule goes on in the lines that are indented below it."""
+    """The rules of a text, by number; indented lines continue a rule."""
     found = re.finditer(rule + r"[ *]+(\S.*(?:\n +\S.*)*)", text, re.MULTILINE)
     return {match[1]: plain(match[2]) for match in found}
 
@@ -51,27 +51,26 @@ ON_PAGE = written(PAGE, r"^- \*\*" + RULE)
 
 
 def test_every_rule_is_on_the_page() -> None:
-    """No number is missing on either side."""
+    """The page and the code have the same rule numbers."""
     assert set(ON_PAGE) == set(IN_CODE)
     assert len(IN_CODE) == 4 + 17 + 11 + 17 + 2 + 6 + 5
 
 
 @pytest.mark.parametrize("number", sorted(IN_CODE, key=lambda number: (number[0], int(number[1:]))))
 def test_a_rule_reads_the_same(number: str) -> None:
-    """The page and the docstring of the code that keeps a rule have the same words."""
+    """The page and the docstring of the code that implements a rule have the same words."""
     assert IN_CODE[number].startswith(ON_PAGE[number].rstrip(":"))
 
 
 def test_the_files_exist() -> None:
-    """Every file that the page names is there."""
+    """Every file that the page names exists."""
     named = set(re.findall(r"`((?:core|interp|tests)/[\w/.]+)`", PAGE))
     assert named
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
 
 
 def test_every_op_is_on_the_page() -> None:
-    """The table of ops has a row for every op of the registry that computes element by element, for products and for
-    sums; docs/ops.md has the others."""
+    """The page lists every elementwise op, product and sum of the registry; docs/ops.md has the others."""
     table = PAGE.split("| op | operands |")[1].split("\n\n")[0]
     rows = [line.split(" | ")[0] for line in table.splitlines()[2:]]
     named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]

@@ -1,4 +1,4 @@
-"""The tutorial: its commands make the pictures that it shows, and say what it says."""
+"""The tutorial: its commands make the pictures that it shows and print what it quotes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tutorial import PAGE, PICTURES, commands, expected, run
 
 @pytest.fixture(scope="module")
 def lessons(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which all commands of the page have been run, in their order."""
+    """A folder in which all commands of the page have been run, in order."""
     folder = tmp_path_factory.mktemp("tutorial")
     for words, says in commands():
         ran = run(words, folder)
@@ -24,8 +24,8 @@ def lessons(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.full
 def test_the_pictures(lessons: Path) -> None:
-    """Each picture of the page is made by the command above it, and says what the one says that is checked in; no other
-    is checked in."""
+    """Each picture on the page is made by the command above it, with the texts of the one in the repository, which has
+    no others."""
     shown = re.findall(r"\]\(tutorial/([\w.]+)\)", PAGE.read_text())
     made = [words[-1] for words, _ in commands() if words[-1].endswith(".svg")]
     assert shown == made and sorted(made) == sorted(path.name for path in PICTURES.iterdir())
@@ -34,14 +34,14 @@ def test_the_pictures(lessons: Path) -> None:
 
 
 def test_the_steps_are_seven() -> None:
-    """Each has a command, and a picture."""
+    """The tutorial has seven steps, each with a command and a picture."""
     steps = re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:-1]
     assert [step.partition(".")[0] for step in steps] == list("1234567")
     assert all("```sh" in step and "](tutorial/" in step for step in steps)
 
 
 def test_what_the_steps_say() -> None:
-    """What the text says of the pictures is in them: tokens that fly, wait, are parked and are held."""
+    """The pictures show what the text describes: tokens in flight, waiting, parked and throttled."""
     signs = {"token": "\u25cf", "waits": "\u25cb", "tags": "fib", "deadlock": "\u25a1"}
     for name, sign in signs.items():
         assert any(sign in each for each in said((PICTURES / f"{name}.svg").read_bytes())), name

@@ -1,4 +1,4 @@
-"""`python tests/tutorial.py` makes the pictures of docs/tutorial.md anew, by the commands that stand there."""
+"""`python tests/tutorial.py` makes the pictures of docs/tutorial.md anew, by the commands on that page."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ PICTURES = ROOT / "docs" / "tutorial"
 
 
 class Command(NamedTuple):
-    """A command of the page: its words after `tagloom`, and what it says where the page has it; where that ends
-    in "...", only the beginning."""
+    """A command of the page: its words after `tagloom`, and its output if the page quotes it; a quote that ends in
+    "..." is only the beginning."""
 
     words: list[str]
     says: str
 
 
 def commands() -> list[Command]:
-    """The commands of the page, in their order."""
+    """The commands of the page, in order."""
     found = re.findall(
         r"^```sh\ntagloom (.*?)\n```\n(?:\n```\n(.*?)^```$)?", PAGE.read_text(), re.MULTILINE | re.DOTALL
     )
@@ -38,12 +38,12 @@ def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def expected(words: list[str]) -> int:
-    """With what a command exits: those that show what goes wrong, with 1."""
+    """The exit code of a command: 1 for those that show an error."""
     return int(("--k" in words and "run" in words) or "--against" in words)
 
 
 def main() -> None:
-    """Make the pictures; ends where a command exits otherwise than the page says, and then none is written."""
+    """Make the pictures; stops before writing any if a command exits with another code than the page says."""
     PICTURES.mkdir(exist_ok=True)
     with TemporaryDirectory() as name:
         folder = Path(name)

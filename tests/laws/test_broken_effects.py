@@ -1,5 +1,5 @@
-"""Broken machines: each does one thing with cells, effects, random numbers or bounds otherwise than ours. The laws
-catch each, but for two that no law can see."""
+"""Broken machines: each changes one behaviour of cells, effects, random numbers or bounds. The laws catch all but two
+of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SMALL = Limits(firings=300)
 def _after(
     patch: MonkeyPatch, op: str, change: Callable[[acts.EffectResult, Any, tuple[Any, ...]], acts.EffectResult]
 ) -> None:
-    """What an op does is changed after it has been worked out."""
+    """Change what an op does, after it has been computed."""
     made = acts._EFFECT_RULES[op]
 
     def changed(number: int, node: Any) -> acts.EffectRule:
@@ -51,7 +51,7 @@ def _after(
 
 
 def trap_on_an_empty_cell(patch: MonkeyPatch) -> None:
-    """S13: a get of an empty cell does not park but traps."""
+    """S13: a get of an empty cell traps instead of becoming a deferred read."""
     _after(
         patch,
         "get",
@@ -60,18 +60,18 @@ def trap_on_an_empty_cell(patch: MonkeyPatch) -> None:
 
 
 def lose_a_parked_get(patch: MonkeyPatch) -> None:
-    """S13: a store wakes but the first of the gets that wait."""
+    """S13: a store wakes only the first of the deferred gets."""
     _after(patch, "store", lambda act, blocks, inputs: act._replace(woken_tokens=act.woken_tokens[:1]))
 
 
 def overwrite(patch: MonkeyPatch) -> None:
-    """S13: a second store is no trap, and its value takes the place of the first."""
+    """S13: a second store does not trap, and its value replaces the first."""
     _after(patch, "store", lambda act, blocks, inputs: act._replace(trap=None))
     patch.setattr(cells.CellBlock, "read", lambda self, number: self.writes[number][-1].inputs[2])
 
 
 def report_by_arrival(patch: MonkeyPatch) -> None:
-    """S13: the trap of a cell is that of the store that came second."""
+    """S13: the trap of a cell is reported for the store that came second."""
     said = outcome.effects.second_put_trap_message
 
     def second(graph: Any, puts: Any) -> Event:
@@ -83,8 +83,8 @@ def report_by_arrival(patch: MonkeyPatch) -> None:
 
 
 def wake_at_the_front(patch: MonkeyPatch) -> None:
-    """S13: what a store wakes goes before the flight. A schedule says which token is next; results do not depend on
-    it, nor does any law."""
+    """S13: tokens that a store wakes go to the front of the flight. Only schedules can tell the difference; no result
+    and no law depends on it."""
     apply, revert = state.State.apply, state.State.revert
 
     def forward(self: state.State, event: Event) -> None:
@@ -102,7 +102,8 @@ def wake_at_the_front(patch: MonkeyPatch) -> None:
 
 
 def forget_the_condition(patch: MonkeyPatch) -> None:
-    """L10: the order token that a loop's condition leaves is not the one that goes on."""
+    """L10: the loop continues with the order token from before its condition, instead of the one that the condition
+    returns."""
     region_of = lower._ProgramLowering.lower_region
 
     def forgetful(self: Any, scope: Any, region: Region) -> Any:
@@ -116,7 +117,7 @@ def forget_the_condition(patch: MonkeyPatch) -> None:
 
 
 def repeat_effects(patch: MonkeyPatch) -> None:
-    """S14: applying the event of a print prints."""
+    """S14: applying the event of a print prints again."""
     apply = state.State.apply
 
     def printing(self: state.State, event: Event) -> None:
@@ -129,7 +130,7 @@ def repeat_effects(patch: MonkeyPatch) -> None:
 
 
 def _keyed(patch: MonkeyPatch, key: Callable[[int, int, Tag], int]) -> None:
-    """Random numbers are drawn with another key: of the seed, the key of the name, and the tag."""
+    """Random numbers are drawn with another key: of the seed, the hashed name, and the tag."""
 
     def drawing(node: Any, seed: int) -> Any:
         draw, attributes = fire.EFFECT_OPS[node.op].draw, dict(node.attributes)
@@ -165,7 +166,7 @@ def draw_without_the_seed(patch: MonkeyPatch) -> None:
 
 
 def forget_parked_gets(patch: MonkeyPatch) -> None:
-    """S16: an iteration in which nothing but parked gets is left is not busy."""
+    """S16: an iteration with nothing but deferred gets is not busy."""
     apply = state.State.apply
 
     def forgetful(self: state.State, event: Event) -> None:
@@ -178,8 +179,8 @@ def forget_parked_gets(patch: MonkeyPatch) -> None:
 
 
 def count_held_tokens(patch: MonkeyPatch) -> None:
-    """S16: what is held for an iteration makes it busy. While that is so, none of those that would wait for it has been
-    reached: in lowered programs no law sees it."""
+    """S16: tokens throttled at an iteration make it busy. In lowered programs no law sees this: while such tokens wait,
+    no later iteration has been reached."""
     send, release = state.State._apply_send, state.State._release
 
     def counting(self: state.State, sent: Any, record: ActivationRecord, arrives: bool, held: bool) -> None:
@@ -197,7 +198,7 @@ def count_held_tokens(patch: MonkeyPatch) -> None:
 
 
 def release_one_iteration_early(patch: MonkeyPatch) -> None:
-    """S16: what is held for iteration j goes on when iteration j-k-1 is over."""
+    """S16: tokens of iteration j are released once iteration j-k-1 is over."""
     following = bounds.open_iteration
 
     def early(at: state.State, tag: Tag) -> Tag | None:
@@ -208,12 +209,12 @@ def release_one_iteration_early(patch: MonkeyPatch) -> None:
 
 
 def hold_nothing(patch: MonkeyPatch) -> None:
-    """S16: a bound holds no token."""
+    """S16: a bound throttles no token."""
     patch.setattr(step, "is_throttled", lambda at, rule, record: False)
 
 
 def forget_what_inner_loops_hold(patch: MonkeyPatch) -> None:
-    """S16: what an inner loop holds does not make the iteration around it busy."""
+    """S16: tokens throttled in an inner loop do not make the iteration around it busy."""
     send, release = state.State._apply_send, state.State._release
 
     def sending(self: state.State, sent: Any, record: ActivationRecord, arrives: bool, held: bool) -> None:
@@ -235,7 +236,7 @@ Laws = Callable[[Case], Iterator[str]]
 
 @dataclass(frozen=True)
 class Twin:
-    """How a machine is broken, and the laws and programs that are to tell."""
+    """How a machine is broken, and the laws and programs that should catch it."""
 
     how: Callable[[MonkeyPatch], None]
     laws: Laws
@@ -256,13 +257,13 @@ def putting_twice(case: Case) -> Iterator[str]:
 
 @tl.function
 def drawing_in_a_loop(n: tl.int64) -> tl.float64:
-    """Generated programs in which a later iteration's draw is seen are rare."""
+    """A loop that draws: generated programs rarely use the draws of later iterations."""
     return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, tl.uniform()), 0, 0.0)[1]
 
 
 @tl.function
 def printing_in_a_condition(n: tl.int64) -> tl.int64:
-    """Generated programs in which the order of a condition's prints is seen are rare."""
+    """A loop that prints in its condition: generated programs rarely show the order of such prints."""
 
     def going_on(i: Any) -> Any:
         tl.print("condition", i)
@@ -336,13 +337,13 @@ def found(twin: Twin, examples: int) -> Case:
     "twin", [pytest.param(t, id=t.how.__name__, marks=[pytest.mark.heavy] * (t.how in SLOW)) for t in CAUGHT]
 )
 def test_the_laws_catch_a_broken_machine(twin: Twin) -> None:
-    """A machine that does one thing otherwise breaks a law; on the same program the true machine keeps the laws."""
+    """Every broken machine breaks a law on a program on which the true machine keeps all laws."""
     found(twin, 400)
 
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("twin", UNSEEN, ids=lambda twin: twin.how.__name__)
 def test_what_no_law_sees(twin: Twin) -> None:
-    """These two differ from ours in what is the schedule's only, or never happens: no program tells them apart."""
+    """Two twins are not caught: they differ only in what schedules decide, or in what never happens."""
     with pytest.raises(NoSuchExample):
         found(twin, 10)

@@ -1,4 +1,4 @@
-"""Broken keepers of events: each differs from ours in one line, and the laws catch each with few generated programs."""
+"""Broken keepers of events: each differs in one line, and the laws catch each with few generated programs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ABOVE = "poke(journal, JournalWord.ABOVE, peek(mem, frame + FrameHeader.PARENT))
 
 @tl.function
 def drawn(n: tl.int64) -> tl.float64:
-    """Draws numbers and traps: its log has large words and texts."""
+    """A program that draws numbers and traps: its log has large words and long texts."""
     body = lambda i, s: (i + 1, s + tl.uniform() + tl.astype(6 // (i - 3), tl.float64))  # noqa: E731
     return tl.while_loop(lambda i, s: i < n, body, 0, 0.0)[1]
 
@@ -39,7 +39,7 @@ SPEAKING = st.just(Case(drawn.program, [6]))
 
 @dataclass(frozen=True)
 class Twin:
-    """How a keeper is broken, what it says of itself, and the programs that are to tell."""
+    """How a keeper is broken, its description, and the programs that should catch it."""
 
     said: str
     how: Break
@@ -53,7 +53,7 @@ _compiled: dict[str, Any] = {}
 
 
 def noting(said: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
-    """A machine that notes something else. It takes seconds to compile."""
+    """A machine with another line of machine code, which takes seconds to compile."""
 
     def how(patch: MonkeyPatch) -> None:
         known = load.int_enums(load.image, load.opcode, registers)
@@ -70,7 +70,7 @@ def noting(said: str, line: str, instead: str, programs: st.SearchStrategy[Case]
 
 
 def patched(said: str, of: Any, name: str, instead: Callable[[Any], Any], programs: Any = PLAIN) -> Any:
-    """Another function in place of one, which it is given."""
+    """A twin in which `instead`, called with the true function, replaces it."""
 
     def how(patch: MonkeyPatch) -> None:
         patch.setattr(of, name, instead(getattr(of, name)))
@@ -79,7 +79,7 @@ def patched(said: str, of: Any, name: str, instead: Callable[[Any], Any], progra
 
 
 def hasty(true_forget: Any) -> Any:
-    """Forgets pages that the last events are on."""
+    """Pages that the last events are on are freed."""
 
     def forget(self: keeping.Last) -> Any:
         count, self._count = self._count, max(self._count // 2, 1)
@@ -104,7 +104,7 @@ def alone(true_window: Any) -> Any:
 
 
 def forwards(true_links: Any) -> Any:
-    """What a frame said when it was closed last, and not first."""
+    """A frame's link is taken from its last closing instead of its first."""
 
     def links(pages: Any) -> Any:
         found = {}
@@ -118,7 +118,7 @@ def forwards(true_links: Any) -> Any:
 
 
 def at_once(true_let_go: Any) -> Any:
-    """Objects are let go of while the journal speaks of them."""
+    """Objects are freed while the journal still refers to them."""
 
     def let_go(self: store.TokenStore, number: int) -> None:
         self.objects[number] = None
@@ -132,7 +132,7 @@ def without_iterations(true_open: Any) -> Any:
 
 
 def timeless(true_numbers: Any) -> Any:
-    """Looks a frame up as it is at the first item."""
+    """Frames are looked up as of the first item, for all items."""
     return lambda self, frames, items: true_numbers(self, frames, items * 0)
 
 
@@ -198,7 +198,7 @@ TWINS = (
 
 
 def broken_law(case: Case) -> str | None:
-    """A law that is broken, if any is: who stops in its tracks has broken one too."""
+    """The first law that is broken, if any; a crash breaks one too."""
     try:
         return next(violations(case, Random(3), ("waves", "lifo", "random:7")), None)
     except (
@@ -216,8 +216,8 @@ def broken_law(case: Case) -> str | None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("twin", TWINS)
 def test_the_laws_catch_a_broken_keeper(twin: Twin) -> None:
-    """A keeper that differs in one line breaks a law on one of 100 programs; on the same program the true one keeps
-    the laws."""
+    """Every keeper that differs in one line breaks a law on one of 100 programs on which the true one keeps the
+    laws."""
 
     def fails(case: Case) -> bool:
         with broken(twin.how):

@@ -1,4 +1,4 @@
-"""Broken fast machines: each differs from ours in one line, and the laws catch each with few generated programs."""
+"""Broken fast machines: each differs in one line, and the laws catch each with few generated programs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PLAIN, BOUNDED, EARLY = cases(), act_cases(), act_cases(early=True)
 
 @tl.function
 def doubled(x: tl.int8, n: tl.int64) -> tl.int8:
-    """Generated programs in which a narrow number wraps are rare; kernels have tests of their own at such edges."""
+    """A narrow number that wraps, which is rare in generated programs; kernels have their own tests of such edges."""
     return tl.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y + y), 0, x)[1]
 
 
@@ -38,7 +38,7 @@ NARROW = st.just(Case(doubled.program, [np.int8(7), 5]))
 
 @dataclass(frozen=True)
 class Twin:
-    """How a machine is broken, what it says of itself, and the programs that are to tell."""
+    """How a machine is broken, its description, and the programs that should catch it."""
 
     said: str
     how: Break
@@ -49,12 +49,12 @@ class Twin:
 
 
 def rewritten(said: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
-    """A machine in whose source a line, wherever it stands, is another one. It takes seconds to compile."""
+    """A machine in whose source a line is replaced everywhere. It takes seconds to compile."""
     return _rewritten(said, {line: instead}, programs)
 
 
 def general(said: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
-    """The same of one that leaves nothing to `deliver_scalar`."""
+    """The same for a machine that delivers nothing by `deliver_scalar`."""
     return _rewritten(said, {line: instead, "peek(o, MachineOption.HAS_SCALAR_PATH)": "False"}, programs)
 
 
@@ -74,12 +74,12 @@ _machines: dict[str, Any] = {}
 
 
 def in_numbers(line: str) -> str:
-    """A line of the machine as it is compiled."""
+    """A line of the machine as it is compiled, with names of registers as numbers."""
     return load.inline_constants(line, load._ENUMS)
 
 
 def imaged(said: str, change: Callable[[Image], None]) -> Any:
-    """A machine that runs another image than that of the graph."""
+    """A machine that runs a changed image of the graph."""
 
     def how(patch: MonkeyPatch) -> None:
         def changed(*given: Any) -> Image:
@@ -101,7 +101,7 @@ def wrong_opcode(made: Image) -> None:
 
 
 def shared_place(made: Image) -> None:
-    """Of two nodes of a scope with two operands each, the second keeps what waits where the first one does."""
+    """The image in which two nodes of a scope share the word where operands wait."""
     for members in made.scope_members:
         nodes = [
             number
@@ -181,7 +181,7 @@ TWINS = (
 
 
 def broken_law(case: Case) -> str | None:
-    """A law that is broken, if any is: a machine that stops in its tracks has broken one too."""
+    """The first law that is broken, if any; a crash breaks one too."""
     try:
         whole, limits = violations(case, ("waves", "lifo"), handovers=(0, 40)), inexact(case, Random(1), 3)
         return next(chain(whole, limits, in_step(case, "fifo", 300)), None)
@@ -192,8 +192,8 @@ def broken_law(case: Case) -> str | None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("twin", TWINS)
 def test_the_laws_catch_a_broken_machine(twin: Twin) -> None:
-    """A machine that differs in one line breaks a law on one of 100 programs; on the same program the true one keeps
-    the laws."""
+    """Every machine that differs in one line breaks a law on one of 100 programs on which the true one keeps the
+    laws."""
     tried = 0
 
     def fails(case: Case) -> bool:

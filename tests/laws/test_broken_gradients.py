@@ -1,4 +1,4 @@
-"""Derivations that are wrong in one known way: the laws of gradients catch each."""
+"""Broken derivations: each has one known error, and the laws of gradients catch it."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def overwrites(patch: pytest.MonkeyPatch) -> None:
 
 
 def lacks_a_factor(patch: pytest.MonkeyPatch) -> None:
-    """The rule of products forgets the other operand."""
+    """The rule of products omits the other operand."""
     row = op.OPS["multiply"]
     broken = replace(row, gradient=lambda do, index, adjoint, result, *operands: adjoint)
     patch.setitem(op._REGISTRY, "multiply", broken)
 
 
 def mixes_adjoints(patch: pytest.MonkeyPatch) -> None:
-    """A phase gives the adjoints of its parameters in the wrong order."""
+    """A phase returns the adjoints of its parameters in the wrong order."""
     right = Reverser.reverse_phase
 
     def back(self: Reverser, of: RegionReversal, number: int, writer: AdjointBuilder) -> Region:
@@ -57,7 +57,7 @@ def mixes_adjoints(patch: pytest.MonkeyPatch) -> None:
 
 
 def takes_all_for_constant(patch: pytest.MonkeyPatch) -> None:
-    """What goes through a branch counts as depending on nothing."""
+    """Values that pass a branch count as constants."""
     right = ActivityAnalysis.propagate_varied_inside
 
     def forwards_below(
@@ -70,7 +70,7 @@ def takes_all_for_constant(patch: pytest.MonkeyPatch) -> None:
 
 
 def drops_a_branch(patch: pytest.MonkeyPatch) -> None:
-    """The second branch of a cond hands no adjoint back."""
+    """The second branch of a cond returns no adjoint."""
     right = Reverser.forward_node
 
     def forward(self: Reverser, of: RegionReversal, node: Node, writer: AdjointBuilder) -> Node:
@@ -91,7 +91,7 @@ def goes_forwards(patch: pytest.MonkeyPatch) -> None:
 
 
 def reenters_too_early(patch: pytest.MonkeyPatch) -> None:
-    """The adjoint of what left a loop comes back to the iteration before."""
+    """The adjoint of a loop's result enters one iteration too early."""
 
     def to_iteration(site: Any) -> fire.Retag:
         return lambda child, tag, inputs: child(tag, site, max(inputs[1] - 1, 0))  # type: ignore[operator]
@@ -108,7 +108,7 @@ def factorial() -> Any:
 
 
 def forgets_what_arrives(patch: pytest.MonkeyPatch) -> None:
-    """An adjoint that an iteration does nothing with is lost on its way there: the iteration never closes."""
+    """An adjoint that an iteration does not use is lost on its way there, so the iteration never closes."""
     patch.setattr(Builder, "has_edges", lambda self, source: True)
 
 
@@ -137,7 +137,7 @@ BROKEN = [
 
 
 def found() -> list[str]:
-    """What is wrong with the gradients of a recursion, and of a loop."""
+    """The violations for the gradients of a recursion and of a loop."""
     cases = [Case(make().trace(x).program, [x]) for make, x in CASES]
     return [said for case in cases for said in wrong(case)]
 
@@ -145,7 +145,8 @@ def found() -> list[str]:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("broken", BROKEN)
 def test_the_laws_catch_a_broken_derivation(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The laws say something of one of them, and nothing while nothing is broken; what merely fails proves nothing."""
+    """A broken derivation breaks a law on a recursion or a loop, and the true one breaks none. An error does not
+    count."""
     assert found() == []
     broken(monkeypatch)
     said = found()
@@ -153,7 +154,7 @@ def test_the_laws_catch_a_broken_derivation(broken: Broken, monkeypatch: pytest.
 
 
 def drops_an_argument(patch: pytest.MonkeyPatch) -> None:
-    """The adjoint that a custom pullback gives of the last argument is left out."""
+    """The adjoint of a custom pullback's last argument is omitted."""
     right = Reverser.apply_gradient_rule
 
     def rule(self: Reverser, of: RegionReversal, function: Function, given: Any, writer: AdjointBuilder) -> None:
@@ -175,7 +176,7 @@ def pulls_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def forgets_the_adjoint(patch: pytest.MonkeyPatch) -> None:
-    """A custom pullback is given 1, and not the adjoint."""
+    """A custom pullback is given 1 instead of the adjoint."""
     right = Reverser.apply_gradient_rule
 
     def rule(self: Reverser, of: RegionReversal, function: Function, given: Any, writer: AdjointBuilder) -> None:
@@ -186,7 +187,7 @@ def forgets_the_adjoint(patch: pytest.MonkeyPatch) -> None:
 
 
 def closes_over_constants(patch: pytest.MonkeyPatch) -> None:
-    """What a custom pullback closes over is taken for a constant at the second order."""
+    """Values that a custom pullback closes over count as constants at the second order."""
 
     def mattering(program: Any, function: Function) -> Any:
         return range(
@@ -197,7 +198,7 @@ def closes_over_constants(patch: pytest.MonkeyPatch) -> None:
 
 
 def on_tapes(wrong: Callable[[list[Any]], list[Any]], *, ones: bool = False) -> Broken:
-    """A tape that is told what is wrong of what a custom pullback gives, or gives that ones."""
+    """A tape that calls custom pullbacks wrongly, as the function given changes their adjoints."""
 
     def broken(patch: pytest.MonkeyPatch) -> None:
         def record(by: Any, made: Any, pull: Any) -> None:
@@ -223,7 +224,7 @@ def plain(x: Any, y: Any) -> Any:
 
 @tl.custom_gradient
 def ruled(x: Any, y: Any) -> Any:
-    """With the pullback that it has anyway."""
+    """A function whose custom pullback equals its derivative."""
     return plain(x, y), lambda adjoint: (adjoint * tl.cos(x) * y * y, adjoint * 2.0 * tl.sin(x) * y)
 
 
@@ -237,7 +238,7 @@ def by_tapes(function: Callable[..., Any], x: Any, order: int) -> Any:
 
 
 def unlike() -> list[str]:
-    """Where a right pullback makes a difference: at the first order and the second, in a program and on a tape."""
+    """Where a correct custom pullback changes a gradient: of the first or second order, in a program or on a tape."""
     said, wanted = [], tl.function(lambda x: plain(x, tl.exp(x)) * x)
     found = tl.function(lambda x: ruled(x, tl.exp(x)) * x)
     for order in (1, 2):
@@ -252,14 +253,15 @@ def unlike() -> list[str]:
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("name", CUSTOM)
 def test_broken_custom_gradients_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A function with the pullback that it has anyway tells each of them, and says nothing while nothing is broken."""
+    """A function whose custom pullback equals its derivative catches every broken use of custom pullbacks, and shows
+    nothing if none is broken."""
     assert unlike() == []
     CUSTOM[name](monkeypatch)
     assert unlike()
 
 
 def bounded() -> Any:
-    """A loop of which two iterations run at once, with an effect, a random number and a callback on the way."""
+    """A loop with a bound of two iterations, with an effect, a random number and a callback."""
 
     def body(k: Any, y: Any, x: Any) -> Any:
         tl.print("y is", y)
@@ -270,7 +272,7 @@ def bounded() -> Any:
 
 
 def misses(node_is: Callable[[Node], bool]) -> Broken:
-    """The adjoint of what passes such a node is lost."""
+    """The adjoint that passes such a node is lost."""
 
     def broken(patch: pytest.MonkeyPatch) -> None:
         def chain(self: Reverser, of: RegionReversal, node: Node, writer: AdjointBuilder) -> None:
@@ -292,7 +294,7 @@ PAST_ACTS = {
 
 @pytest.mark.parametrize("name", PAST_ACTS)
 def test_wrong_adjoints_past_acts_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Differences tell each; they say nothing while nothing is broken."""
+    """Finite differences catch every lost adjoint, and show nothing if none is lost."""
 
     def told() -> str | None:
         case = Case(bounded().trace(0.7).program, [0.7])

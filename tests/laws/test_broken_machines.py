@@ -1,4 +1,4 @@
-"""Broken machines: each differs from ours in one rule, and the laws catch each with a small program."""
+"""Broken machines: each breaks one rule, and the laws catch each with a small program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SMALL = Limits(firings=300)
 
 
 def drop_the_parents_iteration(patch: MonkeyPatch) -> None:
-    """T2: a call's tag forgets in which iteration it was made."""
+    """T2: the tag of a call omits the iteration in which the call was made."""
     child = state.State.child
 
     def forgetful(self: state.State, tag: Tag, site: Site, iteration: int) -> Tag:
@@ -48,12 +48,12 @@ def return_to_the_wrong_site(patch: MonkeyPatch) -> None:
 
 
 def return_to_every_site(patch: MonkeyPatch) -> None:
-    """S10: a result goes to the returns of all sites, as if tags did not matter."""
+    """S10: a result goes to the returns of all sites, whatever its tag."""
     patch.setattr(fire, "build_routes", lambda graph, edges: None)
 
 
 def keep_the_merged_token(patch: MonkeyPatch) -> None:
-    """S2: a merge passes its token on, and holds it as well."""
+    """S2: a merge forwards its token, and also lets it wait."""
     apply = state.State.apply
 
     def hoarding(self: state.State, event: Event) -> None:
@@ -67,12 +67,12 @@ def keep_the_merged_token(patch: MonkeyPatch) -> None:
 
 
 def lose_a_token(patch: MonkeyPatch) -> None:
-    """S3: where a result goes to three ports, one gets nothing."""
+    """S3: of three ports that a result feeds, one gets nothing."""
     _change_sent(patch, lambda sent: sent[:-1] if len(sent) > 2 else sent)
 
 
 def deliver_twice(patch: MonkeyPatch) -> None:
-    """S3: where a result goes to three ports, one gets it twice."""
+    """S3: of three ports that a result feeds, one gets it twice."""
     _change_sent(patch, lambda sent: (*sent, sent[0]) if len(sent) > 2 else sent)
 
 
@@ -92,7 +92,7 @@ def _use_step(patch: MonkeyPatch, changed: Callable[[state.State, int], Event]) 
 
 
 def swap_ports(patch: MonkeyPatch) -> None:
-    """S2: a token that has to wait is held for the other port."""
+    """S2: a token that must wait is stored at the other port."""
     apply = state.State.apply
 
     def crossed(self: state.State, event: Event) -> None:
@@ -105,7 +105,7 @@ def swap_ports(patch: MonkeyPatch) -> None:
 
 
 def forget_the_trigger(patch: MonkeyPatch) -> None:
-    """L7: a node with nothing but literals gets no trigger token."""
+    """L7: a node with literals only gets no trigger token."""
     rules = fire.build_rules
 
     def untriggered(graph: Graph) -> tuple[fire.Rule, ...]:
@@ -120,7 +120,7 @@ def forget_the_trigger(patch: MonkeyPatch) -> None:
 
 
 def skip_an_iteration(patch: MonkeyPatch) -> None:
-    """S9, T3: from the second iteration on, next_iteration leaves one out."""
+    """S9, T3: from the second iteration on, next_iteration skips one."""
     child = state.State.child
 
     def skipping(self: state.State, tag: Tag, site: Site, iteration: int) -> Tag:
@@ -130,17 +130,17 @@ def skip_an_iteration(patch: MonkeyPatch) -> None:
 
 
 def switch_backwards(patch: MonkeyPatch) -> None:
-    """S6: switch sends to the side that was not taken."""
+    """S6: a switch sends to the side that was not taken."""
     patch.setitem(fire._ROUTING, "switch", lambda inputs, tag: ((1 if inputs[1] else 0, inputs[0]),))
 
 
 def close_too_early(patch: MonkeyPatch) -> None:
-    """S11: an activation closes although its results have not gone out."""
+    """S11: an activation closes before its results have been sent."""
     patch.setattr(state, "activation_signatures", lambda graph: {})
 
 
 def prefer_the_latest_operand(patch: MonkeyPatch) -> None:
-    """S2, racing: an operand that waited is replaced by the one that completes the match, now and then."""
+    """S2, racing: sometimes a waiting operand is replaced by the token that completes the match."""
     true_step = step.step
 
     def racing(at: state.State, position: int) -> Event:
@@ -182,8 +182,8 @@ SLOW = (skip_an_iteration, switch_backwards, return_to_the_wrong_site, return_to
     "how", [pytest.param(how, id=how.__name__, marks=[pytest.mark.heavy] * (how in SLOW)) for how in BROKEN]
 )
 def test_the_laws_catch_a_broken_machine(how: Break) -> None:
-    """A machine that differs in one rule breaks a law, and shrinking finds a program of at most 12 nodes for it;
-    on the same program the true machine keeps the laws."""
+    """Every machine that breaks one rule breaks a law, on a program that shrinks to at most 12 nodes, and on which the
+    true machine keeps the laws."""
 
     small: list[str] = []
 

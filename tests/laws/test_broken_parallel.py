@@ -1,4 +1,4 @@
-"""Broken cores: each machine differs from ours in one line, and the laws of several cores catch it."""
+"""Broken cores: each machine differs in one line, and the laws of several cores catch it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _machines: dict[str, Any] = {}
 
 
 def rewritten(said: str, line: str, instead: str, *marks: Any) -> Any:
-    """Cores in whose source a line, wherever it stands, is another one. They take seconds to compile."""
+    """Cores in whose source a line is replaced everywhere. They take seconds to compile."""
 
     def how(patch: MonkeyPatch) -> None:
         text, numbered = load.text(load.MachineVariant.MULTICORE), lambda line: load.inline_constants(line, load._ENUMS)
@@ -50,7 +50,7 @@ def forgets_profiles(patch: MonkeyPatch) -> None:
 
 
 def gives_results(patch: MonkeyPatch) -> None:
-    """Results are left to one core: no run on several comes to its end."""
+    """All results are left to one core, so that no run on several cores ends."""
     true = stamped.parallel_delivery_rows
 
     def rows(image: Image) -> WordArray:
@@ -116,7 +116,7 @@ TWINS = (
 
 
 def violations() -> Iterator[str]:
-    """What the laws say of small programs, whose cores take turns as seeds say."""
+    """The violations on small programs whose cores take turns in random order."""
     programs = ((fib, [7]), (tak, [5, 3, 1]), (sums, [4]), (twice, [5]), (relayed, [5]))
     for seed in range(40):
         for function, arguments in programs:
@@ -127,7 +127,7 @@ def violations() -> Iterator[str]:
 @pytest.mark.full
 @pytest.mark.parametrize("how", TWINS)
 def test_the_laws_catch_broken_cores(how: Break) -> None:
-    """Cores that differ in one line break a law."""
+    """All cores that differ in one line break a law."""
     with broken(how):
         try:
             said = next(violations(), None)
@@ -138,5 +138,5 @@ def test_the_laws_catch_broken_cores(how: Break) -> None:
 
 
 def test_true_cores_keep_the_laws() -> None:
-    """What the twins are caught by says nothing of the cores as they are."""
+    """The true cores break no law on the programs that catch the twins."""
     assert list(islice(violations(), 1)) == []

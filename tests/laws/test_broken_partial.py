@@ -1,4 +1,4 @@
-"""Prunings that are wrong in one known way: the laws of parts catch each."""
+"""Broken pruning: each twin has one known error, and the laws of partial programs catch it."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ Broken = Callable[[pytest.MonkeyPatch], None]
 
 
 def keeps_what_is_fed(patch: pytest.MonkeyPatch) -> None:
-    """The node that made what is fed fires all the same."""
+    """The node of a fed value still fires."""
     right = prune.MainBody.required_nodes
     patch.setattr(prune.MainBody, "required_nodes", lambda self, wanted, fed, keep: right(self, wanted, (), keep))
 
 
 def leaves_the_old_value(patch: pytest.MonkeyPatch) -> None:
-    """What is fed is a parameter, and what takes it takes what is computed."""
+    """Consumers of a fed value get the computed one instead of the parameter."""
     patch.setattr(prune, "rename_inputs", lambda node, calls: node)
 
 
 def fetches_the_first(patch: pytest.MonkeyPatch) -> None:
-    """Of a node with several results the first is fetched, whichever is meant."""
+    """The first result of a node is fetched, whichever is requested."""
 
     def first(main: Any, name: str) -> str:
         return main.producers[name].name if name in main.producers else name
@@ -44,7 +44,7 @@ def fetches_the_first(patch: pytest.MonkeyPatch) -> None:
 
 
 def keeps_effects(patch: pytest.MonkeyPatch) -> None:
-    """Effects happen though nobody needs them."""
+    """Effects happen although nothing needs them."""
     right = prune.MainBody.required_nodes
 
     def needed(self: Any, wanted: Any, fed: Any, keep: Iterable[str]) -> set[str]:
@@ -55,12 +55,12 @@ def keeps_effects(patch: pytest.MonkeyPatch) -> None:
 
 
 def forgets_puts(patch: pytest.MonkeyPatch) -> None:
-    """What puts to cells is needed for its own result only."""
+    """A put to a cell is kept only if its own result is needed."""
     patch.setattr(prune.MainBody, "cell_writers", lambda self: {})
 
 
 def leaves_phases_open(patch: pytest.MonkeyPatch) -> None:
-    """A call keeps its phases, though nobody begins them."""
+    """A call keeps its phases although no node begins them."""
     patch.setattr(PhasePruner, "prune_node", lambda self, node, phases: node)
 
 
@@ -71,7 +71,7 @@ def cuts_too_short(patch: pytest.MonkeyPatch) -> None:
 
 
 def calls_itself_in_part(patch: pytest.MonkeyPatch) -> None:
-    """A main function that calls itself calls what is left of it."""
+    """A main function that calls itself calls its pruned form."""
 
     def with_entry(program: Program, main: Function, fewer: PhasePruner) -> Program:
         others = [function for function in program.functions if function.name != program.entry]
@@ -81,7 +81,7 @@ def calls_itself_in_part(patch: pytest.MonkeyPatch) -> None:
 
 
 def renames(patch: pytest.MonkeyPatch) -> None:
-    """What is left of a function has another name, on which random numbers depend."""
+    """A pruned function gets another name, on which random numbers depend."""
     right = prune.replace_entry
 
     def with_entry(program: Program, main: Function, fewer: PhasePruner) -> Program:
@@ -93,12 +93,12 @@ def renames(patch: pytest.MonkeyPatch) -> None:
 
 
 def draws_by_another_name(patch: pytest.MonkeyPatch) -> None:
-    """A function in two forms is not refused where it draws."""
+    """A function that draws is not refused when it has two forms."""
     patch.setattr(prune, "check_random_draws", lambda program, name, of: None)
 
 
 def keeps_parameters(patch: pytest.MonkeyPatch) -> None:
-    """All parameters stay, used or not."""
+    """All parameters are kept, used or not."""
 
     def kept(program: Program, *asked: Any) -> PruneResult:
         part, taken = prune_program(program, *asked)
@@ -111,18 +111,18 @@ def keeps_parameters(patch: pytest.MonkeyPatch) -> None:
 
 
 def yields_the_first(patch: pytest.MonkeyPatch) -> None:
-    """Of a region with fewer results it is the first ones that are left."""
+    """A region with fewer results keeps the first ones."""
     right = ResultPruner.prune_region
     patch.setattr(ResultPruner, "prune_region", lambda self, region, wanted: right(self, region, range(len(wanted))))
 
 
 def drops_puts(patch: pytest.MonkeyPatch) -> None:
-    """In a loop what puts to cells is needed for its own result only."""
+    """In a loop, a put to a cell is kept only if its own result is needed."""
     patch.setattr(ResultPruner, "has_effects", lambda self, node, types: False)
 
 
 def forgets_the_next_values(patch: pytest.MonkeyPatch) -> None:
-    """A variable stays if its result is wanted, whatever the next values of others take."""
+    """A loop variable is kept only if its result is needed, even if the next values of others use it."""
     right = ResultPruner.prune_loop
 
     def loop(self: ResultPruner, node: Node, wanted: list[int]) -> Node:
@@ -133,7 +133,7 @@ def forgets_the_next_values(patch: pytest.MonkeyPatch) -> None:
 
 
 def forgets_other_calls(patch: pytest.MonkeyPatch) -> None:
-    """A function gives what its first call needs."""
+    """A function keeps the results that its first call needs."""
     right = prune.calls_with_uses
 
     def first(region: Region) -> Iterator[tuple[Node, set[str]]]:
@@ -144,7 +144,7 @@ def forgets_other_calls(patch: pytest.MonkeyPatch) -> None:
 
 
 def drops_arguments(patch: pytest.MonkeyPatch) -> None:
-    """A function that gives less takes its first argument only."""
+    """A function with fewer results keeps its first parameter only."""
     right = prune.used_parameters
     prune_node = ResultPruner.prune_node
 
@@ -158,7 +158,7 @@ def drops_arguments(patch: pytest.MonkeyPatch) -> None:
 
 
 def keeps_what_nobody_calls(patch: pytest.MonkeyPatch) -> None:
-    """What is not called any more stays, and calls what has become another."""
+    """A function that is no longer called is kept, and calls a function that has changed."""
     right = prune.prune_call
 
     def narrowed(program: Program, place: prune.CallSite) -> Program:
@@ -170,7 +170,7 @@ def keeps_what_nobody_calls(patch: pytest.MonkeyPatch) -> None:
 
 
 def looks_at_the_main_body_only(patch: pytest.MonkeyPatch) -> None:
-    """Functions are whole where nothing of the main body is left out."""
+    """Functions are not pruned if the main body needs no pruning."""
 
     def looked(program: Program, *asked: Any) -> PruneResult:
         whole = prune.prune_main_body(program, *asked)
@@ -202,19 +202,19 @@ BROKEN: tuple[Broken, ...] = (
 
 
 def feeds_nothing(patch: pytest.MonkeyPatch) -> None:
-    """What is fed under a tag is fetched, and the tokens keep their values."""
+    """A value fed under a tag can be fetched, but tokens keep their values."""
     patch.setattr(tagged, "apply_feed", lambda history, event, value: history)
 
 
 def feeds_everywhere(patch: pytest.MonkeyPatch) -> None:
-    """What is fed under one tag is fed under all."""
+    """A value fed under one tag is fed under all."""
     right = tagged.parse_location
     everywhere = lambda graph, text: right(graph, text)._replace(matches=lambda tag: True)  # noqa: E731
     patch.setattr("tagloom.interp.function.fetch_feed.parse_location", everywhere)
 
 
 def fetches_the_machine_s_value(patch: pytest.MonkeyPatch) -> None:
-    """What is fetched where something is fed is what was made there."""
+    """A value that is fed and fetched has its computed value."""
     right = tagged._FetchObserver._record_result
 
     def take(self: tagged._FetchObserver, event: Event, tag: Tag, value: Value) -> None:
@@ -227,19 +227,19 @@ def fetches_the_machine_s_value(patch: pytest.MonkeyPatch) -> None:
 
 
 def takes_the_tag_of_the_firing(patch: pytest.MonkeyPatch) -> None:
-    """What a call or loop makes counts as made inside of it."""
+    """Results of a call or loop have a tag inside of it."""
     patch.setattr(tagged, "result_tag", lambda graph, event: event.token.tag)
 
 
 def feeds_the_first_consumer(patch: pytest.MonkeyPatch) -> None:
-    """Of several tokens that carry a value one is changed."""
+    """Only one of the tokens that carry a value is changed."""
     right = tagged.apply_feed
     only = lambda history, event, value: right(history, event._replace(sent=event.sent[:1]), value)  # noqa: E731
     patch.setattr(tagged, "apply_feed", only)
 
 
 def looks_on(patch: pytest.MonkeyPatch) -> None:
-    """A run goes on where it has what is fetched."""
+    """A run continues after it has all that is fetched."""
     patch.setattr(tagged._FetchObserver, "is_complete", lambda self, state: False)
 
 
@@ -256,7 +256,7 @@ def looks_on(patch: pytest.MonkeyPatch) -> None:
     ids=lambda broken: broken.__name__,
 )
 def test_a_broken_look_under_tags_is_caught(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some value under a tag is another then, or does not come."""
+    """With every twin, some value under a tag is wrong or missing."""
     broken(monkeypatch)
     try:
         wrong = next(under_tags(), None)
@@ -268,6 +268,6 @@ def test_a_broken_look_under_tags_is_caught(broken: Broken, monkeypatch: pytest.
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
 def test_a_broken_pruning_is_caught(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some small program shows that it is wrong."""
+    """Every twin is wrong on some small program."""
     broken(monkeypatch)
     assert any(next(everything(case), None) for case in ALL.values())

@@ -19,23 +19,23 @@ FEW = ("lifo", "random:1", "random:2")
 @settings(max_examples=40)
 @given(act_cases(bounded=False))
 def test_laws_hold_on_programs_with_acts(case: Case) -> None:
-    """S13, S14, S15: machine equals evaluator, what is printed and called included; every schedule gives the same
-    ending, results, traps, residue, effects in order, and firings; revert undoes apply and performs nothing."""
+    """S13, S14, S15: machine and evaluator agree, including printed lines and calls; every schedule gives the same
+    ending, results, traps, residue, order of effects, and firings; `revert` undoes `apply` and performs nothing."""
     assert list(violations(case, FEW)) == []
 
 
 @settings(max_examples=20)
 @given(act_cases(early=True))
 def test_bounds_keep_what_they_promise(case: Case) -> None:
-    """S16: no iteration j fires while iteration j-k is busy, nor waits longer; a bound takes firings away and changes
-    none; only a parked get keeps a run from returning; a large bound is none."""
+    """S16: no iteration j fires while iteration j-k is busy, nor waits longer; a bound removes firings and changes
+    none; only a deferred get keeps a run from returning; a large bound has no effect."""
     assert list(bound_violations(case, (None, 1, 2), ("waves", "random:1"))) == []
 
 
 @settings(max_examples=25)
 @given(act_cases(twice=True, bounded=False))
 def test_every_schedule_tells_of_a_second_put(case: Case) -> None:
-    """S13: a cell that is put twice is a trap under every schedule, which names all puts in program order."""
+    """S13: a second put to a cell is a trap under every schedule, which names all puts in program order."""
     assert list(twice_violations(case, FEW)) == []
 
 
@@ -44,7 +44,7 @@ def test_every_schedule_tells_of_a_second_put(case: Case) -> None:
 @settings(max_examples=120)
 @given(act_cases(bounded=False))
 def test_laws_hold_on_many_programs_with_acts(case: Case) -> None:
-    """The same, on more programs and schedules than a person waits for."""
+    """The laws of effects hold on many more programs and schedules."""
     assert list(violations(case)) == []
 
 
@@ -53,7 +53,7 @@ def test_laws_hold_on_many_programs_with_acts(case: Case) -> None:
 @settings(max_examples=40)
 @given(act_cases())
 def test_bounds_keep_what_they_promise_in_many_programs(case: Case) -> None:
-    """The same, with more bounds."""
+    """The laws of bounds hold on many more programs and bounds."""
     assert list(bound_violations(case, (None, 1, 2, 3, 4, 5), ("waves", "fifo", "lifo", "random:1", "random:2"))) == []
 
 
@@ -62,12 +62,12 @@ def test_bounds_keep_what_they_promise_in_many_programs(case: Case) -> None:
 @settings(max_examples=60)
 @given(act_cases(twice=True, bounded=False))
 def test_every_schedule_tells_of_a_second_put_in_many_programs(case: Case) -> None:
-    """The same, with more schedules."""
+    """A second put traps alike under many more schedules."""
     assert list(twice_violations(case)) == []
 
 
 def distribution(count: int) -> Counter[str]:
-    """What share of the programs ends how, does what, and has what in it."""
+    """The shares of programs by ending, by effects, and by features."""
     found: Counter[str] = Counter()
 
     @settings(max_examples=count, database=None, deadline=None, derandomize=True, phases=[Phase.generate],
@@ -89,7 +89,8 @@ def distribution(count: int) -> Counter[str]:
 
 @pytest.mark.full
 def test_programs_with_acts_have_all_of_them() -> None:
-    """Most return, some trap; a good part parks gets, prints, calls Python, draws and has bounds."""
+    """Most generated programs return and some trap; many of them park gets, print, call Python, draw and have
+    bounds."""
     found = distribution(200)
     assert found["Returned"] > 0.7
     assert found["evaluated"] > 0.6

@@ -1,4 +1,4 @@
-"""The laws of events hold on generated programs: those that the fast engine keeps are the reference's."""
+"""The laws of events hold on generated programs: the events that the fast engine keeps are the reference's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROGRAMS = {
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_programs(kind: str) -> None:
-    """All events, the last ones, and the lines of a log, wherever a run is taken over and pauses."""
+    """All events, the last events, and log lines equal the reference's, wherever a run is imported and pauses."""
 
     @settings(max_examples=5, phases=[Phase.generate])
     @given(PROGRAMS[kind], DICE)
@@ -39,7 +39,7 @@ def test_programs(kind: str) -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_replay(kind: str, tmp_path_factory: Any) -> None:
-    """A log that the fast engine wrote is replayed to the outcome that it ended in."""
+    """A log that the fast engine wrote replays to the outcome of its run."""
     folder = tmp_path_factory.mktemp("logs")
 
     @settings(max_examples=5, phases=[Phase.generate])
@@ -54,7 +54,7 @@ def test_replay(kind: str, tmp_path_factory: Any) -> None:
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_many_programs(kind: str) -> None:
-    """The same of 15 programs of each kind, under all schedules."""
+    """The laws of events hold on 15 programs of each kind, under all schedules."""
 
     @settings(max_examples=15)
     @given(PROGRAMS[kind], DICE)

@@ -1,4 +1,4 @@
-"""The laws of going far hold on generated programs, and catch what is wrong in one line."""
+"""The laws of fast-forwarding hold on generated programs, and catch twins that differ in one line."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RUNS: dict[str, tuple[Graph, list[Any]]] = {
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("name", RUNS)
 def test_programs_that_have_everything(name: str, schedule: str) -> None:
-    """Calls, loops, traps, arrays, cells and bounds, from several bases each."""
+    """Histories that begin at several bases are right for calls, loops, traps, arrays, cells and bounds."""
     for seed in range(4):
         assert list(base_violations(*RUNS[name], schedule, seed)) == []
         assert list(stop_violations(*RUNS[name], schedule, seed)) == []
@@ -47,7 +47,7 @@ def test_programs_that_have_everything(name: str, schedule: str) -> None:
 @settings(max_examples=8)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
 def test_a_history_with_a_base(case: Case, schedule: str, seed: int) -> None:
-    """It is what one from the beginning is, at every event that it knows; and stops where that one does."""
+    """A history with a base equals an ordinary one at every event that it knows, and stops at the same events."""
     graph = lower(case.program)
     assert list(base_violations(graph, case.arguments, schedule, seed)) == []
     assert list(stop_violations(graph, case.arguments, schedule, seed)) == []
@@ -56,7 +56,7 @@ def test_a_history_with_a_base(case: Case, schedule: str, seed: int) -> None:
 @settings(max_examples=4)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
 def test_a_session_that_goes_far(case: Case, schedule: str, seed: int) -> None:
-    """Commands lead where they lead a session that knows every event."""
+    """Commands lead a fast-forwarding session to the same positions as one that knows every event."""
     graph = lower(case.program)
     assert list(session_violations(graph, case.arguments, schedule, seed)) == []
     assert list(hit_violations(graph, case.arguments, schedule, seed)) == []
@@ -66,7 +66,7 @@ def test_a_session_that_goes_far(case: Case, schedule: str, seed: int) -> None:
 @settings(max_examples=60)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
 def test_many_programs(case: Case, schedule: str, seed: int) -> None:
-    """The same on more programs."""
+    """The laws of fast-forwarding hold on many more programs."""
     graph = lower(case.program)
     assert list(base_violations(graph, case.arguments, schedule, seed)) == []
     assert list(stop_violations(graph, case.arguments, schedule, seed)) == []
@@ -75,7 +75,7 @@ def test_many_programs(case: Case, schedule: str, seed: int) -> None:
 
 
 def begin_one_late(patch: MonkeyPatch) -> None:
-    """The base is one event after the state that was handed over."""
+    """The base is one event after the imported state."""
     stretch = far.RunOrigin.new_segment
     patch.setattr(far.RunOrigin, "new_segment", lambda self, start, meter: stretch(self, start + bool(start), meter))
 
@@ -93,7 +93,7 @@ def miscount_waves(patch: MonkeyPatch) -> None:
 
 
 def lose_parked_readers(patch: MonkeyPatch) -> None:
-    """Readers that are parked at an empty cell are not handed over."""
+    """Deferred reads of empty cells are not imported."""
     to_state = handover.export_state
 
     def lossy(*given: Any) -> State:
@@ -108,7 +108,7 @@ def lose_parked_readers(patch: MonkeyPatch) -> None:
 
 
 def reveal_to_the_wrong_place(patch: MonkeyPatch) -> None:
-    """What is revealed is said to begin one event later than it does."""
+    """Revealed events are placed one event too late."""
     lineage = far.Lineage
 
     def misplaced(stretches: Any) -> Any:
@@ -120,17 +120,17 @@ def reveal_to_the_wrong_place(patch: MonkeyPatch) -> None:
 
 
 def take_what_is_not_known_for_nothing(patch: MonkeyPatch) -> None:
-    """A node that fired before the base has not fired, for questions."""
+    """Queries assume that a node that fired before the base has not fired."""
     patch.setattr(late.PartialIndex, "firing_event", late.EventIndex.firing_event)
 
 
 def forget_what_was_there(patch: MonkeyPatch) -> None:
-    """A token that was there where what is known begins was sent by nobody."""
+    """A token that existed at the base is said to have no sender."""
     patch.setattr(late.PartialIndex, "existed_at_base", lambda self, token: False)
 
 
 def stop_after_the_node(patch: MonkeyPatch) -> None:
-    """The fast machine looks for the next firing of a node after the one that it stands before."""
+    """The fast machine skips a firing of the node that is next at its position."""
     go_ahead = far.FastForward._run_machine
 
     def beyond(self: far.FastForward, machine: Any, goal: Any, stops: Any) -> Any:
@@ -143,13 +143,13 @@ def stop_after_the_node(patch: MonkeyPatch) -> None:
 
 
 def turn_comparisons_round(patch: MonkeyPatch) -> None:
-    """The machine stops where a value is larger, if it is to be smaller."""
+    """The machine stops if a value is larger instead of smaller."""
     patch.setitem(ahead.COMPARISON_SIGNS, "<", ahead.StopOperator.GREATER)
     patch.setitem(ahead.COMPARISON_SIGNS, ">=", ahead.StopOperator.LESS_EQUAL)
 
 
 def count_before_the_step(patch: MonkeyPatch) -> None:
-    """What is asked of an event that is about to happen is asked of the counts before it."""
+    """A condition on the next event sees the counts before it."""
     coming = run.next_event
 
     def late_by_one(*given: Any) -> Any:
@@ -161,14 +161,14 @@ def count_before_the_step(patch: MonkeyPatch) -> None:
 
 
 def forget_tokens_that_stay(patch: MonkeyPatch) -> None:
-    """The machine stops only before nodes that fire."""
+    """The machine stops only before nodes that fire, not at tokens that wait."""
     need = ahead.ConditionAnalysis.comparison_at
     fires = lambda self, number, port: need(self, number, None) if port is None else None  # noqa: E731
     patch.setattr(ahead.ConditionAnalysis, "comparison_at", fires)
 
 
 def forget_hits_on_the_way(patch: MonkeyPatch) -> None:
-    """Hits that the fast machine passed are counted as if nobody had looked."""
+    """Hits that the fast machine passed are not counted."""
     patch.setattr(Breakpoints, "mark_observed", lambda self, start, step: None)
 
 
@@ -190,7 +190,7 @@ WRONG: tuple[Callable[[MonkeyPatch], None], ...] = (
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("how", WRONG, ids=lambda how: how.__name__)
 def test_the_laws_catch_what_is_wrong(how: Callable[[MonkeyPatch], None], monkeypatch: MonkeyPatch) -> None:
-    """What is wrong in one line breaks a law on some of the programs that have everything."""
+    """Every twin that differs in one line breaks a law on one of these programs."""
     how(monkeypatch)
 
     def is_caught(name: str, schedule: str, seed: int) -> bool:

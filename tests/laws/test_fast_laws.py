@@ -1,4 +1,4 @@
-"""The laws of the fast engine hold on generated programs: it is the reference machine, step by step, only faster."""
+"""The laws of the fast engine hold on generated programs: it agrees with the reference machine step by step."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PROGRAMS = {
 
 
 def check(case: Case, dice: Random) -> None:
-    """Two schedules in full, and some runs with limits: what a person waits for."""
+    """Check two schedules in full, and some runs with limits."""
     schedules = ("waves", dice.choice(SCHEDULES[1:]))
     assert list(violations(case, schedules, handovers=HANDOVERS)) == []
     assert list(inexact(case, dice, 2)) == []
@@ -41,28 +41,29 @@ def check(case: Case, dice: Random) -> None:
 @settings(max_examples=40, phases=[Phase.generate])
 @given(cases(), DICE)
 def test_plain_programs(case: Case, dice: Random) -> None:
-    """Same results, traps, residue and measures as the reference; every limit ends it at the same step (S1 to S12)."""
+    """A run has the reference's results, traps, residue and statistics; every limit ends it at the same step (S1 to
+    S12)."""
     check(case, dice)
 
 
 @settings(max_examples=20, phases=[Phase.generate])
 @given(act_cases(bounded=False), DICE)
 def test_programs_with_acts(case: Case, dice: Random) -> None:
-    """The same where programs have cells, effects and random numbers (S13 to S15)."""
+    """Programs with cells, effects and random numbers run as on the reference (S13 to S15)."""
     check(case, dice)
 
 
 @settings(max_examples=20, phases=[Phase.generate])
 @given(act_cases(), DICE)
 def test_programs_with_bounds(case: Case, dice: Random) -> None:
-    """The same where bounds hold tokens (S16)."""
+    """Programs whose bounds throttle tokens run as on the reference (S16)."""
     check(case, dice)
 
 
 @settings(max_examples=20, phases=[Phase.generate])
 @given(cases(), DICE)
 def test_plain_programs_in_general(case: Case, dice: Random) -> None:
-    """The same where nothing is left to the loop for plain words."""
+    """Programs of scalars run as on the reference without the special path for scalars."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TokenStore, "allows_scalar_path", False)
         check(case, dice)
@@ -72,7 +73,8 @@ def test_plain_programs_in_general(case: Case, dice: Random) -> None:
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_many_programs(kind: str) -> None:
-    """The same of 250 programs of each kind; of a fifth of them handed over at four moments, with five ways to ask."""
+    """The laws hold on 250 programs of each kind, exported and imported at four steps; a fifth of them are also
+    compared step by step, and with five random sets of options."""
 
     @settings(max_examples=250)
     @given(PROGRAMS[kind], DICE)
@@ -86,7 +88,7 @@ def test_many_programs(kind: str) -> None:
 
 
 def seen(case: Case) -> set[str]:
-    """What happens in a run of it that these laws are about."""
+    """The events of a program's run that these laws are about."""
     graph, found = lower(case.program), set()
     state = first_state(graph, case.arguments, "fifo", world=Witness())
     try:
@@ -112,7 +114,8 @@ def seen(case: Case) -> set[str]:
 @pytest.mark.heavy
 @pytest.mark.timeout(1800)
 def test_generated_programs_do_what_the_laws_are_about() -> None:
-    """Of programs with bounds, many hold tokens, park, wake, trap and draw; and most runs go on after a hand-over."""
+    """Many generated programs with bounds throttle tokens, park, wake, trap and draw; most runs continue after an
+    export."""
     found: Counter[str] = Counter()
 
     @settings(max_examples=300, phases=[Phase.generate], derandomize=True)

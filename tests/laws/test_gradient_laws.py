@@ -1,4 +1,4 @@
-"""The laws hold for gradients of generated programs, and the gradients are right."""
+"""The laws hold for gradients of generated programs, and the gradients equal finite differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEW = ("fifo", "lifo", "random:1", "random:2")
 
 
 def wrong(case: Case, order: int = 1) -> list[str]:
-    """What is wrong with the derivative of a program: with the graph, the runs, and the numbers."""
+    """The violations of a program's derivative: in its graph, in its runs, and in its numbers."""
     before = case if order == 1 else differentiated(case, order - 1)
     derived = differentiated(case, order)
     assert before is not None and derived is not None
@@ -32,22 +32,22 @@ def wrong(case: Case, order: int = 1) -> list[str]:
 @settings(max_examples=15)
 @given(smooth_cases())
 def test_gradients_of_smooth_programs(case: Case) -> None:
-    """Machine equals evaluator, under every schedule with the same firings; nothing is left over; and adjoints are what
-    differences say, where these say anything: of programs that have slopes."""
+    """Derivatives of smooth programs run alike on machine and evaluator, with the same firings under every schedule and
+    no residue; adjoints equal finite differences if those converge."""
     assert wrong(case) == []
 
 
 @settings(max_examples=5)
 @given(smooth_cases())
 def test_second_derivatives_of_smooth_programs(case: Case) -> None:
-    """The same, of programs that are differentiated twice."""
+    """Second derivatives of smooth programs keep the same laws."""
     assert wrong(case, 2) == []
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(("order", "count"), [(1, 8), (2, 3)])
 def test_gradients_of_smooth_programs_with_cells(order: int, count: int) -> None:
-    """So they are of programs that keep floats in cells, and read them, some several times."""
+    """Gradients of programs that keep floats in cells, and read some several times, keep the same laws."""
 
     @settings(max_examples=count)
     @given(smooth_cases(by_cells=True))
@@ -60,21 +60,21 @@ def test_gradients_of_smooth_programs_with_cells(order: int, count: int) -> None
 @settings(max_examples=20)
 @given(cases(floats=True))
 def test_gradients_of_generated_programs(case: Case) -> None:
-    """So they are of programs of all types, of whose results few depend on the arguments."""
+    """Gradients of programs of all types keep the same laws; few results of these depend on the arguments."""
     assert wrong(case) == []
 
 
 @settings(max_examples=5)
 @given(cases(floats=True))
 def test_second_derivatives_of_generated_programs(case: Case) -> None:
-    """The same, of these differentiated twice."""
+    """Second derivatives of programs of all types keep the same laws."""
     assert wrong(case, 2) == []
 
 
 @settings(max_examples=12)
 @given(cases(floats=True, arrays=True))
 def test_gradients_of_programs_of_arrays(case: Case) -> None:
-    """The same, of programs that take arrays apart and put them together."""
+    """Gradients of programs that split and join arrays keep the same laws."""
     try:
         assert wrong(case) == []
     except Invalid as error:
@@ -85,7 +85,8 @@ def test_gradients_of_programs_of_arrays(case: Case) -> None:
 @settings(max_examples=60)
 @given(act_cases())
 def test_gradients_of_programs_with_acts(case: Case) -> None:
-    """With cells, effects, random numbers and bounds, too; what uses cells beside their thread is refused."""
+    """Gradients of programs with cells, effects, random numbers and bounds keep the same laws; cells that are used
+    beside their thread are refused."""
     derived = unless_refused(case)
     if derived is not None:
         assert list(act_violations(derived)) == []
@@ -94,14 +95,15 @@ def test_gradients_of_programs_with_acts(case: Case) -> None:
 @settings(max_examples=20)
 @given(act_cases(floats=True))
 def test_adjoints_of_programs_with_acts(case: Case) -> None:
-    """And adjoints are what differences say, where these say anything: also past gets that wait, and past bounds."""
+    """Adjoints of programs with deferred gets and bounds equal finite differences if those converge."""
     derived = unless_refused(case)
     if derived is not None:
         assert not inexact(case, derived, performed(derived, "waves"))
 
 
 def unless_refused(case: Case) -> Case | None:
-    """The derivative; none where cells are beside their thread, sizes unknown, or results Python's."""
+    """The derivative; None if it is refused because of cells beside their thread, unknown sizes, or results from
+    Python."""
     try:
         return differentiated(case)
     except Invalid as error:
@@ -113,8 +115,8 @@ def unless_refused(case: Case) -> Case | None:
 @settings(max_examples=4)
 @given(smooth_cases(by_acts=True))
 def test_gradients_of_smooth_programs_with_acts(case: Case) -> None:
-    """Effects, random numbers, and constants that are read before they are put, change no adjoint on its way, nor do
-    the bounds of loops: adjoints are what differences say, whatever the schedule."""
+    """Effects, random numbers, bounds, and constants that are read before they are put change no adjoint: under every
+    schedule adjoints equal finite differences."""
     derived = differentiated(case)
     assert derived is not None
     assert not any(inexact(case, derived, performed(derived, name)) for name in ("waves", "random:1"))
@@ -125,7 +127,7 @@ def test_gradients_of_smooth_programs_with_acts(case: Case) -> None:
 @given(smooth_cases())
 @pytest.mark.timeout(1800)
 def test_gradients_of_many_smooth_programs(case: Case) -> None:
-    """The same of programs with slopes, more than a person waits for, of the first order and the second."""
+    """First and second derivatives of many more smooth programs keep the laws."""
     assert wrong(case) == wrong(case, 2) == []
 
 
@@ -134,7 +136,7 @@ def test_gradients_of_many_smooth_programs(case: Case) -> None:
 @given(smooth_cases(by_cells=True))
 @pytest.mark.timeout(1800)
 def test_gradients_of_many_smooth_programs_with_cells(case: Case) -> None:
-    """The same of programs with cells."""
+    """Gradients of many more programs with cells keep the laws."""
     assert wrong(case) == wrong(case, 2) == []
 
 
@@ -143,7 +145,7 @@ def test_gradients_of_many_smooth_programs_with_cells(case: Case) -> None:
 @given(smooth_cases(by_acts=True))
 @pytest.mark.timeout(1800)
 def test_gradients_of_many_smooth_programs_with_acts(case: Case) -> None:
-    """The same of programs with effects, random numbers and bounds: adjoints are what differences say."""
+    """Adjoints of many more programs with effects, random numbers and bounds equal finite differences."""
     derived = differentiated(case)
     assert derived is not None
     assert not any(inexact(case, derived, performed(derived, name)) for name in ("waves", "lifo", "random:1"))
@@ -154,7 +156,7 @@ def test_gradients_of_many_smooth_programs_with_acts(case: Case) -> None:
 @given(cases(floats=True, arrays=True))
 @pytest.mark.timeout(1800)
 def test_gradients_of_many_generated_programs(case: Case) -> None:
-    """The same of programs of arrays."""
+    """Gradients of many more programs of arrays keep the laws."""
     try:
         assert wrong(case) == wrong(case, 2) == []
     except Invalid as error:
@@ -165,7 +167,7 @@ def test_gradients_of_many_generated_programs(case: Case) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("by_acts", [False, pytest.param(True, marks=pytest.mark.heavy)])
 def test_smooth_programs_have_slopes(by_acts: bool) -> None:
-    """Of most programs differences can tell whether the adjoints are right, and of most these are not 0."""
+    """Finite differences can check the adjoints of most smooth programs, and most of these adjoints are not 0."""
     told, steep = [], []
 
     @settings(max_examples=60 - 40 * by_acts, database=None, derandomize=True)
@@ -186,7 +188,7 @@ def test_smooth_programs_have_slopes(by_acts: bool) -> None:
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("programs", [smooth_cases(), smooth_cases(by_cells=True), cases(floats=True)])
 def test_most_derivatives_are_short_enough(programs: SearchStrategy[Case], order: int) -> None:
-    """The laws compare runs that end within their limits: those of three derivatives in four."""
+    """Three derivatives in four end within the limits of the laws, which compare only those."""
     ended: list[bool] = []
 
     @settings(max_examples=40, phases=[Phase.generate], database=None, derandomize=True)

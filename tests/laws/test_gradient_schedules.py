@@ -1,4 +1,4 @@
-"""Every schedule of small derivatives: all of them end alike, and leave nothing behind."""
+"""Every schedule of a small derivative ends alike, and leaves no residue."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def by_a_cell(x: tl.float64) -> tl.float64:
 
 
 def orders(function: tl.Function, order: int) -> tl.Function:
-    """The function, differentiated so often."""
+    """The function, differentiated `order` times."""
     for _ in range(order):
         function = as_function(tl.grad(function))
     return function
@@ -59,7 +59,7 @@ def as_function(slope: tl.Function) -> tl.Function:
 
 
 def endings(function: tl.Function, x: float, choices: ChooseTokens, least: int = 1) -> list[Outcome]:
-    """How the schedules of a run end, of which there are so many at least."""
+    """The endings of all schedules of a run, of which there are at least this many."""
     traced = function.trace(x)
     found = explore(traced.graph, traced.all_arguments([x]), choices=choices)
     assert found.schedules >= least
@@ -86,7 +86,7 @@ both = pytest.mark.parametrize("choices", [every_token, every_firing], ids=["tok
     ],
 )
 def test_every_schedule_of_a_gradient(function: tl.Function, x: float, slope: float, choices: ChooseTokens) -> None:
-    """Determinacy of the reverse pass without a gap, of up to 10^16 orders of deliveries: one ending, no residue."""
+    """The reverse pass is deterministic: up to 10^16 orders of deliveries have one ending, without residue."""
     most = function is loop and x == 3.0 and choices is every_token
     (only,) = endings(orders(function, 1), x, choices, 10**16 if most else 100)
     assert only.status == "Returned" and only.residue == () and only.value == pytest.approx(slope, rel=1e-14)
@@ -95,7 +95,8 @@ def test_every_schedule_of_a_gradient(function: tl.Function, x: float, slope: fl
 @pytest.mark.full
 @pytest.mark.parametrize(("function", "x"), [(exponential, 1.0), (recursion, 20.0), (branch, -4.0)])
 def test_every_schedule_of_a_second_derivative(function: tl.Function, x: float) -> None:
-    """The same, of what is differentiated twice, where tokens that wait go first: of some 10^19 orders of firings."""
+    """Second derivatives are deterministic: some 10^19 orders of firings have one ending, if tokens that wait are
+    delivered first."""
     (only,) = endings(orders(function, 2), x, every_firing, 10**17)
     assert only.status == "Returned" and only.residue == ()
     assert only.value == pytest.approx(math.e if function is exponential else 0.0)
@@ -104,6 +105,6 @@ def test_every_schedule_of_a_second_derivative(function: tl.Function, x: float) 
 @pytest.mark.inner(first=1)
 @both
 def test_a_machine_with_a_race_is_caught(choices: ChooseTokens, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the sum of adjoints is what came last, several schedules end in several ways."""
+    """On a machine whose sum is its last operand, schedules end in several ways."""
     monkeypatch.setattr(explored, "step", hoarding)
     assert len({each.value for each in endings(orders(twice, 1), 0.5, choices)}) > 1

@@ -28,15 +28,15 @@ SMALL = Limits(firings=150)
 @settings(max_examples=20)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS, st.integers(1, 9))
 def test_a_history_is_where_replay_is(case: Case, schedule: str, seed: int, spacing: int) -> None:
-    """After any walk of steps both ways, jumps, branches, choices and edits, a history at i equals replay to i; and
-    none disturbs another, its parent included."""
+    """After any walk of steps both ways, jumps, forks, choices and edits, a history at event i equals replay to i, and
+    no history changes another."""
     assert list(walk_violations(lower(case.program), case.arguments, schedule, seed, spacing)) == []
 
 
 @settings(max_examples=10)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS, st.integers(1, 9))
 def test_keyframes_far_apart(case: Case, schedule: str, seed: int, spacing: int) -> None:
-    """The same where open activations cost so much that keyframes are further apart than their spacing."""
+    """The laws hold if open activations are so expensive that keyframes are further apart than their spacing."""
     with MonkeyPatch.context() as patch:
         patch.setattr(stretch, "FORK_COST", 3.0)
         assert list(walk_violations(lower(case.program), case.arguments, schedule, seed, spacing)) == []
@@ -45,7 +45,7 @@ def test_keyframes_far_apart(case: Case, schedule: str, seed: int, spacing: int)
 @settings(max_examples=15)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
 def test_a_history_ends_as_the_run(case: Case, schedule: str, seed: int) -> None:
-    """Outcome and measures are those of run_graph, under limits too, whether or not one went back meanwhile."""
+    """A history has the outcome and statistics of `run_graph`, also under limits and after going back."""
     assert list(outcome_violations(lower(case.program), case.arguments, schedule, seed, SMALL)) == []
 
 
@@ -54,14 +54,14 @@ def test_a_history_ends_as_the_run(case: Case, schedule: str, seed: int) -> None
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS, st.integers(1, 9))
 @pytest.mark.timeout(1800)
 def test_many_histories(case: Case, schedule: str, seed: int, spacing: int) -> None:
-    """The same, on more programs and longer walks than a person waits for."""
+    """The laws hold on many more programs and longer walks."""
     graph = lower(case.program)
     assert list(walk_violations(graph, case.arguments, schedule, seed, spacing, moves=60)) == []
     assert list(outcome_violations(graph, case.arguments, schedule, seed, SMALL)) == []
 
 
 def share_records(patch: MonkeyPatch) -> None:
-    """A fork shares its records, and neither copies them before it changes one."""
+    """A fork and its origin share records, and neither copies one before changing it."""
     fork = State.fork
 
     def sharing(self: State) -> State:
@@ -73,13 +73,13 @@ def share_records(patch: MonkeyPatch) -> None:
 
 
 def jump_one_short(patch: MonkeyPatch) -> None:
-    """Going on from a keyframe stops one event early."""
+    """A jump from a keyframe stops one event early."""
     between = stretch.Segment.events_between
     patch.setattr(stretch.Segment, "events_between", lambda self, start, stop: between(self, start, stop)[:-1])
 
 
 def forget_the_clock(patch: MonkeyPatch) -> None:
-    """revert leaves the clock as it was."""
+    """`revert` does not turn the clock back."""
     revert = State.revert
 
     def forgetful(self: State, event: Event) -> None:
@@ -96,12 +96,12 @@ def revert_in_order(patch: MonkeyPatch) -> None:
 
 
 def keep_the_state_itself(patch: MonkeyPatch) -> None:
-    """A keyframe is the state that goes on."""
+    """A keyframe is the current state instead of a fork of it."""
     patch.setattr(stretch.Segment, "_fork_state", lambda self, state: state)
 
 
 def misplace_keyframes(patch: MonkeyPatch) -> None:
-    """The first keyframe is taken for that of the next one's place."""
+    """The first keyframe is used at the position of the second."""
     keyframes = stretch.Segment.nearby_keyframes
 
     def misplaced(self: stretch.Segment, position: int) -> Any:
@@ -111,17 +111,17 @@ def misplace_keyframes(patch: MonkeyPatch) -> None:
 
 
 def share_the_future(patch: MonkeyPatch) -> None:
-    """A branch writes its events where its parent does."""
+    """A fork appends its events to its parent's list."""
     patch.setattr(stretch.Lineage, "fork", lambda self, own: self)
 
 
 def forget_the_edit(patch: MonkeyPatch) -> None:
-    """A branch says that a token was changed, and it was not."""
+    """A fork records an edit of a token without making it."""
     patch.setattr(history, "apply_edit", lambda state, change: None)
 
 
 def edit_the_parent_too(patch: MonkeyPatch) -> None:
-    """A waiting token is changed in a record that is shared."""
+    """The edit of a waiting token changes a record that the parent shares."""
     make = edit.apply_edit
 
     def rash(state: State, change: edit.Edit) -> None:
@@ -134,7 +134,7 @@ def edit_the_parent_too(patch: MonkeyPatch) -> None:
 
 
 def go_round_the_edit(patch: MonkeyPatch) -> None:
-    """A state walks on past where a branch begins, and its edit is never made."""
+    """A state moves past the beginning of a fork without the fork's edit."""
 
     def reach(self: stretch.Lineage, position: int) -> stretch.Segment:
         first: stretch.Segment = self.segments[0]
@@ -159,7 +159,7 @@ WRONG_WALKS: tuple[Break, ...] = (
 
 
 def count_twice(patch: MonkeyPatch) -> None:
-    """The measures of a branch go on from the parent's end."""
+    """The statistics of a fork continue from its parent's end."""
     patch.setattr(stretch.Segment, "meter_at", lambda self, position: _meter(self, position))
 
 
@@ -170,7 +170,7 @@ def _meter(at: stretch.Segment, position: int) -> Meter:
 
 
 def keep_the_profile(patch: MonkeyPatch) -> None:
-    """Keyframes hold the profile that goes on, not as long as it was."""
+    """Keyframes share the growing profile instead of remembering its length."""
     true_keyframe: Any = stretch.Keyframe
     patch.setattr(stretch, "Keyframe", lambda state, meter, waves: true_keyframe(state, meter, None))
 
@@ -179,7 +179,7 @@ WRONG_ENDINGS: tuple[Break, ...] = (count_twice, keep_the_profile)
 
 
 def violations(how: Break, case: Case) -> Iterator[str]:
-    """What the laws say that are to notice this, on a few walks over a program."""
+    """The violations of the relevant laws, on a few walks over a program."""
     graph = lower(case.program)
     for seed, spacing in enumerate((2, 20, 40)):
         if how in WRONG_ENDINGS:
@@ -197,7 +197,7 @@ def violations(how: Break, case: Case) -> Iterator[str]:
     ],
 )
 def test_the_laws_catch_a_broken_history(how: Break) -> None:
-    """A history that is wrong in one line breaks a law on some program, on which the true one keeps it."""
+    """Every history that is wrong in one line breaks a law on a program on which the true one keeps it."""
 
     def wrong(case: Case) -> bool:
         with broken(how):

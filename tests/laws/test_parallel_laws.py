@@ -1,4 +1,4 @@
-"""Several cores are one: the laws of runs on them, on generated programs and on those of the corpus."""
+"""Several cores act as one: the laws of parallel runs hold on generated programs and on the corpus."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def is_of_words(graph: Graph) -> bool:
 @settings(max_examples=5, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(cases().filter(lambda case: is_of_words(lower(case.program))), DICE)
 def test_generated_programs(case: Case, dice: Random) -> None:
-    """Cores that take turns as the dice say end a program as the reference does, with the same measures."""
+    """Cores that take turns in random order end a program as the reference does, with the same statistics."""
     for cores in (1, 3):
         assert [each for each in wrong(lower(case.program), case.arguments, cores, dice) if isinstance(each, str)] == []
 
@@ -65,7 +65,7 @@ def test_generated_programs(case: Case, dice: Random) -> None:
 @settings(max_examples=80, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(cases().filter(lambda case: is_of_words(lower(case.program))), DICE)
 def test_many_generated_programs(case: Case, dice: Random) -> None:
-    """The same, of more programs and cores."""
+    """Cores that take turns end many more programs as the reference does, with more cores."""
     for cores in (1, 2, 3, 7):
         assert [each for each in wrong(lower(case.program), case.arguments, cores, dice) if isinstance(each, str)] == []
 
@@ -73,8 +73,8 @@ def test_many_generated_programs(case: Case, dice: Random) -> None:
 @settings(max_examples=15, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(cases() | act_cases(), DICE)
 def test_any_program(case: Case, dice: Random) -> None:
-    """What several cores cannot run, or cannot end, is run on one: traps, limits, cells, effects and bounds are those
-    of the reference."""
+    """A program that several cores cannot run or end runs on one: its traps, limits, cells, effects and bounds are the
+    reference's."""
     near = Limits(firings=dice.randrange(200)), Limits(firings=1_500, tokens=dice.randrange(40))
     limits = dice.choice((LIMITS, *near))
     with eager():
@@ -82,7 +82,7 @@ def test_any_program(case: Case, dice: Random) -> None:
 
 
 def of_the_corpus() -> Iterator[tuple[Graph, list[Value]]]:
-    """The programs of words of the corpus, each with the arguments of its last case that there is."""
+    """The corpus programs of scalars, each with the arguments of its last case that has any."""
     for path in sorted(CORPUS.glob("*.tl")):
         document = parse(path.read_text(encoding="utf-8"), path.name)
         for case in [case for case in document.cases if case.kind not in ("refused", "breaks")][-1:]:
@@ -95,7 +95,8 @@ def of_the_corpus() -> Iterator[tuple[Graph, list[Value]]]:
 
 @pytest.mark.full
 def test_corpus() -> None:
-    """So do the programs of the corpus; of those that call or loop, a third give activations away."""
+    """Several cores end corpus programs as the reference does; a third of those with calls or loops donate
+    activations."""
     limits, given = Limits(firings=4_000), []
     for number, (graph, arguments) in enumerate(of_the_corpus()):
         found = list(wrong(graph, arguments, 3, Random(number), limits))
@@ -111,8 +112,7 @@ def test_corpus() -> None:
     ("function", "arguments"), [(fib, [9]), (tak, [6, 3, 1]), (sums, [5]), (relayed, [8])], ids=str
 )
 def test_turns(function: tl.Function, arguments: list[int]) -> None:
-    """Whoever takes turns how long, and however many cores there are: the run is the same, and much of it was given
-    away."""
+    """The run is the same for every number of cores and every length of turns, and donates many activations."""
     counts = []
     for seed in range(12):
         given, *found = wrong(function.graph, arguments, 2 + seed % 4, Random(seed), Limits())
@@ -125,8 +125,8 @@ def test_turns(function: tl.Function, arguments: list[int]) -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("function", "arguments"), [(fib, [9]), (tak, [6, 3, 1]), (sums, [5]), (twice, [7])], ids=repr)
 def test_in_the_middle(function: tl.Function, arguments: list[int]) -> None:
-    """What waits in the middle of a run are tokens that the reference delivers, under the same tags; and what has fired
-    is in the measures."""
+    """In the middle of a run, waiting tokens are tokens that the reference delivers, under the same tags, and the
+    statistics count what has fired."""
     events = function.run(*arguments, engine="reference", keep="events").events
     delivered, around = {event.token for event in events}, 0
     for seed in range(20):
@@ -147,7 +147,7 @@ def test_in_the_middle(function: tl.Function, arguments: list[int]) -> None:
 
 
 def several(function: tl.Function, arguments: list[int], cores: int, **options: Any) -> ParallelRun:
-    """A run on threads of their own, that has ended."""
+    """A finished run on several threads."""
     state = first_state(function.graph, list(arguments), "waves")
     run = ParallelRun(state, options.pop("limits", Limits()), cores, **options)
     run.go()
@@ -157,7 +157,7 @@ def several(function: tl.Function, arguments: list[int], cores: int, **options: 
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("cores", [2, 3, 8])
 def test_threads(cores: int) -> None:
-    """Threads that run at once, more of them than the machine has cores, give what one gives, again and again."""
+    """Concurrent threads, more than the machine has cores, give the results of one thread, each time."""
     wanted = [fib.run(17, engine="fast", cores=1), sums.run(12, engine="fast", cores=1)]
     for burst in (1, 3, 50, 700):
         for function, arguments, one in ((fib, [17], wanted[0]), (sums, [12], wanted[1])):
@@ -167,7 +167,7 @@ def test_threads(cores: int) -> None:
 
 
 def test_activations_are_given_away() -> None:
-    """Of a run that lasts, others do a part, and the outcome says so; what is over at once is done by one core."""
+    """Several cores share a long run, as the outcome says; one core does a short run alone."""
     out = fib.run(25, engine="fast", cores=2)
     assert (out.value, out.status, out.engine, out.cores) == (75_025, "Returned", "fast", 2)
     run = several(fib, [25], 2)
@@ -192,7 +192,7 @@ def endless(n: tl.int64) -> tl.int64:
 
 @tl.function
 def late(n: tl.int64, at: tl.int64) -> tl.int64:
-    """A tree of calls, of which a leaf in the middle traps."""
+    """A tree of calls in which a leaf in the middle traps."""
     return tl.cond(n <= 0, lambda: 10 // (at - 1_500), lambda: late(n - 1, 2 * at) + late(n - 1, 2 * at + 1))
 
 
@@ -212,8 +212,7 @@ ENDINGS = pytest.mark.parametrize(
 
 @ENDINGS
 def test_other_endings(function: tl.Function, arguments: list[int], limits: Limits, status: str) -> None:
-    """A run that traps, or meets a limit, when it has been shared, ends on one core, in the same words at the same
-    step."""
+    """A shared run that traps or reaches a limit ends on one core, at the same step with the same message."""
     one = function.run(*arguments, engine="fast", limits=limits)
     with eager() as runs:
         out = function.run(*arguments, engine="fast", cores=2, limits=limits)
@@ -225,7 +224,7 @@ def test_other_endings(function: tl.Function, arguments: list[int], limits: Limi
 @pytest.mark.inner(first=4)
 @ENDINGS
 def test_other_endings_of_turns(function: tl.Function, arguments: list[int], limits: Limits, status: str) -> None:
-    """Whichever core comes to the trap or to the limit, the run is not kept."""
+    """A parallel run is discarded, whichever core reaches the trap or limit."""
     counts = []
     for seed in range(4):
         run, given = in_turns(first_state(function.graph, list(arguments), "waves"), limits, 2 + seed, Random(seed))
@@ -236,7 +235,7 @@ def test_other_endings_of_turns(function: tl.Function, arguments: list[int], lim
 
 @pytest.mark.parametrize(("tokens", "ended"), [(10**6, "quiet"), (500, "again")])
 def test_waves_are_looked_at_while_it_runs(tokens: int, ended: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run of which a wave may have had more tokens than the limit is left before its end, and no other is."""
+    """A parallel run is abandoned early only if one of its waves may have exceeded the limit on tokens."""
     monkeypatch.setattr(module, "FIRST_TOKEN_CHECK", 1_000)
     with eager() as runs:
         out = fib.run(18, engine="fast", cores=2, limits=Limits(tokens=tokens))
@@ -247,7 +246,7 @@ def test_waves_are_looked_at_while_it_runs(tokens: int, ended: str, monkeypatch:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("limit", "function", "argument"), [("seconds", fib, 40), ("bytes", endless, 3)])
 def test_ends_from_outside(limit: str, function: tl.Function, argument: int) -> None:
-    """S12: seconds and bytes end a shared run, and what it has done by then is there, its residue too."""
+    """S12: limits on seconds and bytes end a shared run, whose outcome has its firings and residue up to then."""
     began = time.monotonic()
     ends = {"seconds": 0.3} if limit == "seconds" else {"bytes": resident_memory() + 2**26}
     with eager() as runs:
@@ -266,8 +265,8 @@ def cores_left() -> list[threading.Thread]:
 
 
 def test_ctrl_c() -> None:
-    """Ctrl-C ends all cores within 0.2 s, in two of three runs at least, since others may want the processor; what was
-    done by then is there."""
+    """Ctrl-C ends all cores within 0.2 s, in at least two of three runs, since other processes may be busy; the outcome
+    has what was done by then."""
     pressed, took = 0.0, []
 
     def press() -> None:
@@ -288,7 +287,7 @@ def test_ctrl_c() -> None:
 
 
 def press_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have Ctrl-C come when the first core has ended."""
+    """Send Ctrl-C when the first core has ended."""
     true = ParallelRun.run_bursts
 
     def work(self: ParallelRun, store: Any, bursts: int) -> None:
@@ -300,7 +299,7 @@ def press_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ctrl_c_while_cores_leave(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C that comes when the run is to be begun again ends it, rather than be forgotten."""
+    """Ctrl-C ends a run that is about to be restarted on one core."""
     press_at_the_end(monkeypatch)
     with default_ctrl_c():
         out = failing.run(12, engine="fast", cores=2)
@@ -308,7 +307,7 @@ def test_ctrl_c_while_cores_leave(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ctrl_c_when_cores_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C that comes when the run is quiet is raised."""
+    """Ctrl-C that arrives when the run is quiescent is raised."""
     press_at_the_end(monkeypatch)
     with default_ctrl_c(), pytest.raises(KeyboardInterrupt):
         fib.run(5, engine="fast", cores=2)
@@ -316,7 +315,7 @@ def test_ctrl_c_when_cores_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.full
 def test_a_run_that_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has all the memory, and the seconds but for those that cores ran: to compile takes none."""
+    """A restarted run has all the memory, and the seconds minus those of the cores; compiling takes none."""
     before, true, rerun = alive(), module.load_machine, module.run_fast
     spent: list[float] = []
 
@@ -342,13 +341,13 @@ def test_a_run_that_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def alive() -> int:
-    """How many stores of cores there are."""
+    """The number of core stores that exist."""
     return sum(type(each) is CoreStore for each in gc.get_objects())
 
 
 @pytest.mark.full
 def test_idle_cores_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who has nothing to do sleeps, and longer and longer: of one loop there is nothing to give away."""
+    """An idle core sleeps for longer and longer times: a single loop has nothing to donate."""
     slept: dict[str, list[float]] = {}
     true = time.sleep
 
@@ -364,7 +363,7 @@ def test_idle_cores_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the system gives no thread, or not all that are wanted, the run goes on with those that there are."""
+    """A run continues with the threads that it gets if the system starts fewer than requested, or none."""
     true, begun = threading.Thread.start, []
 
     def start(self: threading.Thread) -> None:
@@ -382,7 +381,7 @@ def test_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nobody_writes_to_himself() -> None:
-    """No core gives an activation to itself, which one that got work when it had asked would."""
+    """No core donates an activation to itself, as one could that gets work after it has requested some."""
     for seed in range(20):
         run, _ = in_turns(first_state(tak.graph, [6, 3, 1], "waves"), Limits(), 3, Random(seed))
         written = run.shared_words.reshape(-1, CACHE_LINE_WORDS)[4 : 4 + 2 * 9, 0].reshape(3, 3, 2)
@@ -391,7 +390,7 @@ def test_nobody_writes_to_himself() -> None:
 
 
 def test_little_room() -> None:
-    """Where there is room for few steps more, arrays grow first: bursts of a few tokens take longer."""
+    """Arrays grow first if there is room for only a few more steps, since short bursts are slower."""
     run = ParallelRun(first_state(fib.graph, [9], "waves"), Limits(), 1)
     store = run.stores[0]
     store.registers[Register.WAVES] = len(store.profile) - 100
@@ -404,7 +403,7 @@ def test_little_room() -> None:
 
 @pytest.mark.parametrize("cores", [1, 2, 5, 64])
 def test_lines(cores: int) -> None:
-    """What cores share begins where a line of the processor's cache does."""
+    """The shared words of each core begin at a cache line."""
     assert new_shared_words(cores, 1).ctypes.data % (8 * CACHE_LINE_WORDS) == 0
 
 
@@ -422,13 +421,13 @@ def test_lines(cores: int) -> None:
     ],
 )
 def test_what_has_no_cores(options: dict[str, Any], said: str) -> None:
-    """What cannot be had together with several cores is said before the run begins."""
+    """Options that several cores do not support are refused before the run begins."""
     with pytest.raises(Usage, match=said):
         fib.run(5, **{"engine": "fast", **options})
 
 
 def test_failing_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a thread raises comes out, and no thread is left behind."""
+    """An exception in a thread is raised, and no thread remains."""
 
     def fails(self: Any) -> None:
         raise RuntimeError("of a thread")

@@ -1,4 +1,4 @@
-"""Gradients of generated programs are those of JAX and of PyTorch; of many more, by `tests/peer_gradients.py`."""
+"""Gradients of generated programs equal those of JAX and PyTorch; `tests/peer_gradients.py` checks many more."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from test_broken_gradients import BROKEN, CASES, Broken, forgets_what_arrives, g
 
 
 def there(module: str) -> Peer:
-    """The peer, if it is installed."""
+    """The peer module; skips the test if it is not installed."""
     return installed(module) or pytest.skip(f"{module} is not installed")
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_some_programs(module: str) -> None:
-    """Without recursion beside JAX, with recursion beside PyTorch, of the first order and the second."""
+    """First and second derivatives equal JAX's for programs without recursion, and PyTorch's for recursive ones."""
     found = verdicts(there(module), 5, recursive=RECURSIVE[module])
     assert [each for _, each in found if each.kind != "alike"] == []
     assert any(each.slopes for _, each in found)
@@ -29,7 +29,7 @@ TOLD = [each for each in BROKEN if each not in (goes_forwards, forgets_what_arri
 
 @pytest.mark.parametrize("broken", TOLD)
 def test_a_broken_derivation_is_told(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A recursion and a loop tell the derivations that are wrong from PyTorch's."""
+    """Every broken derivation differs from PyTorch on a recursion and a loop."""
     peer, cases = there("torch"), [Case(make().trace(x).program, [x]) for make, x in CASES[:2]]
     assert [verdict(case, peer).kind for case in cases] == ["alike"] * len(cases)
     broken(monkeypatch)

@@ -1,9 +1,9 @@
-"""The second machine: written by others from the documents alone, in another structure, it agrees with the reference on
-the corpus, with its exact counts, and on generated programs, in everything that an outcome says.
+"""A second machine, written independently from the documents alone and with another structure, agrees with the
+reference on the corpus, with its exact counts, and on generated programs, in every field of an outcome.
 
-It knows the ops that compute element by element, products and sums, and those that route tokens. Other ops, cells,
-effects, random numbers, breakpoints and bounds on loops it does not know: the cases that have them are left out, and
-counted."""
+It knows elementwise ops, products and sums, and ops that route tokens. Cases with other ops, cells, effects, random
+numbers, breakpoints and bounds on loops are left out, and counted.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SCHEDULES = ("waves", "fifo", "lifo", "random:0", "random:18446744073709551615")
 
 
 def task(graph: Graph, arguments: list[Any], schedule: str, limits: dict[str, int]) -> dict[str, Any]:
-    """What the second machine is asked: plain JSON data, and nothing else."""
+    """The input of the second machine, as plain JSON data."""
     types = [output.type for _, output in graph.arguments[graph.hidden_count :]]
     values = [value_to_json(admit(value, type_)) for value, type_ in zip(arguments, types, strict=True)]
     asked = {"graph": tl.to_json(graph), "arguments": values, "schedule": schedule, "limits": limits}
@@ -52,7 +52,7 @@ def task(graph: Graph, arguments: list[Any], schedule: str, limits: dict[str, in
 
 
 def differences(graph: Graph, arguments: list[Any], schedule: str, **limits: int) -> list[Any]:
-    """Where the second machine's outcome is not the reference's; how the run ends, and all else that it says."""
+    """Where the second machine's outcome differs from the reference's: in how the run ends, and in all other fields."""
     wanted = to_outcome_record(run_graph(graph, arguments, schedule=schedule, limits=Limits(**limits), unchecked=True))
     found = tl.from_json(json.dumps(run_second(**task(graph, arguments, schedule, limits))))
     assert isinstance(found, OutcomeRecord) and found.firings is not None and found.stats is not None
@@ -60,14 +60,14 @@ def differences(graph: Graph, arguments: list[Any], schedule: str, **limits: int
 
 
 def is_known(graph: Graph) -> bool:
-    """Whether the second machine knows all that is in a graph."""
+    """Whether the second machine knows everything in a graph."""
     given = {PARALLEL_ITERATIONS, PHASE}
     return not any(node.op in EFFECT_OPS or is_newer(node) or given & {*dict(node.attributes)} for node in graph.nodes)
 
 
 def is_newer(node: GraphNode) -> bool:
-    """Whether an op came after it: those on arrays that do not compute element by element, but for products, and for
-    sums along one axis; those whose last bits no library says, the product without NaN, and the bits of numbers."""
+    """Whether an op is newer than the second machine: array ops other than elementwise ones, products and sums along
+    one axis; ops whose last bits differ between libraries, the product that skips NaN, and `bitcast`."""
     if isinstance(dict(node.attributes).get("axis"), tuple):
         return True
     is_of_arrays = node.op in OPS and OPS[node.op].scalar is None and node.op not in ("matmul", "sum")
@@ -76,7 +76,7 @@ def is_newer(node: GraphNode) -> bool:
 
 
 def cases_run(document: Document) -> Iterator[tuple[Case, Graph, list[Any], dict[str, int]]]:
-    """The cases of a text that are run, with their limits."""
+    """The cases of a text that run, with their limits."""
     for case in document.cases:
         if case.kind != "refused":
             subject = document[case.name]
@@ -87,15 +87,15 @@ def cases_run(document: Document) -> Iterator[tuple[Case, Graph, list[Any], dict
 
 
 def runs(document: Document) -> Iterator[tuple[Case, Graph, list[Any], dict[str, int]]]:
-    """Those of them that the second machine knows."""
+    """The cases among them that the second machine knows."""
     return (run for run in cases_run(document) if is_known(run[1]))
 
 
 @pytest.mark.inner(first=20)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_it_passes_the_corpus(file: Path) -> None:
-    """Every case that is run, and known to it, ends as the reference's run does, and so as the case says (test_corpus):
-    the same ending, values by their bits, traps, counts by node, residue and measures, under every schedule."""
+    """Every corpus case that the second machine knows ends as on the reference: the same ending, bits of values, traps,
+    counts by node, residue and statistics, under every schedule."""
     known = list(runs(parse(file.read_text())))
     if not known:
         pytest.skip("no case here is run that the second machine knows")
@@ -106,7 +106,7 @@ def test_it_passes_the_corpus(file: Path) -> None:
 
 @pytest.mark.full
 def test_how_much_of_the_corpus_it_runs() -> None:
-    """It runs all cases that are run but those with what came after it, and these are as many as the documents say."""
+    """The second machine runs all cases without newer features, and the documents state their number."""
     known = [is_known(graph) for file in FILES for _, graph, _, _ in cases_run(parse(file.read_text()))]
     assert (known.count(True), known.count(False)) == (RUN, LEFT_OUT)
     readme = " ".join((FILES[0].parent / "README.md").read_text().split())
@@ -119,7 +119,7 @@ def test_how_much_of_the_corpus_it_runs() -> None:
 
 @pytest.mark.full
 def test_it_passes_the_corpus_by_itself() -> None:
-    """The counts that the cases state are those of the second machine, without the reference beside it."""
+    """The second machine alone has the counts that the cases state."""
     counted = 0
     for file in FILES:
         for case, graph, arguments, limits in runs(parse(file.read_text())):
@@ -136,7 +136,7 @@ KNOWN = cases().filter(lambda case: not any(map(is_newer, lower(case.program).no
 @settings(max_examples=20)
 @given(KNOWN, st.sampled_from(SCHEDULES))
 def test_it_agrees_on_generated_programs(case: Generated, schedule: str) -> None:
-    """On programs that nobody wrote the two machines say the same, step for step: that of `random` too."""
+    """On generated programs both machines agree step by step, also under `random`."""
     assert differences(lower(case.program), case.arguments, schedule, firings=1_000) == []
 
 
@@ -145,21 +145,21 @@ def test_it_agrees_on_generated_programs(case: Generated, schedule: str) -> None
 @settings(max_examples=400)
 @given(KNOWN, st.sampled_from(SCHEDULES))
 def test_it_agrees_on_many_generated_programs(case: Generated, schedule: str) -> None:
-    """The same, on more programs than a person waits for."""
+    """On many more generated programs both machines agree."""
     assert differences(lower(case.program), case.arguments, schedule, firings=2_000) == []
 
 
 @settings(max_examples=10)
 @given(KNOWN, st.sampled_from(["firings", "tokens", "depth"]), st.integers(0, 40))
 def test_limits_are_the_same(case: Generated, limit: str, number: int) -> None:
-    """Limits: both machines stop before the same firing."""
+    """Both machines stop at limits before the same firing."""
     limits = {"firings": 1_000, limit: number}
     for schedule in SCHEDULES[:3]:
         assert differences(lower(case.program), case.arguments, schedule, **limits) == []
 
 
 def test_it_was_written_from_the_documents() -> None:
-    """It is one file of some 400 lines, and imports nothing but the standard library and NumPy."""
+    """The second machine is one file of some 400 lines, and imports nothing but the standard library and NumPy."""
     source = MACHINE.read_text()
     imported = {
         (node.module if isinstance(node, ast.ImportFrom) else alias.name) or ""
@@ -172,7 +172,7 @@ def test_it_was_written_from_the_documents() -> None:
 
 
 def test_it_is_a_command() -> None:
-    """`python second_machine.py < TASK.json` answers a task with an outcome."""
+    """`python second_machine.py < TASK.json` prints an outcome."""
     subject = parse("func twice(x: int8) -> int8 {\n  y = add x, x\n  return y\n}")["twice"]
     assert isinstance(subject, tl.Program)
     asked = json.dumps(task(lower(subject), [100], "fifo", {}))

@@ -1,4 +1,4 @@
-"""Laws of variables: a program over them does the same eagerly, traced, on every engine and schedule."""
+"""The laws of variables: a program over them does the same eagerly, traced, and on every engine and schedule."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def staged(program: tuple[Statement, ...], **options: Any) -> tuple[bytes, dict[
 @settings(max_examples=20)
 @given(programs, st.integers(0, 2**32))
 def test_eager_and_staged(program: tuple[Statement, ...], seed: int) -> None:
-    """The result and what all variables hold are the same, bit by bit."""
+    """The result and all variables are the same bit by bit."""
     wanted = eagerly(program)
     for engine in ENGINES:
         assert staged(program, engine=engine) == wanted, engine
@@ -44,7 +44,7 @@ def test_eager_and_staged(program: tuple[Statement, ...], seed: int) -> None:
 @settings(max_examples=25)
 @given(programs)
 def test_compiled(program: tuple[Statement, ...]) -> None:
-    """So they are where there are no tokens."""
+    """Results and variables are the same on the compiled engine."""
     assert staged(program, engine="compiled") == eagerly(program)
 
 
@@ -67,13 +67,13 @@ def gradients_staged(program: tuple[Statement, ...]) -> list[Any]:
 @settings(max_examples=20)
 @given(programs)
 def test_gradients(program: tuple[Statement, ...]) -> None:
-    """A gradient by what variables held at the beginning is the tape's."""
+    """A gradient by the initial values of variables equals the tape's."""
     for one, other in zip(gradients_eagerly(program), gradients_staged(program), strict=True):
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-10, atol=1e-10)
 
 
 def _first_of_both(region: RegionBuilder, resource: Any) -> Any:
-    """A branch that does not assign gives what the last one around it assigned first."""
+    """A branch that does not assign a variable returns its first assignment around it instead of the last."""
     for each in reversed((region, *region.enclosing_regions())):
         if resource in each.store:
             return each.store[resource]
@@ -86,21 +86,21 @@ BRANCH = (CAUGHT, Statement("cond", "w", 0, ((Statement("add", "a", 5), Statemen
 
 
 def test_a_branch_that_sees_what_was_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A region that reads what its surroundings hold, instead of what it has assigned, is caught."""
+    """A twin whose regions read the value from outside, instead of what they have assigned, is caught."""
     assert staged(BRANCH, engine="reference") == eagerly(BRANCH)
     monkeypatch.setattr(RegionBuilder, "read_resource", _first_of_both)
     assert staged(BRANCH, engine="reference") != eagerly(BRANCH)
 
 
 def test_a_loop_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loop of which each iteration begins with what variables held before it is caught."""
+    """A twin whose iterations all begin with the values from before the loop is caught."""
     assert staged(LOOP, engine="reference") == eagerly(LOOP)
     monkeypatch.setattr(looping, "sort_resources", lambda resources: ())
     assert staged(LOOP, engine="reference") != eagerly(LOOP)
 
 
 def _decides_first(turned: Any, *variables: Any) -> Any:
-    """A trip that decides on the next one before it has done anything."""
+    """An iteration evaluates the condition for the next one before its body."""
     going_on = turned.evaluate_condition(variables[:-1])
     return turned.body(*variables[:-1]), going_on
 
@@ -109,7 +109,7 @@ DECIDED = (Statement("decided", "n", 3, ((Statement("mix", "a", 5),), (Statement
 
 
 def test_a_loop_that_decides_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loop whose condition assigns before what its body does is caught."""
+    """A twin whose loop condition assigns before the body is caught."""
     assert staged(DECIDED, engine="reference") == eagerly(DECIDED)
     monkeypatch.setattr(looping.RotatedLoopBody, "__call__", _decides_first)
     assert staged(DECIDED, engine="reference") != eagerly(DECIDED)

@@ -1,4 +1,4 @@
-"""Laws of tapes, on generated programs; and tapes that are wrong, which the laws catch."""
+"""The laws of tapes hold on generated programs, and catch broken tapes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tagloom.core.value import fingerprint
 
 
 class Line(Writer):
-    """Writes programs of ops alone."""
+    """Generates programs of ops alone."""
 
     def statement(self, scope: list[Any], depth: int, fuel: Any) -> list[Any]:
         return [self.op(scope) for _ in range(3)]
@@ -27,7 +27,7 @@ class Line(Writer):
 
 @st.composite
 def lines(draw: Any) -> Case:
-    """Straight lines of ops of floats."""
+    """Programs of float ops without branches, loops or calls."""
     main, types = Line(draw, draw(st.sampled_from(PALETTES)), floats=True).main()
     program, _ = ProgramBuilder(Symbol).build_program(main, tuple(map(leaf_type, types)))
     return Case(program, [draw(values(type_, moderate=True)) for type_ in types])
@@ -36,8 +36,8 @@ def lines(draw: Any) -> Case:
 @pytest.mark.parametrize("order", [1, 2, 3])
 @given(data=st.data())
 def test_a_straight_line(order: int, data: st.DataObject) -> None:
-    """Where a program is ops alone a tape adds in the order of the derivative: all bits of the first order are the
-    same, eagerly and in a trace."""
+    """On a program of ops alone a tape adds in the order of the derivative: the first order is the same to the bit,
+    eagerly and in a trace."""
     case = data.draw(lines())
     assert is_straight(case)
     assert violations(case, order) == []
@@ -45,7 +45,7 @@ def test_a_straight_line(order: int, data: st.DataObject) -> None:
 
 
 def nested(function: Any, x: Any, order: int) -> Any:
-    """The derivative of some order, by as many tapes."""
+    """The derivative of an order, by that many nested tapes."""
     if not order:
         return function(x)
     with tl.Tape() as tape:
@@ -56,7 +56,7 @@ def nested(function: Any, x: Any, order: int) -> Any:
 
 @pytest.mark.parametrize("function", [tl.tanh, tl.atan, tl.sqrt, lambda x: x * x * tl.exp(x)])
 def test_nested_to_the_bit(function: Any) -> None:
-    """Nested tapes give the bits that nested `tl.grad` gives, of any order."""
+    """Nested tapes have the bits of nested `tl.grad`, at any order."""
     derivative = tl.function(lambda x: function(x))
     for order in (1, 2, 3):
         derivative = tl.grad(derivative)
@@ -67,8 +67,7 @@ def test_nested_to_the_bit(function: Any) -> None:
 @pytest.mark.parametrize("order", [1, 2])
 @given(data=st.data())
 def test_a_tape_is_the_derivative(order: int, data: st.DataObject) -> None:
-    """What a program does eagerly gives the adjoints on a tape that its derivative gives; of the second order, on
-    nested tapes."""
+    """A tape of an eager run gives the adjoints of the derivative; nested tapes give those of the second order."""
     assert violations(data.draw(st.one_of(smooth_cases(), cases(floats=True))), order) == []
 
 
@@ -76,39 +75,39 @@ def test_a_tape_is_the_derivative(order: int, data: st.DataObject) -> None:
 @settings(max_examples=25)
 @given(data=st.data())
 def test_a_tape_in_a_trace_is_the_derivative(order: int, data: st.DataObject) -> None:
-    """So it is in a trace, where branches, loops and calls are steps."""
+    """A tape in a trace, where branches, loops and calls are steps, gives the adjoints of the derivative."""
     assert violations(data.draw(st.one_of(smooth_cases(), cases(floats=True))), order, way=in_trace) == []
 
 
 @given(data=st.data())
 def test_a_tape_on_arrays(data: st.DataObject) -> None:
-    """So it does with all ops of arrays."""
+    """A tape gives the adjoints of the derivative for all array ops."""
     assert violations(data.draw(cases(floats=True, arrays=True)), 1) == []
 
 
 class Forgetful(tl.Tape):
-    """The last contribution to an adjoint takes the place of the others."""
+    """The last contribution to an adjoint replaces the others."""
 
     def _accumulate(self, known: Any, more: Any) -> Any:
         return more
 
 
 class Slow(tl.Tape):
-    """What runs eagerly is taken down as all else is."""
+    """Eager ops are recorded as those of a trace are."""
 
     def record_eager_op(self, step: DeferredOpEntry) -> None:
         self.record(OpTapeEntry(*step))
 
 
 class ByValue(Slow):
-    """Arrays that hold the same are one; in a trace those of one type."""
+    """Arrays with equal values count as one; in a trace, those of one type."""
 
     def _identity_key(self, value: Any) -> Any:
         return value._type if isinstance(value, Symbol) else fingerprint(value._tagloom_literal.value)
 
 
 class Alone(tl.Tape):
-    """Nobody records its reverse pass."""
+    """The reverse pass itself is not recorded."""
 
     def gradient(self, target: Any, sources: Any, adjoints: Any = None) -> Any:
         before = TAPE_STACK.get()
@@ -127,7 +126,7 @@ class Forwards(tl.Tape):
 
 
 class Shortsighted(Slow):
-    """What depends on what is watched is not recorded, but for the first step."""
+    """Only the first step that depends on a watched value is recorded."""
 
     def record(self, step: AnyTapeEntry) -> None:
         known = dict(self._tracked)
@@ -150,7 +149,7 @@ TWINS = {Forgetful: 1, ByValue: 1, Alone: 2, Forwards: 1, Shortsighted: 1}
 @pytest.mark.parametrize("way", [eagerly, in_trace])
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.__name__)
 def test_broken_tapes_are_found(twin: type[tl.Tape], way: Way) -> None:
-    """Some straight line tells each of them from the derivative."""
+    """Every broken tape differs from the derivative on some program of ops alone."""
 
     def breaks(case: Case) -> bool:
         return bool(violations(case, TWINS[twin], twin, way))
@@ -159,7 +158,7 @@ def test_broken_tapes_are_found(twin: type[tl.Tape], way: Way) -> None:
 
 
 class OpsAlone(tl.Tape):
-    """Calls are not recorded, and in a trace no branches and loops."""
+    """Calls are not recorded, nor branches and loops in a trace."""
 
     def record(self, step: AnyTapeEntry) -> None:
         if isinstance(step, OpTapeEntry):
@@ -167,7 +166,7 @@ class OpsAlone(tl.Tape):
 
 
 def test_a_tape_of_ops_alone_is_found() -> None:
-    """Some program with calls, branches and loops tells it from the derivative, in a trace."""
+    """A tape that records ops alone differs from the derivative on a traced program with calls, branches and loops."""
 
     def breaks(case: Case) -> bool:
         return not violations(case, 1, way=in_trace) and bool(violations(case, 1, OpsAlone, in_trace))
