@@ -51,8 +51,8 @@ function boxOfToken(token) {
   return node < 0 ? run.results[run.tokens.p[token]] : run.nodes[node][BOX];
 }
 
-// Stacks of tokens. A stack is put at the first of its candidate places where it hides no other stack and no box; if there
-// is none, at the place where it hides least.
+// Stacks of tokens. A stack is put at the first of its candidate places where it hides no other stack and no box; if
+// there is none, at the place where it hides least.
 
 const ARROW_PLACES = { 0.45: [0.45, 0.3, 0.65, 0.2, 0.8, 0.1], 0.85: [0.85, 0.7, 0.95, 0.55, 0.4, 0.25] };
 const CORNERS = [0, 1, 2, 3];

@@ -128,7 +128,7 @@ function showCell(number, cell, position) {
   return item;
 }
 
-// The profile, with a cursor: firings in each wave or, under schedules without waves, tokens in flight after each event.
+// The profile, with a cursor: firings in each wave, or, if there are no waves, tokens in flight after each event.
 
 const PROFILE_COLUMNS = 240, PROFILE_HEIGHT = 40;
 let cursor = null, profileBounds = [];

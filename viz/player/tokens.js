@@ -14,8 +14,8 @@ function svgElement(name, attributes, text) {
 
 const isShown = (token, filter) => filter < 0 || isWithin(run.tokens.t[token], filter);
 
-// The spot of each token of a state: its arrow, or -1 for a corner of its box; the part of the arrow; its row in a stack
-// of `of` tokens; its look. `more`, at the last token of a high stack, is the number of tokens that are not shown.
+// The spot of each token of a state: its arrow, or -1 for a corner of its box; the part of the arrow; its row in a
+// stack of `of` tokens; its look. `more`, at the last token of a high stack, is the number of tokens that are not shown.
 function tokenSpots(live, filter) {
   const byPlace = new Map(), shown = new Map();
   for (const [token, place] of live) {
@@ -123,7 +123,7 @@ function removeOthers(spots) {
 }
 
 // Animate the change from the shown state to another. In the first half delivered tokens move to their nodes; then
-// `onArrival` is called; in the second half the sent tokens move away from their nodes.
+// `onArrival` is called; in the second half the sent tokens leave their nodes.
 function animateState(live, filter, milliseconds, onArrival) {
   cancelAnimationFrame(animation);
   const before = shownSpots, after = tokenSpots(live, filter), legs = [];
