@@ -15,7 +15,7 @@ function svgElement(name, attributes, text) {
 const isShown = (token, filter) => filter < 0 || isWithin(run.tokens.t[token], filter);
 
 // The spot of each token of a state: its arrow, or -1 for a corner of its box; the part of the arrow; its row in a
-// stack of `of` tokens; its look. `more`, at the last token of a high stack, is the number of tokens that are not shown.
+// stack of `of` tokens; its look. `more`, at the last token of a high stack, is the number of tokens not shown.
 function tokenSpots(live, filter) {
   const byPlace = new Map(), shown = new Map();
   for (const [token, place] of live) {
