@@ -1,1 +1,2 @@
-"""Checkpoints: the values of variables in files, matched on restore by the named edges that lead to the variables."""
+"""Checkpoints: files with the values of variables, which are restored by the names of the edges that lead to the
+variables."""

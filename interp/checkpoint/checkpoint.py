@@ -57,10 +57,10 @@ class Checkpoint:
         return f"<checkpoint of {', '.join(self._objects) or 'nothing'}>"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the values of all variables to a file, atomically: if it is interrupted, the old file stays.
+        """Write the values of all variables to a file, atomically: if it is interrupted, the old file is unchanged.
 
-        Restored values without a variable yet are written too, in their places. Raises Usage if there are no variables,
-        if one has no name, or if the file cannot be written.
+        Restored values whose variables do not exist yet are written, too. Raises Usage if there are no variables, if
+        one has no name, or if the file cannot be written.
         """
         check_not_tracing("saved")
         nodes = find_objects(self._objects, self._pending_parts())
@@ -85,7 +85,7 @@ class Checkpoint:
         write_checkpoint(path, file_nodes, tensors)
 
     def restore(self, path: str | os.PathLike[str]) -> RestoreReport:
-        """Assign the values of a file to the variables, and report what did not match.
+        """Assign the values of a file to the variables; the report says what did not match.
 
         Variables created later get their values when they are first used, or by `complete()`, as long as this
         checkpoint exists. Raises Usage or Malformed, and assigns nothing, if the file is no complete checkpoint.
@@ -111,7 +111,8 @@ class Checkpoint:
             self._fill(self._restoration, lambda variable: variable._resource.is_new)
 
     def _pending_parts(self) -> Mapping[int, Mapping[str, object]]:
-        """The restored values without a variable, by the object that is to lead to them."""
+        """The restored values whose variables do not exist yet, by the identity of the object that should lead to
+        them."""
         if self._restoration is None:
             return {}
         self.fill_new_variables()
@@ -127,7 +128,7 @@ class Checkpoint:
 
 
 _incomplete_checkpoints: WeakSet[Checkpoint] = WeakSet()
-"""The checkpoints with restored values for variables that did not exist."""
+"""The checkpoints with restored values whose variables do not exist yet."""
 
 
 def _fill_all_new_variables() -> None:
@@ -190,8 +191,8 @@ class CheckpointManager:
         return next(reversed(self.paths), None)
 
     def save(self, step: SupportsIndex) -> Path:
-        """Save the checkpoint of a step, an integer from 0 up, and delete the oldest ones. Raises Usage if there is one
-        of a later step, which would stay the latest, and for the reasons of `Checkpoint.save`."""
+        """Save the checkpoint of a step, an integer from 0 up, and delete the oldest ones. Raises Usage if there is a
+        checkpoint of a later step, and as `Checkpoint.save` does."""
         number, latest = operator.index(step), self.latest
         if number < 0:
             raise Usage(

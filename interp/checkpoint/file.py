@@ -1,7 +1,7 @@
 """Checkpoint files: safetensors, with the graph of objects as JSON in the `__metadata__`.
 
 Tensors are named by the paths of their variables, so that any safetensors reader can use them. Files are not trusted:
-anything that does not fit is Malformed, with the file and the place in it, and no code is ever run.
+reading raises Malformed for any fault, with the file and the position in it, and runs no code.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from ...core.types import MAX_AXES
 from ...core.value import Literal, literal
 
 METADATA_KEY = "tagloom"
-"""The metadata key under which safetensors files have our data."""
+"""The metadata key of the graph of objects."""
 MAX_HEADER_BYTES = 100_000_000
-"""The most header bytes, names and shapes, that safetensors readers accept."""
+"""The limit of safetensors readers on the header, which has names and shapes."""
 _DTYPES = ("BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F32", "F64")
 """The safetensors names of our dtypes."""
 
 
 class CheckpointNode(NamedTuple):
-    """An object in a file: the numbers of the objects that its edges lead to, or the tensor of a variable."""
+    """An object in a file: its edges, by name, to the numbers of other objects, or the tensor of a variable."""
 
     edges: Mapping[str, int]
     tensor: str | None = None
 
 
 class CheckpointContents(NamedTuple):
-    """The contents of a checkpoint. The first node is the root."""
+    """The contents of a checkpoint file. The first node is the root."""
 
     path: str
     nodes: Sequence[CheckpointNode]
@@ -107,7 +107,7 @@ def parse_nodes(metadata: Mapping[str, str], path: str, tensors: Sequence[str]) 
 
 
 def parse_node(at: JsonCursor, count: int) -> CheckpointNode:
-    """An object of the graph in a file that has `count` objects."""
+    """An object of the graph of objects, which has `count` objects."""
     if "tensor" in at.mapping():
         return CheckpointNode({}, at.fields("tensor")[0].text())
     (edges,) = at.fields("edges")
@@ -123,7 +123,7 @@ def parse_node_number(at: JsonCursor, count: int) -> int:
 
 
 def read_tensor(file: Any, name: str, path: str) -> Literal:
-    """A tensor of an open file; raises Malformed if its dtype is unknown."""
+    """A tensor of an open file; raises Malformed if its dtype is unknown, or if it has too many axes."""
     tensor_slice = file.get_slice(name)
     dtype, shape = tensor_slice.get_dtype(), tensor_slice.get_shape()
     try:
@@ -139,10 +139,10 @@ def read_tensor(file: Any, name: str, path: str) -> Literal:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write these bytes to a path atomically: a reader finds either the old file or all of the new one, even if the
-    writer dies.
+    writer is killed.
 
-    The bytes go to a new file beside it, are flushed to the disk, and only then take the name. A killed writer leaves a
-    file `.tagloom-*.tmp` behind. Raises OSError if it cannot be written; then nothing has changed.
+    The bytes are written to a new file in the same folder and flushed to the disk; then that file is renamed. A killed
+    writer leaves a file `.tagloom-*.tmp`. Raises OSError, and changes nothing, if the file cannot be written.
     """
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".tagloom-{uuid4().hex}.tmp")
@@ -159,7 +159,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush a folder's entries to the disk; systems that cannot open folders do so by themselves."""
+    """Flush a folder's entries to the disk. Windows, which cannot open folders, needs no such call."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)

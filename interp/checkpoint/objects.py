@@ -1,7 +1,7 @@
-"""The graph of objects: everything that named edges lead to, each object once, nearest first.
+"""The graph of objects: all objects reachable by named edges, each once, breadth first.
 
-Attributes have their names, dict values their keys, list and tuple elements their positions. Functions, classes and
-modules are code and hold no state; properties are not read.
+An edge is named by an attribute, a dict key, or a position in a list or tuple. Functions, classes and modules are code,
+and are not searched; properties are not read.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ _VALUE_CLASSES = (
 
 
 class PendingTensor(NamedTuple):
-    """A tensor of a file without a variable yet."""
+    """A tensor of a file whose variable does not exist yet."""
 
     value: object
 
 
 class ObjectEdges(NamedTuple):
-    """The parts of an object: by name, in name order, and those without a name that a file could have."""
+    """The parts of an object: those with a name, in name order, and those that a file cannot name."""
 
     by_name: dict[str, object]
     unnamed_parts: list[object]
@@ -85,7 +85,7 @@ def find_edges(node: object) -> ObjectEdges:
 
 
 def can_hold_variables(part: object) -> bool:
-    """Whether an object may be or hold a variable: plain values and code do not."""
+    """Whether an object may be or contain a variable: plain values and code do not."""
     return not isinstance(part, (*_VALUE_CLASSES, *_CODE_CLASSES, ConcreteArray))
 
 
@@ -123,7 +123,7 @@ def slot_items(node: Any) -> Iterator[tuple[str, object]]:
 
 @functools.lru_cache(maxsize=1024)
 def slot_members(kind: Any) -> tuple[tuple[str, MemberDescriptorType], ...]:
-    """The members that a class and its bases declare in `__slots__`."""
+    """The slots that a class and its bases declare in `__slots__`, with their descriptors."""
     return tuple(
         (name, member)
         for each in kind.__mro__
@@ -154,12 +154,12 @@ class ObjectNode:
 
 
 def find_objects(root: object, extra_edges: Mapping[int, Mapping[str, object]] | None = None) -> list[ObjectNode]:
-    """The objects reachable from a root: the root first, then by number of edges, in the order of names.
+    """The objects reachable from a root, breadth first; edges are followed in the order of names.
 
-    `extra_edges` has additional edges by the identity of an object; they come after its own.
+    `extra_edges` has additional edges, by the identity of an object, which follow its own.
     """
     nodes, numbers = [ObjectNode(root)], {id(root): 0}
-    for number, each in enumerate(nodes):  # grows while it is walked
+    for number, each in enumerate(nodes):  # grows during the loop
         named, each.unnamed_parts = find_edges(each.value)
         for name, part in (named | dict((extra_edges or {}).get(id(each.value), {}))).items():
             if id(part) not in numbers:
@@ -175,7 +175,7 @@ def find_variables(nodes: Sequence[ObjectNode]) -> Iterator[tuple[int, Variable]
 
 
 def find_tensors(nodes: Sequence[ObjectNode]) -> Iterator[tuple[int, Variable | PendingTensor]]:
-    """The same, with the pending tensors that have no variable yet."""
+    """As `find_variables`, but with the pending tensors, too."""
     return (
         (number, each.value) for number, each in enumerate(nodes) if isinstance(each.value, Variable | PendingTensor)
     )
@@ -184,8 +184,7 @@ def find_tensors(nodes: Sequence[ObjectNode]) -> Iterator[tuple[int, Variable | 
 def object_path(nodes: Sequence[ObjectNode], number: int) -> str:
     """The path of an object: the names of the edges that first led to it, joined by points.
 
-    A point or a backslash in a name has a backslash before it. A name that the file uses for itself begins with a
-    backslash.
+    A point or a backslash in a name is escaped by a backslash. So is a path that safetensors files use themselves.
 
     >>> object_path([ObjectNode({}), ObjectNode({}, 0, "a.b"), ObjectNode(None, 1, "c")], 2)
     'a\\\\.b.c'
@@ -199,7 +198,7 @@ def object_path(nodes: Sequence[ObjectNode], number: int) -> str:
 
 
 def check_all_named(nodes: Sequence[ObjectNode]) -> None:
-    """Raise Usage if a variable is reachable only through edges without names, since a file would not have it."""
+    """Raise Usage if a variable is reachable only through edges without names, since a file could not contain it."""
     numbers = {id(each.value) for each in nodes}
     for number, each in enumerate(nodes):
         variable = find_unreached_variable(each.unnamed_parts, numbers)
@@ -215,7 +214,7 @@ def check_all_named(nodes: Sequence[ObjectNode]) -> None:
 def find_unreached_variable(parts: Sequence[object], reached: set[int]) -> Variable | None:
     """The first variable reachable from these objects that is not in `reached`."""
     queue, visited = [part for part in parts if id(part) not in reached], {id(part) for part in parts}
-    for each in queue:  # grows while it is walked
+    for each in queue:  # grows during the loop
         if isinstance(each, Variable):
             return each
         named, nameless = find_edges(each)
@@ -227,8 +226,8 @@ def find_unreached_variable(parts: Sequence[object], reached: set[int]) -> Varia
 
 
 def find_ancestors(targets: Iterable[int], named: Sequence[Mapping[str, int]]) -> set[int]:
-    """The numbers of the objects from which edges lead to the targets, which are included; `named` has the edges of
-    each object.
+    """The numbers of the targets, and of all objects from which edges lead to them. `named` has the edges of each
+    object.
 
     >>> find_ancestors([2], [{"a": 1, "b": 3}, {"w": 2}, {}, {}]) == {0, 1, 2}
     True
@@ -239,7 +238,7 @@ def find_ancestors(targets: Iterable[int], named: Sequence[Mapping[str, int]]) -
             sources.setdefault(target, []).append(number)
     queue = list(targets)
     ancestors = set(queue)
-    for number in queue:  # grows while it is walked
+    for number in queue:  # grows during the loop
         new = [source for source in sources.get(number, ()) if source not in ancestors]
         ancestors.update(new)
         queue.extend(new)

@@ -1,4 +1,4 @@
-"""Restoring: matching the objects of a program with those of a file, and reporting what did not match.
+"""Restoring: the objects of a program are matched with those of a file, and a report says what did not match.
 
 The match is greedy, from the root along edges of the same name ("TensorFlow Eager", arXiv 1903.01855, section 4): a
 matched object stays matched, whatever other edges lead to it. It depends only on names, and not on classes or on the
@@ -21,11 +21,11 @@ from .file import CheckpointContents
 from .objects import PendingTensor, find_ancestors, find_edges, find_objects, find_variables, object_path
 
 MAX_LISTED = 20
-"""The most variables of a kind that a report lists."""
+"""The limit on the variables that each part of a report lists."""
 
 
 class Mismatch(NamedTuple):
-    """A variable whose type in the file differs. It keeps its value."""
+    """A variable whose type in the file differs, so that it keeps its value."""
 
     name: str
     file: Type
@@ -51,7 +51,7 @@ class RestoreReport:
         return not (self.only_in_file or self.only_in_program or self.mismatched)
 
     def check(self) -> None:
-        """Raise Usage if the file and the program did not match entirely; what matched has been restored."""
+        """Raise Usage if the file and the program did not match completely; what matched has been restored."""
         if not self.is_complete:
             hint = "what matches was restored; what only one of them has may be meant so"
             raise Usage("a checkpoint and a program differ", where=user_location(), got=str(self), hint=hint)
@@ -71,8 +71,8 @@ class RestoreReport:
 
 
 class Restoration:
-    """The contents of a file, and the variables that were restored from it. A tensor is kept until it has been
-    assigned."""
+    """The restoration of a file: its contents, and the variables that were assigned from it. Tensors are kept until all
+    have been used."""
 
     def __init__(self, root: object, saved: CheckpointContents) -> None:
         self._root = root
@@ -81,12 +81,13 @@ class Restoration:
         self._assigned_tensors: dict[int, tuple[weakref.ref[Variable], str]] = {}
         """By the identity of a variable: the variable, and the name of the tensor that was assigned to it."""
         self._matched_tensors: set[str] = set()
-        """The tensors that matched a variable, which may be gone since: it got the value, or its type differed."""
+        """The tensors that have matched a variable, whether it was assigned or of a different type, and even if it no
+        longer exists."""
         self._pending_tensors: frozenset[str] = frozenset()
         """The tensors that matched no variable at the last `fill`."""
 
     def fill(self, is_allowed: Callable[[Variable], bool]) -> RestoreReport:
-        """Assign the file's value to every matching variable that has none from it yet and is allowed."""
+        """Assign their values in the file to all allowed variables that match and have not been assigned yet."""
         nodes, matches = find_objects(self._root), dict(self._match_tensors())
         restored, missing, mismatched, used_tensors = [], [], [], set()
         for number, variable in find_variables(nodes):
@@ -119,8 +120,8 @@ class Restoration:
         return RestoreReport(self._path, tuple(restored), unused_tensors, tuple(missing), tuple(mismatched))
 
     def pending_parts(self) -> dict[int, dict[str, object]]:
-        """The parts of the file that matched no variable at the last `fill`: for each object that matches one of the
-        file, by identity, the missing parts by name. The parts are dicts and `PendingTensor`s."""
+        """The parts of the file that matched no variable at the last `fill`: by the identity of each matched object,
+        its missing parts by name, which are dicts and `PendingTensor`s."""
         pairs = self._match_objects()
         parts: dict[int, object] = {number: each for each, number in reversed(pairs)}
         lost = [number for number, node in enumerate(self._nodes) if node.tensor in self._pending_tensors]
@@ -142,12 +143,12 @@ class Restoration:
 
         objects = ((each, number) for each, number in pairs if not isinstance(each, Variable))
         lacking = {id(each): missing_parts(number, find_edges(each).by_name) for each, number in objects}
-        for holder, number in unfinished:  # grows while it is walked
+        for holder, number in unfinished:  # grows during the loop
             holder.update(missing_parts(number, ()))
         return lacking
 
     def _match_tensors(self) -> Iterator[tuple[int, str]]:
-        """The identities of variables, with the names of their matching tensors."""
+        """The identities of the matched variables, with the names of their tensors."""
         for each, number in self._match_objects():
             tensor = self._nodes[number].tensor
             if isinstance(each, Variable) and tensor is not None:
@@ -156,7 +157,7 @@ class Restoration:
     def _match_objects(self) -> list[tuple[object, int]]:
         """The objects of the program, with the numbers of the matching objects of the file, nearest first."""
         pairs, matched = [(self._root, 0)], {id(self._root)}
-        for each, number in pairs:  # grows while it is walked
+        for each, number in pairs:  # grows during the loop
             node = self._nodes[number]
             for name, part in find_edges(each).by_name.items():
                 if name in node.edges and id(part) not in matched:

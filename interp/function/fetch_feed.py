@@ -1,13 +1,13 @@
-"""Partial runs: fetch some values of a program, feed others, and run only what is needed.
+"""Partial runs: fetch some values of a program, feed others, and run only what the fetched values need.
 
 Values of the main body are fetched and fed by pruning the program, which any engine then runs (P1 to P5 in
 `core.transform.prune`).
 
-Values under tags, the results of nodes in loops, branches and functions, are fetched and fed while the reference runs
-the program. `main/fib/loop[4]/add` is the result of `add` under the tag `main/fib/loop[4]`; with `*`, its results under
-every tag that matches. The result of a call or a loop belongs to the tag of the activation that contains the call or
-loop. A fed value replaces a result on the tokens that carry it: these are edits, as in the debugger, so such a run is a
-what-if.
+Values under tags, which are results of nodes in loops, branches and functions, are fetched and fed while the reference
+runs the program. `main/fib/loop[4]/add` is the result of `add` under the tag `main/fib/loop[4]`; with `*`, its results
+under every tag that matches. The result of a call or a loop belongs to the tag of the activation that contains the call
+or loop. A fed value replaces a result on the tokens that carry it. These are edits, as in the debugger, so the outcome
+of such a run has the schedule `what-if`.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ from ..queries.contexts import check_node_tag, enclosing_context, node_contexts
 
 
 class PrunableProgram(Protocol):
-    """A program that can be pruned: the program, its graph, the nesting of its results, its callbacks and its
-    captures."""
+    """A program that can be pruned, with its graph, the nesting of its results, its callbacks and its captures."""
 
     @property
     def program(self) -> Program: ...
@@ -61,13 +60,13 @@ class PrunableProgram(Protocol):
     @property
     def captures(self) -> Sequence[Resource]: ...
     def assign(self, results: Sequence[Any]) -> Sequence[Any]:
-        """Assign to variables the values that a run that returned gave them."""
+        """Assign values to variables, from the results of a run that returned."""
 
 
 ResolveCall: TypeAlias = Callable[[Sequence[Any]], tuple[PrunableProgram, list[Any]]]
 """Returns the program for some arguments, and a value or `...` for each of its parameters."""
 GetOrPrune: TypeAlias = Callable[[object, Callable[[], "PrunedProgram"]], "PrunedProgram"]
-"""Returns the cached part under a key, or makes it."""
+"""Returns the pruned program cached under a key, or calls the function to make it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +77,15 @@ class PrunedProgram:
     program: Program
     graph: Graph
     source_names: tuple[str, ...]
-    """The names of its parameters in the whole program."""
+    """The names that its parameters have in the whole program."""
     fetches: tuple[str, ...] | None
-    """The names of the fetched values, in order; None stands for the results."""
+    """The names of the fetched values, in order; None if the results are fetched."""
 
 
 class Partial:
     """The part of a program that computes some of its values, given others; `Function.partial` makes it.
 
-    It takes the arguments of the function. `...` stands for an argument that is not needed; at the end these may be
-    omitted.
+    It takes the arguments of the function. An argument that is not needed may be `...`, or omitted at the end.
     """
 
     def __init__(
@@ -126,8 +124,8 @@ class Partial:
         return f"<{', '.join(self._fetches or ['results'])} of {self.name}{condition}>"
 
     def __call__(self, *arguments: Any) -> Any:
-        """The fetched values, nested as their names are; raises Trap, Exhausted or Deadlock where the run does not
-        return them."""
+        """The fetched values, nested as their names are; raises Trap, Exhausted or Deadlock if the run does not return
+        them."""
         traced, values = self._resolve_call(arguments)
         captures = [each.value for each in traced.captures]
         value = value_or_raise(self._run(traced, values, {"account": False}))
@@ -138,7 +136,7 @@ class Partial:
         value holds the fetched values. Variables are assigned only if the results are fetched.
 
         Values under tags are fetched and fed on the reference, and such a run keeps its events. It stops when it has
-        all fetched values, or, if there are patterns among them, when it is quiescent; `until` overrides that.
+        all fetched values, or, if their names include patterns, when it is quiescent; `until` overrides that.
         """
         return self._run(*self._resolve_call(arguments), options, engine)
 
@@ -162,7 +160,7 @@ class Partial:
         return outcome
 
     def type_of(self, name: str, *arguments: Any) -> Type:
-        """The type of a value of the whole program, for arguments like these; raises Usage if there is no such
+        """The type of a value of the whole program, for arguments of these types; raises Usage if there is no such
         value."""
         traced, _ = self._resolve_call(arguments)
         if has_tag(short := shorten_name(traced, name)):
@@ -180,7 +178,7 @@ class Partial:
         return self._find_pruned(self._resolve_call(())[0])[0].graph
 
     def _find_pruned(self, program: PrunableProgram) -> tuple[PrunedProgram, dict[str, object]]:
-        """The pruned program, and the fed values by name; raises Usage if there are no such values."""
+        """The pruned program, and the fed values by name; raises Usage for an unknown name."""
         fetches = None if self._fetches is None else tuple(shorten_name(program, name) for name in self._fetches)
         feeds = {shorten_name(program, name): value for name, value in self._feeds.items()}
         key = id(program), fetches, tuple(feeds)
@@ -254,7 +252,7 @@ def build_pruned_program(
 
 
 def shorten_name(program: PrunableProgram, name: str) -> str:
-    """The short name of a value: one of the main body needs no tag."""
+    """The short name of a value: the tag `main` is removed from the name of a value of the main body."""
     tag, inner = split_name(name)
     body = program.program.main.body
     is_of_main = any(inner == var.name for var in body.parameters) or any(
@@ -264,14 +262,14 @@ def shorten_name(program: PrunableProgram, name: str) -> str:
 
 
 def required_nodes(program: Program, name: str) -> list[str]:
-    """The names of the nodes of the main body that a value under a tag needs."""
+    """The names of the nodes of the main body that compute a value under a tag."""
     tag, inner = split_name(name)
     step = "".join(tag.split("/")[1:2]).partition("[")[0].rpartition(".")[2]
     return enclosing_nodes(program, inner.rpartition(".")[2], None if "*" in step else step or None)
 
 
 def parameter_values(part: PrunedProgram, value_of: Mapping[str, Any], fed: Mapping[str, object]) -> list[Value]:
-    """A value for each parameter of a part; raises Usage if one is missing or of the wrong type."""
+    """A value for each parameter of a pruned program; raises Usage if one is missing or of the wrong type."""
     main, values = part.original.program.main, list[Value]()
     for name, parameter in zip(part.source_names, part.program.main.body.parameters, strict=True):
         if value_of[name] is ...:
@@ -295,7 +293,7 @@ def resolve_feeds(part: PrunedProgram, feeds: Mapping[str, object]) -> list[tupl
 
 
 def location_in_pruned(part: PrunedProgram, name: str) -> ValueLocation:
-    """A location of the whole program in the pruned one; it matches nothing if that part was pruned."""
+    """The location of a name in the pruned program; it matches nothing if its node was pruned."""
     try:
         return parse_location(part.graph, name)
     except Usage:
@@ -303,7 +301,7 @@ def location_in_pruned(part: PrunedProgram, name: str) -> ValueLocation:
 
 
 def admit_feed(part: PrunedProgram, name: str, value: object, type_: Type) -> Value:
-    """A fed value as a value of its type; raises Usage, with its name, if it does not fit."""
+    """Convert a fed value to its type; raises Usage, with its name, if it does not fit."""
     main = part.original.program.main
     try:
         return admit(value, type_)
@@ -314,12 +312,13 @@ def admit_feed(part: PrunedProgram, name: str, value: object, type_: Type) -> Va
 
 
 FetchedValue: TypeAlias = Value | dict[str, Value] | None
-"""A fetched value: for one tag a value, or None if there was none; for a pattern, a dict from each matching tag, in
-full, to its value."""
+"""A fetched value: for a single tag, the value, or None if there was none; for a pattern, a dict from the full text of
+each matching tag to the value."""
 
 
 class ValueLocation(NamedTuple):
-    """Where values are made: the candidate nodes, one of which applies under each matching tag."""
+    """The location of fetched or fed values: the nodes, of which one computes the value under each matching tag, and a
+    predicate for the tags."""
 
     text: str
     nodes: tuple[int, ...]
@@ -340,9 +339,9 @@ def split_name(text: str) -> tuple[str, str]:
 
 
 def parse_location(graph: Graph, text: str) -> ValueLocation:
-    """Parse a location.
+    """Parse the name of a value under a tag.
 
-    Raises Usage if the graph has no such node or tag, or if the node makes no value, or handles of cells; Malformed for
+    Raises Usage if the graph has no such node or tag, or if the node has no result, or a handle of cells; Malformed for
     an invalid pattern.
     """
     tag_text, name = split_name(text)
@@ -366,7 +365,7 @@ def parse_location(graph: Graph, text: str) -> ValueLocation:
 
 
 def location_types(graph: Graph, location: ValueLocation) -> list[Type]:
-    """The types of the values made at a location."""
+    """The types of the values at a location, by node."""
     return [graph.nodes[number].outputs[0].type for number in location.nodes]
 
 
@@ -377,7 +376,7 @@ def has_name(graph: Graph, number: int, name: str) -> bool:
 
 
 def select_node(graph: Graph, nodes: Sequence[int], tag: Tag) -> int:
-    """The one of these nodes that makes a value under a tag; raises Usage if none does."""
+    """The first of these nodes with a value under a tag; raises Usage if there is none."""
     contexts, wrong = dict(node_contexts(graph)), list[Usage]()
     for number in nodes:
         site = graph.nodes[number].site
@@ -393,7 +392,7 @@ def select_node(graph: Graph, nodes: Sequence[int], tag: Tag) -> int:
 
 
 def exits_activation(graph: Graph, number: int) -> bool:
-    """Whether the result of a node leaves the activation that it fires in."""
+    """Whether the result of a node belongs to the parent of the tag under which it fires."""
     return graph.nodes[number].op in ("return", "exit")
 
 
@@ -409,7 +408,8 @@ def format_tag(tag: Tag) -> str:
 
 
 class _FetchObserver:
-    """Observes events: records fetched values, and says when to feed a value and when all are fetched."""
+    """Observes the events of a run: records fetched values, and stops the run where a value is to be fed or all are
+    fetched."""
 
     def __init__(
         self, fetched: Sequence[ValueLocation], fed: Sequence[tuple[ValueLocation, Value]], until: Until
@@ -423,7 +423,7 @@ class _FetchObserver:
         ]
         """For each location, by tag and node of the firing: the tag of the result and its value."""
         self.pending_feed: Value | None = None
-        """The value to feed after the last event."""
+        """The value to feed after the last event; None if there is none."""
 
     def observe(self, state: State, event: Event) -> bool:
         self.pending_feed = None
@@ -461,8 +461,8 @@ class _FetchObserver:
 def run_tagged(
     history: History, fetches: Sequence[ValueLocation], feeds: Sequence[tuple[ValueLocation, Value]], until: Until
 ) -> tuple[Outcome, list[FetchedValue]]:
-    """Run a program from its beginning; returns the outcome and the fetched values. With `until="result"` the run stops
-    once it has all fetched values, if their number is known."""
+    """Run a program from the beginning of a history; returns the outcome and the fetched values. With `until="result"`
+    the run stops once it has all fetched values, unless a name is a pattern."""
     check_until(until)
     lookout = _FetchObserver(fetches, feeds, until)
     while (event := history.forward_to(lookout.observe)) is not None and lookout.pending_feed is not None:

@@ -52,7 +52,8 @@ class Function(SvgReprMixin):
     """
 
     vjp_rule: ClassVar[Callable[[Function, CallReplay, Any, Collection[int]], Sequence[Any]]]
-    """Set by `gradient`: the adjoints of arguments and captures from those of results, some as `Rows`."""
+    """Computes the adjoints of arguments and captures from those of results, some as `Rows`. The module `gradient` sets
+    it."""
 
     def __init__(
         self,
@@ -62,7 +63,8 @@ class Function(SvgReprMixin):
         capacity: int = DEFAULT_CAPACITY,
         relax_shapes: bool = False,
     ) -> None:
-        """`read` returns the parameters and annotations; it is called on first use."""
+        """`read` returns the parameters and annotations of `python`. It is called on first use, so that annotations may
+        name later definitions."""
         if not hasattr(python, "__code__"):
             raise Usage(
                 "tl.function needs a Python function", where=user_location(), got=repr(python), python=TypeError
@@ -83,13 +85,13 @@ class Function(SvgReprMixin):
 
     @property
     def source(self) -> FunctionSpec:
-        """The parameters and annotations, read on first use, so that annotations may name later definitions."""
+        """The parameters and annotations, which are read on first use."""
         if self._source is None:
             self._source = self._read_source(self._python)
         return self._source
 
     def __get__(self, instance: object, owner: type | None = None) -> Function:
-        """The bound method of an instance: a function of the other arguments, with tracings of its own."""
+        """The bound method of an instance: a `Function` of the other arguments, with its own trace cache."""
         if instance is None:
             return self
         methods = BoundMethods.for_instance(instance)
@@ -110,7 +112,8 @@ class Function(SvgReprMixin):
         return methods.functions[self]  # type: ignore[no-any-return]
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """The result; raises Trap, Exhausted or Deadlock where the run does not return."""
+        """Call the function: run it, or, while tracing, emit a call. Raises Trap, Exhausted or Deadlock if the run does
+        not return."""
         self._reject_keywords(named)
         region = current_region()
         if region is not None:
@@ -120,9 +123,9 @@ class Function(SvgReprMixin):
     def call_eagerly(
         self, arguments: Sequence[Any], replay: CallReplay | None = None, callback_log: list[Value] | None = None
     ) -> Any:
-        """The result of a call, which active tapes record: its reverse pass is a run of its own. A `replay` uses the
-        recorded values of resources, assigns nothing, and repeats no effects. Otherwise `callback_log`, unless None,
-        collects the results of callbacks."""
+        """Run the function, and record the call on active tapes, whose reverse pass runs its pullback. With a `replay`,
+        the run uses the recorded values of resources, assigns nothing, and repeats no effects. Otherwise
+        `callback_log`, unless None, collects the results of callbacks."""
         traced, leaves = self._resolve_call("call", arguments)
         is_heard = bool(recording_tapes())
         snapshots = self.snapshot_arguments(arguments, traced) if is_heard else ()
@@ -149,7 +152,7 @@ class Function(SvgReprMixin):
     def _run(
         self, traced: TracedProgram, arguments: Sequence[Any], options: RunOptions, engine: str | None = None
     ) -> Outcome:
-        """Run on all arguments of the program, captures included."""
+        """Run the program on all its arguments, captures included."""
         subject = Job(traced.graph, traced.structure, traced.program)
         return run(subject, arguments, options, engine)
 
@@ -174,9 +177,9 @@ class Function(SvgReprMixin):
         the results are wanted: then auto may run without tokens and count nothing.
 
         `schedule` is fifo, lifo, waves, random:SEED, hand:FILE or a Script; `until` is quiet, result or trap.
-        `keep="events"` keeps all events, `keep=1000` the last 1000, and `keep="run.jsonl"`, or any path with this
-        ending, writes them to that file while the program runs. `seed` seeds random numbers, `k` overrides the k-bounds
-        of all loops, and `world` prints. `cores` is the number of cores that `fast` may use under `waves`.
+        `keep="events"` keeps all events, `keep=1000` the last 1000, and `keep="run.jsonl"`, or any path that ends in
+        .jsonl or .npz, writes them to that file while the program runs. `seed` seeds random numbers, `k` overrides the
+        k-bounds of all loops, and `world` prints. `cores` is the number of cores that `fast` may use under `waves`.
         """
         traced, leaves = self._resolve_call("run", arguments)
         world = resolve_world(world, traced.callbacks)
@@ -195,8 +198,7 @@ class Function(SvgReprMixin):
         k: int | None = None,
         world: World | None = None,
     ) -> History:
-        """The beginning of a run as a history: it can be stepped forwards and backwards, jumped in, queried and
-        forked."""
+        """A history at the beginning of a run: it can step forwards and backwards, jump, answer queries, and fork."""
         traced, leaves = self._resolve_call("history", arguments)
         return History(
             traced.graph,
@@ -228,7 +230,8 @@ class Function(SvgReprMixin):
         )
 
     def get_or_derive(self, key: object, derive: Callable[[], Function]) -> Function:
-        """The function derived from this one under a key, cached; the cache is as large as that of tracings."""
+        """The derived function cached under a key; if there is none, `derive` makes it. The cache has the capacity of
+        the trace cache."""
         with self._trace_lock:
             return self._derived_functions.get_or_create(key, derive)
 
@@ -279,12 +282,12 @@ class Function(SvgReprMixin):
         return self._flatten_arguments(arguments)[1]
 
     def leaves(self, *arguments: Any) -> list[Any]:
-        """The leaves of concrete arguments, as the program takes them."""
+        """The leaves of concrete arguments, in the order of the program's parameters."""
         return self._flatten_arguments(arguments)[0]
 
     def snapshot_arguments(self, arguments: Sequence[Any], traced: TracedProgram) -> tuple[Any, ...]:
-        """A snapshot of concrete arguments: the values of variables where the program takes those, and copies of
-        writable arrays."""
+        """A snapshot of concrete arguments: variables are replaced by their values, if the program takes values, and
+        writable arrays by copies."""
         pairs = zip(self.source.flatten_arguments(arguments, Usage), arguments, strict=True)
         types = iter(traced.program.main.body.parameters)
         return tuple(
@@ -310,7 +313,7 @@ class Function(SvgReprMixin):
             )
 
     def _resolve_call(self, method: str, arguments: Sequence[Any]) -> tuple[TracedProgram, list[Any]]:
-        """The program to run, and the leaves of the arguments; raises Usage, with the source line, for invalid
+        """The program for a call, and the leaves of the arguments; raises Usage, with the source line, for invalid
         arguments."""
         if current_region() is not None:
             raise Usage(f"{self.name}.{method} cannot be traced", where=user_location(), hint=f"write {self.name}(...)")
@@ -352,8 +355,8 @@ class Function(SvgReprMixin):
         return self._trace_cache.explain()
 
     def _find_or_trace(self, forms: tuple[TreeType, ...], key: object = None) -> TracedProgram:
-        """The tracing for these tree types, made once even if several threads ask; `key`, unless None, is a short key
-        for it."""
+        """The program for these tree types, from the cache or traced now; several threads trace it only once. `key`,
+        unless None, is a short key for it."""
         with self._trace_lock:
             cached = self._trace_cache.find(forms, key)
             if cached is not None:
@@ -366,7 +369,8 @@ class Function(SvgReprMixin):
             return self._trace_cache.add(relaxed, traced, [name for name, _ in self.source.declared_parameters], forms)
 
     def _trace_once(self, forms: tuple[TreeType, ...], *, may_create: bool) -> TracedProgram:
-        """Trace once. `may_create` says whether variables may be created while tracing."""
+        """Trace the function, and check and lower its program. `may_create` says whether variables may be created while
+        tracing."""
         trace = ProgramBuilder(Symbol, may_create_variables=may_create)
         program, signature = trace.build_program(self.source, forms)
         program = resolve_pullbacks(program)
@@ -404,7 +408,7 @@ def function(
     relax_shapes: bool = False,
     most_tracings: int = DEFAULT_CAPACITY,
 ) -> Any:
-    """Make a Python function a program: `@tl.function def fib(n: tl.int64) -> tl.int64: ...`.
+    """Turn a Python function into a program: `@tl.function def fib(n: tl.int64) -> tl.int64: ...`.
 
     Parameters without annotation take the types of the arguments. Objects that are not values, such as models, strings
     and variables, are static; a parameter annotated `tl.Static` always is. Each combination is traced once; `explain()`
@@ -436,7 +440,7 @@ _ATTRIBUTE = "_tagloom_methods"
 
 
 class BoundMethods:
-    """The functions of one instance, by the functions of its class. A copy of the instance starts without them."""
+    """The bound methods of one instance, by the functions of its class. A copy of the instance has none."""
 
     __slots__ = ("functions", "instance")
 
@@ -446,7 +450,7 @@ class BoundMethods:
 
     @classmethod
     def for_instance(cls, instance: object) -> BoundMethods | None:
-        """The bound methods of an instance; None if it has no place to store them."""
+        """The bound methods of an instance; None if it has no `__dict__` to store them."""
         attributes = getattr(instance, "__dict__", None)
         if attributes is None:
             return None

@@ -30,18 +30,18 @@ from .function import Function
 from .trace_cache import CallReplay
 
 Argnums: TypeAlias = Any
-"""What to differentiate by: the number of an argument, a variable, or a tuple, list or dict of these."""
+"""The targets of differentiation: the number of an argument, a variable, or a tuple, list or dict of these."""
 
 
 def grad(function: Callable[..., Any], argnums: Argnums = 0, *, rows: Argnums = ()) -> Function:
-    """A function that computes the gradient of a function that returns a float, by its argument at `argnums`, or by a
-    variable. A tuple means by several; a dict of variables gives a dict. The gradient nests as the argument does.
+    """A function that computes the gradient of a float-valued function by its argument at `argnums`, or by a variable.
+    For a tuple or dict of these it computes a tuple or dict of gradients. A gradient nests as its argument does.
 
     The result is a function like any other: it can be called, run on any engine, drawn, debugged, and differentiated
-    again. The arguments to differentiate by must be floats, of any shape.
+    again. The targets must be floats, of any shape.
 
-    Those of `argnums` that `rows` also names are tables of which the function takes only rows; the gradient by such a
-    table is a `tl.Rows` with the rows taken. Raises Invalid (D6) if the function uses the table otherwise.
+    Targets that `rows` also names are tables from which the function only takes rows. The gradient by such a table is a
+    `tl.Rows`, with those rows. Raises Invalid (D6) if the function uses the table otherwise.
 
     >>> import tagloom as tl
     >>> @tl.function
@@ -58,7 +58,7 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0, *, rows: Argnums = 
 
 
 def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, *, rows: Argnums = ()) -> Function:
-    """As `grad`, but returns the value and the gradient.
+    """As `grad`, but the function returns the value and the gradient.
 
     >>> import tagloom as tl
     >>> value_and_grad(lambda x: x * x)(3.0)
@@ -94,11 +94,11 @@ def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[A
 
 
 def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-    """The value of a function at `primals`, and its tangent for the `tangents` of the arguments: nested as the value,
-    None where that is not a float. The tangent of an argument that is not a float is ignored.
+    """The value of a function at `primals`, and its tangent for the `tangents` of the arguments. The tangent is nested
+    as the value, with None for leaves that are not floats. Tangents of arguments that are not floats are ignored.
 
-    There is no forward mode. The pullback is linear in the adjoint u, which it maps to J'u; so the pullback of the
-    pullback maps tangents t to Jt, whatever u. It costs two reverse passes.
+    There is no forward mode. The pullback maps an adjoint u to J'u, which is linear in u; so the pullback of the
+    pullback maps tangents t to Jt, for any u. This costs two reverse passes.
 
     >>> import tagloom as tl
     >>> jvp(lambda x, y: x * y, (2.0, 5.0), (1.0, 0.1))
@@ -126,7 +126,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
 
 
 def zero_adjoint(value: Any) -> Any:
-    """A zero adjoint for a value, with the same nesting; leaves that are not floats stay."""
+    """A zero adjoint for a value, with the same nesting; leaves that are not floats are unchanged."""
     leaves, structure = flatten(value)
     return unflatten(structure, [zeros_like(leaf) if is_float(type_of(leaf)) else leaf for leaf in leaves])
 
@@ -144,7 +144,8 @@ def float_tangents(source: FunctionSpec, primals: Sequence[Any], tangents: Seque
 
 
 def prepare_replay(function: Function, arguments: Sequence[Any]) -> CallReplay:
-    """Prepare the replay of a function call for its pullback. Raises Invalid if the replay would differ (D5)."""
+    """Record the inputs of a call, so that its pullback can run it again. Raises Invalid (D5) if that run would
+    differ."""
     traced = function.trace(*arguments)
     if traced.draws_random:
         raise Invalid(
@@ -157,7 +158,8 @@ def prepare_replay(function: Function, arguments: Sequence[Any]) -> CallReplay:
 
 
 def argument_adjoints(function: Function, replay: CallReplay, adjoint: Any) -> tuple[Any, ...]:
-    """The adjoints of concrete arguments from that of the result: runs the function again, and then its pullback."""
+    """The adjoints of concrete arguments, from the adjoint of the result: runs the function again, and then its
+    pullback."""
     traced = function.trace(*replay.arguments)
     adjoint_leaves = flatten_like(traced.structure, adjoint, "an adjoint")
     fitting = [
@@ -171,8 +173,9 @@ def argument_adjoints(function: Function, replay: CallReplay, adjoint: Any) -> t
 
 
 def leaf_adjoints(function: Function, replay: CallReplay, adjoint: Any, rows: Collection[int] = ()) -> list[Any]:
-    """The adjoints of the leaves of a call's arguments, and of its captures, from those of its results and of the
-    variables that it assigns; None for a leaf that is not a float. `rows` numbers the ones that are `Rows`."""
+    """The adjoints of the leaves of a call's arguments, and of its captures, from the adjoints of its results and of
+    the variables that it assigns; None for a leaf that is not a float. `rows` has the positions of those that are
+    `Rows`."""
     types = [type_ for form in function.tree_types(*replay.arguments) for type_ in form.types]
     captured = tuple(replay.resource_values)
     places = frozenset(at if at < len(types) else captured[at - len(types)] for at in rows)
@@ -184,7 +187,7 @@ def leaf_adjoints(function: Function, replay: CallReplay, adjoint: Any, rows: Co
 
 
 def _mask_non_floats(adjoint: Any) -> Any:
-    """The adjoint with 0 at the leaves that are not floats."""
+    """Replace the leaves of an adjoint that are not floats by 0."""
     leaves, structure = flatten(adjoint, by_reference=True)
     return unflatten(structure, [leaf if is_float(type_of(leaf)) else 0 for leaf in leaves])
 
@@ -192,9 +195,9 @@ def _mask_non_floats(adjoint: Any) -> Any:
 def pullback_function(
     function: Function, captures: tuple[Resource, ...] | None = None, rows: frozenset[OperandKey] = frozenset()
 ) -> Function:
-    """The function from arguments and an adjoint to the adjoints of the float arguments, as `Rows` for the keys in
-    `rows`. With `captures`, which must be all captures of the function, the adjoint covers the results and the assigned
-    variables, and the adjoints of `captures` follow."""
+    """A function that maps arguments and an adjoint of the result to the adjoints of the float arguments, as `Rows` for
+    the keys in `rows`. With `captures`, which must be all captures of the function, the adjoint covers the results and
+    the assigned variables, and the adjoints of `captures` follow."""
 
     def derive() -> Function:
         source = pullback_spec(function.source, captures, rows)
@@ -263,7 +266,7 @@ class _GradientTargets:
 
 
 def target_key(target: int | Variable) -> Any:
-    """The identity of a target."""
+    """The cache key of a target: variables are compared by identity."""
     return id(target) if isinstance(target, Variable) else (target,)
 
 
@@ -274,8 +277,8 @@ def _derive(
     rows: Argnums,
     traced: Callable[[FunctionSpec, Sequence[Any], _GradientTargets], Any],
 ) -> Function:
-    """The derived function that `traced` traces. It holds the source of `function`, not `function` itself, which caches
-    it."""
+    """The derived function that `traced` traces. It refers to the source of `function`, not to `function`, whose cache
+    refers to it."""
     inner = _as_function(function)
     by, source = _GradientTargets(kind, argnums, rows, inner), inner.source
 

@@ -1,8 +1,8 @@
-"""The trace cache of a function: its tracings, their arguments, and why each was made.
+"""The trace cache of a function: its tracings, and for each the types of its arguments and why it was made.
 
-Owns the cache of a `tl.function`, keyed by the nesting of arguments, the types of their leaves, and the identity of
-static objects; and the record of a call, so that a pullback can run its function again without its effects. Does not
-know how a function is traced.
+The cache of a `tl.function` is keyed by the nesting of arguments, the types of their leaves, and the identity of static
+objects. `CallReplay` records a call, so that a pullback can run its function again without its effects. Tracing itself
+is in `function`.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class TracedProgram:
     graph: Graph
     structure: TreeDef
     callbacks: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """The Python functions that it calls back, by their names in the program."""
+    """The Python functions that it calls, by their names in the program."""
     captures: tuple[Resource, ...] = ()
-    """Its captures: further arguments, behind the others, in this order."""
+    """The variables and arrays that it captures: further arguments, after the others, in this order."""
     assigned_variables: tuple[Resource, ...] = ()
-    """The variables that it assigns: further results, behind the others, in this order."""
+    """The variables that it assigns: further results, after the others, in this order."""
     created_variables: tuple[Resource, ...] = ()
     """The variables created while it was traced."""
     draws_random: bool = False
@@ -54,7 +54,7 @@ class TracedProgram:
         return [*leaves, *(values[each]._tagloom_literal.value for each in self.captures)]
 
     def resource_values(self) -> dict[Resource, Any]:
-        """The current values of resources, read atomically: no run assigns in between."""
+        """The current values of the captures, read atomically: no run assigns in between."""
         if not self.captures:
             return {}
         for each in self.captures:
@@ -63,7 +63,8 @@ class TracedProgram:
             return {each: each.value for each in self.captures}
 
     def watched_values(self) -> dict[Resource, Any]:
-        """The current values as active tapes track them; the tapes watch assigned variables, too."""
+        """The current values of the captures, as active tapes track them. The tapes also start to watch the assigned
+        variables."""
         values = self.resource_values()
         if not recording_tapes():
             return values
@@ -72,11 +73,11 @@ class TracedProgram:
         return {each: resolve_watched_array(each, value) for each, value in values.items()}
 
     def assigned_values(self, results: Sequence[Any]) -> list[ConcreteArray]:
-        """The assigned values among all `results` of a run that returned."""
+        """The values of the assigned variables among all `results` of a run that returned."""
         return [ConcreteArray(Literal(value, type_of(value))) for value in results[self.structure.size :]]
 
     def assign(self, results: Sequence[Any]) -> list[ConcreteArray]:
-        """Assign to variables the values among the `results` of a run that returned; returns those values."""
+        """Assign the variables their values among the `results` of a run that returned; returns those values."""
         if not self.assigned_variables:
             return []
         values = self.assigned_values(results)
@@ -90,7 +91,7 @@ class TracedProgram:
 
 @dataclass(frozen=True, slots=True)
 class TraceEntry:
-    """One tracing, and why it was made, in words."""
+    """A tracing: its number, the tree types of its arguments, the program, and in words why it was made."""
 
     number: int
     tree_types: tuple[TreeType, ...]
@@ -105,7 +106,7 @@ class TraceCache:
         self.name, self.capacity, self.relax_shapes = name, capacity, relax_shapes
         self._entries: LRUCache[tuple[TreeType, ...], TraceEntry] = LRUCache(capacity)
         self._entries_by_short_key: LRUCache[object, TraceEntry] = LRUCache(capacity)
-        """The entries looked up by short keys since the last one was added."""
+        """The entries looked up since the last one was added, by short keys."""
         self._created_count = 0
 
     def __len__(self) -> int:
@@ -116,15 +117,15 @@ class TraceCache:
         return iter(sorted(self._entries.values(), key=lambda tracing: tracing.number))
 
     def find_by_short_key(self, key: object) -> TracedProgram | None:
-        """The tracing looked up by this short key before, or None."""
+        """The program that `find` cached under this short key, or None."""
         entry = self._entries_by_short_key.get(key)
         if entry is not None and len(self._entries) > 1:
             self._entries.get(entry.tree_types)
         return None if entry is None else entry.traced_program
 
     def find(self, forms: tuple[TreeType, ...], key: object = None) -> TracedProgram | None:
-        """The tracing for these tree types, or None; if shapes may be relaxed, one that admits them. A `key` that only
-        arguments of these tree types have makes later lookups faster."""
+        """The program for these tree types, or None; if shapes may be relaxed, one that admits them. A short `key`,
+        which must belong to these tree types alone, makes later look-ups faster."""
         entry = self._entries.get(forms)
         if entry is None and self.relax_shapes:
             wide = next((each.tree_types for each in self._entries.values() if all_admit(each.tree_types, forms)), None)
@@ -134,8 +135,8 @@ class TraceCache:
         return None if entry is None else entry.traced_program
 
     def relax(self, forms: tuple[TreeType, ...]) -> tuple[TreeType, ...]:
-        """The tree types to trace for: if shapes may be relaxed, those that admit these and all tracings that differ
-        only in sizes."""
+        """The tree types to trace for. If shapes may be relaxed, they admit these types and those of all tracings that
+        differ only in sizes."""
         widest = forms
         for each in self._entries.values() if self.relax_shapes else ():
             widest = join_types(each.tree_types, widest) or widest
@@ -148,8 +149,8 @@ class TraceCache:
         names: Sequence[str],
         argument_types: tuple[TreeType, ...],
     ) -> TracedProgram:
-        """Add a tracing, made for arguments of the tree types `argument_types`; the least recently used one
-        may be evicted."""
+        """Add a tracing for the tree types `forms`, which was made for a call with `argument_types`. The least recently
+        used tracing may be evicted."""
         reason = self._explain_miss(argument_types, names)
         if forms != argument_types:
             reason += f"; shapes are relaxed to {describe_types(forms)}"
@@ -175,7 +176,7 @@ class TraceCache:
         return "\n".join(lines)
 
     def _explain_miss(self, forms: tuple[TreeType, ...], names: Sequence[str]) -> str:
-        """The difference to the nearest tracing, the latest of several."""
+        """The difference from the most similar tracing, in words; of several, from the latest."""
         if not self._created_count:
             return "the first call"
         entries = reversed(self._entries.values())
@@ -192,7 +193,7 @@ def describe_types(forms: Sequence[TreeType]) -> str:
 
 
 def all_admit(traced_types: Sequence[TreeType], forms: Sequence[TreeType]) -> bool:
-    """Whether the arguments of a tracing admit these, with the same nesting."""
+    """Whether the tree types of a tracing admit these."""
     return all(
         one.treedef == other.treedef and all(a.admits(b) for a, b in zip(one.types, other.types, strict=True))
         for one, other in zip(traced_types, forms, strict=True)
@@ -220,7 +221,7 @@ def _join_type(one: Type, other: Type) -> Type | None:
 def describe_differences(
     traced_types: Sequence[TreeType], forms: Sequence[TreeType], names: Sequence[str]
 ) -> list[str]:
-    """The differences of the arguments in words: earlier and new types."""
+    """The differences between the tree types of a tracing and new ones, in words, for each argument."""
     differences: list[str] = []
     for name, one, other in zip(names, traced_types, forms, strict=True):
         if one.treedef == other.treedef:
@@ -250,7 +251,7 @@ def describe_shape(type_: Type) -> str:
 
 
 class CallReplay(NamedTuple):
-    """A call recorded for replay: with the same inputs, and without its effects."""
+    """The record of a call, with which it can run again on the same inputs and without its effects."""
 
     arguments: tuple[Any, ...]
     """The arguments at the time of the call."""
@@ -261,13 +262,13 @@ class CallReplay(NamedTuple):
 
 
 def call_world(traced: TracedProgram, replay: CallReplay | None, results: list[Value] | None) -> World:
-    """The world of a call. With a `replay`, effects have happened already; else they happen, and
-    `results`, unless None, collects the results of callbacks."""
+    """The world for a call. With a `replay`, it repeats no effects and returns the recorded results of callbacks;
+    otherwise `results`, unless None, collects the results of callbacks."""
     if replay is not None:
         return callback_replay_world(replay.callback_results)
     return World(callbacks=traced.callbacks) if results is None else RecordingWorld(traced.callbacks, results)
 
 
 def snapshot_leaf(leaf: Any, type_: Type) -> Any:
-    """A value that cannot change: an array that is writable is copied."""
+    """A leaf as an immutable value: a writable array is copied."""
     return leaf if isinstance(leaf, ConcreteArray) else admit(leaf, type_)
