@@ -158,7 +158,7 @@ def sanitize(text: str) -> str:
     """
     if text.isprintable():
         return text
-    # Category Zs, the spaces of all scripts, is printable too.
+    # Spaces of other scripts, category Zs, are kept, although Python calls them unprintable.
     return "".join(c if c.isprintable() or category(c) == "Zs" else "·" for c in text.expandtabs(4))
 
 

@@ -62,7 +62,8 @@ def export_test(run: SessionRun, folder: Path) -> str:
 
 
 def program_file(run: SessionRun) -> str | None:
-    """FILE[:NAME] of the program; None if there is no such file, so that the test must contain the graph."""
+    """FILE[:NAME] of the program; None if no file is known, or it is a log, so that the test must contain the
+    graph."""
     start = run.start
     return None if start is None or is_log(start.target) else start.target
 

@@ -1,4 +1,4 @@
-"""Query commands: why a node fired, who used its results, why it has not fired, and which tokens can be delivered."""
+"""Query commands: why a node fired, who used its results, why it has not fired, and what could fire next."""
 
 from __future__ import annotations
 
