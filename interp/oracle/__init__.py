@@ -1,1 +1,1 @@
-"""The oracle: compare engines on a program, explore all schedules of a small graph, and try corpora of cases."""
+"""The oracle compares engines on a program, explores all schedules of a small graph, and runs corpora of cases."""

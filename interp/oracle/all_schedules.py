@@ -1,10 +1,10 @@
-"""Exploration of all schedules of a run: all choices of the next token to deliver. For small graphs.
+"""Exploration of all schedules of a run of a small graph: all choices of the next token to deliver.
 
-Independent deliveries lead to the same state in either order, so the schedules of a run are the paths through far fewer
-states. Each state is explored once, depth first, by `apply` and `revert`; the number of schedules from it to each
-ending is memoized. The search never assumes that deliveries commute, since it checks just that, except for
-`every_firing`, which is for graphs that keep the rules. Nothing is printed during the search, and graphs with other
-effects are refused, since effects cannot be undone.
+Independent deliveries lead to the same state in either order, so the many schedules of a run are paths through far
+fewer states. Each state is explored once, depth first, by `apply` and `revert`; the number of schedules from it to each
+ending is memoized. The search does not assume that deliveries commute, since it checks that; only `every_firing`, which
+is for graphs that keep the rules, assumes it. Nothing is printed during the search, and graphs with other effects are
+refused, since effects cannot be undone.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from ..outcome.outcome import Outcome, build_outcome
 from ..outcome.statistics import Meter
 
 MAX_STATES = 50_000
-"""The default limit on states: a dozen firings have a few thousand, of 0.3 ms and 7 KB each. A dozen independent ones
-may have millions."""
+"""The default limit on states. A run of a dozen firings has a few thousand, of 0.3 ms and 7 KB each; if the firings are
+independent, it may have millions."""
 MAX_FIRINGS = 250
-"""The limit on the firings of one schedule: an endless run should end soon, and a state costs more the longer the run
-is."""
+"""The limit on the firings of one schedule, so that the search of an endless run ends. States also cost more in longer
+runs."""
 ChooseTokens: TypeAlias = Callable[[State], Sequence[int]]
-"""Returns the positions in the flight that a schedule may take next; none only if it is empty."""
+"""Returns the positions in the flight that a schedule may take next: none only if the flight is empty."""
 
 
 class ScheduleEnding(NamedTuple):
     """One ending of a run, with the first schedule found that leads to it.
 
-    `script` is the position in the flight that each step takes, as in a Script; if the run is Broken, the last is that
-    of the failed step. `outcome` has the events. `schedules` is the number of schedules with this ending.
+    `script` has the position in the flight for each step, as in a Script; if the run is Broken, the last is that of the
+    failed step. `outcome` has the events. `schedules` is the number of schedules with this ending.
     """
 
     outcome: Outcome
@@ -80,9 +80,9 @@ def every_token(state: State) -> Sequence[int]:
 def every_firing(state: State) -> Sequence[int]:
     """Tokens that only wait are delivered first, so that a schedule is an order of firings.
 
-    The endings equal those of `every_token` if no port gets a second token, and no cell a second value: a waiting token
-    takes nothing from others, and if its partner completes the firing instead, every token sent can still be delivered
-    whenever it could have been.
+    The endings equal those of `every_token` if no port gets a second token, and no cell a second value: delivering a
+    token that only waits disables no other delivery, and the firing that it takes part in happens when its last operand
+    is delivered, in either order.
     """
     waits = (position for position in range(len(state.flight)) if not step(state, position).fired)
     first = next(waits, None)
@@ -99,7 +99,7 @@ def explore(
     seed: int = 0,
     k: int | None = None,
 ) -> Exploration:
-    """Run a graph on arguments under every schedule, each until it is quiescent; the options are those of `run_graph`.
+    """Run a graph on arguments under every schedule, until it is quiescent; the options are those of `run_graph`.
 
     Raises Exhausted if there are more than `states` states, or if one schedule has more than MAX_FIRINGS firings; Usage
     if the arguments do not fit or the graph has callbacks; and Invalid if it breaks a rule, unless `unchecked`, as
@@ -114,21 +114,21 @@ def explore(
 
 
 def state_key(state: State) -> Hashable:
-    """A key of a state. Two states that differ only in the order of the flight, or in the clock of waves, which other
-    schedules ignore, have the same key. The key does not cover all past firings: see `firing_key`."""
+    """A key of a state. It ignores the order of the flight, and the clock of `waves`. It does not cover past firings
+    completely: see `firing_key`."""
     flight, records, results, traps, (*counts, _), *more = state.snapshot()
     return frozenset(Counter(flight).items()), _freeze([records, results, counts, more]), len(traps)
 
 
 def firing_key(event: Event) -> Hashable:
-    """A key of a firing, without its time: node, tag, inputs, outputs and trap, values by their bits."""
+    """A key of a firing, whenever it happens: node, tag, inputs, outputs and trap, with values by their bits."""
     inputs = tuple(map(fingerprint, event.inputs or ()))
     outputs = tuple((output, fingerprint(value)) for output, value in event.outputs)
     return event.token.node, event.token.tag, inputs, outputs, event.trap
 
 
 def _freeze(data: Any) -> Hashable:
-    """A hashable form of plain data. Named tuples, such as tags, stay whole: a tag is as deep as the run."""
+    """A hashable form of plain data. Named tuples, such as tags, which may be deep, are left unchanged."""
     if isinstance(data, dict):
         return frozenset((key, _freeze(value)) for key, value in data.items())
     return tuple(map(_freeze, data)) if type(data) in (list, tuple) else data
@@ -144,7 +144,7 @@ class _SearchNode:
 
 
 class _StateSearch:
-    """The depth-first search: `state` is the current state, and `events` led to it."""
+    """A depth-first search: `state` is the current state, and `events` led to it."""
 
     def __init__(self, state: State, broken: bool, choices: ChooseTokens, most: int) -> None:
         self.state, self.is_ill_formed, self.choices, self.max_states = state, broken, choices, most
@@ -205,7 +205,7 @@ class _StateSearch:
         return state_key(self.state), frozenset(self.firing_counts.items())
 
     def find_ending(self, error: TagloomError | None, *more: int) -> int:
-        """The number of the ending in the current state."""
+        """The number of the ending in the current state; a new ending is recorded."""
         outcome = _outcome_here(self.state, error, self.events)
         results = tuple(None if value is None else fingerprint(value) for value in outcome.results)
         rule = error and error.rule

@@ -1,6 +1,6 @@
-"""Checking a program against itself: several schedules, the big-step evaluator, and every registered engine.
+"""Compares the runs of a program: under several schedules, by the big-step evaluator, and on every registered engine.
 
-The reference machine under `waves` is the standard; the first difference from it is a Disagreement.
+The standard is the reference machine under `waves`; the first difference of a run from it is a Disagreement.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from ..engines.registry import run as run_on
 from ..outcome.outcome import Outcome
 
 ENGINE_SCHEDULES = ("waves", "lifo", "random:0")
-"""The schedules to try each engine under, if it supports them."""
+"""The schedules under which each engine is run, if it supports them."""
 SCHEDULES = ("waves", "fifo", "lifo", *(f"random:{seed}" for seed in range(5)))
 
 
 class Verdict(NamedTuple):
-    """The result of one way to run a program, and its difference from the standard, if any.
+    """The result of one variant of a run (a schedule, the evaluator, or an engine), and its difference from the
+    standard, if any.
 
-    `status` says how it ended; `summary` has its results or its trap, and its statistics.
+    `status` says how the run ended; `summary` has its results or its trap, and may have its number of firings.
     """
 
     variant: str
@@ -47,8 +48,8 @@ def check(
     callbacks: Mapping[str, Callable[..., Any]] | None = None,
     engines: bool = False,
 ) -> Iterator[Verdict]:
-    """Run a graph under several schedules, and its program by the evaluator; yields a verdict for each, the standard's
-    first. With `engines`, run it on all other engines too.
+    """Run a graph under several schedules, and its program by the evaluator; yields a verdict for each, that of the
+    standard first. With `engines`, the graph also runs on all other engines.
 
     If a limit ended one of two runs, only the results that both have are compared. Printed lines are captured and
     compared; each run calls the callbacks.
@@ -85,7 +86,8 @@ def check_engine(
     callbacks: Mapping[str, Callable[..., Any]] | None,
     printed: Sequence[str],
 ) -> Iterator[Verdict]:
-    """A verdict for each schedule that an engine supports, or one that says why it supports none."""
+    """A verdict for each schedule that an engine supports; or one with the status Refused that says why it cannot run
+    the job."""
     options = RunOptions(limits=limits, seed=seed)
     try:
         engine = find_engine(name)
@@ -119,7 +121,7 @@ def _run_captured(
     callbacks: Mapping[str, Callable[..., Any]] | None,
     lines: list[str],
 ) -> Outcome:
-    """A run on the reference machine; `lines` collects what it prints."""
+    """Run a graph on the reference machine; `lines` collects the printed lines."""
     world = World(lines.append, callbacks)
     return _raise_interrupt(run_graph(graph, arguments, schedule=schedule, limits=limits, seed=seed, world=world))
 
@@ -143,8 +145,9 @@ def check_run(
 ) -> Verdict:
     """The verdict on one run of an engine.
 
-    A token engine is compared in everything. Another engine is compared in its results, or in the first trap of a
-    sequential evaluation; it may never end if the standard is Exhausted or Deadlocked, and is not run then.
+    Of a token engine, everything is compared; of another engine, the results, or the first trap of a sequential
+    evaluation. Without tokens, a run may never end if the standard is Exhausted or Deadlocked, so such an engine is not
+    run then.
     """
     has_tokens: bool = getattr(engine, "has_tokens", False)
     if not has_tokens and standard.status in ("Exhausted", "Deadlocked"):
@@ -183,7 +186,7 @@ def printed_difference(run: Outcome, expected: Sequence[str], lines: Sequence[st
 
 
 def describe_run(run: Outcome) -> str:
-    """The results of a run, and how many firings it took."""
+    """The results and the number of firings of a run, in words."""
     return f"{format_results(run.results)} after {plural(run.firings, 'firing')}"
 
 
@@ -217,12 +220,12 @@ def run_difference(graph: Graph, standard: Outcome, run: Outcome) -> Disagreemen
 
 
 def is_same_result(one: Value | None, other: Value | None) -> bool:
-    """Whether two results are equal, or both missing."""
+    """Whether two results are equal, by their bits, or both missing."""
     return one is other if one is None or other is None else is_same_value(one, other)
 
 
 def is_compatible(some: Sequence[Value | None], others: Sequence[Value | None]) -> bool:
-    """Whether the results that both sides have are equal."""
+    """Whether all results that both runs have are equal."""
     pairs = zip(some, others, strict=True)
     return all(one is None or other is None or is_same_value(one, other) for one, other in pairs)
 
@@ -236,11 +239,11 @@ def check_evaluator(
     printed: Sequence[str],
     lines: Sequence[str],
 ) -> Verdict:
-    """The verdict on the evaluator. It is sequential: if the machine trapped, it stops at the first trap; if it reads a
-    cell before the store, it has no result.
+    """The verdict on the evaluator, which is sequential: it stops at the first trap, and where it reads a cell before
+    the store.
 
-    It may take as many steps as the machine has firings, since every node that it evaluates fires at least once, except
-    for a store, whose firing a limit may prevent or which may wait for ever.
+    Its limit on steps is the number of the machine's firings, since every node that it evaluates fires at least once;
+    except for a store, whose firing a limit may prevent, or which may wait for ever.
     """
     max_firings, values = standard.firings, admit_arguments(standard.graph, arguments)
     evaluation = evaluate(program, values, max_steps=max_firings, max_depth=max_firings, seed=seed, world=world)

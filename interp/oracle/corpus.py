@@ -1,7 +1,7 @@
-"""Corpora: the cases in a text, each tried under every schedule and by the evaluator.
+"""Corpora: texts with cases, each of which is run under the schedules of `check` and by the evaluator.
 
-A case says how a run ends. The number of firings of a run that becomes quiescent is the same under every schedule; if a
-limit or a broken rule ends the run, `in N firings` counts those under `waves`.
+A case says how a run must end. If the run becomes quiescent, its number of firings is the same under every schedule; if
+a limit or a broken rule ends it, `in N firings` applies to `waves` only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..outcome.outcome import Outcome
 from .check import SCHEDULES, check
 
 T = TypeVar("T")
-"""The type of a parameter, if it has one."""
+"""The type of a parameter, or None."""
 
 STATUS_OF_ENDING = {
     "returns": "Returned",
@@ -38,15 +38,15 @@ STATUS_OF_ENDING = {
 
 
 class Trial(NamedTuple):
-    """A case, and the difference between its run and what it expects, if any."""
+    """A case that was tried, and the difference between its run and what it expects, if any."""
 
     case: Case
     difference: TagloomError | None
 
 
 def try_cases(document: Document, limits: Limits | None = None) -> Iterator[Trial]:
-    """Try the cases of a text, in order. A case that cannot run, since it names nothing or its arguments do not fit,
-    has that error as its difference."""
+    """Try the cases of a text, in order. If a case cannot run, since its name is unknown or its arguments do not fit,
+    that error is its difference."""
     for case in document.cases:
         try:
             yield Trial(case, try_case(case, document[case.name], limits or Limits()))
@@ -88,8 +88,8 @@ def try_case(case: Case, subject: Program | Graph, limits: Limits) -> Disagreeme
 
 
 def unexpected_problems(document: Document) -> list[Invalid]:
-    """The problems of the functions and graphs of a text, except those that a case expects to be refused or runs
-    unchecked, and those that they call."""
+    """The problems of the functions and graphs of a text, except of those that a case expects to be refused or runs
+    unchecked, and of the functions that these call."""
     claimed: set[str] = set()
     for case in document.cases:
         if case.kind in ("refused", "breaks", "deadlocks") and case.name in document.names:
@@ -121,7 +121,7 @@ def _rule_names(problems: Sequence[Invalid]) -> list[str]:
 
 
 def describe_refusal(rules: Sequence[str]) -> str:
-    """The rules that a program breaks, in the words of a case."""
+    """The broken rules in the words of a case, or that there are none."""
     return f"refused {', '.join(rules)}" if rules else "it keeps all rules"
 
 

@@ -1,10 +1,10 @@
 """Queues between Python threads, and between threads and programs.
 
-A queue is a Python object. Outside of tracing its methods act eagerly; while tracing they become callbacks, which are
-effects in program order. An error of a queue is a trap in a program, with the same message.
+A queue is a Python object. Outside of tracing its methods act at once; while tracing they emit callbacks, which are
+effects in program order. In a program, an error of a queue is a trap with the same message.
 
-Elements are kept in order of arrival; each dequeued element is drawn from the first `least` of them. So the output of a
-queue depends on the order of arrival and on the seed, and not on timing.
+Each dequeued element is drawn from the first `least` elements in order of arrival. So the output of a queue depends on
+the order of arrival and on the seed, but not on timing.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ POLL_INTERVAL = 0.05
 
 
 class QueueClosed(Trap):
-    """A closed queue accepts no elements, and once drained returns none."""
+    """A closed queue cannot accept an element, or is drained."""
 
 
 class QueueTimeout(Exhausted, TimeoutError):
-    """A queue had no place, or not enough elements, within the timeout."""
+    """A queue was full, or did not have enough elements, until the timeout."""
 
     limit = "timeout"
 
@@ -60,7 +60,8 @@ def drained_error(size: int, required: int) -> QueueClosed:
 
 
 class QueueWait:
-    """A wait with one total timeout, and the text of its error."""
+    """A wait for a queue, with a timeout for all calls of `wait_until` together, and the words for the error at the
+    timeout."""
 
     def __init__(self, what: str, timeout: float | None) -> None:
         if timeout is not None and not (isinstance(timeout, int | float) and timeout >= 0):
@@ -73,7 +74,7 @@ class QueueWait:
         self._deadline = None if timeout is None else time.monotonic() + timeout
 
     def wait_until(self, condition: threading.Condition, is_ready: Callable[[], bool]) -> None:
-        """Return as soon as the predicate is true; the condition is held, except while waiting."""
+        """Wait until the predicate is true. The caller has locked the condition, which is released while waiting."""
         while not is_ready():
             interval = (
                 POLL_INTERVAL if self._deadline is None else min(POLL_INTERVAL, self._deadline - time.monotonic())
@@ -106,7 +107,7 @@ def check_integer(name: str, number: Any, minimum: int) -> int:
 
 
 def element_type(type_: Any) -> TreeType:
-    """The nested form of an element type; raises Usage if it is no type."""
+    """The tree type of an element type; raises Usage if it is no type."""
     try:
         form = tree_type_of_annotation(type_, {})
         handles = [leaf for leaf in form.types if isinstance(leaf.dtype, HandleType)]
@@ -121,7 +122,7 @@ def element_type(type_: Any) -> TreeType:
 
 
 def admit_leaf(name: str, leaf: Any, type_: Type) -> Any:
-    """A leaf as a value of its type; a symbolic leaf is returned unchanged, since its sizes may be known only later."""
+    """A leaf as a value of its type. A symbol is returned unchanged, since its sizes may not be known yet."""
     try:
         if not isinstance(leaf, Symbol):
             return admit(leaf, type_)
@@ -152,12 +153,12 @@ def batch_types(types: Sequence[Type], count: int | None) -> tuple[Type, ...]:
 
 
 def run_or_emit(function: Callable[..., Any], *operands: Any, returns: Type) -> Any:
-    """Run a function eagerly, or while tracing emit an effect of the program."""
+    """Call a function, or while tracing emit a callback of it."""
     return function(*operands) if current_region() is None else callback(function, *operands, returns=returns)
 
 
 def flatten_element(value: Any, treedef: TreeDef, types: Sequence[Type]) -> list[Any]:
-    """The leaves of a value nested as `treedef`, admitted to these types when traced; raises Usage for any other
+    """The leaves of a value nested as `treedef`, converted to these types while tracing; raises Usage for any other
     nesting."""
     leaves, structure = flatten(value)
     leaves = [unwrap_weak(read_variable(leaf)) for leaf in leaves]
@@ -170,14 +171,15 @@ def flatten_element(value: Any, treedef: TreeDef, types: Sequence[Type]) -> list
 
 
 def admit_leaves(leaves: Iterable[Any], treedef: TreeDef, types: Sequence[Type]) -> list[Any]:
-    """The leaves of an element as values of their types; raises Usage, with the name of the leaf, for any other."""
+    """The leaves of an element as values of their types; raises Usage, with the name of the leaf, for a value of
+    another type."""
     return [admit_leaf(*row) for row in zip(leaf_names(treedef, "element"), leaves, types, strict=True)]
 
 
 class TicketTable:
     """Elements that programs have dequeued but not completely fetched, by ticket.
 
-    A program that does not use all leaves of an element never completes it; so the oldest are dropped.
+    A program that does not use all leaves of an element never fetches them all, so the oldest elements are dropped.
     """
 
     def __init__(self) -> None:
@@ -189,7 +191,7 @@ class TicketTable:
         return len(self._elements)
 
     def issue(self, element: Element) -> int:
-        """A new ticket for an element."""
+        """Store an element and return its ticket."""
         ticket = next(self._numbers)
         with self._lock:
             self._elements[ticket] = element
@@ -198,7 +200,7 @@ class TicketTable:
         return ticket
 
     def redeem_leaf(self, index: int, ticket: int) -> Value:
-        """The value of a leaf of the ticket's element; the last leaf ends the ticket."""
+        """The value of a leaf of the ticket's element. The last leaf invalidates the ticket."""
         with self._lock:
             element = self._elements[ticket]
             if index == len(element) - 1:
@@ -207,7 +209,7 @@ class TicketTable:
 
 
 class Queue:
-    """The common part of `FIFOQueue` and `ShuffleQueue`. Threads may share a queue."""
+    """The base class of `FIFOQueue` and `ShuffleQueue`. Queues are thread-safe."""
 
     def __init__(self, capacity: int, least: int, type: Any, seed: int) -> None:
         self.capacity = check_integer("the capacity of a queue", capacity, 1)
@@ -223,10 +225,10 @@ class Queue:
         self._seed = check_integer("a seed", seed, 0)
         self._backlog: deque[Element] = deque()
         self._draw_pool: list[Element] = []
-        """The first of the elements that arrived: those to draw from."""
+        """The first elements in order of arrival, from which the next is drawn."""
         self._draw_count = 0
         self._waiting_producers = 0
-        """The number of elements that wait for a place, which they get even if the queue is closed meanwhile."""
+        """The number of elements that wait for a place; they are accepted even if the queue is closed meanwhile."""
         self._is_closed = False
         self._is_cancelled = False
         self._error: BaseException | None = None
@@ -238,7 +240,7 @@ class Queue:
         return f"<{type(self).__name__} of {self.element_type}: {self._count} of {self.capacity}, {ending}>"
 
     def enqueue(self, element: Any, *, timeout: float | None = None) -> None:
-        """Append an element, as soon as there is a place.
+        """Append an element as soon as there is a place.
 
         Raises Usage if it is not of the queue's type, QueueClosed if the queue is closed, and QueueTimeout if there is
         no place within `timeout` seconds.
@@ -247,26 +249,27 @@ class Queue:
         run_or_emit(partial(self._put, timeout), *leaves, returns=_DONE_TYPE)
 
     def enqueue_many(self, batch: Any, *, timeout: float | None = None) -> None:
-        """Append the elements of a batch, in order: each leaf has one more axis, the first, which runs over the
-        elements.
+        """Append the elements of a batch, in order. The leaves of a batch have one more axis, the first, along which
+        are the elements.
 
-        Each is appended as soon as there is a place, so elements of other threads may come between, and if this raises,
+        Each is appended as soon as there is a place, so elements of other threads may be between them. If this raises,
         as `enqueue` does, some may already be in the queue.
         """
         leaves = flatten_element(batch, self.element_type.treedef, batch_types(self.element_type.types, None))
         run_or_emit(partial(self._put_many, timeout), *leaves, returns=_DONE_TYPE)
 
     def dequeue(self, *, timeout: float | None = None) -> Any:
-        """Remove and return an element, as soon as one is available; its leaves are tagloom arrays.
+        """Remove and return an element as soon as one is available; its leaves are tagloom arrays.
 
-        Raises QueueClosed if the queue is closed and drained, QueueTimeout if no element is available within `timeout`
-        seconds, and, once all earlier elements are out, the exception of a producer that `feeding` runs.
+        Raises QueueClosed if the queue is closed and drained, and QueueTimeout if no element is available within
+        `timeout` seconds. If a producer that `feeding` runs raised an exception, that is raised once the queue is
+        drained.
         """
         return self._take_nested(lambda: self._take(1, timeout)[0], self.element_type)
 
     def dequeue_many(self, n: int, /, *, timeout: float | None = None) -> Any:
-        """Remove n elements at once, as soon as n are available, and return them as a batch: along the first axis of
-        each leaf.
+        """Remove n elements at once, as soon as n are available, and return them as a batch, stacked along a new first
+        axis of each leaf.
 
         Raises as `dequeue` does; a closed queue that has fewer than n left keeps them, and raises QueueClosed.
         """
@@ -315,8 +318,8 @@ class Queue:
                 return
 
     def fail(self, error: BaseException) -> None:
-        """Close the queue because a producer raised this error; it is raised to the next consumer once no element is
-        left."""
+        """Close the queue because a producer raised this error. The next consumer raises it once the queue is
+        drained."""
         with self._condition:
             if self._error is None and not self._is_closed:
                 error.add_note("raised by a producer of this queue")
@@ -325,8 +328,8 @@ class Queue:
             self._condition.notify_all()
 
     def _take_nested(self, take: Callable[[], Element], form: TreeType) -> Any:
-        """A dequeued element, nested. A callback has one result: the first callback takes the element, and others fetch
-        its leaves."""
+        """A dequeued element, nested. While tracing, since a callback has one result, the first callback takes the
+        element, and others fetch its leaves."""
         if current_region() is None:
             return unflatten(form.treedef, map(ConcreteArray, take()))
         if len(form.types) == 1:
@@ -387,7 +390,7 @@ class Queue:
             return elements
 
     def _can_take(self, count: int) -> bool:
-        """Whether that many can be drawn, each from enough elements, or no more will arrive."""
+        """Whether `count` elements can be drawn, each from at least `least` elements, or no more will arrive."""
         no_more = self._is_closed and (not self._waiting_producers or self._is_cancelled)
         return no_more or self._count >= self.least + count - 1
 
@@ -430,11 +433,11 @@ class FIFOQueue(Queue):
 
 
 class ShuffleQueue(Queue):
-    """A queue that returns a random one of the first `least` elements that are in it.
+    """A queue that returns a random one of its first `least` elements.
 
-    Until it is closed it returns nothing while it has fewer than `least`. The k-th draw depends only on `seed` and k,
-    so with one producer, a seed fixes the order, whatever the threads do. A capacity above `least` lets producers run
-    ahead, and does not change the order.
+    While it is open and has fewer than `least` elements, `dequeue` waits. The k-th draw depends only on `seed` and k,
+    so with one producer the seed determines the order. A capacity above `least` lets producers run ahead, and does not
+    change the order.
 
     >>> import tagloom as tl
     >>> queue = tl.ShuffleQueue(8, 4, tl.int64, seed=1)
@@ -449,17 +452,18 @@ class ShuffleQueue(Queue):
 
 
 _MAX_OPEN_TICKETS = 16
-"""The most tickets kept for each thread; only one is open at a time, unless the thread has several histories."""
+"""The limit on the tickets kept for each thread. Only one is needed at a time, unless the thread has several
+histories."""
 _DONE_TYPE = Type(dtypes.bool)
 _COUNT_TYPE = Type(dtypes.int64)
 
 
 def feeding(queue: Queue, elements: Iterable[Any], *, threads: int = 1) -> AbstractContextManager[Queue]:
-    """A context in which `threads` threads put the elements of an iterable into a queue; when done they close it.
+    """A context in which `threads` threads enqueue the elements of an iterable, and then close the queue.
 
-    They take elements one at a time, so that any generator will do; only one thread keeps the order. An exception in a
-    producer is raised to the consumer once the queue is drained. If the `with` block ends first, the queue is closed,
-    and each thread ends as soon as the iterable has produced its current element.
+    They take elements one at a time, so that any generator is safe; several threads may change the order. An exception
+    in a producer is raised in the consumer once the queue is drained. If the `with` block ends first, the queue is
+    closed, and each thread ends as soon as the iterable has produced its current element.
 
     >>> import tagloom as tl
     >>> with tl.feeding(tl.FIFOQueue(2, tl.int64), (n * n for n in range(5))) as queue:
@@ -490,7 +494,7 @@ def run_producers(queue: Queue, threads: Sequence[threading.Thread]) -> Iterator
 
 
 class _ProducerGroup:
-    """The state that producers share: the source of elements, and the number of threads still running."""
+    """The state that producer threads share: the source of elements, and the number of threads still running."""
 
     def __init__(self, queue: Queue, source: Iterator[Any], threads: int) -> None:
         self._queue = queue
@@ -500,7 +504,7 @@ class _ProducerGroup:
         self._error: BaseException | None = None
 
     def run(self) -> None:
-        """Put elements into the queue; the last thread to end closes it, so that every element is in."""
+        """Enqueue elements until there are no more. The last thread to end closes the queue."""
         try:
             while self._error is None and self.produce():
                 pass
@@ -516,7 +520,7 @@ class _ProducerGroup:
             self._queue.fail(self._error)
 
     def produce(self) -> bool:
-        """Put the next element into the queue; return whether there may be more."""
+        """Enqueue the next element; returns whether there may be more."""
         with self._lock:
             try:
                 element = next(self._elements)

@@ -1,4 +1,4 @@
-"""Training: optimizers, embeddings and sampled losses, as small programs over variables.
+"""Training: optimizers, embeddings, sampled losses, and files of metrics.
 
-They use public ops only, so that each works eagerly and while tracing, on every engine.
+All but the metrics use public ops only, so that they work eagerly and while tracing, on every engine.
 """

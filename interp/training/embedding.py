@@ -1,7 +1,6 @@
-"""Tables of many rows and losses over many classes: sharded embedding tables, and sampled softmax, where a sample of
-the classes stands for the rest.
+"""Sharded embedding tables of many rows, and sampled softmax, a loss over a sample of many classes.
 
-A look-up reads, and a step changes, only the rows concerned. Values that were read stay unchanged, so a step copies the
+A look-up reads only the rows that it returns, and a step changes only those. Arrays are immutable, so a step copies the
 other rows of the shards that it changes.
 """
 
@@ -27,10 +26,10 @@ from ...core.frontend.trace.source_location import user_location
 
 
 class Embedding:
-    """A table of vectors, the rows of `values`, in n shards, which are variables: row i is in shard i % n, at i // n.
+    """An embedding table: vectors in n shards, which are variables. Vector i is row i // n of shard i % n.
 
-    `table(ids)` parts the ids by shard, gathers from each shard, and stitches the rows together (Abadi and others, OSDI
-    2016, section 4.2). `rows=table.shards` has the gradient be of the rows that were looked up:
+    `table(ids)` partitions the ids by shard, gathers rows from each shard, and stitches them together (Abadi and
+    others, OSDI 2016, section 4.2). With `rows=table.shards`, a gradient contains only the rows that were looked up:
 
     >>> import tagloom as tl
     >>> table, sgd = Embedding([[1.0], [2.0], [3.0]], shards=2), tl.optimizers.SGD(rate=1.0)
@@ -45,7 +44,8 @@ class Embedding:
     """
 
     def __init__(self, values: Any, *, shards: int = 1, dtype: Any = None, name: str = "embedding") -> None:
-        """`values`, of shape (rows, ...), are the initial vectors. Raises Usage if there are fewer rows than shards."""
+        """`values`, of shape (rows, ...), are the initial vectors. Raises Usage if there are fewer vectors than
+        shards."""
         with init_scope():
             table = Variable(values, dtype=dtype, name=name, trainable=False).value
             if not table.shape or not 1 <= shards <= table.shape[0]:
@@ -56,7 +56,7 @@ class Embedding:
         self.shards = tuple(Variable(each, name=f"{name}_{k}") for k, each in enumerate(parts))
 
     def __call__(self, ids: Any) -> Any:
-        """The vectors, of shape (n, ...), for ids, integers of shape (n,). An id out of range traps."""
+        """Look up the vectors, of shape (n, ...), for integer ids of shape (n,). An id out of range traps."""
         blank = zeros((1, *self.width), dtype=self.shards[0].dtype)
         vectors = take(blank, multiply(ids, 0), axis=0)
         for shard, (part, positions) in zip(self.shards, self._split_by_shard(ids), strict=True):
@@ -64,7 +64,7 @@ class Embedding:
         return vectors
 
     def _split_by_shard(self, ids: Any) -> Iterator[tuple[Any, Any]]:
-        """For each shard, its requested rows, and their positions in the result."""
+        """For each shard, the rows to look up, and their positions in the result."""
         count = len(self.shards)
         owners = remainder(ids, count)
         rows = where(less(ids, 0), self.count, floor_divide(ids, count))
@@ -84,12 +84,12 @@ class Candidates(NamedTuple):
 
 
 def log_uniform_candidates(n: int, classes: int, /) -> Candidates:
-    """n of the classes, drawn without replacement. Class k has the weight log((k + 2) / (k + 1)), so the classes should
+    """Draw n of the classes without replacement. Class k has the weight log((k + 2) / (k + 1)), so the classes should
     be sorted from the most frequent to the rarest (Zipf's law).
 
-    Each class draws a time from the exponential distribution of its weight; the n earliest are taken. With the time t
-    of the next one, a class of weight p was taken with probability 1 - exp(-p t) (Cohen and Kaplan 2007). If all are
-    taken, each is expected once.
+    Each class gets a time from the exponential distribution with its weight as rate, and the n earliest are drawn. If
+    the next class has the time t, a class of weight p was drawn with probability 1 - exp(-p t) (Cohen and Kaplan 2007).
+    If all classes are drawn, each expected count is 1.
 
     Raises Usage if there are fewer than n classes.
     """
@@ -106,13 +106,13 @@ def log_uniform_candidates(n: int, classes: int, /) -> Candidates:
 
 
 def sampled_softmax(x: Any, labels: Any, weights: Any, biases: Any, candidates: Candidates, /) -> Any:
-    """The mean cross entropy of softmax, where candidates stand for all classes but the right ones: one float, for x of
-    shape (examples, width), labels of shape (examples,), weights of shape (classes, width) or an Embedding of such, and
-    biases of shape (classes,).
+    """The mean cross entropy of softmax over the right class of each example and the candidates, instead of all
+    classes. It is a float; x has the shape (examples, width), labels (examples,), weights (classes, width), or is an
+    Embedding of these, and biases (classes,).
 
-    The logarithm of its expected count is subtracted from each logit, because a more frequent candidate stands for less
-    (Jean and others 2015); a candidate that is the right class itself counts only as that. If all classes are
-    candidates, and each is expected once, this is the loss of the full softmax.
+    The logarithm of the expected count is subtracted from each logit, to correct for frequent candidates (Jean and
+    others 2015). A candidate that is the right class of an example is ignored there. If all classes are candidates,
+    each with the expected count 1, this is the loss of the full softmax.
 
     >>> import tagloom as tl
     >>> logits = [[0.5, 0.0, -1.0]]
@@ -131,7 +131,7 @@ def sampled_softmax(x: Any, labels: Any, weights: Any, biases: Any, candidates: 
 
 
 def lookup_vectors(weights: Any, ids: Any) -> Any:
-    """The vectors for ids, from an Embedding or from the rows of an array."""
+    """The vectors for ids, from an Embedding or an array of rows."""
     return weights(ids) if isinstance(weights, Embedding) else take(weights, ids, axis=0)
 
 

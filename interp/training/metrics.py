@@ -1,7 +1,7 @@
-"""Training metrics: named numbers, a line of JSON for each step, in a file.
+"""Files of training metrics: a line of JSON for each step, with named numbers.
 
-A line is written atomically, as far as the system allows; the next writer truncates the partial line that a crash
-leaves, and readers skip it.
+A line is written atomically, as far as the system allows. After a crash, the next writer removes a partial last line,
+and readers skip it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ STEP_KEY = "step"
 _NONFINITE = {str(number): number for number in (math.inf, -math.inf, math.nan)}
 
 MetricSeries = Mapping[str, Mapping[int, float]]
-"""By name, the numbers by step."""
+"""The metrics of a file: by name, then by step."""
 
 
 def append_metrics(path: str | os.PathLike[str], step: int, metrics: Mapping[str, object]) -> None:
@@ -30,7 +30,7 @@ def append_metrics(path: str | os.PathLike[str], step: int, metrics: Mapping[str
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         try:
-            with lock_file(descriptor, required=False):  # a line that another is writing looks broken off
+            with lock_file(descriptor, required=False):  # another writer's unfinished line looks like a partial one
                 truncate_partial_line(descriptor)
                 os.write(descriptor, text.encode())
         finally:
@@ -42,8 +42,8 @@ def append_metrics(path: str | os.PathLike[str], step: int, metrics: Mapping[str
 
 
 def read_metrics(path: str | os.PathLike[str]) -> MetricSeries:
-    """The numbers of a file by name and step, in the order of steps. If a step occurs again, as after a resumed
-    training, the last one counts; a partial last line is skipped.
+    """Read the metrics of a file, in the order of steps. If a step occurs again, as when training is resumed, its last
+    line counts; a partial last line is skipped.
 
     Raises Usage if the file cannot be read, and Malformed if another line is not one of metrics.
     """
@@ -57,8 +57,8 @@ def read_metrics(path: str | os.PathLike[str]) -> MetricSeries:
 
 
 def encode_number(name: str, value: object) -> float | int | str:
-    """A number as JSON writes it: NaN and infinities as text. Raises Usage for anything else, and for the name of the
-    step."""
+    """A metric as a number for JSON, or as text if it is NaN or infinite. Raises Usage if it is no number, or is named
+    `step`."""
     if name == STEP_KEY:
         raise Usage("a metric cannot be called step", where=user_location(), hint="give this metric another name")
     try:
@@ -83,7 +83,7 @@ def _read_byte(descriptor: int, offset: int) -> bytes:
 
 
 def parse_metrics_line(line: bytes, location: str) -> tuple[int, dict[str, float]]:
-    """The step and the numbers of a line; raises Malformed, at `location`, if it is not one of a metrics file."""
+    """The step and the numbers of a line; raises Malformed, at `location`, if it is not a line of metrics."""
     try:
         fields = json.loads(line)
         step = fields.pop(STEP_KEY)

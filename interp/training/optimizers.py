@@ -1,9 +1,9 @@
 """Optimizers, `tl.optimizers`: their common part, first-order ones, and L-BFGS.
 
-The common part pairs gradients with variables, and creates and keeps slots. The update of a first-order optimizer is a
-pure function of the value of a variable, its gradient and its slots; all is element by element. In the docstrings x is
-a variable, g its gradient, r the rate. L-BFGS takes quasi-Newton steps from the recent changes of the gradient (Nocedal
-and Wright, algorithms 7.4 and 3.1).
+The common part pairs gradients with variables and creates slots. The update of a first-order optimizer is a pure
+function of a variable's value, its gradient and its slots, element by element. In the docstrings x is a variable, g its
+gradient, r the rate. L-BFGS takes quasi-Newton steps from the recent changes of the gradient (Nocedal and Wright,
+algorithms 7.4 and 3.1).
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ __all__ = ["LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "Momentum", "Optimizer
 
 
 Slots: TypeAlias = Mapping[str, Any]
-"""The state kept for a variable from one step to the next, by name."""
+"""The state of an optimizer for one variable, by name."""
 
 
 class Optimizer:
     """The base class of optimizers, which take steps that reduce a loss.
 
-    `slots` has the state of each variable, by the variable's name and the slot's. Slots are variables, created at the
-    first `apply`; so a checkpoint of the optimizer has them. Later variables of the same name get a number.
+    `slots` has the state for each variable, by the name of the variable, then of the slot. Slots are variables, created
+    at the first `apply`, so checkpoints of the optimizer contain them. A number is appended to the name of a later
+    variable of the same name.
     """
 
     def __init__(self) -> None:
@@ -50,7 +51,7 @@ class Optimizer:
 
     def apply(self, gradients: Any, variables: Any) -> None:
         """Take one step: assign to each variable its `update`. Gradients nest as variables do, in tuples, lists and
-        dicts; one may be `tl.Rows`, and then the step changes only these rows of the variable and of its slots.
+        dicts. For a gradient that is a `tl.Rows`, the step changes only these rows of the variable and of its slots.
 
         Raises Usage if they nest otherwise, and Invalid (D3) if a gradient has another shape than its variable.
         """
@@ -68,7 +69,8 @@ class Optimizer:
                 slots[name].assign(slot_value)
 
     def make_slots(self, variables: Any) -> None:
-        """Create the missing slots of variables, nested at will; otherwise the first step does."""
+        """Create the missing slots of variables, in any nest of tuples, lists and dicts. Otherwise the first step
+        does."""
         for variable in flatten_variables(variables):
             self._find_or_make_slots(variable)
 
@@ -77,12 +79,13 @@ class Optimizer:
         raise NotImplementedError
 
     def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
-        """The new value of a variable, and its new slots. Except for scalars, all have the shape of the value, and each
-        element depends only on the elements at its position."""
+        """The new value of a variable, and its new slots. Slots are scalars or have the shape of the value, and each
+        element depends only on scalars and on the elements at its position."""
         raise NotImplementedError
 
     def _apply_rows(self, gradient: Rows, variable: Variable, slots: Mapping[str, Variable]) -> None:
-        """A step of some rows. If a row occurs twice, both copies get the sum of their gradients, and so agree."""
+        """Take a step for some rows. If a row occurs twice, both copies get the sum of the gradients, and so the same
+        value."""
         rows = sum_duplicate_rows(gradient)
         slot_values = {
             name: take(slot, rows.indices, axis=0) if is_rowwise(slot, variable) else slot.value
@@ -135,7 +138,7 @@ def flatten_variables(variables: Any) -> Iterator[Variable]:
 
 
 def slot_type(value: Any, variable: Variable) -> Type:
-    """The type of a slot: sizes that its variable leaves open stay open."""
+    """The type of a slot: sizes that are unknown in the type of its variable are unknown in it, too."""
     value_type = type_of(value)
     return (
         Type(value_type.dtype, variable._type.shape)
@@ -150,7 +153,7 @@ def is_rowwise(slot: Variable, variable: Variable) -> bool:
 
 
 def pair_gradients(gradients: Any, variables: Any, path: str) -> Iterator[tuple[Any, Variable]]:
-    """The gradients with their variables, in the order of the variables."""
+    """Pair gradients with their variables, in the order of the variables. Raises Usage if they do not nest alike."""
     if isinstance(variables, Variable):
         if gradients is None or (isinstance(gradients, tuple | list | dict) and not isinstance(gradients, Rows)):
             raise _nesting_error(path, f"the gradient by {variables.name}", gradients)
@@ -175,7 +178,7 @@ def _nesting_error(path: str, required: str, got: Any) -> Usage:
 
 
 def check_gradient_shape(gradient: Any, variable: Variable) -> None:
-    """Raise Invalid (D3) if a gradient is known to have another shape, and would be broadcast."""
+    """Raise Invalid (D3) if a gradient is known to have another shape than its variable: it would be broadcast."""
     shape, gradient_shape = (
         variable._type.shape,
         type_of(gradient.values if isinstance(gradient, Rows) else gradient).shape,
@@ -221,7 +224,7 @@ class SGD(Optimizer):
 
 
 class Momentum(Optimizer):
-    """m becomes u m + g, and x becomes x - r m; with `nesterov` x - r (g + u m), a look ahead (Sutskever 2013)."""
+    """m becomes u m + g, and x becomes x - r m; with `nesterov`, x - r (g + u m) (Sutskever 2013)."""
 
     def __init__(self, rate: Any = 0.01, momentum: float = 0.9, *, nesterov: bool = False) -> None:
         super().__init__()
@@ -271,8 +274,9 @@ class Adadelta(Optimizer):
 
 
 class RMSProp(Optimizer):
-    """s is a moving mean of g g, and x becomes x - r g / (sqrt(s) + epsilon) (Tieleman and Hinton 2012). `centered`
-    takes the square of the mean of g off s. With a momentum u, m becomes u m + g / ..., and x becomes x - r m."""
+    """s is a moving mean of g g, and x becomes x - r g / (sqrt(s) + epsilon) (Tieleman and Hinton 2012). With
+    `centered`, the square of a moving mean of g is subtracted from s. With a momentum u, m becomes u m + g / ..., and x
+    becomes x - r m."""
 
     def __init__(
         self,
@@ -324,28 +328,29 @@ class Adam(Optimizer):
 
 
 def moving_mean(mean: Any, new: Any, decay: float) -> Any:
-    """A moving mean, updated by one element."""
+    """An exponential moving mean, updated by one value."""
     return decay * mean + (1.0 - decay) * new
 
 
 def bias_correction(beta: float, count: Any, value: Any) -> Any:
-    """1 - beta^count, the weight that a moving mean from 0 has gathered; in float64, since beta is close to 1."""
+    """1 - beta^count, the total weight of the values in a moving mean that began at 0. It is computed in float64, since
+    beta is close to 1."""
     return astype(1.0 - pow(beta, astype(count, dtypes.float64)), type_of(value).dtype)
 
 
 _SUFFICIENT_DECREASE = 1e-4
 """The fraction of the decrease predicted by the slope that a step must reach (Armijo's condition)."""
 _MIN_CURVATURE = 1e-10
-"""A pair is kept if the dot product of the move and the change of the gradient exceeds this fraction of that change's
-squared norm."""
+"""A pair is appended to the history if the dot product of the move and the change of the gradient exceeds this fraction
+of the squared norm of that change."""
 
 
 class LBFGS:
-    """Quasi-Newton steps for losses that are the same at each step, for example over all data.
+    """L-BFGS, a quasi-Newton method, for losses that are the same function at each step, for example over all data.
 
-    A step follows the two-loop recursion over the last `history` pairs of a move and the change of the gradient along
-    it, and is halved until the loss is low enough, at most `halvings` times; if it still is not, the variables do not
-    change. `slots` has the state, as variables.
+    The direction of a step is computed by the two-loop recursion over the last `history` pairs of a move and the change
+    of the gradient along it. The step is halved, at most `halvings` times, until the loss is low enough; if it never
+    is, the variables do not change. `slots` has the state, as variables.
 
     >>> import tagloom as tl
     >>> w, optimizer = tl.Variable([4.0, -2.0], name="w"), LBFGS()
@@ -370,9 +375,9 @@ class LBFGS:
         self.slots: dict[str, Variable] = {}
 
     def step(self, loss: Callable[[], Any], variables: Any) -> Any:
-        """Take one step of the variables, nested at will; return the loss before it. `loss` takes no arguments and
-        returns one float that depends on the variables. Outside of tracing it is traced anew for each step, unless it
-        is a `tl.function`.
+        """Take one step of variables, in any nest of tuples, lists and dicts; returns the loss before it. `loss` takes
+        no arguments and returns one float that depends on the variables. Outside of tracing it is traced again for each
+        step, unless it is a `tl.function`.
 
         Raises Usage if a variable's sizes or the number of variables change from step to step, or dtypes differ.
         """
@@ -406,7 +411,7 @@ class LBFGS:
             )
 
     def _update_history(self, point: Any, gradient: Any) -> None:
-        """Append the last move, and the change of the gradient along it, if the curvature is positive."""
+        """Append the last move and the change of the gradient along it to the history, if the curvature is positive."""
         slots = self.slots
         move, turn = point - slots["point"], gradient - slots["gradient"]
         bends = logical_and(slots["count"] > 0, total(move * turn) > _MIN_CURVATURE * total(turn * turn))
@@ -418,7 +423,7 @@ class LBFGS:
         slots["count"].assign_add(1)
 
     def _direction(self, gradient: Any) -> Any:
-        """The two-loop recursion. Missing pairs are zeros, and have no weight."""
+        """The direction of the step, by the two-loop recursion. Missing pairs are zeros, and have no weight."""
         moves, turns = self.slots["moves"].value, self.slots["turns"].value
         bends = [total(moves[k, :] * turns[k, :]) for k in range(self.history)]
         weights = [where(each > 0.0, 1.0 / each, 0.0) for each in bends]
@@ -436,7 +441,7 @@ class LBFGS:
     def _line_search(
         self, loss: Callable[[], Any], leaves: Sequence[Variable], start: tuple[Any, Any], towards: tuple[Any, Any]
     ) -> None:
-        """Halve the step until the loss is low enough; a NaN loss is not."""
+        """Assign the variables the point after the step, halved until the loss is low enough; NaN never is."""
         (before, point), (direction, slope) = start, towards
 
         def is_sufficient(rate: Any) -> Any:
@@ -458,7 +463,7 @@ class LBFGS:
 
 
 def variable_size(variable: Variable) -> int:
-    """The number of elements of a variable, as its type says."""
+    """The number of elements of a variable, by its type; raises Usage if its type leaves sizes unknown."""
     shape = variable._type.shape
     if shape is None or None in shape:
         raise Usage(
@@ -468,7 +473,7 @@ def variable_size(variable: Variable) -> int:
 
 
 def flatten_to_vector(arrays: Sequence[Any]) -> Any:
-    """All elements as one vector."""
+    """All elements of some arrays, as one vector."""
     return concat([reshape(each, (-1,)) for each in arrays], axis=0)
 
 
