@@ -1,4 +1,4 @@
-"""What tests of runs that somebody ends begin with."""
+"""Fixtures for tests of runs that are interrupted."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from support.observe.ctrl_c import default_ctrl_c
 
 @pytest.fixture
 def handled() -> Iterator[None]:
-    """Ctrl-C is what it is by default, wherever the tests run."""
+    """Ctrl-C has Python's default handler, wherever the tests run."""
     with default_ctrl_c():
         yield

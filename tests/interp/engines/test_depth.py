@@ -1,4 +1,4 @@
-"""Depth and length: calls nest as deep as memory allows, loops run as long as they like in the memory of one trip."""
+"""Depth and length: calls nest as deep as memory allows, and loops run in the memory of one trip."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ def assert_deep(calls: int) -> Outcome:
 
 @pytest.mark.full
 def test_a_hundred_thousand_nested_calls() -> None:
-    """A recursion of depth 100,000 returns, and nothing is left over; heavy tests and the benchmark go deeper."""
+    """A recursion of depth 100,000 returns without residue; heavy tests and the benchmark go deeper."""
     assert_deep(100_000)
 
 
 @pytest.mark.heavy
 @pytest.mark.timeout(1800)
 def test_a_million_nested_calls() -> None:
-    """So does one of depth 1,000,000: depth is bounded by memory, not by Python's stack."""
+    """A recursion of depth 1,000,000 returns: memory bounds depth, and not Python's stack."""
     begun = time.perf_counter()
     out = assert_deep(1_000_000)
     print(f"a million nested calls: {out.firings:,} firings in {time.perf_counter() - begun:.0f} s")
 
 
 def assert_long(trips: int) -> State:
-    """Run a loop, and count at every step what is open, alive and interned."""
+    """Run a loop, and count open iterations, live tokens and interned tags at every step."""
     state = State(total.graph, [trips])
     records = alive = 0
     for _ in drive(state, schedule("fifo"), Limits(firings=10**9)):
@@ -75,21 +75,21 @@ def assert_long(trips: int) -> State:
 
 @pytest.mark.full
 def test_a_loop_of_many_trips() -> None:
-    """S11: iterations close behind a loop: at no step are more than two of them open, or more than ten tokens alive."""
+    """S11: iterations close behind a loop: no step has more than two open, or more than ten live tokens."""
     assert_long(30_000)
 
 
 @pytest.mark.heavy
 @pytest.mark.timeout(1800)
 def test_a_loop_of_a_million_trips() -> None:
-    """So it is with a million trips."""
+    """S11: this holds for a million trips."""
     begun = time.perf_counter()
     state = assert_long(1_000_000)
     print(f"a loop of a million trips: {state.firings:,} firings in {time.perf_counter() - begun:.0f} s")
 
 
 def peak_of_a_run(trips: int) -> int:
-    """The most bytes that Python had allocated at once during a run that keeps nothing."""
+    """The most bytes that Python had allocated during a run that keeps no events."""
     tracemalloc.start()
     try:
         out = total.run(trips, schedule="fifo")
@@ -101,7 +101,7 @@ def peak_of_a_run(trips: int) -> int:
 
 @pytest.mark.full
 def test_a_longer_loop_takes_no_more_memory() -> None:
-    """A run that keeps no events needs the same memory for ten times as many trips, but for longer numbers."""
+    """A run of ten times as many trips needs the same memory, but for longer numbers."""
     peak_of_a_run(10)
     short, long = peak_of_a_run(300), peak_of_a_run(3000)
     assert long < short + 2000
@@ -110,8 +110,8 @@ def test_a_longer_loop_takes_no_more_memory() -> None:
 @pytest.mark.full
 @pytest.mark.parametrize(("function", "status"), [(endless, "Exhausted"), (trapping, "Trapped")])
 def test_what_a_deep_run_leaves_is_told_quickly(function: tl.Function, status: str) -> None:
-    """S12: the ending of a run is worked out in time that grows with what it left, not with its square: 20,000
-    waiting tokens, or as many traps, each under a tag as deep as its number."""
+    """S12: the end of a run takes time linear in its residue: 20,000 waiting tokens or traps, each under a tag as deep
+    as its number."""
     begun = time.perf_counter()
     out = function.run(20_000, limits=Limits(depth=20_000), engine="reference")
     took = time.perf_counter() - begun
@@ -122,7 +122,7 @@ def test_what_a_deep_run_leaves_is_told_quickly(function: tl.Function, status: s
 
 
 def test_program_order_is_that_of_paths() -> None:
-    """Ranks are those of the paths written out, which is what program order means; here where paths are short."""
+    """Ranks order tags as their written paths do, which defines program order; here paths are short."""
 
     @tl.function
     def tree(n: tl.int64) -> tl.int64:

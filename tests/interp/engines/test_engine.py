@@ -1,4 +1,4 @@
-"""Which engine runs a program: by name, by the environment, and by itself."""
+"""The choice of an engine: by name, by the environment, and by `auto`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def described(out: Any) -> Any:
 )
 @pytest.mark.usefixtures("warm")
 def test_auto_ends_as_the_reference(function: Any, argument: int, options: dict[str, Any], schedule: str) -> None:
-    """A run that begins on the reference and goes on elsewhere ends as if it had stayed, measures included."""
+    """A run that moves from the reference to another engine ends as if it had not, statistics included."""
     got = function.run(argument, schedule=schedule, **options)
     wanted = function.run(argument, schedule=schedule, engine="reference", **options)
     assert described(got) == described(wanted)
@@ -71,7 +71,7 @@ def test_auto_ends_as_the_reference(function: Any, argument: int, options: dict[
 
 @pytest.mark.usefixtures("warm")
 def test_auto_does_nothing_to_the_world_twice() -> None:
-    """What a run has printed before it is handed over is not printed again, and nothing is left out."""
+    """A run that is handed over repeats no effect, and omits none."""
     lines: list[str] = []
     out = told.run(200, world=tl.World(lines.append), account=False)
     assert (out.engine, lines) == ("fast", [str(number) for number in range(200)])
@@ -79,13 +79,13 @@ def test_auto_does_nothing_to_the_world_twice() -> None:
 
 @tl.function
 def wide(n: tl.int64) -> tl.int64:
-    """A print of more operands than an image has bits for, in a loop."""
+    """A loop with a print of more operands than an image supports."""
     return tl.while_loop(lambda i: i < n, lambda i: (tl.print(*[i + each for each in range(70)]), i + 1)[1], 0)[0]
 
 
 @pytest.mark.usefixtures("warm")
 def test_auto_stays_where_there_is_no_image() -> None:
-    """What no image has room for goes on where it began, and nothing is lost."""
+    """A program that has no image stays on the reference, and loses nothing."""
     lines: list[str] = []
     with pytest.raises(tl.Usage, match="too large"):
         wide.run(1, engine="fast")
@@ -95,21 +95,22 @@ def test_auto_stays_where_there_is_no_image() -> None:
 
 @pytest.mark.usefixtures("warm")
 def test_auto_stays_on_the_reference() -> None:
-    """Short runs, and what only the reference can do, stay there."""
+    """Short runs, and those with options that only the reference supports, stay on it."""
     assert fib.run(3).engine == "reference"
     assert fib.run(12, schedule=tl.Script([0, 0])).engine == "reference"
 
 
 @pytest.mark.usefixtures("warm")
 def test_only_the_value() -> None:
-    """Where only a value is wanted, a long run may count nothing; where limits are given, they hold."""
+    """A long call for its value alone may skip statistics; limits still hold."""
     assert fib.run(14, account=False).engine == "compiled"
     assert fib(14) == 610
     assert fib.run(14, account=False, limits=tl.Limits(firings=2000)).status == "Exhausted"
 
 
 def test_by_name(monkeypatch: MonkeyPatch) -> None:
-    """An argument names the engine, or else the environment; other names are refused, with those that there are."""
+    """An argument names the engine, or else the environment; unknown names are refused with a list of the known
+    ones."""
     assert [fib.run(5, engine=name).engine for name in ("reference", "fast", "compiled")] == [
         "reference",
         "fast",
@@ -132,7 +133,7 @@ def test_by_name(monkeypatch: MonkeyPatch) -> None:
     ],
 )
 def test_refusals(name: str, options: dict[str, Any], why: str) -> None:
-    """An engine that cannot do what is asked of it says so before it starts."""
+    """An engine refuses an unsupported request before the run starts."""
     with pytest.raises(tl.Usage, match=why) as raised:
         fib.run(5, engine=name, **options)
     other = str(raised.value).partition('hint: engine="')[2].partition('"')[0]
@@ -142,7 +143,7 @@ def test_refusals(name: str, options: dict[str, Any], why: str) -> None:
 
 @pytest.mark.parametrize("option", [{"seed": -1}, {"seed": 2**64}, {"seed": 1.5}, {"until": "x"}, {"schedule": "LIFO"}])
 def test_what_is_no_option_is_none_on_any_engine(option: dict[str, Any]) -> None:
-    """All engines say the same of an option that means nothing, and none that another one would take it."""
+    """All engines refuse an unknown option alike, and none suggests another engine for it."""
     said = set()
     for name in ("auto", "reference", "fast", "compiled"):
         with pytest.raises(tl.Usage) as caught:
@@ -153,7 +154,7 @@ def test_what_is_no_option_is_none_on_any_engine(option: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("name", ["fast", "compiled"])
 def test_a_signalling_nan_becomes_a_quiet_one(name: str) -> None:
-    """A float32 is the float64 that it equals on the way; both are NaN, which is one value, on every engine."""
+    """A signalling NaN may become a quiet one when a float32 is converted; both are one value, on every engine."""
 
     @tl.function
     def kept(x: tl.float32) -> tl.float32:

@@ -1,4 +1,4 @@
-"""What ends a run from outside: seconds, bytes, and Ctrl-C, in this process and in one of its own."""
+"""Runs that are ended from outside: by seconds, bytes, and Ctrl-C, in this process and in a separate one."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def press_after(seconds: float) -> None:
 
 
 def test_seconds() -> None:
-    """S12: a run ends soon after its seconds are over; with 0 it does not begin; with enough it is not touched."""
+    """S12: a run ends soon after its seconds; with 0 it does not begin; with enough it is not affected."""
     begun = time.perf_counter()
     out = endless.run(1, limits=tl.Limits(seconds=0.2))
     assert 0.2 <= time.perf_counter() - begun < 2
@@ -65,7 +65,7 @@ def test_seconds() -> None:
 
 
 def test_bytes() -> None:
-    """S12: a process has more than a byte, so that no run begins; the default is half of the machine's memory."""
+    """S12: with a limit of one byte no run begins; the default is half of the machine's memory."""
     out = endless.run(1, limits=tl.Limits(bytes=1))
     assert (out.status, out.firings, out.error and out.error.limit) == (  # type: ignore[attr-defined]
         "Exhausted",
@@ -78,7 +78,7 @@ def test_bytes() -> None:
 
 
 def test_bytes_are_seen_while_a_run_grows() -> None:
-    """S12: a run that keeps ever more large arrays ends soon after the limit, not at the next look."""
+    """S12: a run that keeps ever more large arrays ends soon after the limit."""
 
     @tl.function
     def growing(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None]:
@@ -92,20 +92,20 @@ def test_bytes_are_seen_while_a_run_grows() -> None:
 
 @pytest.mark.parametrize("seconds", [-1, -0.5, float("nan"), float("inf"), True, "1"])
 def test_bad_seconds_are_refused(seconds: Any) -> None:
-    """Seconds are a number from 0."""
+    """A limit on seconds is a number of at least 0."""
     with pytest.raises(tl.Usage, match="the limit on seconds must be a number from 0 up"):
         tl.Limits(seconds=seconds)
 
 
 @pytest.mark.parametrize("number", [-1, 1.5, True, "10", None])
 def test_bad_bytes_are_refused(number: Any) -> None:
-    """Bytes are an integer from 0."""
+    """A limit on bytes is an integer of at least 0."""
     with pytest.raises(tl.Usage, match="limit on bytes"):
         tl.Limits(bytes=number)
 
 
 def test_what_rings_first() -> None:
-    """Ctrl-C comes before the clock, and that before memory, which is looked at now and then, or at a large result."""
+    """Ctrl-C comes before seconds, and these before bytes, which are checked now and then, or at a large result."""
     pressed, now = Interrupt(), time.monotonic
     alarm = LimitMonitor(0, 1, pressed)
     assert alarm.exceeded_limit(0, None) == "seconds" and now() >= (alarm.deadline or 0)
@@ -127,7 +127,7 @@ def test_what_rings_first() -> None:
 
 
 def test_ctrl_c_ends_a_run_as_data(handled: None) -> None:
-    """`f.run` gives what was done by then, and Ctrl-C is afterwards what it was."""
+    """`f.run` returns what was done before Ctrl-C, and restores its handler."""
     press_after(0.2)
     begun = time.perf_counter()
     out = endless.run(1, keep="events")
@@ -148,7 +148,7 @@ def test_ctrl_c_raises_where_a_value_is_wanted(handled: None) -> None:
 
 @pytest.mark.full
 def test_a_second_ctrl_c_ends_a_callback(handled: None) -> None:
-    """A callback that blocks goes on at the first, and is ended by the second."""
+    """A blocked callback continues after the first Ctrl-C, and is ended by the second."""
 
     @tl.function
     def blocking(n: tl.int64) -> tl.int64:
@@ -165,7 +165,7 @@ def test_a_second_ctrl_c_ends_a_callback(handled: None) -> None:
 
 @pytest.mark.full
 def test_ctrl_c_is_left_to_who_claimed_it() -> None:
-    """Where somebody else handles Ctrl-C, or the run is not in the main thread, it is theirs."""
+    """Another handler of Ctrl-C is kept, and runs outside the main thread install none."""
     mine: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: mine.append(number))
     try:
@@ -223,7 +223,7 @@ def pressing(n: tl.int64) -> tl.int64:
 
 
 def is_told(run: Callable[[], tl.Outcome]) -> bool:
-    """Whether a run says that it was interrupted, or raises KeyboardInterrupt."""
+    """Whether a run reports the interruption, or raises KeyboardInterrupt."""
     try:
         error = run().error
     except KeyboardInterrupt:
@@ -232,7 +232,7 @@ def is_told(run: Callable[[], tl.Outcome]) -> bool:
 
 
 def heard_after(run: Callable[[], tl.Outcome], seconds: float) -> float:
-    """How long it takes until runs, one after another, are told of Ctrl-C that comes after so many seconds."""
+    """The time until one of several successive runs reports a Ctrl-C that is sent after this many seconds."""
     pressed: list[float] = []
 
     def press() -> None:
@@ -262,8 +262,8 @@ LOOPS: list[tuple[tl.Function, str, dict[str, Any]]] = [
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize(("function", "engine", "asked"), LOOPS)
 def test_no_ctrl_c_is_lost(function: tl.Function, engine: str, asked: dict[str, Any]) -> None:
-    """Whenever it comes while short runs follow each other, somebody is told within 0.2 s; one of a few may take
-    longer, where others want the processor."""
+    """A Ctrl-C during short runs is reported within 0.2 s whenever it comes; one in a few may take longer on a busy
+    machine."""
     function.run(1, engine=engine)
     took = sorted(heard_after(lambda: function.run(1, engine=engine, **asked), at / 997) for at in range(1, 9))
     assert took[-2] < 0.2 and took[-1] < 1
@@ -271,13 +271,13 @@ def test_no_ctrl_c_is_lost(function: tl.Function, engine: str, asked: dict[str, 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_ctrl_c_while_an_effect_happens(engine: str, handled: None) -> None:
-    """It is told after that."""
+    """Ctrl-C during an effect is reported after it."""
     assert is_told(lambda: pressing.run(1, engine=engine))
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def pressed_at_the_end(patch: pytest.MonkeyPatch) -> None:
-    """Have Ctrl-C come where nothing is left to do."""
+    """Send Ctrl-C when the run has nothing left to do."""
     apply, burst = State.apply, FastRun._run_burst
 
     def applied(state: State, event: Event) -> None:
@@ -293,7 +293,7 @@ def pressed_at_the_end(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("engine", ["reference", "fast"])
 def test_ctrl_c_where_nothing_is_left_to_do(engine: str, handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is raised. Who hears it only where tokens are left is caught."""
+    """Ctrl-C at the end of a run is raised; a twin that checks only while tokens remain is caught."""
     pressed_at_the_end(monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         short.run(1, engine=engine)
@@ -308,7 +308,7 @@ def counted() -> tl.int64:
 
 
 def test_ctrl_c_is_told_once(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that has begun again as `compiled`, and is interrupted there, ends so, and raises nothing besides."""
+    """Ctrl-C in a run that restarted as `compiled` ends that run, and raises nothing else."""
     monkeypatch.setattr("tagloom.interp.engines.auto.WARMUP_FIRINGS", 10)
     press = lambda: signal.raise_signal(signal.SIGINT)  # noqa: E731
     monkeypatch.setattr("tagloom.interp.engines.compiled.run.entry_call", lambda *_: press)
@@ -317,7 +317,7 @@ def test_ctrl_c_is_told_once(handled: None, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_other_errors_do_not_hide_ctrl_c(handled: None) -> None:
-    """Whoever goes on after any error is told of Ctrl-C all the same, and sees the error beside it."""
+    """Ctrl-C is reported after any other error too, with that error as its context."""
     with pytest.raises(KeyboardInterrupt) as raised, interrupt_between_steps():
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.01)
@@ -327,7 +327,7 @@ def test_other_errors_do_not_hide_ctrl_c(handled: None) -> None:
 
 
 def test_another_thread_is_told_until_the_end() -> None:
-    """What ends a run in another thread is raised there where nothing is left to do."""
+    """An interruption of a run in another thread is raised there, even when nothing is left to do."""
     seen: list[str] = []
 
     def work() -> None:
@@ -345,8 +345,7 @@ def test_another_thread_is_told_until_the_end() -> None:
 
 
 def test_ctrl_c_that_is_swallowed_comes_again(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What C calls back cannot raise: LLVM goes on when it has told numba of machine code, and so does what waits for
-    that. What is imported meanwhile is whole all the same."""
+    """Ctrl-C in a callback from C, which cannot raise, is raised again later; imports in progress are completed."""
     monkeypatch.setattr(sys, "unraisablehook", lambda told: None)
     swallow = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))
     done = []
@@ -363,7 +362,7 @@ def test_ctrl_c_that_is_swallowed_comes_again(handled: None, monkeypatch: pytest
 
 
 def swallowed(patch: pytest.MonkeyPatch) -> None:
-    """Have Ctrl-C come, and be dropped, where a machine with tokens begins."""
+    """Send Ctrl-C, and drop it, when a token machine starts."""
     right = State.__init__
 
     def made(self: State, *given: Any, **options: Any) -> None:
@@ -376,7 +375,7 @@ def swallowed(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("engine", ["reference", "fast", "auto"])
 def test_what_a_run_swallows_comes_again(engine: str, handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NumPy drops what is raised while it looks for methods, as it does where what indexes an array is of an Enum."""
+    """Ctrl-C that NumPy drops while it looks up methods, as with an Enum index, is raised again."""
     swallowed(monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         short.run(1, engine=engine)
@@ -393,7 +392,7 @@ def test_what_a_run_swallows_comes_again(engine: str, handled: None, monkeypatch
 def test_so_does_what_is_swallowed_where_compiled_gives_up(
     name: str, patched: Any, asked: dict[str, Any], handled: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run ends on `fast`."""
+    """Ctrl-C that is dropped while `compiled` gives up ends the run on `fast`."""
     assert short.run(1, engine="compiled").engine == "compiled"
     monkeypatch.setattr(f"tagloom.interp.engines.compiled.run.{name}", patched)
     assert short.run(1, **asked).engine == "fast"
@@ -404,7 +403,7 @@ def test_so_does_what_is_swallowed_where_compiled_gives_up(
 
 
 def test_what_cannot_be_begun_again_is_not_left_half_done(handled: Any) -> None:
-    """Ctrl-C waits for it, and is heard afterwards."""
+    """Ctrl-C waits for an operation that cannot be restarted, and is reported afterwards."""
     done = False
     with pytest.raises(KeyboardInterrupt), block_interrupt():
         os.kill(os.getpid(), signal.SIGINT)
@@ -416,7 +415,7 @@ def test_what_cannot_be_begun_again_is_not_left_half_done(handled: Any) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("engine", ["fast", "compiled"])
 def test_interrupted_before_the_compiler_is_there(engine: str, tmp_path: Path) -> None:
-    """Whoever presses Ctrl-C while numba is imported can run the program afterwards, in the same process."""
+    """After Ctrl-C during the import of numba, the program can run in the same process."""
     compiled = os.environ.get("TAGLOOM_CACHE", "")  # by other tests
     code = f"""
 import builtins, os, signal, sys

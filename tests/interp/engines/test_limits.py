@@ -1,4 +1,4 @@
-"""Limits: each is exact, and what would not end ends soon."""
+"""Limits: each is exact, and a run without end ends soon."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ programs = pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=lamb
 
 
 def watched(graph: Graph, arguments: tuple[int, ...], name: str, measure: Callable[[State], int]) -> int:
-    """The most that a measure of the state was, at the beginning or after any step."""
+    """The maximum of a statistic of the state over all steps."""
     state = State(graph, arguments)
     most = measure(state)
     for _ in drive(state, schedule(name), Limits()):
@@ -71,14 +71,15 @@ def watched(graph: Graph, arguments: tuple[int, ...], name: str, measure: Callab
 
 
 def alive(state: State) -> int:
-    """Counted again, from the flight and the records."""
+    """The number of live tokens, counted from the flight and the records."""
     return len(state.flight) + sum(
         len(held) for record in state.records.values() for held in record.waiting_operands.values()
     )
 
 
 def assert_exact(function: tl.Function, arguments: tuple[int, ...], name: str, limit: str, needed: int) -> None:
-    """With exactly what it needs, the run is the one without limits; with one less it is Exhausted, and says so."""
+    """With a limit of exactly what it needs, a run is the one without limits; with one less it is Exhausted by that
+    limit."""
     free = function.run(*arguments, schedule=name)
     enough = function.run(*arguments, schedule=name, limits=Limits(**{limit: needed}))
     assert (enough.status, enough.results, enough.stats) == (free.status, free.results, free.stats)
@@ -93,15 +94,15 @@ def assert_exact(function: tl.Function, arguments: tuple[int, ...], name: str, l
 @programs
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_firings_are_exact(function: tl.Function, arguments: tuple[int, ...], name: str) -> None:
-    """S12: a run needs as many firings as it has, traps included, and no more."""
+    """S12: a run needs exactly its number of firings, traps included."""
     assert_exact(function, arguments, name, "firings", function.run(*arguments, schedule=name).firings)
 
 
 @programs
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_tokens_are_exact(function: tl.Function, arguments: tuple[int, ...], name: str) -> None:
-    """S12: a run needs as many tokens at once as are alive, in flight and waiting, after any step; the state's own
-    count of them is right throughout."""
+    """S12: a run needs exactly its largest number of live tokens, in flight and waiting; the state's own count is right
+    at every step."""
     needed = watched(function.graph, arguments, name, alive)
     assert needed == watched(function.graph, arguments, name, lambda state: state.live_count)
     assert_exact(function, arguments, name, "tokens", needed)
@@ -110,13 +111,13 @@ def test_tokens_are_exact(function: tl.Function, arguments: tuple[int, ...], nam
 @programs
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_depth_is_exact(function: tl.Function, arguments: tuple[int, ...], name: str) -> None:
-    """S12: a run needs the depth of its deepest tag."""
+    """S12: a run needs exactly the depth of its deepest tag."""
     assert_exact(function, arguments, name, "depth", function.run(*arguments, schedule=name).stats.deepest_tag)
 
 
 def test_a_limit_of_nothing() -> None:
-    """S12: with no firing allowed nothing fires; with no token allowed nothing is delivered; with no depth a program
-    without calls and loops runs."""
+    """S12: with 0 firings nothing fires; with 0 tokens nothing is delivered; with depth 0 a program without calls and
+    loops runs."""
     assert plain.run(5, 3, limits=Limits(firings=0)).stats.by_node == (0,) * len(plain.graph.nodes)
     nothing = plain.run(5, 3, limits=Limits(tokens=0))
     assert (nothing.status, nothing.stats.steps) == ("Exhausted", 0)
@@ -124,7 +125,7 @@ def test_a_limit_of_nothing() -> None:
 
 
 def test_what_had_come_is_there_and_right() -> None:
-    """S12: an Exhausted run has the results that had come, and says how to stop there; stopping there, it returns."""
+    """S12: an Exhausted run has the results so far, and says how to stop at them; a run that stops there returns."""
 
     @tl.function
     def first_of(x: tl.int64, y: tl.int64) -> tl.int64:
@@ -139,7 +140,7 @@ def test_what_had_come_is_there_and_right() -> None:
 @pytest.mark.parametrize("limit", ["firings", "tokens", "depth"])
 @pytest.mark.parametrize("number", [-1, 1.5, True, "10", None])
 def test_bad_limits_are_refused(limit: str, number: Any) -> None:
-    """A limit is an integer from 0; anything else is refused where it is given, with the limit's name."""
+    """A limit is an integer of at least 0; anything else is refused by name."""
     with pytest.raises(tl.Usage, match=f"limit on {limit}"):
         Limits(**{limit: number})
 
@@ -158,8 +159,8 @@ def test_bad_limits_are_refused(limit: str, number: Any) -> None:
     ids=lambda value: getattr(value, "name", None),
 )
 def test_what_diverges_ends_soon(function: tl.Function, limits: Limits) -> None:
-    """A program that never ends is Exhausted, by whichever limit it meets, and its residue is told within a second
-    or so, however deep it is."""
+    """A program that never ends is Exhausted by the limit that it reaches, and its residue is computed within about a
+    second, however deep it is."""
     begun = time.perf_counter()
     out = function.run(1, limits=limits)
     assert (out.status, out.missing) == ("Exhausted", (0,))

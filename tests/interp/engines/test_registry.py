@@ -1,4 +1,4 @@
-"""The registry of engines: an engine of a third party is one object and one entry point."""
+"""The registry of engines: a third-party engine is one object and one entry point."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIB = Path(tl.__file__).parent / "papers_examples" / "recursion" / "fib.py"
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """A folder in which a package with two engines is installed, one of which cannot be imported."""
+    """A folder with an installed package of two engines, one of which cannot be imported."""
     (tmp_path / "evaluator_engine.py").write_text(SOURCE.read_text())
     metadata = tmp_path / "evaluator_engine-1.0.dist-info"
     metadata.mkdir()
@@ -45,7 +45,8 @@ def test_an_engine_is_an_entry_point(installed: Path) -> None:
 
 @pytest.mark.full
 def test_check_runs_every_registered_engine(installed: Path) -> None:
-    """`tagloom check` compares the engine with the reference; one that cannot be imported is refused, and said why."""
+    """`tagloom check` compares the engine with the reference, and refuses one that cannot be imported, with the
+    reason."""
     code, out, _ = tagloom(installed, "check", str(FIB), "7")
     verdicts = {line.split()[0]: line for line in out.splitlines()}
     assert code == 0 and {"evaluator", "absent", "fast:waves", "compiled", "cuda"} <= set(verdicts)
@@ -67,7 +68,7 @@ def test_errors_name_registered_engines(installed: Path) -> None:
 
 @pytest.mark.full
 def test_a_wrong_engine_is_told_apart(installed: Path) -> None:
-    """A twin of the engine that adds one to each result is a difference, and `check` exits 1."""
+    """A twin of the engine that adds one to each result differs, and `check` exits with 1."""
     source = SOURCE.read_text().replace("ended.results, error)", "tuple(r + 1 for r in ended.results), error)")
     (installed / "evaluator_engine.py").write_text(source)
     code, out, err = tagloom(installed, "check", str(FIB), "7")

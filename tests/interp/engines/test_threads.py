@@ -1,4 +1,4 @@
-"""Several runs at once: threads that trace, compile and run, the same function or different ones, on every engine."""
+"""Concurrent runs: threads that trace, compile and run the same function or different ones, on every engine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENGINES = ("reference", "fast", "compiled", "auto")
 
 @pytest.fixture(autouse=True)
 def often() -> Iterator[None]:
-    """Threads take turns as often as they can."""
+    """A context in which threads switch as often as possible."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     yield
@@ -34,7 +34,7 @@ def often() -> Iterator[None]:
 
 
 def at_once(*jobs: Callable[[], Any]) -> list[Any]:
-    """What all of these give, which begin together, each on a thread of its own."""
+    """The results of these functions, started together, each on its own thread."""
     barrier = threading.Barrier(len(jobs), timeout=60)
 
     def begin(job: Callable[[], Any]) -> Any:
@@ -88,7 +88,7 @@ def filling() -> tl.Function:
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_one_function_in_many_threads(engine: str) -> None:
-    """A function that all call for the first time at once is traced once, and gives each its value."""
+    """A function that many threads call first at the same time is traced once, and returns each its value."""
     traced: list[int] = []
 
     @tl.function
@@ -103,7 +103,7 @@ def test_one_function_in_many_threads(engine: str) -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_different_functions_in_many_threads(engine: str) -> None:
-    """Each thread makes functions of its own, traces, compiles and runs them; none meets what is another's."""
+    """Threads that make, trace, compile and run their own functions do not affect each other."""
 
     def job(k: int) -> list[Any]:
         x = np.arange(50.0) + k
@@ -122,7 +122,7 @@ def test_different_functions_in_many_threads(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_effects_belong_to_their_runs(engine: str) -> None:
-    """What a run prints, and calls of Python, it does on the thread that called it, in its own world."""
+    """Prints and callbacks of a run happen on its calling thread, in its own world."""
 
     @tl.function
     def told(n: tl.int64) -> tl.int64:
@@ -144,7 +144,7 @@ def test_effects_belong_to_their_runs(engine: str) -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_first_runs_of_a_process(engine: str, tmp_path: Path) -> None:
-    """Threads that are the first to want an engine import and load it at once."""
+    """Several threads can be the first to load an engine, at the same time."""
     code = f"""
 import sys, tagloom as tl
 from concurrent.futures import ThreadPoolExecutor
@@ -160,8 +160,8 @@ with ThreadPoolExecutor(4) as pool:
 
 
 def test_syntax_trees_in_many_threads() -> None:
-    """They are made by one thread at a time: where the collector, which has others go on, runs meanwhile, CPython would
-    confuse them."""
+    """Only one thread at a time builds syntax trees: CPython fails if the garbage collector switches threads
+    meanwhile."""
     text, before = Path(__file__).read_text(encoding="utf-8"), gc.get_threshold()
     gc.set_threshold(50)
     gc.callbacks.append(_look_round)
@@ -173,11 +173,12 @@ def test_syntax_trees_in_many_threads() -> None:
 
 
 def _look_round(*_: Any) -> None:
-    """Python's code, before which others may take their turn."""
+    """A Python function, at whose start threads may switch."""
 
 
 def test_parts_in_many_threads() -> None:
-    """Parts of one function are fetched at once, of the main body and under tags; so steps share what they read."""
+    """Threads fetch parts of one function at the same time, of the main body and under tags; so do steps that share
+    what they read."""
     fib = recursive()
     jobs = [lambda: fib.partial("less_equal")(9), lambda: fib.partial("main/fib/cond")(9)] * 3
     assert at_once(*jobs) == [False, 34] * 3
@@ -186,8 +187,8 @@ def test_parts_in_many_threads() -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_steps_share_variables(engine: str) -> None:
-    """Several steps at once read what variables hold when they begin, and have them hold what they end with: none sees
-    half of what another assigns. Where they take turns, each counts."""
+    """Concurrent steps read variables at their beginning and assign them at their end: none sees half of another's
+    assignments. Steps under a lock all count."""
     one, other = tl.Variable(0, name="one"), tl.Variable(0, name="other")
 
     @tl.function
@@ -217,7 +218,7 @@ def test_steps_share_variables(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_of_steps_that_overlap_one_counts(engine: str) -> None:
-    """Steps that all begin before any of them ends assign what one of them does: in five rounds five, and not 20."""
+    """Of several overlapping steps one assigns: five rounds count 5, and not 20."""
     count, begun = tl.Variable(0), threading.Barrier(THREADS, timeout=60)
 
     @tl.function
@@ -248,7 +249,7 @@ def test_tapes_and_traces_in_many_threads() -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("engine", ["fast", "compiled"])
 def test_what_engines_keep_is_shared(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More programs than an engine keeps, on several threads: each takes out what others have put in."""
+    """Threads with more programs than an engine caches evict each other's programs, and get right results."""
     monkeypatch.setattr(imaging._image_cache, "capacity", 3)
     monkeypatch.setattr(compiled_run, "_MAX_PROGRAMS", 3)
     functions = [looping(k + 0.5) for k in range(6)]

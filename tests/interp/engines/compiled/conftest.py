@@ -1,5 +1,5 @@
-"""Tests compile hundreds of programs that nobody runs again: their machine code goes when the tests end. Only mutants
-keep it, since they run the same programs again."""
+"""A cache of compiled programs for these tests. They compile hundreds of programs that never run again, so the cache is
+deleted at the end. Only mutants keep it, since they run the same programs again."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 
 @pytest.fixture(scope="session")
 def program_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache among the tests' other files, shared by all processes that test. Code that all programs share is loaded
-    before it is used, so that it is compiled once for good."""
+    """A cache in the tests' temporary folder, shared by all test processes. Code that all programs share is loaded
+    before, so that it stays in the user's cache."""
     import_module("tagloom.interp.engines.jit.moves")
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -26,7 +26,7 @@ def program_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def use_program_cache(program_cache: Path) -> Iterator[None]:
-    """For the tests of this folder only: elsewhere the machines are loaded from the user's cache."""
+    """Uses this cache for the tests of this folder only; elsewhere machines are loaded from the user's cache."""
     with pytest.MonkeyPatch.context() as patch:
         if os.environ.get("HYPOTHESIS_PROFILE") != "mutants":
             patch.setenv("TAGLOOM_CACHE", str(program_cache))

@@ -1,4 +1,4 @@
-"""The compiled engine means what the reference means, on generated programs and on the corpus."""
+"""The compiled engine agrees with the reference on generated programs and on the corpus."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tagloom.interp.engines.reference import admit_arguments
 
 
 def check(case: Case) -> str:
-    """By what a program was compared; fails where it differs."""
+    """What a program was compared with; fails if it differs."""
     assert unsupported_program(case.program) is None
     by, found = tried(case.program, lower(case.program), case.arguments)
     assert not found
@@ -37,15 +37,15 @@ def check(case: Case) -> str:
 @settings(max_examples=20, phases=[Phase.generate])
 @given(KINDS[SCALARS])
 def test_generated_programs_of_scalars(case: Case) -> None:
-    """Generated programs give the results of the reference bit for bit, or its first trap, word for word, and do what a
-    sequential evaluation does; what is left to another engine must be."""
+    """Generated programs of scalars have the reference's results bit for bit, or its first trap word for word, and the
+    effects of a sequential evaluation; the engine leaves to others only programs that it must."""
     check(case)
 
 
 @settings(max_examples=1, phases=[Phase.generate])
 @given(st.tuples(*(cases for kind, cases in KINDS.items() if kind != SCALARS)))
 def test_generated_programs(some: tuple[Case, ...]) -> None:
-    """The same, of one of each other kind."""
+    """Generated programs of every other kind agree with the reference."""
     for case in some:
         check(case)
 
@@ -54,7 +54,8 @@ def test_generated_programs(some: tuple[Case, ...]) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_generated_programs(kind: str) -> None:
-    """The same, of 550 programs; most are compared with the reference itself, and few are too long for anybody."""
+    """550 generated programs of each kind agree; most are compared with the reference itself, and few take too long for
+    any comparison."""
     by = Counter[str]()
 
     @settings(max_examples=400 if kind == SCALARS else 25)
@@ -81,8 +82,7 @@ COMPARED = {
 @pytest.mark.heavy
 @pytest.mark.parametrize("kind", KINDS)
 def test_share(kind: str) -> None:
-    """The law is not empty: most programs of each kind are run to an end without tokens, and many hold sums, products
-    and cells."""
+    """Most generated programs of each kind run to the end without tokens, and many contain sums, products and cells."""
     by, ops = Counter[str](), Counter[str]()
 
     @settings(max_examples=150, phases=[Phase.generate], database=None, derandomize=True)
@@ -105,7 +105,7 @@ def test_share(kind: str) -> None:
 
 @pytest.mark.full
 def test_literals_alone() -> None:
-    """Python computes with literals before anything is compiled, and beyond 64 bits; here they wrap all the same."""
+    """Ops on literals wrap at 64 bits, although Python computes them without bounds before anything is compiled."""
     low, high = dtypes.int64.range
     pairs = itertools.product([low, high, 2**40, -1, 3], repeat=2)
     nodes = [f"{op} {x}, {y}" for x, y in pairs for op in ("add", "subtract", "multiply")]
@@ -128,7 +128,7 @@ EVEN, DRAWN, SPREAD, STRIPS = [[7], [8], [0]], [[9], [0]], [[11, -5, 2.5], [200,
     ids=lambda value: getattr(value, "name", ""),
 )
 def test_small_programs(function: tl.Function, inputs: list[list[Any]]) -> None:
-    """Mutual recursion, random numbers, every lane, and loops that count."""
+    """Mutual recursion, random numbers, every scalar type, and counting loops agree with the reference."""
     for arguments in inputs:
         admitted = admit_arguments(function.graph, arguments)
         assert not list(differences(function.program, function.graph, admitted, seed=5))
@@ -142,7 +142,7 @@ ENDINGS = ("returns", "traps", "deadlocks")
 
 
 def agreeing(file: str) -> int:
-    """How many cases of a file of the corpus were run, and agree."""
+    """The number of cases of a corpus file that ran and agree."""
     document, count = parse((FOLDER / f"{file}.tl").read_text(encoding="utf-8"), f"{file}.tl"), 0
     for case in document.cases:
         program = document[case.name]
@@ -160,12 +160,12 @@ def agreeing(file: str) -> int:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("file", FEW)
 def test_corpus(file: str) -> None:
-    """Programs of the corpus give what the reference gives."""
+    """Corpus programs have the reference's results."""
     assert agreeing(file)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("file", FILES)
 def test_whole_corpus(file: str) -> None:
-    """All of them, but for those that the engine says beforehand it does not run."""
+    """All corpus programs agree, except those that the engine refuses beforehand."""
     assert agreeing(file) >= 0

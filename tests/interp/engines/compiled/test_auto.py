@@ -1,4 +1,4 @@
-"""What `auto` does with programs that are compiled already."""
+"""The engine `auto` on programs that are already compiled."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def forbidden(*arguments: Any, **options: Any) -> Any:
 
 
 def test_what_is_compiled_runs_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call whose program is in memory as machine code does not begin on the reference; a run that asks for more than
-    the value does."""
+    """A call of a program whose machine code is loaded does not begin on the reference; a run that asks for more than a
+    value does."""
     count.run(3, engine="compiled")
     assert count.run(3).engine == "reference"
     monkeypatch.setattr(auto, "first_state", forbidden)
@@ -25,7 +25,7 @@ def test_what_is_compiled_runs_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_last_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that ran last are in memory, and not those that were compiled last."""
+    """The programs that ran last stay in memory, not those that were compiled last."""
     monkeypatch.setattr(run, "_MAX_PROGRAMS", 2)
     monkeypatch.setattr(run, "_compiled_programs", type(run._compiled_programs)())
     for function in (count, even, count, spread):
@@ -35,7 +35,7 @@ def test_the_last_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.full
 def test_a_short_stack(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the stack ends before the depth does, the run goes to the engine that keeps calls in memory."""
+    """A run whose stack ends before its limit on depth moves to an engine that keeps calls on the heap."""
     monkeypatch.setattr(thread, "RESERVED_STACK_BYTES", thread.STACK_BYTES - 2**20)
     monkeypatch.setattr(run, "CALLER_STACK_BYTES", 2**19)
     deep = 50_000

@@ -1,4 +1,4 @@
-"""Arrays that compiled code reads where they lie, and the threads that it runs in: whose they are, and for how long."""
+"""Arrays that compiled code reads without copying, and the threads that it runs on: their ownership and lifetime."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def divided(x: tl.Array[tl.int64, None], y: tl.Array[tl.int64, None]) -> tl.Arra
 
 
 def test_what_is_borrowed() -> None:
-    """An array that has the form of a value is taken as it is, and everything else is made one."""
+    """An argument with the layout of a value is used without a copy; every other argument is converted."""
     array, wanted = np.arange(6.0).reshape(2, 3), Type(tl.float64, (2, None))
     assert borrow(array, wanted) is array
     others = [array.T.copy().T, array.astype(">f8"), array[:, ::1].tolist(), np.asfortranarray(array)]
@@ -43,7 +43,7 @@ def test_what_is_borrowed() -> None:
 
 @pytest.mark.full
 def test_results_are_no_arguments() -> None:
-    """A result that is an argument is another array: whoever changes the argument changes no outcome."""
+    """A result that is an argument is copied, so that writing to the argument does not change the outcome."""
     for trips in (0, 3):
         x = np.arange(5.0)
         out = often.run(x, trips, engine="compiled")
@@ -54,7 +54,7 @@ def test_results_are_no_arguments() -> None:
 
 @pytest.mark.full
 def test_results_stay_as_they_are() -> None:
-    """Nobody makes a result one that may be written to, nor what a variable got of a run."""
+    """A result cannot be made writable, nor can an array that a run stored in a variable."""
     state = tl.Variable(np.zeros(5))
 
     @tl.function
@@ -70,7 +70,7 @@ def test_results_stay_as_they_are() -> None:
 
 @pytest.mark.full
 def test_operands_of_a_trap_are_no_arguments() -> None:
-    """So are the operands of a firing that trapped."""
+    """The operands of a trap are copies of arguments."""
     x, y = np.arange(5), np.arange(5) - 2
     out = divided.run(x, y, engine="compiled")
     x[:], y[:] = 7, 7
@@ -80,7 +80,7 @@ def test_operands_of_a_trap_are_no_arguments() -> None:
 
 @pytest.mark.full
 def test_a_twin_that_gives_arguments_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine whose results are arguments is caught by what is asked above."""
+    """A twin whose results are the arguments themselves is caught by the tests above."""
     monkeypatch.setattr(CallBuffer, "_own_value", lambda self, value: value)
     for law in (test_results_are_no_arguments, test_operands_of_a_trap_are_no_arguments):
         with pytest.raises(AssertionError):
@@ -92,7 +92,7 @@ def threads() -> int:
 
 
 def test_threads_are_kept() -> None:
-    """One run after another uses one thread; many at once use many, of which a few stay."""
+    """Successive runs share one thread; concurrent runs use many, a few of which are kept."""
     often.run(np.zeros(3), 1, engine="compiled")
     before = threads()
     for _ in range(20):
@@ -115,7 +115,7 @@ def test_threads_are_kept() -> None:
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_child_has_threads_of_its_own() -> None:
-    """A process that forks after a run can run in parent and child."""
+    """After a fork both parent and child can run."""
     often.run(np.ones(3), 1, engine="compiled")
     child = os.fork()
     if not child:
@@ -125,7 +125,7 @@ def test_a_child_has_threads_of_its_own() -> None:
 
 
 def test_a_runner_that_is_at_work_is_not_kept() -> None:
-    """A thread is handed to the next run only at rest."""
+    """Only an idle thread is reused for the next run."""
     going, runner = threading.Event(), thread.LargeStackThread(2**22)
     job: Callable[[], Any] = going.wait
     runner.start_job(job)

@@ -1,4 +1,4 @@
-"""Short runs of arrays, on the calling thread or not: they end as others do, whichever thread calls."""
+"""Short runs of arrays end alike on the calling thread and on others, whichever thread calls."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ FACTORS = np.linspace(-1.0, 1.0, 128).reshape(8, 16), np.linspace(-0.5, 0.5, 256
 
 
 def afresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no program have run, and all runs be quick."""
+    """Forget all programs, and treat every run as quick."""
     monkeypatch.setattr(run, "_compiled_programs", type(run._compiled_programs)())
     monkeypatch.setattr(run, "QUICK_SECONDS", 60.0)
 
 
 @pytest.mark.full
 def test_gradients_need_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not on the main thread, from the second run on; any other may have little stack. There is no difference
-    otherwise."""
+    """A gradient uses no thread of its own from the second run on; a caller on a thread with a small stack gets the
+    same bits."""
     afresh(monkeypatch)
     assert [threads(monkeypatch, slopes, *FACTORS) for _ in range(2)] == [1, 0]
     here, elsewhere = slopes.run(*FACTORS, engine="compiled").value, list[Any]()
@@ -66,7 +66,8 @@ def test_gradients_need_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("function", "arguments"), [(scaled, [np.arange(4.0), 2.0]), (scaled, [np.arange(4.0), -2.0])])
 def test_they_need_no_thread(monkeypatch: pytest.MonkeyPatch, function: tl.Function, arguments: list[Any]) -> None:
-    """From the second run on; a run that has seconds, or may last, is another thread's."""
+    """Array programs run on the calling thread from the second run on, unless they have a limit on seconds or may take
+    long."""
     afresh(monkeypatch)
     assert [threads(monkeypatch, function, *arguments) for _ in range(3)] == [1, 0, 0]
     assert threads(monkeypatch, function, *arguments, limits=tl.Limits(seconds=1.0)) == 1
@@ -77,7 +78,7 @@ def test_they_need_no_thread(monkeypatch: pytest.MonkeyPatch, function: tl.Funct
 
 @pytest.mark.full
 def test_they_end_as_others_do() -> None:
-    """The same results and traps, word for word."""
+    """Short runs have the same results and traps, word for word."""
     for function, arguments in (
         (scaled, [np.arange(4.0), 2.0]),
         (quotients, [np.arange(5), np.arange(5) - 2]),
@@ -88,13 +89,13 @@ def test_they_end_as_others_do() -> None:
 
 
 def test_bytes() -> None:
-    """The memory that the process may have ends them before they begin."""
+    """The limit on the process's memory ends short runs before they begin."""
     out = scaled.run(np.arange(4.0), 1.0, engine="compiled", limits=tl.Limits(bytes=1000))
     assert out.status == "Exhausted" and out.error.limit == "bytes"
 
 
 def test_from_any_thread() -> None:
-    """They run where they were called, on threads with little stack too."""
+    """Short runs work on every calling thread, even one with a small stack."""
     found: list[Any] = []
     before = threading.stack_size(2**17)
     try:
@@ -112,7 +113,7 @@ def test_from_any_thread() -> None:
 
 @pytest.mark.full
 def test_interrupt() -> None:
-    """Ctrl-C while one runs is how it ended, as anywhere."""
+    """Ctrl-C during a short run is reported as in any other run."""
     code = f"""
 {PRESSED}
 @tl.function

@@ -1,4 +1,4 @@
-"""Engines that are wrong in one known way: what the agreement tests ask finds each of them."""
+"""Broken twins of the compiled engine: the agreement tests catch each of them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ TWINS: dict[str, tuple[str, str, tl.Function, list[Any]]] = {
 
 
 def found(function: tl.Function, arguments: list[Any]) -> Iterator[str]:
-    """How the engine differs from the reference, limits included."""
+    """Where the engine differs from the reference, limits included."""
     program, graph = function.program, function.graph
     admitted = admit_arguments(graph, arguments)
     yield from differences(program, graph, admitted, seed=5)
@@ -101,7 +101,7 @@ QUICK = (
     "twin", [twin if twin in QUICK else pytest.param(twin, marks=pytest.mark.heavy) for twin in TWINS]
 )
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong engine differs on a small program, on which the engine itself does not."""
+    """Every twin differs from the reference on a small program on which the true engine agrees."""
     pattern, instead, function, arguments = TWINS[twin]
     broken(monkeypatch, pattern, instead)
     try:
@@ -115,7 +115,7 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     "function", dict.fromkeys(function for _, _, function, _ in TWINS.values()), ids=lambda f: f.name
 )
 def test_engine_is_right(function: tl.Function) -> None:
-    """Where every twin is caught, the engine is not."""
+    """The true engine agrees on every program that catches a twin."""
     for _, _, other, arguments in TWINS.values():
         if other is function:
             assert not list(found(function, arguments))

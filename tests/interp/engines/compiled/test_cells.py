@@ -1,4 +1,4 @@
-"""Cells without tokens: every type, every way in which a run is left to another engine, and no memory that is kept."""
+"""Cells without tokens: every type, every reason to leave a run to another engine, and no memory leaks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def trial(function: tl.Function, arguments: list[Any]) -> Any:
 @pytest.mark.inner(first=1)
 @each(RUN)
 def test_runs(function: tl.Function, arguments: list[Any]) -> None:
-    """S13: where every put comes before its gets, it needs no tokens; handles go through loops, conds and calls."""
+    """S13: a program whose puts all come before their gets needs no tokens; handles may pass loops, conds and calls."""
     assert trial(function, arguments) == ("reference", [])
     assert function.run(*arguments, engine="compiled").engine == "compiled"
 
@@ -57,7 +57,8 @@ def test_runs(function: tl.Function, arguments: list[Any]) -> None:
 @pytest.mark.inner(first=1)
 @each(LEFT)
 def test_left(function: tl.Function, arguments: list[Any]) -> None:
-    """What only a machine with tokens can tell, one tells; the outcome says which, and is that of the reference."""
+    """A program whose ending only tokens can tell runs on a token machine; its outcome is the reference's and names
+    that engine."""
     assert trial(function, arguments) == ("left", [])
     outcome, wanted = (function.run(*arguments, engine=name) for name in ("compiled", "reference"))
     assert outcome.engine == "fast" and outcome.status == wanted.status
@@ -65,7 +66,7 @@ def test_left(function: tl.Function, arguments: list[Any]) -> None:
 
 
 def test_negative() -> None:
-    """A negative number of cells is a trap like any other."""
+    """A negative number of cells is a trap."""
     outcome, wanted = (prefix.run(-3, engine=name) for name in ("compiled", "reference"))
     assert outcome.engine == "compiled" and str(outcome.error) == str(wanted.error)
 
@@ -81,7 +82,7 @@ FEW = (dtypes.bool, dtypes.uint8, dtypes.int64, dtypes.float32)
     "dtype", [each if each in FEW else pytest.param(each, marks=pytest.mark.heavy) for each in dtypes.ALL], ids=repr
 )
 def test_every_type(dtype: tl.DType) -> None:
-    """What is got, or collected, has the bits of what was put: scalars, and arrays of sizes that are known or not."""
+    """Values that are got or collected have the bits that were put: scalars, and arrays of fixed and open sizes."""
     parameters, nodes, results = [], [], []
     for at, shape in enumerate(SHAPES):
         type_ = f"{dtype!r}{shape}"
@@ -98,7 +99,7 @@ def test_every_type(dtype: tl.DType) -> None:
 
 @pytest.mark.full
 def test_too_many() -> None:
-    """More cells than memory has are left to a machine that makes those that are put."""
+    """A run with more cells than memory moves to a machine that allocates only cells that are put."""
     text = "func f(n: int64) {\n a = cells n, element=int64\n b = put a, 7, n\n g = get b, 7\n return g\n}"
     program = tl.parse_program(text)
     assert run_compiled(program, lower(program), [2**40]) is None
@@ -107,7 +108,7 @@ def test_too_many() -> None:
 
 
 def test_too_many_references() -> None:
-    """References to arrays take memory before anything is put, which limits on bytes could not prevent."""
+    """Cells of arrays allocate their references before any put, so a run with too many of them moves to `fast`."""
     vector = tl.Array[tl.float64, None]
     function = tl.function(lambda n, x: tl.put(tl.cells(n, vector), 7, x)[7])
     for count, engine in ((2**10, "compiled"), (2**28, "fast")):
@@ -117,7 +118,7 @@ def test_too_many_references() -> None:
 
 @pytest.fixture
 def kept() -> Callable[[], int]:
-    """How many blocks of memory compiled code has that it has not given back."""
+    """The number of memory blocks that compiled code has not freed."""
     from numba.core.runtime import _nrt_python, rtsys
 
     _nrt_python.memsys_enable_stats()
@@ -132,7 +133,7 @@ def kept() -> Callable[[], int]:
 @pytest.mark.inner(first=3)
 @each(RUN + LEFT)
 def test_memory(function: tl.Function, arguments: list[Any], kept: Callable[[], int]) -> None:
-    """When the last handle and the last array are gone, so is everything that they stood for."""
+    """When the last handle and the last array are gone, all their memory is freed."""
     given = admit_arguments(function.graph, arguments)
     before = kept()
     for _ in range(3):
@@ -155,7 +156,7 @@ PAPERS = [
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("file", "name", "arguments", "engine"), PAPERS)
 def test_papers(file: str, name: str, arguments: list[Any], engine: str) -> None:
-    """The papers' programs of cells: those that read what they have put need no tokens."""
+    """Programs of cells from the papers that read only what they have put run without tokens."""
     function = getattr(of_paper("roots", file), name)
     assert not trial(function, arguments).differences
     outcome, wanted = (function.run(*arguments, engine=name) for name in ("compiled", "reference"))

@@ -1,4 +1,4 @@
-"""Chains of ops on arrays: one loop, the bits of the reference whatever the shapes, and an end when one is wanted."""
+"""Chains of array ops become one loop, with the reference's bits for all shapes, and can be interrupted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPEN = tl.Array[tl.float64, None]
 def mixed(
     x: tl.Array[tl.float64, None], y: tl.Array[tl.float32, None], n: tl.Array[tl.int16, None], c: tl.float64
 ) -> tuple[OPEN, tl.Array[tl.float32, None], tl.Array[tl.int16, None], OPEN]:
-    """NumPy's loops in one another and side by side, every kind of number, values used twice, scalars in between."""
+    """Nested and parallel NumPy loops, all number types, values used twice, and scalars between."""
     wide = tl.tanh(x * c + tl.exp(-x)) / (x - c)
     small = tl.where(n > np.int16(5), tl.sin(y) + y, tl.pow(y, y))
     wrapped = n * n - tl.astype(small, tl.int16)
@@ -34,7 +34,7 @@ def mixed(
 
 @tl.function
 def planes(x: tl.Array[tl.float64, None, 3], y: tl.Array[tl.float64, None, None]) -> tl.Array[tl.float64, None, 3]:
-    """Arrays of two axes, that are of one shape or are not."""
+    """Arrays with two axes, of equal and unequal shapes."""
     return tl.cos(x * y + 1.0) * y - x
 
 
@@ -52,14 +52,14 @@ SIZES = [(0, 0), (1, 1), (BLOCK_ELEMENTS - 1,) * 2, (2 * BLOCK_ELEMENTS + 1,) * 
 @pytest.mark.full
 @pytest.mark.parametrize(("size", "others"), SIZES)
 def test_mixed(size: int, others: int) -> None:
-    """Of one shape, of shapes that broadcast, and of shapes that do not."""
+    """A chain agrees with the reference on equal, broadcast and incompatible shapes."""
     assert not list(differences(mixed.program, mixed.graph, of_mixed(size, others)))
 
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("rows", "shape"), [(4, (4, 3)), (1500, (1500, 3)), (4, (1, 3)), (1, (2, 1)), (2, (3, 3))])
 def test_planes(rows: int, shape: tuple[int, int]) -> None:
-    """The same, of two axes."""
+    """A chain on two axes agrees with the reference."""
     arguments = [np.random.default_rng(1).normal(size=(rows, 3)), np.random.default_rng(2).normal(size=shape)]
     assert not list(differences(planes.program, planes.graph, arguments))
 
@@ -69,14 +69,14 @@ def program(lines: str) -> Program:
 
 
 def chains(lines: str) -> list[tuple[list[str], list[str]]]:
-    """The chains of a program, loop by loop: their nodes, and which of these are kept."""
+    """The chains of a program, loop by loop: their nodes, and which of these are stored."""
     parts = plan_fusion(program(lines).main.body)
     loops = [loop for part in parts if isinstance(part, FusedChain) for loop in part.loops]
     return [([node.name for node in loop.nodes], list(loop.outputs)) for loop in loops]
 
 
 def test_plan() -> None:
-    """Scalars do not end a chain; what may trap by its values, and arrays that are of another shape, do."""
+    """A scalar does not end a chain; an op that may trap on its values does, and so does an array of another shape."""
     assert chains("b = multiply x, 2.0\ns = add a, 1.0\nc = add b, s\nreturn c") == [(["b", "c"], ["c"])]
     assert chains("b = add x, y\nc = exp y\nd = multiply b, c\nreturn d") == [(["b", "c", "d"], ["d"])]
     assert chains("b = add x, 1.0\nc = subtract b, b\nd = where true, b, c\nreturn b") == [(["b", "c", "d"], ["b"])]
@@ -87,14 +87,14 @@ def test_plan() -> None:
 
 
 def test_one_loop() -> None:
-    """A chain without NumPy's loops is a loop over blocks and one in it, and makes no array but the result."""
+    """A chain without NumPy's loops is a loop over blocks with an inner loop, and allocates its result only."""
     text = "\n".join(emit_module(program("b = multiply x, 2.0\nc = add b, a\nd = divide c, x\nreturn d")).lines)
     assert text.count("for ") == 2 and text.count("e.empty((") == 1
 
 
 @pytest.mark.full
 def test_ends_within_a_chain() -> None:
-    """Seconds end a run in the middle of a chain of arrays."""
+    """A limit on seconds ends a run in the middle of a chain."""
     lines = "\n".join(f"v{at + 1} = pow v{at}, a" for at in range(12))
     slow = tl.parse_program(f"func f(v0: float64[?], a: float64) -> float64[?] {{\n{lines}\nreturn v12\n}}")
     graph, array = tl.lower(slow), np.full(8_000_000, 1.1)
@@ -105,7 +105,7 @@ def test_ends_within_a_chain() -> None:
 
 
 def generated(seed: int) -> tuple[Program, list[Any]]:
-    """A program of many ops on arrays whose sizes are known or open, and arguments that are of one shape or not."""
+    """A program of many ops on arrays of fixed or open sizes, and arguments of equal or unequal shapes."""
     dice = random.Random(seed)
     size = dice.choice([0, 1, 2, 3, BLOCK_ELEMENTS + 1])
     types = {f"x{at}": dice.choice(["float64", "float32", "int8", "uint32"]) for at in range(4)}
@@ -136,7 +136,7 @@ def generated(seed: int) -> tuple[Program, list[Any]]:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.heavy] * (seed > 1)) for seed in range(80)])
 def test_generated(seed: int) -> None:
-    """Whatever the chain: the bits of the reference, or its first trap."""
+    """Generated chains have the reference's bits, or its first trap."""
     made, arguments = generated(seed)
     typed = [np.asarray(a, p.type.dtype.numpy) for a, p in zip(arguments, made.main.body.parameters, strict=True)]
     assert not list(differences(made, tl.lower(made), typed))
@@ -145,7 +145,7 @@ def test_generated(seed: int) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.heavy)])
 def test_functions_of_numpy_s_loops(dtype: str) -> None:
-    """Every one of them gives the bits of the reference, at edges too."""
+    """Every function with a NumPy loop has the reference's bits, at edge values too."""
     edges = np.array([0.5, -0.0, 1.5, -2.0, 0.0, np.inf, -np.inf, np.nan, 1e30, 1e-30, 3.0, 88.0], dtype)
     function = elementary64 if dtype == "float64" else elementary32
     traced = function.trace(edges, edges[::-1])

@@ -1,4 +1,5 @@
-"""Loops that count near the ends of their type: one that wraps goes on as the reference does, and can be ended."""
+"""Loops that count near the ends of their type: a counter that wraps continues as on the reference, and can be
+interrupted."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ HIGHEST = 2**63 - 1
 
 @st.composite
 def near_ends(draw: Any) -> Case:
-    """Loops that count near an end of their type, up or down, to a number or an argument."""
+    """Loops that count up or down near an end of their type, to a literal or an argument."""
 
     def pick(*choices: Any) -> Any:
         return draw(st.sampled_from(choices))
@@ -73,7 +74,7 @@ def near_ends(draw: Any) -> Case:
 
 
 def check(case: Case) -> None:
-    """Fails where the engine differs; a strip is of four iterations."""
+    """Fails if the engine differs; a strip has four iterations."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(source, "STRIP_ITERATIONS", 4)
         assert not differences(case.program, lower(case.program), case.arguments)
@@ -82,7 +83,7 @@ def check(case: Case) -> None:
 @settings(max_examples=3, phases=[Phase.generate])
 @given(near_ends())
 def test_near_ends(case: Case) -> None:
-    """The same results, or the same trap in the same iteration."""
+    """Counting loops near an end of their type have the same results, or the same trap in the same iteration."""
     check(case)
 
 
@@ -90,7 +91,7 @@ def test_near_ends(case: Case) -> None:
 @settings(max_examples=12)
 @given(near_ends())
 def test_many_near_ends(case: Case) -> None:
-    """The same, of more."""
+    """Many more counting loops near an end of their type agree."""
     check(case)
 
 
@@ -116,7 +117,7 @@ ended(written)
 
 @pytest.mark.full
 def test_what_wraps_is_ended() -> None:
-    """By seconds and by Ctrl-C, also where the last run was quick, and where the numbers are written in the program."""
+    """A loop whose counter wraps is ended by seconds and Ctrl-C, also after a quick run, and with literal bounds."""
     assert in_a_process(ENDED) == ["interrupt", "seconds", "seconds", "interrupt"]
 
 
@@ -133,7 +134,7 @@ engine.source.emit_module = emit_module
 
 @pytest.mark.heavy
 def test_a_strip_without_end_is_caught() -> None:
-    """One that nobody looks at."""
+    """A twin whose strips never check for interruption is caught."""
     code = ENDED.replace("engine.QUICK_SECONDS", f"{ON_AND_ON}\nengine.QUICK_SECONDS")
     with pytest.raises(subprocess.TimeoutExpired):
         in_a_process(code.replace("given.run(0, 5", "given.run(5, 5"), seconds=5.0)

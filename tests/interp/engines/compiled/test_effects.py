@@ -1,4 +1,4 @@
-"""S14 without tokens: effects happen once, in program order, on the thread that the program was called on."""
+"""S14 without tokens: effects happen once, in program order, on the calling thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VECTOR = tl.Array[tl.float64, None]
 
 
 def seen(*operands: Any) -> Any:
-    """A callback of everything: it remembers what it was given and where, and returns an array, or fails."""
+    """A callback that records its operands and thread, and returns an array or fails."""
     calls.append((threading.current_thread(), operands))
     if operands[0] == 3:
         raise ValueError("three")
@@ -56,13 +56,13 @@ def lines(function: tl.Function, *arguments: Any, **options: Any) -> tuple[Any, 
 
 @pytest.mark.parametrize("n", [0, 5])
 def test_order(n: int) -> None:
-    """Lines and calls are those of a sequential evaluation, operands included."""
+    """Printed lines and calls, with operands, are those of a sequential evaluation."""
     assert not differences(told.program, told.graph, [n])
 
 
 @pytest.mark.full
 def test_arrays() -> None:
-    """A callback takes arrays and gives them, on the thread of whoever called."""
+    """A callback takes and returns arrays, on the calling thread."""
     calls.clear()
     outcome, wanted = (arrays.run(3, [1.0, 2.0], engine=name) for name in ("compiled", "reference"))
     assert (outcome.engine, str(outcome.results)) == ("compiled", str(wanted.results))
@@ -79,7 +79,7 @@ def test_failing() -> None:
 
 @pytest.mark.parametrize("kind", [OSError, queue.Empty, KeyboardInterrupt])
 def test_a_world_that_fails(kind: type[BaseException]) -> None:
-    """What the world itself raises ends the run, and comes out as it is."""
+    """An error of the world itself ends the run, and is raised unchanged."""
 
     def full(line: str) -> None:
         raise kind(line)
@@ -89,7 +89,7 @@ def test_a_world_that_fails(kind: type[BaseException]) -> None:
 
 
 def test_limits() -> None:
-    """Seconds end a run between two effects; nothing is done afterwards."""
+    """A limit on seconds ends a run between two effects; no effect follows."""
     lines(forever, 0, limits=tl.Limits(seconds=0.0))
     begin = time.monotonic()
     outcome, said = lines(forever, 0, limits=tl.Limits(seconds=0.2))
@@ -98,7 +98,7 @@ def test_limits() -> None:
 
 
 def test_memory() -> None:
-    """What effects take and give is let go, and so is what was asked for and not done."""
+    """Operands and results of effects are freed, and so are those of effects that did not happen."""
     from numba.core.runtime import _nrt_python, rtsys
 
     _nrt_python.memsys_enable_stats()
@@ -114,7 +114,7 @@ def test_memory() -> None:
 
 
 def test_with_cells() -> None:
-    """S13, S14: with cells a run may have to begin again, so that effects beside them are refused beforehand."""
+    """S13, S14: effects together with cells are refused beforehand, since a run with cells may have to be restarted."""
     function = tl.function(lambda n: (tl.print(n), tl.put(tl.cells(1, tl.int64), 0, n)[0])[1])
     with pytest.raises(tl.Usage, match="restart a program with cells"):
         function.run(3, engine="compiled")
@@ -122,7 +122,7 @@ def test_with_cells() -> None:
 
 
 def test_auto_begins_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program with effects is handed over, and never begun again, whether it is compiled already or not."""
+    """`auto` hands a program with effects over, and never restarts it, compiled or not."""
     monkeypatch.setattr(auto, "WARMUP_FIRINGS", 30)
     for _ in "12":
         world, wanted = Witness(), Witness()
@@ -133,7 +133,7 @@ def test_auto_begins_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.full
 def test_interrupt() -> None:
-    """Ctrl-C ends a run between two effects, with an outcome; the second time it ends a callback too."""
+    """Ctrl-C ends a run between two effects, with an outcome; a second Ctrl-C ends a callback too."""
     code = """
 import test_effects
 def press():

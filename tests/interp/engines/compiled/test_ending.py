@@ -1,4 +1,4 @@
-"""How compiled runs end: at traps, at every limit, at Ctrl-C; and never by taking the process with them."""
+"""How compiled runs end: at traps, at every limit, and at Ctrl-C; none crashes the process."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def run(function: tl.Function, *arguments: Any, **options: Any) -> Outcome:
     ids=lambda v: getattr(v, "name", ""),
 )
 def test_traps(function: tl.Function, inputs: list[int]) -> None:
-    """S5: the first trap, its operands and everything around it, word for word as the reference says it."""
+    """S5: the first trap, its operands and its calls are reported in the reference's words."""
     for argument in inputs:
         assert not list(differences(function.program, function.graph, [argument]))
 
 
 @pytest.mark.full
 def test_trap_at_the_bottom() -> None:
-    """The tag of a trap is as deep as the calls were."""
+    """The tag of a trap is as deep as the calls."""
 
     @tl.function
     def deep(n: tl.int64) -> tl.int64:
@@ -51,7 +51,7 @@ def test_trap_at_the_bottom() -> None:
 
 @pytest.mark.parametrize(("function", "depth"), [(count, 100), (nested, 201)], ids=["calls", "loops"])
 def test_depth_is_exact(function: tl.Function, depth: int) -> None:
-    """S12: one level more than the limit is Exhausted, as on the reference; calls count, and loops."""
+    """S12: a run one level deeper than the limit is Exhausted, as on the reference; calls and loops count."""
     for limit in (depth - 1, depth, depth + 1):
         limits = Limits(depth=limit)
         one, other = function.run(100, limits=limits, engine="reference"), run(function, 100, limits=limits)
@@ -63,7 +63,7 @@ def test_depth_is_exact(function: tl.Function, depth: int) -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("function", [forever, counting, tree], ids=lambda function: function.name)
 def test_seconds(function: tl.Function) -> None:
-    """A run that goes on ends when its seconds are over, wherever it is: in loops of both kinds, and in calls."""
+    """A limit on seconds ends a run anywhere: in counting loops, in other loops, and in calls."""
     run(function, 1, limits=Limits(seconds=0.0))
     begin = time.monotonic()
     outcome = run(function, 2**40, limits=Limits(seconds=0.1, depth=60))
@@ -76,7 +76,7 @@ def test_seconds(function: tl.Function) -> None:
 
 @pytest.mark.full
 def test_seconds_between_products() -> None:
-    """A loop that only counts is looked at after each product, not after thousands."""
+    """A counting loop with matrix products checks its seconds after each product, not after thousands."""
 
     @tl.function
     def powers(x: tl.Array[tl.float64, None, None], n: tl.int64) -> tl.Array[tl.float64, None, None]:
@@ -96,7 +96,7 @@ def table(x: tl.Array[tl.float64, None, 1], y: tl.Array[tl.float64, None]) -> tl
 
 @pytest.mark.full
 def test_seconds_between_copies() -> None:
-    """What is stretched to another shape is looked at on the way."""
+    """Broadcasting to another shape checks the seconds on the way."""
     x, y = np.zeros((20_000, 1)), np.zeros(20_000)
     run(table, x[:2], y[:2])
     begin = time.monotonic()
@@ -107,7 +107,7 @@ def test_seconds_between_copies() -> None:
 
 @tl.function
 def waiting(n: tl.int64) -> tl.int64:
-    """A loop, then a cell that is read before it is put, which cell the loop says."""
+    """A loop, then a get before its put; the loop decides of which cell."""
     last = tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * (x + 3) + 1), 0, 1)[1]
     a = tl.cells(2, tl.int64)
     got = a[tl.where(last < 0, 1, 0)]
@@ -117,7 +117,7 @@ def waiting(n: tl.int64) -> tl.int64:
 
 @pytest.mark.full
 def test_seconds_of_both_engines() -> None:
-    """What is begun again as fast has the seconds that are left, and no more."""
+    """A run that restarts on `fast` has only the remaining seconds."""
     n = 40_000_000
     assert waiting.run(3, engine="compiled").engine == "fast"
     spent: list[float] = []
@@ -134,8 +134,8 @@ def test_seconds_of_both_engines() -> None:
 
 
 def test_numba_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the environment says that nothing is compiled, that is said, also of what has been: a run of that may want
-    more of it; auto runs on the reference."""
+    """If the environment disables numba, the engine says so, even for compiled programs, which may need to compile
+    more; `auto` runs on the reference."""
     assert count.run(3, engine="compiled").value == 3
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     for name in ("fast", "compiled"):
@@ -147,13 +147,13 @@ def test_numba_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bytes() -> None:
-    """The memory that the process may have ends a run before it begins, too."""
+    """The limit on the process's memory ends a run before it begins."""
     outcome = run(count, 10, limits=Limits(bytes=1000))
     assert outcome.status == "Exhausted" and outcome.error.limit == "bytes"  # type: ignore[union-attr]
 
 
 def test_outcome() -> None:
-    """An outcome like any other, which says what it does not know."""
+    """The outcome has the usual fields, and says which of them are unknown."""
     outcome = run(count, 10)
     assert (outcome.status, outcome.value, outcome.engine, outcome.schedule) == (
         "Returned",
@@ -172,7 +172,7 @@ def test_outcome() -> None:
 
 @pytest.mark.full
 def test_interrupt() -> None:
-    """Ctrl-C ends a run within 0.2 s, with an outcome; the process goes on."""
+    """Ctrl-C ends a run within 0.2 s, with an outcome; the process continues."""
     code = """
 for function in (forever, counting):
     run(function, 1, limits=Limits(seconds=0.0))
@@ -214,7 +214,7 @@ def deep(size, seed, depth):
 
 @pytest.mark.full
 def test_stack_never_ends_the_process() -> None:
-    """However large the frames of a recursion, and whatever the limit on depth: Exhausted, and no crash."""
+    """A recursion ends Exhausted, and never in a crash, for every frame size and limit on depth."""
     code = f"{BIG}\nfor size in (1, 50):\n    deep(size, 1, 10**9)\nprint(run(count, 10**9, limits=DEEP).status)"
     assert in_a_process(code) == ["Exhausted", "depth"] * 2 + ["Exhausted"]
 
@@ -223,6 +223,6 @@ def test_stack_never_ends_the_process() -> None:
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("seed", range(2))
 def test_stack_fuzzed(seed: int) -> None:
-    """The same, of frames of all sizes, and of threads that have less stack than wanted."""
+    """Recursions with frames of all sizes never crash, on threads with less stack than requested too."""
     code = f"{BIG}\nfor size in (2, 7, 30, 80, 400):\n    deep(size + {seed}, {seed}, 10**9)"
     assert in_a_process(code, 600.0) == ["Exhausted", "depth"] * 5

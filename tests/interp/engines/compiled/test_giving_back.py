@@ -1,4 +1,4 @@
-"""What a run has had is given back when it is over, however it ended: without waiting for Python to look for cycles."""
+"""A run releases all its memory when it ends, however it ended, without waiting for Python's garbage collector."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tagloom.interp.engines.jit.state import TAPE_NEXT
 
 @tl.function
 def ordered(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None]:
-    """It has no machine code, and is left to Python."""
+    """An op without machine code, which is left to Python."""
     return tl.sort(x)
 
 
@@ -27,7 +27,7 @@ def picked(x: tl.Array[tl.float64, 3], at: tl.int64) -> tl.float64:
 
 
 def then(monkeypatch: pytest.MonkeyPatch, error: type[BaseException]) -> None:
-    """Let this come as soon as generated code has ended, as Ctrl-C does."""
+    """Raise this error as soon as generated code has ended, as Ctrl-C does."""
     right = run.entry_call
 
     def work(*given: Any) -> Callable[[], None]:
@@ -45,7 +45,7 @@ def then(monkeypatch: pytest.MonkeyPatch, error: type[BaseException]) -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("error", "status"), [(None, "Returned"), (MemoryError, "Exhausted")])
 def test_arguments(error: Any, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of a run that left something to Python."""
+    """The arguments of a run that left an op to Python are released."""
     if error:
         then(monkeypatch, error)
     x = np.array([2.0, 1.0])
@@ -63,7 +63,7 @@ def test_arguments(error: Any, status: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.full
 def test_operands_of_a_trap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of a trap that nobody wants to hear of, since Ctrl-C was pressed meanwhile."""
+    """The operands of a trap are released if Ctrl-C prevents its report."""
     from numba.core.runtime import _nrt_python, rtsys
 
     def alive() -> int:
@@ -79,7 +79,7 @@ def test_operands_of_a_trap(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_memory_of_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is kept for the next run is short, also where one ended amid its records, as where an array did not fit."""
+    """Memory kept for the records of the next run is small, even after a run that ended amid its records."""
     monkeypatch.setattr(call_buffer, "_idle_arenas", [])
     for size, kept in ((call_buffer._MAX_IDLE_BYTES + 8, 0), (8, 1)):
         words = CallBuffer([], call_layout([], 0, 0), 1, 0)

@@ -1,4 +1,4 @@
-"""Gradients on the compiled engine: later phases of a function find what earlier ones left to them."""
+"""Gradients on the compiled engine: later phases of a function read the records of earlier ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KINDS: dict[str, st.SearchStrategy[Case]] = {
 
 
 def check(case: Case, order: int) -> str:
-    """By what the derivative of a program was compared; fails where it differs."""
+    """What the derivative of a program was compared with; fails if it differs."""
     try:
         derived = differentiated(case, order)
     except Invalid as error:
@@ -49,7 +49,7 @@ def check(case: Case, order: int) -> str:
 @settings(max_examples=2, phases=[Phase.generate])
 @given(KINDS["plain"])
 def test_gradients_of_generated_programs(case: Case) -> None:
-    """Values and adjoints are those of the reference bit for bit, or its first trap, word for word."""
+    """Values and adjoints are the reference's bit for bit, or its first trap word for word."""
     check(case, 1)
 
 
@@ -58,7 +58,7 @@ def test_gradients_of_generated_programs(case: Case) -> None:
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradients_of_many_generated_programs(kind: str, order: int) -> None:
-    """The same of all kinds and of the second order; most are compared."""
+    """First and second derivatives of all kinds of generated programs agree; most can be compared."""
     by = Counter[str]()
 
     @settings(max_examples={"cells": 50, "effects": 30}.get(kind, 5))
@@ -77,7 +77,7 @@ def cube(x: tl.float64) -> tl.float64:
 
 @tl.function
 def both_ways(n: tl.int64) -> tl.float64:
-    """Calls whose pullbacks are taken in another order than that of stacks, again and again."""
+    """Calls whose pullbacks run in another order than a stack's, repeatedly."""
 
     def step(k: Any, s: Any) -> Any:
         x = tl.astype(k, tl.float64) * 0.25 + 0.5
@@ -90,13 +90,13 @@ def both_ways(n: tl.int64) -> tl.float64:
 
 @tl.function
 def descent(x: tl.float64, n: tl.int64) -> tl.float64:
-    """Gradients in the iterations of a loop that has a gradient itself."""
+    """Gradients inside a loop that is differentiated itself."""
     return tl.while_loop(lambda k, x: k < n, lambda k, x: (k + 1, x - 0.05 * tl.grad(nested)(x, 3)), 0, x)[1]
 
 
 @tl.function
 def scanned(x: tl.Array[tl.float64, 3]) -> tl.float64:
-    """Arrays in records, of known sizes, and cells."""
+    """Arrays of fixed sizes in records, and cells."""
 
     def step(state: Any, y: Any) -> Any:
         made = state * y + x
@@ -130,7 +130,7 @@ def odd_part(x: tl.float64, n: tl.int64) -> tl.float64:
 
 @tl.function
 def falling(x: tl.float64, n: tl.int64) -> tl.float64:
-    """A loop that traps on its way back, in its third iteration."""
+    """A loop that traps in the third iteration of its reverse pass."""
 
     def step(k: Any, y: Any) -> Any:
         back = lambda adjoint: adjoint * tl.astype(12 // (k - 2), tl.float64)  # noqa: E731
@@ -160,8 +160,8 @@ SLOW = ("nested", "descent", "mutual", "scanned", "halved")
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", [pytest.param(each, marks=[pytest.mark.heavy] * (each in SLOW)) for each in GRADS])
 def test_gradients(name: str) -> None:
-    """Recursion, loops, branches, second orders, gradients in loops that have gradients, traps on the way back, arrays,
-    and pullbacks in any order."""
+    """Gradients agree for recursion, loops, branches, second orders, gradients in differentiated loops, traps in the
+    reverse pass, arrays, and pullbacks in any order."""
     assert not differs(*GRADS[name])
 
 
@@ -197,14 +197,14 @@ QUICK = ("a record ends with its first phase", "all that goes back is in the las
     "twin", [twin if twin in QUICK else pytest.param(twin, marks=pytest.mark.heavy) for twin in TWINS]
 )
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine whose records are wrong in one way differs."""
+    """Every twin with broken records differs from the reference."""
     pattern, instead, name = TWINS[twin]
     broken(monkeypatch, pattern, instead)
     assert differs(*GRADS[name])
 
 
 def used(monkeypatch: pytest.MonkeyPatch, function: tl.Function, *arguments: Any) -> int:
-    """The bytes of records that a run had at most."""
+    """The most bytes of records during a run."""
     words: list[tuple[CallBuffer, int]] = []
     lent = call_buffer.RecordArena
 
@@ -222,7 +222,7 @@ def used(monkeypatch: pytest.MonkeyPatch, function: tl.Function, *arguments: Any
 @pytest.mark.full
 @pytest.mark.parametrize("twin", ["", r"m\.release\(s, v.*\)"])
 def test_records_are_given_back(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the iterations of a loop take for gradients does not add up; where nothing is given back, it does."""
+    """The records of a loop's gradients are freed in each iteration; a twin that frees none is caught."""
     if twin:
         broken(monkeypatch, twin, "pass")
     with monkeypatch.context() as patch:
@@ -234,7 +234,7 @@ def test_records_are_given_back(twin: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.full
 def test_arrays_in_records_are_given_back() -> None:
-    """Whatever ends a run: its results, a trap or a limit."""
+    """Arrays in records are freed, whether the run ends with results, a trap or a limit."""
     from numba.core.runtime import _nrt_python, rtsys
 
     _nrt_python.memsys_enable_stats()
@@ -247,20 +247,20 @@ def test_arrays_in_records_are_given_back() -> None:
 
 
 def alive(runtime: Any) -> int:
-    """How many blocks of memory compiled code holds."""
+    """The number of memory blocks that compiled code holds."""
     stats = runtime.get_allocation_stats()
     return int(stats.mi_alloc - stats.mi_free)
 
 
 @tl.function
 def rows(x: tl.Array[tl.float64, None], n: tl.int64) -> tl.float64:
-    """A recursion that traps where it is deep."""
+    """A recursion that traps at its deepest call."""
     return tl.cond(n == 0, lambda: tl.sum(x), lambda: rows(x * tl.astype(60 // (25 - n), tl.float64), n - 1))
 
 
 @pytest.mark.full
 def test_too_many_records() -> None:
-    """They count as the run's memory, whose limit ends it before the machine has none."""
+    """Records count for the limit on bytes, which ends the run before memory does."""
     gradient, limits = tl.grad(power), tl.Limits(bytes=resident_memory() + 2**27)
     ended = gradient.run(0.5, 10**9, engine="compiled", limits=limits)
     assert (ended.status, getattr(ended.error, "limit", None)) == ("Exhausted", "bytes")
@@ -269,7 +269,7 @@ def test_too_many_records() -> None:
 
 @pytest.mark.full
 def test_auto_compiles_gradients() -> None:
-    """Where only a value is wanted, `auto` goes on as `compiled` with gradients too."""
+    """`auto` runs gradients on `compiled` if only a value is requested."""
     gradient = tl.grad(power)
     assert gradient.run(1.0, 10, engine="compiled").value == gradient(1.0, 10) == 10.0
     assert gradient(1.0, 10**6) == 10**6

@@ -1,5 +1,5 @@
-"""Runs on the thread that called, where the last one was quick: they end as others do, and what is not quick begins
-again elsewhere."""
+"""Runs on the calling thread, after a quick run of the same program: they end as others do, and a run that is not quick
+restarts on another thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def turned(n: tl.int64) -> tl.int64:
 
 @tl.function
 def averaged(x: tl.Array[tl.int64, 8], n: tl.int64) -> tl.int64:
-    """What is left undone in a loop over elements divides by 0."""
+    """A loop over elements whose missing part would divide by 0."""
 
     def step(i: tl.int64, y: tl.int64) -> Any:
         return i + 1, y + 1000 // tl.sum((x + i) * (x + i) + 1)
@@ -36,7 +36,7 @@ MANY = 10**8
 
 
 def afresh(monkeypatch: pytest.MonkeyPatch, often: float = 1.0) -> None:
-    """Let no program have run, and all runs be quick that end; the watchdog looks so often."""
+    """Forget all programs, and treat every finished run as quick; the watchdog checks this often."""
     monkeypatch.setattr(run, "_compiled_programs", type(run._compiled_programs)())
     monkeypatch.setattr(run, "QUICK_SECONDS", 60.0)
     monkeypatch.setattr(watchdog, "POLL_SECONDS", often)
@@ -46,8 +46,8 @@ def afresh(monkeypatch: pytest.MonkeyPatch, often: float = 1.0) -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("function", "argument"), [(count, 50), (turned, 50), (looped, 12), (looped, 3)])
 def test_who_was_quick_needs_no_thread(monkeypatch: pytest.MonkeyPatch, function: tl.Function, argument: int) -> None:
-    """From the second run on, and with the same results and traps; but not where seconds are given, and not from other
-    threads, which may have little stack."""
+    """A quick program runs on the calling thread from the second run on, with the same results and traps; not if
+    seconds are limited, nor on threads other than the main one, which may have a small stack."""
     afresh(monkeypatch)
     first = function.run(argument, engine="compiled")
     assert threads(monkeypatch, function, argument) == 0
@@ -62,7 +62,7 @@ def test_who_was_quick_needs_no_thread(monkeypatch: pytest.MonkeyPatch, function
 
 
 def _is_begun_again(monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether a run that takes long after one that did not is handed to another thread."""
+    """Whether a long run after a quick one restarts on another thread."""
     afresh(monkeypatch, often=0.005)
     turned.run(5, engine="compiled")
     return threads(monkeypatch, turned, MANY) == 1
@@ -70,7 +70,7 @@ def _is_begun_again(monkeypatch: pytest.MonkeyPatch) -> bool:
 
 @pytest.mark.full
 def test_who_is_not_quick_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It gives what it should, and the next run does not try."""
+    """A run that restarts has the right result, and the next run does not try the calling thread."""
     assert _is_begun_again(monkeypatch)
     right = turned.run(MANY, engine="compiled", limits=tl.Limits(seconds=60.0)).value
     turned.run(5, engine="compiled")
@@ -83,7 +83,7 @@ def test_who_is_not_quick_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.full
 def test_who_is_stopped_amid_elements_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What comes of a run that is stopped means nothing, traps neither."""
+    """Values and traps of a stopped run are discarded."""
     afresh(monkeypatch, often=0.002)
     many, elements = 2 * 10**6, np.arange(8)
     right = averaged.run(elements, many, engine="compiled", limits=tl.Limits(seconds=60.0)).value
@@ -95,13 +95,14 @@ def test_who_is_stopped_amid_elements_begins_again(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_watchdog_that_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A broken twin, which the law above finds."""
+    """A twin whose watchdog sleeps is caught by the test above."""
     monkeypatch.setattr(watchdog, "watch", lambda words: contextlib.nullcontext())
     assert not _is_begun_again(monkeypatch)
 
 
 def test_who_is_deep_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stack of the thread that called is short: what needs more gets it, and is not tried there again."""
+    """A run that needs a larger stack than the calling thread's restarts on another thread, and the next run begins
+    there."""
     afresh(monkeypatch)
     count.run(5, engine="compiled")
     deep = tl.Limits(depth=10**6)
@@ -110,7 +111,7 @@ def test_who_is_deep_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_who_has_no_stack_left_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A caller may have used most of the stack by then."""
+    """A run whose caller has used most of the stack restarts on another thread."""
     afresh(monkeypatch)
     count.run(5, engine="compiled")
     assert threads(monkeypatch, count, 5) == 0
@@ -122,7 +123,7 @@ def test_who_has_no_stack_left_begins_again(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_watchdog_that_cannot_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is hurried where no thread is to be had; later it may be."""
+    """Without a thread for the watchdog, no run uses the calling thread; later ones may."""
     dog = watchdog.Watchdog()
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", raising(RuntimeError("can't start new thread")))
@@ -139,7 +140,7 @@ def raising(error: Exception) -> Any:
 
 @pytest.mark.full
 def test_interrupt() -> None:
-    """Ctrl-C ends one as it ends any other: right after it, and where it goes on for so long that it is begun again."""
+    """Ctrl-C ends a run on the calling thread as any other: right after it if it is quick, or in its restart."""
     code = f"""
 {PRESSED}
 @tl.function
@@ -164,7 +165,7 @@ print(out.status, out.error.limit)
 
 @pytest.mark.full
 def test_a_child_has_a_watchdog_of_its_own() -> None:
-    """One that was forked."""
+    """A forked child has its own watchdog."""
     code = """
 from tagloom.interp.engines.compiled import run as engine
 engine.QUICK_SECONDS = 60.0
@@ -183,7 +184,7 @@ print(os.waitpid(child, 0)[1])
 
 
 def test_what_watches_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A watchdog with nothing to watch looks no more, and wakes up for the next run."""
+    """A watchdog without a run to watch sleeps, and wakes up for the next run."""
     dog = watchdog.Watchdog()
     monkeypatch.setattr(watchdog, "_MAX_IDLE_POLLS", 2)
     monkeypatch.setattr(watchdog, "POLL_SECONDS", 0.005)

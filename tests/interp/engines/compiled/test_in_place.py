@@ -1,6 +1,6 @@
-"""Sums that are made in place: as the reference makes them, bit for bit, and never in an array that is still needed.
+"""Sums that are computed in place have the reference's bits, and never overwrite an array that is still needed.
 
-All numbers are small integers, so that the order of additions changes nothing.
+All numbers are small integers, so the order of additions does not change results.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ZERO = np.float32(0.0)
 
 @tl.function
 def needed_later(x: Weights, y: Weights) -> Any:
-    """What is added to is an operand again, and a result."""
+    """The array that is added to is also an operand and a result."""
     product = tl.matmul(x, y)
     total = product + tl.matmul(y, x)
     return total + product, product
@@ -36,40 +36,41 @@ def needed_later(x: Weights, y: Weights) -> Any:
 
 @tl.function
 def viewed(x: Weights, y: Weights) -> Any:
-    """There is a view of what is added to."""
+    """The array that is added to has a view."""
     product = tl.matmul(x, y)
     return product[0:16], product + tl.matmul(y, x)
 
 
 @tl.function
 def same(x: Weights, n: tl.int64) -> Weights:
-    """It gives its argument, or what it got from itself."""
+    """A function that returns its argument, or the result of its recursive call."""
     return tl.cond(n == 0, lambda: x, lambda: same(x, n - 1))
 
 
 @tl.function
 def given_back(x: Weights, y: Weights) -> Any:
-    """What a call gave is somebody else's."""
+    """The result of a call belongs to someone else."""
     product = tl.matmul(x, y)
     return same(product, 2) + tl.matmul(y, x), product
 
 
 @tl.function
 def either(x: Weights, p: tl.bool) -> Weights:
-    """Zeros that may be added to what has -0.0."""
+    """Zeros are added to -0.0 on one side."""
     return x + tl.cond(p, lambda: tl.broadcast_to(ZERO, (32, 32)), lambda: tl.matmul(x, x))
 
 
 @tl.function
 def put(x: Weights, p: tl.bool) -> Weights:
-    """What is put into zeros may be -0.0."""
+    """Values put into zeros may be -0.0."""
     made = tl.scatter_index(tl.broadcast_to(ZERO, (32, 32)), x[0:16], "0:16")
     return made + tl.cond(p, lambda: tl.broadcast_to(ZERO, (32, 32)), lambda: tl.matmul(x, x))
 
 
 @tl.function
 def its_own_factor(x: Weights, y: Weights) -> Any:
-    """What is added to is a factor of what is added, as it lies and transposed; and nobody wants some sums."""
+    """The array that is added to is a factor of the product that is added, plain and transposed; some sums are
+    unused."""
     one, other = tl.matmul(x, y), tl.matmul(y, x)
     _ = x + y, tl.permute_dims(x, (1, 0))
     return one + tl.matmul(y, one), other + tl.matmul(tl.permute_dims(other, (1, 0)), y)
@@ -77,7 +78,7 @@ def its_own_factor(x: Weights, y: Weights) -> Any:
 
 @tl.function
 def handed_on(x: Weights, y: Weights, p: tl.bool) -> Any:
-    """A sum with zeros may be the other operand, which is added to again."""
+    """A sum with zeros may be its other operand, which is added to again."""
     total = tl.broadcast_to(ZERO, (32, 32)) + tl.matmul(x, y)
     other = tl.cond(p, lambda: tl.broadcast_to(ZERO, (32, 32)), lambda: tl.matmul(y, x))
     return total + other, total + tl.matmul(x, x)
@@ -106,7 +107,7 @@ def repeated(n: tl.int64, x: Rows, w: Weights) -> Rows:
 def opened(
     x: tl.Array[tl.float64, 8, 16], y: tl.Array[tl.float64, None, 64], z: tl.Array[tl.float64, 8, 64]
 ) -> tl.Array[tl.float64, 8, 64]:
-    """A product whose factors do not fit, as only the run can tell."""
+    """A product whose open sizes do not match."""
     return z + tl.matmul(x, y)
 
 
@@ -138,7 +139,7 @@ SLOW = ("given back", "no zeros", "repeated")
 @pytest.mark.full
 @pytest.mark.parametrize("name", [pytest.param(each, marks=[pytest.mark.heavy] * (each in SLOW)) for each in RUNS])
 def test_in_place(name: str) -> None:
-    """The reference's bits, zeros of either sign among them."""
+    """Sums in place have the reference's bits, with zeros of either sign."""
     assert not differs(*RUNS[name])
 
 
@@ -146,12 +147,13 @@ def test_in_place(name: str) -> None:
 @settings(max_examples=7, phases=[Phase.generate])
 @given(sum_cases())
 def test_generated_sums(case: Case) -> None:
-    """The reference's bits, or its trap."""
+    """Generated sums have the reference's bits, or its trap."""
     assert not differences(case.program, lower(case.program), case.arguments)
 
 
 def test_what_is_made_in_place() -> None:
-    """Products are added to what came from below, which may be zeros that nobody wrote; nothing is transposed."""
+    """Products are added to results of deeper calls, which may be zeros that are never written; no matrix is
+    transposed."""
     function, given = RUNS["tree"]
     text = "\n".join(source.emit_module(function.trace(*given).program).lines)
     assert "matmul_accumulate_float32" in text and "e.is_lazy" in text and "matmul_transposed_left_float32" not in text
@@ -159,12 +161,12 @@ def test_what_is_made_in_place() -> None:
 
 
 def test_each_node_is_looked_at_once() -> None:
-    """However often sums are summed."""
+    """The analysis visits each node once, however deeply sums are nested."""
     assert len(sums.plan_accumulation(grown.program.main.body).sums) == 300
 
 
 class Everything(set[str]):
-    """What is known of all variables."""
+    """An analysis that has facts about all variables."""
 
     def __contains__(self, text: object) -> bool:
         return True
@@ -244,7 +246,7 @@ def _shared_variables(right: Any) -> Any:
     "twin", [twin if twin in QUICK else pytest.param(twin, marks=pytest.mark.heavy) for twin in TWINS]
 )
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine that writes where it must not, or leaves out what it must add, differs."""
+    """An engine that writes where it must not, or omits an addition, differs from the reference."""
     change, name = TWINS[twin]
     afresh(monkeypatch)
     change(monkeypatch)

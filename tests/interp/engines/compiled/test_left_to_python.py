@@ -1,4 +1,4 @@
-"""Ops that have no machine code: compiled programs leave them to Python, and go on with what that gives."""
+"""Ops without machine code: compiled programs call Python for them, and continue with the result."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ CODED = {"matmul", "sum"}
 
 
 def test_which_are_left() -> None:
-    """An op is left to Python exactly where it does not compute element by element, but for products and sums; and who
-    waits is heard after it."""
+    """Ops are left to Python if they are not elementwise and have no generated code, or reduce over several axes;
+    interrupts are checked after each."""
     for row in OPS.values():
         for given in attributes(row):
             node = Node(row.name, ("x",) * arities(row)[0], (Var("y", Type(dtypes.int64)),), attributes=given)
@@ -37,7 +37,7 @@ def test_which_are_left() -> None:
 
 @tl.function
 def chosen(x: tl.Array[tl.float64, None], n: tl.int64):  # type: ignore[no-untyped-def]
-    """Loops, branches and calls with such ops in them, on scalars and arrays."""
+    """Loops, branches and calls with such ops, on scalars and arrays."""
 
     def body(k, total, kept):  # type: ignore[no-untyped-def]
         here = apply("gather", x, k)
@@ -55,7 +55,7 @@ def largest(x: tl.Array[tl.float64, None]):  # type: ignore[no-untyped-def]
 @pytest.mark.full
 @pytest.mark.parametrize("count", [0, 3, 4])
 def test_agreement(count: int) -> None:
-    """The results are those of the reference, and the first trap too, with the calls and iterations around it."""
+    """Programs with such ops have the reference's results and first trap, with its calls and iterations."""
     arguments = [np.array([0.5, -1.0, 2.0]), count]
     assert not differences(chosen.program, chosen.graph, arguments)
     outcome = chosen.run(*arguments, engine="compiled")
@@ -68,7 +68,7 @@ def spread(n: tl.int64):  # type: ignore[no-untyped-def]
 
 
 def test_memory() -> None:
-    """S12: what does not fit into memory ends the run, in the words that are used for whatever has machine code."""
+    """S12: a result that does not fit into memory ends the run with the same message as one of machine code."""
     one, other = (spread.run(2**40, engine=engine) for engine in ("reference", "compiled"))
     assert (one.status, other.status) == ("Exhausted", "Exhausted")
     assert one.error is not None and other.error is not None and one.error.message == other.error.message
@@ -82,7 +82,7 @@ def endless(x: tl.Array[tl.int64, 3]):  # type: ignore[no-untyped-def]
 
 @pytest.mark.full
 def test_limits() -> None:
-    """S12: a loop of such ops ends soon after its time is over, and its thread is free again."""
+    """S12: a loop of such ops ends soon after its seconds, and its thread is free again."""
     assert endless.run(np.array([20, 1, 2]), engine="compiled").status == "Returned"
     for _ in range(2):
         began = time.monotonic()
@@ -99,7 +99,7 @@ def told(x: tl.Array[tl.int64, None]):  # type: ignore[no-untyped-def]
 
 
 def test_beside_effects() -> None:
-    """Effects stay in their order, on the thread that called, whatever is computed between them."""
+    """Effects keep their order, on the calling thread, with such ops between them."""
     assert unsupported_program(told.program) is None
     for value in (0, 5):
         worlds = [Witness(), Witness()]
@@ -112,7 +112,7 @@ def test_beside_effects() -> None:
 
 
 def broken(name: str) -> Any:
-    """A performer that is wrong in one way."""
+    """A host call server with one error."""
 
     class Wrong(HostCallServer):
         def compute_op(self, number: int, node: Node) -> int:
@@ -130,14 +130,14 @@ def broken(name: str) -> Any:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", ["forgets to trap", "answers the first again"])
 def test_the_laws_see_what_is_wrong(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A performer that is wrong in one way is found out."""
+    """Every broken host call server is caught."""
     monkeypatch.setattr("tagloom.interp.engines.compiled.run.HostCallServer", broken(name))
     found = [bool(differences(chosen.program, chosen.graph, [np.array([0.5, -1.0, 2.0]), count])) for count in (3, 4)]
     assert any(found)
 
 
 def test_an_op_that_raises_is_our_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No exception passes through machine code: it is a Crash, which has it as its cause."""
+    """No exception passes through machine code: it becomes the cause of a Crash."""
 
     def kernel(*_: Any) -> Any:
         raise ZeroDivisionError
@@ -164,5 +164,5 @@ except tl.Crash as crash:
 
 @pytest.mark.full
 def test_nobody_goes_on_after_an_op_that_raises() -> None:
-    """Neither do those who called the function that it is in: its array is none."""
+    """Callers of a function in which an op raises do not continue, since its array does not exist."""
     assert in_a_process(RAISING) == ["DeprecationWarning"]

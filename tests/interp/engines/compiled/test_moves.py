@@ -1,4 +1,4 @@
-"""Ops that move elements, or fold them: machine code does with them what NumPy does."""
+"""Ops that move or reduce elements have NumPy's results in machine code."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def annotation(type_: Type, is_open: bool) -> Any:
 
 
 def program_of(cases: list[Case], dtype: Any, is_open: bool) -> tuple[Program, list[Any]]:
-    """A program of several ops, each on operands of its own."""
+    """A program of several ops, each with its own operands."""
     dice, given, counts = np.random.default_rng(5), list[Any](), list[int]()
     for case in cases:
         values = [np.asarray(each)[()] for each in case.values(dice)]
@@ -72,7 +72,7 @@ def program_of(cases: list[Case], dtype: Any, is_open: bool) -> tuple[Program, l
 
 
 def wrong(op: str, dtype: Any, is_open: bool) -> list[str]:
-    """The cases of an op that differ from the reference: in a bit, or, of sums, by more than rounding."""
+    """The cases of an op that differ from the reference: in a bit, or for sums by more than rounding."""
     program, given = program_of(RULES[op], dtype, is_open)
     graph = lower(program)
     compiled, reference = run_compiled(program, graph, given), run_graph(graph, given)
@@ -93,7 +93,7 @@ def wrong(op: str, dtype: Any, is_open: bool) -> list[str]:
     "op", [op if op in QUICK else pytest.param(op, marks=pytest.mark.heavy) for op in moves.MOVE_EMITTERS]
 )
 def test_agreement(op: str, is_open: bool) -> None:
-    """Of known sizes and of open ones."""
+    """Moves and reductions agree with the reference, for fixed and open sizes."""
     for dtype in (np.float64, np.float32)[: 2 - is_open]:
         assert not wrong(op, dtype, is_open)
 
@@ -101,7 +101,7 @@ def test_agreement(op: str, is_open: bool) -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("op", moves.MOVE_EMITTERS)
 def test_little_is_left_to_python(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The law is not empty: where sizes are known, machine code does it."""
+    """Machine code computes such ops if their sizes are fixed."""
     left, right = Counter[str](), source.emit_host_call
 
     def noted(writer: Any, node: Any, inputs: Any) -> str:
@@ -145,7 +145,7 @@ TRAPS: dict[str, tuple[str, list[Any]]] = {
     "name", [pytest.param(each, marks=[pytest.mark.heavy] * (each != "take a row")) for each in TRAPS]
 )
 def test_traps(name: str) -> None:
-    """What does not fit is said as the reference says it."""
+    """Mismatched operands have the reference's message."""
     text, given = TRAPS[name]
     program = tl.parse_program(f"func f({text}\n return y\n}}")
     graph = lower(program)
@@ -155,6 +155,6 @@ def test_traps(name: str) -> None:
 
 @pytest.mark.full
 def test_wrong_strides_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where all elements are the first, the law says so."""
+    """A twin that always reads the first element is caught."""
     monkeypatch.setattr(moves, "broadcast_strides", lambda value, rank: ["0"] * rank)
     assert wrong("broadcast_like", np.float64, False)

@@ -1,4 +1,4 @@
-"""Compiled programs in later processes: from disk, at once, and recursion in every form among them."""
+"""Compiled programs in later processes: loaded from disk, quickly, with every form of recursion."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def said(folder: Path) -> list[str]:
 
 @pytest.mark.heavy
 def test_second_process(tmp_path: Path) -> None:
-    """A second process compiles nothing, crashes on no recursion, and gives the same."""
+    """A second process compiles nothing, survives deep recursion, and has the same results."""
     first, second = said(tmp_path), said(tmp_path)
     assert [line[0] for line in first] == ["0"] * 8 and [line[0] for line in second] == ["1"] * 8
     assert [line[1:] for line in first] == [line[1:] for line in second]
@@ -58,7 +58,7 @@ for function in (even, drawn):
 
 
 def test_scalars_in_a_second_process_need_no_numba(tmp_path: Path) -> None:
-    """To import numba takes as long as all else."""
+    """A second process runs scalar programs without numba, whose import takes as long as all the rest."""
     tests = str(Path(__file__).parents[3])
     environment = {"TAGLOOM_CACHE": str(tmp_path), "PATH": ""}
     found = [
@@ -97,7 +97,7 @@ check()
 @pytest.mark.heavy
 @pytest.mark.timeout(600)
 def test_generated_programs_in_a_second_process(tmp_path: Path) -> None:
-    """The same, of generated programs."""
+    """A second process runs generated programs from disk with the same results."""
     tests = str(Path(__file__).parents[3])
     environment = {"TAGLOOM_CACHE": str(tmp_path), "PATH": ""}
     found = []
@@ -134,7 +134,7 @@ print(len(lost), outcome.status, *[float(each.sum()) for each in outcome.results
 
 @pytest.mark.heavy
 def test_what_cannot_be_read(tmp_path: Path) -> None:
-    """A function that cannot be read from disk, and is compiled anew, takes no process with it that has read others,
+    """A function that cannot be read from disk is compiled anew, without crashing a process that has loaded others
     which call the one on disk."""
     found = []
     for lost in ("", "lost", ""):

@@ -1,4 +1,4 @@
-"""Products of matrices: within their row's bound whatever the sizes, and with the same bits whoever computes them."""
+"""Matrix products are within their row's error bound for all sizes, with the same bits on any number of threads."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def product(helping: int, x: Any, y: Any) -> Any:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("size", SIZES)
 def test_bound(size: tuple[int, int, int], dtype: Any) -> None:
-    """Every element is within the bound of its row, and the same with helpers and without."""
+    """Every element is within the bound of its row, and equal with and without helpers."""
     x, y = factors(size, dtype)
     alone = product(0, x, y)
     exact = x.astype(np.longdouble) @ y.astype(np.longdouble)
@@ -60,13 +60,13 @@ def test_bound(size: tuple[int, int, int], dtype: Any) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("size", [(1, 2**20, 1), (2, 2**20, 3), (ROWS, 2**20, 1), (ROWS, 2**20, 2)])
 def test_many_terms(size: tuple[int, int, int]) -> None:
-    """Of a million float32 hardly more is lost than NumPy loses: one after another they would be a percent off."""
+    """A sum of a million float32 products is about as exact as NumPy's; in sequence it would be off by a percent."""
     x, y = (np.full(shape, 0.1, np.float32) for shape in (size[:2], size[1:]))
     assert np.abs(product(0, x, y) / (2**20 * 0.01) - 1.0).max() < 1e-3
 
 
 def test_nothing_beyond() -> None:
-    """Nothing is written beside a product, and no element of it is left as it was."""
+    """A product writes all of its elements, and nothing else."""
     x, y = factors((ROWS + 3, 9, 77), np.float64)
     x[:], y[:] = 1.0, 1.0
     for _ in range(50):
@@ -75,7 +75,7 @@ def test_nothing_beyond() -> None:
 
 @pytest.mark.full
 def test_infinities_stay_in_their_row() -> None:
-    """What is computed twice, or beside an element, does not show."""
+    """Padding and overlapping tiles affect no other element, even with infinities."""
     x, y = factors((ROWS + 1, 6, 70), np.float32)
     x[0, 0], y[3, 1] = np.inf, np.nan
     made = product(0, x, y)
@@ -84,7 +84,7 @@ def test_infinities_stay_in_their_row() -> None:
 
 @pytest.mark.full
 def test_in_a_loop() -> None:
-    """A recurrent cell on the engine, beside the reference."""
+    """A recurrent cell agrees with the reference."""
 
     @tl.function
     def cell(
@@ -100,8 +100,8 @@ def test_in_a_loop() -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_other_forms(dtype: Any) -> None:
-    """Of a matrix with its rows as columns on either side, and added to an array or to zeros: within the bound, and an
-    addition rounds once."""
+    """Products with transposed operands, and products added to an array or to zeros, are within the bound; an addition
+    rounds once."""
     real = float32 if dtype is np.float32 else float64
     matrix = real[:, ::1]
     turned, few, added = matrices.matmul_transposed_left, matrices.matmul_transposed_right, matrices.matmul_accumulate
@@ -140,7 +140,7 @@ TWINS = {
 @pytest.mark.full
 @pytest.mark.parametrize("twin", TWINS)
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tiles that leave something out, or lie elsewhere in it, are beyond the bound."""
+    """Tiles that omit or misplace a part exceed the bound."""
     right, wrong = TWINS[twin]
     source = inspect.getsource(matrices.compute_strips.py_func)
     assert right in source

@@ -1,4 +1,4 @@
-"""Sums of what a loop computes: as exact as their row says, and with the same bits on however many cores."""
+"""Sums of computed elements are as exact as their row states, with the same bits on any number of cores."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def scaled(x: FLOATS, a: tl.float64) -> tl.float64:
 
 @tl.function
 def kept(x: FLOATS) -> tuple[FLOATS, tl.float64]:
-    """What is summed is a result too."""
+    """The array that is summed is a result too."""
     y = x * x
     return y, tl.sum(y)
 
 
 @tl.function
 def shared(x: tl.Array[tl.float32, None]) -> tuple[tl.float32, tl.Array[tl.float32, None]]:
-    """Two sums of a chain, one of what the other's array is made of; and what comes after."""
+    """Two sums in a chain, one over an operand of the other's array; and an op after them."""
     y = x * x
     z = tl.exp(-y)
     return tl.sum(y) + tl.sum(z), z * tl.sum(y)
@@ -43,7 +43,7 @@ def stretched(x: tl.Array[tl.int64, None, None], y: INTS) -> tl.Array[tl.int64, 
 
 @tl.function
 def counted(x: FLOATS) -> tl.int64:
-    """Integers wrap; here none does."""
+    """Integer sums; here none wraps."""
     return tl.sum(tl.astype(x > 0.5, tl.int64))
 
 
@@ -77,13 +77,13 @@ WHOLE: list[tuple[tl.Function, list[Any]]] = [
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("function", "arguments"), WHOLE, ids=lambda each: getattr(each, "name", ""))
 def test_whole_numbers(function: tl.Function, arguments: list[Any]) -> None:
-    """Where no addition rounds, all is the reference's."""
+    """Sums without rounding equal the reference's."""
     admitted = admit_arguments(function.graph, arguments)
     assert not list(differences(function.program, function.graph, admitted))
 
 
 def test_it_is_one_loop() -> None:
-    """What is only summed is not written: the sum is part of the chain."""
+    """An array that is only summed is never written: the sum is part of the chain."""
     for function in (scaled, kept, counted):
         (part,) = plan_fusion(function.program.main.body)
         assert isinstance(part, FusedChain) and [len(loop.outputs) for loop in part.loops] == [int(function is kept)]
@@ -93,7 +93,7 @@ def test_it_is_one_loop() -> None:
     "size", [3 * BLOCK_ELEMENTS + 7, thread_pool.PARALLEL_MIN_ELEMENTS + 1, 9 * thread_pool.CHUNK_ELEMENTS + 3]
 )
 def test_bits(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Helpers or none, a sum has the same bits, which are within the bound of its row."""
+    """A sum has the same bits with and without helpers, within the bound of its row."""
     x = np.random.default_rng(size).normal(size=size)
     wanted = scaled.run(x, 0.1, engine="compiled").value
     assert len({scaled.run(x, 0.1, engine="compiled").value for _ in range(20)}) == 1
@@ -114,8 +114,7 @@ TWINS = {
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("twin", TWINS)
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sum that depends on who computes what has other bits than that of blocks in order; one that forgets, another
-    value."""
+    """A twin whose sum depends on the sharing has other bits; one that omits elements has another value."""
     given = [np.random.default_rng(seed).normal(size=9 * thread_pool.CHUNK_ELEMENTS + 5) for seed in range(6)]
     wanted = [scaled.run(x, 0.1, engine="compiled").value for x in given]
     broken(monkeypatch, *TWINS[twin])

@@ -1,4 +1,4 @@
-"""Loops that are shared out over cores: each element is computed once, by whomever, with the bits of the reference."""
+"""Loops shared among cores compute each element once, with the reference's bits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tagloom.interp.engines.jit.state import POOL_REQUESTED
 def wave(
     x: tl.Array[tl.float64, None], y: tl.Array[tl.float32, None], c: tl.float32
 ) -> tuple[tl.Array[tl.float64, None], tl.Array[tl.float32, None]]:
-    """Both floats, a loop of NumPy's, a scalar, and two results."""
+    """Floats of both widths, a NumPy loop, a scalar, and two results."""
     return tl.exp(-x) * x + 0.25, tl.sqrt(tl.abs(y * c - y)) / (y + c)
 
 
@@ -45,7 +45,7 @@ def arguments(size: int) -> list[Any]:
     ],
 )
 def test_bits(size: int) -> None:
-    """Whether a loop is shared out or not, all elements are the reference's."""
+    """All elements are the reference's, shared or not."""
     assert not list(differences(wave.program, wave.graph, arguments(size)))
 
 
@@ -60,8 +60,8 @@ TWINS = {
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("twin", TWINS)
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong share shows; no twin reads or writes beyond an array. What nobody computes may happen to lie there, of a
-    run before: hardly for three sizes."""
+    """A wrong share is caught; no twin reads or writes beyond an array. Elements that nobody computes may keep right
+    values of an earlier run, but hardly for three sizes."""
     broken(monkeypatch, *TWINS[twin])
     sizes = (
         thread_pool.PARALLEL_MIN_ELEMENTS + 1,
@@ -73,7 +73,7 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.full
 def test_a_division_that_rounds_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of what is computed in float32, only that may be which rounds as float64 does."""
+    """Only ops that round as in float64 may be computed in float32."""
     afresh(monkeypatch)
     monkeypatch.setitem(kernels._NATIVE_WIDTH_FORMATS, "divide", "({} * (float32(1.0) / {}))")  # type: ignore[index]
     assert list(differences(wave.program, wave.graph, arguments(1000)))
@@ -102,7 +102,7 @@ def shared(s: int, words: int, size: int) -> bool:
     ],
 )
 def test_each_element_once(size: int) -> None:
-    """Whatever the size, and whether there are helpers or not."""
+    """Each element is computed once for every size, with and without helpers."""
     for helping in (0, thread_pool.start_pool()):
         for _ in range(20):
             counts, state = np.zeros(size, np.int64), np.zeros(9, np.int64)
@@ -116,7 +116,7 @@ def test_each_element_once(size: int) -> None:
 
 @pytest.mark.skipif(not thread_pool.worker_count(), reason="nobody helps here")
 def test_signals_are_for_others() -> None:
-    """A signal that is sent to a helper ends nobody: a pipe that nobody reads would be full one day."""
+    """A signal sent to a helper neither runs the handler nor ends the helper."""
     thread_pool.start_pool()
     before, came = signal.getsignal(signal.SIGUSR1), threading.Event()
     helping = [each for each in threading.enumerate() if each.name == "tagloom thread pool"]
@@ -130,7 +130,7 @@ def test_signals_are_for_others() -> None:
 
 
 def test_without_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no more files can be opened nobody helps, and all runs as it is."""
+    """Without free file descriptors there are no helpers, and runs still work."""
 
     def full() -> None:
         raise OSError
@@ -147,7 +147,7 @@ def test_without_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     not thread_pool.worker_count() or sys.platform != "linux", reason="nobody helps here, or stays off a core"
 )
 def test_helpers_stay_off_the_core_that_calls_them() -> None:
-    """Of all cores that the process may use they are kept off one: that of the run that woke them up."""
+    """Helpers avoid one core of the process: the one of the run that woke them."""
     assert thread_pool.start_pool()
     time.sleep(0.1)  # until they sleep
     assert not list(differences(wave.program, wave.graph, arguments(3 * thread_pool.PARALLEL_MIN_ELEMENTS)))
@@ -160,7 +160,7 @@ def test_helpers_stay_off_the_core_that_calls_them() -> None:
 
 @pytest.mark.skipif(not thread_pool.worker_count(), reason="nobody helps here")
 def test_who_waits_does_not_wait_for_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Helpers that have to be compiled keep nobody from looking at limits."""
+    """Limits are checked while helpers are still being compiled."""
     monkeypatch.setattr(thread_pool, "_pools", {})
     right, may = thread_pool._create_pool, threading.Event()
     monkeypatch.setattr(thread_pool, "_create_pool", lambda count: may.wait(20.0) and right(count))
@@ -220,5 +220,5 @@ forked(lambda: wave.run(*arguments(9), engine="compiled"))
 @pytest.mark.heavy
 @pytest.mark.skipif(not thread_pool.worker_count() or not hasattr(os, "fork"), reason="nobody helps or forks here")
 def test_a_child_finds_no_lock_held() -> None:
-    """A process that is forked while a thread starts the pool, or compiles a program, does both by itself."""
+    """A child that is forked while a thread starts the pool, or compiles, can do both itself."""
     assert in_a_process(FORKED) == ["0", "0"]

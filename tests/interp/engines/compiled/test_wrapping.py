@@ -1,4 +1,4 @@
-"""Integers that overflow wrap, also where a compiler that took them for unbounded could say how a comparison ends."""
+"""Integers wrap on overflow, also if a compiler could decide a comparison by assuming that they do not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NUMBERS = [0, 1, 3, 255, 2**32, 3037000500, HIGHEST - 1, HIGHEST, -1, -3, -(2**6
 
 @tl.function
 def signs(x: tl.int64):
-    """What is known of the operands says how each of these ends, but for what overflows."""
+    """Comparisons whose results follow from the signs of operands, except for overflow."""
     low, high = x & 255, x | 2**62
     return (
         x + 1 > x,
@@ -36,7 +36,7 @@ def signs(x: tl.int64):
 
 
 def wrong() -> list[tuple[int, str]]:
-    """Where an engine says something else than the reference."""
+    """Where an engine differs from the reference."""
     meant = {x: signs.run(x, engine="reference").value for x in NUMBERS}
     return [
         (x, engine) for x in NUMBERS for engine in ("fast", "compiled") if signs.run(x, engine=engine).value != meant[x]
@@ -45,12 +45,12 @@ def wrong() -> list[tuple[int, str]]:
 
 @pytest.mark.full
 def test_what_overflows_has_no_known_sign() -> None:
-    """Engines say of all comparisons what the reference says."""
+    """Engines agree with the reference on all these comparisons."""
     assert wrong() == []
 
 
 def test_operators_that_do_not_overflow_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The operators of numba's own are other ones."""
+    """A twin that uses numba's own operators is caught."""
     monkeypatch.setattr(run, "_compiled_programs", type(run._compiled_programs)())
     monkeypatch.setattr(kernels, "_WRAPPING_FORMATS", {})
     assert wrong()

@@ -1,5 +1,5 @@
 """Every test here runs on numba's CUDA simulator, which needs nothing but numba; with NUMBA_ENABLE_CUDASIM=0 in the
-environment on the graphics processor that is there."""
+environment, on the machine's GPU."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ VARIABLE = "NUMBA_ENABLE_CUDASIM"
 
 @pytest.fixture(autouse=True, scope="session")
 def simulator() -> None:
-    """Load the simulator, as NUMBA_ENABLE_CUDASIM=1 does; but numba may be there already, and other tests start
-    processes which are to know nothing of it."""
+    """Load the simulator, as NUMBA_ENABLE_CUDASIM=1 does. The variable itself is not set, since numba may be loaded
+    already, and other tests start processes without the simulator."""
     import numba
 
     before = os.environ.get(VARIABLE)

@@ -1,4 +1,4 @@
-"""The table of opcodes on the device gives the bits that the reference gives, over the whole registry."""
+"""The opcodes have the reference's bits on the device, over the whole registry."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def words(firing: Firing) -> list[int]:
 
 
 def agree(name: str, value: Any, meant: Any) -> bool:
-    """Whether they are the same; on a graphics processor, whose elementary functions are of its own library, nearly."""
+    """Whether values are equal; on a GPU, approximately for ops that its own math library computes."""
     if same(value, meant):
         return True
     known = name in ELEMENTARY and not is_simulated() and math.isfinite(meant)
@@ -58,7 +58,7 @@ def agree(name: str, value: Any, meant: Any) -> bool:
 
 
 def differences(fired: Sequence[Firing]) -> Iterator[str]:
-    """Where the device gives other bits than the reference, or traps where that does not."""
+    """Where the device's bits or traps differ from the reference's."""
     codes = np.array([firing.code for firing in fired], np.int64)
     casts = np.array([cast_code(firing.signature.result.dtype) for firing in fired], np.int64)
     a, b, c = np.array([words(firing) for firing in fired], np.int64).T.copy()
@@ -74,7 +74,7 @@ def differences(fired: Sequence[Firing]) -> Iterator[str]:
 
 
 def test_edges() -> None:
-    """Every arm of the table, on edge values of every dtype: the bits of the reference, and its traps."""
+    """Every opcode has the reference's bits and traps on edge values of every dtype."""
     fired = list(firings(Random(1)))
     assert {firing.code for firing in fired} == set(range(FIRST_KERNEL, FIRST_KERNEL + len(scalar_kernels())))
     assert not list(differences(fired))

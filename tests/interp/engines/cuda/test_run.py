@@ -1,4 +1,4 @@
-"""The engine `cuda`: whole runs on the simulator, and what it says before it starts where it cannot."""
+"""The engine `cuda`: whole runs on the simulator, and its refusals before a run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def fib(n: tl.int64) -> tl.int64:
 
 @tl.function
 def quotients(n: tl.int64) -> tl.int64:
-    """Divides by 3, 2, 1, 0, -1, while calls go on."""
+    """Divides by 3, 2, 1, 0, -1, while calls continue."""
     return tl.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + n // (3 - i) + fib(i)), 0, 0)[1]
 
 
@@ -80,14 +80,14 @@ def endless(n: tl.int64) -> tl.int64:
 
 
 def test_results_and_measures() -> None:
-    """A run ends with the results and all the measures of the reference: firings by node, critical path, profiles."""
+    """A run has the reference's results and statistics: firings by node, critical path, profiles."""
     wanted, out = fib.run(5, engine="reference"), fib.run(5, engine="cuda")
     assert (out.engine, out.value, out.stats.critical_path) == ("cuda", 5, 37)
     assert told(out) == told(wanted)
 
 
 def supported(path: Path) -> Iterator[tuple[Graph, list[Any]]]:
-    """The cases of a file of the corpus that it supports."""
+    """The cases of a corpus file that the engine supports."""
     document = parse(path.read_text(encoding="utf-8"), path.name)
     for case in [case for case in document.cases if case.kind not in ("refused", "breaks")]:
         subject = document[case.name]
@@ -99,7 +99,7 @@ def supported(path: Path) -> Iterator[tuple[Graph, list[Any]]]:
 
 @pytest.mark.full
 def test_corpus() -> None:
-    """So does the first case of a file of the corpus that it supports, if it is short; residue and traps included."""
+    """The first supported case of a corpus file ends as on the reference if it is short, with residue and traps."""
     ran = 0
     for path in CORPUS:
         for graph, arguments in islice(supported(path), 1):
@@ -113,7 +113,7 @@ def test_corpus() -> None:
 
 @pytest.mark.full
 def test_generated_programs() -> None:
-    """And so does any program of scalars; a graphics processor is asked for many more."""
+    """Generated programs of scalars end as on the reference; a GPU runs many more of them."""
     several, limits = (6, Limits(firings=150)) if is_simulated() else (150, Limits(firings=1_500))
     endings = Counter[str]()
 
@@ -133,7 +133,7 @@ def test_generated_programs() -> None:
 
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arrays begin with room for a few tokens and activations, and what is new has anything in it."""
+    """Arrays begin with room for a few tokens and activations, and new memory is not cleared."""
 
     def used_before(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         array = device.allocate(shape, dtype)
@@ -148,7 +148,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize(("function", "argument"), [(fib, 7), (quotients, 100)], ids=["fib", "quotients"])
 def test_arrays_grow(monkeypatch: pytest.MonkeyPatch, function: tl.Function, argument: int) -> None:
-    """On the device they grow with the tokens, the activations and the waves."""
+    """Arrays on the device grow with tokens, activations and waves."""
     wanted, grown, grow = told(function.run(argument, engine="reference")), Counter[str](), WaveRun._grow
     monkeypatch.setattr(WaveRun, "_grow", lambda self, shapes: (grown.update([*shapes]), grow(self, shapes)))
     assert told(function.run(argument, engine="cuda")) == wanted
@@ -159,7 +159,7 @@ def test_arrays_grow(monkeypatch: pytest.MonkeyPatch, function: tl.Function, arg
 @pytest.mark.parametrize("known", [True, False], ids=["it says so", "it fails"])
 @pytest.mark.parametrize("enough", [0, 2, 9])
 def test_where_the_device_has_no_room(monkeypatch: pytest.MonkeyPatch, known: bool, enough: int) -> None:
-    """The run goes on as `fast`, from before that wave."""
+    """A run that needs more memory than the device has continues on `fast` from before that wave."""
     calls, left, go, allocate = Counter[str](), [], FastRun.go, wave.allocate
 
     def free() -> float:
@@ -185,7 +185,7 @@ def test_where_the_device_has_no_room(monkeypatch: pytest.MonkeyPatch, known: bo
 
 @pytest.mark.usefixtures("narrow")
 def test_the_laws_catch_a_careless_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a flight that wraps around the end of the ring, what is copied is not what lies there first."""
+    """A twin that copies a flight that wraps around the end of the ring from the wrong end is caught."""
     if not is_simulated():
         pytest.skip("tokens that are none lead anywhere, which no graphics processor recovers from")
     used = wave.live_parts
@@ -205,14 +205,14 @@ def test_the_laws_catch_a_careless_copy(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_bytes() -> None:
-    """The limit of bytes counts what is on the device."""
+    """The limit on bytes includes memory of the device."""
     out = fib.run(5, engine="cuda", limits=Limits(bytes=1))
     assert (out.status, out.error and out.error.limit) == ("Exhausted", "bytes")  # type: ignore[attr-defined]
 
 
 @pytest.mark.full
 def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ends a run between two waves, and what was done by then is told."""
+    """Ctrl-C ends a run between two waves, with an outcome."""
     fib.run(3, engine="cuda")  # compiled by then: before, Ctrl-C is what it always is
     made = WaveRun.run_wave
     monkeypatch.setattr(WaveRun, "run_wave", lambda self: (made(self), signal.raise_signal(signal.SIGINT))[0])
@@ -222,7 +222,7 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ctrl_c_in_the_last_wave(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is raised where nothing is left to do."""
+    """Ctrl-C in the last wave is raised."""
     fib.run(3, engine="cuda")
     made = WaveRun.run_wave
 
@@ -238,7 +238,7 @@ def test_ctrl_c_in_the_last_wave(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_traps() -> None:
-    """Where something traps, the run goes on from before that wave, and ends as on the reference."""
+    """A run that traps continues on another engine from before that wave, and ends as on the reference."""
     wanted = quotients.run(100, engine="reference")
     assert wanted.status == "Trapped"
     assert told(quotients.run(100, engine="cuda")) == told(wanted)
@@ -248,13 +248,13 @@ def test_traps() -> None:
     "limits", [Limits(firings=57), Limits(tokens=6), Limits(depth=2), Limits(firings=1, depth=1)], ids=str
 )
 def test_limits_are_exact(limits: tl.Limits) -> None:
-    """Where a limit is met within a wave, the run ends as on the reference, at the same firing."""
+    """A run that reaches a limit within a wave ends at the same firing as on the reference."""
     assert told(fib.run(5, engine="cuda", limits=limits)) == told(fib.run(5, engine="reference", limits=limits))
 
 
 @pytest.mark.full
 def test_what_goes_on_elsewhere_has_the_seconds_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """S12: the clock does not begin anew where a run goes on as `fast`."""
+    """S12: a run that continues on `fast` has only the remaining seconds."""
 
     def slow(self: WaveRun) -> bool:
         time.sleep(0.4)
@@ -282,13 +282,13 @@ REFUSALS: list[tuple[Any, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("function", "options", "why"), REFUSALS, ids=[why for _, _, why in REFUSALS])
 def test_refusals(function: tl.Function, options: dict[str, Any], why: str) -> None:
-    """What it does not support is said before it starts."""
+    """Unsupported options and programs are refused before the run starts."""
     with pytest.raises(tl.Usage, match=f"engine cuda cannot run this\n  got: .*{why}"):
         function.run([1.0, 2.0, 3.0] if function is vector else 5, engine="cuda", **options)
 
 
 def test_without_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So is a device that is missing, and how to do without one."""
+    """A missing device is refused too, with a hint how to do without one."""
     monkeypatch.setattr(cuda, "missing_requirement", lambda: "numba.cuda finds no GPU")
     with pytest.raises(tl.Usage, match="finds no GPU"):
         fib.run(5, engine="cuda")
@@ -304,6 +304,6 @@ def test_nothing_is_loaded_before_it_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_runs_in_several_threads() -> None:
-    """The simulator is for one thread: others wait for their turn."""
+    """Several threads use the simulator one at a time."""
     with ThreadPoolExecutor(3) as pool:
         assert list(pool.map(lambda n: fib.run(n, engine="cuda").value, (3, 4, 2))) == [2, 3, 1]

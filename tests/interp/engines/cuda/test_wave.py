@@ -1,4 +1,4 @@
-"""Waves on the device leave the states that the reference has at the same ticks of its clock."""
+"""Waves on the device leave the reference's states at the same ticks of its clock."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fib(n: tl.int64) -> tl.int64:
 
 @tl.function
 def nested(n: tl.int64) -> tl.int64:
-    """A loop in a loop; the inner one makes no trip the first time."""
+    """A nested loop; the inner one makes no trip the first time."""
 
     def outer(i: tl.int64, s: tl.int64) -> Any:
         return i + 1, tl.while_loop(lambda j, t: j < i, lambda j, t: (j + 1, t + j * i), 0, s)[1]
@@ -58,7 +58,7 @@ def odd(n: tl.int64) -> tl.bool:
 
 @tl.function
 def both(n: tl.int64, x: tl.float64) -> tl.float64:
-    """Two arguments and two results, an argument that nobody uses, calls in a loop."""
+    """Two arguments and two results, an unused argument, and calls in a loop."""
 
     def pair(a: tl.float64, b: tl.int64) -> Any:
         return tl.where(a > 2.0, a, -a), a * 2.0
@@ -71,7 +71,7 @@ def both(n: tl.int64, x: tl.float64) -> tl.float64:
 
 
 def loop_over(dtype: tl.DType) -> Graph:
-    """A loop and calls in which a number of this dtype goes past the largest one, or is squared away."""
+    """A loop and calls in which a number of this dtype overflows, by addition or by squares."""
 
     def python(n: Any, x: Any) -> Any:
         def step(i: Any, y: Any) -> Any:
@@ -84,7 +84,7 @@ def loop_over(dtype: tl.DType) -> Graph:
 
 
 def ticks(graph: Graph, arguments: Sequence[Any], limits: Limits) -> Iterator[State]:
-    """The states that the reference has between waves, the first one included."""
+    """The reference's states between waves, with the first one."""
     state = first_state(graph, admit_arguments(graph, arguments), "waves")
     yield state
     for event in drive(state, schedule("waves"), limits):
@@ -97,7 +97,7 @@ def begun(graph: Graph, arguments: Sequence[Any]) -> WaveRun:
 
 
 def differences(graph: Graph, arguments: Sequence[Any]) -> Iterator[str]:
-    """Where a wave leaves another state than the reference; one in which something traps is to leave it as it was."""
+    """Where a wave leaves another state than the reference; a wave with a trap must leave the state unchanged."""
     run, before = begun(graph, arguments), None
     for wave, state in enumerate(ticks(graph, arguments, Limits())):
         done = not wave or run.run_wave()
@@ -113,7 +113,7 @@ def differences(graph: Graph, arguments: Sequence[Any]) -> Iterator[str]:
 
 @tl.function
 def quotient(n: tl.int64) -> tl.int64:
-    """Divides by 2, 1 and 0, while calls go on."""
+    """Divides by 2, 1 and 0, while calls continue."""
     return tl.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s + n // (2 - i) + fib(i)), 0, 0)[1]
 
 
@@ -154,14 +154,15 @@ GRAPHS = [
     ("graph", "arguments"), GRAPHS, ids=["quotient", "count", "trips", "fib", "nested", "even", "both"]
 )
 def test_every_wave(graph: Graph, arguments: tuple[Any, ...]) -> None:
-    """After every wave, token for token: what is in flight and in which order, what waits, what is open."""
+    """After every wave, the tokens in flight, their order, the waiting tokens and the open activations are the
+    reference's."""
     assert not list(differences(graph, arguments))
 
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_every_wave_of_a_loop_over_a_dtype(name: str) -> None:
-    """Numbers of every dtype wrap, round and overflow in words as they do in the reference."""
+    """Numbers of every dtype wrap, round and overflow as in the reference."""
     dtype = dtypes.BY_NAME[name]
     large = dtype.range[1] - 1 if dtype.is_integer else 1e30
     assert not list(differences(loop_over(dtype), (4, admit(large, Type(dtype)))))
@@ -169,8 +170,8 @@ def test_every_wave_of_a_loop_over_a_dtype(name: str) -> None:
 
 @pytest.fixture
 def backwards(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Kernels whose last thread takes the first token, in blocks of 3; and each adds up 2. The simulator starts threads
-    in their order, so those of every day see only one."""
+    """Kernels whose last thread takes the first token, in blocks of 3 threads that each add up 2. The simulator starts
+    threads in order, so ordinary kernels are tested with one order only."""
     monkeypatch.setattr(device, "BLOCK_THREADS", 3)
     monkeypatch.setattr("tagloom.interp.engines.cuda.wave.TOKENS_PER_THREAD", 2)
     monkeypatch.setitem(kernels._CONSTANTS, "TOKENS_PER_THREAD", 2)
@@ -186,13 +187,13 @@ def backwards(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.full
 @pytest.mark.usefixtures("backwards")
 def test_the_order_of_threads_means_nothing() -> None:
-    """Whichever thread comes first, every wave leaves the same state."""
+    """Every wave leaves the same state for any order of threads."""
     for graph, arguments in GRAPHS:
         assert not list(differences(graph, arguments))
 
 
 def test_kernels_are_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What a process has compiled is on disk for the next; the machine code too, where there is any."""
+    """Kernels that one process compiled are on disk for the next, with their machine code if there is any."""
     monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path))
     for hits in (0, 1):
         monkeypatch.setattr(cache, "_modules", {})
@@ -209,7 +210,7 @@ def test_kernels_are_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def test_nothing_is_left() -> None:
-    """After a run that was looked at wave by wave, no token, no activation and no tag is left."""
+    """A run that is inspected after each wave ends without tokens, activations and tags."""
     run = begun(fib.graph, [4])
     while run.state().flight:
         run.run_wave()
@@ -223,7 +224,7 @@ def test_nothing_is_left() -> None:
 
 
 def test_taken_over() -> None:
-    """A run that the reference begins goes on as it would have, from between any two waves."""
+    """A run that the reference begins continues on the device after any wave, with the same end."""
     wanted = told(run_graph(fib.graph, [4], schedule="waves"))
     for waves in (0, 1, 7, 20):
         *_, state = islice(ticks(fib.graph, [4], Limits()), waves + 1)

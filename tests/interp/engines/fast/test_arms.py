@@ -1,4 +1,4 @@
-"""What the fast machine computes: every op on scalars of every dtype, at the values at which kernels go wrong."""
+"""Ops on the fast machine: every op on scalars of every dtype, at edge values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NODES = 24
 
 
 def forms(row: Op) -> Iterator[tuple[tuple[dtypes.DType, ...], tuple[tuple[str, Any], ...]]]:
-    """The dtypes that an op takes, and attributes with them."""
+    """The operand dtypes and attributes that an op accepts."""
     every = (itertools.product(dtypes.ALL, repeat=arity) for arity in arities(row))
     for operands, given in itertools.product(itertools.chain(*every), attributes(row)):
         try:
@@ -35,7 +35,7 @@ def forms(row: Op) -> Iterator[tuple[tuple[dtypes.DType, ...], tuple[tuple[str, 
 
 
 def at_edges(row: Op, operands: tuple[dtypes.DType, ...], given: Any, dice: Random) -> tuple[Graph, list[Any]]:
-    """A graph of the same op again and again, and operands for each from the edges of their dtypes."""
+    """A graph with many nodes of the same op, and operands for each from the edge values of their dtypes."""
     builder, results, values = tl.Builder("edges"), [], []
     result = row.type_rule(*map(Type, operands), **dict(given))
     for number in range(NODES):
@@ -46,7 +46,7 @@ def at_edges(row: Op, operands: tuple[dtypes.DType, ...], given: Any, dice: Rand
 
 
 def _edges(row: Op, dtype: dtypes.DType) -> list[Any]:
-    """Of ranges those that have an end soon, or none."""
+    """Edge values; for ranges, only those that end soon, or are empty."""
     edges = EDGES[dtype]
     return edges if row.name != "arange" else [each for each in edges if not 1_000 < abs(float(each)) < math.inf]
 
@@ -58,7 +58,7 @@ def check(name: str, operands: tuple[dtypes.DType, ...], given: Any) -> None:
 
 @pytest.mark.parametrize("name", OPS)
 def test_ops_at_edges(name: str) -> None:
-    """On operands of one dtype each op gives what the reference gives, bit for bit, and traps where it does."""
+    """On operands of one dtype each op has the reference's bits and traps."""
     for operands, given in forms(OPS[name]):
         if len(set(operands)) == 1 or (name == "where" and len(set(operands[1:])) == 1):
             check(name, operands, given)
@@ -67,6 +67,6 @@ def test_ops_at_edges(name: str) -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", OPS)
 def test_ops_at_edges_of_mixed_dtypes(name: str) -> None:
-    """On operands of any dtypes that it takes, too."""
+    """On operands of all accepted dtypes each op has the reference's bits and traps."""
     for operands, given in forms(OPS[name]):
         check(name, operands, given)

@@ -1,4 +1,4 @@
-"""How runs of the fast machine end: at every limit exactly, in time, at Ctrl-C, and never with the process."""
+"""How runs on the fast machine end: exactly at every limit, in time, and at Ctrl-C; none crashes the process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fib(n: tl.int64) -> tl.int64:
 
 
 def limit_of(outcome: tl.Outcome) -> str:
-    """Which limit ended a run."""
+    """The limit that ended a run."""
     assert outcome.status == "Exhausted" and isinstance(outcome.error, tl.Exhausted)
     return str(outcome.error.limit)
 
@@ -39,8 +39,8 @@ def limit_of(outcome: tl.Outcome) -> str:
 @pytest.mark.parametrize("limit", ["firings", "tokens", "depth"])
 @pytest.mark.parametrize(("function", "argument"), [(fib, 3), (parking, 4)], ids=["fib", "parking"])
 def test_every_value_of_a_limit(function: tl.Function, argument: int, limit: str) -> None:
-    """S12: whatever a limit is, from 0 up to where it does not matter any more, the run ends at the same step as on the
-    reference."""
+    """S12: a run ends at the same step as on the reference for every value of a limit, from 0 to the first without
+    effect."""
     stats = function.run(argument, engine="reference", world=Witness()).stats
     most = {"firings": stats.firings, "tokens": stats.largest_flight + stats.largest_store, "depth": 3}[limit]
     for number in range(most + 2):
@@ -50,7 +50,7 @@ def test_every_value_of_a_limit(function: tl.Function, argument: int, limit: str
 
 
 def test_a_get_parks_at_the_limit_on_firings() -> None:
-    """S12: where no firing is left, tokens wait and park all the same; the next firing is one too many."""
+    """S12: after the last allowed firing, tokens may still wait and park; the next firing exceeds the limit."""
 
     @tl.function
     def early(n: tl.int64) -> tl.int64:
@@ -65,7 +65,7 @@ def test_a_get_parks_at_the_limit_on_firings() -> None:
 
 
 def test_seconds() -> None:
-    """S12: a run ends soon after its seconds are over; with 0 it does not begin; with enough it is not touched."""
+    """S12: a run ends soon after its seconds; with 0 it does not begin; with enough it is not affected."""
     begin = time.monotonic()
     out = endless.run(1, engine="fast", limits=Limits(seconds=0.2, firings=10**15))
     assert limit_of(out) == "seconds" and 0.2 <= time.monotonic() - begin < 2.0
@@ -77,8 +77,7 @@ def test_seconds() -> None:
 
 @pytest.mark.parametrize("name", ["waves", "lifo"])
 def test_bytes(name: str) -> None:
-    """S12: a run that grows without end stops before its arrays are larger than the limit; with none it does not
-    begin."""
+    """S12: a growing run stops before its arrays exceed the limit on bytes; with a limit of 0 it does not begin."""
     assert limit_of(fib.run(5, engine="fast", schedule=name, limits=Limits(bytes=1))) == "bytes"
     room = 64 * 2**20
     limits = Limits(bytes=resident_memory() + room, firings=10**15, tokens=10**15, depth=10**15)
@@ -88,7 +87,7 @@ def test_bytes(name: str) -> None:
 
 
 def test_bytes_of_arrays() -> None:
-    """The arrays that a program makes count, where they are large."""
+    """Large arrays of the program count for the limit on bytes."""
 
     @tl.function
     def growing(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None]:
@@ -100,8 +99,8 @@ def test_bytes_of_arrays() -> None:
 
 @pytest.mark.usefixtures("handled")
 def test_nothing_stops_in_the_middle_of_a_step() -> None:
-    """Ctrl-C while a line is printed: that firing is done, counted, and the state is one that the reference may go on
-    from, without printing the line again."""
+    """Ctrl-C during a print completes that firing, and the reference can continue from the state without printing
+    again."""
     for line in range(5):
         world = Witness()
 
@@ -130,7 +129,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs tests in th
 
 
 def in_a_process(code: str, seconds: float = 250.0) -> list[str]:
-    """What code prints in a process of its own; fails where the process does, or takes too long."""
+    """The output of code in a separate process; fails if the process fails or takes too long."""
     child = CHILD.format(tests=str(TESTS), code=code)
     ran = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, timeout=seconds)
     assert ran.returncode == 0, (ran.returncode, ran.stderr[-2000:])
@@ -158,8 +157,8 @@ for function, argument, schedule in runs:
 
 @pytest.mark.full
 def test_interrupt() -> None:
-    """Ctrl-C ends a run within 0.2 s, whatever it is at, and leaves an outcome that can be looked at. (Twice that is
-    allowed here: other tests run at the same time.)"""
+    """Ctrl-C ends any run within 0.2 s, with an outcome that can be inspected. (The test allows twice that, since
+    others run at the same time.)"""
     late = list(map(float, in_a_process(INTERRUPTED)))
     assert len(late) == 5 and max(late) < 0.4, late
 
@@ -185,7 +184,7 @@ print({runs})
     ("seed", "runs"), [(1, 200), pytest.param(2, 5_000, marks=[pytest.mark.heavy, pytest.mark.timeout(3600)])]
 )
 def test_no_limit_takes_the_process_with_it(seed: int, runs: int) -> None:
-    """Whatever the limits, the schedule, the bound and where to stop: the process lives, and the outcome is whole."""
+    """No combination of limits, schedule, bound and stops crashes the process or leaves an incomplete outcome."""
     assert in_a_process(FUZZED.format(seed=seed, runs=runs), 3000.0) == [str(runs)]
 
 
@@ -193,8 +192,8 @@ def test_no_limit_takes_the_process_with_it(seed: int, runs: int) -> None:
 @pytest.mark.parametrize("name", ["waves", "lifo"])
 @pytest.mark.parametrize("promised", [2**62, 2**28])
 def test_what_grows_is_copied_while_it_is_small(name: str, promised: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large arrays get all the room that they may need, so that no copy keeps Ctrl-C waiting; where the system does not
-    promise so much, they get less, and more later."""
+    """Large arrays are allocated with all the room that they may need, so that no copy delays Ctrl-C; if the system
+    does not allow that, they get less, and grow later."""
     copied, true_grow, true_aligned = [0], store.TokenStore.grow, store.aligned_words
 
     def grow(self: store.TokenStore) -> None:
@@ -228,14 +227,14 @@ print((resident_memory() - before) // 2**20, out.status)
 @pytest.mark.heavy
 @pytest.mark.timeout(1800)
 def test_ten_million_live_activations() -> None:
-    """Ten million nested calls return, or end at the limit on bytes, which is said: in the memory of their frames."""
+    """Ten million nested calls return, or end at the limit on bytes, in the memory of their frames."""
     megabytes, status = in_a_process(DEEP, 1500.0)
     print(megabytes, "MiB", status)
     assert status in ("Returned", "Exhausted")
 
 
 def test_measures_of_many_waves_wait_until_somebody_looks() -> None:
-    """A long run that ends gives its outcome at once: the numbers of its waves are not copied one by one."""
+    """A long run returns its outcome at once: figures of waves are copied only when they are read."""
 
     @tl.function
     def count(n: tl.int64) -> tl.int64:
@@ -249,7 +248,7 @@ def test_measures_of_many_waves_wait_until_somebody_looks() -> None:
 
 @pytest.mark.parametrize("limit", ["firings", "tokens", "depth", "bytes"])
 def test_limits_beyond_words(limit: str) -> None:
-    """S12: a limit may be larger than any number that a word holds; on every engine it is none then."""
+    """S12: on every engine, a limit too large for a machine word is no limit."""
     for number in (2**62, 2**63 - 1, 2**63, 10**30):
         for engine in ("fast", "compiled", "reference"):
             assert fib.run(5, engine=engine, limits=Limits(**{limit: number})).value == 8

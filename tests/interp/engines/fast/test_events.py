@@ -1,4 +1,4 @@
-"""The events that the fast machine keeps: all, the last ones, or lines of a log, where words are used again."""
+"""The events that the fast machine keeps: all, the last ones, or log lines, with storage that is reused."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def deep(n: tl.int64, late: tl.int64) -> tl.int64:
 
 @tl.function
 def cascade(n: tl.int64) -> tl.int64:
-    """All calls have returned long before what nobody needs arrives at the innermost: then all close at once."""
+    """All calls have returned long before an unused value reaches the innermost one: then all close at once."""
     return deep(n, tl.while_loop(lambda i: i < 20 * n, lambda i: i + 1, 0)[0])
 
 
@@ -60,7 +60,7 @@ def fading(a: tl.Array[tl.float64, 2**17], n: tl.int64) -> tl.float64:
 
 @tl.function
 def parking(n: tl.int64) -> tl.int64:
-    """The gets of a loop park, and it traps and draws on the way."""
+    """A loop with deferred gets, which also traps and draws."""
     cells = tl.cells(n, tl.int64)
 
     def body(i: tl.int64, s: tl.float64) -> Any:
@@ -99,7 +99,7 @@ def page(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("function", "argument"), PROGRAMS)
 @pytest.mark.usefixtures("page")
 def test_what_is_kept(function: Any, argument: int, name: str, tmp_path: Path) -> None:
-    """All events, the last ones, and the log are those of the reference; and the log is replayed to the same end."""
+    """All events, the last ones, and the log are the reference's, and the log replays to the same end."""
     said: dict[str, Any] = {}
     for machine in ("reference", "fast"):
         path = tmp_path / f"{machine}.jsonl"
@@ -118,7 +118,7 @@ def test_what_is_kept(function: Any, argument: int, name: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("function", [fib, parking, asking])
 def test_auto_hands_its_events_over(function: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the reference are followed by those of the fast machine, wherever they go."""
+    """The fast machine's events, wherever they are kept, follow those of the reference."""
     monkeypatch.setattr(auto, "WARMUP_FIRINGS", 70)
     whole = function.run(9, keep="events", engine="reference").events
     for keep in ("events", 30, len(whole) - 10):
@@ -139,7 +139,7 @@ EDGES: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("dtype", dtypes.BY_NAME.values(), ids=str)
 def test_every_number_is_written(dtype: dtypes.DType, tmp_path: Path) -> None:
-    """The lines of numbers at the edges of every dtype are those of the reference, to the letter."""
+    """Log lines with edge values of every dtype are the reference's, character by character."""
     text = (
         f"func f(x: {dtype!r}, p: bool) -> {dtype!r} {{\n  y = where p, x, x\n  z = where true, y, x\n  return z\n}}\n"
     )
@@ -157,7 +157,8 @@ def test_every_number_is_written(dtype: dtypes.DType, tmp_path: Path) -> None:
 
 
 def test_a_window_says_where_it_lies() -> None:
-    """A run that kept its last events says which is the first of them; what needs all of them says so."""
+    """A run that kept its last events gives the number of the first; features that need all events refuse it with that
+    reason."""
     out = fib.run(9, keep=5, engine="fast", until="trap")
     assert (out.first_kept, len(out.events)) == (out.stats.steps - 5, 5)
     for ask in (lambda: out.values("add"), out.critical_path, lambda: out.time_on(2)):
@@ -175,7 +176,7 @@ def test_a_window_may_be_wider_than_any_run(machine: str) -> None:
 
 
 def test_a_window_is_made_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is words until somebody looks; then as many events are made as that takes, and each once."""
+    """Event objects are made from the journal on demand, from the end, and each once."""
     made, true_events = [0], JournalReader.events
 
     def counted(self: JournalReader, page: Any) -> Iterator[Event]:
@@ -198,7 +199,7 @@ def test_a_window_is_made_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.full
 def test_ctrl_c_while_a_window_is_made() -> None:
-    """It is an ordinary KeyboardInterrupt, and loses nothing: who looks again gets all."""
+    """Ctrl-C while events are decoded is an ordinary KeyboardInterrupt, and the next access gets them all."""
     with default_ctrl_c():
         out = fib.run(18, keep=10**6, engine="fast")
         last = out.events[-1]
@@ -211,7 +212,7 @@ def test_ctrl_c_while_a_window_is_made() -> None:
 
 
 def test_arrays_go_with_their_events() -> None:
-    """Of large arrays there are those that the last events speak of, and a few: a page has room for thousands."""
+    """Large arrays are freed with their events, but for a few: not a whole page of them is kept."""
     keeper, limits = Last(10), Limits()
     run = FastRun(
         first_state(fading.graph, [np.zeros(2**17), 200], "lifo"), "lifo", until="quiet", limits=limits, keeper=keeper
@@ -221,7 +222,7 @@ def test_arrays_go_with_their_events() -> None:
 
 
 def test_up_to_a_breakpoint() -> None:
-    """A run in machine code stops, shows what happened last, and goes on there or on the reference."""
+    """A run in machine code stops at a breakpoint, shows the last events, and continues there or on the reference."""
     limits, keeper = Limits(), Last(20)
     state = first_state(fib.graph, [9], "lifo")
     wanted = list(drive(state, schedule("lifo"), limits))
@@ -236,7 +237,7 @@ def test_up_to_a_breakpoint() -> None:
 
 
 def test_a_run_without_events_has_no_trace_of_them() -> None:
-    """The machine that keeps none is compiled of a text in which nothing asks for them."""
+    """The machine that keeps no events is compiled from source without any test for them."""
     plain = load.text()
     assert "note_" not in plain and "if JOURNAL" not in plain
     assert "note_firing" in load.text(load.MachineVariant.JOURNAL)

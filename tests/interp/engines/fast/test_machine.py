@@ -1,5 +1,5 @@
-"""The fast machine on programs picked by hand: loops and recursion in each other, scalars of every dtype, arrays and
-handles; and what is left in its store once a run is over."""
+"""The fast machine on selected programs: nested loops and recursion, scalars of every dtype, arrays and handles; and
+its store after a run."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def arrays(n: tl.int64, x: tl.Array[tl.float64, 3]) -> tl.Array[tl.float64, 3]:
 
 @tl.function
 def chain(n: tl.int64) -> tl.float64:
-    """Cells whose handle goes through loops and calls; every get comes before its put."""
+    """Cells whose handle passes loops and calls; every get comes before its put."""
     cells = tl.cells(n + 1, tl.float64)
 
     def fill(i: tl.int64) -> Any:
@@ -129,14 +129,14 @@ runs = pytest.mark.parametrize(
 
 
 def check(graph: Graph, arguments: Sequence[Any], limits: Limits = SMALL, names: Sequence[str] = SCHEDULES) -> None:
-    """Nothing that is told of a run differs from the reference, under these schedules."""
+    """The outcome under these schedules is the reference's."""
     admitted = admit_arguments(graph, arguments)
     for name in names:
         assert list(differences(graph, admitted, Asked(name, limits))) == []
 
 
 def gone(function: tl.Function, arguments: Sequence[Any], name: str = "fifo", limits: Limits | None = None) -> FastRun:
-    """A run that is over."""
+    """A finished run."""
     run = begun(function.graph, admit_arguments(function.graph, arguments), name, limits or Limits(), Witness())
     assert run.go() is None
     return run
@@ -145,8 +145,8 @@ def gone(function: tl.Function, arguments: Sequence[Any], name: str = "fifo", li
 @pytest.mark.inner(first=1)
 @runs
 def test_picked_programs(function: tl.Function, arguments: tuple[Any, ...]) -> None:
-    """Loops, recursion, mutual recursion, and each in the other; arrays and cells: as on the reference, under every
-    schedule, with bounds and without."""
+    """Loops, recursion, mutual recursion, nested in each other, arrays and cells end as on the reference, under every
+    schedule, with and without bounds."""
     check(function.graph, arguments)
     admitted = admit_arguments(function.graph, arguments)
     for k in (1, 2, 7):
@@ -155,7 +155,7 @@ def test_picked_programs(function: tl.Function, arguments: tuple[Any, ...]) -> N
 
 
 def test_graphs_made_by_hand() -> None:
-    """Graphs that no program is lowered to, one with the trips of a loop as a result."""
+    """Graphs that lowering never makes end as on the reference; one has the trip count of a loop as its result."""
     check(counting_loop([("trips", 1), ("last", 0)]), [9])
     check(sum_graph(), [3, 2**63 - 1])
 
@@ -163,7 +163,7 @@ def test_graphs_made_by_hand() -> None:
 @pytest.mark.inner(first=3)
 @pytest.mark.parametrize("name", PAPERS)
 def test_programs_of_the_papers(name: str) -> None:
-    """Every quick run that its file expects is as on the reference, in parallel and in depth first order."""
+    """Every quick run that a paper's file lists ends as on the reference, under `waves` and depth first."""
     for row in paper(name).EXPECTED:
         if row["size"] == "quick":
             function, *arguments = row["run"]
@@ -182,7 +182,7 @@ def test_programs_of_the_papers(name: str) -> None:
     [(name, row) for name in PAPERS for row in paper(name).EXPECTED if row["size"] != "quick" and "k" not in row],
 )
 def test_large_programs_of_the_papers(name: str, row: dict[str, Any]) -> None:
-    """What takes the reference minutes has the result and the calls that its file expects, on the fast machine."""
+    """Runs that take the reference minutes have the results and calls that the paper's file lists."""
     function, *arguments = row["run"]
     limits = Limits(firings=row.get("max_firings", 10**11), tokens=10**9)
     out = getattr(paper(name), function).run(*arguments, engine="fast", limits=limits, until=row.get("until", "quiet"))
@@ -193,7 +193,7 @@ def test_large_programs_of_the_papers(name: str, row: dict[str, Any]) -> None:
 
 
 def of_the_corpus(file: str, most: int | None, limits: Limits, names: Sequence[str]) -> None:
-    """Run so many cases of a file of the corpus."""
+    """Run this many cases of a corpus file."""
     document = parse((ROOT / "tests" / "corpus" / f"{file}.tl").read_text(encoding="utf-8"), f"{file}.tl")
     for case in [case for case in document.cases if case.kind not in ("refused", "breaks")][:most]:
         subject = document[case.name]
@@ -209,7 +209,7 @@ def of_the_corpus(file: str, most: int | None, limits: Limits, names: Sequence[s
 
 
 def test_corpus() -> None:
-    """The first case of every file of the corpus ends as on the reference."""
+    """The first case of every corpus file ends as on the reference."""
     for file in CORPUS:
         of_the_corpus(file, 1, Limits(firings=500), ("waves",))
 
@@ -217,12 +217,12 @@ def test_corpus() -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("file", CORPUS)
 def test_whole_corpus(file: str) -> None:
-    """So do all cases, under every schedule."""
+    """All cases of the corpus end as on the reference, under every schedule."""
     of_the_corpus(file, None, Limits(firings=20_000), SCHEDULES)
 
 
 def passed(dtype: Any) -> Graph:
-    """A value that goes into a loop, calls and branches, and comes back; and what comparing it gives on the way."""
+    """A value that passes a loop, calls and branches; and the results of its comparisons on the way."""
 
     def python(n: Any, x: Any) -> Any:
         def further() -> Any:
@@ -240,7 +240,7 @@ def passed(dtype: Any) -> Graph:
 
 
 def edges(dtype: Any) -> list[Any]:
-    """The values of a dtype that are most easily lost."""
+    """The values of a dtype whose bits are most easily lost."""
     if dtype.kind == "b":
         return [False, True]
     if dtype.kind == "f":
@@ -254,7 +254,7 @@ def edges(dtype: Any) -> list[Any]:
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("name", dtypes.BY_NAME)
 def test_scalars_of_every_dtype(name: str) -> None:
-    """The edges of a dtype come through loops, calls and branches with every bit."""
+    """Edge values of a dtype pass loops, calls and branches with every bit."""
     dtype = dtypes.BY_NAME[name]
     graph = passed(dtype)
     for value in edges(dtype):
@@ -264,8 +264,7 @@ def test_scalars_of_every_dtype(name: str) -> None:
 @pytest.mark.parametrize("name", SCHEDULES)
 @pytest.mark.parametrize(("function", "arguments"), [(arrays, (9, VECTOR)), (chain, (20,)), (nested, (7,))])
 def test_nothing_is_left(function: tl.Function, arguments: tuple[Any, ...], name: str) -> None:
-    """After a run that leaves no residue, every object but literals and results has been let go, every tag too, and
-    every frame is free."""
+    """After a run without residue, every object but literals and results is freed, and so are all tags and frames."""
     run = gone(function, arguments, name)
     store, graph = run.store, function.graph
     literals, results = len(store.image.objects), sum(not o.is_scalar for o in result_types(graph))
@@ -281,7 +280,7 @@ def result_types(graph: Graph) -> list[Type]:
 
 
 def test_what_waits_keeps_its_objects() -> None:
-    """An array that waits for a partner that never comes is there when somebody looks, and so is one that is parked."""
+    """An array that waits for a partner that never comes can be inspected, and so can a parked one."""
 
     @tl.function
     def stuck(x: tl.Array[tl.float64, 3]) -> tl.Array[tl.float64, 3]:
@@ -300,8 +299,8 @@ def gone_to_residue(function: tl.Function, arguments: Sequence[Any]) -> tl.Outco
 
 @pytest.mark.full
 def test_memory_of_a_long_loop_is_that_of_one_trip() -> None:
-    """S11: a loop of a million trips reuses the frames of those that are open at once: few, even where tokens are
-    taken at random and its counter runs ahead."""
+    """S11: a loop of a million trips reuses the frames of the open ones: few, even under a random schedule that lets
+    its counter run ahead."""
     for name in SCHEDULES:
         run = gone(total, [1_000_000], name, Limits(firings=10**9))
         image = run.store.image
@@ -315,7 +314,7 @@ def test_memory_of_a_long_loop_is_that_of_one_trip() -> None:
 
 @pytest.mark.full
 def test_objects_of_a_long_loop_are_those_of_one_trip() -> None:
-    """An array for each trip of a loop needs no more places than those that are there at once."""
+    """A loop with one array in each trip uses no more slots than there are live arrays."""
     run = gone(arrays_in_a_loop, [5_000, VECTOR])
     assert len(run.store.objects) < 64 and run.store.registers[Register.MEMORY_TOP] < 1_000
 
@@ -326,7 +325,7 @@ def arrays_in_a_loop(n: tl.int64, x: tl.Array[tl.float64, 3]) -> tl.Array[tl.flo
 
 
 def test_tags_of_a_long_loop_are_those_of_one_trip() -> None:
-    """Where tags are made as objects, for draws, they are let go with their activations."""
+    """Tag objects, made for draws, are freed with their activations."""
 
     @tl.function
     def drawing(n: tl.int64) -> tl.float64:

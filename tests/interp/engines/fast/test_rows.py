@@ -1,4 +1,4 @@
-"""Rows of ports say what the image says, and leave only what they must to the general loop."""
+"""Delivery rows of ports agree with the image, and leave to the general loop only what they must."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rounds(n: tl.int64, x: tl.int32) -> tl.int32:
 @settings(max_examples=20)
 @given(cases())
 def test_edges(case: Case) -> None:
-    """What a list of sends holds is what the outputs of the node feed, in their order."""
+    """A list of sends has the ports that the node's outputs feed, in order."""
     made = build_image(lower(case.program))
     rows, sends, _ = delivery_table(made)
     assert delivery_table(made)[0] is rows
@@ -43,7 +43,7 @@ def test_edges(case: Case) -> None:
 
 
 def test_programs_of_scalars_are_plain() -> None:
-    """All that a program of scalars does is done by the loop for that, but for giving its results."""
+    """A program of scalars runs entirely in the loop for scalars, except for returning its results."""
     for function in (fib, rounds):
         made = build_image(lower(function.program))
         left = np.unique(

@@ -1,4 +1,4 @@
-"""A series is the tuple that it stands for, to whoever looks at it."""
+"""A series acts as the tuple of its elements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NUMBERS = st.lists(st.integers(0, 3), max_size=6).map(tuple)
 
 @given(NUMBERS, NUMBERS)
 def test_it_is_a_tuple_to_whoever_looks(some: tuple[int, ...], others: tuple[int, ...]) -> None:
-    """It equals, hashes, prints, counts and is sliced as its tuple, on either side, and is told from others."""
+    """A series compares, hashes, prints, counts and slices as its tuple, on either side of an operator."""
     made = IntegerSeries(np.array(some, np.int64))
     assert (made == others, others == made) == (some == others, some == others)
     assert (made == IntegerSeries(np.array(others, np.int64))) == (some == others)
@@ -29,7 +29,7 @@ def test_it_is_a_tuple_to_whoever_looks(some: tuple[int, ...], others: tuple[int
 
 @given(NUMBERS)
 def test_numpy_gets_the_array_itself(some: tuple[int, ...]) -> None:
-    """Without a copy it may not be written to; a copy is whoever's asks for it, of the dtype that is wanted."""
+    """NumPy gets a read-only view without a copy; a copy is writable and has the requested dtype."""
     numbers = np.array(some, np.int32)
     made = IntegerSeries(numbers)
     seen, copied, cast = np.asarray(made), np.array(made), np.asarray(made, np.float64)

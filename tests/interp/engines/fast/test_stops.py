@@ -1,4 +1,5 @@
-"""Stops of the fast machine: before a node fires, before it goes too deep, after a trap, after so many steps."""
+"""Stops of the fast machine: before a node fires, before a depth is exceeded, after a trap, and after a number of
+steps."""
 
 from __future__ import annotations
 
@@ -38,13 +39,13 @@ def begun(function: Any, argument: int, name: str = "lifo", limits: Limits = QUI
 
 
 def reference(function: Any, argument: int, name: str = "lifo") -> tuple[State, Any]:
-    """A run of the reference machine: its state, and its events, one by one."""
+    """A run of the reference machine: its state, and its events one by one."""
     state = first_state(function.graph, [argument], name)
     return state, drive(state, schedule(name), QUIET)
 
 
 def test_before_a_node_fires() -> None:
-    """The run stops as often as the node fires, each time in the state in which the reference is before that."""
+    """The run stops before each firing of the node, in the reference's state."""
     node = fib.graph.only("add")
     run = begun(fib, 6)
     state, events = reference(fib, 6)
@@ -61,7 +62,7 @@ def test_before_a_node_fires() -> None:
 
 
 def test_before_it_goes_too_deep() -> None:
-    """The run stops before it opens an activation that is so deep, and after that goes on; a limit is another thing."""
+    """The run stops before it opens an activation at that depth, and can continue, unlike at a limit."""
     run = begun(fib, 8)
     assert run.go(stops=StopConditions(depth=3)) is None and run.stopped_by == "depth"
     assert max(tag.depth for tag in run.state().records) == 2
@@ -72,7 +73,7 @@ def test_before_it_goes_too_deep() -> None:
 
 
 def test_after_a_trap() -> None:
-    """The run stops after each firing that traps; at its end all of them are there."""
+    """The run stops after each firing that traps; at its end all traps are recorded."""
     run, traps = begun(halved, 7, "waves"), 0
     while run.go(stops=StopConditions(traps=True)) is None and run.stopped_by == "trap":
         traps += 1
@@ -82,7 +83,7 @@ def test_after_a_trap() -> None:
 
 
 def test_after_so_many_steps_of_many_runs() -> None:
-    """Steps and stops may be mixed in any way: what comes out is the run."""
+    """Steps and stops in any mixture give the same run."""
     node, run = fib.graph.only("less_equal"), begun(fib, 9, "random:5")
     turns = 0
     while run.store.live_tokens:
@@ -117,8 +118,8 @@ SIGNS = {
 @pytest.mark.parametrize("name", ["lifo", "waves"])
 @pytest.mark.parametrize("what", READS)
 def test_where_a_number_compares(what: StopQuantity, name: str) -> None:
-    """The machine stops before the firings, and the tokens that stay, at which the comparison holds, and at no other;
-    what it asks there is the event that the reference makes."""
+    """The machine stops exactly at the firings and waiting tokens where the comparison holds, and its callback sees the
+    reference's event."""
     graph, arguments = wandering.graph, [7, np.float32(0.25)]
     state = first_state(graph, arguments, name)
     happened = [(READS[what](state, event), *seen(state, event)) for event in drive(state, schedule(name), QUIET)]

@@ -1,4 +1,4 @@
-"""Modules on disk: what is compiled once is loaded ever after, and what is wrong there is never believed."""
+"""Compiled modules on disk: each is compiled once and then loaded, and damaged or foreign files are never used."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ print(module.quotient(-7, 2), hits, module.__file__)
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of this test's own."""
+    """A separate cache for one test."""
     monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path / "kept"))
     return tmp_path / "kept" / "tagloom"
 
@@ -41,7 +41,7 @@ def start(text: str = TEXT) -> subprocess.Popen[str]:
 
 
 def finished(process: subprocess.Popen[str]) -> tuple[int, Path]:
-    """How often it found machine code on disk, and where its module lies."""
+    """The number of cache hits of a process, and the path of its module."""
     said, complaint = process.communicate(timeout=100)
     assert process.returncode == 0, complaint
     value, hits, path = said.split()
@@ -51,7 +51,7 @@ def finished(process: subprocess.Popen[str]) -> tuple[int, Path]:
 
 @pytest.mark.full
 def test_second_process_compiles_nothing(kept: Path) -> None:
-    """What one process compiled, the next loads; what is damaged, it compiles again, whatever the damage."""
+    """A second process loads what the first compiled, and compiles damaged files again."""
     hits, path = finished(start())
     assert hits == 0 and path.parent.parent == kept and (path.parent / "sums.json").exists()
     assert finished(start()) == (1, path)
@@ -67,7 +67,7 @@ def test_second_process_compiles_nothing(kept: Path) -> None:
 
 @pytest.mark.heavy
 def test_any_damage(kept: Path) -> None:
-    """Files that end early, are empty, or are others', are compiled again."""
+    """Truncated, empty and foreign files are compiled again."""
     _, path = finished(start())
     (code,) = path.parent.glob("__pycache__/*.nbc")
     (index,) = path.parent.glob("__pycache__/*.nbi")
@@ -80,14 +80,14 @@ def test_any_damage(kept: Path) -> None:
 
 @pytest.mark.full
 def test_processes_at_once(kept: Path) -> None:
-    """Of processes that begin together one compiles, and the others load that."""
+    """Of several processes that start together, one compiles and the others load."""
     found = [finished(process) for process in [start() for _ in range(3)]]
     assert sorted(hits for hits, _ in found) == [0, 1, 1] and len({path for _, path in found}) == 1
 
 
 @pytest.mark.full
 def test_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nothing can be kept, everything runs all the same, and leaves nothing behind."""
+    """Without a writable cache everything still runs, and no file is left."""
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path / "file"))
     hits, path = finished(start())
@@ -96,7 +96,7 @@ def test_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.full
 def test_folder_that_is_full(kept: Path) -> None:
-    """Where there is no room, neither in the cache nor anywhere else, everything runs, and no half of a file stays."""
+    """With a full disk everything still runs, and no partial file is left."""
     full = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048)){CODE}"
     ran = [sys.executable, "-c", full, TEXT]
     process = subprocess.Popen(ran, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -108,7 +108,7 @@ def test_folder_that_is_full(kept: Path) -> None:
 
 @pytest.mark.full
 def test_what_is_made_is_this_user_s_alone(kept: Path) -> None:
-    """Whatever the umask says: what lies there is run."""
+    """Files of the cache are private to the user under every umask, since their code is run."""
     before = os.umask(0)
     try:
         _, path = finished(start())
@@ -122,8 +122,8 @@ def test_what_is_made_is_this_user_s_alone(kept: Path) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("shared", ["module", pytest.param("module/__pycache__", marks=pytest.mark.heavy)])
 def test_folder_that_others_may_write_to(shared: str, kept: Path) -> None:
-    """What lies there is not believed, though its sums are right, and nothing is kept there; it is said once. Where
-    only machine code lies in such a folder, it is made again in one that is not."""
+    """A cache that others can write to is neither read, despite valid checksums, nor written, with one warning. If only
+    the machine code is in such a folder, it is compiled again elsewhere."""
     _, path = finished(start())
     folder = kept / shared.replace("module", path.parent.name)
     folder.chmod(0o770)
@@ -138,7 +138,7 @@ def test_folder_that_others_may_write_to(shared: str, kept: Path) -> None:
 
 
 def test_folder_of_another_user(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is not believed either; what root put there is."""
+    """A cache of another user is not read; one of root is."""
     assert cache.module_folder(TEXT).parent == kept
     user = os.geteuid() + 1 if os.geteuid() else 4711
     monkeypatch.setattr(os, "geteuid", lambda: user)
@@ -154,7 +154,7 @@ def test_folder_of_another_user(kept: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_temporary_files_are_new(tmp_path: Path) -> None:
-    """Nobody can say beforehand which file is written, nor have it be a link to another."""
+    """Temporary files have unpredictable names, and never follow a link."""
     made = [tmp_path / f"file.{os.getpid()}.{threading.get_ident()}", tmp_path / "file.tmp"]
     for each in made:
         each.symlink_to(tmp_path / "other")
@@ -164,7 +164,7 @@ def test_temporary_files_are_new(tmp_path: Path) -> None:
 
 
 def test_home_that_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nobody knows where home is, nothing is kept, and that is all."""
+    """Without a home folder nothing is cached, and everything else works."""
     for name in ("TAGLOOM_CACHE", "XDG_CACHE_HOME", "HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)
@@ -174,7 +174,8 @@ def test_home_that_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The key changes with the text, with the source of any kernel, and with numba's settings; else it does not."""
+    """The cache key changes with the text, with any kernel's source, and with numba's settings, and with nothing
+    else."""
     cache._environment_fingerprint.cache_clear()
     before = cache.cache_key(TEXT)
     assert cache.cache_key(TEXT + " ") != before
@@ -198,7 +199,7 @@ def test_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_text_that_cannot_be_compiled(kept: Path) -> None:
-    """The fault of a text is raised, and nothing is kept of it."""
+    """A compile error is raised, and nothing is cached."""
     with pytest.raises(SyntaxError):
         cache.load_module("broken", "def f(:")
     assert not list(kept.glob("*/sums.json"))
@@ -206,7 +207,7 @@ def test_text_that_cannot_be_compiled(kept: Path) -> None:
 
 
 class Terminal:
-    """Standard error that is a terminal."""
+    """Standard error as a terminal."""
 
     def __init__(self) -> None:
         self.said = ""
@@ -222,7 +223,7 @@ class Terminal:
 
 
 def told(monkeypatch: pytest.MonkeyPatch, seconds: float) -> str:
-    """What a terminal shows where compiling takes so long, a second being over at once."""
+    """The terminal output of a compilation that takes this long, with time sped up."""
     import time
 
     terminal = Terminal()
@@ -234,7 +235,7 @@ def told(monkeypatch: pytest.MonkeyPatch, seconds: float) -> str:
 
 @pytest.mark.full
 def test_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line says that something is compiled where that takes long, is gone afterwards, and can be done without."""
+    """A long compilation shows one line, which is erased afterwards and can be disabled."""
     assert told(monkeypatch, 0.0) == ""
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.01)
     line = "compiling fib ..."
@@ -245,7 +246,7 @@ def test_progress(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_text_that_takes_a_deep_stack(kept: Path) -> None:
-    """numba goes through the blocks of a long function by recursion; the limit is back afterwards."""
+    """A long function is compiled, although numba recurses over its blocks; Python's recursion limit is restored."""
     limit = sys.getrecursionlimit()
     text = f"def down(n):\n    return n and down(n - 1)\ndown({3 * limit})\nentry = 7\n"
     assert (cache.load_module("deep", text).entry, sys.getrecursionlimit()) == (7, limit)

@@ -25,7 +25,7 @@ NAMES = ("a", "b", "c")
 
 
 def alike(signature: Signature) -> bool:
-    """Whether an op's operands are of one dtype, the condition of `where` aside."""
+    """Whether an op's operands have one dtype, except for the condition of `where`."""
     return len(set(signature.operands[signature.row.name == "where" :])) == 1
 
 
@@ -40,7 +40,7 @@ MIXED = [next(s for s in MIXED if (s.row, s.lanes) == each) for each in dict.fro
 
 
 def grouped(chosen: Iterable[Signature]) -> list[list[Signature]]:
-    """By their lanes, and not too many together."""
+    """Signatures grouped by element types, in groups of limited size."""
     groups: dict[tuple[str, ...], list[Signature]] = {}
     for signature in chosen:
         groups.setdefault(signature.lanes, []).append(signature)
@@ -61,7 +61,7 @@ def wrong(group: Sequence[Signature]) -> list[str]:
 
 
 def test_every_op_is_supported() -> None:
-    """There is text for every op on scalars of every dtype that it takes, and for no array."""
+    """Every op has a kernel text for scalars of every dtype that it accepts, and none for arrays."""
     assert len(ALL) > 1000
     for row, operands, result, _ in ALL:
         assert kernels.is_supported(row.name, operands, result)
@@ -71,13 +71,13 @@ def test_every_op_is_supported() -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("group", grouped(QUICK), ids=lambda group: "-".join(group[0].lanes))
 def test_edges(group: list[Signature]) -> None:
-    """On every combination of edge values compiled kernels give the bits of the reference, and trap where it does."""
+    """Compiled kernels have the reference's bits and traps on every combination of edge values."""
     assert not wrong(group)
 
 
 @pytest.mark.full
 def test_promotion() -> None:
-    """Operands of two dtypes meet in the lane of what they promote to."""
+    """Operands of two dtypes are computed in the element type of their promotion."""
     for group in grouped(MIXED):
         assert not wrong(group)
 
@@ -85,7 +85,7 @@ def test_promotion() -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("group", grouped(ALL), ids=lambda group: "-".join(group[0].lanes))
 def test_edges_of_all_dtypes(group: list[Signature]) -> None:
-    """The same, on every combination of dtypes that an op takes."""
+    """Compiled kernels have the reference's bits and traps for every combination of dtypes."""
     assert not wrong(group)
 
 
@@ -105,7 +105,7 @@ def kept(name: str, group: Sequence[Signature]) -> Any:
 @settings(max_examples=40)
 @given(data=st.data())
 def test_any_values(data: st.DataObject) -> None:
-    """On values that nobody thought of, too."""
+    """Compiled kernels have the reference's bits on arbitrary values."""
     name, chosen, arity = data.draw(st.sampled_from([("floats", WIDE, 1), ("floats", WIDE, 2), ("integers", WHOLE, 2)]))
     group = [signature for signature in chosen if len(signature.operands) == arity]
     run = kept(f"{name} {arity}", group)
@@ -129,7 +129,7 @@ WHOLE_CONSTANTS = {"pow": [0, 1, 2, 3, -1], "floor_divide": [-1, 1, 2, 3, 0], "r
 
 @pytest.mark.full
 def test_constants_are_not_folded_to_other_bits() -> None:
-    """LLVM knows that an operand is constant, and that both are; neither makes another number of the result."""
+    """Constant operands, one or both, have the same result as variable ones."""
     for type_, group, constants in ((F64, WIDE, CONSTANTS), (I64, WHOLE, WHOLE_CONSTANTS)):
         dice, arms = np.random.default_rng(3), []
         for signature in (s for s in group if s.row.name in constants):
@@ -150,7 +150,7 @@ def test_constants_are_not_folded_to_other_bits() -> None:
 
 @pytest.mark.full
 def test_constant_functions() -> None:
-    """sin(1e22), exp(1) and the like are the C library's, though everything about them is known when compiling."""
+    """sin(1e22), exp(1) and the like are the C library's, although LLVM could fold them."""
     arms, rows = [], []
     for signature in (s for s in WIDE if len(s.operands) == 1):
         for number in (1.0, 0.5, 1e22, 3.7, 700.1, -0.3):
@@ -174,7 +174,7 @@ def test_no_fused_multiply_add() -> None:
 
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)
 def test_literals(dtype: dtypes.DType) -> None:
-    """Text of a scalar is that scalar, in its lane."""
+    """The text of a scalar evaluates to that scalar, in its element type."""
     module: dict[str, Any] = {}
     values = [kernels.literal_expression(value, dtype) for value in EDGES[dtype]]
     exec(f"{kernels.HEADER}\n@njit\ndef run():\n return ({', '.join(values)},)", module)
@@ -188,5 +188,5 @@ def test_literals(dtype: dtypes.DType) -> None:
 
 
 def test_no_op_is_missing() -> None:
-    """Every op that is computed element by element is among those that are compared."""
+    """These tests compare every elementwise op."""
     assert {signature.row.name for signature in QUICK} == {row.name for row in OPS.values() if row.scalar is not None}

@@ -1,4 +1,4 @@
-"""Object code on disk: loaded without numba, and compiled again where it is not what was written."""
+"""Object code on disk: it is loaded without numba, and compiled again if the file was changed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ print(run(2, 5), "numba" in sys.modules)
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: MonkeyPatch) -> Path:
-    """Where the object code of TEXT is kept."""
+    """The path of the object code of TEXT."""
     monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path))
     monkeypatch.setattr(native, "_functions", {})
     return cache.cache_folder() / cache.cache_key(TEXT) / "trial.o"
@@ -37,7 +37,7 @@ def kept(tmp_path: Path, monkeypatch: MonkeyPatch) -> Path:
 
 @pytest.mark.full
 def test_the_second_process_needs_no_numba(kept: Path, tmp_path: Path) -> None:
-    """What one process compiled another runs, without importing numba; so the sources need no text of it either."""
+    """A second process runs the compiled code without importing numba."""
     text = tmp_path / "text.py"
     text.write_text(TEXT)
     ran = [
@@ -49,7 +49,7 @@ def test_the_second_process_needs_no_numba(kept: Path, tmp_path: Path) -> None:
 
 
 def test_each_function_is_linked_once(kept: Path, monkeypatch: MonkeyPatch) -> None:
-    """It is never freed; so it is found again, also by a program that was forgotten meanwhile."""
+    """Linked code is never freed, so it is found again, even by a program that was forgotten meanwhile."""
     monkeypatch.setattr(native, "_engines", [])
     first, *others = [native.load_native("trial", TEXT, "run", 2) for _ in range(3)]
     assert all(each is first for each in others) and len(native._engines) == 1
@@ -58,7 +58,7 @@ def test_each_function_is_linked_once(kept: Path, monkeypatch: MonkeyPatch) -> N
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("damage", [b"", b"{}\n", b"5\n[]\nabc", "cut", "changed"])
 def test_what_is_damaged_is_compiled_again(kept: Path, damage: bytes | str) -> None:
-    """A file that is empty, cut short, or has a byte that is another, is written anew, and the function is right."""
+    """An empty, truncated or changed file is written anew, and the function is right."""
     assert native.load_native("trial", TEXT, "run", 2)(2, 5) == WANTED
     whole = kept.read_bytes()
     changed = whole[:-100] + bytes([whole[-100] ^ 1]) + whole[-99:]
@@ -71,7 +71,7 @@ def test_what_is_damaged_is_compiled_again(kept: Path, damage: bytes | str) -> N
 
 
 def test_no_changed_bit_is_believed(kept: Path) -> None:
-    """Neither in what is said of the code, before it, nor in it: a wrong symbol would be an address that is none."""
+    """A changed bit anywhere, in the header or in the code, is detected: a wrong symbol would be an invalid address."""
     native.load_native("trial", TEXT, "run", 2)
     whole = kept.read_bytes()
     for at in [*range(200), *range(200, len(whole), 97)]:
@@ -80,7 +80,7 @@ def test_no_changed_bit_is_believed(kept: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
-    """Where nothing can be kept, everything is compiled, and runs."""
+    """Without a writable cache everything is compiled, and runs."""
     occupied = tmp_path / "file"
     occupied.write_text("")
     monkeypatch.setattr(native, "_functions", {})
@@ -89,7 +89,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: MonkeyPatc
 
 
 def test_a_folder_that_others_may_write_to(kept: Path, monkeypatch: MonkeyPatch) -> None:
-    """What lies there is neither run nor written anew."""
+    """Files that others can write are neither run nor overwritten."""
     other = TEXT.replace("+ b", "- b")
     native.load_native("trial", other, "run", 2)
     planted = (cache.cache_folder() / cache.cache_key(other) / "trial.o").read_bytes()
@@ -106,7 +106,7 @@ def test_a_folder_that_others_may_write_to(kept: Path, monkeypatch: MonkeyPatch)
 
 
 def test_what_is_called_is_there(kept: Path) -> None:
-    """Object code that calls what only numba knows would end the next process; it is not kept."""
+    """Object code that calls symbols which only numba defines is not cached, since it would crash the next process."""
     text = TEXT.replace("return ", "c = np.zeros(a)\n    return np.int64(c[0]) + ")
     with pytest.raises(native.Unlinkable, match="NRT_"):
         native.load_native("trial", text, "run", 2)
@@ -115,7 +115,7 @@ def test_what_is_called_is_there(kept: Path) -> None:
 
 @pytest.mark.full
 def test_numba_keeps_what_it_raises_by(kept: Path) -> None:
-    """Object code is given functions that end the process for those that raise; numba's own code is not."""
+    """Only cached object code links numba's error functions to ones that end the process; numba's own code does not."""
     code = "import sys, numba\nfrom pathlib import Path\nfrom tagloom.interp.engines.jit import native\n"
     code += "native.load_native('trial', Path(sys.argv[1]).read_text(), 'run', 2)\n"
     code += "@numba.njit\ndef fails(x):\n    raise ValueError('so much', x)\n"
