@@ -177,8 +177,7 @@ def _look_round(*_: Any) -> None:
 
 
 def test_parts_in_many_threads() -> None:
-    """Threads fetch parts of one function at the same time, of the main body and under tags; so do steps that share
-    what they read."""
+    """Threads fetch parts of one function at the same time, of the main body and under tags."""
     fib = recursive()
     jobs = [lambda: fib.partial("less_equal")(9), lambda: fib.partial("main/fib/cond")(9)] * 3
     assert at_once(*jobs) == [False, 34] * 3

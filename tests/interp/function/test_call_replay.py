@@ -1,4 +1,4 @@
-"""Calls that are made again for their pullbacks: with what they had, and without their effects."""
+"""Calls that are replayed for their pullbacks: with the same values, and without their effects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tagloom.interp.function import trace_cache as made
 
 
 def queued() -> tuple[Any, list[Any], Callable[[Any], Any]]:
-    """A queue of two numbers, what is called, and a function that multiplies by one of them, with other effects."""
+    """A queue of two numbers, and a function that multiplies by one of them, with other effects."""
     queue, calls = tl.FIFOQueue(3, tl.float64), list[Any]()
     queue.enqueue_many([2.0, 5.0])
 
@@ -39,7 +39,7 @@ def by_tape(scaled: Callable[[Any], Any]) -> Any:
 
 
 def by_tapes(scaled: Callable[[Any], Any]) -> Any:
-    """Of the second order; and of the first once more."""
+    """Gradients by tapes: of the second order, and again of the first."""
     x = tl.asarray(3.0)
     with tl.Tape() as outer:
         outer.watch(x)
@@ -62,8 +62,7 @@ WAYS: dict[str, tuple[Callable[[Any], Any], Any]] = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_effects_happen_once(way: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is printed, called and taken from a queue is that of the call, and of it alone; and the gradient is of what
-    was taken then."""
+    """Prints, callbacks and dequeues happen in the call and not in its replay; the gradient uses the dequeued value."""
     queue, calls, scaled = queued()
     asks, wanted = WAYS[way]
     assert asks(scaled) == wanted
@@ -71,7 +70,7 @@ def test_effects_happen_once(way: str, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_effects_on_the_way_of_a_trap() -> None:
-    """What was taken before a trap is taken, and the tape has nothing of the call."""
+    """An element that was dequeued before a trap is gone, and the tape has no entry of the call."""
     queue, _, scaled = queued()
     failing = tl.function(lambda x: scaled(x) + tl.callback(lambda: 1 / 0, returns=tl.float64))
     with tl.Tape() as tape, pytest.raises(tl.Trap, match="ZeroDivisionError"):
@@ -81,7 +80,7 @@ def test_effects_on_the_way_of_a_trap() -> None:
 
 
 def refilled() -> list[Any]:
-    """Gradients by what arguments are multiplied with, which are written to after the call: 2 and not 18."""
+    """Gradients with respect to factors in arguments that are overwritten after the call: 2 and not 18."""
     w, batch, rows = tl.Variable(2.0), np.ones(2), [1.0, 1.0]
 
     @tl.function
@@ -98,12 +97,12 @@ def refilled() -> list[Any]:
 
 
 def test_arguments_that_are_written_to() -> None:
-    """A gradient is of what arguments were when the call was made: arrays of NumPy's and lists may be filled again."""
+    """A gradient uses the arguments as they were at the call: NumPy arrays and lists may be overwritten after it."""
     assert refilled() == [2.0] * 5
 
 
 def happens_again(patch: pytest.MonkeyPatch) -> None:
-    """A call that is made again does to the world what it did."""
+    """A replayed call repeats its effects."""
 
     def world_of(traced: Any, *_: Any) -> World:
         return World(callbacks=traced.callbacks)
@@ -112,7 +111,7 @@ def happens_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def gives_the_last(patch: pytest.MonkeyPatch) -> None:
-    """Callbacks give what they gave, from the last to the first."""
+    """Callbacks replay their results in reverse order."""
     right = made.callback_replay_world
     patch.setattr(made, "callback_replay_world", lambda given: right(given[::-1]))
 
@@ -124,13 +123,13 @@ def borrows(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("broken", [happens_again, gives_the_last])
 def test_broken_worlds_are_caught(broken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another gradient comes out, or another size of the queue."""
+    """Every broken replay gives another gradient, or another size of the queue."""
     broken(monkeypatch)
     queue, _, scaled = queued()
     assert (by_tape(scaled), int(queue.size())) != (240.0, 1)
 
 
 def test_borrowed_arguments_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So are gradients of what arguments became."""
+    """A twin that does not copy arguments gives gradients of their new values."""
     borrows(monkeypatch)
     assert refilled() != [2.0] * 5

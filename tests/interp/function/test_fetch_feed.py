@@ -1,4 +1,4 @@
-"""Parts of functions, as people run them: what is fetched and fed, by names and under tags."""
+"""Parts of functions: values are fetched and fed, by names and under tags."""
 
 from __future__ import annotations
 
@@ -42,21 +42,22 @@ def untyped(x, y):  # type: ignore[no-untyped-def]
 
 
 def test_a_value_is_fetched() -> None:
-    """One name gives its value, a nest of names a value that nests so."""
+    """A name fetches its value, and nested names fetch values of the same nesting."""
     assert model.partial("tanh")(1.0, 2.0) == H
     nested = model.partial({"h": "tanh", "both": ("loop_s", "w")})(1.0, 2.0)
     assert nested == {"h": H, "both": (H + H + H, 2.0)}
 
 
 def test_a_value_is_fed() -> None:
-    """What is fed comes in place of what would be made; without `fetch` the function's result is fetched."""
+    """A fed value replaces the computed one; without `fetch` the function's result is fetched."""
     assert model.partial(feed={"tanh": 0.5})(1.0) == 0.5 * 0.5 + 1.5
     assert model.partial("loop_s", feed={"tanh": 0.5})() == 1.5
     assert model.partial(feed={"tanh": 0.5, "x": 1.0, "greater": False})() == 1.5 - 1.0
 
 
 def test_arguments_that_are_not_needed_are_left_out() -> None:
-    """`...` stands for one, and at the end nothing does; one that is needed is asked for."""
+    """`...` stands for an argument that is not needed, and trailing ones may be omitted; a missing argument that is
+    needed is an error."""
     assert model.partial("cond", feed={"multiply": 2.0})(1.0, ...) == model.partial("cond")(1.0, 2.0)
     assert paired.partial("multiply", feed={"add": 2.0})(..., 3.0) == 6.0
     assert paired.partial("add")(Pair(1.0, 2.0)) == 3.0
@@ -81,7 +82,7 @@ def test_arguments_may_say_the_types() -> None:
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_every_engine_runs_parts(engine: str) -> None:
-    """A part is a program as every other, and takes the options of runs."""
+    """Every engine runs parts, with the options of runs."""
     part = model.partial(("loop_s", "greater"), feed={"tanh": 0.25})
     outcome = part.run(engine=engine)
     assert (outcome.value, outcome.engine) == ((0.75, False), engine)
@@ -90,7 +91,8 @@ def test_every_engine_runs_parts(engine: str) -> None:
 
 
 def test_a_part_is_as_small_as_it_can_be() -> None:
-    """Its program has what is needed, and its run fires no more; effects that nobody fetches do not happen."""
+    """The program of a part has only the nodes that are needed, and its run fires no others; effects that are not
+    fetched do not happen."""
     assert tl.print_program(model.partial("tanh").program, locations=False).splitlines()[1:] == [
         "  multiply = multiply x, w",
         "  tanh = tanh multiply",
@@ -104,14 +106,14 @@ def test_a_part_is_as_small_as_it_can_be() -> None:
 
 
 def test_arrays_stay_tagloom_s() -> None:
-    """A part gives arrays of tagloom's where one was given, as an argument or fed."""
+    """A part returns tagloom arrays if one was an argument or fed."""
     given = tl.asarray(0.5)
     assert type(model.partial("loop_s", feed={"tanh": given})()) is type(given)
     assert type(model.partial("loop_s", feed={"tanh": 0.5})()) is float
 
 
 def test_variables_are_values_and_are_assigned_by_the_results() -> None:
-    """What a variable holds goes by its name, is fetched and fed; it is assigned where the results are fetched."""
+    """A variable's value is fetched and fed by its name; it is assigned if the results are fetched."""
     count, w = tl.Variable(0, name="count"), tl.Variable(2.0, name="w")
 
     @tl.function
@@ -132,8 +134,8 @@ def test_variables_are_values_and_are_assigned_by_the_results() -> None:
 
 
 def test_values_under_tags() -> None:
-    """A tag and a name are the value there; a pattern is a dict by tags; a loop variable has a value, too. What a loop
-    or call makes is under the tag where that stands."""
+    """A tag and a name fetch one value, and a pattern a dict by tags; loop variables have values too. Results of a loop
+    or call have the tag of its surroundings."""
     assert model.partial("main/loop[1]/add_1")(1.0, 2.0) == H + H
     assert model.partial("main/loop[*]/add")(1.0, 2.0) == {f"main/loop[{k}]": k + 1 for k in range(3)}
     assert model.partial("main/loop[*]/i")(1.0, 2.0) == {f"main/loop[{k}]": k for k in range(4)}
@@ -146,12 +148,13 @@ def test_values_under_tags() -> None:
 
 
 def test_values_under_tags_are_known() -> None:
-    """Those that are fetched, fed, and both, of loops, branches and recursion."""
+    """Values under tags of loops, branches and recursion are right when they are fetched, fed, or both."""
     assert list(under_tags()) == []
 
 
 def test_a_run_stops_where_it_has_what_it_looks_for() -> None:
-    """Also where it would go on for ever; with `until="quiet"`, and where there are patterns, it does."""
+    """A run stops when it has all fetched values, even in an endless loop; with `until="quiet"` or patterns it
+    continues."""
     assert endless.partial("main/loop[4]/i")(0) == 4
     outcome = endless.partial(("main/loop[4]/i", "n")).run(0)
     assert (outcome.status, outcome.value) == ("Returned", (4, 0)) and outcome.firings < 50
@@ -161,7 +164,7 @@ def test_a_run_stops_where_it_has_what_it_looks_for() -> None:
 
 
 def test_what_is_fed_under_a_tag_takes_the_place_of_a_value() -> None:
-    """The tokens that carry it are changed on their way; what is fetched there is what was fed."""
+    """Feeding under a tag changes the tokens that carry the value, and fetching it there gives the fed value."""
     fed = model.partial(("loop_s", "main/loop[*]/add_1"), feed={"main/loop[1]/add_1": 100.0})
     assert fed(1.0, 2.0) == (100.0 + H, {"main/loop[0]": H, "main/loop[1]": 100.0, "main/loop[2]": 100.0 + H})
     assert model.partial("loop_s", feed={"main/loop[*]/add_1": 7.0})(1.0, 2.0) == 7.0
@@ -170,13 +173,14 @@ def test_what_is_fed_under_a_tag_takes_the_place_of_a_value() -> None:
 
 
 def test_what_nobody_needs_may_be_fed() -> None:
-    """It changes nothing, under a tag neither."""
+    """Feeding an unused value changes nothing, under a tag neither."""
     assert model.partial("tanh", feed={"cond": 3.0, "main/loop[1]/add_1": 3.0})(1.0, 2.0) == H
     assert model.partial("loop_s", feed={"main/loop[9]/add_1": 3.0})(1.0, 2.0) == H + H + H
 
 
 def test_a_value_that_did_not_come() -> None:
-    """A branch that was not taken, an iteration that never was: the error says why, back to the predicate."""
+    """The error about a value in a branch that was not taken, or in an iteration that was not run, explains why, back
+    to the predicate."""
     for name, reason in (
         ("main/subtract", "true came from model.greater"),
         ("main/loop[7]/add_1", "main/loop[4] has not opened"),
@@ -212,14 +216,15 @@ def test_a_value_that_did_not_come() -> None:
     ],
 )
 def test_what_is_not_there(fetch: Any, feed: Any, said: str) -> None:
-    """What is fetched or fed and is not there, or is of another type, is refused with what there is."""
+    """An unknown name or a wrong type is refused, with the valid ones."""
     with pytest.raises((tl.Usage, tl.Malformed)) as raised:
         model.partial(fetch, feed)(1.0, 2.0)
     assert said in re.sub(r" \(\w+.py:\d+\)", "", str(raised.value))
 
 
 def test_parts_are_kept_as_tracings_are() -> None:
-    """No more than so many, those that were used last: no program lives on in a part for long after it was dropped."""
+    """The number of cached parts is bounded, the last used ones remain, and they do not keep a dropped function
+    alive."""
 
     @tl.function(most_tracings=2)
     def shifted(x: Any) -> Any:
@@ -233,14 +238,14 @@ def test_parts_are_kept_as_tracings_are() -> None:
 
 
 def test_tags_are_the_reference_s() -> None:
-    """Another engine that is asked to look under tags says so, and so does a run that is to keep a log."""
+    """Other engines refuse to fetch or feed under tags, and so does a run that keeps a log."""
     for options in ({"engine": "fast"}, {"keep": 5}, {"cores": 2}):
         with pytest.raises(tl.Usage, match="only the reference engine can fetch or feed values under tags"):
             model.partial("main/loop[0]/add").run(1.0, 2.0, **options)
 
 
 def test_no_part_inside_a_trace() -> None:
-    """A part is run, and not called in a trace."""
+    """Parts can be run, but not called in a trace."""
     with pytest.raises(tl.Usage, match="a part of fib cannot be traced"):
         tl.function(lambda: fib.partial("cond")(3))()
 
@@ -255,7 +260,7 @@ def part_of(case: Case, fetch: Any, feed: dict[str, Any]) -> Partial:
 
 @st.composite
 def looked_at(draw: Any, programs: st.SearchStrategy[Case]) -> tuple[Case, Sequence[str], dict[str, Any], Any]:
-    """A case, some values under tags by name, one of them, and what they all are."""
+    """A case, the names of some values under tags, one of them, and all their values."""
     case = draw(programs)
     graph = lower(case.program)
     run = run_graph(graph, case.arguments, keep="events", limits=LIMITS, world=Witness())
@@ -274,7 +279,7 @@ def looked_at(draw: Any, programs: st.SearchStrategy[Case]) -> tuple[Case, Seque
 @settings(max_examples=30)
 @given(looked_at(cases()))
 def test_values_under_tags_of_generated_programs(looked: Any) -> None:
-    """What is fetched under a tag is what the events say; feeding a value with what it is changes nothing."""
+    """A value fetched under a tag is the one in the events; feeding a value with itself changes nothing."""
     case, names, feed, wanted = looked
     for fed in ({}, feed) if names else ():
         outcome = part_of(case, tuple(names), fed).run(*case.arguments, world=Witness())
@@ -284,7 +289,7 @@ def test_values_under_tags_of_generated_programs(looked: Any) -> None:
 @settings(max_examples=20)
 @given(looked_at(act_cases(bounded=False)))
 def test_values_under_tags_of_programs_with_acts(looked: Any) -> None:
-    """The same, with cells, effects and random numbers."""
+    """Values under tags are right with cells, effects and random numbers."""
     case, names, feed, wanted = looked
     for fed in ({}, feed) if names else ():
         outcome = part_of(case, tuple(names), fed).run(*case.arguments, world=Witness())

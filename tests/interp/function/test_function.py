@@ -1,4 +1,4 @@
-"""Functions as people hold them: traced once per list of types, run, called in a trace, refused with reasons."""
+"""Functions as users call them: traced once for each list of types, run, called in a trace, or refused with reasons."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def scaled(x: tl.float64, n: tl.int64) -> tl.float64:
 
 
 def counting() -> tuple[tl.Function, list[int]]:
-    """A function without annotations, and how often its Python ran."""
+    """A function without annotations, and the number of times that its Python ran."""
     ran: list[int] = []
 
     def python(x):  # type: ignore[no-untyped-def]
@@ -42,7 +42,8 @@ def counting() -> tuple[tl.Function, list[int]]:
 
 
 def test_traced_once_per_types() -> None:
-    """The Python runs once for each list of argument types, whatever the values, and whosever numbers they are."""
+    """The Python function runs once for each list of argument types, for all values, whether they are Python's or
+    NumPy's."""
     function, ran = counting()
     assert [function(3), function(4), function.run(-5).value, function(np.int64(6))] == [6, 8, -10, 12]
     assert len(ran) == 1
@@ -55,7 +56,7 @@ def test_traced_once_per_types() -> None:
 
 
 def test_traced_once_where_annotated() -> None:
-    """Annotations fix the types: whatever is given, there is one trace, and what fits is converted."""
+    """Annotations fix the types: there is one trace, and arguments are converted if they fit."""
     ran: list[int] = []
 
     @tl.function
@@ -69,7 +70,7 @@ def test_traced_once_where_annotated() -> None:
 
 
 def test_program_and_graph() -> None:
-    """A fully annotated function has both its forms, without being run; the graph is the program's lowering."""
+    """A fully annotated function has a program and a graph without being run; the graph is the program's lowering."""
     assert isinstance(fib.program, Program) and isinstance(fib.graph, Graph)
     assert fib.program.entry == fib.graph.name == "fib"
     assert fib.graph == tl.lower(fib.program)
@@ -77,7 +78,8 @@ def test_program_and_graph() -> None:
 
 
 def test_without_annotations_examples_give_the_types() -> None:
-    """A parameter without annotation has no program before it is known; `.trace` gives one for example arguments."""
+    """A function without annotations has no program before its types are known; `.trace` gives one for example
+    arguments."""
     for read in (lambda: doubled.program, lambda: doubled.graph):
         with pytest.raises(tl.Usage) as raised:
             read()
@@ -88,7 +90,7 @@ def test_without_annotations_examples_give_the_types() -> None:
 
 
 def test_it_looks_like_the_function() -> None:
-    """Name and docstring are the Python function's."""
+    """Its name and docstring are the Python function's."""
     assert (fib.name, fib.__name__, fib.__doc__) == ("fib", "fib", "Fibonacci numbers.")
     assert repr(fib) == "<tagloom function fib>"
 
@@ -117,7 +119,7 @@ def test_wrong_arguments(arguments: tuple[Any, ...], said: str) -> None:
 
 
 def test_arguments_are_positional() -> None:
-    """A program's arguments are positional only, so that no name of an option can hide one."""
+    """A program's arguments are positional only, so that options may have any names."""
     with pytest.raises(tl.Usage, match="positional"):
         scaled(x=1.0, n=2)
     with pytest.raises(TypeError):
@@ -140,14 +142,14 @@ def test_arguments_are_positional() -> None:
     ],
 )
 def test_unknown_options(options: dict[str, Any], said: str) -> None:
-    """An option that does not exist is refused, with those that do."""
+    """An unknown option is refused with a list of the known ones."""
     with pytest.raises(tl.Usage) as raised:
         fib.run(3, **options)
     assert str(raised.value).startswith(said)
 
 
 def test_no_run_inside_a_trace() -> None:
-    """Running while a function is traced is refused, at the user's line; calling adds a call to the program."""
+    """A run during a trace is refused, at the user's line; a call adds a call to the program."""
 
     @tl.function
     def runs(n: tl.int64) -> tl.int64:
@@ -174,13 +176,13 @@ def test_only_python_functions(what: Any) -> None:
 
 
 def test_not_twice() -> None:
-    """A function that is one already is refused: a second trace of it would be another function."""
+    """Wrapping a `tl.function` again is refused: its second trace would be another function."""
     with pytest.raises(tl.Invalid, match="fib is a tagloom function already"):
         tl.function(fib)
 
 
 def test_a_failed_trace_can_be_tried_again() -> None:
-    """A trace that the user's Python ends leaves nothing behind: it raises again, and other functions trace."""
+    """A trace that fails in the user's Python leaves nothing behind: it raises again, and other functions trace."""
     fails = [True]
 
     @tl.function
@@ -199,7 +201,7 @@ def test_a_failed_trace_can_be_tried_again() -> None:
 
 
 def test_two_threads_trace_at_once() -> None:
-    """Each thread has a trace of its own: two that are traced half by half do not mix."""
+    """Two functions that are traced alternately in two threads do not mix."""
     barrier = threading.Barrier(2, timeout=30)
 
     def make(offset: int) -> tl.Function:
@@ -216,7 +218,7 @@ def test_two_threads_trace_at_once() -> None:
 
 
 def test_one_function_in_many_threads() -> None:
-    """A function that several threads call for the first time at once gives each the right value."""
+    """A function that several threads call first at the same time returns each the right value."""
 
     @tl.function
     def fresh(n: tl.int64) -> tl.int64:

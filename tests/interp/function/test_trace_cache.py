@@ -1,4 +1,4 @@
-"""Which tracings a function has, and what it says of them."""
+"""The traces of a function in its cache, and the messages about them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tagloom.interp.function import function
 
 
 def test_each_difference_is_said() -> None:
-    """Of the nearest tracing before: dtype, shape, structure, text, object."""
+    """A new trace names its difference from the nearest earlier one: dtype, shape, structure, text, object."""
 
     class Model:
         name = "net"
@@ -48,7 +48,7 @@ def test_each_difference_is_said() -> None:
 
 
 def test_the_nearest_tracing_differs_least() -> None:
-    """In dtype or shape, rather than in both; what differs in both, in the one and in the other."""
+    """The nearest trace differs in the fewest respects: in dtype or shape, rather than in both."""
     f = tl.function(lambda x: tl.sum(x))
     for sizes, dtype in (((2,), np.float64), ((2,), np.float32), ((3,), np.float64), ((4,), np.int64)):
         f(np.ones(sizes, dtype))
@@ -60,7 +60,7 @@ def test_the_nearest_tracing_differs_least() -> None:
 
 
 def test_shapes_are_relaxed() -> None:
-    """What differs in sizes has one program from the second time on; another rank or dtype has another."""
+    """Arguments that differ in sizes share one program from the second size on; another rank or dtype has its own."""
 
     @tl.function(relax_shapes=True)
     def total(x):  # type: ignore[no-untyped-def]
@@ -74,7 +74,7 @@ def test_shapes_are_relaxed() -> None:
 
 
 def test_a_bounded_cache() -> None:
-    """The one that was used longest ago goes; it is said, and it is made again when it is wanted."""
+    """The least recently used trace is evicted with a message, and made again on demand."""
 
     @tl.function(most_tracings=2)
     def f(x):  # type: ignore[no-untyped-def]
@@ -88,7 +88,7 @@ def test_a_bounded_cache() -> None:
 
 
 def test_a_signature_makes_one_program() -> None:
-    """What does not fit is refused, and never traced."""
+    """With an input signature, arguments that do not fit are refused, and never traced."""
 
     @tl.function(input_signature=[tl.Array[tl.float64, None], tl.int64])
     def f(x, n):  # type: ignore[no-untyped-def]
@@ -103,7 +103,7 @@ def test_a_signature_makes_one_program() -> None:
 
 
 def test_static_parameters() -> None:
-    """`tl.Static` takes numbers and flags as Python has them: each has its own program, without the other branch."""
+    """`tl.Static` takes Python numbers and flags: each value has its own program, without the branches not taken."""
 
     @tl.function
     def f(x: tl.float64, training: tl.Static, times: tl.Static):  # type: ignore[no-untyped-def]
@@ -117,7 +117,7 @@ def test_static_parameters() -> None:
 
 
 def test_methods() -> None:
-    """Each instance has a function of its own, which recursion finds again."""
+    """Each instance has its own function, which recursion finds again."""
 
     class Tree:
         def __init__(self, base: float) -> None:
@@ -133,7 +133,8 @@ def test_methods() -> None:
 
 
 def test_closures_are_arguments() -> None:
-    """A concrete array that a function closes over is in its program by name, however large, and is differentiated."""
+    """A concrete array that a function closes over is in its program by name, whatever its size, and is
+    differentiated."""
     table = tl.asarray(np.arange(10_000.0))
     f = tl.function(lambda i: tl.take(table, i))
     assert float(f(7)) == 7.0
@@ -149,7 +150,7 @@ def test_closures_are_arguments() -> None:
 
 @pytest.mark.full
 def test_symbolic_closures() -> None:
-    """A function within a function closes over the values around it, recursion and gradients included."""
+    """An inner function closes over the traced values around it, with recursion and gradients."""
 
     @tl.function
     def f(x: tl.float64) -> tl.float64:
@@ -172,7 +173,7 @@ def test_symbolic_closures() -> None:
 
 
 def test_threads() -> None:
-    """Steps at once over one variable: each keeps its results whole."""
+    """Concurrent steps over one variable each return consistent results."""
     from concurrent.futures import ThreadPoolExecutor
 
     w = tl.Variable(np.zeros(3), name="w")
@@ -191,7 +192,7 @@ def test_threads() -> None:
 
 
 def test_methods_belong_to_class_and_instance(tmp_path: Path) -> None:
-    """Two of one name, overridden ones, copies of an instance, and ones that checkpoints walk over."""
+    """Methods of one name stay apart: in two classes, overridden, on copies of an instance, and after a checkpoint."""
 
     class One:
         f = tl.function(lambda self, x: x + 1.0)
@@ -218,7 +219,8 @@ def test_methods_belong_to_class_and_instance(tmp_path: Path) -> None:
 
 
 def test_what_is_static_is_the_same_where_it_is_equal() -> None:
-    """Tuples, enums and numbers of NumPy too; 0.0 and -0.0 are two, and NaN is one."""
+    """Equal static values share a program: tuples, enums and NumPy numbers too; 0.0 and -0.0 are different, and NaN is
+    one value."""
 
     @tl.function
     def f(x: tl.float64, how: tl.Static):  # type: ignore[no-untyped-def]
@@ -231,7 +233,7 @@ def test_what_is_static_is_the_same_where_it_is_equal() -> None:
 
 
 def _found_again() -> None:
-    """What calls with arrays give, the first time and the second."""
+    """The results of calls with arrays, the first time and the second."""
 
     @tl.function
     def f(x: tl.Array[tl.float64, None], y):  # type: ignore[no-untyped-def]
@@ -255,12 +257,12 @@ def _found_again() -> None:
 
 
 def test_arrays_find_their_tracing_by_dtype_and_shape() -> None:
-    """A second call is as the first: what is refused is refused again, and a static array is the one that it is."""
+    """A second call acts as the first: refusals are repeated, and a static array is compared by identity."""
     _found_again()
 
 
 def test_arrays_told_apart_by_less_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys that do not say the dtype, or the shape, find the program of others."""
+    """A twin whose keys omit the dtype or the shape is caught."""
     for key in (lambda given: tuple(each.shape for each in given), lambda given: tuple(each.dtype for each in given)):
         monkeypatch.setattr(function, "_short_key", key)
         with pytest.raises((AssertionError, tl.Usage)):

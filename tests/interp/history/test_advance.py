@@ -1,4 +1,4 @@
-"""Histories at their end: what ends a run there, how it goes on after a deviation, and that all is freed at last."""
+"""Histories at their end: how a run ends there, how it continues after a deviation, and that its memory is freed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def endless(n: tl.int64) -> tl.int64:
 
 
 def press(*arguments: Any) -> bool:
-    """Ctrl-C, at once."""
+    """Send Ctrl-C."""
     signal.raise_signal(signal.SIGINT)
     return False
 
@@ -71,7 +71,8 @@ def branched(history: History) -> None:
 @pytest.mark.usefixtures("handled")
 @pytest.mark.parametrize("happens", [asked, exhausted, interrupted, broken_off, branched])
 def test_a_long_history_is_freed(happens: Callable[[History], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever it was asked, and however it ended: nothing but its holder keeps it, and nothing stays set aside."""
+    """A history is freed with its last reference, whatever it was asked and however it ended, and no object stays
+    frozen in the garbage collector."""
     monkeypatch.setattr(stretch, "LONG_HISTORY", 50)
     history = History(FIB, [6], spacing=10)
     happens(history)
@@ -82,7 +83,7 @@ def test_a_long_history_is_freed(happens: Callable[[History], None], monkeypatch
 
 
 def test_questions_are_kept_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was looked through for a question is not again: not where the run goes back, and not by a branch."""
+    """Events that were indexed for a query are not indexed again, neither after going back nor in a fork."""
     history, seen, see = History(FIB, [6]), [], EventIndex.add
     monkeypatch.setattr(EventIndex, "add", lambda self, event: (seen.append(event), see(self, event))[1])
     history.run()
@@ -96,7 +97,8 @@ def test_questions_are_kept_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_limit_ends_a_search() -> None:
-    """One search over new events is one run: its seconds end it, its firings are exact, and it goes on later."""
+    """One search over new events is one run: seconds end it, its limit on firings is exact, and it can continue
+    later."""
     history = endless.history(1, limits=Limits(seconds=0.1))
     begun = time.monotonic()
     assert history.forward_to(lambda state, event: False) is None
@@ -110,7 +112,7 @@ def test_a_limit_ends_a_search() -> None:
 
 
 def test_a_search_sets_up_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over events that are known it goes event by event, and from the end on in one go, where the place is right."""
+    """A search goes through known events one by one, and runs once from their end on; its position is right."""
     history, calls, places = History(FIB, [6]), [], []
     true_go_on = History._drive
     monkeypatch.setattr(History, "_drive", lambda self, *how: (calls.append(len(self)), true_go_on(self, *how))[1])
@@ -133,7 +135,7 @@ def test_a_search_sets_up_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_fails_is_no_fault_of_a_broken_graph() -> None:
-    """Where a graph breaks rules, an error of who looks is still theirs."""
+    """An error of a caller's callback is raised unchanged even if the graph is invalid."""
     history = History(FIB, [6])
     branch = history.change(0, 5)
     with pytest.raises(ZeroDivisionError):
@@ -143,7 +145,8 @@ def test_what_fails_is_no_fault_of_a_broken_graph() -> None:
 
 @pytest.mark.usefixtures("handled")
 def test_no_ctrl_c_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ends a search, at a wanted event too; a step on its own is done, and raises KeyboardInterrupt."""
+    """Ctrl-C ends a search, even at the event that it looks for; a single step is completed, and raises
+    KeyboardInterrupt."""
     history = History(FIB, [6])
     assert history.forward_to(lambda state, event: press() or True) is None and len(history) == 1
     error = history.outcome().error
@@ -163,7 +166,7 @@ def test_no_ctrl_c_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("handled")
 def test_ctrl_c_at_the_end_of_what_a_log_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the log said of its ending is not said of the run that went on, though Ctrl-C came when that was over."""
+    """The ending in a log is not reported for the run that continued it, even if Ctrl-C came at its end."""
     tl.run_graph(FIB, [6], limits=Limits(firings=50), keep=tmp_path / "begun.jsonl")
     history, apply = History.load(tmp_path / "begun.jsonl"), State.apply
     monkeypatch.setattr(State, "apply", lambda self, event: (apply(self, event), self.flight or press())[0])
@@ -175,7 +178,7 @@ def test_ctrl_c_at_the_end_of_what_a_log_began(tmp_path: Path, monkeypatch: pyte
 
 
 def test_by_hand_is_what_happened_by_hand() -> None:
-    """A choice that a limit forbade changes nothing; one that broke the run did that, and not the schedule."""
+    """A choice that a limit prevented changes nothing; one that broke the run counts as made by hand."""
     history = History(FIB, [6])
     history.forward()
     history.limits = Limits(tokens=1)
@@ -203,7 +206,7 @@ func calling(n: int64) -> int64 {
 
 @pytest.mark.parametrize("then", ["fifo", "lifo", "random:3"])
 def test_a_script_is_left_for_good(then: str) -> None:
-    """A script knows one flight: after another choice than its own, or an edit, what comes after it goes on."""
+    """After another choice than the script's, or an edit, the schedule after the script continues."""
     script = tl.Script(choices("lifo")[:60], then=then)
     history = History(FIB, [6], schedule=script)
     for _ in range(20):
@@ -223,14 +226,15 @@ def test_a_script_is_left_for_good(then: str) -> None:
 
 
 def choices(schedule: str | tl.Script) -> tuple[int, ...]:
-    """What a run by a schedule takes."""
+    """The positions that a run by a schedule takes."""
     history = History(FIB, [6], schedule=schedule)
     history.run()
     return history.choices
 
 
 def test_a_history_as_a_script(tmp_path: Path) -> None:
-    """Its choices, and what goes on after them: a run by it is the same; an edit is in no script."""
+    """A history's choices as a script, with the schedule after them, give the same run; an edit cannot be in a
+    script."""
     for schedule in ("waves", "lifo", "random:5"):
         history = History(FIB, [6], schedule=schedule)
         for _ in range(30):
@@ -246,7 +250,7 @@ def test_a_history_as_a_script(tmp_path: Path) -> None:
 
 
 def test_a_log_has_no_callbacks(tmp_path: Path) -> None:
-    """A loaded history says so where it first goes on, and nothing has happened then; `world` gives them."""
+    """A loaded history that needs callbacks refuses to continue before anything happens; `world` provides them."""
     graph, path = lower(tl.parse_program(CALLING)), tmp_path / "run.jsonl"
     world = tl.World(callbacks={"twice": lambda n: 2 * n})
     History(graph, [3], world=world).run()
@@ -276,7 +280,7 @@ def stopping(n: tl.int64) -> tl.int64:
 
 
 def breakpoints(graph: Any, **details: Any) -> tuple[tl.Breakpoints, int]:
-    """Where an addition fires, and a line for each."""
+    """A breakpoint and a logpoint at each addition."""
     stops = tl.Breakpoints()
     number = stops.add(tl.breakpoint_on(graph, "op == 'add' and fired", **details))
     stops.add(tl.breakpoint_on(graph, "op == 'add' and fired", log="{inputs[0]} + {inputs[1]}"))
@@ -286,8 +290,8 @@ def breakpoints(graph: Any, **details: Any) -> tuple[tl.Breakpoints, int]:
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("known", [0, 60, 400])
 def test_breakpoints_stop_a_history(known: int) -> None:
-    """Over what is known and what is new: where one stops, with the lines of logpoints, each way; ignored hits are
-    counted from the beginning, wherever one is."""
+    """Breakpoints stop a history over known and new events, in both directions, with the lines of logpoints; ignored
+    hits are counted from the beginning."""
     wanted = [number + 1 for number, event in enumerate(run(FIB)) if event.fired and is_add(event)]
     history = run(FIB, known)
     history.jump(0)
@@ -325,7 +329,7 @@ def is_add(event: Event) -> bool:
 
 
 def test_breakpoints_of_the_program() -> None:
-    """Without anything that is wanted, one stops where the program says so; where it nowhere does, at the end."""
+    """Without a condition, a history stops at the program's breakpoints; without any, at the end."""
     history = stopping.history(5)
     for _ in range(2):
         event = history.forward_to()
@@ -337,7 +341,7 @@ def test_breakpoints_of_the_program() -> None:
 
 
 def test_wrong_options() -> None:
-    """What a run refuses, with the line, a history refuses in the same words, before it begins."""
+    """A history refuses the options that a run refuses, with the same message, before it begins."""
     with pytest.raises(tl.Usage, match=r"limits must be tl\.Limits"):
         fib.history(4, limits=5)  # type: ignore[arg-type]
     for spacing in (0, -1, 2.5, True):

@@ -1,4 +1,4 @@
-"""Histories: what they promise beyond the laws (test_history_laws.py): logs, limits, edits, speed, memory."""
+"""Histories beyond their laws (test_history_laws.py): logs, limits, edits, speed, memory."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def histories(*schedules: str) -> Iterator[History]:
 @each_run
 @pytest.mark.parametrize("seed", range(4))
 def test_graphs_by_hand(graph: Graph, arguments: list[Any], seed: int) -> None:
-    """The laws of walks hold on arrays, traps, deadlocks, and on graphs that break the rules, however they break."""
+    """The laws of walks hold on arrays, traps, deadlocks, and on graphs that break the rules."""
     assert list(walk_violations(graph, arguments, "random:1", seed, spacing=4, unchecked=True)) == []
 
 
 @given(cases(), st.sampled_from(EDITS), st.integers(0, 2**32))
 @settings(max_examples=25)
 def test_broken_graphs(case: Case, change: Any, seed: int) -> None:
-    """They hold on programs whose graphs were broken at random too, of which not every event can be undone."""
+    """The laws hold on randomly broken graphs, of whose events not all can be undone."""
     graph = change(random.Random(seed), lower(case.program))
     try:
         History(graph, case.arguments, unchecked=True)
@@ -66,7 +66,7 @@ def test_broken_graphs(case: Case, change: Any, seed: int) -> None:
 
 
 def test_stepping_and_returning() -> None:
-    """forward and back give the events as they pass; there is nothing before the first, nor after the last."""
+    """`forward` and `back` return the events that they pass; there is none before the first or after the last."""
     history = History(FIB, [6])
     assert history.back() is None and (len(history), history.fork_position) == (0, 0)
     events = list(iter(history.forward, None))
@@ -80,7 +80,7 @@ def test_stepping_and_returning() -> None:
 
 
 def test_wrong_places() -> None:
-    """What is not there is refused in words, and nothing has moved."""
+    """Invalid positions are refused with a message, and the history does not move."""
     history = History(FIB, [6])
     history.forward()
     for wrong in (lambda: history.jump(-1), lambda: history.jump(2), lambda: history.at(2)):
@@ -105,7 +105,7 @@ def test_wrong_places() -> None:
 
 
 def test_known_events_compute_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Effects cannot happen twice: going over what is known asks no node what it does."""
+    """Moving over known events fires no node, so effects do not happen again."""
     history = History(FIB, [6], spacing=10)
     history.run()
     monkeypatch.setattr(reference, "step", None)
@@ -117,7 +117,7 @@ def test_known_events_compute_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_enough_is_enough() -> None:
-    """A run that has been told to stop, and has, goes no further when it is told again."""
+    """A run that stopped as requested goes no further when the request is repeated."""
     history = History(quotients.trace(3).graph, [3], schedule="fifo")
     assert history.run("trap").status == "Trapped" and history.state.flight
     stopped = len(history)
@@ -126,7 +126,7 @@ def test_enough_is_enough() -> None:
 
 
 def test_the_nearest_way_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No jump goes over more events than there are between two keyframes, and one to a place near by over few."""
+    """A jump passes at most as many events as lie between two keyframes, and few to a near position."""
     history = History(FIB, [6], spacing=40)
     history.run()
     went: list[str] = []
@@ -148,7 +148,7 @@ def test_the_nearest_way_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_results_nest() -> None:
-    """A function's results come as the function returned them, where the history is told how."""
+    """Results have the structure that the function returned, if the history knows it."""
 
     @tl.function
     def both(n: tl.int64) -> tuple[tl.int64, tl.int64]:
@@ -159,7 +159,7 @@ def test_results_nest() -> None:
 
 
 def test_an_outcome_is_at_the_end() -> None:
-    """outcome() tells how the run ended, from wherever one is; before it has, there is none."""
+    """`outcome()` tells how the run ended, from any position; before the end is known there is none."""
     for history in histories():
         with pytest.raises(tl.Usage, match="is not over"):
             history.outcome()
@@ -182,7 +182,8 @@ func loud(n: int64) -> int64 {
 
 
 def test_effects_happen_once_a_branch(tmp_path: Path) -> None:
-    """Going over a run repeats no effect, nor does reading its log; a branch repeats those behind it, and says so."""
+    """Neither moving over a run nor reading its log repeats an effect; a fork repeats those after its beginning, and
+    says so."""
     seen_: list[Any] = []
     world = tl.World(seen_.append, {"twice": lambda n: (seen_.append(("twice", n)), 2 * n)[1]})
     history = History(LOUD, [3], world=world, spacing=2)
@@ -205,8 +206,8 @@ def test_effects_happen_once_a_branch(tmp_path: Path) -> None:
 
 
 def test_bounds_by_hand(tmp_path: Path) -> None:
-    """A run by waves with a bound on its loop, that is by hand from somewhere on, holds tokens until waves end: no log
-    can say so, and none is written."""
+    """A run by waves with a bound that continues by hand throttles tokens until waves end; no log can express that, and
+    none is written."""
     history = History(quotients.trace(3).graph, [3], k=1)
     history.forward()
     branch = history.choose(len(history.state.flight) - 1)
@@ -224,7 +225,7 @@ def test_bounds_by_hand(tmp_path: Path) -> None:
 
 
 def test_cells_are_not_edited() -> None:
-    """What stands for cells is no value that somebody could write."""
+    """A handle cannot be the value of an edit."""
     history = History(lower(FILL), [3])
     assert history.forward_to(lambda state, event: any(_is_handle(token.value) for token in event.sent)) is not None
     (place, *_) = (n for n, token in enumerate(history.state.flight) if _is_handle(token.value))
@@ -237,7 +238,7 @@ def _is_handle(value: object) -> bool:
 
 
 def test_a_limit_is_raised() -> None:
-    """An exhausted run goes on with other limits from where it stopped, and ends as if there had been none."""
+    """An exhausted run continues with higher limits, and ends as if there had been none."""
     for history in histories():
         history.limits = Limits(firings=40)
         out = history.run()
@@ -255,7 +256,7 @@ def test_a_limit_is_raised() -> None:
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
 @each_run
 def test_logs(graph: Graph, arguments: list[Any], schedule: str, until: Until, tmp_path: Path) -> None:
-    """A history writes the log that the run would have written, byte by byte, and reads it back."""
+    """A history writes the same log as the run, byte by byte, and can be read from it."""
     written, saved, again = (tmp_path / f"{name}.jsonl" for name in ("written", "saved", "again"))
     wanted = tl.run_graph(graph, arguments, schedule=schedule, until=until, keep=written, unchecked=True)
     history = History(graph, arguments, schedule=schedule, unchecked=True)
@@ -273,7 +274,7 @@ def test_logs(graph: Graph, arguments: list[Any], schedule: str, until: Until, t
 
 
 def test_a_log_of_an_exhausted_run_goes_on(tmp_path: Path) -> None:
-    """It says that a limit ended it, and the history of it knows no such limit."""
+    """A log that a limit ended has its ending, and the history read from it has no such limit."""
     path = tmp_path / "run.jsonl"
     tl.run_graph(FIB, [6], limits=Limits(firings=40), keep=path)
     loaded = History.load(path)
@@ -285,7 +286,8 @@ def test_a_log_of_an_exhausted_run_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_a_log_that_was_cut_short(tmp_path: Path) -> None:
-    """Wherever a log ends, its history goes on to what the whole run was; what is not over is saved without an end."""
+    """The history of a truncated log continues to the end of the whole run; an unfinished one is saved without an
+    end."""
     whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
     wanted = tl.run_graph(FIB, [6], schedule="random:3", keep=whole)
     lines = whole.read_bytes().splitlines(keepends=True)
@@ -300,7 +302,8 @@ def test_a_log_that_was_cut_short(tmp_path: Path) -> None:
 
 
 def test_options_are_in_the_log(tmp_path: Path) -> None:
-    """Seed, bound and schedule come back from a log, so that the run goes on as it would have; a script is by hand."""
+    """Seed, bound and schedule come from the log, so that the run continues as it would have; a script counts as by
+    hand."""
     path = tmp_path / "run.jsonl"
     history = History(lower(FILL), [3], seed=5, k=2, schedule="random:4")
     for _ in range(20):
@@ -316,8 +319,8 @@ def test_options_are_in_the_log(tmp_path: Path) -> None:
 
 
 def test_a_branch_by_choice_has_a_log(tmp_path: Path) -> None:
-    """It is by hand, and can be read; it returns the same, since results do not depend on the schedule. A choice that
-    is the schedule's own is not by hand."""
+    """A fork by another choice is by hand and has a log; it returns the same, since results do not depend on schedules.
+    A choice that the schedule makes too is not by hand."""
     path = tmp_path / "run.jsonl"
     for history in histories("waves", "fifo"):
         history.run()
@@ -338,7 +341,7 @@ def test_a_branch_by_choice_has_a_log(tmp_path: Path) -> None:
 
 
 def test_what_if(tmp_path: Path) -> None:
-    """A changed argument gives the run on that argument; it says that it is a what-if, and has no log."""
+    """A changed argument gives the run on that argument, which is a what-if without a log."""
     history = History(FIB, [6])
     assert history.run().value == 8
     history.jump(0)
@@ -355,7 +358,7 @@ def test_what_if(tmp_path: Path) -> None:
 
 
 def test_what_if_a_divisor_were_0() -> None:
-    """A trap that only an edit brought about says which: it is not the program's."""
+    """A trap that an edit caused says so."""
     history = History(mean.graph, [[1.0], 2])
     assert history.run().status == "Returned"
     (division,) = history.graph.find("floor_divide")
@@ -367,7 +370,7 @@ def test_what_if_a_divisor_were_0() -> None:
 
 
 def test_a_waiting_token_is_changed() -> None:
-    """What waits in the store can be changed too, in a record of the branch's own."""
+    """Tokens that wait in the store can be changed too, in a record of the fork's own."""
     history = History(FIB, [6])
     assert history.forward_to(lambda state, event: not event.fired) is not None
     before = seen(history.state)
@@ -386,7 +389,7 @@ def test_a_waiting_token_is_changed() -> None:
 
 
 def test_an_edit_keeps_to_the_type() -> None:
-    """The value is one that the port takes, in its one form; anything else is refused, and names the port."""
+    """The new value has the port's type, in canonical form; anything else is refused with the port's name."""
     history = History(mean.graph, [[1.0, 2.0], 3])
     (place,) = (n for n, token in enumerate(history.state.flight) if not isinstance(token.value, int))
     assert history.change(place, [3, 4, 5]).state.flight[place].value.tolist() == [3.0, 4.0, 5.0]  # type: ignore[union-attr]
@@ -398,7 +401,7 @@ def test_an_edit_keeps_to_the_type() -> None:
 
 
 def test_a_place_by_name() -> None:
-    """A node, a port and a tag name a token wherever it is: in flight, or where it waits."""
+    """A node, a port and a tag name a token, in flight or waiting."""
     history = History(FIB, [6])
     assert history.forward_to(lambda state, event: event.token.tag is not ROOT and not event.fired) is not None
     event = history[-1]
@@ -419,7 +422,7 @@ def test_a_place_by_name() -> None:
 
 
 def test_events_by_number() -> None:
-    """A history is a sequence of its events: from the end too, and in slices, over branches."""
+    """A history is a sequence of its events, with negative indices and slices, across forks."""
     history = History(FIB, [6], spacing=10)
     history.run()
     history.jump(7)
@@ -433,8 +436,8 @@ def test_events_by_number() -> None:
 
 
 def test_an_edit_may_break_what_keeps_the_rules() -> None:
-    """Where a predicate is changed for one switch only, a good graph may break S4: that is how the what-if ends, and
-    it is no fault of the machine."""
+    """An edit of a predicate at one switch only may break S4 in a valid graph: the what-if ends so, and the machine is
+    not at fault."""
     history = History(quotients.trace(3).graph, [3])
     history.run()
     statuses = set()
@@ -450,8 +453,8 @@ def test_an_edit_may_break_what_keeps_the_rules() -> None:
 
 
 def test_branches_of_branches() -> None:
-    """A thousand deep, of all ancestors' pasts; a branch made in the past of its parent is a branch of who was there;
-    those that nobody holds are gone."""
+    """Forks nest a thousand deep over the pasts of all ancestors; a fork made in its parent's past belongs to the
+    history that ran there; unreferenced forks are freed."""
     first = History(FIB, [6], spacing=10)
     first.run()
     chain = [first]
@@ -474,7 +477,7 @@ def test_branches_of_branches() -> None:
 
 
 def test_names() -> None:
-    """A branch has its parent's name and a number, unless it is given one."""
+    """A fork has its parent's name and a number, unless it is given a name."""
     history = History(FIB, [6])
     one, two = history.branch(), history.branch("late")
     assert (history.name, one.name, two.name, one.branch().name) == ("fib", "fib.1", "late", "fib.1.1")
@@ -485,7 +488,7 @@ def test_names() -> None:
 
 @pytest.mark.full
 def test_an_interrupted_history_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C, at any moment of a step or jump: what is known is where replay is, and goes on to the same end."""
+    """After Ctrl-C at any moment of a step or jump, the known events agree with replay and continue to the same end."""
     for method, owner in (("apply", State), ("revert", State), ("observe", Meter), ("_add_keyframe", stretch.Segment)):
         for after in range(5):
             history = History(FIB, [6], spacing=9)
@@ -504,7 +507,7 @@ def test_an_interrupted_history_is_whole(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_step_costs_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who stands near by goes from there, and no state is forked; who stands far away starts from a keyframe."""
+    """A near position is reached without forking a state; a far one from a keyframe."""
     history, done = History(FIB, [6], spacing=50), []
     history.run()
     history.jump(80)
@@ -527,7 +530,7 @@ def test_a_step_costs_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_breaks_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a graph that breaks the rules breaks the state itself, the run ends there, before the event."""
+    """A run of an invalid graph that breaks the state itself ends before that event."""
     graph, arguments = RUNS[8]
     history, true_apply = History(graph, arguments, unchecked=True, schedule="fifo"), State.apply
 
@@ -562,7 +565,7 @@ def _interrupt(patch: pytest.MonkeyPatch, owner: type, method: str, after: int) 
 
 @pytest.mark.full
 def test_what_is_set_aside_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A long history keeps the collector from its events, and gives back all when the last branch of it is gone."""
+    """A long history freezes its events in the garbage collector, and unfreezes them with its last fork."""
     monkeypatch.setattr(stretch, "LONG_HISTORY", 50)
     assert gc.get_freeze_count() == 0
     history = History(FIB, [6], spacing=10)
@@ -585,7 +588,7 @@ def test_what_is_set_aside_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.full
 def test_somebody_elses_is_left_alone() -> None:
-    """Where the collector is off, or something is set aside already, histories keep out of it."""
+    """Histories do not freeze objects if the collector is off, or something is frozen already."""
     owner = History(FIB, [6])
     gc.freeze()
     count = gc.get_freeze_count()
@@ -599,7 +602,7 @@ def test_somebody_elses_is_left_alone() -> None:
 
 
 def jumps(n: int, count: int = 200) -> None:
-    """Random jumps over the run of fib(n), with Python's collector on: none takes 50 ms; says what they take."""
+    """The durations of random jumps over the run of fib(n), with Python's collector on."""
     assert gc.isenabled()
     graph = of_paper("recursion", "fib").fib.trace(n).graph
     before, began = memory(), time.perf_counter()
@@ -620,18 +623,18 @@ def jumps(n: int, count: int = 200) -> None:
 
 
 def memory() -> float:
-    """What this process holds, in MB; 0 where the system does not say."""
+    """The memory of this process in MB; 0 if the system does not report it."""
     status = Path("/proc/self/statm")
     return int(status.read_text().split()[1]) * 4096 / 2**20 if status.exists() else 0.0
 
 
 @pytest.mark.full
 def test_jumps_are_quick() -> None:
-    """Any event of a run of 23,000 is reached in under 50 ms of the processor's time."""
+    """Any event of a run of 23,000 is reached within 50 ms of processor time."""
     jumps(15)
 
 
 @pytest.mark.heavy
 def test_jumps_over_a_million_events_are_quick() -> None:
-    """And of a run of a million."""
+    """Any event of a run of a million is reached within 50 ms of processor time."""
     jumps(23)

@@ -1,4 +1,4 @@
-"""Tokens that nobody sent: what follows from one is a what-if, in which it is counted, and told, like any other."""
+"""Injected tokens: what follows from one is a what-if, counted and explained like any run."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def stuck_sum() -> Graph:
 
 
 def test_what_was_lost_is_supplied() -> None:
-    """A run that deadlocks returns once the missing token is injected, and says that it is a what-if; its parent is as
-    it was; every activation is closed."""
+    """A deadlocked run returns once the missing token is injected, as a what-if; its parent does not change, and every
+    activation closes."""
     history = History(stuck_sum(), [5, False], unchecked=True)
     assert history.run().status == "Deadlocked"
     what_if = history.inject("total", 0, "main", 30)
@@ -33,7 +33,7 @@ def test_what_was_lost_is_supplied() -> None:
 
 
 def test_it_is_told_where_it_came_from() -> None:
-    """The firing that consumed it says that it was injected, as a tree and as a list; and it has users."""
+    """Queries say that the token was injected, as a tree and as a list, and list its consumers."""
     history = History(stuck_sum(), [5, False], unchecked=True)
     history.run()
     what_if = history.inject("total", 0, "main", 30)
@@ -58,7 +58,7 @@ def test_one_too_many_breaks_the_run() -> None:
 
 
 def test_bounds_count_it() -> None:
-    """A token that is injected into an iteration keeps it busy, so that what waits for its end goes on waiting."""
+    """An injected token keeps its iteration busy, so that throttled tokens keep waiting."""
     history = chain.history(4)
     history.forward_to("held")
     tag = next(tag for tag in history.state.records if tag.site.kind == "loop")
@@ -78,14 +78,14 @@ def test_bounds_count_it() -> None:
     ],
 )
 def test_places_that_are_none(place: tuple[str, int, str], value: object, said: str) -> None:
-    """A token that no machine could have there is refused, in words."""
+    """A token that no machine could have is refused with a message."""
     history = History(stuck_sum(), [5, False], unchecked=True)
     with pytest.raises(tl.Usage, match=said):
         history.inject(*place, value)
 
 
 def test_an_activation_that_is_closed() -> None:
-    """Nothing can be injected where nothing can happen."""
+    """No token can be injected into a closed activation."""
     history = fib.history(3)
     history.run()
     with pytest.raises(tl.Usage, match="not open"):

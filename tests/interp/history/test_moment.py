@@ -1,4 +1,4 @@
-"""What a history says of itself: the moment where it stands, what comes next, and what ended it."""
+"""The description of a history's position: the moment, the next event, and how the run ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from tagloom.interp.history.history import History
 
 
 def test_a_moment() -> None:
-    """The last event with operands and results, results, flight, what waits, and cells."""
+    """A moment has the last event with operands and results, the results, the flight, the waiting tokens, and the
+    cells."""
     history = fib.history(2)
     assert str(history.moment()).startswith("event:\nflight: 2 for port 0 of fib.n under main")
     history.run()
@@ -31,7 +32,7 @@ def test_a_moment() -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_moments_are_all_that_differs(name: str) -> None:
-    """A history that is at the same place again has the same moment, and one event on another."""
+    """A history that returns to a position has the same moment, and another one a step later."""
     graph, arguments, schedule = RUNS[name]
     history = History(graph, arguments, schedule=schedule, unchecked=True)
     history.run()
@@ -44,7 +45,7 @@ def test_moments_are_all_that_differs(name: str) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_what_comes_next(name: str) -> None:
-    """`next_choice` is the position that the next event takes, known or not, and None at the end."""
+    """`next_choice` is the position that the next event takes, known or new, and None at the end."""
     graph, arguments, schedule = RUNS[name]
     history = History(graph, arguments, schedule=schedule, unchecked=True)
     while (following := history.next_choice) is not None:
@@ -57,7 +58,8 @@ def test_what_comes_next(name: str) -> None:
 
 
 def test_what_ended_it() -> None:
-    """`stopped` is the limit that ended a run, and None where it became quiet; `by_hand` the first choice that was."""
+    """`stopped` is the limit that ended a run, and None if it became quiescent; `by_hand` is the first choice that was
+    made by hand."""
     history = fib.history(9, limits=Limits(firings=30))
     assert history.run().status == "Exhausted" and isinstance(history.stop_error, tl.Exhausted)
     history.limits = Limits()
@@ -68,7 +70,7 @@ def test_what_ended_it() -> None:
 
 
 def test_events_with_their_states() -> None:
-    """`events` walks beside the history, over branches and edits too, and leaves it where it is."""
+    """`events` iterates over forks and edits too, without moving the history."""
     history = fib.history(3)
     history.forward_to("node == 'subtract' and fired")
     branch = history.change(len(history.state.flight) - 1, 1)
@@ -80,7 +82,7 @@ def test_events_with_their_states() -> None:
 
 
 def test_breakpoints_of_the_same_run() -> None:
-    """Others made of breakpoints know the hits of those that look at the same, and leave the first as they are."""
+    """A copy of breakpoints keeps the hits of equal conditions, and leaves the originals unchanged."""
     history = fib.history(4)
     stops = tl.Breakpoints()
     number = stops.add(breakpoint_on(fib.graph, "node == 'add' and fired"))

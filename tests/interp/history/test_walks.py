@@ -1,4 +1,4 @@
-"""Walks that are rare in generated ones: a token where there was none in flight, measures of a run by hand."""
+"""Walks that generated ones rarely contain: a token injected into an empty flight, and statistics of a run by hand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ STUCK = tl.parse_graph(
 
 @pytest.mark.parametrize("schedule", ["waves", "fifo"])
 def test_a_token_into_an_empty_flight(schedule: str) -> None:
-    """A run that was quiet goes on with it, and with the clock, as replay does; its waves end one after the other."""
+    """A quiescent run continues with an injected token, and its clock too, as replay does; its waves end one after the
+    other."""
     history = History(STUCK, [1], schedule=schedule, unchecked=True)
     history.run()
     assert not history.state.flight
@@ -37,7 +38,7 @@ def test_a_token_into_an_empty_flight(schedule: str) -> None:
 
 @pytest.mark.parametrize("schedule", ["waves", "fifo", "lifo"])
 def test_measures_are_those_of_the_outcome(schedule: str) -> None:
-    """At the end of a run, and of one that went on by hand, which has no waves."""
+    """Statistics at the end equal the outcome's, also for a run that continued by hand, which has no waves."""
     history = fib.history(4, schedule=schedule)
     history.run()
     history.jump(9)

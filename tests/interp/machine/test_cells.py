@@ -93,13 +93,14 @@ def fired(outcome: Outcome, name: str) -> list[Event]:
 )
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
 def test_there_is_no_such_cell(function: tl.Function, n: int, i: int, message: str, schedule: str) -> None:
-    """S13: a negative number of cells, and a cell beyond them, are traps; a large number of cells takes no memory."""
+    """S13: a negative number of cells, and an index out of range, are traps; a large number of cells takes no
+    memory."""
     out = function.run(n, i, schedule=schedule)
     assert (out.status, out.traps[0].message, out.results) == ("Trapped", message, (None,))
 
 
 def test_an_empty_cell_keeps_its_get() -> None:
-    """S13: a get of a cell that nobody puts stays there; the deadlock says which cell of which."""
+    """S13: a get of a cell that is never put stays parked; the deadlock names the cell."""
     out = made.run(3, 2)
     assert (out.status, len(out.residue)) == ("Deadlocked", 2)
     assert [w.blocked_on for w in out.residue if w.blocked_on is not None] == [CellAddress(out.residue[0].value, 2)]
@@ -109,7 +110,7 @@ def test_an_empty_cell_keeps_its_get() -> None:
 
 
 def test_a_put_outside_leaves_the_others() -> None:
-    """S13: a store that traps fills nothing, and the get of another cell goes on waiting: the run reports the trap."""
+    """S13: a store that traps fills nothing, and the get of another cell stays parked: the run reports the trap."""
     out = stored.run(2, 2)
     assert len([w for w in out.residue if w.blocked_on is not None]) == 1
 
@@ -124,7 +125,7 @@ def test_collect(n: int, schedule: str) -> None:
 
 
 def test_no_cells_of_arrays_are_an_array_all_the_same() -> None:
-    """The shape of an element is known without one."""
+    """A collect of no cells has the element's shape."""
 
     def nothing(n):
         return tl.collect(tl.cells(n, tl.Array[tl.float64, 3]))
@@ -134,7 +135,7 @@ def test_no_cells_of_arrays_are_an_array_all_the_same() -> None:
 
 @pytest.mark.parametrize("sizes", [(), (2, 3), (0,)])
 def test_zeros_of_cells(sizes: tuple[int, ...]) -> None:
-    """As many as there are cells, of the dtype and the sizes of an element."""
+    """Zeros for cells have the dtype and sizes of an element, one for each cell."""
     element = tl.Type(tl.int8, sizes)
     text = "func main(n: int64) -> {} {{\n  c = cells n, element={}\n  z = cell_zeros c\n  return z\n}}"
     graph = tl.lower(tl.parse_program(text.format(tl.Type(tl.int8, (None, *sizes)), element)))
@@ -194,7 +195,7 @@ def test_woken_gets_go_in_the_order_in_which_they_parked() -> None:
 
 
 def test_a_get_of_a_full_cell_does_not_park() -> None:
-    """S13: what comes after the store fires at once."""
+    """S13: a get after the store fires at once."""
     out = stored.run(1, 0, schedule="lifo", keep="events")
     late = tl.run_graph(
         tl.lower(
@@ -250,7 +251,7 @@ def test_the_value_stays_the_one_that_came_first() -> None:
 
 
 def test_handles_of_one_node_under_several_tags_are_several() -> None:
-    """S13: cells are those of a node and a tag: every call and every iteration makes its own."""
+    """S13: every call and every iteration makes its own cells: a node and a tag identify them."""
 
     @tl.function
     def own(x: tl.int64) -> tl.int64:
@@ -266,7 +267,7 @@ def test_handles_of_one_node_under_several_tags_are_several() -> None:
 
 
 def test_handles_travel() -> None:
-    """S13: through a cond, a loop, a recursion and a call: all stand for the same cells."""
+    """S13: a handle that passes a cond, a loop, a recursion and a call refers to the same cells."""
 
     @tl.function
     def fill(a: tl.Cells[tl.int64], i: tl.int64) -> tl.Cells[tl.int64]:
@@ -287,7 +288,7 @@ def test_handles_travel() -> None:
 
 
 def test_going_back_and_forth() -> None:
-    """S13: a get that is parked, woken and fired is undone step by step, and done again, by a script too."""
+    """S13: parking, waking and firing of a get is undone and redone step by step, also by a script."""
     out = waiting.run(0, keep="events")
     state, seen = State(out.graph, [0], is_clocked=True), []
     for event in out.events:
@@ -318,7 +319,7 @@ def test_parked_tokens_count() -> None:
 
 
 def test_collecting_many_cells_takes_time_in_proportion() -> None:
-    """Each put wakes the collect, which goes on to look where it left off: it does not begin anew."""
+    """A collect of n cells takes time linear in n: each wake-up continues where the last one stopped."""
 
     @tl.function
     def filled(n: tl.int64) -> tl.Array[tl.int64, None]:
@@ -336,7 +337,7 @@ def test_collecting_many_cells_takes_time_in_proportion() -> None:
 
 
 def test_programs_with_handles_are_pickled() -> None:
-    """Graphs and programs go to other processes: the dtype of a handle stays the one that there is."""
+    """Graphs and programs with handles can be pickled: the dtype of a handle stays a single object."""
 
     @tl.function
     def first(n: tl.int64) -> tl.float64:

@@ -16,7 +16,7 @@ SCHEDULES = ("waves", "fifo", "lifo", "random:1", "random:2")
 
 @tl.function
 def nested(n: tl.int64) -> tl.int64:
-    """Both loops go on at once to their next iteration, while values of the inner one are still under way, unused."""
+    """Both loops start their next iteration early, while unused values of the inner one are still being computed."""
 
     def inner(j: Any, t: Any) -> tuple[Any, Any]:
         later(t, 3)
@@ -67,8 +67,8 @@ def at_once(outcome: Outcome) -> int:
 
 
 def test_what_is_held_in_an_inner_loop_keeps_the_iteration_around_it_busy() -> None:
-    """S16: no iteration of the outer loop begins while one of the inner loop in the one before is held, be it only for
-    the length of an event, or of a wave."""
+    """S16: an iteration of the outer loop is busy while tokens of its inner loop are throttled, even for the length of
+    one event or wave."""
     assert list(bound_violations(Case(nested.program, [3]))) == []
 
 
@@ -81,15 +81,14 @@ def test_laws_of_bounds(function: tl.Function) -> None:
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_bound_is_how_many_iterations_overlap(schedule: str) -> None:
-    """S16: with k = 1 no iteration fires before the one before it is done; with k no more than k overlap. Without a
-    bound this loop has more."""
+    """S16: with a bound of k no more than k iterations overlap; without a bound more of this loop do."""
     assert at_once(slow.run(9, keep="events", schedule=schedule, k=1)) == 1
     assert at_once(slow.run(9, keep="events", schedule=schedule, k=3)) <= 3
     assert at_once(slow.run(9, keep="events")) > 3
 
 
 def test_the_loop_says_its_own_bound_and_k_takes_its_place() -> None:
-    """`parallel_iterations` is the bound of one loop; k is that of all, whatever they say."""
+    """`parallel_iterations` bounds one loop; the option k overrides the bounds of all."""
 
     @tl.function
     def bounded(n: tl.int64) -> tl.int64:
@@ -119,7 +118,8 @@ def test_under_waves_what_is_held_is_released_between_waves() -> None:
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(("k", "status"), [(1, "Deadlocked"), (5, "Deadlocked"), (6, "Returned"), (10, "Returned")])
 def test_a_small_bound_deadlocks(schedule: str, k: int, status: str) -> None:
-    """S16: an iteration that waits for the fifth after it needs a bound of six; with less, it is told who waits."""
+    """S16: an iteration that waits for the fifth after it needs a bound of six; with less, the deadlock names what
+    waits."""
     out = ahead.run(12, k=k, schedule=schedule)
     assert (out.status, out.results) == (
         status,
@@ -128,7 +128,7 @@ def test_a_small_bound_deadlocks(schedule: str, k: int, status: str) -> None:
 
 
 def test_the_words_of_a_deadlock_by_a_bound() -> None:
-    """The deadlock names the get, its cell, the tokens that are held, the iteration that is busy, and the way out."""
+    """The deadlock names the get, its cell, the throttled tokens, the busy iteration, and a remedy."""
     error = ahead.run(12, k=5).error
     assert error is not None
     assert str(error) == (
@@ -154,7 +154,7 @@ def test_the_words_of_a_deadlock_by_a_bound() -> None:
 
 @pytest.mark.parametrize("k", [0, -1, 1.0, True, "1"])
 def test_what_is_no_bound_is_refused(k: Any) -> None:
-    """A bound is an integer from 1, for a run and for a loop."""
+    """A bound is an integer of at least 1, for a run and for a loop."""
     with pytest.raises(tl.Usage, match="k must be an integer from 1 up"):
         slow.run(1, k=k)
 
@@ -167,7 +167,7 @@ def test_what_is_no_bound_is_refused(k: Any) -> None:
 
 
 def test_held_tokens_are_alive() -> None:
-    """Limits: what is held counts as alive, so that a bound does not get around a limit on tokens."""
+    """Throttled tokens count for the limit on tokens."""
     for k in (1, 2, 3):
         enough = next(n for n in range(100) if slow.run(6, k=k, limits=tl.Limits(tokens=n)).status == "Returned")
         out = slow.run(6, k=k, limits=tl.Limits(tokens=enough - 1))

@@ -1,4 +1,4 @@
-"""Schedules by hand: a script of positions, as a value, as a file and as the name of a schedule."""
+"""Schedules by hand: a script of positions, as a value, as a file, and as the name of a schedule."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AFTER = st.sampled_from([*FIXED_SCHEDULES, "random:0", "random:18446744073709551
 @settings(max_examples=30)
 @given(positions=st.lists(st.integers(0, 2**62)), then=AFTER)
 def test_a_script_comes_back_from_its_file(tmp_path_factory: Any, positions: list[int], then: str) -> None:
-    """What is written is read: positions, however many, and the schedule after them."""
+    """A script that is written is read unchanged: its positions, and the schedule after them."""
     path = tmp_path_factory.getbasetemp() / "script.json"
     write_script(Script(tuple(positions), then), path)
     assert read_script(path) == Script(tuple(positions), then)
@@ -45,7 +45,7 @@ def test_a_run_follows_its_own_positions(tmp_path: Path, schedule: str) -> None:
 
 
 def test_after_the_script_its_schedule_goes_on() -> None:
-    """Half of a run by positions, and then lifo: those of a run that changes in the middle."""
+    """After its positions, a script continues with its schedule."""
     half = tuple(event.position for event in fib.run(5, schedule="random:1", keep="events").events[:30])
     out = fib.run(5, schedule=Script(half, "lifo"), keep="events")
     assert tuple(event.position for event in out.events[:30]) == half
@@ -57,7 +57,7 @@ def test_after_the_script_its_schedule_goes_on() -> None:
 
 
 def test_a_script_for_another_run_is_told() -> None:
-    """A position that no token has is a Disagreement, which says how far the script fits."""
+    """A position without a token is a Disagreement, which says how far the script fits."""
     with pytest.raises(Disagreement) as raised:
         fib.run(1, schedule=Script((0, 7)))
     assert str(raised.value) == (
@@ -69,7 +69,7 @@ def test_a_script_for_another_run_is_told() -> None:
 
 @pytest.mark.parametrize("position", [-1, 1.0, True, "0", None])
 def test_a_position_is_a_number(position: Any) -> None:
-    """A position is an integer from 0."""
+    """A position is an integer of at least 0."""
     with pytest.raises(tl.Usage, match="a position in the flight is an integer from 0 up"):
         Script((0, position))
 
@@ -98,7 +98,7 @@ GARBAGE = [
 
 @pytest.mark.parametrize("written", GARBAGE)
 def test_what_is_no_script_is_refused(tmp_path: Path, written: bytes) -> None:
-    """A file that is no script is Malformed, read by hand or named by a run."""
+    """A file that is no script is Malformed, whether it is read or named by a run."""
     (tmp_path / "bad.json").write_bytes(written)
     with pytest.raises(Malformed):
         read_script(tmp_path / "bad.json")
@@ -107,7 +107,7 @@ def test_what_is_no_script_is_refused(tmp_path: Path, written: bytes) -> None:
 
 
 def test_no_file_and_no_place(tmp_path: Path) -> None:
-    """A file that is not there, or cannot be written, is a wrong use, told with the path."""
+    """A missing or unwritable file is a Usage error with the path."""
     with pytest.raises(tl.Usage, match=r"this script cannot be read"):
         read_script(tmp_path / "none.json")
     with pytest.raises(tl.Usage, match=r"this script cannot be read"):
@@ -120,7 +120,7 @@ def test_no_file_and_no_place(tmp_path: Path) -> None:
 
 
 def test_the_schedule_after_a_script_is_one() -> None:
-    """A script whose end is no schedule is refused before the run."""
+    """A script with an unknown schedule at its end is refused before the run."""
     with pytest.raises(tl.Usage, match="no such schedule can follow a script"):
         fib.run(1, schedule=Script((), "quick"))
 
@@ -131,7 +131,7 @@ def bounded(n: tl.int64) -> tl.int64:
 
 
 def test_a_script_before_waves_has_their_clock() -> None:
-    """What bounds hold is released between waves then, too, so that the run is that of waves."""
+    """A script before `waves` releases throttled tokens between waves too, so that the run is that of `waves`."""
     waves = bounded.run(6, keep="events")
     positions = tuple(event.position for event in waves.events)
     for script in (tl.Script((), "waves"), tl.Script(positions[:40], "waves"), tl.Script(list(positions), "waves")):
