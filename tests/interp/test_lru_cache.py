@@ -1,4 +1,4 @@
-"""What a cache keeps: the values that were used last."""
+"""The LRU cache keeps the values that were used last."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ KEYS = st.lists(st.integers(0, 5), max_size=30)
 
 
 def violations(cache: type[LRUCache[int, int]], most: int, keys: list[int]) -> list[str]:
-    """Where a cache has not what it should: for each key that is asked for, and made where it is not there."""
+    """Where the cache differs from a model, for a sequence of keys that are made if they are missing."""
     known, last, found = cache(most), list[int](), list[str]()
     for key in keys:
         if (known.get(key) is not None) != (key in last):
@@ -26,12 +26,12 @@ def violations(cache: type[LRUCache[int, int]], most: int, keys: list[int]) -> l
 
 @given(st.integers(1, 4), KEYS)
 def test_what_was_used_last_is_kept(most: int, keys: list[int]) -> None:
-    """So many values as are wanted, in the order in which they were used."""
+    """The cache keeps at most this many values, in the order of their last use."""
     assert violations(LRUCache, most, keys) == []
 
 
 def test_a_cache_that_forgets_what_was_made_first_is_caught() -> None:
-    """A twin for which use does not count."""
+    """A twin that ignores use is caught."""
 
     class Broken(LRUCache[int, int]):
         def get(self, key: int) -> int | None:
@@ -41,7 +41,7 @@ def test_a_cache_that_forgets_what_was_made_first_is_caught() -> None:
 
 
 def test_what_is_kept_again_is_the_last() -> None:
-    """And has its new value."""
+    """A key that is stored again becomes the last, with its new value."""
     known: LRUCache[int, str] = LRUCache(2)
     for each in (1, 2, 1):
         known.put(each, str(len(known)))

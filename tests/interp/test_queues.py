@@ -1,4 +1,4 @@
-"""Queues: the laws, queues that break them, elements that nest, programs that use them, and what is refused."""
+"""Queues: their laws, broken queues, nested elements, programs that use queues, and refusals."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ MADE = (Made(1, 1, 0), Made(5, 1, 0), Made(6, 4, 3))
 @given(queues(), STEPS)
 @settings(max_examples=150)
 def test_steps(made: Made, steps: Any) -> None:
-    """A queue takes elements up to its capacity, and gives one of the first `least`; it says timeout where it would
-    wait, and closed where that would be in vain."""
+    """A queue accepts elements up to its capacity, and returns one of the first `least`; it times out where it would
+    block, and is closed where waiting would be in vain."""
     assert list(step_violations(made, steps)) == []
 
 
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("made", MADE, ids=str)
 def test_the_order_is_that_of_the_seed(made: Made) -> None:
-    """One producer and one seed give one order, whatever the threads do; with `least` 1 it is the producer's."""
+    """With one producer, one seed gives one order, whatever the threads do; with `least` 1 it is the producer's."""
     assert list(order_violations(made)) == []
     order = drained(made, 24, (0.0,))
     assert (order == sorted(order)) == (made.least == 1)
@@ -60,12 +60,12 @@ def test_another_seed_is_another_order() -> None:
 
 @pytest.mark.parametrize("made", MADE, ids=str)
 def test_nothing_is_lost_or_doubled(made: Made) -> None:
-    """With four producers and four consumers all elements come out once, in the order of each producer if fifo."""
+    """Four producers and four consumers exchange every element once, in each producer's order if fifo."""
     assert list(thread_violations(made)) == []
 
 
 def test_who_waits_when_the_queue_is_closed() -> None:
-    """An element that waits for a place then gets in, or is refused where that is said."""
+    """A put that waits for room at closing succeeds, or is refused if so requested."""
     assert list(closing_violations()) == []
 
 
@@ -74,7 +74,7 @@ def last_in_first_out(patch: MonkeyPatch) -> None:
 
 
 def drawn_from_all(patch: MonkeyPatch) -> None:
-    """Draws from all that happen to be there."""
+    """The queue draws from all its elements, however few."""
     draw = Queue._draw
 
     def other(queue: Any) -> Any:
@@ -87,7 +87,7 @@ def drawn_from_all(patch: MonkeyPatch) -> None:
 
 
 def kept(patch: MonkeyPatch) -> None:
-    """Every third element stays."""
+    """Every third element is not removed."""
     draw = Queue._draw
 
     def other(queue: Any) -> Any:
@@ -104,7 +104,7 @@ def given_too_early(patch: MonkeyPatch) -> None:
 
 
 def drained_too_early(patch: MonkeyPatch) -> None:
-    """Forgets who waits for a place."""
+    """The queue ignores puts that wait for room."""
     patch.setattr(Queue, "_can_take", lambda queue, n: queue._is_closed or queue._count >= queue.least + n - 1)
 
 
@@ -123,7 +123,7 @@ TWINS = (last_in_first_out, drawn_from_all, kept, given_too_early, drained_too_e
 
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.__name__)
 def test_broken_queues_are_caught(twin: Any, monkeypatch: MonkeyPatch) -> None:
-    """A queue that does one thing otherwise breaks a law."""
+    """Every queue with one changed behaviour breaks a law."""
 
     def violations() -> Iterator[str]:
         made, enter = Made(4, 2, 1), [("enqueue", 1)]
@@ -161,7 +161,8 @@ NESTED = [
 
 @pytest.mark.parametrize(("type_", "element"), NESTED, ids=str)
 def test_elements_nest(type_: Any, element: Any) -> None:
-    """What comes out nests as what went in, and its leaves are arrays of tagloom's, of the types of the queue."""
+    """An element comes out with the structure that it was put with, and tagloom arrays of the queue's types as
+    leaves."""
     queue = tl.FIFOQueue(2, type_)
     queue.enqueue(element)
     assert queue.size() == 1
@@ -174,7 +175,7 @@ def test_elements_nest(type_: Any, element: Any) -> None:
 
 
 def test_elements_do_not_change() -> None:
-    """An array that is changed after it was put in is in the queue as it was."""
+    """Changing an array after it was put does not change the element."""
     queue, array = tl.FIFOQueue(1, tl.Array[tl.int64, 2]), np.array([1, 2])
     queue.enqueue(array)
     array[0] = 9
@@ -192,7 +193,7 @@ def test_batches() -> None:
 
 
 def test_a_closed_queue_keeps_what_makes_no_batch() -> None:
-    """Two elements are no batch of three: they stay, and can be taken one by one."""
+    """Two elements in a closed queue are no batch of three: they remain, and can be taken one by one."""
     queue = tl.FIFOQueue(5, tl.int64)
     queue.enqueue_many([1, 2])
     queue.close()
@@ -206,7 +207,7 @@ def test_a_closed_queue_keeps_what_makes_no_batch() -> None:
 
 
 def test_timeouts() -> None:
-    """A wait ends when its time is over: one for a place, one for an element, one for a batch as a whole."""
+    """A wait ends at its timeout: for room, for an element, and for a whole batch."""
     queue = tl.FIFOQueue(2, tl.int64)
     begun = time.monotonic()
     with pytest.raises(tl.QueueTimeout, match=r"the queue gave no element within 0\.1 s") as late:
@@ -245,7 +246,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("act", "said"), REFUSED, ids=[said for _, said in REFUSED])
 def test_refused(act: Any, said: str) -> None:
-    """What makes no sense is a Usage, at the line that says it."""
+    """Invalid arguments are a Usage error at the caller's line."""
     with pytest.raises(tl.Usage) as refused:
         act()
     assert refused.match(said) and "test_queues.py" in str(refused.value.where)
@@ -294,7 +295,7 @@ def test_drained_is_a_trap() -> None:
 
 
 def test_variables_are_put_in_as_they_are() -> None:
-    """What a variable holds at that point of the program is the element."""
+    """A put variable is an element with its value at that point of the program."""
     queue, count = tl.FIFOQueue(3, tl.int64), tl.Variable(1)
 
     @tl.function
@@ -311,8 +312,7 @@ def test_variables_are_put_in_as_they_are() -> None:
 
 
 def test_programs_wait_for_threads() -> None:
-    """A program waits within a firing until another thread has put something in, and a loop of a program may feed
-    one of Python."""
+    """A firing waits until another thread has put an element, and a loop in a program may feed one in Python."""
     there, back = tl.FIFOQueue(1, tl.int64), tl.FIFOQueue(1, tl.int64)
 
     @tl.function
@@ -331,7 +331,7 @@ def test_programs_wait_for_threads() -> None:
 
 
 def test_programs_refuse_what_has_another_dtype() -> None:
-    """That is seen when the function is traced; sizes are seen when it runs."""
+    """Another dtype is refused when the function is traced, another size when it runs."""
     queue = tl.FIFOQueue(3, tl.Array[tl.float64, 2])
 
     @tl.function
@@ -358,7 +358,7 @@ def test_programs_refuse_what_has_another_dtype() -> None:
 
 
 def test_gradients_of_what_is_taken() -> None:
-    """What comes out of a queue is a constant; it is taken once, in the forward pass."""
+    """A dequeued element is a constant for gradients; it is dequeued once, in the forward pass."""
     queue = tl.FIFOQueue(3, tl.float64)
     queue.enqueue_many([2.0, 5.0])
     loss = tl.function(lambda w: (w * queue.dequeue()) ** 2)
@@ -372,7 +372,7 @@ def failing(count: int) -> Iterator[int]:
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_what_a_producer_raises_is_raised_where_its_elements_end(threads: int) -> None:
-    """The consumer gets what came before, then the error itself, with a note; each time it asks."""
+    """The consumer gets the elements before the error, then the error with a note, each time it asks."""
     got = []
     with tl.feeding(tl.FIFOQueue(2, tl.int64), failing(5), threads=threads) as queue:
         with pytest.raises(ValueError, match="ends early") as raised:
@@ -387,7 +387,7 @@ def test_what_a_producer_raises_is_raised_where_its_elements_end(threads: int) -
 
 
 def test_what_was_given_before_an_error_is_not_lost() -> None:
-    """An element that one thread is about to put in gets in, though another thread has failed meanwhile."""
+    """An element whose put is in progress is accepted although another thread has failed."""
 
     class Slow(Queue):
         def enqueue(self, element: Any, *, timeout: float | None = None) -> None:
@@ -401,7 +401,7 @@ def test_what_was_given_before_an_error_is_not_lost() -> None:
 
 
 def test_an_element_of_another_type_is_an_error_of_its_producer() -> None:
-    """It is said to who consumes, as any other."""
+    """A wrong element of a producer is raised at the consumer, as other errors are."""
     with (
         tl.feeding(tl.FIFOQueue(2, tl.int64), [1, 2.5]) as queue,
         pytest.raises(tl.Usage, match="element: a value of the wrong type"),
@@ -411,7 +411,7 @@ def test_an_element_of_another_type_is_an_error_of_its_producer() -> None:
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_stages(threads: int) -> None:
-    """Queues feed queues; with one thread each in order, and with several all the same."""
+    """Queues feed queues: in order with one thread each, and completely with several."""
     with (
         tl.feeding(tl.FIFOQueue(3, tl.int64), range(50), threads=threads) as numbers,
         tl.feeding(tl.FIFOQueue(3, tl.int64), (n * n for n in numbers), threads=threads) as squares,
@@ -421,7 +421,7 @@ def test_stages(threads: int) -> None:
 
 
 def test_who_has_enough_leaves() -> None:
-    """A consumer that leaves early ends producers of endless elements, and their threads."""
+    """A consumer that leaves early stops producers of endless elements, and their threads."""
     before = threading.active_count()
     with tl.feeding(tl.FIFOQueue(3, tl.int64), iter(int, 1), threads=3) as queue:
         assert int(queue.dequeue()) == 0
@@ -429,7 +429,7 @@ def test_who_has_enough_leaves() -> None:
 
 
 def test_programs_feed_no_threads() -> None:
-    """`feeding` in a trace would feed while it is traced."""
+    """`feeding` is refused in a trace, since it would run during the trace."""
 
     @tl.function
     def wrong() -> tl.int64:
@@ -441,14 +441,14 @@ def test_programs_feed_no_threads() -> None:
 
 
 def wait_for_a_waiter(queue: tl.FIFOQueue) -> None:
-    """Until somebody waits for an element: what compiles first may take its time, and swallow an interrupt."""
+    """Wait until a thread waits for an element; compiling may take time before, and drop an interrupt."""
     while not queue._condition._waiters:  # type: ignore[attr-defined]
         time.sleep(0.001)
 
 
 @pytest.mark.parametrize("engine", ["reference", "fast"])
 def test_leaves_that_nobody_wants_are_let_go(engine: str) -> None:
-    """A part of a program that takes elements, and wants one leaf of each, keeps a few of them at most."""
+    """A partial program that uses one leaf of each element frees the others, but for a few."""
     queue = tl.FIFOQueue(100, (tl.int64, tl.int64))
     take = tl.function(lambda: queue.dequeue()[0])
     first = [node.name for node in take.trace().program.main.body.nodes if node.op == "callback"][1]
@@ -464,7 +464,7 @@ def test_leaves_that_nobody_wants_are_let_go(engine: str) -> None:
 @pytest.mark.inner(first=3)
 @pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_ctrl_c_ends_a_wait(engine: str | None) -> None:
-    """The first Ctrl-C ends a dequeue that waits, in Python and in a run; nothing was taken."""
+    """The first Ctrl-C ends a waiting dequeue, in Python and in a run; nothing is taken."""
     queue = tl.FIFOQueue(1, tl.int64)
     take = tl.function(lambda: queue.dequeue())
 
@@ -482,7 +482,7 @@ def test_ctrl_c_ends_a_wait(engine: str | None) -> None:
 
 
 def test_a_run_of_another_thread_is_interrupted() -> None:
-    """What Ctrl-C is to the main thread, `interrupt` is to others: it ends a wait as well."""
+    """`interrupt` ends a wait in another thread, as Ctrl-C does in the main thread."""
     queue, ended = tl.FIFOQueue(1, tl.int64), list[BaseException]()
     take = tl.function(lambda: queue.dequeue())
     take.trace()

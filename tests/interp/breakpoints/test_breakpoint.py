@@ -1,4 +1,4 @@
-"""Breakpoints: where they stop, what logpoints say, and that hits stay right when time goes back."""
+"""Breakpoints: where they stop, what logpoints print, and that hit counts stay right when time goes back."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def holding(condition: str, run: str = "fib") -> list[int]:
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("ignore", [0, 1, 5, 10_000])
 def test_a_breakpoint_stops_behind_the_hits_that_it_ignores(condition: str, ignore: int) -> None:
-    """It stops wherever its condition holds, but for the first so many times."""
+    """A breakpoint stops at each hit after the ignored ones."""
     for run in ("fib", "mixed", "stuck"):
         try:
             assert stopping(condition, run, ignore=ignore) == holding(condition, run)[ignore:]
@@ -57,7 +57,8 @@ def test_a_breakpoint_stops_behind_the_hits_that_it_ignores(condition: str, igno
 
 
 class Walk:
-    """A run that goes forwards and back by chance, shows its breakpoints what happens forwards, and knows its way."""
+    """A run that goes forward and back at random, shows its breakpoints the events on the way forward, and records its
+    path."""
 
     def __init__(self, run: str, chance: random.Random, breakpoints: Breakpoints) -> None:
         graph, arguments, _ = RUNS[run]
@@ -80,7 +81,7 @@ class Walk:
             self.stops.pop()
 
     def true_hits(self, graph: Graph, condition: str) -> list[int]:
-        """The steps of the way at which a condition holds, by a run of its own."""
+        """The steps of the path at which a condition holds, by a separate run."""
         one, state = compile_condition(condition, graph), State(graph, self.arguments)
         found = []
         for event in self.way:
@@ -95,7 +96,7 @@ class Walk:
 
 
 def wander(chance: random.Random, legs: list[int]) -> list[str]:
-    """What is wrong with hits and stops along a way of so many steps forwards, or back."""
+    """Wrong hits and stops along a random path of these lengths."""
     wanted = {"op == 'add'": 0, "fired and depth > 1": 3, "store > 2": 1}
     there = Breakpoints()
     numbers = {there.add(breakpoint_on(FIB, condition, ignore=n)): condition for condition, n in wanted.items()}
@@ -117,13 +118,13 @@ def wander(chance: random.Random, legs: list[int]) -> list[str]:
 @given(st.randoms(use_true_random=False), st.lists(st.integers(-30, 40), max_size=6))
 @settings(max_examples=40)
 def test_hits_are_a_function_of_the_step(chance: random.Random, legs: list[int]) -> None:
-    """However time went back, and whatever else was tried from there, the hits up to every step of the way, and the
-    stops on it, are those of a run that went this way at once."""
+    """Hits and stops are those of a run that took the final path directly, however time went back and whatever was
+    tried before."""
     assert wander(chance, legs) == []
 
 
 def test_looking_twice_is_looking_once() -> None:
-    """Whoever looks again at the same event, also while going back, gets the same, and no hit more."""
+    """Looking at the same event again, also on the way back, gives the same answer and no further hit."""
     there = Breakpoints()
     number = there.add(breakpoint_on(FIB, "op == 'add'", ignore=2))
     forwards = [there.see(m.state, m.event) for m in moments("fib")]
@@ -133,7 +134,7 @@ def test_looking_twice_is_looking_once() -> None:
 
 
 def test_logpoints_say_and_do_not_stop() -> None:
-    """A logpoint makes a line at each hit that it does not ignore; braces hold expressions, and `{{` is a brace."""
+    """A logpoint prints a line at each hit that is not ignored; braces contain expressions, and `{{` is a brace."""
     there = Breakpoints()
     said = "{node} got {inputs[0]} {{under}} {tag}: {value * 2}, {outputs}, {inputs[1]}, {trap == '}'}"
     number = there.add(breakpoint_on(FIB, "node == 'fib.n'", log=said, ignore=1))
@@ -144,7 +145,7 @@ def test_logpoints_say_and_do_not_stop() -> None:
 
 
 def test_templates_are_read_as_they_are_written() -> None:
-    """str of a template reads as the same one, with its braces and quotes."""
+    """The text of a template parses to the same template, with its braces and quotes."""
     for text in (
         "",
         "plain",
@@ -173,14 +174,14 @@ def test_templates_are_read_as_they_are_written() -> None:
     ],
 )
 def test_mistakes_in_templates_are_said(text: str, message: str, column: int) -> None:
-    """A mistake in a template is shown where it is in the whole text."""
+    """A mistake in a template is marked at its position in the whole text."""
     with pytest.raises(TagloomError) as raised:
         breakpoint_on(FIB, "fired", log=text)
     assert (raised.value.message, raised.value.where) == (message, f"column {column}")
 
 
 def test_disabled_breakpoints_look_at_nothing() -> None:
-    """One that is disabled does not stop and is not hit; enabled again, it goes on with the hits that it had."""
+    """A disabled breakpoint does not stop and counts no hits; enabled again, it continues with its old count."""
     there = Breakpoints()
     number = there.add(breakpoint_on(FIB, "fired"))
     run = moments("fib")
@@ -197,7 +198,7 @@ def test_disabled_breakpoints_look_at_nothing() -> None:
 
 
 def test_breakpoints_have_numbers() -> None:
-    """Numbers are not given twice; another condition begins with no hits, the same one keeps them."""
+    """Numbers are unique; another condition begins without hits, the same one keeps them."""
     there = Breakpoints()
     first, second = there.add(breakpoint_on(FIB, "fired")), there.add(breakpoint_on(FIB, "lost"))
     moment = moments("fib")[0]
@@ -215,13 +216,13 @@ def test_breakpoints_have_numbers() -> None:
 
 
 def test_breakpoints_say_what_they_are() -> None:
-    """Its condition, what it ignores, what it says, and whether it is off."""
+    """The text of a breakpoint has its condition, ignore count, message, and whether it is disabled."""
     made = replace(breakpoint_on(FIB, "op=='add'", ignore=1, log="{value}"), enabled=False)
     assert str(made) == "op == 'add', after 1 hit, says '{value}', disabled"
 
 
 def test_bad_breakpoints_are_refused() -> None:
-    """A condition decides, and what is ignored is a number."""
+    """Conditions that are not boolean and ignore counts that are not integers are refused."""
     with pytest.raises(Usage, match="a number is no truth value"):
         breakpoint_on(FIB, "depth")
     with pytest.raises(Usage, match="wants a truth value"):
@@ -248,12 +249,12 @@ def test_breakpoints_in_programs() -> None:
 
 
 def count_every_look(patch: MonkeyPatch) -> None:
-    """A hit is counted each time the run comes by."""
+    """A hit is counted each time the run passes it."""
     patch.setattr(module, "bisect_left", lambda hits, at: len(hits) - 1)
 
 
 def keep_what_did_not_come_again(patch: MonkeyPatch) -> None:
-    """Another way from the same step leaves the hits of the first."""
+    """Another path from the same step keeps the hits of the first."""
     look = module._BreakpointEntry.observe
 
     def stubborn(self: Any, state: State, event: Event) -> bool:
@@ -271,7 +272,7 @@ def ignore_one_too_few(patch: MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("twin", [count_every_look, keep_what_did_not_come_again, ignore_one_too_few])
 def test_wrong_counts_are_caught(twin: Any, monkeypatch: MonkeyPatch) -> None:
-    """Breakpoints that count otherwise are found out on a way with a turn."""
+    """Twins that count wrongly are caught on a path that turns back."""
     legs = [60, -40, 50, -20, 30]
     assert wander(random.Random(1), legs) == []
     twin(monkeypatch)

@@ -1,4 +1,4 @@
-"""Expressions over events: what they mean, by an oracle that is Python's own operators; what is said of mistakes."""
+"""Expressions over events: their meaning, compared with Python's own operators, and their error messages."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ patterned = st.builds(
 
 @given(trees | patterned | st.builds(lambda a, b: Conjunction((a, LogicalNot(b))), decisions(1), patterned))
 def test_reading_what_was_written_gives_the_same(tree: ExpressionNode) -> None:
-    """parse(str(e)) == e: brackets stand where they must, and nothing is lost; the text is its own normal form."""
+    """parse(str(e)) == e: parentheses are where they must be, nothing is lost, and the text is its own normal form."""
     text = format_expression(tree)
     assert parse_expression(text) == tree
     one = compile_expression(text, FIB)
@@ -134,7 +134,7 @@ def test_reading_what_was_written_gives_the_same(tree: ExpressionNode) -> None:
 
 
 def disagreements(text: str, moments_: list[Moment]) -> Iterator[str]:
-    """Where an expression, of names that fib's graph has, is not what Python says."""
+    """The expressions over fib's names whose values differ from Python's."""
     one = compile_expression(text, moments_[0].graph)
     for moment in moments_:
         meant = oracle(text, moment)
@@ -147,14 +147,15 @@ def disagreements(text: str, moments_: list[Moment]) -> Iterator[str]:
 
 @given(decisions(2) | numbers(2), st.randoms(use_true_random=False))
 def test_expressions_mean_what_python_means(tree: ExpressionNode, chance: random.Random) -> None:
-    """On moments of fib, an expression is what Python's own operators and precedences make of its text."""
+    """On moments of fib, an expression has the value that Python gives its text."""
     assert list(disagreements(format_expression(tree), chance.sample(moments("fib"), 6))) == []
 
 
 @given(numbers(2) | st.builds(ComparisonExpression, st.sampled_from(["==", "!=", "<", ">="]), numbers(1), numbers(1)))
 @settings(max_examples=60)
 def test_expressions_mean_it_of_all_sorts_of_values(tree: ExpressionNode) -> None:
-    """So it is on values of every sort: small integers, short floats, truth values, arrays, what is missing."""
+    """Expressions agree with Python on values of every sort: small integers, short floats, booleans, arrays, and absent
+    values."""
     usable = [moment for moment in moments("mixed") if type(moment.names["value"]) is not int]
     try:
         assert list(disagreements(format_expression(tree), usable[::3])) == []
@@ -189,7 +190,7 @@ garbage = st.text() | st.lists(pieces, max_size=12).map(" ".join) | st.lists(pie
 @given(garbage)
 @settings(max_examples=300)
 def test_any_text_is_an_expression_or_a_mistake(text: str) -> None:
-    """No text does anything but give a value, or an error of ours that can be printed; so in templates."""
+    """Any text gives a value, or one of our errors that can be printed; so does any template."""
     for make in (compile_expression, compile_condition, compile_template):
         try:
             made: Any = make(text, FIB)
@@ -208,7 +209,7 @@ def test_any_text_is_an_expression_or_a_mistake(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["(" * 5000, "not " * 2000, "-" * 9000, "1+" * 2499 + "1", "fired or " * 900 + "lost"])
 def test_large_texts_are_read_or_refused(text: str) -> None:
-    """What is long is read, what is deep is refused, and Python's stack is not reached."""
+    """A long text is read, a deep one is refused, and neither exhausts Python's stack."""
     try:
         one = compile_expression(text, FIB)
     except Malformed as error:
@@ -220,7 +221,7 @@ def test_large_texts_are_read_or_refused(text: str) -> None:
 
 @pytest.mark.parametrize("around", [("(", ")"), ("-(1*2+", ")"), ("not (fired and 1 == 2 or lost == (", "))")])
 def test_nesting_has_a_limit(around: tuple[str, str]) -> None:
-    """Up to the limit, everything nests and can be written, compared, compiled and asked; beyond, it is refused."""
+    """Expressions up to the nesting limit can be written, compared, compiled and evaluated; deeper ones are refused."""
     before, behind = around
     inner = "lost" if "not" in before else "1"
     deepest = 0
@@ -237,7 +238,7 @@ def test_nesting_has_a_limit(around: tuple[str, str]) -> None:
 
 
 def test_length_has_a_limit() -> None:
-    """So many characters may be written, and so many has the normal form."""
+    """The length of a text is limited, and so is that of its normal form."""
     fits = "1" + " " * (MAX_LENGTH - 1)
     assert str(compile_expression(fits, FIB)) == "1"
     spaced = "11" + "+1" * ((MAX_LENGTH - 2) // 4)
@@ -252,8 +253,7 @@ def test_length_has_a_limit() -> None:
 
 @pytest.mark.parametrize("row", NAMES.values(), ids=list(NAMES))
 def test_every_name_is_documented_and_exercised(row: expression_names.ExpressionName) -> None:
-    """A row says what its name means; its example has the name, and in some run there are events for which it holds
-    and events for which it does not."""
+    """Every row documents its name; its example uses the name, and holds for some events and not for others."""
     assert row.doc and row.doc[-1] != "." and re.search(rf"(?<!\.)\b{re.escape(row.name)}\b", row.example)
     found, line = set(), next(str(node.location.line) for node in FIB.nodes if node.location)
     for run in RUNS:
@@ -267,7 +267,7 @@ def test_every_name_is_documented_and_exercised(row: expression_names.Expression
 
 @pytest.mark.parametrize("run", RUNS)
 def test_names_read_a_real_state(run: str) -> None:
-    """Every name, asked after a real state has done an event, says what the events up to there say."""
+    """Every name, evaluated on a state after an event, agrees with the events so far."""
     graph, arguments, _ = RUNS[run]
     state = State(graph, admit_arguments(graph, arguments))
     names = {name: compile_expression(name, graph) for name in NAMES if name != "tag"}
@@ -291,7 +291,7 @@ def asked(text: str, run: str) -> list[int]:
 
 
 def test_what_is_lost() -> None:
-    """`lost` are firings whose result nobody gets, not those that trap, and a token that comes to rest for good."""
+    """`lost` holds for firings whose result nobody receives, except traps, and for tokens that wait for ever."""
     assert (
         asked("lost and not fired", "stuck") == asked("flight == 0 and store > 0", "stuck") == [len(moments("stuck"))]
     )
@@ -353,7 +353,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("text", MISTAKES)
 def test_mistakes_are_said(text: str) -> None:
-    """A mistake is said before the run: what is wrong, where, and what was probably to be."""
+    """A mistake is reported before the run: what is wrong, where, and what was probably meant."""
     with pytest.raises(TagloomError) as raised:
         compile_condition(text, FIB)
     error = raised.value
@@ -363,7 +363,7 @@ def test_mistakes_are_said(text: str) -> None:
 
 
 def test_mistakes_look_so() -> None:
-    """A whole message, and one of a text of two lines."""
+    """The full message of a mistake is as expected, for a text of one line and of two."""
     with pytest.raises(Usage) as raised:
         compile_condition("fired\n and op == 'ad'", FIB)
     assert str(raised.value) == (
@@ -388,7 +388,7 @@ def test_mistakes_look_so() -> None:
     ],
 )
 def test_mistakes_in_templates_are_where_they_stand(template: str, where: str, excerpt: str) -> None:
-    """Positions count from the beginning of the template, through braces, lines, and the lines of a quoted text."""
+    """Positions count from the beginning of the template, through braces, lines, and lines of a quoted text."""
     with pytest.raises(TagloomError) as raised:
         compile_template(template, FIB)
     assert (raised.value.where, raised.value.excerpt) == (where, excerpt)
@@ -459,14 +459,14 @@ def caught() -> bool:
 
 
 def test_our_own_is_not_caught() -> None:
-    """The battery that catches twins finds nothing wrong with ours."""
+    """The expressions that catch twins find no error in the true language."""
     assert not caught()
 
 
 @pytest.mark.inner(first=4)
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.__name__)
 def test_twins_are_caught(twin: Callable[[MonkeyPatch], None], monkeypatch: MonkeyPatch) -> None:
-    """A language that is wrong in one thing does not mean what Python means."""
+    """Every twin differs from Python."""
     moments("fib")
     twin(monkeypatch)
     assert caught()

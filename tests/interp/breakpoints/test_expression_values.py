@@ -1,4 +1,4 @@
-"""What operations of expressions do with values of every sort."""
+"""Operations of expressions on values of every sort."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tagloom.interp.breakpoints import values as expression_values
 
 
 class Odd:
-    """A value that nobody knows, and whose == fails."""
+    """A value of an unknown class, whose == fails."""
 
     def __eq__(self, other: object) -> bool:
         raise ZeroDivisionError
@@ -60,7 +60,7 @@ EMPTY = np.zeros(0)
     ],
 )
 def test_comparisons_that_make_sense(one: object, sign: str, other: object, holds: bool) -> None:
-    """What can be compared with what; whatever cannot is false, != too, and nothing is raised."""
+    """Comparable values compare; all other comparisons are false, != too, and none raises."""
     assert expression_values.comparison(sign)(one, other) is holds
 
 
@@ -85,13 +85,13 @@ def test_comparisons_that_make_sense(one: object, sign: str, other: object, hold
     ],
 )
 def test_computations_have_a_result_or_none(one: object, sign: str, other: object, result: object) -> None:
-    """Sums are exact whatever the dtype; where there is no result there is None."""
+    """Sums are exact for every dtype; an operation without a result gives None."""
     found = expression_values.computation(sign)(one, other)
     assert (found.tolist() if isinstance(found, np.ndarray) else found) == result
 
 
 def test_anything_is_shown_and_decides() -> None:
-    """Values of no kind that we know are shown somehow, and decide for no."""
+    """Values of unknown classes have some text, and count as false."""
     assert [expression_values.format_operand(it) for it in (None, True, 2**70, Odd(), "x", ROOT)] == [
         "?", "true", str(2**70), "<Odd>", "x", "main",
     ]  # fmt: skip

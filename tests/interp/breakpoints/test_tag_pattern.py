@@ -1,4 +1,4 @@
-"""Patterns of tags match what regular expressions over the tags' text match."""
+"""Patterns of tags match what the equivalent regular expressions match in the text of tags."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def wrong_patterns(run: str, pattern: str) -> Iterator[str]:
 
 @given(st.data(), st.sampled_from(["fib", "mixed", "count"]))
 def test_patterns_match_as_regular_expressions_do(data: Any, run: str) -> None:
-    """A pattern matches a tag as the regular expression that it is matches the tag's text, on every tag of a run."""
+    """A pattern matches a tag of a run if and only if its regular expression matches the tag's text."""
     assert list(wrong_patterns(run, data.draw(patterns(run)))) == []
 
 
 @pytest.mark.full
 def test_deep_tags_are_matched() -> None:
-    """A tag may be deep, and many are asked: each is read once, so that a million steps are no matter."""
+    """Each tag is matched once, so that a million steps under deep tags are fast."""
     site = dict.fromkeys(FIB.calls)
     left, right = (call for call, _ in site)
     matches = tag_pattern.compile_tag_pattern("main/**/fib_1/fib/*", FIB)
@@ -95,7 +95,7 @@ def stay_nowhere(patch: MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("twin", [start_anywhere, stay_nowhere], ids=lambda twin: twin.__name__)
 def test_wrong_patterns_are_caught(twin: Callable[[MonkeyPatch], None], monkeypatch: MonkeyPatch) -> None:
-    """A pattern whose `**` matches no, or only some, numbers of steps is found out."""
+    """A twin whose `**` matches no, or only some, numbers of steps is caught."""
     pattern = "main/**/fib"
     assert not list(wrong_patterns("fib", pattern))
     twin(monkeypatch)

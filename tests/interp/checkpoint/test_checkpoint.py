@@ -1,4 +1,4 @@
-"""Checkpoints bring back what variables held, whatever graph of objects holds them."""
+"""Checkpoints restore the values of variables in any object graph."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tagloom.interp.checkpoint.restore import Restoration
 
 
 def violations(spec: Spec, path: Path) -> Any:
-    """Which laws saving a graph, and restoring it into one of the same edges and other values, breaks."""
+    """The laws broken by saving a graph, and restoring it into one with the same edges and other values."""
     there, back = build(spec), build(spec, list(map(blank, spec.leaves)))
     wanted, untouched = list(map(bits, there.variables)), list(map(bits, back.variables))
     tl.Checkpoint(**there.root).save(path)
@@ -46,7 +46,7 @@ def violations(spec: Spec, path: Path) -> Any:
 
 
 def _file_violations(root: Any, path: Path) -> Any:
-    """Any reader of safetensors has each variable once, under a path that leads to it."""
+    """Any reader of safetensors finds each variable once, under a path that leads to it."""
     tensors, variables = load_file(path), list(reached(root))
     if len(tensors) != len(variables):
         yield f"{len(variables)} variables, and {len(tensors)} tensors"
@@ -59,8 +59,8 @@ def _file_violations(root: Any, path: Path) -> Any:
 @given(specs())
 @settings(max_examples=60)
 def test_round_trip(tmp_path_factory: Any, spec: Spec) -> None:
-    """What is saved and restored has the same bits: every dtype, no axes, no elements, NaNs of any payload; shared
-    parts are saved once, cycles end, and the paths are paths."""
+    """Restored variables have the saved bits: every dtype, scalars, empty arrays, NaNs of any payload; shared parts are
+    saved once, cycles end, and names in the file are paths."""
     if any(True for _ in reached(build(spec).root)):
         assert list(violations(spec, tmp_path_factory.mktemp("checkpoint") / "it.safetensors")) == []
 
@@ -91,7 +91,7 @@ def by_name_of_variable(patch: MonkeyPatch) -> None:
 
 
 def by_order(patch: MonkeyPatch) -> None:
-    """The first variable that was made gets the first tensor."""
+    """Tensors are matched with variables in the order of creation."""
 
     def matches(self: Any) -> Any:
         there = [variable for _, variable in restore.find_variables(restore.find_objects(self._root))]
@@ -112,7 +112,7 @@ def saved_as_float32(patch: MonkeyPatch) -> None:
 
 
 def only_the_first_edge(patch: MonkeyPatch) -> None:
-    """Of the edges to an object the file has but the one that came first."""
+    """Only the first edge to each object is saved."""
 
     def other(*given: Any) -> Any:
         there, led = find_objects(*given), set[int]()
@@ -128,8 +128,7 @@ def only_the_first_edge(patch: MonkeyPatch) -> None:
     "twin", [by_name_of_variable, by_order, saved_as_float32, only_the_first_edge], ids=lambda twin: twin.__name__
 )
 def test_broken_checkpoints_are_caught(twin: Any, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
-    """Variables that are matched by their own names, or by when they were made, bits that change, edges that are
-    forgotten: each breaks a law."""
+    """Twins that match variables by name or by creation, change bits, or lose edges are caught."""
 
     def caught() -> bool:
         path = tmp_path / "it.safetensors"
@@ -146,7 +145,8 @@ def test_broken_checkpoints_are_caught(twin: Any, tmp_path: Path, monkeypatch: M
 
 
 def test_all_that_has_named_edges() -> None:
-    """Subclasses of dicts and lists with attributes, ordered dicts, deques, partial functions; integers as keys."""
+    """Paths lead through subclasses of dicts and lists with attributes, ordered dicts, deques and partial functions,
+    with integer keys."""
 
     class Layers(list):  # type: ignore[type-arg]
         extra: Any
@@ -163,7 +163,7 @@ def test_all_that_has_named_edges() -> None:
 
 
 def test_the_shortest_path_is_the_name(tmp_path: Path) -> None:
-    """A variable is named by the fewest edges, and by the first names in order among as many."""
+    """A variable is named by its shortest path, the first in order among equal ones."""
     w, model = tl.Variable([1.0]), Object()
     model.inner = {"deep": w}  # type: ignore[attr-defined]
     tl.Checkpoint(model=model, b=[w], a=[w]).save(tmp_path / "it.safetensors")
@@ -185,7 +185,7 @@ def test_the_shortest_path_is_the_name(tmp_path: Path) -> None:
 
 
 def test_code_has_no_state(tmp_path: Path) -> None:
-    """Functions, methods, modules, classes and programs are not looked into, nor are numbers and arrays."""
+    """Functions, methods, modules, classes and programs are not searched, nor are numbers and arrays."""
     w = tl.Variable(2.0)
 
     class Model:
@@ -218,8 +218,8 @@ class Stepping:
 
 
 def test_methods_that_ran_are_code(tmp_path: Path) -> None:
-    """What an object keeps of its `tl.function` methods is no state: the same variables give the same file, whether
-    they have run or not, and a copy leads to no variable of the original."""
+    """An object's cached `tl.function` methods are no state: the file is the same whether they have run or not, and a
+    copy leads to no variable of the original."""
     net = Stepping()
     tl.Checkpoint(net=net).save(tmp_path / "before")
     net.step()
@@ -236,7 +236,7 @@ def test_methods_that_ran_are_code(tmp_path: Path) -> None:
 
 
 def test_a_queue_is_not_saved(tmp_path: Path) -> None:
-    """What is in a queue is under way, and no state."""
+    """The elements of a queue are no state."""
     queue = tl.FIFOQueue(3, tl.float64)
     queue.enqueue(1.0)
     tl.Checkpoint(queue=queue, w=tl.Variable(1)).save(tmp_path / "it.safetensors")
@@ -265,7 +265,7 @@ def test_what_has_no_name_is_not_lost_in_silence(holder: Any, where: str, tmp_pa
 
 
 def test_refused(tmp_path: Path) -> None:
-    """Objects that can hold nothing, nothing to save, paths that cannot be written, and traces."""
+    """Objects without variables, paths that cannot be written, and saving in a trace are refused."""
     with pytest.raises(
         tl.Usage, match=r"step cannot contain a variable.*(\n.*)+got: 5\n.*hint: write step=tl.Variable"
     ) as no:
@@ -293,7 +293,7 @@ def test_refused(tmp_path: Path) -> None:
 
 
 def test_a_chain_of_objects_may_be_long(tmp_path: Path) -> None:
-    """Depth is bounded by memory, and not by Python's stack."""
+    """Memory bounds the depth of objects, and not Python's stack."""
     first = last = Object()
     for _ in range(5_000):
         last.next = last = Object()  # type: ignore[attr-defined]

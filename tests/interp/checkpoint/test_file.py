@@ -1,4 +1,4 @@
-"""Files of checkpoints: written whole or not at all, and read with suspicion."""
+"""Checkpoint files: written atomically, and validated when they are read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WRITER = Path(checkpoint_writer.__file__)
 
 
 def killed(path: Path, way: str, times: int) -> Iterator[str]:
-    """What is wrong with the file after each of so many writers was killed at a random moment."""
+    """What is wrong with the file after each of several writers was killed at a random moment."""
     dice, least, begun = random.Random(1), 0, time.monotonic()
     tl.Checkpoint(**model(least)).save(path)
     a_save = time.monotonic() - begun
@@ -64,24 +64,24 @@ def killed(path: Path, way: str, times: int) -> Iterator[str]:
 
 @pytest.mark.full
 def test_a_writer_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
-    """Whenever a writer dies, all of the old file or all of the new one is there."""
+    """Whenever a writer is killed, the file is completely the old one or the new one."""
     assert list(killed(tmp_path / "it.safetensors", "whole", 60)) == []
 
 
 @pytest.mark.heavy
 def test_250_writers_that_are_killed(tmp_path: Path) -> None:
-    """The same, more often."""
+    """250 killed writers all leave a whole file."""
     assert list(killed(tmp_path / "it.safetensors", "whole", 250)) == []
 
 
 @pytest.mark.full
 def test_a_torn_file_is_caught(tmp_path: Path) -> None:
-    """The law notices a writer that writes to the file itself."""
+    """A twin that writes to the file itself is caught."""
     assert next(killed(tmp_path / "it.safetensors", "torn", 60), None) is not None
 
 
 def calls(path: Path, patch: MonkeyPatch) -> list[str]:
-    """What saving does, in its order."""
+    """The system calls of a save, in order."""
     done: list[str] = []
 
     def noted(name: str) -> Any:
@@ -102,14 +102,14 @@ def calls(path: Path, patch: MonkeyPatch) -> list[str]:
 
 
 def test_the_disk_has_the_data_before_the_name(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
-    """The new file is on the disk before it takes the name of the old one, and then so is the name."""
+    """The new file is synced before it is renamed to the old name, and then its folder is."""
     wanted = ["fsync the new file", "replace the new file", "fsync the folder"]
     assert calls(tmp_path / "it", monkeypatch) == wanted
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 def test_an_error_leaves_the_old_file(call: str, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
-    """Where the disk is full, or somebody interrupts, the old file stays, and nothing else."""
+    """After an error or interrupt while saving, the old file remains, and no other."""
     path, w = tmp_path / "it", tl.Variable(1.0)
     checkpoint = tl.Checkpoint(w=w)
     checkpoint.save(path)
@@ -127,7 +127,7 @@ def test_an_error_leaves_the_old_file(call: str, tmp_path: Path, monkeypatch: Mo
 
 
 def test_what_nobody_could_read_is_not_written(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
-    """Readers of safetensors take no more names than so many, so that more are refused before the old file is gone."""
+    """More variables than readers of safetensors accept are refused before the old file is replaced."""
     path = tmp_path / "it"
     tl.Checkpoint(w=tl.Variable(1)).save(path)
     monkeypatch.setattr(file, "MAX_HEADER_BYTES", 1000)
@@ -137,7 +137,7 @@ def test_what_nobody_could_read_is_not_written(tmp_path: Path, monkeypatch: Monk
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
-    """A link is followed: what it leads to is replaced. A new file has the rights that files get."""
+    """The target of a link is replaced, and not the link. A new file has default permissions."""
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "there" / "it")
     tl.Checkpoint(w=tl.Variable(1)).save(tmp_path / "link")
@@ -158,7 +158,7 @@ def written(path: Path, form: object = FORM, tensors: Any = TENSORS, key: str = 
 
 
 def refused(path: Path) -> tl.TagloomError | None:
-    """Why a file is not restored; then nothing is assigned."""
+    """The message of a file that is not restored; nothing is assigned."""
     b, v = tl.Variable([0.0, 0.0]), tl.Variable(0)
     checkpoint = tl.Checkpoint(b=b, a={"v": v})
     try:
@@ -170,7 +170,7 @@ def refused(path: Path) -> tl.TagloomError | None:
 
 
 def test_a_file_by_hand(tmp_path: Path) -> None:
-    """What fits the form is read, whoever wrote it."""
+    """A valid file is read, whoever wrote it."""
     assert refused(written(tmp_path / "it")) is None
 
 
@@ -198,13 +198,13 @@ WRONG: list[tuple[Any, Any, str]] = [
 
 @pytest.mark.parametrize(("form", "tensors", "said"), WRONG, ids=[said for *_, said in WRONG])
 def test_malformed(form: Any, tensors: Any, said: str, tmp_path: Path) -> None:
-    """What does not fit the form is Malformed, with the file and what is wrong."""
+    """An invalid file is Malformed, with its path and the problem."""
     error = refused(written(tmp_path / "it", form, tensors))
     assert isinstance(error, tl.Malformed) and said in str(error)
 
 
 def test_no_checkpoint(tmp_path: Path) -> None:
-    """Files that are none, folders, nothing, and safetensors that others wrote."""
+    """Other files, folders, missing files, and safetensors files of others are refused."""
     assert isinstance(error := refused(written(tmp_path / "it", key="other")), tl.Malformed)
     assert "this is not a tagloom checkpoint" in str(error)
     (tmp_path / "text").write_text("hello")
@@ -233,14 +233,14 @@ HEADERS = {
 
 @pytest.mark.parametrize("name", HEADERS)
 def test_hostile_headers(name: str, tmp_path: Path) -> None:
-    """A header that says too much takes no memory, and is refused."""
+    """A header with huge claims is refused without allocating."""
     path = written(tmp_path / "it")
     path.write_bytes(header(path.read_bytes(), HEADERS[name]))
     assert isinstance(refused(path), tl.Malformed)
 
 
 def test_every_truncation(tmp_path: Path) -> None:
-    """A file that was cut off anywhere is refused, and so is one with more behind it."""
+    """A file that is cut anywhere, or has trailing bytes, is refused."""
     data = written(tmp_path / "it").read_bytes()
     for size in range(len(data)):
         (tmp_path / "cut").write_bytes(data[:size])
@@ -256,7 +256,7 @@ SCHEMA = jsonschema.Draft202012Validator(
 
 @pytest.mark.full
 def test_the_schema(tmp_path: Path) -> None:
-    """What is written fits the published schema, and what that rejects is not read."""
+    """Written files fit the published schema, and files that it rejects are not read."""
     tl.Checkpoint(**model(1.0), more=[{"w": tl.Variable(1)}]).save(tmp_path / "it")
     with safe_open(tmp_path / "it", "np") as opened:
         SCHEMA.validate(json.loads(opened.metadata()["tagloom"]))
@@ -272,7 +272,7 @@ def test_the_schema(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_mutations(tmp_path: Path) -> None:
-    """Graphs and bytes that were changed somewhere are read or refused, and never anything else."""
+    """Mutated object graphs and bytes are read or refused, without any other error."""
     dice, path = random.Random(5), tmp_path / "it"
     read = {True: 0, False: 0}
     for _ in range(300):
@@ -288,17 +288,17 @@ def test_mutations(tmp_path: Path) -> None:
 
 
 def torn_reading(patch: MonkeyPatch) -> None:
-    """Takes what can be read, and leaves out the rest."""
+    """A twin that restores what can be read, and skips the rest."""
     patch.setattr(file, "parse_nodes", lambda metadata, path, tensors: [file.CheckpointNode({})])
 
 
 def test_reading_that_believes_is_caught(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
-    """A reader that takes what it can from a wrong file is noticed."""
+    """A twin that reads parts of an invalid file is caught."""
     torn_reading(monkeypatch)
     assert refused(written(tmp_path / "it", "")) is None
 
 
 def test_a_large_file_is_written_by_name(tmp_path: Path) -> None:
-    """`write_whole` names its own file in the folder of the other, so that one name can take the place of the other."""
+    """`write_whole` writes a named temporary file in the target's folder, so that a rename can replace the target."""
     whole.write_atomically(tmp_path / ("x" * 255), b"data")
     assert os.listdir(tmp_path) == ["x" * 255]

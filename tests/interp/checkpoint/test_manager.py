@@ -9,7 +9,7 @@ import tagloom as tl
 
 
 def test_the_last_few(tmp_path: Path) -> None:
-    """The last `keep` stay, by the number of their steps; the latest is restored; other files are nobody's business."""
+    """The last `keep` checkpoints remain, by step; the latest is restored; other files are not touched."""
     step, folder = tl.Variable(0), tmp_path / "new" / "folder"
     manager = tl.CheckpointManager(tl.Checkpoint(step=step), folder, keep=2)
     assert manager.latest is None and manager.restore_latest() is None and manager.paths == []
@@ -27,7 +27,7 @@ def test_the_last_few(tmp_path: Path) -> None:
 
 
 def test_a_failed_save_deletes_nothing(tmp_path: Path) -> None:
-    """The oldest goes when the new one is there."""
+    """The oldest checkpoint is deleted only after the new one is saved."""
     holder: list[tl.Variable] = [tl.Variable(1)]
     manager = tl.CheckpointManager(tl.Checkpoint(holder=holder), tmp_path, keep=1)
     manager.save(1)
@@ -38,7 +38,7 @@ def test_a_failed_save_deletes_nothing(tmp_path: Path) -> None:
 
 
 def test_refused(tmp_path: Path) -> None:
-    """Steps that go back would never be the latest; numbers are numbers."""
+    """Steps that go back and steps that are no integers are refused."""
     manager = tl.CheckpointManager(tl.Checkpoint(w=tl.Variable(1)), tmp_path)
     manager.save(5)
     with pytest.raises(tl.Usage, match="there is a checkpoint of a later step"):

@@ -1,4 +1,4 @@
-"""Restoring: greedy, partial with a report, and of variables that come later."""
+"""Restoring: greedy, partial with a report, and deferred for variables that are created later."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def named(root: Any) -> dict[str, tl.Variable]:
 @given(specs(trees=True), specs(trees=True), st.randoms(use_true_random=False))
 @settings(max_examples=80)
 def test_partial(tmp_path_factory: Any, one: Spec, other: Spec, dice: Any) -> None:
-    """Where nothing is shared, a variable gets what the file has under its path, if that is of its type, and else
-    keeps what it has; the report says which. The program is another one, or has parts of the saved one."""
+    """Without shared parts, a variable gets the value under its path if the types match, and otherwise keeps its own,
+    as the report says. The program may be another one, or have only parts of the saved one."""
     changed = one._replace(edges=tuple(tuple(e for e in edges if dice.random() < 0.7) for edges in one.edges))
     for spec in (other, changed):
         saved, program = build(one).root, build(spec).root
@@ -57,8 +57,7 @@ def test_partial(tmp_path_factory: Any, one: Spec, other: Spec, dice: Any) -> No
 @given(specs(trees=True), specs(trees=True), st.randoms(use_true_random=False))
 @settings(max_examples=80)
 def test_what_nobody_has_got_is_saved_again(tmp_path_factory: Any, one: Spec, other: Spec, dice: Any) -> None:
-    """A program that lacks parts of a file, and saves what it restored from that, saves them, too, under their paths;
-    but for those in the place of which it has something else."""
+    """A program that lacks parts of a file saves them again under their paths, unless it has something else there."""
     changed = one._replace(edges=tuple(tuple(e for e in edges if dice.random() < 0.7) for edges in one.edges))
     for spec in (other, changed):
         assert list(lost(tmp_path_factory.mktemp("checkpoint"), one, spec)) == []
@@ -66,7 +65,8 @@ def test_what_nobody_has_got_is_saved_again(tmp_path_factory: Any, one: Spec, ot
 
 @pytest.mark.parametrize("more", [{}, {"momentum": 3.0}], ids=["all", "but for one"])
 def test_what_is_gone_is_not_saved_again(tmp_path: Path, more: dict[str, float]) -> None:
-    """A variable that got something and was then removed is gone, whatever else of the file nobody has got."""
+    """A variable that was restored and then removed is not saved, even if other values of the file are still
+    unclaimed."""
     model = {"w": tl.Variable(1.0), "b": tl.Variable(2.0)}
     slots = {name: tl.Variable(value) for name, value in more.items()}
     tl.Checkpoint(model=model, slots=slots).save(tmp_path / "one")
@@ -79,7 +79,7 @@ def test_what_is_gone_is_not_saved_again(tmp_path: Path, more: dict[str, float])
 
 
 def lost(folder: Path, one: Spec, other: Spec) -> Iterator[str]:
-    """What is wrong with what a program saves that has restored what another one saved."""
+    """What is wrong with the file of a program that has restored another one's."""
     saved, program = build(one).root, build(other).root
     if not any(True for _ in reached(saved)):
         return
@@ -108,8 +108,8 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_the_first_match_stays(path: Path) -> None:
-    """A variable that two edges of the file would give something keeps what the nearer one, or the first by name,
-    gave; what is left over is said."""
+    """A variable that two edges of the file lead to keeps the nearer value, or the first by name; the report names the
+    other."""
     tl.Checkpoint(a=tl.Variable(1.0), b=tl.Variable(2.0)).save(path)
     w = tl.Variable(0.0)
     report = tl.Checkpoint(b=w, a=w).restore(path)
@@ -119,7 +119,7 @@ def test_the_first_match_stays(path: Path) -> None:
 
 
 def test_what_was_shared_may_be_two(path: Path) -> None:
-    """What the file has once, and the program twice, both get."""
+    """Two variables of the program can both get one value of the file."""
     w = tl.Variable(3.0)
     tl.Checkpoint(encoder={"w": w}, decoder={"w": w}).save(path)
     model = {"encoder": {"w": tl.Variable(0.0)}, "decoder": {"w": tl.Variable(0.0)}}
@@ -130,7 +130,7 @@ def test_what_was_shared_may_be_two(path: Path) -> None:
 
 
 def test_names_are_edges_whatever_the_classes(path: Path) -> None:
-    """An object with attributes 0 and 1 matches a list; the names of variables count for nothing."""
+    """An object with attributes 0 and 1 matches a list; names of variables do not matter."""
     tl.Checkpoint(model=[tl.Variable(1, name="x"), tl.Variable(2, name="y")]).save(path)
     model = Object()
     vars(model).update({"0": tl.Variable(0, name="y"), "1": tl.Variable(0, name="x")})
@@ -139,7 +139,7 @@ def test_names_are_edges_whatever_the_classes(path: Path) -> None:
 
 
 def test_a_variable_where_the_file_has_an_object(path: Path) -> None:
-    """They do not match, whichever of them is which."""
+    """A variable does not match an object, either way."""
     tl.Checkpoint(a={"w": tl.Variable(1)}, b=tl.Variable(2)).save(path)
     a, w = tl.Variable(5), tl.Variable(6)
     report = tl.Checkpoint(a=a, b={"w": w}).restore(path)
@@ -148,7 +148,7 @@ def test_a_variable_where_the_file_has_an_object(path: Path) -> None:
 
 
 def test_types_that_differ_are_said(path: Path) -> None:
-    """Nothing is assigned where dtype or shape differ; open sizes take any."""
+    """Variables with another dtype or shape are not assigned; open sizes accept any."""
     tl.Checkpoint(a=tl.Variable([1.0, 2.0]), b=tl.Variable(1), c=tl.Variable([[1.0, 2.0]])).save(path)
     rows = tl.Variable(np.zeros((3, 2)), dtype=tl.Array[tl.float64, None, 2])
     a, b = tl.Variable([0.0] * 3), tl.Variable(7, dtype=tl.int32)
@@ -168,14 +168,14 @@ def test_types_that_differ_are_said(path: Path) -> None:
 
 
 def test_a_long_report_is_cut(path: Path) -> None:
-    """A report shows the first twenty of a kind."""
+    """A report lists at most twenty entries of each kind."""
     tl.Checkpoint(w=[tl.Variable(n) for n in range(1025)]).save(path)
     report = tl.Checkpoint(v=tl.Variable(1), w=[tl.Variable(0)]).restore(path)
     assert len(report.only_in_file) == 1024 and str(report).count("\n") == 24 and "and 1,004 more" in str(report)
 
 
 class Dense:
-    """Makes its weights when it is first called, since it learns only then how many inputs there are."""
+    """A layer that creates its weights at its first call, when it knows its number of inputs."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -200,7 +200,7 @@ def saved_net(path: Path) -> Any:
 
 
 def test_variables_that_are_made_later(path: Path) -> None:
-    """They hold what was restored before anybody reads them."""
+    """Variables created later have their restored values before they can be read."""
     x, wanted = saved_net(path)
     net = [Dense(2), Dense(1)]
     checkpoint = tl.Checkpoint(net=net)
@@ -213,7 +213,7 @@ def test_variables_that_are_made_later(path: Path) -> None:
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_variables_that_a_program_makes(path: Path, engine: str) -> None:
-    """So do those that a function makes when it is first called."""
+    """Variables that a function creates at its first call get their restored values."""
     x, wanted = saved_net(path)
     net = [Dense(2), Dense(1)]
     call = tl.function(lambda x: net[1](net[0](x)))
@@ -224,7 +224,8 @@ def test_variables_that_a_program_makes(path: Path, engine: str) -> None:
 
 
 def test_what_was_used_is_not_overwritten(path: Path) -> None:
-    """A variable that was read or assigned before an edge led to it keeps what it has, until one asks for it."""
+    """A variable that was read or assigned before it was reachable keeps its value, until the caller completes the
+    restore."""
     tl.Checkpoint(a=[tl.Variable(1.0)], b=[tl.Variable(2.0)], c=[tl.Variable(3.0)]).save(path)
     a, b, c = [], [], []  # type: ignore[var-annotated]
     checkpoint = tl.Checkpoint(a=a, b=b, c=c)
@@ -240,7 +241,7 @@ def test_what_was_used_is_not_overwritten(path: Path) -> None:
 
 
 def late(path: Path) -> tuple[float, ...]:
-    """What three variables hold that come after `restore`: used by nobody, assigned, and one that was there."""
+    """The values of three variables that are added after `restore`: unused, assigned, and existing before."""
     tl.Checkpoint(a=tl.Variable(1.0), b=[tl.Variable(2.0), tl.Variable(3.0), tl.Variable(4.0)]).save(path)
     a, b = tl.Variable(0.0), list[tl.Variable]()
     checkpoint = tl.Checkpoint(a=a, b=b)
@@ -267,14 +268,14 @@ def over_what_was_given(patch: MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("twin", [never_later, over_what_was_used, over_what_was_given], ids=lambda twin: twin.__name__)
 def test_what_comes_later_otherwise_is_caught(twin: Any, path: Path, monkeypatch: MonkeyPatch) -> None:
-    """A checkpoint that gives later variables nothing, or takes from used ones what they have, is noticed."""
+    """A twin that does not restore later variables, or overwrites used ones, is caught."""
     assert late(path) == (2.0, 6.0, 5.0)
     twin(monkeypatch)
     assert late(path) != (2.0, 6.0, 5.0)
 
 
 def test_what_was_given_is_not_given_again(path: Path) -> None:
-    """Completing gives nothing to a variable that has got something, though it has changed since."""
+    """Completing a restore skips variables that were restored, even if they have changed since."""
     tl.Checkpoint(a=tl.Variable(1.0), b=[tl.Variable(2.0)]).save(path)
     a, b = tl.Variable(0.0), []  # type: ignore[var-annotated]
     checkpoint = tl.Checkpoint(a=a, b=b)
@@ -288,7 +289,7 @@ def test_what_was_given_is_not_given_again(path: Path) -> None:
 
 
 def test_saving_saves_what_was_restored(path: Path, tmp_path: Path) -> None:
-    """A variable that came later and that nobody has used is saved as it was restored."""
+    """A later variable that is unused is saved with its restored value."""
     tl.Checkpoint(slots=[tl.Variable(4.0)]).save(path)
     slots: list[Any] = []
     checkpoint = tl.Checkpoint(slots=slots)
@@ -308,7 +309,7 @@ def training(path: Path) -> tuple[Any, Any, Any]:
 
 
 def kept_slots(path: Path) -> bool:
-    """Whether slots outlive a program that restores them, makes no step, and saves."""
+    """Whether optimizer slots survive a program that restores them, makes no step, and saves."""
     w, optimizer, checkpoint = training(path)
     optimizer.apply(tl.asarray([0.5, -2.0]), w)
     checkpoint.save(path)
@@ -320,8 +321,8 @@ def kept_slots(path: Path) -> bool:
 
 
 def test_saving_before_the_first_step_loses_nothing(path: Path, monkeypatch: MonkeyPatch) -> None:
-    """The slots of an optimizer, which it makes at its first step, are in the file all the same; a checkpoint that
-    leaves out what nobody has got is noticed."""
+    """Slots that an optimizer has not created yet are saved all the same; a twin that omits unclaimed values is
+    caught."""
     assert kept_slots(path)
     path.unlink()
     monkeypatch.setattr(Restoration, "pending_parts", lambda restoration: {})
@@ -329,7 +330,8 @@ def test_saving_before_the_first_step_loses_nothing(path: Path, monkeypatch: Mon
 
 
 def test_another_checkpoint_leaves_it_out(path: Path, tmp_path: Path) -> None:
-    """What a program no longer has goes where it is saved by a new checkpoint; shared parts stay shared till then."""
+    """Values that a program no longer has are dropped when a new checkpoint saves it; shared parts remain shared until
+    then."""
     shared = tl.Variable(3.0)
     tl.Checkpoint(a=tl.Variable(1.0), old={"w": shared, "me": [shared]}).save(path)
     a = tl.Variable(0.0)
@@ -344,7 +346,7 @@ def test_another_checkpoint_leaves_it_out(path: Path, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_a_checkpoint_that_is_dropped_gives_nothing(path: Path) -> None:
-    """It gives to later variables as long as it is kept, and until it is restored from another file."""
+    """A checkpoint restores later variables as long as it exists, and until it restores another file."""
     tl.Checkpoint(a=[tl.Variable(1.0)]).save(path)
     a: list[Any] = []
     tl.Checkpoint(a=a).restore(path)

@@ -1,4 +1,4 @@
-"""A training that is broken off and taken up again: queues, variables, and checkpoints together."""
+"""A training with queues, variables and checkpoints, interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Line:
 
 
 class Momentum:
-    """Gradient descent with momentum; makes what it remembers at its first step."""
+    """Gradient descent with momentum; creates its slots at the first step."""
 
     def __init__(self, rate: float) -> None:
         self.rate = rate
@@ -40,7 +40,7 @@ class Momentum:
 
 
 def trained(folder: Path, epochs: int) -> tuple[Line, int]:
-    """The model after so many epochs, of which a folder may have some; each has the data in its own order."""
+    """The model after this many epochs, some of which a folder may have; each shuffles the data."""
     model, optimizer, epoch = Line(), Momentum(0.05), tl.Variable(0)
     manager = tl.CheckpointManager(tl.Checkpoint(model=model, optimizer=optimizer, epoch=epoch), folder, keep=2)
     manager.restore_latest()
@@ -58,7 +58,7 @@ def trained(folder: Path, epochs: int) -> tuple[Line, int]:
 
 @pytest.mark.parametrize("breaks", [(5,), (1, 2, 5)])
 def test_a_training_goes_on_where_it_was(breaks: tuple[int, ...], tmp_path: Path) -> None:
-    """Broken off and begun again by another process, it gives the same bits as one that was not."""
+    """A training that is interrupted and resumed by another process has the bits of an uninterrupted one."""
     whole, _ = trained(tmp_path / "whole", 6)
     for epochs in breaks:
         trained(tmp_path / "parts", epochs)

@@ -1,4 +1,4 @@
-"""Every schedule of small runs: counted in two other ways, and there is one ending where the rules are kept."""
+"""All schedules of small runs: they are counted in two other ways, and valid graphs have one ending."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ def orders(events: tuple[Event, ...]) -> tuple[Above, Above]:
 
 
 def brute_force(graph: Graph, arguments: list[Any]) -> Counter[Any]:
-    """The endings of all schedules with how many end so: each is run from the beginning, and none remembers another."""
+    """The endings of all schedules, with their numbers: each schedule is run from the beginning, without
+    memoization."""
     ended: Counter[Any] = Counter()
     ahead: list[tuple[int, ...]] = [()]
     while ahead:
@@ -106,7 +107,7 @@ def brute_force(graph: Graph, arguments: list[Any]) -> Counter[Any]:
 
 
 def faults(graph: Graph, arguments: list[Any]) -> set[str]:
-    """Which promises of `explore` this run of a graph that keeps the rules breaks."""
+    """The promises of `explore` that this run of a valid graph breaks."""
     found, run = explored(graph, arguments), tl.run_graph(graph, arguments, keep="events")
     tokens, firings = orders(run.events)
     wrong = set()
@@ -143,7 +144,7 @@ def fired(out: tl.Outcome) -> Iterator[Any]:
 @settings(max_examples=25, deadline=None, suppress_health_check=_SLOW)
 @given(small_runs())
 def test_counts_are_those_of_brute_force(run: tuple[Graph, list[Any]]) -> None:
-    """Running every schedule from its beginning, with nothing remembered, gives the same count and the same endings."""
+    """Running every schedule from its beginning gives the same counts and endings."""
     graph, arguments = run
     assume(math.prod(range(1, len(tl.run_graph(graph, arguments, keep="events").events) + 1)) <= 5_040)
     found = explored(graph, arguments)
@@ -163,8 +164,8 @@ def test_counts_are_those_of_brute_force(run: tuple[Graph, list[Any]]) -> None:
     ids=["sum", "stuck", "merge", "merge of equals", "add", "untyped"],
 )
 def test_endings_of_graphs_made_by_hand(graph: Graph, arguments: list[Any], endings: int) -> None:
-    """So it is on graphs that break the rules, where a race has several endings; each of them comes with a script that
-    leads there, whose run is the same again."""
+    """Counts are right for invalid graphs, where a race has several endings; each has a script, whose run has this
+    ending."""
     found = explore(graph, arguments, unchecked=True)
     assert len(found.endings) == endings
     assert found.schedules == sum(each.schedules for each in found.endings)
@@ -176,7 +177,7 @@ def test_endings_of_graphs_made_by_hand(graph: Graph, arguments: list[Any], endi
 
 
 def test_a_race_has_witnesses() -> None:
-    """A merge that two arguments feed: which comes first decides, and two scripts show it."""
+    """Two scripts show that the order of two arguments at a merge decides the result."""
     found = explore(race("merge", 1), [1, 2], unchecked=True)
     merged = {follow(race("merge", 1), [1, 2], each.script, unchecked=True).events[0].inputs for each in found.endings}
     assert merged == {(1,), (2,)}

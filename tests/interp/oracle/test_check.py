@@ -1,4 +1,4 @@
-"""The oracle: a program's ways of running agree, and a machine that is wrong differs."""
+"""The oracle: all ways to run a program agree, and a broken machine differs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def differing(found: list[Verdict]) -> list[str]:
     ids=lambda value: getattr(value, "name", None),
 )
 def test_examples_agree(function: tl.Function, arguments: tuple[Any, ...], said: str) -> None:
-    """Every schedule and the evaluator give the same values, bit for bit, NaN and infinities among them."""
+    """Every schedule and the evaluator give the same values, bit for bit, NaN and infinities too."""
     found = verdicts(function, *arguments)
     assert [verdict.variant for verdict in found] == [*SCHEDULES, "evaluator"]
     assert differing(found) == []
@@ -116,7 +116,7 @@ def test_the_evaluator_ends_with_the_machine() -> None:
 
 
 def test_a_machine_that_depends_on_the_schedule_differs(monkeypatch: MonkeyPatch) -> None:
-    """A machine that takes what came last for the sum, now and then, differs from the standard under some schedule."""
+    """A machine whose sums are sometimes their last operand differs under some schedule."""
 
     def racing(state: State, position: int) -> Event:
         event = step(state, position)

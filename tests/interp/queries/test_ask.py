@@ -1,4 +1,4 @@
-"""Questions asked of a history, by name: what they say, and that they stand when the history moves."""
+"""Queries on a history, by name: their answers, which do not change when the history moves."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def ended(function: tl.Function, *arguments: object) -> tl.History:
 
 
 def unplaced(text: str) -> list[str]:
-    """The lines without where in a file their nodes were made."""
+    """The lines without the source locations of nodes."""
     return [line.split(" (")[0] + line[line.index(" under") :] if " (" in line else line for line in text.splitlines()]
 
 
 def test_where_the_operands_of_a_trap_came_from() -> None:
-    """A firing that sent nothing is at the head of what is behind it, with all its operands below."""
+    """The provenance of a firing that sent nothing begins with the firing, with all its operands below."""
     ask = ended(quotient, 3).ask
     assert unplaced(ask.tree("floor_divide", depth=1)) == [
         "quotient.floor_divide under main at event 5: floor_divide 4, 0 traps: integer division by zero",
@@ -75,7 +75,7 @@ def test_where_the_operands_of_a_put_came_from() -> None:
 
 
 def test_a_hidden_argument_is_true() -> None:
-    """What starts a constant program is told as an argument too: the trigger, which is true."""
+    """The trigger of a constant program is listed as an argument, with the value true."""
 
     @tl.function
     def constant() -> tl.int64:
@@ -88,7 +88,7 @@ def test_a_hidden_argument_is_true() -> None:
 
 
 def test_answers_stand_when_the_history_moves() -> None:
-    """An answer is whole when it is given, and is said in lines."""
+    """An answer is complete when it is returned, and its text has several lines."""
     history = fib.history(3)
     history.jump(0)
     ready = history.ask.could_fire()
@@ -102,8 +102,7 @@ def test_answers_stand_when_the_history_moves() -> None:
 
 
 def test_a_what_if_says_what_was_changed() -> None:
-    """Where a token was given another value, its origin is said with it, in every answer; before the edit, and in the
-    parent, it is not."""
+    """Every answer names the edit and the origin of an edited token, except before the edit and in the parent."""
     history = ended(fib, 4)
     history.jump(0)
     history.forward_to("node == 'subtract' and fired")
@@ -145,7 +144,7 @@ def test_a_what_if_from_the_beginning() -> None:
 
 
 def test_a_token_that_nobody_sent() -> None:
-    """Its origin is nobody, and when it was injected; and what it was changed to after that, in each form."""
+    """The origin of an injected token is its injection, with its time and later edits, in each form of answer."""
     history = History(stuck(), [1], schedule="fifo", unchecked=True)
     history.run()
     at = len(history)
@@ -198,7 +197,7 @@ def test_a_node_that_never_fires_under_such_a_tag(
 
 
 def test_every_firing_is_where_its_node_is_said_to_be() -> None:
-    """No question about what did fire is refused."""
+    """No query about a firing is refused."""
     for function in (fib, even, rows, half_full, quotient):
         history = ended(function, 3)
         for event in history:
@@ -219,7 +218,7 @@ def test_a_difference_from_a_history_or_its_ask() -> None:
 
 
 def test_an_answer_in_short() -> None:
-    """What a console shows of an answer is a line, not the graph."""
+    """The `repr` of an answer is one line, without the graph."""
     ask = ended(half_full, 5).ask
     assert repr(ask.why_not("get_1")) == "<never: half_full.get_1 under main>"
     assert len(repr(ask.where_from("put")[0])) < 400

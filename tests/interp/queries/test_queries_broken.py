@@ -1,4 +1,4 @@
-"""Questions that are answered wrongly, each in one thing: the laws catch every one."""
+"""Broken queries: each twin is wrong in one respect, and the laws catch it."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def forget_tags(patch: MonkeyPatch) -> None:
 
 
 def believe_every_edge(patch: MonkeyPatch) -> None:
-    """A switch that fired is taken to have sent to both its sides."""
+    """A switch counts as having sent to both sides."""
     patch.setattr(index, "sends_to", lambda event, node, port: True)
 
 
@@ -169,7 +169,7 @@ def walk_by_depth(patch: MonkeyPatch) -> None:
 
 
 def tell_the_future(patch: MonkeyPatch) -> None:
-    """A history that has gone back is asked about what happens later too."""
+    """A history that has gone back answers from later events too."""
     follow = index.EventIndex.catch_up
 
     def prophetic(self: index.EventIndex, walk: Any, position: int) -> None:
@@ -221,7 +221,7 @@ def leave_from_the_last_iteration_only(patch: MonkeyPatch) -> None:
 
 
 def keep_circles_alive(patch: MonkeyPatch) -> None:
-    """Nodes that wait for each other are said to be able to fire, as all are."""
+    """Nodes that wait for each other count as able to fire."""
     patch.setattr(why, "compute_liveness", lambda search, places, needs, lives: [True] * len(places))
 
 
@@ -259,17 +259,17 @@ def count_the_flight_from_the_end(patch: MonkeyPatch) -> None:
 
 
 def see_no_store(patch: MonkeyPatch) -> None:
-    """No store is ever said to be able to fill a cell."""
+    """No store counts as able to fill a cell."""
     patch.setattr(staying.ParkedTokens, "filling_reasons", lambda self, cell: (staying.UnfilledCell(()),))
 
 
 def let_everything_go(patch: MonkeyPatch) -> None:
-    """No iteration is ever said to be busy."""
+    """No iteration counts as busy."""
     patch.setattr(staying.ParkedTokens, "tokens_below", lambda self, top: iter(()))
 
 
 def overlook_who_waits(patch: MonkeyPatch) -> None:
-    """What waits in an iteration is said not to keep it busy."""
+    """Tokens that wait in an iteration do not keep it busy."""
     under = staying.ParkedTokens.tokens_below
     awake = lambda self, top: (each for each in under(self, top) if each[1] != "waits")  # noqa: E731
     patch.setattr(staying.ParkedTokens, "tokens_below", awake)
@@ -324,7 +324,7 @@ BROKEN: tuple[Break, ...] = (
 @pytest.mark.inner(first=6)
 @pytest.mark.parametrize("how", [pytest.param(how, id=how.__name__) for how in BROKEN])
 def test_the_laws_catch_a_wrong_answer(how: Break) -> None:
-    """What answers wrongly in one thing breaks a law, or cannot answer at all, on four small programs."""
+    """Every twin breaks a law, or fails, on one of four small programs."""
     with broken(how):
         try:
             found = next(violations(), None)
@@ -335,5 +335,5 @@ def test_the_laws_catch_a_wrong_answer(how: Break) -> None:
 
 @pytest.mark.full
 def test_the_true_answers_keep_the_laws() -> None:
-    """The same laws, on the same programs, with nothing broken."""
+    """The true queries break no law on these programs."""
     assert list(violations()) == []

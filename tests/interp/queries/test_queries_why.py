@@ -1,4 +1,4 @@
-"""Why a node has not fired: what is claimed is so, and stays so; and how it is said."""
+"""Why a node has not fired: the claims are true and stay true; and their text."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def asked(graph: Graph, argument: int, steps: int = 10_000, **options: object) -
 
 
 def unplaced(lines: list[str]) -> list[str]:
-    """Without where in a file nodes were made."""
+    """The lines without the source locations of nodes."""
     return [re.sub(r" \(\w+\.py:\d+\)", "", line) for line in lines]
 
 
@@ -96,7 +96,7 @@ def test_a_switch_went_the_other_way() -> None:
 
 
 def test_what_is_held_is_said() -> None:
-    """The side that came waits, and from whom it came is said."""
+    """The answer names the token that waits and its sender."""
     state, index = ran(stuck(), [1])
     (number,) = stuck().find("sum")
     said = str(why_not(index, state, number, ROOT)).splitlines()

@@ -1,4 +1,4 @@
-"""Event logs: what a run writes is what it did, and nothing is believed that the machine would not do."""
+"""Event logs: a log describes its run exactly, and a claim that the machine would not make is rejected."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def write(path: Path, lines: list[Any]) -> None:
 
 
 def assert_read_as_written(graph: Graph, arguments: list[Any], path: Path, **options: Any) -> list[dict[str, Any]]:
-    """read(write(run)) == run; a writer who spells JSON otherwise is understood alike, and columns become the same
-    lines; the lines, as data."""
+    """read(write(run)) == run, also for other JSON spellings, and columns convert to the same lines; returns the lines
+    as data."""
     kept = tl.run_graph(graph, arguments, keep="events", unchecked=True, **options)
     written = tl.run_graph(graph, arguments, keep=path, unchecked=True, **options)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -62,8 +62,8 @@ def assert_read_as_written(graph: Graph, arguments: list[Any], path: Path, **opt
 @pytest.mark.parametrize("schedule", ["waves", "fifo", "lifo", "random:7"])
 @pytest.mark.parametrize(("graph", "arguments"), EVERY, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(EVERY)])
 def test_a_log_is_the_run(graph: Graph, arguments: list[Any], schedule: str, tmp_path: Path) -> None:
-    """Under every schedule, of recursion, loops, arrays, traps, deadlocks and broken graphs: what is read is what ran,
-    and so is the outcome."""
+    """Logs of recursion, loops, arrays, traps, deadlocks and broken graphs read back as the run and its outcome, under
+    every schedule."""
     assert_read_as_written(graph, arguments, tmp_path / "run.jsonl", schedule=schedule)
 
 
@@ -113,7 +113,7 @@ def test_a_function_writes_while_it_runs(tmp_path: Path) -> None:
 
 
 def test_a_path_that_cannot_be_written(tmp_path: Path) -> None:
-    """It is a wrong argument, and nothing has run."""
+    """An unwritable path is a wrong argument, and nothing runs."""
     (tmp_path / "folder.jsonl").mkdir()
     for path in (tmp_path / "folder.jsonl", tmp_path / "none" / "run.jsonl"):
         with pytest.raises(tl.Usage, match="cannot be written"):
@@ -124,7 +124,7 @@ def test_a_path_that_cannot_be_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["fib.py", "events", "run.json", "jsonl"])
 def test_other_files_are_spared(name: str, tmp_path: Path) -> None:
-    """A path too must end in .jsonl or .npz: a program named by mistake is not written over."""
+    """A path must end in .jsonl or .npz, so that a program named by mistake is not overwritten."""
     path = tmp_path / name
     path.write_text("precious")
     with pytest.raises(tl.Usage, match="no name for a log") as raised:
@@ -134,7 +134,7 @@ def test_other_files_are_spared(name: str, tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_leaves_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C in the middle: the log has every event up to there, and no outcome."""
+    """A log interrupted by Ctrl-C has every event up to then, and no outcome."""
     path, steps, true_step = tmp_path / "run.jsonl", 0, reference.step
 
     def interrupted(*arguments: Any) -> Event:
@@ -155,7 +155,7 @@ def test_an_interrupted_run_leaves_what_it_did(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.full
 def test_every_prefix_is_a_log(tmp_path: Path) -> None:
-    """A log that is cut anywhere after its first line says as much as it has; what is left of a line is not read."""
+    """A log that is cut anywhere after its first line gives the complete lines before the cut."""
     path = tmp_path / "run.jsonl"
     fib.run(3, keep=path)
     whole, events = path.read_bytes(), tl.read_events(path).events
@@ -190,8 +190,7 @@ def held_while_read(path: Path) -> int:
 
 @pytest.mark.full
 def test_nothing_is_held_but_open_tags(tmp_path: Path) -> None:
-    """The reader of a log of ten times as many tags takes as much memory; the writer's numbers are those of open tags
-    too."""
+    """Reading a log of ten times as many tags takes as much memory; the writer numbers open tags only."""
     path = tmp_path / "run.jsonl"
     held = []
     for n in (50, 50, 500):
@@ -437,7 +436,7 @@ def test_sites_are_listed_once_in_any_order(tmp_path: Path) -> None:
 
 
 def test_empty_logs_and_blank_lines(tmp_path: Path) -> None:
-    """A file without lines is said to be empty; blank lines may end a log, and are nowhere else."""
+    """An empty file is reported as such; blank lines are allowed at the end only."""
     path = tmp_path / "run.jsonl"
     path.write_text("")
     with pytest.raises(tl.Malformed, match=r"this log is empty \(line 1\)"):
@@ -454,7 +453,7 @@ def test_empty_logs_and_blank_lines(tmp_path: Path) -> None:
 
 
 def test_a_log_is_no_document(tmp_path: Path) -> None:
-    """Who reads one as a document is told what reads it."""
+    """Reading a log as a document names the function that reads logs."""
     path = tmp_path / "run.jsonl"
     fib.run(3, keep=path)
     for text in (path.read_text(), path.read_text().splitlines()[0]):
@@ -478,7 +477,7 @@ def test_tokens_picked_by_hand(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", ["trap", "sent", "closed", "parked", "woken", "held", "released"])
 def test_a_key_that_says_nothing_is_not_there(tmp_path: Path, key: str) -> None:
-    """What an event has not has no key; null is no way to say so."""
+    """Absent fields of an event have no key; null is rejected."""
     path = tmp_path / "run.jsonl"
     count.run(2, keep=path)
     lines = path.read_text().splitlines()

@@ -1,4 +1,4 @@
-"""Event logs of runs that act: cells, bounds, random numbers, and effects, which are never repeated."""
+"""Event logs of runs with cells, bounds, random numbers and effects; reading repeats no effect."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def halved(n: int) -> list[float]:
 
 
 class Seen(World):
-    """A world that writes down what happens in it."""
+    """A world that records its effects."""
 
     def __init__(self) -> None:
         self.seen: list[Any] = []
@@ -71,8 +71,8 @@ def write(path: Path, lines: list[Any]) -> None:
 @pytest.mark.parametrize("n", [3, -1])
 @pytest.mark.parametrize("schedule", ["waves", "lifo", "random:7"])
 def test_effects_are_not_repeated(n: int, schedule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """S14: what a callback gave, or why it trapped, is taken from its line; nothing is called or printed, and no
-    function need be given."""
+    """S14: the result or trap of a callback is read from its line; nothing is called or printed, and no function is
+    needed."""
     path = tmp_path / "run.jsonl"
     kept, lines = run(CALLS, [n], path, schedule=schedule)
     assert kept.status == ("Returned" if n > 0 else "Trapped")
@@ -125,7 +125,7 @@ def test_what_an_effect_cannot_have_given(
 
 
 def test_another_answer_is_another_run(tmp_path: Path) -> None:
-    """Of two runs on which a callback gave different values, both logs are believed."""
+    """Logs of two runs whose callback returned different values are both accepted."""
     path, given = tmp_path / "run.jsonl", iter([[1.0, 2.0], [3.0, 4.0]])
     runs = []
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Outcomes as documents: what a run left behind, for machines that are not this one."""
+"""Outcomes as JSON documents, for other machines to read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def through_text(document: Any) -> Any:
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
 @pytest.mark.parametrize(("graph", "arguments"), EVERY, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(EVERY)])
 def test_outcomes_come_back(graph: Graph, arguments: list[Any], schedule: str) -> None:
-    """Of every ending: what is read is the record of the outcome, and is written again as it was."""
+    """An outcome of every ending is read as its record, and written again unchanged."""
     outcome = tl.run_graph(graph, arguments, schedule=schedule, unchecked=True)
     document = through_text(tl.to_json(outcome))
     again = tl.from_json(document)

@@ -1,4 +1,5 @@
-"""A table in shards is the table, and a step by some rows is the step of the whole; other rows are not touched."""
+"""A sharded embedding table acts as one table: a step by some rows is the step of the whole table on them, and other
+rows do not change."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ RULES: dict[str, Callable[[], Any]] = {
 
 
 def whole(table: tl.Embedding) -> Any:
-    """All rows, put together by hand."""
+    """All rows, assembled by hand."""
     made = np.empty((sum(len(shard) for shard in table.shards), 2))
     for k, shard in enumerate(table.shards):
         made[k :: len(table.shards)] = np.asarray(shard)
@@ -120,7 +121,7 @@ def test_broken_steps_are_caught() -> None:
 @pytest.mark.parametrize("how", ["reference", "fast"])
 @pytest.mark.parametrize("ids", [[7], [-1]])
 def test_ids_that_are_not_there(ids: list[int], how: str) -> None:
-    """They trap, whichever shard they would be in; none counts from the end."""
+    """Ids out of range trap, in whichever shard they would be; negative ones do not count from the end."""
     table = tl.Embedding(VALUES, shards=3)
     with pytest.raises(tl.Trap, match="an index is out of range"):
         table(ids)

@@ -1,4 +1,4 @@
-"""L-BFGS finds minima, in about as many steps as others, alike eagerly and in programs."""
+"""L-BFGS finds minima in about as many steps as other implementations, with the same bits eagerly and in programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LBFGS = tl.optimizers.LBFGS
 
 
 class _Forgetful(LBFGS):
-    """It remembers one step and not five."""
+    """It remembers one step instead of five."""
 
     def _direction(self, gradient: Any) -> Any:
         for name in ("moves", "turns"):
@@ -22,7 +22,7 @@ class _Forgetful(LBFGS):
 
 
 class _Blind(LBFGS):
-    """It takes every step, whatever the loss."""
+    """It takes every step without checking the loss."""
 
     def _line_search(self, loss: Any, leaves: Any, start: Any, towards: Any) -> None:
         super()._line_search(lambda: -tl.inf, leaves, start, towards)
@@ -62,7 +62,7 @@ def test_down_the_valley() -> None:
 
 
 class Descent:
-    """A training down that valley, and what it keeps."""
+    """A training down that valley, with the state that it saves."""
 
     def __init__(self) -> None:
         self.x, self.optimizer, self.done = tl.Variable([-1.2, 1.0], name="x"), LBFGS(history=3), tl.Variable(0)
@@ -78,7 +78,7 @@ class Descent:
 
 
 def gone_down(breaks: tuple[int, ...], folder: Path, *, left_out: str = "") -> bytes:
-    """Where eight steps end that were broken off after some, by objects that then knew nothing but the file."""
+    """The end of eight steps with interruptions, each resumed by new objects from the file alone."""
     for end in (*breaks, 8):
         descent = Descent()
         checkpoint = tl.Checkpoint(**{name: part for name, part in vars(descent).items() if name != left_out})
@@ -126,7 +126,7 @@ def test_a_bowl(dtype: Any) -> None:
 
 
 def test_no_step_down() -> None:
-    """Where no step makes the loss smaller, and at a minimum, nothing moves."""
+    """If no step reduces the loss, and at a minimum, no variable changes."""
     x, optimizer = tl.Variable(2.0, name="x"), LBFGS(halvings=3)
 
     def wrong() -> Any:

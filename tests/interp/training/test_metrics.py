@@ -1,4 +1,4 @@
-"""Metrics of a training are read as they were written, also where writing was broken off."""
+"""Metrics of a training read back as they were written, also after an interrupted write."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bits(series: Any) -> Any:
 
 @given(lines=LINES)
 def test_there_and_back(lines: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """All floats come back, by name and step, sorted; of a step that comes again the last is taken."""
+    """All floats read back, by name and step, sorted; for a repeated step the last value counts."""
     path, wanted = tmp_path_factory.mktemp("metrics") / "run.jsonl", {}
     path.touch()
     for step, metrics in lines:
@@ -43,7 +43,7 @@ def test_there_and_back(lines: Any, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def test_broken_off(tmp_path: Path) -> None:
-    """Wherever the last line was broken off, the others are read, and the next line is whole."""
+    """If the last line is cut anywhere, the others are read, and the next line is whole."""
     path = tmp_path / "run.jsonl"
     append_metrics(path, 0, {"loss": 0.5})
     first = path.stat().st_size

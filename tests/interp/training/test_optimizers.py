@@ -1,4 +1,4 @@
-"""Optimizers do what their formulas say, alike eagerly and in programs; those that are wrong in one way are caught."""
+"""Optimizers follow their formulas, eagerly and in programs; twins with one error are caught."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RULES: dict[str, tuple[Callable[[], Any], Any]] = {
 
 
 class _Forgets(of.Optimizer):
-    """What it is made of, with slots as they were at first: nothing is kept."""
+    """An optimizer whose slots are reset before each step."""
 
     def __init__(self, inner: Any) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class _Forgets(of.Optimizer):
 
 
 class _Uncorrected(of.Adam):
-    """Adam that takes its moving means as they are."""
+    """Adam without bias correction."""
 
     def update(self, value: Any, gradient: Any, slots: Any) -> Any:
         mean, squares = slots["mean"], slots["squares"]
@@ -104,7 +104,7 @@ TORCH = {
 @pytest.mark.heavy  # for torch, which takes seconds to come
 @pytest.mark.parametrize("name", RULES)
 def test_peers(name: str) -> None:
-    """So are those of torch.optim, where there is torch."""
+    """Steps of optimizers equal those of torch.optim, if torch is installed."""
     torch = pytest.importorskip("torch")
     x, gradients = problem(5)
     theirs, mine, optimizer = torch.tensor(x, requires_grad=True), tl.Variable(x), RULES[name][0]()

@@ -1,5 +1,5 @@
-"""A training that is broken off at any step, and taken up again by another process, has the same bits at its end, if
-all of it is run by one engine."""
+"""A training that is interrupted at any step and resumed by another process ends with the same bits, on any one
+engine."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ MAKERS = {
 def trained(
     make: Any, breaks: tuple[int, ...], folder: Path, *, left_out: str = "", engine: str = "reference"
 ) -> list[bytes]:
-    """What a training has at its end that was broken off after some steps, each time by objects that then knew nothing
-    but the file."""
+    """The end of a training with interruptions, each resumed by new objects from the file alone."""
     for end in (*breaks, STEPS):
         made = Training(make())
         objects = {name: part for name, part in vars(made).items() if name != left_out}
@@ -64,7 +63,7 @@ def test_broken_off_at_any_step(engine: str, tmp_path: Path) -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", MAKERS)
 def test_every_optimizer(name: str, tmp_path: Path) -> None:
-    """Whatever an optimizer keeps between steps."""
+    """Every optimizer resumes with the state that it keeps between steps."""
     (tmp_path / "whole").mkdir()
     assert trained(MAKERS[name], (2,), tmp_path) == trained(MAKERS[name], (), tmp_path / "whole")
 
@@ -72,7 +71,7 @@ def test_every_optimizer(name: str, tmp_path: Path) -> None:
 @settings(max_examples=5)
 @given(breaks=st.lists(st.integers(0, STEPS - 1), max_size=4).map(sorted).map(tuple))
 def test_broken_off_again_and_again(breaks: tuple[int, ...], tmp_path_factory: pytest.TempPathFactory) -> None:
-    """So it is where it is broken off several times, and where it is saved again before it has made a step."""
+    """A training resumes after several interruptions, also if it is saved again before a step."""
     folders = [tmp_path_factory.mktemp(name) for name in ("whole", "parts")]
     assert trained(MAKERS["adam"], breaks, folders[1]) == trained(MAKERS["adam"], (), folders[0])
 
@@ -80,7 +79,7 @@ def test_broken_off_again_and_again(breaks: tuple[int, ...], tmp_path_factory: p
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("left_out", ["optimizer", "batches"])
 def test_what_is_not_kept_is_missed(left_out: str, tmp_path: Path) -> None:
-    """Without the optimizer's slots, or without the generator, the weights are others."""
+    """Without the optimizer's slots, or without the generator, the weights differ."""
     (tmp_path / "whole").mkdir()
     whole = trained(MAKERS["adam"], (), tmp_path / "whole")
     assert trained(MAKERS["adam"], (3,), tmp_path, left_out=left_out)[:2] != whole[:2]

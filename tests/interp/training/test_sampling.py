@@ -1,4 +1,4 @@
-"""Sampled softmax estimates the whole one: without error where all classes are there, else without bias."""
+"""Sampled softmax estimates the full one: exactly if all classes are candidates, and otherwise without bias."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def full(x: Any, weights: Any, biases: Any) -> Any:
 
 
 def check_whole(loss: Callable[..., Any]) -> None:
-    """With all classes as candidates, value and gradients are those of the whole softmax."""
+    """With all classes as candidates, value and gradients are those of the full softmax."""
 
     @tl.function
     def sampled(x: tl.Array[tl.float64, 4, WIDTH], w: tl.Array[tl.float64, CLASSES, WIDTH], b: Any) -> Any:
@@ -36,14 +36,14 @@ def check_whole(loss: Callable[..., Any]) -> None:
 
 
 def _with_hits(x: Any, labels: Any, weights: Any, biases: Any, candidates: Any) -> Any:
-    """What leaves the right class among the candidates."""
+    """A twin that keeps the right class among the candidates."""
     right = tl.sum(x * tl.take(weights, labels, axis=0), axis=1) + tl.take(biases, labels)
     others = x @ tl.take(weights, candidates.ids, axis=0).T + tl.take(biases, candidates.ids)
     return -tl.mean(tl.log_softmax(tl.concat([tl.expand_dims(right, axis=1), others], axis=1))[:, 0])
 
 
 def test_all_classes() -> None:
-    """It is the whole softmax; with the right class counted twice it is not."""
+    """With all classes the sampled softmax is the full one; a twin that counts the right class twice is not."""
     check_whole(tl.sampled_softmax)
     with pytest.raises(AssertionError):
         check_whole(_with_hits)
