@@ -1,5 +1,5 @@
-"""The image of a graph: every op has a code, no two things share a word, values come back from words, and its printed
-form names all of it."""
+"""The image of a graph: every op has an opcode, words are not shared, values are decoded from words, and the printed
+form names everything."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_narrow_dtypes_have_casts() -> None:
 
 
 def claims(made: Image, scope: int) -> Iterator[tuple[int, int, str]]:
-    """What belongs to whom in a frame: a word, the bits of it, and the owner."""
+    """The owner of each word and bit in a frame."""
     for word in range(made.header_words):
         yield word, -1, "header"
     places = {}

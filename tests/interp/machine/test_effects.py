@@ -18,7 +18,7 @@ SCHEDULES = ("waves", "fifo", "lifo", *(f"random:{seed}" for seed in range(8)))
 
 
 def said(function: tl.Function, *arguments: Any, **options: Any) -> list[str]:
-    """What a run prints."""
+    """The printed lines of a run."""
     lines: list[str] = []
     function.run(*arguments, world=tl.World(lines.append), **options)
     return lines
@@ -307,7 +307,7 @@ def test_a_breakpoint_lets_a_run_go_on() -> None:
 
 
 class Silent:
-    """What fails even to say what it is."""
+    """An exception that raises even when it is printed."""
 
     def __repr__(self) -> str:
         raise RuntimeError
@@ -325,7 +325,7 @@ def test_a_callback_returns_what_cannot_be_shown() -> None:
 
 
 class Loud(tl.World):
-    """A world of one's own."""
+    """A user's own world."""
 
     def print(self, line: str) -> None:
         super().print(line.upper())

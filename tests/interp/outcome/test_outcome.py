@@ -1,4 +1,4 @@
-"""Outcomes: the five endings as data, what is read from them, and what `fn(...)` raises for each."""
+"""Outcomes: the five endings as data, their attributes, and the errors that `fn(...)` raises."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def line_of(function: tl.Function, plus: int) -> str:
 
 
 def whole(error: BaseException | None) -> list[str]:
-    """An error as a user reads it, notes and all."""
+    """An error as a user reads it, with its notes."""
     return "\n".join([str(error), *getattr(error, "__notes__", [])]).splitlines()
 
 
@@ -159,7 +159,7 @@ def test_s12_broken(graph: Any, arguments: list[int], said: list[str]) -> None:
 
 
 def test_s12_broken_by_a_value() -> None:
-    """S12: an op that cannot compute on its operands breaks the run of an unchecked graph, and no more than that."""
+    """S12: an op that cannot compute on its operands breaks the run of an unchecked graph, without a crash."""
     out = tl.run_graph(untyped(), [[1, 2]], unchecked=True)
     assert (out.status, out.missing) == ("Broken", (0,))
     assert isinstance(out.error, tl.Broken) and out.error.rule == "V9"

@@ -1,4 +1,4 @@
-"""Who has how many of the firings: each table is counted again here from the events of a run."""
+"""Shares of firings by function, op and site: each table is counted again here from the events of a run."""
 
 from __future__ import annotations
 

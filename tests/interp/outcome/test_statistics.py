@@ -1,4 +1,4 @@
-"""Measures: each is computed again here from the events of a run, by another way."""
+"""Statistics: each is computed again here from the events of a run, by another method."""
 
 from __future__ import annotations
 

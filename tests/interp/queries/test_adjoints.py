@@ -1,4 +1,4 @@
-"""Which firing goes back through which: partners, however deep and in whatever order things fire."""
+"""Which firing of the reverse pass belongs to which of the forward pass, for any depth and order of firings."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ def named(graph: Graph, numbers: list[int]) -> list[str]:
 
 
 def partners(function: tl.Function, name: str) -> list[str]:
-    """What goes back through a node."""
+    """The nodes that reverse a node."""
     graph = function.graph
     return named(graph, AdjointPartners(graph).adjoint_nodes(graph.only(name)))
 
 
 def test_partners_in_a_recursion() -> None:
-    """A call is undone by the return of its pullback, a return by the call; a node by what its name is in."""
+    """A call is reversed by the return of its pullback, and a return by the call; other nodes by the nodes named after
+    them."""
     assert partners(grad_fac, "fac_split.multiply") == ["back_multiply", "back_multiply_1"]
     assert partners(grad_fac, "fac_split.fac.call_x") == ["back_fac"]
     assert partners(grad_fac, "fac_split.fac") == ["back_fac.call_d_cond"]
@@ -31,7 +32,7 @@ def test_partners_in_a_recursion() -> None:
 
 
 def test_partners_in_a_loop() -> None:
-    """The gates of each variable that has an adjoint are undone by those of its own, and no others."""
+    """The gates of each variable that has an adjoint are reversed by that adjoint's gates, and by no others."""
     assert partners(grad_power, "loop_p") == ["back_loop.d_multiply.reenter"]
     assert partners(grad_power, "power_split.loop.enter_p") == partners(grad_power, "loop.p") == ["back_loop"]
     assert partners(grad_power, "loop.switch_p") == ["back_loop.d_multiply"]
@@ -42,8 +43,8 @@ def test_partners_in_a_loop() -> None:
 @pytest.mark.parametrize("name", GRADIENTS)
 @pytest.mark.parametrize("schedule", ["waves", "lifo", "random:5"])
 def test_partners_fire_under_one_tag(name: str, schedule: str) -> None:
-    """Of every node that goes back, all whose partners fired did so in the same activation as one of these; and each
-    relation is the other one turned round."""
+    """Every node of the reverse pass fires in an activation of one of its partners, if all of them fired; the relation
+    is symmetric."""
     function, arguments = GRADIENTS[name]
     out = function.run(*arguments, keep="events", schedule=schedule)
     graph, adjoints = out.graph, AdjointPartners(out.graph)
@@ -81,7 +82,7 @@ def firings(out: tl.Outcome, name: str) -> Iterator[tuple[object, object]]:
 
 
 def test_what_has_no_node_of_its_own_passes_on() -> None:
-    """The adjoint of a sum is that of what it goes to: of the loop's variable, in the iteration after."""
+    """A sum has no reverse node: its adjoint is that of its consumer, the loop variable in the next iteration."""
     out = grad_nested.run(0.5, 3, keep="events")
     adjoints = AdjointPartners(out.graph)
     (event,) = [e for e in out.events if e.fired and str(e.token.tag).endswith("loop[1]") and is_sum(out.graph, e)]

@@ -1,4 +1,4 @@
-"""Answers in words: how much of a long one is said, and what each kind of end is called."""
+"""The text of answers: how much of a long one is printed, and what each kind of end is called."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tagloom.interp.queries.why_not import why_not
 
 
 def chain(count: int) -> Graph:
-    """Nodes of which each waits for the one before, and the first for the argument."""
+    """A chain of nodes that wait for each other, the first one for the argument."""
     nodes = [f"  n{at} = negative {f'n{at - 1}' if at else 'x'}" for at in range(count)]
     return tl.parse_graph("\n".join(["graph chain(x: int64) -> int64 {", *nodes, f"  return n{count - 1}", "}"]))
 
@@ -34,7 +34,7 @@ def ways(graph: Graph) -> list[str]:
 
 @pytest.mark.parametrize(("count", "said"), [(7, [*"6543210"]), (8, [*"76543210"])])
 def test_a_way_that_is_said_whole(count: int, said: list[str]) -> None:
-    """Up to eight steps, and then where the way ends, are said each in a line."""
+    """Up to eight steps are printed in full, each on a line, with the end of the path."""
     *steps, end = ways(chain(count))
     assert [line.rsplit(".n")[-1].removesuffix(" under main") for line in steps] == said
     assert end == "  port 0 of chain.n0 under main: the token from argument x is in flight, at position 0"
@@ -44,7 +44,7 @@ def test_a_way_that_is_said_whole(count: int, said: list[str]) -> None:
     ("count", "first", "left_out", "last"), [(9, "8765", 1, "3210"), (10, "9876", 2, "3210"), (21, "", 13, "")]
 )
 def test_a_way_of_which_the_middle_is_left_out(count: int, first: str, left_out: int, last: str) -> None:
-    """Of more than eight steps the first four and the last four, and how many are left out between them."""
+    """Of more than eight steps the first four and the last four are printed, with the number of those between."""
     *steps, _ = ways(chain(count))
     assert len(steps) == 9 and steps[4] == f"  ... {left_out} more ..."
     waited_for = [line.rsplit(".n")[-1].removesuffix(" under main") for line in steps]
@@ -53,7 +53,7 @@ def test_a_way_of_which_the_middle_is_left_out(count: int, first: str, left_out:
 
 @pytest.mark.parametrize(("count", "more"), [(2, []), (3, []), (4, ["  and 1 more"]), (5, ["  and 2 more"])])
 def test_how_many_roots_are_said(count: int, more: list[str]) -> None:
-    """The way to the first root, the ends of two others, and how many there are beside."""
+    """The path to the first root, the ends of two others, and the number of further ones are printed."""
     lines = ways(total(count))
     assert [line for line in lines if line.startswith("  and ")] == lines[len(lines) - len(more) :] == more
     ends = [line for line in lines if " is in flight, at position " in line]
@@ -115,7 +115,7 @@ def test_a_token_that_comes_under_another_tag() -> None:
 
 
 def test_a_predicate_that_was_changed() -> None:
-    """What a switch went by is what it was changed to, and that is said."""
+    """The predicate of a switch is printed with its edit."""
     history = History(stuck(), [1], schedule="fifo", unchecked=True)
     history.run()
     history.jump(1)

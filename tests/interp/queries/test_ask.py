@@ -88,7 +88,7 @@ def test_a_hidden_argument_is_true() -> None:
 
 
 def test_answers_stand_when_the_history_moves() -> None:
-    """An answer is complete when it is returned, and its text has several lines."""
+    """An answer is computed completely when it is asked for, so it does not change when the history moves."""
     history = fib.history(3)
     history.jump(0)
     ready = history.ask.could_fire()

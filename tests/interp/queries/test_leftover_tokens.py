@@ -1,4 +1,4 @@
-"""Why a node has not fired where a token stays at a cell, or is held by a bound: what is claimed, and how."""
+"""Why a node has not fired when a token is parked at a cell, or throttled by a bound: the claims and their text."""
 
 from __future__ import annotations
 
@@ -147,8 +147,7 @@ def said(history: tl.History, node: str = "return") -> list[str]:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("schedule", ["fifo", "lifo"])
 def test_what_stays_is_as_the_events_say(schedule: str) -> None:
-    """At every few moments of runs in which tokens stay: who fills a cell, and what keeps an iteration busy, is what
-    the events say, and what follows from it comes about."""
+    """Claims about parked and throttled tokens agree with the events, at every few events of a run, and come true."""
     dice = random.Random(schedule)
     for function in (swap, late, guess, half_full, gathered, ahead, counted, hidden, nested):
         state, index = begun(function.graph, [3])
@@ -162,7 +161,7 @@ def test_what_stays_is_as_the_events_say(schedule: str) -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("function", [late, counted, nested], ids=lambda function: function.__name__)
 def test_what_will_come_is_pending(function: tl.Function) -> None:
-    """At every moment of a run that returns, some token is said to be on its way to the result."""
+    """At every event of a run that returns, some token is said to be on its way to the result."""
     for name in ("fifo", "lifo"):
         state, index = begun(function.graph, [2])
         while state.flight:
@@ -174,7 +173,7 @@ def test_what_will_come_is_pending(function: tl.Function) -> None:
 
 
 def test_cells_that_wait_for_each_other() -> None:
-    """A circle through cells is told as one, also while something else is in flight."""
+    """A cycle through cells is reported as one, also while other tokens are in flight."""
     history = ended(swap, 1)
     answer = history.ask.why_not("get_2")
     assert answer.verdict == "never" and not answer.root_causes
@@ -183,7 +182,7 @@ def test_cells_that_wait_for_each_other() -> None:
 
 
 def test_a_store_that_knows_its_cell() -> None:
-    """The way goes on from the cell to the store that has been sent its number, and to what that waits for."""
+    """The path continues from the cell to the store that has received its index, and to what that waits for."""
     history = at_first_park(late, 3)
     assert history.ask.why_not("return").verdict == "pending"
     lines = said(history)
@@ -195,7 +194,7 @@ def test_a_store_that_knows_its_cell() -> None:
 
 
 def test_a_store_that_does_not_know_its_cell() -> None:
-    """No store is known to fill the cell, and one might: that it may still fire is not claimed."""
+    """A store that might fill the cell is named as such, without the claim that it may still fire."""
     history = at_first_park(guess, 3)
     answer = history.ask.why_not("return")
     assert answer.verdict == "unknown"
@@ -211,8 +210,7 @@ def test_a_store_that_does_not_know_its_cell() -> None:
 
 
 def test_a_store_that_is_known_is_told_rather() -> None:
-    """Where one store is known to fill a cell, and another might, the way to the first is said and not the second; the
-    answer has both."""
+    """The text prefers a store that is known to fill the cell to one that might; the answer has both."""
     history = at_first_park(both, 3)
     answer = history.ask.why_not("return")
     assert {type(root.reason) for root in answer.root_causes} == {InFlightToken, UnfilledCell}
@@ -222,7 +220,7 @@ def test_a_store_that_is_known_is_told_rather() -> None:
 
 
 def test_a_store_that_has_been_sent_nothing() -> None:
-    """It might fill a cell if its number is not a literal that is another, and its cells are of the type."""
+    """A store without tokens might fill a cell of its type, unless its index is a different literal."""
     history = at_first_park(hidden, 3)
     while history.ask.why_not("get_2").wait_entries[0].requirements:
         found = {node: history.ask.why_not(node) for node in ("get_1", "get_2")}
@@ -245,7 +243,7 @@ def test_a_store_of_a_function_that_calls_itself() -> None:
 
 
 def test_a_collect_of_many_cells() -> None:
-    """A thousand empty cells are followed, and no more: those that are full are not among them."""
+    """At most a thousand empty cells of a collect are followed, and no full ones."""
     history = ended(wide, 3)
     (needs,) = [
         waits.requirements
@@ -256,7 +254,7 @@ def test_a_collect_of_many_cells() -> None:
 
 
 def test_other_tokens_in_flight_are_no_hope() -> None:
-    """The cell is never put, and tokens of a loop fly: it never will is the answer at once."""
+    """A cell that is never put is reported at once, while unrelated tokens are in flight."""
     history = at_first_park(half_full, 3)
     assert history.ask.why_not("get").verdict == "never"
     assert history.ask.why_not("return").verdict == "never"
@@ -264,7 +262,7 @@ def test_other_tokens_in_flight_are_no_hope() -> None:
 
 
 def test_a_collect_waits_for_every_cell() -> None:
-    """The first empty cell will be put, and the other never: the other is what is told."""
+    """Of a cell that will be put and one that never will, the text names the latter."""
     history = at_first_park(gathered, 3)
     assert history.ask.why_not("return").verdict == "never"
     assert said(history)[5] == "cell 1 of gathered.cells, made under main: there is no store that could fill it"
@@ -287,8 +285,8 @@ def test_a_bound_that_holds_back() -> None:
 
 
 def test_a_bound_that_will_let_go() -> None:
-    """While the iteration before computes, its tokens in flight have to be delivered first; under waves, the wave has
-    to end as well."""
+    """While the earlier iteration computes, its tokens in flight must be delivered first; under `waves`, the wave must
+    end too."""
     seen = set()
     for schedule in ("fifo", "waves"):
         history = counted.history(4, schedule=schedule)

@@ -1,4 +1,4 @@
-"""Where tokens came from and who used them: checked by brute force on generated programs, and said of small ones."""
+"""Provenance and consumers of tokens: checked by brute force on generated programs, and as text on small ones."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_provenance_is_what_the_events_say(case: Case, seed: int) -> None:
 @settings(max_examples=12)
 @given(st.one_of(cases(), act_cases()), st.integers(0, 2**20))
 def test_a_history_is_asked_about_where_it_stands(case: Case, seed: int) -> None:
-    """Wherever a history and its branches have been, what they are asked is answered as if they had just come there."""
+    """A history and its forks answer for their current position as if they had just reached it."""
     history = History(lower(case.program), case.arguments, limits=Limits(firings=200), world=Witness())
     history.run()
     assert list(moments(history, random.Random(seed))) == []
@@ -88,7 +88,7 @@ def test_provenance_of_a_what_if(graph: Graph, seed: int) -> None:
 
 
 def what_if(history: History, dice: random.Random) -> History:
-    """A branch where a number in flight is another, and where what is lost is in flight after all."""
+    """A fork with one number in flight changed, and a lost token injected."""
     if history.graph is LOST and dice.random() < 0.6 and not any(edit.is_injection for _, edit in history.edits):
         history = history.inject("sum", 1, "main", dice.randrange(9))
     numbers = [at for at, token in enumerate(history.state.flight) if type(token.value) is int]
@@ -129,7 +129,7 @@ def test_who_used_an_argument() -> None:
 
 
 def test_a_tree_in_words() -> None:
-    """What was said before is not said again, nor anything below the depth that is asked for."""
+    """A tree prints each firing once, and nothing below the requested depth."""
     _, index = ran(sum_graph(), [3, 4])
     assert tree(index, RESULT, 2).splitlines() == [
         "sum.return under main at event 4: return 11 -> 11",
@@ -167,7 +167,7 @@ def test_what_was_not_sent_has_no_sender() -> None:
 
 @pytest.mark.full
 def test_a_walk_costs_what_is_asked_of_it() -> None:
-    """Thousands of calls deep, the first links come at once, and all of them without Python's stack."""
+    """Below thousands of calls the first links come at once, and all of them without Python's stack."""
     _, index = ran(down.graph, [3_000], steps=100_000)
     assert [link.depth for link in islice(where_from(index, RESULT), 3)] == [0, 1, 2]
     assert sum(1 for _ in where_from(index, RESULT)) > 15_000

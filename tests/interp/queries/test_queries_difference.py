@@ -1,4 +1,5 @@
-"""Where two runs differ first: checked by brute force, under several schedules, and said of small programs."""
+"""The first difference between two runs: checked by brute force under several schedules, and as text on small
+programs."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ SCHEDULES = [("fifo", "lifo"), ("random:1", "fifo"), ("lifo", "random:2")]
 def test_the_first_difference_is_first_and_does_not_depend_on_schedules(
     case: Case, data: st.DataObject, dice: random.Random
 ) -> None:
-    """Two runs of a program, of an edited one, or on other arguments: what is told differs, all that it depends on
-    agrees; nothing is told only where nothing differs; and it is the same whatever the schedules."""
+    """The first difference between runs of a program, of an edited one, or on other arguments is real, and everything
+    on which it depends agrees; None is returned only for equal runs; the answer does not depend on schedules."""
     graph, other, arguments = lower(case.program), lower(case.program), list(case.arguments)
     match dice.choice(["same", "edited", "edited", "arguments"]):
         case "edited":
@@ -53,7 +54,7 @@ def test_the_first_difference_is_first_and_does_not_depend_on_schedules(
 @settings(max_examples=5)
 @given(cases(), st.integers(1, 500), st.integers(1, 500))
 def test_what_a_run_had_not_come_to_is_no_difference(case: Case, one: int, other: int) -> None:
-    """Two runs of one program that were stopped anywhere, under any schedule, do not differ."""
+    """Two runs of one program do not differ, wherever each was stopped, under any schedule."""
     graph = lower(case.program)
     first, second = ran(graph, case.arguments, "lifo", one)[1], ran(graph, case.arguments, "fifo", other)[1]
     assert first_difference(first, second) is None

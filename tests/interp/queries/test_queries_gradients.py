@@ -1,4 +1,4 @@
-"""Questions about runs that go back: where adjoints came from, and why one has not come."""
+"""Queries about reverse passes: where adjoints came from, and why one has not come."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tagloom.interp.queries import why_not as why
 @pytest.mark.parametrize("name", GRADIENTS)
 @pytest.mark.parametrize("seed", range(3))
 def test_provenance_and_reasons_hold_going_back(name: str, seed: int) -> None:
-    """The laws of questions hold at any moment of a run that goes back through calls, branches and loops."""
+    """The laws of queries hold at any event of a reverse pass through calls, branches and loops."""
     function, arguments = GRADIENTS[name]
     dice = random.Random(seed)
     for steps in (dice.randrange(20, 120), dice.randrange(120, 300), 3_000):
@@ -35,7 +35,7 @@ WRONG: dict[str, tuple[str, Any]] = {
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", WRONG)
 def test_the_laws_catch_wrong_ways_back(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search that goes back through a loop another way says that something never fires, and then it does."""
+    """A twin that searches the reverse pass of a loop wrongly claims that a node never fires, and it does."""
     attribute, wrong = WRONG[name]
     monkeypatch.setattr(why._UpstreamSearch, attribute, wrong)
     graph, arguments = grad_power.graph, (3.0, 3)
