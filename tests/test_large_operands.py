@@ -61,7 +61,7 @@ def test_eagerly(call: Callable[[Any], Any], said: str) -> None:
 
 
 def test_several_operands() -> None:
-    """A trap shows no element if several operands together are at fault, or the kernel did not find one."""
+    """A trap shows no element if it is not the last operand alone that determines which one is at fault."""
     x = tl.reshape(tl.asarray(MANY), (30, 100))
     lines = raised(lambda: tl.gather(x, MANY[:40], MANY[:40]))
     assert not any("the last operand" in line for line in lines)
