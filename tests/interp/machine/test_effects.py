@@ -383,3 +383,13 @@ def test_callbacks_have_the_same_names_however_often_a_function_is_traced() -> N
     assert sorted(traced.callbacks) == ["asked", "callback"] and inferred(3) == 18
     called = [dict(node.attributes)["function"] for node in traced.graph.nodes if node.op == "callback"]
     assert called == ["asked", "callback"]
+
+
+def test_a_print_is_true() -> None:
+    """The value of a print and its order token are true."""
+    text = 'func f(n: int64) -> bool {\n  a = print n, text="{}"\n  b = print n, text="{}"\n  return a\n}\n'
+    graph = tl.lower(tl.parse_program(text))
+    out = tl.run_graph(graph, [3], keep="events", world=tl.World(output=lambda line: None))
+    prints = [event for event in out.events if graph.nodes[event.token.node].op == "print"]
+    assert out.value is True
+    assert {token.value for event in prints for token in event.sent} == {True}
