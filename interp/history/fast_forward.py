@@ -53,7 +53,6 @@ from .segment import Lineage, RunOrigin
 
 if TYPE_CHECKING:
     from ..engines.fast.run import FastRun
-    from ..engines.fast.stops import StopConditions
 
 WINDOW = 20_000
 """The default number of known events before the target position. They take 0.1 s to step, and some 20 MB."""

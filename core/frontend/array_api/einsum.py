@@ -44,12 +44,10 @@ def einsum(subscripts: str, /, *operands: Any) -> Any:
         check_numeric(operand)
         for label, size in zip(labels, shape_of(operand), strict=True):
             known_size = sizes.get(label)
-            if known_size in (None, 1):
-                sizes[label] = (
-                    size if known_size is None or _is_ellipsis(label) else _check_size(label, known_size, size)
-                )
-            elif not (size == 1 and _is_ellipsis(label)):
-                _check_size(label, known_size, size)
+            if _is_ellipsis(label) and 1 in (known_size, size):
+                sizes[label] = size if known_size in (None, 1) else known_size
+            else:
+                sizes[label] = _check_size(label, known_size, size)
         arrays.append(_take_diagonals(LabelledArray(operand, labels)))
     product = arrays[0]
     for position, right in enumerate(arrays[1:], 1):

@@ -68,15 +68,13 @@ def dot_product_attention(
             raise Invalid(
                 "attention needs matrices", rule="V4", where=user_location(), required=required, got=type_of(operand)
             )
-    if scale is None:
-        size = element_count(query, -1)
-        products = apply("matmul", query, matrix_transpose(key))
-        if type(size) is int:
-            products = apply("multiply", products, 1.0 / math.sqrt(size) if size else 0.0)
-        else:
-            products = apply("divide", products, apply("sqrt", astype(size, type_of(products).dtype)))
+    products, size = apply("matmul", query, matrix_transpose(key)), element_count(query, -1)
+    if scale is not None:
+        products = apply("multiply", products, static_number(scale, "scale"))
+    elif type(size) is int:
+        products = apply("multiply", products, 1.0 / math.sqrt(size) if size else 0.0)
     else:
-        products = apply("multiply", apply("matmul", query, matrix_transpose(key)), static_number(scale, "scale"))
+        products = apply("divide", products, apply("sqrt", astype(size, type_of(products).dtype)))
     if causal:
         rows, columns = iota(element_count(query, -2)), iota(element_count(key, -2))
         causal_mask = apply("less_equal", columns, expand_dims(rows, axis=1))
