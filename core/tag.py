@@ -5,7 +5,7 @@ depth. The algebra, with `t` any tag (tests/core/test_tag.py shows each law):
 
 T1  parent(child(t, site, k)) = t, and a child is one deeper than its parent.
 T2  child(t, s, k) = child(u, r, j) only if t = u, s = r and k = j. The whole parent counts, its iteration included.
-T3  following(child(t, loop, k)) = child(t, loop, k + 1).
+T3  next_iteration(child(t, loop, k)) = child(t, loop, k + 1).
 T4  Tags are equal if and only if their paths are equal, however they were made. Equal tags have equal keys, in every
     process.
 
