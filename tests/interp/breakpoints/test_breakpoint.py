@@ -33,14 +33,15 @@ FIB = RUNS["fib"][0]
 CONDITIONS = ("fired", "op == 'add'", "tag in '**/fib_1' and value > 0", "store > 2", "lost", "step % 7 == 0", "trap")
 
 
-def stopping(condition: str, run: str = "fib", **details: Any) -> list[int]:
+def stop_steps(condition: str, run: str = "fib", **details: Any) -> list[int]:
     """The steps of a run at which a breakpoint stops."""
     there = Breakpoints()
     number = there.add(breakpoint_on(RUNS[run][0], condition, **details))
     return [m.state.steps for m in moments(run) if there.see(m.state, m.event).stops == (number,)]
 
 
-def holding(condition: str, run: str = "fib") -> list[int]:
+def true_steps(condition: str, run: str = "fib") -> list[int]:
+    """The steps of a run after which a condition holds."""
     one = compile_condition(condition, RUNS[run][0])
     return [m.state.steps for m in moments(run) if one.holds(m.state, m.event)]
 
@@ -51,7 +52,7 @@ def test_a_breakpoint_stops_behind_the_hits_that_it_ignores(condition: str, igno
     """A breakpoint stops at each hit after the ignored ones."""
     for run in ("fib", "mixed", "stuck"):
         try:
-            assert stopping(condition, run, ignore=ignore) == holding(condition, run)[ignore:]
+            assert stop_steps(condition, run, ignore=ignore) == true_steps(condition, run)[ignore:]
         except Usage as error:
             assert "no" in error.message
 
@@ -123,28 +124,28 @@ def test_hits_are_a_function_of_the_step(chance: random.Random, legs: list[int])
     assert wander(chance, legs) == []
 
 
-def test_looking_twice_is_looking_once() -> None:
-    """Looking at the same event again, also on the way back, gives the same answer and no further hit."""
+def test_an_event_counts_once() -> None:
+    """An event that is shown again, also on the way back, gives the same answer and no further hit."""
     there = Breakpoints()
     number = there.add(breakpoint_on(FIB, "op == 'add'", ignore=2))
     forwards = [there.see(m.state, m.event) for m in moments("fib")]
     backwards = [there.see(m.state, m.event) for m in reversed(moments("fib"))]
     assert backwards[::-1] == forwards
-    assert there.hits(number, len(forwards)) == len(holding("op == 'add'"))
+    assert there.hits(number, len(forwards)) == len(true_steps("op == 'add'"))
 
 
-def test_logpoints_say_and_do_not_stop() -> None:
+def test_logpoints_print_and_do_not_stop() -> None:
     """A logpoint prints a line at each hit that is not ignored; braces contain expressions, and `{{` is a brace."""
     there = Breakpoints()
     said = "{node} got {inputs[0]} {{under}} {tag}: {value * 2}, {outputs}, {inputs[1]}, {trap == '}'}"
     number = there.add(breakpoint_on(FIB, "node == 'fib.n'", log=said, ignore=1))
     seen = [there.see(m.state, m.event) for m in moments("fib")]
     lines = [line for each in seen for line in each.lines]
-    assert not any(each.stops for each in seen) and len(lines) == len(holding("node == 'fib.n'")) - 1
+    assert not any(each.stops for each in seen) and len(lines) == len(true_steps("node == 'fib.n'")) - 1
     assert lines[0] == LogLine(number, lines[0].step, "fib.n got 3 {under} main/fib_1: 6, 3, ?, false")
 
 
-def test_templates_are_read_as_they_are_written() -> None:
+def test_templates_survive_a_round_trip() -> None:
     """The text of a template parses to the same template, with its braces and quotes."""
     for text in (
         "",
@@ -173,14 +174,14 @@ def test_templates_are_read_as_they_are_written() -> None:
         ("a {value} {value +}", "the expression ends too soon", 19),
     ],
 )
-def test_mistakes_in_templates_are_said(text: str, message: str, column: int) -> None:
+def test_a_mistake_in_a_template_is_marked(text: str, message: str, column: int) -> None:
     """A mistake in a template is marked at its position in the whole text."""
     with pytest.raises(TagloomError) as raised:
         breakpoint_on(FIB, "fired", log=text)
     assert (raised.value.message, raised.value.where) == (message, f"column {column}")
 
 
-def test_disabled_breakpoints_look_at_nothing() -> None:
+def test_disabled_breakpoints_count_nothing() -> None:
     """A disabled breakpoint does not stop and counts no hits; enabled again, it continues with its old count."""
     there = Breakpoints()
     number = there.add(breakpoint_on(FIB, "fired"))
@@ -189,7 +190,7 @@ def test_disabled_breakpoints_look_at_nothing() -> None:
         there.replace(number, replace(there[number], enabled=enabled))
         seen = {there.see(m.state, m.event) for m in part}
         assert (seen != {NO_HITS}) is enabled
-    fired = [step for step in holding("fired") if step <= 20 or 40 < step <= 60]
+    fired = [step for step in true_steps("fired") if step <= 20 or 40 < step <= 60]
     assert [there.hits(number, at) for at in (20, 40, 60)] == [sum(hit <= at for hit in fired) for at in (20, 40, 60)]
     for m in run[:20]:
         there.replace(number, replace(there[number], enabled=False))
@@ -215,7 +216,7 @@ def test_breakpoints_have_numbers() -> None:
             use(second)
 
 
-def test_breakpoints_say_what_they_are() -> None:
+def test_a_breakpoint_prints_its_settings() -> None:
     """The text of a breakpoint has its condition, ignore count, message, and whether it is disabled."""
     made = replace(breakpoint_on(FIB, "op=='add'", ignore=1, log="{value}"), enabled=False)
     assert str(made) == "op == 'add', after 1 hit, says '{value}', disabled"
@@ -235,14 +236,14 @@ def test_bad_breakpoints_are_refused() -> None:
 
 
 def test_breakpoints_in_programs() -> None:
-    """Where a node of op `breakpoint` fires on true, a run stops; on false, or where the token waits, it does not; and
-    a graph without one needs none. Here fib's comparison stands for one."""
+    """A run stops where a node of op `breakpoint` fires on true, and not where it fires on false or where its token
+    waits; a graph without one stops nowhere. Here fib's comparison stands for one."""
     assert program_breakpoint(FIB) is None
     nodes = tuple(replace(node, op="breakpoint") if node.op == "less_equal" else node for node in FIB.nodes)
     made = program_breakpoint(replace(FIB, nodes=nodes))
     assert made is not None and str(made) == PROGRAM_BREAKPOINT_CONDITION
     stops = [m.state.steps for m in moments("fib") if made.condition.holds(m.state, m.event)]
-    assert stops == holding("op == 'less_equal' and fired and value") != holding("op == 'less_equal'")
+    assert stops == true_steps("op == 'less_equal' and fired and value") != true_steps("op == 'less_equal'")
 
 
 # Broken twins.
@@ -253,7 +254,7 @@ def count_every_look(patch: MonkeyPatch) -> None:
     patch.setattr(module, "bisect_left", lambda hits, at: len(hits) - 1)
 
 
-def keep_what_did_not_come_again(patch: MonkeyPatch) -> None:
+def keep_hits_of_the_old_path(patch: MonkeyPatch) -> None:
     """Another path from the same step keeps the hits of the first."""
     look = module._BreakpointEntry.observe
 
@@ -267,10 +268,11 @@ def keep_what_did_not_come_again(patch: MonkeyPatch) -> None:
 
 
 def ignore_one_too_few(patch: MonkeyPatch) -> None:
+    """One hit too few is ignored."""
     patch.setattr(module, "bisect_right", lambda hits, at: sum(hit <= at for hit in hits) + 1)
 
 
-@pytest.mark.parametrize("twin", [count_every_look, keep_what_did_not_come_again, ignore_one_too_few])
+@pytest.mark.parametrize("twin", [count_every_look, keep_hits_of_the_old_path, ignore_one_too_few])
 def test_wrong_counts_are_caught(twin: Any, monkeypatch: MonkeyPatch) -> None:
     """Twins that count wrongly are caught on a path that turns back."""
     legs = [60, -40, 50, -20, 30]

@@ -93,7 +93,7 @@ def numbers(depth: int) -> st.SearchStrategy[ExpressionNode]:
     return st.one_of(leaf, inner.map(Negation), *chains)
 
 
-def decisions(depth: int) -> st.SearchStrategy[ExpressionNode]:
+def booleans(depth: int) -> st.SearchStrategy[ExpressionNode]:
     number, order = numbers(min(depth, 2)), st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
     leaf = st.one_of(
         truths,
@@ -111,21 +111,21 @@ def decisions(depth: int) -> st.SearchStrategy[ExpressionNode]:
     )
     if not depth:
         return leaf
-    inner = decisions(depth - 1)
+    inner = booleans(depth - 1)
     several = st.lists(inner, min_size=2, max_size=4).map(tuple)
     return st.one_of(leaf, inner.map(LogicalNot), several.map(Conjunction), several.map(Disjunction))
 
 
-trees = st.one_of(numbers(2), decisions(2))
+trees = st.one_of(numbers(2), booleans(2))
 tags = st.sampled_from(["main", "**", "main/*/**", "**/fib", "main/fib/fib_1", "*/fib_1/**"])
 patterned = st.builds(
     ComparisonExpression, st.sampled_from(["matches", "in"]), st.just(NameReference("tag")), tags.map(TextLiteral)
 )
 
 
-@given(trees | patterned | st.builds(lambda a, b: Conjunction((a, LogicalNot(b))), decisions(1), patterned))
-def test_reading_what_was_written_gives_the_same(tree: ExpressionNode) -> None:
-    """parse(str(e)) == e: parentheses are where they must be, nothing is lost, and the text is its own normal form."""
+@given(trees | patterned | st.builds(lambda a, b: Conjunction((a, LogicalNot(b))), booleans(1), patterned))
+def test_expressions_survive_a_round_trip(tree: ExpressionNode) -> None:
+    """parse(str(e)) == e: parentheses stand where they must, nothing is lost, and the text is its own normal form."""
     text = format_expression(tree)
     assert parse_expression(text) == tree
     one = compile_expression(text, FIB)
@@ -145,7 +145,7 @@ def disagreements(text: str, moments_: list[Moment]) -> Iterator[str]:
             yield f"{text} at {moment.state.steps} decides otherwise"
 
 
-@given(decisions(2) | numbers(2), st.randoms(use_true_random=False))
+@given(booleans(2) | numbers(2), st.randoms(use_true_random=False))
 def test_expressions_mean_what_python_means(tree: ExpressionNode, chance: random.Random) -> None:
     """On moments of fib, an expression has the value that Python gives its text."""
     assert list(disagreements(format_expression(tree), chance.sample(moments("fib"), 6))) == []
@@ -153,9 +153,9 @@ def test_expressions_mean_what_python_means(tree: ExpressionNode, chance: random
 
 @given(numbers(2) | st.builds(ComparisonExpression, st.sampled_from(["==", "!=", "<", ">="]), numbers(1), numbers(1)))
 @settings(max_examples=60)
-def test_expressions_mean_it_of_all_sorts_of_values(tree: ExpressionNode) -> None:
-    """Expressions agree with Python on values of every sort: small integers, short floats, booleans, arrays, and absent
-    values."""
+def test_expressions_agree_with_python_on_values_of_every_sort(tree: ExpressionNode) -> None:
+    """On small integers, short floats, booleans, arrays and absent values, an expression has the value that Python
+    gives its text."""
     usable = [moment for moment in moments("mixed") if type(moment.names["value"]) is not int]
     try:
         assert list(disagreements(format_expression(tree), usable[::3])) == []
@@ -190,7 +190,7 @@ garbage = st.text() | st.lists(pieces, max_size=12).map(" ".join) | st.lists(pie
 @given(garbage)
 @settings(max_examples=300)
 def test_any_text_is_an_expression_or_a_mistake(text: str) -> None:
-    """Any text gives a value, or one of our errors that can be printed; so does any template."""
+    """Any text gives a value, or one of our errors, which can be printed; so does any template."""
     for make in (compile_expression, compile_condition, compile_template):
         try:
             made: Any = make(text, FIB)
@@ -284,21 +284,23 @@ def test_names_read_a_real_state(run: str) -> None:
                 assert repr(ours) == repr(meant), name
 
 
-def asked(text: str, run: str) -> list[int]:
+def true_steps(text: str, run: str) -> list[int]:
     """The steps of a run at which a condition holds."""
     one = compile_condition(text, RUNS[run][0])
     return [moment.state.steps for moment in moments(run) if one.holds(moment.state, moment.event)]
 
 
-def test_what_is_lost() -> None:
+def test_lost_holds_for_results_and_tokens_that_nobody_receives() -> None:
     """`lost` holds for firings whose result nobody receives, except traps, and for tokens that wait for ever."""
     assert (
-        asked("lost and not fired", "stuck") == asked("flight == 0 and store > 0", "stuck") == [len(moments("stuck"))]
+        true_steps("lost and not fired", "stuck")
+        == true_steps("flight == 0 and store > 0", "stuck")
+        == [len(moments("stuck"))]
     )
     lost = {m.graph.nodes[m.event.token.node].op for m in moments("fib") + moments("count") if m.names["lost"]}
     assert lost == {"switch", "exit"}
-    assert asked("trap and lost", "mixed") == []
-    assert len(asked("trap == 'integer division by zero'", "mixed")) == len(asked("trap", "mixed")) == 1
+    assert true_steps("trap and lost", "mixed") == []
+    assert len(true_steps("trap == 'integer division by zero'", "mixed")) == len(true_steps("trap", "mixed")) == 1
 
 
 # What is said of mistakes.
@@ -352,7 +354,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("text", MISTAKES)
-def test_mistakes_are_said(text: str) -> None:
+def test_a_mistake_is_reported_before_the_run(text: str) -> None:
     """A mistake is reported before the run: what is wrong, where, and what was probably meant."""
     with pytest.raises(TagloomError) as raised:
         compile_condition(text, FIB)
@@ -362,8 +364,8 @@ def test_mistakes_are_said(text: str) -> None:
     assert error.where == f"column {column}"
 
 
-def test_mistakes_look_so() -> None:
-    """The full message of a mistake is as expected, for a text of one line and of two."""
+def test_the_full_message_of_a_mistake() -> None:
+    """The full message of a mistake, for a text of one line and for one of two."""
     with pytest.raises(Usage) as raised:
         compile_condition("fired\n and op == 'ad'", FIB)
     assert str(raised.value) == (
@@ -387,7 +389,7 @@ def test_mistakes_look_so() -> None:
         ("a\nb {fired or}", "line 2, column 12", "    b {fired or}\n               ^"),
     ],
 )
-def test_mistakes_in_templates_are_where_they_stand(template: str, where: str, excerpt: str) -> None:
+def test_positions_in_templates(template: str, where: str, excerpt: str) -> None:
     """Positions count from the beginning of the template, through braces, lines, and lines of a quoted text."""
     with pytest.raises(TagloomError) as raised:
         compile_template(template, FIB)
@@ -452,15 +454,15 @@ BATTERY = (
 )
 
 
-def caught() -> bool:
+def law_fails() -> bool:
     """Whether the law of meaning fails on a few expressions."""
     found = (each for text in BATTERY for each in disagreements(text, list(moments("fib"))))
     return next(found, None) is not None
 
 
-def test_our_own_is_not_caught() -> None:
+def test_the_true_language_passes() -> None:
     """The expressions that catch twins find no error in the true language."""
-    assert not caught()
+    assert not law_fails()
 
 
 @pytest.mark.inner(first=4)
@@ -469,4 +471,4 @@ def test_twins_are_caught(twin: Callable[[MonkeyPatch], None], monkeypatch: Monk
     """Every twin differs from Python."""
     moments("fib")
     twin(monkeypatch)
-    assert caught()
+    assert law_fails()

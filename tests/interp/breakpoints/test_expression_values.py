@@ -90,7 +90,7 @@ def test_computations_have_a_result_or_none(one: object, sign: str, other: objec
     assert (found.tolist() if isinstance(found, np.ndarray) else found) == result
 
 
-def test_anything_is_shown_and_decides() -> None:
+def test_values_of_unknown_classes() -> None:
     """Values of unknown classes have some text, and count as false."""
     assert [expression_values.format_operand(it) for it in (None, True, 2**70, Odd(), "x", ROOT)] == [
         "?", "true", str(2**70), "<Odd>", "x", "main",

@@ -59,7 +59,7 @@ def _file_violations(root: Any, path: Path) -> Any:
 @given(specs())
 @settings(max_examples=60)
 def test_round_trip(tmp_path_factory: Any, spec: Spec) -> None:
-    """Restored variables have the saved bits: every dtype, scalars, empty arrays, NaNs of any payload; shared parts are
+    """Restored variables have the saved bits: every dtype, scalars, empty arrays, NaNs of any payload. Shared parts are
     saved once, cycles end, and names in the file are paths."""
     if any(True for _ in reached(build(spec).root)):
         assert list(violations(spec, tmp_path_factory.mktemp("checkpoint") / "it.safetensors")) == []
@@ -69,7 +69,7 @@ def test_round_trip(tmp_path_factory: Any, spec: Spec) -> None:
 @given(specs())
 @settings(max_examples=600)
 def test_round_trip_600(tmp_path_factory: Any, spec: Spec) -> None:
-    """The same, on more graphs."""
+    """The law of `test_round_trip`, on more graphs."""
     if any(True for _ in reached(build(spec).root)):
         assert list(violations(spec, tmp_path_factory.mktemp("checkpoint") / "it.safetensors")) == []
 
@@ -80,6 +80,8 @@ def tree(*names: str) -> tuple[dict[str, Any], list[tl.Variable]]:
 
 
 def by_name_of_variable(patch: MonkeyPatch) -> None:
+    """Tensors are matched with variables by name."""
+
     def matches(self: Any) -> Any:
         there = list(restore.find_variables(restore.find_objects(self._root)))
         for _, variable in there:
@@ -102,6 +104,7 @@ def by_order(patch: MonkeyPatch) -> None:
 
 
 def saved_as_float32(patch: MonkeyPatch) -> None:
+    """Values are saved as float32."""
     patch.setattr(
         checkpoint,
         "write_checkpoint",
@@ -144,7 +147,7 @@ def test_broken_checkpoints_are_caught(twin: Any, tmp_path: Path, monkeypatch: M
     assert caught()
 
 
-def test_all_that_has_named_edges() -> None:
+def test_containers_have_named_edges() -> None:
     """Paths lead through subclasses of dicts and lists with attributes, ordered dicts, deques and partial functions,
     with integer keys."""
 
@@ -255,7 +258,7 @@ def test_a_queue_is_not_saved(tmp_path: Path) -> None:
         (lambda w: {w: 1}, "in model"),
     ],
 )
-def test_what_has_no_name_is_not_lost_in_silence(holder: Any, where: str, tmp_path: Path) -> None:
+def test_a_variable_without_a_path_is_refused(holder: Any, where: str, tmp_path: Path) -> None:
     """A variable in a set, or under a key that is no string, is refused, unless named edges lead to it as well."""
     w = tl.Variable(1.0, name="lonely")
     with pytest.raises(tl.Usage, match="variable lonely has no name in a file") as refused:
@@ -264,7 +267,7 @@ def test_what_has_no_name_is_not_lost_in_silence(holder: Any, where: str, tmp_pa
     tl.Checkpoint(model=holder(w), w=w).save(tmp_path / "it")
 
 
-def test_refused(tmp_path: Path) -> None:
+def test_refused_saves(tmp_path: Path) -> None:
     """Objects without variables, paths that cannot be written, and saving in a trace are refused."""
     with pytest.raises(
         tl.Usage, match=r"step cannot contain a variable.*(\n.*)+got: 5\n.*hint: write step=tl.Variable"

@@ -29,7 +29,7 @@ from tagloom.interp.checkpoint import file as whole
 WRITER = Path(checkpoint_writer.__file__)
 
 
-def killed(path: Path, way: str, times: int) -> Iterator[str]:
+def faults_of_killed_writers(path: Path, way: str, times: int) -> Iterator[str]:
     """What is wrong with the file after each of several writers was killed at a random moment."""
     dice, least, begun = random.Random(1), 0, time.monotonic()
     tl.Checkpoint(**model(least)).save(path)
@@ -65,19 +65,19 @@ def killed(path: Path, way: str, times: int) -> Iterator[str]:
 @pytest.mark.full
 def test_a_writer_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
     """Whenever a writer is killed, the file is completely the old one or the new one."""
-    assert list(killed(tmp_path / "it.safetensors", "whole", 60)) == []
+    assert list(faults_of_killed_writers(tmp_path / "it.safetensors", "whole", 60)) == []
 
 
 @pytest.mark.heavy
 def test_250_writers_that_are_killed(tmp_path: Path) -> None:
     """250 killed writers all leave a whole file."""
-    assert list(killed(tmp_path / "it.safetensors", "whole", 250)) == []
+    assert list(faults_of_killed_writers(tmp_path / "it.safetensors", "whole", 250)) == []
 
 
 @pytest.mark.full
 def test_a_torn_file_is_caught(tmp_path: Path) -> None:
     """A twin that writes to the file itself is caught."""
-    assert next(killed(tmp_path / "it.safetensors", "torn", 60), None) is not None
+    assert next(faults_of_killed_writers(tmp_path / "it.safetensors", "torn", 60), None) is not None
 
 
 def calls(path: Path, patch: MonkeyPatch) -> list[str]:
@@ -126,7 +126,7 @@ def test_an_error_leaves_the_old_file(call: str, tmp_path: Path, monkeypatch: Mo
         assert os.listdir(tmp_path) == ["it"] and load_file(path)["w"] == 1.0
 
 
-def test_what_nobody_could_read_is_not_written(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
+def test_too_many_variables_are_not_written(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     """More variables than readers of safetensors accept are refused before the old file is replaced."""
     path = tmp_path / "it"
     tl.Checkpoint(w=tl.Variable(1)).save(path)
@@ -137,7 +137,7 @@ def test_what_nobody_could_read_is_not_written(tmp_path: Path, monkeypatch: Monk
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
-    """The target of a link is replaced, and not the link. A new file has default permissions."""
+    """Saving through a link replaces its target, and not the link. A new file has default permissions."""
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "there" / "it")
     tl.Checkpoint(w=tl.Variable(1)).save(tmp_path / "link")
@@ -152,12 +152,12 @@ FORM = {"tagloom": "checkpoint", "version": 1, "nodes": NODES}
 TENSORS = {"b": np.array([1.0, 2.0]), "a.v": np.array(3)}
 
 
-def written(path: Path, form: object = FORM, tensors: Any = TENSORS, key: str = "tagloom") -> Path:
+def write_file(path: Path, form: object = FORM, tensors: Any = TENSORS, key: str = "tagloom") -> Path:
     path.write_bytes(save(tensors, {key: form if isinstance(form, str) else json.dumps(form)}))
     return path
 
 
-def refused(path: Path) -> tl.TagloomError | None:
+def message_of_refusal(path: Path) -> tl.TagloomError | None:
     """The message of a file that is not restored; nothing is assigned."""
     b, v = tl.Variable([0.0, 0.0]), tl.Variable(0)
     checkpoint = tl.Checkpoint(b=b, a={"v": v})
@@ -170,8 +170,8 @@ def refused(path: Path) -> tl.TagloomError | None:
 
 
 def test_a_file_by_hand(tmp_path: Path) -> None:
-    """A valid file is read, whoever wrote it."""
-    assert refused(written(tmp_path / "it")) is None
+    """A valid file is read, even if another program wrote it."""
+    assert message_of_refusal(write_file(tmp_path / "it")) is None
 
 
 WRONG: list[tuple[Any, Any, str]] = [
@@ -199,17 +199,19 @@ WRONG: list[tuple[Any, Any, str]] = [
 @pytest.mark.parametrize(("form", "tensors", "said"), WRONG, ids=[said for *_, said in WRONG])
 def test_malformed(form: Any, tensors: Any, said: str, tmp_path: Path) -> None:
     """An invalid file is Malformed, with its path and the problem."""
-    error = refused(written(tmp_path / "it", form, tensors))
+    error = message_of_refusal(write_file(tmp_path / "it", form, tensors))
     assert isinstance(error, tl.Malformed) and said in str(error)
 
 
 def test_no_checkpoint(tmp_path: Path) -> None:
     """Other files, folders, missing files, and safetensors files of others are refused."""
-    assert isinstance(error := refused(written(tmp_path / "it", key="other")), tl.Malformed)
+    assert isinstance(error := message_of_refusal(write_file(tmp_path / "it", key="other")), tl.Malformed)
     assert "this is not a tagloom checkpoint" in str(error)
     (tmp_path / "text").write_text("hello")
-    assert "this is not a safetensors file, or an incomplete one" in str(refused(tmp_path / "text"))
-    assert isinstance(refused(tmp_path), tl.Usage) and isinstance(refused(tmp_path / "none"), tl.Usage)
+    assert "this is not a safetensors file, or an incomplete one" in str(message_of_refusal(tmp_path / "text"))
+    assert isinstance(message_of_refusal(tmp_path), tl.Usage) and isinstance(
+        message_of_refusal(tmp_path / "none"), tl.Usage
+    )
 
 
 def header(data: bytes, change: Any) -> bytes:
@@ -234,19 +236,19 @@ HEADERS = {
 @pytest.mark.parametrize("name", HEADERS)
 def test_hostile_headers(name: str, tmp_path: Path) -> None:
     """A header with huge claims is refused without allocating."""
-    path = written(tmp_path / "it")
+    path = write_file(tmp_path / "it")
     path.write_bytes(header(path.read_bytes(), HEADERS[name]))
-    assert isinstance(refused(path), tl.Malformed)
+    assert isinstance(message_of_refusal(path), tl.Malformed)
 
 
 def test_every_truncation(tmp_path: Path) -> None:
     """A file that is cut anywhere, or has trailing bytes, is refused."""
-    data = written(tmp_path / "it").read_bytes()
+    data = write_file(tmp_path / "it").read_bytes()
     for size in range(len(data)):
         (tmp_path / "cut").write_bytes(data[:size])
-        assert isinstance(refused(tmp_path / "cut"), tl.Malformed), size
+        assert isinstance(message_of_refusal(tmp_path / "cut"), tl.Malformed), size
     (tmp_path / "cut").write_bytes(data + b"\0")
-    assert isinstance(refused(tmp_path / "cut"), tl.Malformed)
+    assert isinstance(message_of_refusal(tmp_path / "cut"), tl.Malformed)
 
 
 SCHEMA = jsonschema.Draft202012Validator(
@@ -266,7 +268,7 @@ def test_the_schema(tmp_path: Path) -> None:
         form = mutated(dice, FORM, 1)
         if not SCHEMA.is_valid(form):
             rejected += 1
-            assert isinstance(refused(written(tmp_path / "it", form)), tl.Malformed), form
+            assert isinstance(message_of_refusal(write_file(tmp_path / "it", form)), tl.Malformed), form
     assert rejected > 100
 
 
@@ -276,26 +278,26 @@ def test_mutations(tmp_path: Path) -> None:
     dice, path = random.Random(5), tmp_path / "it"
     read = {True: 0, False: 0}
     for _ in range(300):
-        read[refused(written(path, mutated(dice, FORM, dice.choice([1, 1, 3])))) is None] += 1
-    data = written(path).read_bytes()
+        read[message_of_refusal(write_file(path, mutated(dice, FORM, dice.choice([1, 1, 3])))) is None] += 1
+    data = write_file(path).read_bytes()
     for _ in range(700):
         changed = bytearray(data)
         for _ in range(dice.choice([1, 1, 4])):
             changed[dice.randrange(len(data))] = dice.choice([0, 255, dice.randrange(256), *b'"{}[]:,0'])
         path.write_bytes(changed)
-        read[refused(path) is None] += 1
+        read[message_of_refusal(path) is None] += 1
     assert min(read.values()) > 50
 
 
-def torn_reading(patch: MonkeyPatch) -> None:
+def read_leniently(patch: MonkeyPatch) -> None:
     """A twin that restores what can be read, and skips the rest."""
     patch.setattr(file, "parse_nodes", lambda metadata, path, tensors: [file.CheckpointNode({})])
 
 
-def test_reading_that_believes_is_caught(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
+def test_a_lenient_reader_is_caught(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     """A twin that reads parts of an invalid file is caught."""
-    torn_reading(monkeypatch)
-    assert refused(written(tmp_path / "it", "")) is None
+    read_leniently(monkeypatch)
+    assert message_of_refusal(write_file(tmp_path / "it", "")) is None
 
 
 def test_a_large_file_is_written_by_name(tmp_path: Path) -> None:

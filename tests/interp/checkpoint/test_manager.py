@@ -37,7 +37,7 @@ def test_a_failed_save_deletes_nothing(tmp_path: Path) -> None:
     assert [path.name for path in manager.paths] == ["step-1.safetensors"]
 
 
-def test_refused(tmp_path: Path) -> None:
+def test_refused_steps(tmp_path: Path) -> None:
     """Steps that go back and steps that are no integers are refused."""
     manager = tl.CheckpointManager(tl.Checkpoint(w=tl.Variable(1)), tmp_path)
     manager.save(5)

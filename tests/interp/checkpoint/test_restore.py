@@ -29,9 +29,9 @@ def named(root: Any) -> dict[str, tl.Variable]:
 
 @given(specs(trees=True), specs(trees=True), st.randoms(use_true_random=False))
 @settings(max_examples=80)
-def test_partial(tmp_path_factory: Any, one: Spec, other: Spec, dice: Any) -> None:
-    """Without shared parts, a variable gets the value under its path if the types match, and otherwise keeps its own,
-    as the report says. The program may be another one, or have only parts of the saved one."""
+def test_a_partial_restore(tmp_path_factory: Any, one: Spec, other: Spec, dice: Any) -> None:
+    """Without shared parts, a variable gets the value under its path if the types match, and otherwise keeps its own.
+    The report says which. The program may have other variables than the file, or only some of them."""
     changed = one._replace(edges=tuple(tuple(e for e in edges if dice.random() < 0.7) for edges in one.edges))
     for spec in (other, changed):
         saved, program = build(one).root, build(spec).root
@@ -56,15 +56,15 @@ def test_partial(tmp_path_factory: Any, one: Spec, other: Spec, dice: Any) -> No
 
 @given(specs(trees=True), specs(trees=True), st.randoms(use_true_random=False))
 @settings(max_examples=80)
-def test_what_nobody_has_got_is_saved_again(tmp_path_factory: Any, one: Spec, other: Spec, dice: Any) -> None:
+def test_unclaimed_values_are_saved_again(tmp_path_factory: Any, one: Spec, other: Spec, dice: Any) -> None:
     """A program that lacks parts of a file saves them again under their paths, unless it has something else there."""
     changed = one._replace(edges=tuple(tuple(e for e in edges if dice.random() < 0.7) for edges in one.edges))
     for spec in (other, changed):
-        assert list(lost(tmp_path_factory.mktemp("checkpoint"), one, spec)) == []
+        assert list(faults_of_the_file(tmp_path_factory.mktemp("checkpoint"), one, spec)) == []
 
 
 @pytest.mark.parametrize("more", [{}, {"momentum": 3.0}], ids=["all", "but for one"])
-def test_what_is_gone_is_not_saved_again(tmp_path: Path, more: dict[str, float]) -> None:
+def test_removed_variables_are_not_saved(tmp_path: Path, more: dict[str, float]) -> None:
     """A variable that was restored and then removed is not saved, even if other values of the file are still
     unclaimed."""
     model = {"w": tl.Variable(1.0), "b": tl.Variable(2.0)}
@@ -78,7 +78,7 @@ def test_what_is_gone_is_not_saved_again(tmp_path: Path, more: dict[str, float])
     assert {*report.only_in_file} == {"model.w", *(f"slots.{name}" for name in more)}
 
 
-def lost(folder: Path, one: Spec, other: Spec) -> Iterator[str]:
+def faults_of_the_file(folder: Path, one: Spec, other: Spec) -> Iterator[str]:
     """What is wrong with the file of a program that has restored another one's."""
     saved, program = build(one).root, build(other).root
     if not any(True for _ in reached(saved)):
@@ -118,7 +118,7 @@ def test_the_first_match_stays(path: Path) -> None:
         report.check()
 
 
-def test_what_was_shared_may_be_two(path: Path) -> None:
+def test_one_value_may_restore_two_variables(path: Path) -> None:
     """Two variables of the program can both get one value of the file."""
     w = tl.Variable(3.0)
     tl.Checkpoint(encoder={"w": w}, decoder={"w": w}).save(path)
@@ -129,7 +129,7 @@ def test_what_was_shared_may_be_two(path: Path) -> None:
     assert report.restored == ("decoder.w", "encoder.w")
 
 
-def test_names_are_edges_whatever_the_classes(path: Path) -> None:
+def test_edges_match_whatever_the_classes(path: Path) -> None:
     """An object with attributes 0 and 1 matches a list; names of variables do not matter."""
     tl.Checkpoint(model=[tl.Variable(1, name="x"), tl.Variable(2, name="y")]).save(path)
     model = Object()
@@ -147,7 +147,7 @@ def test_a_variable_where_the_file_has_an_object(path: Path) -> None:
     assert (report.only_in_file, report.only_in_program) == (("b", "a.w"), ("a", "b.w"))
 
 
-def test_types_that_differ_are_said(path: Path) -> None:
+def test_variables_of_other_types_are_not_assigned(path: Path) -> None:
     """Variables with another dtype or shape are not assigned; open sizes accept any."""
     tl.Checkpoint(a=tl.Variable([1.0, 2.0]), b=tl.Variable(1), c=tl.Variable([[1.0, 2.0]])).save(path)
     rows = tl.Variable(np.zeros((3, 2)), dtype=tl.Array[tl.float64, None, 2])
@@ -199,7 +199,7 @@ def saved_net(path: Path) -> Any:
     return x, np.asarray(net[1](net[0](x)))
 
 
-def test_variables_that_are_made_later(path: Path) -> None:
+def test_variables_that_are_created_later(path: Path) -> None:
     """Variables created later have their restored values before they can be read."""
     x, wanted = saved_net(path)
     net = [Dense(2), Dense(1)]
@@ -212,7 +212,7 @@ def test_variables_that_are_made_later(path: Path) -> None:
 
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
-def test_variables_that_a_program_makes(path: Path, engine: str) -> None:
+def test_variables_that_a_program_creates(path: Path, engine: str) -> None:
     """Variables that a function creates at its first call get their restored values."""
     x, wanted = saved_net(path)
     net = [Dense(2), Dense(1)]
@@ -223,7 +223,7 @@ def test_variables_that_a_program_makes(path: Path, engine: str) -> None:
     checkpoint.complete().check()
 
 
-def test_what_was_used_is_not_overwritten(path: Path) -> None:
+def test_used_variables_are_not_overwritten(path: Path) -> None:
     """A variable that was read or assigned before it was reachable keeps its value, until the caller completes the
     restore."""
     tl.Checkpoint(a=[tl.Variable(1.0)], b=[tl.Variable(2.0)], c=[tl.Variable(3.0)]).save(path)
@@ -240,7 +240,7 @@ def test_what_was_used_is_not_overwritten(path: Path) -> None:
     assert (float(new), float(assigned), float(seen)) == (3.0, 1.0, 2.0)
 
 
-def late(path: Path) -> tuple[float, ...]:
+def later_values(path: Path) -> tuple[float, ...]:
     """The values of three variables that are added after `restore`: unused, assigned, and existing before."""
     tl.Checkpoint(a=tl.Variable(1.0), b=[tl.Variable(2.0), tl.Variable(3.0), tl.Variable(4.0)]).save(path)
     a, b = tl.Variable(0.0), list[tl.Variable]()
@@ -254,27 +254,30 @@ def late(path: Path) -> tuple[float, ...]:
 
 
 def never_later(patch: MonkeyPatch) -> None:
+    """Variables that are added later are not restored."""
     patch.setattr(Checkpoint, "fill_new_variables", lambda checkpoint: None)
 
 
-def over_what_was_used(patch: MonkeyPatch) -> None:
+def overwrite_used_variables(patch: MonkeyPatch) -> None:
+    """Variables that were used are restored all the same."""
     patch.setattr(Checkpoint, "fill_new_variables", Checkpoint.complete)
 
 
-def over_what_was_given(patch: MonkeyPatch) -> None:
+def restore_twice(patch: MonkeyPatch) -> None:
+    """Restored variables are restored again."""
     patch.setattr(Restoration, "_assigned_tensor", lambda restoration, variable: None)
-    over_what_was_used(patch)
+    overwrite_used_variables(patch)
 
 
-@pytest.mark.parametrize("twin", [never_later, over_what_was_used, over_what_was_given], ids=lambda twin: twin.__name__)
-def test_what_comes_later_otherwise_is_caught(twin: Any, path: Path, monkeypatch: MonkeyPatch) -> None:
+@pytest.mark.parametrize("twin", [never_later, overwrite_used_variables, restore_twice], ids=lambda twin: twin.__name__)
+def test_wrong_deferred_restores_are_caught(twin: Any, path: Path, monkeypatch: MonkeyPatch) -> None:
     """A twin that does not restore later variables, or overwrites used ones, is caught."""
-    assert late(path) == (2.0, 6.0, 5.0)
+    assert later_values(path) == (2.0, 6.0, 5.0)
     twin(monkeypatch)
-    assert late(path) != (2.0, 6.0, 5.0)
+    assert later_values(path) != (2.0, 6.0, 5.0)
 
 
-def test_what_was_given_is_not_given_again(path: Path) -> None:
+def test_a_value_is_restored_once(path: Path) -> None:
     """Completing a restore skips variables that were restored, even if they have changed since."""
     tl.Checkpoint(a=tl.Variable(1.0), b=[tl.Variable(2.0)]).save(path)
     a, b = tl.Variable(0.0), []  # type: ignore[var-annotated]
@@ -288,7 +291,7 @@ def test_what_was_given_is_not_given_again(path: Path) -> None:
     assert checkpoint.restore(path).is_complete and float(a) == 1.0
 
 
-def test_saving_saves_what_was_restored(path: Path, tmp_path: Path) -> None:
+def test_unused_later_variables_are_saved(path: Path, tmp_path: Path) -> None:
     """A later variable that is unused is saved with its restored value."""
     tl.Checkpoint(slots=[tl.Variable(4.0)]).save(path)
     slots: list[Any] = []
@@ -308,7 +311,7 @@ def training(path: Path) -> tuple[Any, Any, Any]:
     return w, optimizer, checkpoint
 
 
-def kept_slots(path: Path) -> bool:
+def slots_survive(path: Path) -> bool:
     """Whether optimizer slots survive a program that restores them, makes no step, and saves."""
     w, optimizer, checkpoint = training(path)
     optimizer.apply(tl.asarray([0.5, -2.0]), w)
@@ -323,13 +326,13 @@ def kept_slots(path: Path) -> bool:
 def test_saving_before_the_first_step_loses_nothing(path: Path, monkeypatch: MonkeyPatch) -> None:
     """Slots that an optimizer has not created yet are saved all the same; a twin that omits unclaimed values is
     caught."""
-    assert kept_slots(path)
+    assert slots_survive(path)
     path.unlink()
     monkeypatch.setattr(Restoration, "pending_parts", lambda restoration: {})
-    assert not kept_slots(path)
+    assert not slots_survive(path)
 
 
-def test_another_checkpoint_leaves_it_out(path: Path, tmp_path: Path) -> None:
+def test_another_checkpoint_drops_unclaimed_values(path: Path, tmp_path: Path) -> None:
     """Values that a program no longer has are dropped when a new checkpoint saves it; shared parts remain shared until
     then."""
     shared = tl.Variable(3.0)
@@ -345,7 +348,7 @@ def test_another_checkpoint_leaves_it_out(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_a_checkpoint_that_is_dropped_gives_nothing(path: Path) -> None:
+def test_a_dropped_checkpoint_restores_nothing(path: Path) -> None:
     """A checkpoint restores later variables as long as it exists, and until it restores another file."""
     tl.Checkpoint(a=[tl.Variable(1.0)]).save(path)
     a: list[Any] = []

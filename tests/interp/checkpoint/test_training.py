@@ -39,7 +39,7 @@ class Momentum:
             watched[name].assign_add(self.slots[name])
 
 
-def trained(folder: Path, epochs: int) -> tuple[Line, int]:
+def train(folder: Path, epochs: int) -> tuple[Line, int]:
     """The model after this many epochs, some of which a folder may have; each shuffles the data."""
     model, optimizer, epoch = Line(), Momentum(0.05), tl.Variable(0)
     manager = tl.CheckpointManager(tl.Checkpoint(model=model, optimizer=optimizer, epoch=epoch), folder, keep=2)
@@ -57,12 +57,12 @@ def trained(folder: Path, epochs: int) -> tuple[Line, int]:
 
 
 @pytest.mark.parametrize("breaks", [(5,), (1, 2, 5)])
-def test_a_training_goes_on_where_it_was(breaks: tuple[int, ...], tmp_path: Path) -> None:
+def test_a_resumed_training_has_the_same_bits(breaks: tuple[int, ...], tmp_path: Path) -> None:
     """A training that is interrupted and resumed by another process has the bits of an uninterrupted one."""
-    whole, _ = trained(tmp_path / "whole", 6)
+    whole, _ = train(tmp_path / "whole", 6)
     for epochs in breaks:
-        trained(tmp_path / "parts", epochs)
-    parts, begun = trained(tmp_path / "parts", 6)
+        train(tmp_path / "parts", epochs)
+    parts, begun = train(tmp_path / "parts", 6)
     assert begun == 5 and abs(float(whole.slope) - 3.0) < 1.5
     assert (float(parts.slope), float(parts.offset)) == (float(whole.slope), float(whole.offset))
     newest = [sorted((tmp_path / run).iterdir())[-1].read_bytes() for run in ("whole", "parts")]

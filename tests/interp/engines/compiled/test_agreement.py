@@ -27,7 +27,7 @@ from tagloom.interp.engines.reference import admit_arguments
 
 
 def check(case: Case) -> str:
-    """What a program was compared with; fails if it differs."""
+    """What a case was compared with; fails if the engine differs."""
     assert unsupported_program(case.program) is None
     by, found = tried(case.program, lower(case.program), case.arguments)
     assert not found
@@ -38,7 +38,7 @@ def check(case: Case) -> str:
 @given(KINDS[SCALARS])
 def test_generated_programs_of_scalars(case: Case) -> None:
     """Generated programs of scalars have the reference's results bit for bit, or its first trap word for word, and the
-    effects of a sequential evaluation; the engine leaves to others only programs that it must."""
+    effects of a sequential evaluation. The engine leaves only those to others that need tokens."""
     check(case)
 
 
@@ -104,7 +104,7 @@ def test_share(kind: str) -> None:
 
 
 @pytest.mark.full
-def test_literals_alone() -> None:
+def test_ops_on_literals_wrap() -> None:
     """Ops on literals wrap at 64 bits, although Python computes them without bounds before anything is compiled."""
     low, high = dtypes.int64.range
     pairs = itertools.product([low, high, 2**40, -1, 3], repeat=2)
@@ -141,7 +141,7 @@ FEW += ["arrays_in_parts", "cells_in_recursion", "cells_of_arrays", "trap_cells"
 ENDINGS = ("returns", "traps", "deadlocks")
 
 
-def agreeing(file: str) -> int:
+def count_agreeing_cases(file: str) -> int:
     """The number of cases of a corpus file that ran and agree."""
     document, count = parse((FOLDER / f"{file}.tl").read_text(encoding="utf-8"), f"{file}.tl"), 0
     for case in document.cases:
@@ -161,11 +161,11 @@ def agreeing(file: str) -> int:
 @pytest.mark.parametrize("file", FEW)
 def test_corpus(file: str) -> None:
     """Corpus programs have the reference's results."""
-    assert agreeing(file)
+    assert count_agreeing_cases(file)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("file", FILES)
 def test_whole_corpus(file: str) -> None:
     """All corpus programs agree, except those that the engine refuses beforehand."""
-    assert agreeing(file) >= 0
+    assert count_agreeing_cases(file) >= 0

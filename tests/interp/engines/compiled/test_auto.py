@@ -11,20 +11,20 @@ from tagloom.interp.engines.compiled import run, thread
 from tagloom.interp.engines.fast.engine import FastEngine
 
 
-def forbidden(*arguments: Any, **options: Any) -> Any:
+def raise_if_called(*arguments: Any, **options: Any) -> Any:
     raise AssertionError("the reference is not needed")
 
 
-def test_what_is_compiled_runs_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiled_program_does_not_begin_on_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     """A call of a program whose machine code is loaded does not begin on the reference; a run that asks for more than a
     value does."""
     count.run(3, engine="compiled")
     assert count.run(3).engine == "reference"
-    monkeypatch.setattr(auto, "first_state", forbidden)
+    monkeypatch.setattr(auto, "first_state", raise_if_called)
     assert count(5) == 5
 
 
-def test_the_last_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recently_run_programs_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """The programs that ran last stay in memory, not those that were compiled last."""
     monkeypatch.setattr(run, "_MAX_PROGRAMS", 2)
     monkeypatch.setattr(run, "_compiled_programs", type(run._compiled_programs)())
@@ -34,7 +34,7 @@ def test_the_last_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.full
-def test_a_short_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_leaves_a_short_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run whose stack ends before its limit on depth moves to an engine that keeps calls on the heap."""
     monkeypatch.setattr(thread, "RESERVED_STACK_BYTES", thread.STACK_BYTES - 2**20)
     monkeypatch.setattr(run, "CALLER_STACK_BYTES", 2**19)

@@ -28,7 +28,7 @@ def divided(x: tl.Array[tl.int64, None], y: tl.Array[tl.int64, None]) -> tl.Arra
     return x // y
 
 
-def test_what_is_borrowed() -> None:
+def test_arguments_with_the_layout_of_a_value_are_borrowed() -> None:
     """An argument with the layout of a value is used without a copy; every other argument is converted."""
     array, wanted = np.arange(6.0).reshape(2, 3), Type(tl.float64, (2, None))
     assert borrow(array, wanted) is array
@@ -42,7 +42,7 @@ def test_what_is_borrowed() -> None:
 
 
 @pytest.mark.full
-def test_results_are_no_arguments() -> None:
+def test_a_result_never_shares_memory_with_an_argument() -> None:
     """A result that is an argument is copied, so that writing to the argument does not change the outcome."""
     for trips in (0, 3):
         x = np.arange(5.0)
@@ -53,7 +53,7 @@ def test_results_are_no_arguments() -> None:
 
 
 @pytest.mark.full
-def test_results_stay_as_they_are() -> None:
+def test_results_are_read_only() -> None:
     """A result cannot be made writable, nor can an array that a run stored in a variable."""
     state = tl.Variable(np.zeros(5))
 
@@ -69,7 +69,7 @@ def test_results_stay_as_they_are() -> None:
 
 
 @pytest.mark.full
-def test_operands_of_a_trap_are_no_arguments() -> None:
+def test_operands_of_a_trap_never_share_memory_with_arguments() -> None:
     """The operands of a trap are copies of arguments."""
     x, y = np.arange(5), np.arange(5) - 2
     out = divided.run(x, y, engine="compiled")
@@ -79,10 +79,13 @@ def test_operands_of_a_trap_are_no_arguments() -> None:
 
 
 @pytest.mark.full
-def test_a_twin_that_gives_arguments_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_twin_that_returns_its_arguments_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin whose results are the arguments themselves is caught by the tests above."""
     monkeypatch.setattr(CallBuffer, "_own_value", lambda self, value: value)
-    for law in (test_results_are_no_arguments, test_operands_of_a_trap_are_no_arguments):
+    for law in (
+        test_a_result_never_shares_memory_with_an_argument,
+        test_operands_of_a_trap_never_share_memory_with_arguments,
+    ):
         with pytest.raises(AssertionError):
             law()
 
@@ -91,7 +94,7 @@ def threads() -> int:
     return sum(each.name == "tagloom" for each in threading.enumerate())
 
 
-def test_threads_are_kept() -> None:
+def test_threads_are_reused() -> None:
     """Successive runs share one thread; concurrent runs use many, a few of which are kept."""
     often.run(np.zeros(3), 1, engine="compiled")
     before = threads()
@@ -124,7 +127,7 @@ def test_a_child_has_threads_of_its_own() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
 
 
-def test_a_runner_that_is_at_work_is_not_kept() -> None:
+def test_a_busy_thread_is_not_reused() -> None:
     """Only an idle thread is reused for the next run."""
     going, runner = threading.Event(), thread.LargeStackThread(2**22)
     job: Callable[[], Any] = going.wait

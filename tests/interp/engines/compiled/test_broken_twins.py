@@ -73,7 +73,7 @@ TWINS: dict[str, tuple[str, str, tl.Function, list[Any]]] = {
 }
 
 
-def found(function: tl.Function, arguments: list[Any]) -> Iterator[str]:
+def differences_of(function: tl.Function, arguments: list[Any]) -> Iterator[str]:
     """Where the engine differs from the reference, limits included."""
     program, graph = function.program, function.graph
     admitted = admit_arguments(graph, arguments)
@@ -105,7 +105,7 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pattern, instead, function, arguments = TWINS[twin]
     broken(monkeypatch, pattern, instead)
     try:
-        assert list(found(function, arguments))
+        assert list(differences_of(function, arguments))
     except (OverflowError, tl.Crash):
         assert twin in ("narrow integers do not wrap", "sizes that fit are refused")
 
@@ -118,4 +118,4 @@ def test_engine_is_right(function: tl.Function) -> None:
     """The true engine agrees on every program that catches a twin."""
     for _, _, other, arguments in TWINS.values():
         if other is function:
-            assert not list(found(function, arguments))
+            assert not list(differences_of(function, arguments))

@@ -42,30 +42,30 @@ def each(programs: list[tuple[tl.Function, list[list[Any]]]]) -> Any:
     return pytest.mark.parametrize(("function", "arguments"), cases, ids=names)
 
 
-def trial(function: tl.Function, arguments: list[Any]) -> Any:
+def compare(function: tl.Function, arguments: list[Any]) -> Any:
     return tried(function.program, function.graph, admit_arguments(function.graph, arguments))
 
 
 @pytest.mark.inner(first=1)
 @each(RUN)
-def test_runs(function: tl.Function, arguments: list[Any]) -> None:
+def test_puts_before_gets_need_no_tokens(function: tl.Function, arguments: list[Any]) -> None:
     """S13: a program whose puts all come before their gets needs no tokens; handles may pass loops, conds and calls."""
-    assert trial(function, arguments) == ("reference", [])
+    assert compare(function, arguments) == ("reference", [])
     assert function.run(*arguments, engine="compiled").engine == "compiled"
 
 
 @pytest.mark.inner(first=1)
 @each(LEFT)
-def test_left(function: tl.Function, arguments: list[Any]) -> None:
-    """A program whose ending only tokens can tell runs on a token machine; its outcome is the reference's and names
+def test_other_programs_run_on_a_token_machine(function: tl.Function, arguments: list[Any]) -> None:
+    """A program whose ending only tokens can tell runs on a token machine; its outcome is the reference's, and names
     that engine."""
-    assert trial(function, arguments) == ("left", [])
+    assert compare(function, arguments) == ("left", [])
     outcome, wanted = (function.run(*arguments, engine=name) for name in ("compiled", "reference"))
     assert outcome.engine == "fast" and outcome.status == wanted.status
     assert str(outcome.error) == str(wanted.error) and all(map(is_same_value, outcome.results, wanted.results))
 
 
-def test_negative() -> None:
+def test_a_negative_number_of_cells_traps() -> None:
     """A negative number of cells is a trap."""
     outcome, wanted = (prefix.run(-3, engine=name) for name in ("compiled", "reference"))
     assert outcome.engine == "compiled" and str(outcome.error) == str(wanted.error)
@@ -98,7 +98,7 @@ def test_every_type(dtype: tl.DType) -> None:
 
 
 @pytest.mark.full
-def test_too_many() -> None:
+def test_too_many_cells_move_to_another_engine() -> None:
     """A run with more cells than memory moves to a machine that allocates only cells that are put."""
     text = "func f(n: int64) {\n a = cells n, element=int64\n b = put a, 7, n\n g = get b, 7\n return g\n}"
     program = tl.parse_program(text)
@@ -107,7 +107,7 @@ def test_too_many() -> None:
     assert function.run(2**40, engine="compiled").value == 2**40
 
 
-def test_too_many_references() -> None:
+def test_too_many_array_cells_move_to_another_engine() -> None:
     """Cells of arrays allocate their references before any put, so a run with too many of them moves to `fast`."""
     vector = tl.Array[tl.float64, None]
     function = tl.function(lambda n, x: tl.put(tl.cells(n, vector), 7, x)[7])
@@ -117,7 +117,7 @@ def test_too_many_references() -> None:
 
 
 @pytest.fixture
-def kept() -> Callable[[], int]:
+def held_blocks() -> Callable[[], int]:
     """The number of memory blocks that compiled code has not freed."""
     from numba.core.runtime import _nrt_python, rtsys
 
@@ -132,14 +132,14 @@ def kept() -> Callable[[], int]:
 
 @pytest.mark.inner(first=3)
 @each(RUN + LEFT)
-def test_memory(function: tl.Function, arguments: list[Any], kept: Callable[[], int]) -> None:
+def test_all_memory_is_freed(function: tl.Function, arguments: list[Any], held_blocks: Callable[[], int]) -> None:
     """When the last handle and the last array are gone, all their memory is freed."""
     given = admit_arguments(function.graph, arguments)
-    before = kept()
+    before = held_blocks()
     for _ in range(3):
         outcome = run_compiled(function.program, function.graph, given)
         del outcome
-    assert kept() == before
+    assert held_blocks() == before
 
 
 PAPERS = [
@@ -155,9 +155,9 @@ PAPERS = [
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("file", "name", "arguments", "engine"), PAPERS)
-def test_papers(file: str, name: str, arguments: list[Any], engine: str) -> None:
+def test_programs_of_the_papers(file: str, name: str, arguments: list[Any], engine: str) -> None:
     """Programs of cells from the papers that read only what they have put run without tokens."""
     function = getattr(of_paper("roots", file), name)
-    assert not trial(function, arguments).differences
+    assert not compare(function, arguments).differences
     outcome, wanted = (function.run(*arguments, engine=name) for name in ("compiled", "reference"))
     assert outcome.engine == engine and is_same_value(outcome.value, wanted.value)

@@ -51,14 +51,14 @@ SIZES = [(0, 0), (1, 1), (BLOCK_ELEMENTS - 1,) * 2, (2 * BLOCK_ELEMENTS + 1,) * 
 
 @pytest.mark.full
 @pytest.mark.parametrize(("size", "others"), SIZES)
-def test_mixed(size: int, others: int) -> None:
+def test_chains_of_mixed_types(size: int, others: int) -> None:
     """A chain agrees with the reference on equal, broadcast and incompatible shapes."""
     assert not list(differences(mixed.program, mixed.graph, of_mixed(size, others)))
 
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("rows", "shape"), [(4, (4, 3)), (1500, (1500, 3)), (4, (1, 3)), (1, (2, 1)), (2, (3, 3))])
-def test_planes(rows: int, shape: tuple[int, int]) -> None:
+def test_chains_on_two_axes(rows: int, shape: tuple[int, int]) -> None:
     """A chain on two axes agrees with the reference."""
     arguments = [np.random.default_rng(1).normal(size=(rows, 3)), np.random.default_rng(2).normal(size=shape)]
     assert not list(differences(planes.program, planes.graph, arguments))
@@ -75,7 +75,7 @@ def chains(lines: str) -> list[tuple[list[str], list[str]]]:
     return [([node.name for node in loop.nodes], list(loop.outputs)) for loop in loops]
 
 
-def test_plan() -> None:
+def test_where_a_chain_ends() -> None:
     """A scalar does not end a chain; an op that may trap on its values does, and so does an array of another shape."""
     assert chains("b = multiply x, 2.0\ns = add a, 1.0\nc = add b, s\nreturn c") == [(["b", "c"], ["c"])]
     assert chains("b = add x, y\nc = exp y\nd = multiply b, c\nreturn d") == [(["b", "c", "d"], ["d"])]
@@ -86,14 +86,14 @@ def test_plan() -> None:
     assert chains(lifted) == [(["b"], []), (["c"], ["c"])]
 
 
-def test_one_loop() -> None:
+def test_a_chain_is_one_loop() -> None:
     """A chain without NumPy's loops is a loop over blocks with an inner loop, and allocates its result only."""
     text = "\n".join(emit_module(program("b = multiply x, 2.0\nc = add b, a\nd = divide c, x\nreturn d")).lines)
     assert text.count("for ") == 2 and text.count("e.empty((") == 1
 
 
 @pytest.mark.full
-def test_ends_within_a_chain() -> None:
+def test_a_limit_ends_a_run_within_a_chain() -> None:
     """A limit on seconds ends a run in the middle of a chain."""
     lines = "\n".join(f"v{at + 1} = pow v{at}, a" for at in range(12))
     slow = tl.parse_program(f"func f(v0: float64[?], a: float64) -> float64[?] {{\n{lines}\nreturn v12\n}}")
@@ -135,7 +135,7 @@ def generated(seed: int) -> tuple[Program, list[Any]]:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.heavy] * (seed > 1)) for seed in range(80)])
-def test_generated(seed: int) -> None:
+def test_generated_chains(seed: int) -> None:
     """Generated chains have the reference's bits, or its first trap."""
     made, arguments = generated(seed)
     typed = [np.asarray(a, p.type.dtype.numpy) for a, p in zip(arguments, made.main.body.parameters, strict=True)]
@@ -144,7 +144,7 @@ def test_generated(seed: int) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.heavy)])
-def test_functions_of_numpy_s_loops(dtype: str) -> None:
+def test_functions_with_numpy_loops(dtype: str) -> None:
     """Every function with a NumPy loop has the reference's bits, at edge values too."""
     edges = np.array([0.5, -0.0, 1.5, -2.0, 0.0, np.inf, -np.inf, np.nan, 1e30, 1e-30, 3.0, 88.0], dtype)
     function = elementary64 if dtype == "float64" else elementary32

@@ -82,7 +82,7 @@ def check(case: Case) -> None:
 
 @settings(max_examples=3, phases=[Phase.generate])
 @given(near_ends())
-def test_near_ends(case: Case) -> None:
+def test_counters_near_the_ends_of_their_type(case: Case) -> None:
     """Counting loops near an end of their type have the same results, or the same trap in the same iteration."""
     check(case)
 
@@ -90,7 +90,7 @@ def test_near_ends(case: Case) -> None:
 @pytest.mark.heavy
 @settings(max_examples=12)
 @given(near_ends())
-def test_many_near_ends(case: Case) -> None:
+def test_many_counters_near_the_ends_of_their_type(case: Case) -> None:
     """Many more counting loops near an end of their type agree."""
     check(case)
 
@@ -116,7 +116,7 @@ ended(written)
 
 
 @pytest.mark.full
-def test_what_wraps_is_ended() -> None:
+def test_a_loop_that_wraps_can_be_ended() -> None:
     """A loop whose counter wraps is ended by seconds and Ctrl-C, also after a quick run, and with literal bounds."""
     assert in_a_process(ENDED) == ["interrupt", "seconds", "seconds", "interrupt"]
 

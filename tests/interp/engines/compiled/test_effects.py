@@ -20,7 +20,7 @@ from tagloom.interp.engines.compiled.support import unsupported_program
 VECTOR = tl.Array[tl.float64, None]
 
 
-def seen(*operands: Any) -> Any:
+def recorder(*operands: Any) -> Any:
     """A callback that records its operands and thread, and returns an array or fails."""
     calls.append((threading.current_thread(), operands))
     if operands[0] == 3:
@@ -34,7 +34,7 @@ calls: list[tuple[threading.Thread, tuple[Any, ...]]] = []
 @tl.function
 def arrays(n: tl.int64, x: tl.Array[tl.float64, None]) -> tuple[VECTOR, tl.float64]:
     def body(i: tl.int64, x: VECTOR) -> Any:
-        return i + 1, tl.callback(seen, i, x, returns=VECTOR) * 2.0
+        return i + 1, tl.callback(recorder, i, x, returns=VECTOR) * 2.0
 
     x = tl.while_loop(lambda i, x: i < n, body, 1, x)[1]
     return x, tl.sum(x)
@@ -55,13 +55,13 @@ def lines(function: tl.Function, *arguments: Any, **options: Any) -> tuple[Any, 
 
 
 @pytest.mark.parametrize("n", [0, 5])
-def test_order(n: int) -> None:
+def test_effects_keep_their_order(n: int) -> None:
     """Printed lines and calls, with operands, are those of a sequential evaluation."""
     assert not differences(told.program, told.graph, [n])
 
 
 @pytest.mark.full
-def test_arrays() -> None:
+def test_callbacks_take_and_return_arrays() -> None:
     """A callback takes and returns arrays, on the calling thread."""
     calls.clear()
     outcome, wanted = (arrays.run(3, [1.0, 2.0], engine=name) for name in ("compiled", "reference"))
@@ -70,7 +70,7 @@ def test_arrays() -> None:
     assert str(calls[:2]) == str(calls[2:]) and len(calls) == 4
 
 
-def test_failing() -> None:
+def test_a_failing_callback_traps() -> None:
     """A callback that raises is the trap that the reference meets first."""
     outcome, wanted = (arrays.run(5, [1.0, 2.0], engine=name) for name in ("compiled", "reference"))
     assert (outcome.status, str(outcome.error)) == ("Trapped", str(wanted.error))
@@ -88,7 +88,7 @@ def test_a_world_that_fails(kind: type[BaseException]) -> None:
         forever.run(7, engine="compiled", world=tl.World(full), limits=tl.Limits(seconds=5.0))
 
 
-def test_limits() -> None:
+def test_no_effect_follows_a_limit() -> None:
     """A limit on seconds ends a run between two effects; no effect follows."""
     lines(forever, 0, limits=tl.Limits(seconds=0.0))
     begin = time.monotonic()
@@ -97,7 +97,7 @@ def test_limits() -> None:
     assert said == [f"at {number} [1.0, 2.0]" for number in range(len(said))] and said
 
 
-def test_memory() -> None:
+def test_effects_free_their_arrays() -> None:
     """Operands and results of effects are freed, and so are those of effects that did not happen."""
     from numba.core.runtime import _nrt_python, rtsys
 
@@ -113,7 +113,7 @@ def test_memory() -> None:
     assert after.mi_alloc - after.mi_free == before.mi_alloc - before.mi_free
 
 
-def test_with_cells() -> None:
+def test_effects_with_cells_are_refused() -> None:
     """S13, S14: effects together with cells are refused beforehand, since a run with cells may have to be restarted."""
     function = tl.function(lambda n: (tl.print(n), tl.put(tl.cells(1, tl.int64), 0, n)[0])[1])
     with pytest.raises(tl.Usage, match="restart a program with cells"):
@@ -121,7 +121,7 @@ def test_with_cells() -> None:
     assert unsupported_program(told.program) is None
 
 
-def test_auto_begins_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_never_restarts_effects(monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto` hands a program with effects over, and never restarts it, compiled or not."""
     monkeypatch.setattr(auto, "WARMUP_FIRINGS", 30)
     for _ in "12":
@@ -132,7 +132,7 @@ def test_auto_begins_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.full
-def test_interrupt() -> None:
+def test_ctrl_c_ends_a_run_between_effects() -> None:
     """Ctrl-C ends a run between two effects, with an outcome; a second Ctrl-C ends a callback too."""
     code = """
 import test_effects

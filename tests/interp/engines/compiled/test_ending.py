@@ -30,7 +30,7 @@ def run(function: tl.Function, *arguments: Any, **options: Any) -> Outcome:
     [(divided, [0, 8, 5]), (looped, [3, 100, 12]), (drawing, [3])],
     ids=lambda v: getattr(v, "name", ""),
 )
-def test_traps(function: tl.Function, inputs: list[int]) -> None:
+def test_the_first_trap_is_reported(function: tl.Function, inputs: list[int]) -> None:
     """S5: the first trap, its operands and its calls are reported in the reference's words."""
     for argument in inputs:
         assert not list(differences(function.program, function.graph, [argument]))
@@ -62,7 +62,7 @@ def test_depth_is_exact(function: tl.Function, depth: int) -> None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("function", [forever, counting, tree], ids=lambda function: function.name)
-def test_seconds(function: tl.Function) -> None:
+def test_a_limit_on_seconds_ends_any_run(function: tl.Function) -> None:
     """A limit on seconds ends a run anywhere: in counting loops, in other loops, and in calls."""
     run(function, 1, limits=Limits(seconds=0.0))
     begin = time.monotonic()
@@ -75,7 +75,7 @@ def test_seconds(function: tl.Function) -> None:
 
 
 @pytest.mark.full
-def test_seconds_between_products() -> None:
+def test_a_limit_on_seconds_ends_a_loop_of_products() -> None:
     """A counting loop with matrix products checks its seconds after each product, not after thousands."""
 
     @tl.function
@@ -95,7 +95,7 @@ def table(x: tl.Array[tl.float64, None, 1], y: tl.Array[tl.float64, None]) -> tl
 
 
 @pytest.mark.full
-def test_seconds_between_copies() -> None:
+def test_a_limit_on_seconds_ends_a_broadcast() -> None:
     """Broadcasting to another shape checks the seconds on the way."""
     x, y = np.zeros((20_000, 1)), np.zeros(20_000)
     run(table, x[:2], y[:2])
@@ -116,7 +116,7 @@ def waiting(n: tl.int64) -> tl.int64:
 
 
 @pytest.mark.full
-def test_seconds_of_both_engines() -> None:
+def test_a_restarted_run_has_the_remaining_seconds() -> None:
     """A run that restarts on `fast` has only the remaining seconds."""
     n = 40_000_000
     assert waiting.run(3, engine="compiled").engine == "fast"
@@ -133,7 +133,7 @@ def test_seconds_of_both_engines() -> None:
     assert outcome.error.limit == "seconds" and 0.01 < spent[0] < 1.0  # type: ignore[union-attr]
 
 
-def test_numba_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disabled_numba_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the environment disables numba, the engine says so, even for compiled programs, which may need to compile
     more; `auto` runs on the reference."""
     assert count.run(3, engine="compiled").value == 3
@@ -146,13 +146,13 @@ def test_numba_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     assert count.run(3, engine="compiled").value == 3
 
 
-def test_bytes() -> None:
+def test_a_limit_on_bytes_ends_a_run() -> None:
     """The limit on the process's memory ends a run before it begins."""
     outcome = run(count, 10, limits=Limits(bytes=1000))
     assert outcome.status == "Exhausted" and outcome.error.limit == "bytes"  # type: ignore[union-attr]
 
 
-def test_outcome() -> None:
+def test_the_outcome_says_what_is_unknown() -> None:
     """The outcome has the usual fields, and says which of them are unknown."""
     outcome = run(count, 10)
     assert (outcome.status, outcome.value, outcome.engine, outcome.schedule) == (
@@ -171,7 +171,7 @@ def test_outcome() -> None:
 
 
 @pytest.mark.full
-def test_interrupt() -> None:
+def test_ctrl_c_ends_a_run() -> None:
     """Ctrl-C ends a run within 0.2 s, with an outcome; the process continues."""
     code = """
 for function in (forever, counting):
@@ -213,7 +213,7 @@ def deep(size, seed, depth):
 
 
 @pytest.mark.full
-def test_stack_never_ends_the_process() -> None:
+def test_deep_recursion_never_crashes() -> None:
     """A recursion ends Exhausted, and never in a crash, for every frame size and limit on depth."""
     code = f"{BIG}\nfor size in (1, 50):\n    deep(size, 1, 10**9)\nprint(run(count, 10**9, limits=DEEP).status)"
     assert in_a_process(code) == ["Exhausted", "depth"] * 2 + ["Exhausted"]
@@ -222,7 +222,7 @@ def test_stack_never_ends_the_process() -> None:
 @pytest.mark.heavy
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("seed", range(2))
-def test_stack_fuzzed(seed: int) -> None:
+def test_recursion_with_any_frame_never_crashes(seed: int) -> None:
     """Recursions with frames of all sizes never crash, on threads with less stack than requested too."""
     code = f"{BIG}\nfor size in (2, 7, 30, 80, 400):\n    deep(size + {seed}, {seed}, 10**9)"
     assert in_a_process(code, 600.0) == ["Exhausted", "depth"] * 5

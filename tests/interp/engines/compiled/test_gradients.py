@@ -140,8 +140,8 @@ def falling(x: tl.float64, n: tl.int64) -> tl.float64:
 
 
 @tl.function
-def falls(x: tl.float64, n: tl.int64) -> tl.float64:
-    return tl.cond(n <= 2, lambda: falling(x, 3), lambda: falls(x * x, n - 1) + x)
+def falling_slope(x: tl.float64, n: tl.int64) -> tl.float64:
+    return tl.cond(n <= 2, lambda: falling(x, 3), lambda: falling_slope(x * x, n - 1) + x)
 
 
 GRADS: dict[str, tuple[tl.Function, tuple[Any, ...]]] = {
@@ -149,7 +149,7 @@ GRADS: dict[str, tuple[tl.Function, tuple[Any, ...]]] = {
     "both ways": (both_ways, (4,)),
     "descent": (tl.grad(descent), (0.7, 3)),
     "mutual": (tl.grad(tl.grad(even_part)), (0.4, 3)),
-    "falls": (tl.grad(falls), (0.4, 5)),
+    "falls": (tl.grad(falling_slope), (0.4, 5)),
     "scanned": (tl.value_and_grad(scanned), ([0.5, -0.25, 2.0],)),
     "halved": (tl.value_and_grad(halved), ([0.5, -0.25, 2.0, 1.5, 3.0],)),
 }
@@ -160,8 +160,8 @@ SLOW = ("nested", "descent", "mutual", "scanned", "halved")
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", [pytest.param(each, marks=[pytest.mark.heavy] * (each in SLOW)) for each in GRADS])
 def test_gradients(name: str) -> None:
-    """Gradients agree for recursion, loops, branches, second orders, gradients in differentiated loops, traps in the
-    reverse pass, arrays, and pullbacks in any order."""
+    """Gradients agree with the reference: recursion, loops, branches, second orders, gradients in differentiated loops,
+    traps in the reverse pass, arrays, and pullbacks in any order."""
     assert not differs(*GRADS[name])
 
 
@@ -203,7 +203,7 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert differs(*GRADS[name])
 
 
-def used(monkeypatch: pytest.MonkeyPatch, function: tl.Function, *arguments: Any) -> int:
+def peak_of_records(monkeypatch: pytest.MonkeyPatch, function: tl.Function, *arguments: Any) -> int:
     """The most bytes of records during a run."""
     words: list[tuple[CallBuffer, int]] = []
     lent = call_buffer.RecordArena
@@ -221,19 +221,19 @@ def used(monkeypatch: pytest.MonkeyPatch, function: tl.Function, *arguments: Any
 
 @pytest.mark.full
 @pytest.mark.parametrize("twin", ["", r"m\.release\(s, v.*\)"])
-def test_records_are_given_back(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_are_freed_in_each_iteration(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The records of a loop's gradients are freed in each iteration; a twin that frees none is caught."""
     if twin:
         broken(monkeypatch, twin, "pass")
     with monkeypatch.context() as patch:
-        few = used(patch, both_ways, 2)
+        few = peak_of_records(patch, both_ways, 2)
     with monkeypatch.context() as patch:
-        many = used(patch, both_ways, 200)
+        many = peak_of_records(patch, both_ways, 200)
     assert (many > 10 * few) == bool(twin)
 
 
 @pytest.mark.full
-def test_arrays_in_records_are_given_back() -> None:
+def test_arrays_in_records_are_freed() -> None:
     """Arrays in records are freed, whether the run ends with results, a trap or a limit."""
     from numba.core.runtime import _nrt_python, rtsys
 
@@ -259,7 +259,7 @@ def rows(x: tl.Array[tl.float64, None], n: tl.int64) -> tl.float64:
 
 
 @pytest.mark.full
-def test_too_many_records() -> None:
+def test_records_count_for_the_limit_on_bytes() -> None:
     """Records count for the limit on bytes, which ends the run before memory does."""
     gradient, limits = tl.grad(power), tl.Limits(bytes=resident_memory() + 2**27)
     ended = gradient.run(0.5, 10**9, engine="compiled", limits=limits)

@@ -42,26 +42,26 @@ def viewed(x: Weights, y: Weights) -> Any:
 
 
 @tl.function
-def same(x: Weights, n: tl.int64) -> Weights:
+def identity(x: Weights, n: tl.int64) -> Weights:
     """A function that returns its argument, or the result of its recursive call."""
-    return tl.cond(n == 0, lambda: x, lambda: same(x, n - 1))
+    return tl.cond(n == 0, lambda: x, lambda: identity(x, n - 1))
 
 
 @tl.function
-def given_back(x: Weights, y: Weights) -> Any:
+def returned_operand(x: Weights, y: Weights) -> Any:
     """The result of a call belongs to someone else."""
     product = tl.matmul(x, y)
-    return same(product, 2) + tl.matmul(y, x), product
+    return identity(product, 2) + tl.matmul(y, x), product
 
 
 @tl.function
-def either(x: Weights, p: tl.bool) -> Weights:
+def added_to_zeros(x: Weights, p: tl.bool) -> Weights:
     """Zeros are added to -0.0 on one side."""
     return x + tl.cond(p, lambda: tl.broadcast_to(ZERO, (32, 32)), lambda: tl.matmul(x, x))
 
 
 @tl.function
-def put(x: Weights, p: tl.bool) -> Weights:
+def assigned(x: Weights, p: tl.bool) -> Weights:
     """Values put into zeros may be -0.0."""
     made = tl.scatter_index(tl.broadcast_to(ZERO, (32, 32)), x[0:16], "0:16")
     return made + tl.cond(p, lambda: tl.broadcast_to(ZERO, (32, 32)), lambda: tl.matmul(x, x))
@@ -77,7 +77,7 @@ def its_own_factor(x: Weights, y: Weights) -> Any:
 
 
 @tl.function
-def handed_on(x: Weights, y: Weights, p: tl.bool) -> Any:
+def passed_zeros(x: Weights, y: Weights, p: tl.bool) -> Any:
     """A sum with zeros may be its other operand, which is added to again."""
     total = tl.broadcast_to(ZERO, (32, 32)) + tl.matmul(x, y)
     other = tl.cond(p, lambda: tl.broadcast_to(ZERO, (32, 32)), lambda: tl.matmul(y, x))
@@ -85,7 +85,7 @@ def handed_on(x: Weights, y: Weights, p: tl.bool) -> Any:
 
 
 @tl.function
-def grown(x: Weights, y: Weights) -> Weights:
+def doubled_sums(x: Weights, y: Weights) -> Weights:
     """Each sum is used twice."""
     for _ in range(300):
         x, y = y, x + y
@@ -104,7 +104,7 @@ def repeated(n: tl.int64, x: Rows, w: Weights) -> Rows:
 
 
 @tl.function
-def opened(
+def mismatched(
     x: tl.Array[tl.float64, 8, 16], y: tl.Array[tl.float64, None, 64], z: tl.Array[tl.float64, 8, 64]
 ) -> tl.Array[tl.float64, 8, 64]:
     """A product whose open sizes do not match."""
@@ -123,13 +123,13 @@ SQUARES = _numbers(1, 32, 32), _numbers(2, 32, 32)
 RUNS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "needed later": (needed_later, SQUARES),
     "viewed": (viewed, SQUARES),
-    "given back": (given_back, SQUARES),
+    "given back": (returned_operand, SQUARES),
     "its own factor": (its_own_factor, SQUARES),
-    "handed on": (handed_on, (*SQUARES, True)),
-    "zeros": (either, (-np.zeros((32, 32), np.float32), True)),
-    "put into zeros": (put, (-np.zeros((32, 32), np.float32), True)),
-    "no zeros": (either, (SQUARES[0], False)),
-    "opened": (opened, (np.ones((8, 16)), np.ones((5, 64)), np.zeros((8, 64)))),
+    "handed on": (passed_zeros, (*SQUARES, True)),
+    "zeros": (added_to_zeros, (-np.zeros((32, 32), np.float32), True)),
+    "put into zeros": (assigned, (-np.zeros((32, 32), np.float32), True)),
+    "no zeros": (added_to_zeros, (SQUARES[0], False)),
+    "opened": (mismatched, (np.ones((8, 16)), np.ones((5, 64)), np.zeros((8, 64)))),
     "tree": (_slopes(tree), (3, _numbers(3, 8, 32), _numbers(4, 32, 32) * (_numbers(5, 32, 32) > 0))),
     "repeated": (_slopes(repeated), (3, _numbers(3, 8, 32), _numbers(4, 32, 32) * (_numbers(5, 32, 32) > 0))),
 }
@@ -138,7 +138,7 @@ SLOW = ("given back", "no zeros", "repeated")
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", [pytest.param(each, marks=[pytest.mark.heavy] * (each in SLOW)) for each in RUNS])
-def test_in_place(name: str) -> None:
+def test_sums_in_place_are_exact(name: str) -> None:
     """Sums in place have the reference's bits, with zeros of either sign."""
     assert not differs(*RUNS[name])
 
@@ -151,7 +151,7 @@ def test_generated_sums(case: Case) -> None:
     assert not differences(case.program, lower(case.program), case.arguments)
 
 
-def test_what_is_made_in_place() -> None:
+def test_which_sums_are_in_place() -> None:
     """Products are added to results of deeper calls, which may be zeros that are never written; no matrix is
     transposed."""
     function, given = RUNS["tree"]
@@ -160,12 +160,12 @@ def test_what_is_made_in_place() -> None:
     assert not re.search(r"strided_op\(0, .*, 32, 8, ", text)  # the transposition of x
 
 
-def test_each_node_is_looked_at_once() -> None:
+def test_each_node_is_analyzed_once() -> None:
     """The analysis visits each node once, however deeply sums are nested."""
-    assert len(sums.plan_accumulation(grown.program.main.body).sums) == 300
+    assert len(sums.plan_accumulation(doubled_sums.program.main.body).sums) == 300
 
 
-class Everything(set[str]):
+class AllVariables(set[str]):
     """An analysis that has facts about all variables."""
 
     def __contains__(self, text: object) -> bool:
@@ -192,7 +192,7 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def known(self: emitter.ArrayFactTable, *given: Any) -> None:
         right(self, *given)
-        self.no_negative_zero = Everything()
+        self.no_negative_zero = AllVariables()
 
     monkeypatch.setattr(emitter.ArrayFactTable, "__init__", known)
 

@@ -71,7 +71,7 @@ def program_of(cases: list[Case], dtype: Any, is_open: bool) -> tuple[Program, l
     return tl.function(function).program, given
 
 
-def wrong(op: str, dtype: Any, is_open: bool) -> list[str]:
+def differing_cases(op: str, dtype: Any, is_open: bool) -> list[str]:
     """The cases of an op that differ from the reference: in a bit, or for sums by more than rounding."""
     program, given = program_of(RULES[op], dtype, is_open)
     graph = lower(program)
@@ -92,15 +92,15 @@ def wrong(op: str, dtype: Any, is_open: bool) -> list[str]:
 @pytest.mark.parametrize(
     "op", [op if op in QUICK else pytest.param(op, marks=pytest.mark.heavy) for op in moves.MOVE_EMITTERS]
 )
-def test_agreement(op: str, is_open: bool) -> None:
+def test_moves_and_reductions_agree(op: str, is_open: bool) -> None:
     """Moves and reductions agree with the reference, for fixed and open sizes."""
     for dtype in (np.float64, np.float32)[: 2 - is_open]:
-        assert not wrong(op, dtype, is_open)
+        assert not differing_cases(op, dtype, is_open)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("op", moves.MOVE_EMITTERS)
-def test_little_is_left_to_python(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_code_computes_moves(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Machine code computes such ops if their sizes are fixed."""
     left, right = Counter[str](), source.emit_host_call
 
@@ -154,7 +154,7 @@ def test_traps(name: str) -> None:
 
 
 @pytest.mark.full
-def test_wrong_strides_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_strides_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin that always reads the first element is caught."""
     monkeypatch.setattr(moves, "broadcast_strides", lambda value, rank: ["0"] * rank)
-    assert wrong("broadcast_like", np.float64, False)
+    assert differing_cases("broadcast_like", np.float64, False)

@@ -29,7 +29,7 @@ for function, arguments in (*PROGRAMS, (ragged, [4, 0]), (lengths, [[0.5, -2.0]]
 """
 
 
-def said(folder: Path) -> list[str]:
+def output_of_a_process(folder: Path) -> list[str]:
     tests = str(Path(__file__).parents[3])
     environment = {"TAGLOOM_CACHE": str(folder), "PATH": ""}
     ran = subprocess.run(
@@ -40,9 +40,9 @@ def said(folder: Path) -> list[str]:
 
 
 @pytest.mark.heavy
-def test_second_process(tmp_path: Path) -> None:
+def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     """A second process compiles nothing, survives deep recursion, and has the same results."""
-    first, second = said(tmp_path), said(tmp_path)
+    first, second = output_of_a_process(tmp_path), output_of_a_process(tmp_path)
     assert [line[0] for line in first] == ["0"] * 8 and [line[0] for line in second] == ["1"] * 8
     assert [line[1:] for line in first] == [line[1:] for line in second]
 
@@ -133,7 +133,7 @@ print(len(lost), outcome.status, *[float(each.sum()) for each in outcome.results
 
 
 @pytest.mark.heavy
-def test_what_cannot_be_read(tmp_path: Path) -> None:
+def test_an_unreadable_function_is_compiled_anew(tmp_path: Path) -> None:
     """A function that cannot be read from disk is compiled anew, without crashing a process that has loaded others
     which call the one on disk."""
     found = []

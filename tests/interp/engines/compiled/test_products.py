@@ -47,7 +47,7 @@ def product(helping: int, x: Any, y: Any) -> Any:
 @pytest.mark.inner(first=3)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("size", SIZES)
-def test_bound(size: tuple[int, int, int], dtype: Any) -> None:
+def test_products_are_within_their_bound(size: tuple[int, int, int], dtype: Any) -> None:
     """Every element is within the bound of its row, and equal with and without helpers."""
     x, y = factors(size, dtype)
     alone = product(0, x, y)
@@ -59,13 +59,13 @@ def test_bound(size: tuple[int, int, int], dtype: Any) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("size", [(1, 2**20, 1), (2, 2**20, 3), (ROWS, 2**20, 1), (ROWS, 2**20, 2)])
-def test_many_terms(size: tuple[int, int, int]) -> None:
+def test_long_sums_are_exact(size: tuple[int, int, int]) -> None:
     """A sum of a million float32 products is about as exact as NumPy's; in sequence it would be off by a percent."""
     x, y = (np.full(shape, 0.1, np.float32) for shape in (size[:2], size[1:]))
     assert np.abs(product(0, x, y) / (2**20 * 0.01) - 1.0).max() < 1e-3
 
 
-def test_nothing_beyond() -> None:
+def test_a_product_writes_its_elements_only() -> None:
     """A product writes all of its elements, and nothing else."""
     x, y = factors((ROWS + 3, 9, 77), np.float64)
     x[:], y[:] = 1.0, 1.0
@@ -83,7 +83,7 @@ def test_infinities_stay_in_their_row() -> None:
 
 
 @pytest.mark.full
-def test_in_a_loop() -> None:
+def test_products_in_a_loop_agree() -> None:
     """A recurrent cell agrees with the reference."""
 
     @tl.function
@@ -99,7 +99,7 @@ def test_in_a_loop() -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_other_forms(dtype: Any) -> None:
+def test_transposed_and_added_products_are_within_their_bound(dtype: Any) -> None:
     """Products with transposed operands, and products added to an array or to zeros, are within the bound; an addition
     rounds once."""
     real = float32 if dtype is np.float32 else float64

@@ -22,14 +22,14 @@ def scaled(x: FLOATS, a: tl.float64) -> tl.float64:
 
 
 @tl.function
-def kept(x: FLOATS) -> tuple[FLOATS, tl.float64]:
+def summed_and_returned(x: FLOATS) -> tuple[FLOATS, tl.float64]:
     """The array that is summed is a result too."""
     y = x * x
     return y, tl.sum(y)
 
 
 @tl.function
-def shared(x: tl.Array[tl.float32, None]) -> tuple[tl.float32, tl.Array[tl.float32, None]]:
+def two_sums(x: tl.Array[tl.float32, None]) -> tuple[tl.float32, tl.Array[tl.float32, None]]:
     """Two sums in a chain, one over an operand of the other's array; and an op after them."""
     y = x * x
     z = tl.exp(-y)
@@ -64,8 +64,8 @@ WHOLE: list[tuple[tl.Function, list[Any]]] = [
             thread_pool.PARALLEL_MIN_ELEMENTS + 5,
         )
     ),
-    (kept, [np.arange(5000.0)]),
-    (shared, [np.zeros(5000, np.float32)]),
+    (summed_and_returned, [np.arange(5000.0)]),
+    (two_sums, [np.zeros(5000, np.float32)]),
     (stretched, [np.arange(12).reshape(4, 3), np.arange(3)]),
     (stretched, [np.arange(4).reshape(4, 1), np.arange(3)]),
     (stretched, [np.arange(4).reshape(2, 2), np.arange(3)]),
@@ -76,23 +76,25 @@ WHOLE: list[tuple[tl.Function, list[Any]]] = [
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("function", "arguments"), WHOLE, ids=lambda each: getattr(each, "name", ""))
-def test_whole_numbers(function: tl.Function, arguments: list[Any]) -> None:
+def test_exact_sums_are_equal(function: tl.Function, arguments: list[Any]) -> None:
     """Sums without rounding equal the reference's."""
     admitted = admit_arguments(function.graph, arguments)
     assert not list(differences(function.program, function.graph, admitted))
 
 
-def test_it_is_one_loop() -> None:
+def test_a_summed_array_is_never_written() -> None:
     """An array that is only summed is never written: the sum is part of the chain."""
-    for function in (scaled, kept, counted):
+    for function in (scaled, summed_and_returned, counted):
         (part,) = plan_fusion(function.program.main.body)
-        assert isinstance(part, FusedChain) and [len(loop.outputs) for loop in part.loops] == [int(function is kept)]
+        assert isinstance(part, FusedChain) and [len(loop.outputs) for loop in part.loops] == [
+            int(function is summed_and_returned)
+        ]
 
 
 @pytest.mark.parametrize(
     "size", [3 * BLOCK_ELEMENTS + 7, thread_pool.PARALLEL_MIN_ELEMENTS + 1, 9 * thread_pool.CHUNK_ELEMENTS + 3]
 )
-def test_bits(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_helpers_do_not_change_bits(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum has the same bits with and without helpers, within the bound of its row."""
     x = np.random.default_rng(size).normal(size=size)
     wanted = scaled.run(x, 0.1, engine="compiled").value

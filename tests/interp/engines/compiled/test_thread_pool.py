@@ -44,7 +44,7 @@ def arguments(size: int) -> list[Any]:
         7 * thread_pool.CHUNK_ELEMENTS + 3,
     ],
 )
-def test_bits(size: int) -> None:
+def test_helpers_do_not_change_bits(size: int) -> None:
     """All elements are the reference's, shared or not."""
     assert not list(differences(wave.program, wave.graph, arguments(size)))
 
@@ -80,7 +80,7 @@ def test_a_division_that_rounds_twice_is_caught(monkeypatch: pytest.MonkeyPatch)
 
 
 @njit(void(int64, int64, int64), nogil=True)
-def count(c: int, first: int, last: int) -> None:
+def count_visits(c: int, first: int, last: int) -> None:
     """A part that counts how often each element is computed."""
     for at in range(first, last):
         write(read_i(c, 0), at, read_i(read_i(c, 0), at) + 1)  # type: ignore[call-arg]
@@ -88,7 +88,7 @@ def count(c: int, first: int, last: int) -> None:
 
 @njit(nogil=True)
 def shared(s: int, words: int, size: int) -> bool:
-    return thread_pool.parallel_for_large(s, thread_pool.function_address(count), words, size)  # type: ignore[no-any-return, call-arg]
+    return thread_pool.parallel_for_large(s, thread_pool.function_address(count_visits), words, size)  # type: ignore[no-any-return, call-arg]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_each_element_once(size: int) -> None:
 
 
 @pytest.mark.skipif(not thread_pool.worker_count(), reason="nobody helps here")
-def test_signals_are_for_others() -> None:
+def test_signals_do_not_reach_helpers() -> None:
     """A signal sent to a helper neither runs the handler nor ends the helper."""
     thread_pool.start_pool()
     before, came = signal.getsignal(signal.SIGUSR1), threading.Event()
@@ -129,7 +129,7 @@ def test_signals_are_for_others() -> None:
         signal.signal(signal.SIGUSR1, before)
 
 
-def test_without_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_work_without_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without free file descriptors there are no helpers, and runs still work."""
 
     def full() -> None:
@@ -159,17 +159,17 @@ def test_helpers_stay_off_the_core_that_calls_them() -> None:
 
 
 @pytest.mark.skipif(not thread_pool.worker_count(), reason="nobody helps here")
-def test_who_waits_does_not_wait_for_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_hold_while_helpers_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits are checked while helpers are still being compiled."""
     monkeypatch.setattr(thread_pool, "_pools", {})
     right, may = thread_pool._create_pool, threading.Event()
-    monkeypatch.setattr(thread_pool, "_create_pool", lambda count: may.wait(20.0) and right(count))
+    monkeypatch.setattr(thread_pool, "_create_pool", lambda count_visits: may.wait(20.0) and right(count_visits))
     assert [thread_pool.start_pool_async(), thread_pool.start_pool_async()] == [0, 0]
     may.set()
     assert thread_pool.start_pool() and thread_pool.start_pool_async() == thread_pool.start_pool()
 
 
-def test_many_ask_at_once() -> None:
+def test_the_pool_serves_one_run_at_a_time() -> None:
     """The pool serves one run at a time; a run that finds it busy computes alone."""
     given = arguments(3 * thread_pool.PARALLEL_MIN_ELEMENTS)
     wanted = [each.tobytes() for each in wave.run(*given, engine="compiled").value]
@@ -219,6 +219,6 @@ forked(lambda: wave.run(*arguments(9), engine="compiled"))
 
 @pytest.mark.heavy
 @pytest.mark.skipif(not thread_pool.worker_count() or not hasattr(os, "fork"), reason="nobody helps or forks here")
-def test_a_child_finds_no_lock_held() -> None:
+def test_a_forked_child_can_start_the_pool() -> None:
     """A child that is forked while a thread starts the pool, or compiles, can do both itself."""
     assert in_a_process(FORKED) == ["0", "0"]

@@ -35,7 +35,7 @@ def signs(x: tl.int64):
     )
 
 
-def wrong() -> list[tuple[int, str]]:
+def differences() -> list[tuple[int, str]]:
     """Where an engine differs from the reference."""
     meant = {x: signs.run(x, engine="reference").value for x in NUMBERS}
     return [
@@ -44,13 +44,13 @@ def wrong() -> list[tuple[int, str]]:
 
 
 @pytest.mark.full
-def test_what_overflows_has_no_known_sign() -> None:
+def test_signs_after_overflow() -> None:
     """Engines agree with the reference on all these comparisons."""
-    assert wrong() == []
+    assert differences() == []
 
 
 def test_operators_that_do_not_overflow_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A twin that uses numba's own operators is caught."""
+    """A twin that uses numba's own operators, which assume that there is no overflow, is caught."""
     monkeypatch.setattr(run, "_compiled_programs", type(run._compiled_programs)())
     monkeypatch.setattr(kernels, "_WRAPPING_FORMATS", {})
-    assert wrong()
+    assert differences()

@@ -40,7 +40,7 @@ slopes = tl.grad(lambda x, w: tl.sum(layer(x, w)), argnums=1)
 FACTORS = np.linspace(-1.0, 1.0, 128).reshape(8, 16), np.linspace(-0.5, 0.5, 256).reshape(16, 16)
 
 
-def afresh(monkeypatch: pytest.MonkeyPatch) -> None:
+def treat_runs_as_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget all programs, and treat every run as quick."""
     monkeypatch.setattr(run, "_compiled_programs", type(run._compiled_programs)())
     monkeypatch.setattr(run, "QUICK_SECONDS", 60.0)
@@ -50,7 +50,7 @@ def afresh(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_gradients_need_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """A gradient uses no thread of its own from the second run on; a caller on a thread with a small stack gets the
     same bits."""
-    afresh(monkeypatch)
+    treat_runs_as_quick(monkeypatch)
     assert [threads(monkeypatch, slopes, *FACTORS) for _ in range(2)] == [1, 0]
     here, elsewhere = slopes.run(*FACTORS, engine="compiled").value, list[Any]()
     before = threading.stack_size(2**17)
@@ -65,10 +65,12 @@ def test_gradients_need_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("function", "arguments"), [(scaled, [np.arange(4.0), 2.0]), (scaled, [np.arange(4.0), -2.0])])
-def test_they_need_no_thread(monkeypatch: pytest.MonkeyPatch, function: tl.Function, arguments: list[Any]) -> None:
+def test_quick_runs_use_the_calling_thread(
+    monkeypatch: pytest.MonkeyPatch, function: tl.Function, arguments: list[Any]
+) -> None:
     """Array programs run on the calling thread from the second run on, unless they have a limit on seconds or may take
     long."""
-    afresh(monkeypatch)
+    treat_runs_as_quick(monkeypatch)
     assert [threads(monkeypatch, function, *arguments) for _ in range(3)] == [1, 0, 0]
     assert threads(monkeypatch, function, *arguments, limits=tl.Limits(seconds=1.0)) == 1
     monkeypatch.setattr(run, "QUICK_SECONDS", 0)
@@ -77,7 +79,7 @@ def test_they_need_no_thread(monkeypatch: pytest.MonkeyPatch, function: tl.Funct
 
 
 @pytest.mark.full
-def test_they_end_as_others_do() -> None:
+def test_short_runs_end_as_on_the_reference() -> None:
     """Short runs have the same results and traps, word for word."""
     for function, arguments in (
         (scaled, [np.arange(4.0), 2.0]),
@@ -88,13 +90,13 @@ def test_they_end_as_others_do() -> None:
         assert not list(differences(function.program, function.graph, admit_arguments(function.graph, arguments)))  # type: ignore[attr-defined]
 
 
-def test_bytes() -> None:
+def test_a_limit_on_bytes_ends_short_runs() -> None:
     """The limit on the process's memory ends short runs before they begin."""
     out = scaled.run(np.arange(4.0), 1.0, engine="compiled", limits=tl.Limits(bytes=1000))
     assert out.status == "Exhausted" and out.error.limit == "bytes"
 
 
-def test_from_any_thread() -> None:
+def test_short_runs_work_on_any_thread() -> None:
     """Short runs work on every calling thread, even one with a small stack."""
     found: list[Any] = []
     before = threading.stack_size(2**17)
@@ -112,7 +114,7 @@ def test_from_any_thread() -> None:
 
 
 @pytest.mark.full
-def test_interrupt() -> None:
+def test_ctrl_c_ends_a_short_run() -> None:
     """Ctrl-C during a short run is reported as in any other run."""
     code = f"""
 {PRESSED}

@@ -35,7 +35,7 @@ MANY = 10**8
 """Iterations of a fifth of a second."""
 
 
-def afresh(monkeypatch: pytest.MonkeyPatch, often: float = 1.0) -> None:
+def treat_runs_as_quick(monkeypatch: pytest.MonkeyPatch, often: float = 1.0) -> None:
     """Forget all programs, and treat every finished run as quick; the watchdog checks this often."""
     monkeypatch.setattr(run, "_compiled_programs", type(run._compiled_programs)())
     monkeypatch.setattr(run, "QUICK_SECONDS", 60.0)
@@ -45,10 +45,12 @@ def afresh(monkeypatch: pytest.MonkeyPatch, often: float = 1.0) -> None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("function", "argument"), [(count, 50), (turned, 50), (looped, 12), (looped, 3)])
-def test_who_was_quick_needs_no_thread(monkeypatch: pytest.MonkeyPatch, function: tl.Function, argument: int) -> None:
-    """A quick program runs on the calling thread from the second run on, with the same results and traps; not if
-    seconds are limited, nor on threads other than the main one, which may have a small stack."""
-    afresh(monkeypatch)
+def test_a_quick_program_runs_on_the_calling_thread(
+    monkeypatch: pytest.MonkeyPatch, function: tl.Function, argument: int
+) -> None:
+    """A quick program runs on the calling thread from the second run on, with the same results and traps. It does not
+    if seconds are limited, nor on threads other than the main one, which may have a small stack."""
+    treat_runs_as_quick(monkeypatch)
     first = function.run(argument, engine="compiled")
     assert threads(monkeypatch, function, argument) == 0
     second = function.run(argument, engine="compiled")
@@ -61,17 +63,17 @@ def test_who_was_quick_needs_no_thread(monkeypatch: pytest.MonkeyPatch, function
     assert used == [1]
 
 
-def _is_begun_again(monkeypatch: pytest.MonkeyPatch) -> bool:
+def _restarts(monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether a long run after a quick one restarts on another thread."""
-    afresh(monkeypatch, often=0.005)
+    treat_runs_as_quick(monkeypatch, often=0.005)
     turned.run(5, engine="compiled")
     return threads(monkeypatch, turned, MANY) == 1
 
 
 @pytest.mark.full
-def test_who_is_not_quick_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_run_restarts_on_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that restarts has the right result, and the next run does not try the calling thread."""
-    assert _is_begun_again(monkeypatch)
+    assert _restarts(monkeypatch)
     right = turned.run(MANY, engine="compiled", limits=tl.Limits(seconds=60.0)).value
     turned.run(5, engine="compiled")
     monkeypatch.setattr(run, "QUICK_SECONDS", 0)
@@ -82,9 +84,9 @@ def test_who_is_not_quick_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.full
-def test_who_is_stopped_amid_elements_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_stopped_within_an_array_op_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Values and traps of a stopped run are discarded."""
-    afresh(monkeypatch, often=0.002)
+    treat_runs_as_quick(monkeypatch, often=0.002)
     many, elements = 2 * 10**6, np.arange(8)
     right = averaged.run(elements, many, engine="compiled", limits=tl.Limits(seconds=60.0)).value
     for _ in range(3):
@@ -94,35 +96,35 @@ def test_who_is_stopped_amid_elements_begins_again(monkeypatch: pytest.MonkeyPat
     assert threads(monkeypatch, averaged, elements, many) == 1
 
 
-def test_a_watchdog_that_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_watchdog_that_sleeps_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin whose watchdog sleeps is caught by the test above."""
     monkeypatch.setattr(watchdog, "watch", lambda words: contextlib.nullcontext())
-    assert not _is_begun_again(monkeypatch)
+    assert not _restarts(monkeypatch)
 
 
-def test_who_is_deep_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deep_run_restarts_on_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that needs a larger stack than the calling thread's restarts on another thread, and the next run begins
     there."""
-    afresh(monkeypatch)
+    treat_runs_as_quick(monkeypatch)
     count.run(5, engine="compiled")
     deep = tl.Limits(depth=10**6)
     assert count.run(300_000, engine="compiled", limits=deep).value == 300_000
     assert [threads(monkeypatch, count, 5) for _ in range(2)] == [1, 1]
 
 
-def test_who_has_no_stack_left_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_stack_restarts_on_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run whose caller has used most of the stack restarts on another thread."""
-    afresh(monkeypatch)
+    treat_runs_as_quick(monkeypatch)
     count.run(5, engine="compiled")
     assert threads(monkeypatch, count, 5) == 0
     monkeypatch.setattr(run, "caller_stack_floor", lambda: 2**62)
     assert threads(monkeypatch, count, 5) == 1
-    afresh(monkeypatch)
+    treat_runs_as_quick(monkeypatch)
     monkeypatch.setattr(run, "caller_stack_floor", lambda: None)
     assert [threads(monkeypatch, count, 5) for _ in range(3)] == [1, 1, 1]
 
 
-def test_a_watchdog_that_cannot_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_watchdog_no_run_uses_the_calling_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a thread for the watchdog, no run uses the calling thread; later ones may."""
     dog = watchdog.Watchdog()
     with monkeypatch.context() as patch:
@@ -139,7 +141,7 @@ def raising(error: Exception) -> Any:
 
 
 @pytest.mark.full
-def test_interrupt() -> None:
+def test_ctrl_c_ends_a_run_on_the_calling_thread() -> None:
     """Ctrl-C ends a run on the calling thread as any other: right after it if it is quick, or in its restart."""
     code = f"""
 {PRESSED}
@@ -183,7 +185,7 @@ print(os.waitpid(child, 0)[1])
     assert in_a_process(code) == ["0"]
 
 
-def test_what_watches_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_watchdog_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
     """A watchdog without a run to watch sleeps, and wakes up for the next run."""
     dog = watchdog.Watchdog()
     monkeypatch.setattr(watchdog, "_MAX_IDLE_POLLS", 2)
@@ -198,9 +200,10 @@ def test_what_watches_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
         words = Words()
         assert dog.ensure_started()
         with dog.watch(words):  # type: ignore[arg-type]
-            assert _soon(lambda words=words: words in stopped)  # type: ignore[misc]
-        assert _soon(lambda: dog._is_asleep)
+            assert _becomes_true(lambda words=words: words in stopped)  # type: ignore[misc]
+        assert _becomes_true(lambda: dog._is_asleep)
 
 
-def _soon(is_so: Any) -> bool:
+def _becomes_true(is_so: Any) -> bool:
+    """Whether this becomes true within a short time."""
     return any(is_so() or threading.Event().wait(0.01) for _ in range(1000))

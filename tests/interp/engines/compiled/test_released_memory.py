@@ -16,18 +16,18 @@ from tagloom.interp.engines.jit.state import TAPE_NEXT
 
 
 @tl.function
-def ordered(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None]:
+def sort_row(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None]:
     """An op without machine code, which is left to Python."""
     return tl.sort(x)
 
 
 @tl.function
-def picked(x: tl.Array[tl.float64, 3], at: tl.int64) -> tl.float64:
+def take_row(x: tl.Array[tl.float64, 3], at: tl.int64) -> tl.float64:
     return tl.take(x * 2.0, at)
 
 
-def then(monkeypatch: pytest.MonkeyPatch, error: type[BaseException]) -> None:
-    """Raise this error as soon as generated code has ended, as Ctrl-C does."""
+def raise_after_the_run(monkeypatch: pytest.MonkeyPatch, error: type[BaseException]) -> None:
+    """Raises this error as soon as generated code has ended, as Ctrl-C does."""
     right = run.entry_call
 
     def work(*given: Any) -> Callable[[], None]:
@@ -44,17 +44,17 @@ def then(monkeypatch: pytest.MonkeyPatch, error: type[BaseException]) -> None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("error", "status"), [(None, "Returned"), (MemoryError, "Exhausted")])
-def test_arguments(error: Any, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_are_released(error: Any, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The arguments of a run that left an op to Python are released."""
     if error:
-        then(monkeypatch, error)
+        raise_after_the_run(monkeypatch, error)
     x = np.array([2.0, 1.0])
-    assert ordered.run(x, engine="compiled").status == status
+    assert sort_row.run(x, engine="compiled").status == status
     gc.collect()
     gc.disable()
     try:
         argument = weakref.ref(x)
-        ordered.run(x, engine="compiled")
+        sort_row.run(x, engine="compiled")
         del x
         assert argument() is None
     finally:
@@ -62,7 +62,7 @@ def test_arguments(error: Any, status: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.full
-def test_operands_of_a_trap(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operands_of_a_trap_are_released(monkeypatch: pytest.MonkeyPatch) -> None:
     """The operands of a trap are released if Ctrl-C prevents its report."""
     from numba.core.runtime import _nrt_python, rtsys
 
@@ -71,14 +71,14 @@ def test_operands_of_a_trap(monkeypatch: pytest.MonkeyPatch) -> None:
         return int(stats.mi_alloc - stats.mi_free)
 
     _nrt_python.memsys_enable_stats()
-    assert picked.run([1.0, 2.0, 3.0], 9, engine="compiled").status == "Trapped"
-    then(monkeypatch, KeyboardInterrupt)
+    assert take_row.run([1.0, 2.0, 3.0], 9, engine="compiled").status == "Trapped"
+    raise_after_the_run(monkeypatch, KeyboardInterrupt)
     before = alive()
-    assert picked.run([1.0, 2.0, 3.0], 9, engine="compiled").error.limit == "interrupt"
+    assert take_row.run([1.0, 2.0, 3.0], 9, engine="compiled").error.limit == "interrupt"
     assert alive() == before
 
 
-def test_memory_of_records(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_memory_of_records_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory kept for the records of the next run is small, even after a run that ended amid its records."""
     monkeypatch.setattr(call_buffer, "_idle_arenas", [])
     for size, kept in ((call_buffer._MAX_IDLE_BYTES + 8, 0), (8, 1)):

@@ -24,7 +24,7 @@ CODED = {"matmul", "sum"}
 """Those that have machine code though they do not compute element by element; sums of one axis, or all."""
 
 
-def test_which_are_left() -> None:
+def test_which_ops_are_left_to_python() -> None:
     """Ops are left to Python if they are not elementwise and have no generated code, or reduce over several axes;
     interrupts are checked after each."""
     for row in OPS.values():
@@ -36,7 +36,7 @@ def test_which_are_left() -> None:
 
 
 @tl.function
-def chosen(x: tl.Array[tl.float64, None], n: tl.int64):  # type: ignore[no-untyped-def]
+def argmax_in_branches(x: tl.Array[tl.float64, None], n: tl.int64):  # type: ignore[no-untyped-def]
     """Loops, branches and calls with such ops, on scalars and arrays."""
 
     def body(k, total, kept):  # type: ignore[no-untyped-def]
@@ -54,25 +54,25 @@ def largest(x: tl.Array[tl.float64, None]):  # type: ignore[no-untyped-def]
 
 @pytest.mark.full
 @pytest.mark.parametrize("count", [0, 3, 4])
-def test_agreement(count: int) -> None:
+def test_programs_with_such_ops_agree(count: int) -> None:
     """Programs with such ops have the reference's results and first trap, with its calls and iterations."""
     arguments = [np.array([0.5, -1.0, 2.0]), count]
-    assert not differences(chosen.program, chosen.graph, arguments)
-    outcome = chosen.run(*arguments, engine="compiled")
+    assert not differences(argmax_in_branches.program, argmax_in_branches.graph, arguments)
+    outcome = argmax_in_branches.run(*arguments, engine="compiled")
     assert outcome.engine == "compiled" and outcome.status == ("Trapped" if count == 4 else "Returned")
 
 
 @tl.function
-def spread(n: tl.int64):  # type: ignore[no-untyped-def]
+def repeated_ranges(n: tl.int64):  # type: ignore[no-untyped-def]
     return tl.sum(tl.arange(n))
 
 
-def test_memory() -> None:
+def test_a_result_beyond_memory_ends_the_run() -> None:
     """S12: a result that does not fit into memory ends the run with the same message as one of machine code."""
-    one, other = (spread.run(2**40, engine=engine) for engine in ("reference", "compiled"))
+    one, other = (repeated_ranges.run(2**40, engine=engine) for engine in ("reference", "compiled"))
     assert (one.status, other.status) == ("Exhausted", "Exhausted")
     assert one.error is not None and other.error is not None and one.error.message == other.error.message
-    assert spread.run(10, engine="compiled").value == 45
+    assert repeated_ranges.run(10, engine="compiled").value == 45
 
 
 @tl.function
@@ -81,7 +81,7 @@ def endless(x: tl.Array[tl.int64, 3]):  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.full
-def test_limits() -> None:
+def test_a_limit_on_seconds_ends_a_loop_of_such_ops() -> None:
     """S12: a loop of such ops ends soon after its seconds, and its thread is free again."""
     assert endless.run(np.array([20, 1, 2]), engine="compiled").status == "Returned"
     for _ in range(2):
@@ -91,30 +91,30 @@ def test_limits() -> None:
 
 
 @tl.function
-def told(x: tl.Array[tl.int64, None]):  # type: ignore[no-untyped-def]
+def printed_maxima(x: tl.Array[tl.int64, None]):  # type: ignore[no-untyped-def]
     tl.print("first", tl.max(x))
     y = tl.callback(lambda each: each + 1, tl.take(x, 0), returns=tl.int64)
     tl.print("last", tl.sort(x))
     return tl.take(x, y)
 
 
-def test_beside_effects() -> None:
+def test_effects_keep_their_order() -> None:
     """Effects keep their order, on the calling thread, with such ops between them."""
-    assert unsupported_program(told.program) is None
+    assert unsupported_program(printed_maxima.program) is None
     for value in (0, 5):
         worlds = [Witness(), Witness()]
         outcomes = [
-            told.run(np.array([value, 7]), engine=engine, world=world)
+            printed_maxima.run(np.array([value, 7]), engine=engine, world=world)
             for engine, world in zip(("reference", "compiled"), worlds, strict=True)
         ]
         assert outcomes[0].status == outcomes[1].status == ("Trapped" if value else "Returned")
         assert worlds[0].lines == worlds[1].lines and len(worlds[0].lines) == 2
 
 
-def broken(name: str) -> Any:
+def broken_server(name: str) -> Any:
     """A host call server with one error."""
 
-    class Wrong(HostCallServer):
+    class BrokenServer(HostCallServer):
         def compute_op(self, number: int, node: Node) -> int:
             if name == "forgets to trap":
                 return min(super().compute_op(number, node), 0)
@@ -124,19 +124,22 @@ def broken(name: str) -> Any:
                 return super().compute_op(first, self.trap_sites[first].node)  # type: ignore[arg-type]
             raise AssertionError
 
-    return Wrong
+    return BrokenServer
 
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", ["forgets to trap", "answers the first again"])
-def test_the_laws_see_what_is_wrong(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_servers_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every broken host call server is caught."""
-    monkeypatch.setattr("tagloom.interp.engines.compiled.run.HostCallServer", broken(name))
-    found = [bool(differences(chosen.program, chosen.graph, [np.array([0.5, -1.0, 2.0]), count])) for count in (3, 4)]
+    monkeypatch.setattr("tagloom.interp.engines.compiled.run.HostCallServer", broken_server(name))
+    found = [
+        bool(differences(argmax_in_branches.program, argmax_in_branches.graph, [np.array([0.5, -1.0, 2.0]), count]))
+        for count in (3, 4)
+    ]
     assert any(found)
 
 
-def test_an_op_that_raises_is_our_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_op_that_raises_is_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     """No exception passes through machine code: it becomes the cause of a Crash."""
 
     def kernel(*_: Any) -> Any:
@@ -144,7 +147,7 @@ def test_an_op_that_raises_is_our_fault(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr("tagloom.interp.engines.compiled.thread.build_kernel", kernel)
     with pytest.raises(tl.Crash, match="compiled code failed") as crashed:
-        spread.run(10, engine="compiled")
+        repeated_ranges.run(10, engine="compiled")
     assert isinstance(crashed.value.__cause__, ZeroDivisionError)
 
 
@@ -163,6 +166,6 @@ except tl.Crash as crash:
 
 
 @pytest.mark.full
-def test_nobody_goes_on_after_an_op_that_raises() -> None:
+def test_callers_stop_after_an_op_that_raises() -> None:
     """Callers of a function in which an op raises do not continue, since its array does not exist."""
     assert in_a_process(RAISING) == ["DeprecationWarning"]
