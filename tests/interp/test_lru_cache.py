@@ -10,7 +10,7 @@ KEYS = st.lists(st.integers(0, 5), max_size=30)
 
 
 def violations(cache: type[LRUCache[int, int]], most: int, keys: list[int]) -> list[str]:
-    """Where the cache differs from a model, for a sequence of keys that are made if they are missing."""
+    """Differences of the cache from a model, for a sequence of keys whose values are made on demand."""
     known, last, found = cache(most), list[int](), list[str]()
     for key in keys:
         if (known.get(key) is not None) != (key in last):
@@ -25,22 +25,22 @@ def violations(cache: type[LRUCache[int, int]], most: int, keys: list[int]) -> l
 
 
 @given(st.integers(1, 4), KEYS)
-def test_what_was_used_last_is_kept(most: int, keys: list[int]) -> None:
+def test_recently_used_values_are_kept(most: int, keys: list[int]) -> None:
     """The cache keeps at most this many values, in the order of their last use."""
     assert violations(LRUCache, most, keys) == []
 
 
-def test_a_cache_that_forgets_what_was_made_first_is_caught() -> None:
+def test_a_cache_by_age_is_caught() -> None:
     """A twin that ignores use is caught."""
 
-    class Broken(LRUCache[int, int]):
+    class CacheByAge(LRUCache[int, int]):
         def get(self, key: int) -> int | None:
             return self._entries.get(key)
 
-    assert violations(Broken, 2, [1, 2, 1, 3])
+    assert violations(CacheByAge, 2, [1, 2, 1, 3])
 
 
-def test_what_is_kept_again_is_the_last() -> None:
+def test_a_stored_key_becomes_the_last() -> None:
     """A key that is stored again becomes the last, with its new value."""
     known: LRUCache[int, str] = LRUCache(2)
     for each in (1, 2, 1):

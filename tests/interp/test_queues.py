@@ -38,42 +38,43 @@ MADE = (Made(1, 1, 0), Made(5, 1, 0), Made(6, 4, 3))
 @given(queues(), STEPS)
 @settings(max_examples=150)
 def test_steps(made: Made, steps: Any) -> None:
-    """A queue accepts elements up to its capacity, and returns one of the first `least`; it times out where it would
+    """A queue accepts elements up to its capacity, and returns one of the first `least`. It times out where it would
     block, and is closed where waiting would be in vain."""
     assert list(step_violations(made, steps)) == []
 
 
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("made", MADE, ids=str)
-def test_the_order_is_that_of_the_seed(made: Made) -> None:
-    """With one producer, one seed gives one order, whatever the threads do; with `least` 1 it is the producer's."""
+def test_the_seed_determines_the_order(made: Made) -> None:
+    """With one producer, each seed gives one order, whatever the threads do; with `least` 1 it is the producer's."""
     assert list(order_violations(made)) == []
     order = drained(made, 24, (0.0,))
     assert (order == sorted(order)) == (made.least == 1)
 
 
-def test_another_seed_is_another_order() -> None:
-    """Seeds give different permutations, and all of them come."""
+def test_seeds_give_all_orders() -> None:
+    """Seeds give different permutations, and all permutations occur."""
     orders = {tuple(drained(Made(3, 3, seed), 3, (0.0,))) for seed in range(60)}
     assert len(orders) == 6
 
 
 @pytest.mark.parametrize("made", MADE, ids=str)
-def test_nothing_is_lost_or_doubled(made: Made) -> None:
+def test_no_element_is_lost_or_doubled(made: Made) -> None:
     """Four producers and four consumers exchange every element once, in each producer's order if fifo."""
     assert list(thread_violations(made)) == []
 
 
-def test_who_waits_when_the_queue_is_closed() -> None:
+def test_closing_a_queue_with_waiting_puts() -> None:
     """A put that waits for room at closing succeeds, or is refused if so requested."""
     assert list(closing_violations()) == []
 
 
 def last_in_first_out(patch: MonkeyPatch) -> None:
+    """The queue returns the newest element."""
     patch.setattr(Queue, "_draw", lambda queue: queue._backlog.pop())
 
 
-def drawn_from_all(patch: MonkeyPatch) -> None:
+def draw_from_all(patch: MonkeyPatch) -> None:
     """The queue draws from all its elements, however few."""
     draw = Queue._draw
 
@@ -86,7 +87,7 @@ def drawn_from_all(patch: MonkeyPatch) -> None:
     patch.setattr(Queue, "_draw", other)
 
 
-def kept(patch: MonkeyPatch) -> None:
+def keep_every_third(patch: MonkeyPatch) -> None:
     """Every third element is not removed."""
     draw = Queue._draw
 
@@ -99,26 +100,29 @@ def kept(patch: MonkeyPatch) -> None:
     patch.setattr(Queue, "_draw", other)
 
 
-def given_too_early(patch: MonkeyPatch) -> None:
+def take_too_early(patch: MonkeyPatch) -> None:
+    """The queue returns elements although fewer than `least` are there."""
     patch.setattr(Queue, "_can_take", lambda queue, count: queue._is_closed or queue._count >= count)
 
 
-def drained_too_early(patch: MonkeyPatch) -> None:
+def close_too_early(patch: MonkeyPatch) -> None:
     """The queue ignores puts that wait for room."""
     patch.setattr(Queue, "_can_take", lambda queue, n: queue._is_closed or queue._count >= queue.least + n - 1)
 
 
-def too_full(patch: MonkeyPatch) -> None:
+def overfill(patch: MonkeyPatch) -> None:
+    """A put does not wait for room."""
     until = QueueWait.wait_until
     impatient = lambda wait, *rest: None if "place" in wait._description else until(wait, *rest)  # noqa: E731
     patch.setattr(QueueWait, "wait_until", impatient)
 
 
-def open_for_ever(patch: MonkeyPatch) -> None:
+def never_close(patch: MonkeyPatch) -> None:
+    """Closing has no effect."""
     patch.setattr(Queue, "_close", lambda queue, cancel: True)
 
 
-TWINS = (last_in_first_out, drawn_from_all, kept, given_too_early, drained_too_early, too_full, open_for_ever)
+TWINS = (last_in_first_out, draw_from_all, keep_every_third, take_too_early, close_too_early, overfill, never_close)
 
 
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.__name__)
@@ -175,7 +179,7 @@ def test_elements_nest(type_: Any, element: Any) -> None:
 
 
 def test_elements_do_not_change() -> None:
-    """Changing an array after it was put does not change the element."""
+    """An element does not change if its array does after the put."""
     queue, array = tl.FIFOQueue(1, tl.Array[tl.int64, 2]), np.array([1, 2])
     queue.enqueue(array)
     array[0] = 9
@@ -183,7 +187,7 @@ def test_elements_do_not_change() -> None:
 
 
 def test_batches() -> None:
-    """`enqueue_many` takes a batch apart along the first axis, and `dequeue_many` puts one together."""
+    """`enqueue_many` splits a batch along the first axis, and `dequeue_many` stacks one."""
     queue = tl.FIFOQueue(6, {"x": tl.Array[tl.float32, 2], "n": tl.int64})
     x, n = np.arange(10, dtype=np.float32).reshape(5, 2), np.arange(5)
     queue.enqueue_many({"x": x, "n": n})
@@ -192,8 +196,8 @@ def test_batches() -> None:
     assert np.array_equal(np.concatenate([batch["n"], rest["n"]]), n)
 
 
-def test_a_closed_queue_keeps_what_makes_no_batch() -> None:
-    """Two elements in a closed queue are no batch of three: they remain, and can be taken one by one."""
+def test_a_closed_queue_keeps_incomplete_batches() -> None:
+    """Two elements of a closed queue are no batch of three: they remain, and can be dequeued one by one."""
     queue = tl.FIFOQueue(5, tl.int64)
     queue.enqueue_many([1, 2])
     queue.close()
@@ -245,7 +249,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("act", "said"), REFUSED, ids=[said for _, said in REFUSED])
-def test_refused(act: Any, said: str) -> None:
+def test_wrong_arguments_are_refused(act: Any, said: str) -> None:
     """Invalid arguments are a Usage error at the caller's line."""
     with pytest.raises(tl.Usage) as refused:
         act()
@@ -253,7 +257,7 @@ def test_refused(act: Any, said: str) -> None:
 
 
 @pytest.mark.full
-def test_programs_take_and_give() -> None:
+def test_programs_use_queues() -> None:
     """In a tl.function a queue's methods are effects in program order, nested elements and batches included."""
     source = tl.FIFOQueue(8, {"x": tl.Array[tl.float64, 2], "n": tl.int64})
     target = tl.FIFOQueue(8, (tl.float64, tl.int64))
@@ -276,8 +280,8 @@ def test_programs_take_and_give() -> None:
 
 
 @pytest.mark.full
-def test_drained_is_a_trap() -> None:
-    """A program that takes from a closed and drained queue traps with these words, after all that came before."""
+def test_a_drained_queue_traps() -> None:
+    """A program that dequeues from a closed and empty queue traps with this message, after all earlier effects."""
     queue, lines = tl.FIFOQueue(3, tl.int64), list[str]()
 
     @tl.function
@@ -294,7 +298,7 @@ def test_drained_is_a_trap() -> None:
         total(1)
 
 
-def test_variables_are_put_in_as_they_are() -> None:
+def test_a_variable_is_put_with_its_current_value() -> None:
     """A put variable is an element with its value at that point of the program."""
     queue, count = tl.FIFOQueue(3, tl.int64), tl.Variable(1)
 
@@ -330,7 +334,7 @@ def test_programs_wait_for_threads() -> None:
     machine.join()
 
 
-def test_programs_refuse_what_has_another_dtype() -> None:
+def test_programs_refuse_elements_of_another_type() -> None:
     """Another dtype is refused when the function is traced, another size when it runs."""
     queue = tl.FIFOQueue(3, tl.Array[tl.float64, 2])
 
@@ -357,7 +361,7 @@ def test_programs_refuse_what_has_another_dtype() -> None:
         put([1.0])
 
 
-def test_gradients_of_what_is_taken() -> None:
+def test_dequeued_elements_have_no_gradient() -> None:
     """A dequeued element is a constant for gradients; it is dequeued once, in the forward pass."""
     queue = tl.FIFOQueue(3, tl.float64)
     queue.enqueue_many([2.0, 5.0])
@@ -371,7 +375,7 @@ def failing(count: int) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_what_a_producer_raises_is_raised_where_its_elements_end(threads: int) -> None:
+def test_an_error_of_a_producer_is_raised_after_its_elements(threads: int) -> None:
     """The consumer gets the elements before the error, then the error with a note, each time it asks."""
     got = []
     with tl.feeding(tl.FIFOQueue(2, tl.int64), failing(5), threads=threads) as queue:
@@ -386,7 +390,7 @@ def test_what_a_producer_raises_is_raised_where_its_elements_end(threads: int) -
             take()
 
 
-def test_what_was_given_before_an_error_is_not_lost() -> None:
+def test_a_put_in_progress_is_kept_despite_an_error() -> None:
     """An element whose put is in progress is accepted although another thread has failed."""
 
     class Slow(Queue):
@@ -400,7 +404,7 @@ def test_what_was_given_before_an_error_is_not_lost() -> None:
             queue.dequeue(timeout=5)
 
 
-def test_an_element_of_another_type_is_an_error_of_its_producer() -> None:
+def test_a_wrong_element_is_raised_at_the_consumer() -> None:
     """A wrong element of a producer is raised at the consumer, as other errors are."""
     with (
         tl.feeding(tl.FIFOQueue(2, tl.int64), [1, 2.5]) as queue,
@@ -420,7 +424,7 @@ def test_stages(threads: int) -> None:
     assert (given if threads == 1 else sorted(given)) == [n * n for n in range(50)]
 
 
-def test_who_has_enough_leaves() -> None:
+def test_a_consumer_may_leave_early() -> None:
     """A consumer that leaves early stops producers of endless elements, and their threads."""
     before = threading.active_count()
     with tl.feeding(tl.FIFOQueue(3, tl.int64), iter(int, 1), threads=3) as queue:
@@ -428,7 +432,7 @@ def test_who_has_enough_leaves() -> None:
     assert threading.active_count() == before and queue.is_closed
 
 
-def test_programs_feed_no_threads() -> None:
+def test_feeding_is_refused_in_a_trace() -> None:
     """`feeding` is refused in a trace, since it would run during the trace."""
 
     @tl.function
@@ -441,13 +445,13 @@ def test_programs_feed_no_threads() -> None:
 
 
 def wait_for_a_waiter(queue: tl.FIFOQueue) -> None:
-    """Wait until a thread waits for an element; compiling may take time before, and drop an interrupt."""
+    """Waits until a thread waits for an element. Compiling may take time before, and may drop an interrupt."""
     while not queue._condition._waiters:  # type: ignore[attr-defined]
         time.sleep(0.001)
 
 
 @pytest.mark.parametrize("engine", ["reference", "fast"])
-def test_leaves_that_nobody_wants_are_let_go(engine: str) -> None:
+def test_unused_leaves_are_freed(engine: str) -> None:
     """A partial program that uses one leaf of each element frees the others, but for a few."""
     queue = tl.FIFOQueue(100, (tl.int64, tl.int64))
     take = tl.function(lambda: queue.dequeue()[0])

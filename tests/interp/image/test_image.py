@@ -1,4 +1,4 @@
-"""The image of a graph: every op has an opcode, words are not shared, values are decoded from words, and the printed
+"""The image of a graph: each op has an opcode, words have one owner, values are decoded from words, and the printed
 form names everything."""
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SOME = ("fibonacci", "loop_of_calls", "cells_wavefront", "bounded_loop", "graph_
 
 
 def graphs(*names: str) -> Iterator[Graph]:
-    """The graphs of files of the corpus that keep the rules."""
+    """The graphs of corpus files that follow the rules."""
     for name in names:
         document = parse((CORPUS / f"{name}.tl").read_text(encoding="utf-8"), f"{name}.tl")
         for called in dict.fromkeys(case.name for case in document.cases):
@@ -67,7 +67,7 @@ def graphs(*names: str) -> Iterator[Graph]:
 
 
 def scalar_forms(row: Op) -> Iterator[tuple[list[Type], Type, tuple[tuple[str, dtypes.DType], ...]]]:
-    """The operand types, result and attributes of an op, on scalars of every combination of dtypes that it takes."""
+    """The operand types, result type and attributes of an op, on scalars of every accepted combination of dtypes."""
     every = (itertools.product(map(Type, dtypes.ALL), repeat=arity) for arity in arities(row))
     for given_, operands in itertools.product(attributes(row), itertools.chain(*every)):
         try:
@@ -79,9 +79,9 @@ def scalar_forms(row: Op) -> Iterator[tuple[list[Type], Type, tuple[tuple[str, d
 
 @pytest.mark.inner(first=30)
 @pytest.mark.parametrize("name", OPS)
-def test_every_op_has_a_code(name: str) -> None:
-    """On scalars of whatever dtypes an op takes, it is an arm on operands of wide dtypes, or passes its operand on;
-    what has no kernel for scalars, or an array for its result leaves the loop."""
+def test_every_op_has_an_opcode(name: str) -> None:
+    """On scalars of every accepted dtype, an op is an arm on operands of wide dtypes, or passes its operand on. An op
+    without a kernel for scalars, or with an array as its result, leaves the loop."""
     for types, result, given_ in scalar_forms(OPS[name]):
         node = GraphNode("n", name, (None,) * len(types), (OutputPort(result, ()),), "f", attributes=given_)
         code = opcode_of(node, types, False)
@@ -95,8 +95,8 @@ def test_every_op_has_a_code(name: str) -> None:
             assert all(wide_dtype(dtype) is dtype for dtype in arm.operands)
 
 
-def test_what_routes_and_what_acts() -> None:
-    """Ops that route tokens have codes of their own; what acts on cells, on the world or by chance leaves the loop."""
+def test_routing_and_effect_ops() -> None:
+    """Ops that route tokens have opcodes of their own; ops on cells, effects and random draws leave the loop."""
     types = [Type(dtypes.int64), Type(dtypes.bool)]
     codes = {
         name: Opcode(opcode_of(GraphNode("n", name, (None, None), (OutputPort(types[0], ()),), "f"), types, False)).name
@@ -108,14 +108,14 @@ def test_what_routes_and_what_acts() -> None:
 
 
 def test_narrow_dtypes_have_casts() -> None:
-    """Every dtype that is narrower than the one it is computed in has a cast, and no other has."""
+    """Exactly the dtypes that are narrower than the one they are computed in have a cast."""
     narrow = [dtype for dtype in dtypes.ALL if dtype.kind != "b" and dtype.bits < 64]
     assert sorted(map(repr, CAST_DTYPES[1:])) == sorted(map(repr, narrow))
     assert all(cast_code(dtype) == (CAST_DTYPES.index(dtype) if dtype in narrow else 0) for dtype in dtypes.ALL)
 
 
-def claims(made: Image, scope: int) -> Iterator[tuple[int, int, str]]:
-    """The owner of each word and bit in a frame."""
+def owners(made: Image, scope: int) -> Iterator[tuple[int, int, str]]:
+    """The owner of each word and bit of a frame."""
     for word in range(made.header_words):
         yield word, -1, "header"
     places = {}
@@ -136,10 +136,10 @@ def claims(made: Image, scope: int) -> Iterator[tuple[int, int, str]]:
 
 
 def check_frames(made: Image) -> None:
-    """Every bit of a frame belongs to one owner, all lie within it, and what must begin at 0 is cleared."""
+    """Each bit of a frame has one owner, all lie within it, and those that must begin at 0 are cleared."""
     for scope, row in enumerate(made.scopes):
         taken: dict[int, int] = {}
-        for word, bits, owner in claims(made, scope):
+        for word, bits, owner in owners(made, scope):
             assert 0 <= word < row[ScopeColumn.SIZE], owner
             assert not taken.get(word, 0) & bits, f"{owner} shares word {word} of {made.scope_list[scope]}"
             assert (word >= row[ScopeColumn.CLEAR_END]) == owner.startswith("operands"), owner
@@ -150,7 +150,7 @@ def check_frames(made: Image) -> None:
 
 
 def check_operands(made: Image) -> None:
-    """Whichever token comes last, each operand lies where it waits, or is that token, or is the literal."""
+    """Whichever token comes last, each operand is that token, a literal, or lies where it waits."""
     for number, node in enumerate(made.graph.nodes):
         first, waiting = made.first_port[number], [port for port, literal in enumerate(node.ports) if literal is None]
         if node.op == "merge":
@@ -176,7 +176,8 @@ def check_operands(made: Image) -> None:
 
 
 def check_edges(made: Image) -> None:
-    """The edges of each output are the graph's, in its order; by site, all but the returns of other sites (S10)."""
+    """The edges of each output are the graph's, in order. By site, these are all but the returns of other sites
+    (S10)."""
     graph = made.graph
     for number, node in enumerate(graph.nodes):
         row = made.nodes[number]
@@ -206,27 +207,27 @@ def check(graph: Graph) -> None:
 @settings(max_examples=20, phases=[Phase.generate])
 @given(cases() | act_cases())
 def test_images_of_generated_programs(case: Case) -> None:
-    """Frames, operands and edges are where they should be, in images of generated programs."""
+    """Frames, operands and edges are right in images of generated programs."""
     check(lower(case.program))
 
 
 @pytest.mark.parametrize("name", SOME)
 def test_images_of_the_corpus(name: str) -> None:
-    """And in those of the corpus, graphs written by hand among them."""
+    """Frames, operands and edges are right in images of the corpus, with its graphs written by hand."""
     for graph in graphs(name):
         check(graph)
 
 
 @pytest.mark.heavy
 def test_images_of_the_whole_corpus() -> None:
-    """Of all of it; and all print."""
+    """Images of the whole corpus are right, and all can be printed."""
     for graph in graphs(*(path.stem for path in CORPUS.glob("*.tl") if not path.stem.startswith("refused"))):
         check(graph)
         assert format_image(build_image(graph))
 
 
-def test_fan_is_what_one_firing_sends() -> None:
-    """A function that is called in many places sends its result to one of them at a time."""
+def test_fan_is_the_most_tokens_of_one_firing() -> None:
+    """A function that is called from many sites sends its result to one of them at a time."""
 
     @tl.function
     def one(n: tl.int64) -> tl.int64:
@@ -243,16 +244,16 @@ def test_fan_is_what_one_firing_sends() -> None:
 
 
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)
-def test_values_come_back_from_words(dtype: dtypes.DType) -> None:
-    """A scalar becomes a word and comes back with its type and every bit."""
+def test_scalars_survive_a_round_trip(dtype: dtypes.DType) -> None:
+    """A scalar is stored as a word and read back with its type and every bit."""
     for value in EDGES[dtype]:
         word = encode_word(value, dtype)
         assert -(2**63) <= word < 2**63
         assert fingerprint(decode_word(word, dtype)) == fingerprint(value)
 
 
-def test_nan_comes_back_from_words() -> None:
-    """The bits of a NaN, its sign among them, are kept."""
+def test_nans_survive_a_round_trip() -> None:
+    """The bits of a NaN are kept, with its sign."""
     for bits in (0x7FF8000000000001, 0xFFF8000000000000, 0x7FFABCDEF0123456):
         value = struct.unpack("<d", struct.pack("<Q", bits))[0]
         assert struct.pack("<d", decode_word(encode_word(value, dtypes.float64), dtypes.float64)) == struct.pack(
@@ -265,8 +266,8 @@ def test_nan_comes_back_from_words() -> None:
 
 @pytest.mark.parametrize("name", SOME)
 def test_printed_form(name: str) -> None:
-    """Every node, port, site and scope has its line, equal images are printed alike, and the first line says which
-    version of this form it is."""
+    """Each node, port, site and scope has its line, equal images print alike, and the first line has the version of the
+    form."""
     for graph in graphs(name):
         made, said = build_image(graph), format_image(build_image(graph))
         assert said == format_image(made) and f", version {IMAGE_VERSION}: " in said.splitlines()[0]
@@ -279,7 +280,7 @@ def test_printed_form(name: str) -> None:
 
 
 def test_printed_form_of_a_small_graph() -> None:
-    """Names stand for numbers: what a node does, where its operands wait, where its results go."""
+    """The printed form explains its numbers: what a node does, where its operands wait, and where its results go."""
     said = [" ".join(line.split()) for line in format_image(build_image(next(graphs("clamp")))).splitlines()]
     assert [line for line in said if line.startswith(("clamp.a", "x "))] == [
         "clamp.a clamp maximum int64, int64 -> int64, as int16 2 w3 3,4 5 - - - clamp.b:0 -",

@@ -48,7 +48,7 @@ def _put(a: Any, i: Any) -> Any:
 
 @tl.function
 def waiting(x: tl.int64) -> tuple[tl.int64, tl.int64, tl.int64]:
-    """Three gets of one cell, that come one after another, before the put."""
+    """Three gets of one cell, one after another, before the put."""
     a = tl.cells(1, tl.int64)
     first, second, third = a[0], a[later(x, 2)], a[later(x, 1)]
     tl.put(a, 0, later(x, 5) + 7)
@@ -73,7 +73,7 @@ def mixed(x: tl.Array[tl.float64, 2], y: tl.Array[tl.float64, None]) -> tl.Array
 
 
 def fired(outcome: Outcome, name: str) -> list[Event]:
-    """The firings of nodes of this name, in the order in which they happened."""
+    """The firings of nodes of this name, in their order."""
     return [e for e in outcome.events if e.fired and outcome.graph.nodes[e.token.node].name == name]
 
 
@@ -92,15 +92,14 @@ def fired(outcome: Outcome, name: str) -> list[Event]:
     ],
 )
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
-def test_there_is_no_such_cell(function: tl.Function, n: int, i: int, message: str, schedule: str) -> None:
-    """S13: a negative number of cells, and an index out of range, are traps; a large number of cells takes no
-    memory."""
+def test_s13_a_wrong_index_or_count_traps(function: tl.Function, n: int, i: int, message: str, schedule: str) -> None:
+    """S13: a negative number of cells and an index out of range are traps. A large number of cells takes no memory."""
     out = function.run(n, i, schedule=schedule)
     assert (out.status, out.traps[0].message, out.results) == ("Trapped", message, (None,))
 
 
-def test_an_empty_cell_keeps_its_get() -> None:
-    """S13: a get of a cell that is never put stays parked; the deadlock names the cell."""
+def test_s13_a_get_of_an_empty_cell_stays_parked() -> None:
+    """S13: a get of a cell that is never put stays parked, and the deadlock names the cell."""
     out = made.run(3, 2)
     assert (out.status, len(out.residue)) == ("Deadlocked", 2)
     assert [w.blocked_on for w in out.residue if w.blocked_on is not None] == [CellAddress(out.residue[0].value, 2)]
@@ -109,23 +108,24 @@ def test_an_empty_cell_keeps_its_get() -> None:
     assert note.endswith("waits under main for cell 2 of made.cells, made under main, which no store has filled")
 
 
-def test_a_put_outside_leaves_the_others() -> None:
-    """S13: a store that traps fills nothing, and the get of another cell stays parked: the run reports the trap."""
+def test_s13_a_put_that_traps_fills_nothing() -> None:
+    """S13: a put that traps fills no cell, and the get of another cell stays parked; the run reports the trap."""
     out = stored.run(2, 2)
     assert len([w for w in out.residue if w.blocked_on is not None]) == 1
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
-def test_collect(n: int, schedule: str) -> None:
-    """S13: collect fires once all cells are full, and gives them in order; of no cells it gives an empty array."""
+def test_s13_a_collect_fires_when_all_cells_are_full(n: int, schedule: str) -> None:
+    """S13: a collect fires once, when all cells are full, and returns their values in order. For no cells it returns an
+    empty array."""
     out = collected.run(n, schedule=schedule, keep="events")
     assert (out.value.tolist(), out.value.dtype) == ([i * i for i in range(n)], np.int64)
     assert len(fired(out, "collect")) == 1
 
 
-def test_no_cells_of_arrays_are_an_array_all_the_same() -> None:
-    """A collect of no cells has the element's shape."""
+def test_a_collect_of_no_cells_has_the_shape_of_the_element() -> None:
+    """A collect of no cells of arrays returns an array with the element's shape behind a first size of 0."""
 
     def nothing(n):
         return tl.collect(tl.cells(n, tl.Array[tl.float64, 3]))
@@ -135,7 +135,7 @@ def test_no_cells_of_arrays_are_an_array_all_the_same() -> None:
 
 @pytest.mark.parametrize("sizes", [(), (2, 3), (0,)])
 def test_zeros_of_cells(sizes: tuple[int, ...]) -> None:
-    """Zeros for cells have the dtype and sizes of an element, one for each cell."""
+    """Zeros for cells have the dtype and shape of an element, once for each cell."""
     element = tl.Type(tl.int8, sizes)
     text = "func main(n: int64) -> {} {{\n  c = cells n, element={}\n  z = cell_zeros c\n  return z\n}}"
     graph = tl.lower(tl.parse_program(text.format(tl.Type(tl.int8, (None, *sizes)), element)))
@@ -144,9 +144,9 @@ def test_zeros_of_cells(sizes: tuple[int, ...]) -> None:
         assert (zeros.shape, zeros.dtype, zeros.any()) == ((n, *sizes), np.int8, False)
 
 
-def test_collect_parks_at_the_first_empty_cell() -> None:
-    """S13: cells that are filled from the last to the first wake a collect once; from the first to the last it parks at
-    each in its turn."""
+def test_s13_a_collect_parks_at_the_first_empty_cell() -> None:
+    """S13: a collect parks at the first empty cell. Cells that are filled from the last to the first wake it once;
+    cells that are filled from the first to the last wake it at each cell."""
 
     @tl.function
     def forth(n: tl.int64) -> tl.Array[tl.int64, None]:
@@ -166,9 +166,9 @@ def test_collect_parks_at_the_first_empty_cell() -> None:
     assert parked(forth.run(4, keep="events")) == [0, 1, 2, 3]
 
 
-def test_cells_of_arrays() -> None:
-    """S13: collect stacks arrays of one shape along a new first axis, and traps where their shapes differ; an open size
-    of no cells is 0."""
+def test_s13_a_collect_stacks_arrays() -> None:
+    """S13: a collect stacks arrays of one shape along a new first axis, and traps if their shapes differ. Without
+    cells, an open size is 0."""
     assert mixed.run([1.0, 2.0], [3.0, 4.0]).value.tolist() == [[1.0, 2.0], [3.0, 4.0]]
     out = mixed.run([1.0, 2.0], [3.0])
     assert out.traps[0].message == "cells of shapes (2,) and (1,) make no array at node mixed.collect"
@@ -180,8 +180,8 @@ def test_cells_of_arrays() -> None:
     assert none.run(0).value.shape == (0, 0, 3)
 
 
-def test_woken_gets_go_in_the_order_in_which_they_parked() -> None:
-    """S13: the store sends the gets that wait again, in the order in which they came to the cell, behind the flight."""
+def test_s13_gets_wake_in_the_order_in_which_they_parked() -> None:
+    """S13: a put sends the parked gets to the end of the flight, in the order in which they parked."""
     out = waiting.run(0, keep="events")
     names = [out.graph.nodes[event.token.node].name for event in out.events if event.deferred_at is not None]
     assert names == ["get", "get_2", "get_1"]
@@ -194,8 +194,8 @@ def test_woken_gets_go_in_the_order_in_which_they_parked() -> None:
     assert (out.results, state.cells.deferred_count) == ((7, 7, 7), 0)
 
 
-def test_a_get_of_a_full_cell_does_not_park() -> None:
-    """S13: a get after the store fires at once."""
+def test_s13_a_get_of_a_full_cell_fires() -> None:
+    """S13: a get after the put fires at once."""
     out = stored.run(1, 0, schedule="lifo", keep="events")
     late = tl.run_graph(
         tl.lower(
@@ -219,8 +219,8 @@ def test_a_get_of_a_full_cell_does_not_park() -> None:
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_a_second_put_is_told_in_program_order(schedule: str) -> None:
-    """S13: whichever store comes first, the trap is that of the second in program order, and names them all."""
+def test_s13_the_second_put_in_program_order_traps(schedule: str) -> None:
+    """S13: whichever put happens first, the trap is that of the second in program order, and names all puts."""
     out = twice.run(5, schedule=schedule)
     assert (out.status, len(out.traps), out.results) == ("Trapped", 1, (5,))
     lines = str(out.traps[0]).splitlines(), out.traps[0].__notes__
@@ -234,8 +234,8 @@ def test_a_second_put_is_told_in_program_order(schedule: str) -> None:
     ]
 
 
-def test_the_value_stays_the_one_that_came_first() -> None:
-    """S13: a second store does not change the cell, and every get of it has one value."""
+def test_s13_a_cell_keeps_its_first_value() -> None:
+    """S13: a second put does not change the cell, and all gets of it return the same value."""
 
     @tl.function
     def raced(x: tl.int64) -> tuple[tl.int64, tl.int64]:
@@ -250,8 +250,8 @@ def test_the_value_stays_the_one_that_came_first() -> None:
         assert out.status == "Trapped" and out.results in [(5, 5), (6, 6)]
 
 
-def test_handles_of_one_node_under_several_tags_are_several() -> None:
-    """S13: every call and every iteration makes its own cells: a node and a tag identify them."""
+def test_s13_each_activation_creates_its_own_cells() -> None:
+    """S13: each call and each iteration creates its own cells: a node and a tag identify them."""
 
     @tl.function
     def own(x: tl.int64) -> tl.int64:
@@ -266,8 +266,8 @@ def test_handles_of_one_node_under_several_tags_are_several() -> None:
     assert summed.run(5).value == 10 * (1 + 4 + 9 + 16)
 
 
-def test_handles_travel() -> None:
-    """S13: a handle that passes a cond, a loop, a recursion and a call refers to the same cells."""
+def test_s13_a_handle_refers_to_the_same_cells_everywhere() -> None:
+    """S13: a handle that passes through a cond, a loop, a recursion and a call refers to the same cells."""
 
     @tl.function
     def fill(a: tl.Cells[tl.int64], i: tl.int64) -> tl.Cells[tl.int64]:
@@ -287,8 +287,8 @@ def test_handles_travel() -> None:
         assert [travel.run(n, schedule=schedule).value for n in (2, 3)] == [502, 13]
 
 
-def test_going_back_and_forth() -> None:
-    """S13: parking, waking and firing of a get is undone and redone step by step, also by a script."""
+def test_s13_parking_can_be_undone_and_redone() -> None:
+    """S13: parking, waking and firing of a get are undone and redone step by step, by a script too."""
     out = waiting.run(0, keep="events")
     state, seen = State(out.graph, [0], is_clocked=True), []
     for event in out.events:
@@ -302,8 +302,8 @@ def test_going_back_and_forth() -> None:
     assert event_lines(again) == event_lines(out)
 
 
-def test_parked_tokens_count() -> None:
-    """Limits: a parked get is a token that is alive, and the limit on tokens is exact."""
+def test_s12_parked_tokens_are_live() -> None:
+    """S12: a parked get is a live token, and the limit on tokens is exact."""
     state = State(made.graph, [3, 2])
     while state.flight:
         state.apply(step(state, 0))
@@ -318,8 +318,8 @@ def test_parked_tokens_count() -> None:
     assert waiting.run(0, limits=tl.Limits(tokens=max(alive) - 1)).status == "Exhausted"
 
 
-def test_collecting_many_cells_takes_time_in_proportion() -> None:
-    """A collect of n cells takes time linear in n: each wake-up continues where the last one stopped."""
+def test_a_collect_takes_linear_time() -> None:
+    """A collect of n cells takes time linear in n: after waking it continues where it stopped."""
 
     @tl.function
     def filled(n: tl.int64) -> tl.Array[tl.int64, None]:
@@ -337,7 +337,7 @@ def test_collecting_many_cells_takes_time_in_proportion() -> None:
 
 
 def test_programs_with_handles_are_pickled() -> None:
-    """Graphs and programs with handles can be pickled: the dtype of a handle stays a single object."""
+    """Graphs and programs with handles can be pickled; the dtype of handles remains one object."""
 
     @tl.function
     def first(n: tl.int64) -> tl.float64:

@@ -1,5 +1,4 @@
-"""S14: effects happen once, when their node fires, in program order for each resource, and never when a limit forbids
-it."""
+"""S14: an effect happens once, when its node fires, in program order for its resource, and never after a limit."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ from tagloom.interp.machine.step import step
 SCHEDULES = ("waves", "fifo", "lifo", *(f"random:{seed}" for seed in range(8)))
 
 
-def said(function: tl.Function, *arguments: Any, **options: Any) -> list[str]:
-    """The printed lines of a run."""
+def printed_lines(function: tl.Function, *arguments: Any, **options: Any) -> list[str]:
+    """The lines that a run prints."""
     lines: list[str] = []
     function.run(*arguments, world=tl.World(lines.append), **options)
     return lines
@@ -26,7 +25,7 @@ def said(function: tl.Function, *arguments: Any, **options: Any) -> list[str]:
 
 @tl.function
 def branches(n: tl.int64) -> tl.int64:
-    """An effect before, in one branch only, in both, and after."""
+    """An effect before a cond, in one branch, in both branches, and after it."""
     tl.print("before", later(n, 4))
 
     def positive() -> Any:
@@ -51,7 +50,7 @@ def branches(n: tl.int64) -> tl.int64:
 
 @tl.function
 def looped(n: tl.int64) -> tl.int64:
-    """Effects in the condition and in the body of a loop, which needs no value of theirs."""
+    """Effects in the condition and in the body of a loop that uses none of their values."""
 
     def going_on(i: Any) -> Any:
         tl.print("is", i, "below?")
@@ -81,7 +80,7 @@ def odd(n: tl.int64) -> tl.bool:
 
 @tl.function
 def silent(n: tl.int64) -> tl.int64:
-    """Mutual recursion with effects, after one, whose result nobody wants."""
+    """Mutual recursion with effects, after another effect; nothing uses its result."""
     tl.print("first")
     even(n)
     tl.print("last")
@@ -100,17 +99,18 @@ CASES: list[tuple[tl.Function, int, list[str]]] = [
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(("function", "n", "lines"), CASES)
 def test_lines_are_in_program_order(function: tl.Function, n: int, lines: list[str], schedule: str) -> None:
-    """L10: through branches, loops with their conditions, calls and mutual recursion, under every schedule; and a bound
-    on iterations changes nothing."""
-    assert said(function, n, schedule=schedule) == lines
-    assert said(function, n, schedule=schedule, k=1) == lines
+    """L10: lines are printed in program order through branches, loops with effects in their conditions, calls and
+    mutual recursion, under every schedule and with a bound on iterations."""
+    assert printed_lines(function, n, schedule=schedule) == lines
+    assert printed_lines(function, n, schedule=schedule, k=1) == lines
     evaluated: list[str] = []
     evaluate(function.program, [n], world=tl.World(evaluated.append))
     assert evaluated == lines
 
 
-def test_a_line_has_its_values_as_literals() -> None:
-    """A text with braces is itself; values are literals of all kinds; no parts are an empty line."""
+def test_values_are_printed_as_literals() -> None:
+    """Values of every kind are printed as literals. Text with braces is printed unchanged, and a print without parts is
+    an empty line."""
 
     @tl.function
     def shown(x: tl.float64, v: tl.Array[tl.float64, 2]) -> tl.bool:
@@ -119,7 +119,7 @@ def test_a_line_has_its_values_as_literals() -> None:
         tl.print("{", x, "}", v, True, 3, 2.5)
         return x > 0.0
 
-    assert said(shown, -0.0, [1.0, float("nan")]) == [
+    assert printed_lines(shown, -0.0, [1.0, float("nan")]) == [
         "",
         "{} {0} }{ %s",
         "{ -0.0 } [1.0, nan] true 3 2.5",
@@ -127,8 +127,8 @@ def test_a_line_has_its_values_as_literals() -> None:
 
 
 def test_resources_are_independent() -> None:
-    """L10: an effect waits for those before it on its own resource, and for no other: a print goes on where a callback
-    never comes."""
+    """L10: an effect waits for earlier effects on its own resource only: a print happens although a callback before it
+    never does."""
 
     def given(x: int) -> int:
         raise ValueError("not today")
@@ -147,7 +147,7 @@ def test_resources_are_independent() -> None:
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_callbacks_are_called_in_program_order(schedule: str) -> None:
-    """L10: a callback with a state gives what a sequential evaluation would."""
+    """L10: a callback with state returns what it would return in a sequential evaluation."""
     calls: list[int] = []
 
     def count(x: int) -> int:
@@ -201,8 +201,8 @@ def refusing(x: int) -> Any:
         (refusing, "raised Usage: I will not"),
     ],
 )
-def test_callbacks_that_fail(function: Any, message: str) -> None:
-    """S14: one that raises, or returns what it may not, traps with its name and what it did."""
+def test_s14_a_failing_callback_traps(function: Any, message: str) -> None:
+    """S14: a callback that raises, or returns a wrong type, is a trap with its name and the reason."""
 
     @tl.function
     def calling(x: tl.int64) -> tl.int64:
@@ -213,8 +213,8 @@ def test_callbacks_that_fail(function: Any, message: str) -> None:
     assert (out.status, out.traps[0].message) == ("Trapped", whole)
 
 
-def test_callbacks_take_and_give_arrays() -> None:
-    """A callback gets values as they are, and returns one of the type that was said."""
+def test_callbacks_take_and_return_arrays() -> None:
+    """A callback takes values and returns one of the declared type; arrays too."""
 
     @tl.function
     def turned(x: tl.Array[tl.float64, 3]) -> tl.Array[tl.float64, 3]:
@@ -223,9 +223,8 @@ def test_callbacks_take_and_give_arrays() -> None:
     assert turned.run([1.0, 2.0, 3.0]).value.tolist() == [3.0, 2.0, 1.0]
 
 
-def test_a_callback_that_nobody_gives_is_refused_beforehand() -> None:
-    """A graph that names a Python function runs only where that is given: nothing has been printed before that is
-    told."""
+def test_a_missing_callback_is_refused_before_the_run() -> None:
+    """A graph that names a Python function is refused without that function, before anything is printed."""
 
     def gone(x: int) -> int:
         return x
@@ -246,8 +245,8 @@ def test_a_callback_that_nobody_gives_is_refused_beforehand() -> None:
     assert run_graph(calling.graph, [1], world=tl.World(lines.append, {"gone": gone})).results == (1,)
 
 
-def test_an_output_that_fails_is_no_trap() -> None:
-    """What the output of a world raises is not the program's: it comes through."""
+def test_an_error_of_the_output_is_no_trap() -> None:
+    """An error that the world's output raises is not the program's: it is raised unchanged."""
 
     def closed(line: str) -> None:
         raise OSError("closed")
@@ -257,8 +256,8 @@ def test_an_output_that_fails_is_no_trap() -> None:
 
 
 @pytest.mark.parametrize("schedule", ["waves", "lifo", "random:1"])
-def test_a_limit_forbids_an_effect_before_it_happens(schedule: str) -> None:
-    """S12: with a limit of N firings, what is printed is what the first N firings print; so with a limit on tokens."""
+def test_s12_no_effect_happens_beyond_a_limit(schedule: str) -> None:
+    """S12: with a limit of N firings, a run prints what its first N firings print; a limit on tokens acts likewise."""
     whole = looped.run(2, schedule=schedule, keep="events", world=tl.World(lambda line: None))
     prints = [whole.graph.nodes[e.token.node].op == "print" for e in whole.events if e.fired]
     for limit in range(whole.firings + 1):
@@ -274,8 +273,9 @@ def test_a_limit_forbids_an_effect_before_it_happens(schedule: str) -> None:
         assert len(lines) == done
 
 
-def test_neither_going_back_nor_looking_on_repeats_an_effect() -> None:
-    """S14: an effect happens in a step; apply and revert only say that it did, and a recorded world does nothing."""
+def test_s14_apply_and_revert_repeat_no_effect() -> None:
+    """S14: an effect happens in `step`. `apply` and `revert` only record that it did, and a recorded world does
+    nothing."""
     lines: list[str] = []
     state, done = State(looped.graph, [2], world=tl.World(lines.append)), []
     while state.flight:
@@ -293,8 +293,8 @@ def test_neither_going_back_nor_looking_on_repeats_an_effect() -> None:
     assert (len(lines), again.results) == (6, {0: 2})
 
 
-def test_a_breakpoint_lets_a_run_go_on() -> None:
-    """A breakpoint is its operand, and changes nothing."""
+def test_a_breakpoint_returns_its_operand() -> None:
+    """A breakpoint returns its operand and changes nothing else."""
 
     @tl.function
     def stopping(n: tl.int64) -> tl.int64:
@@ -306,33 +306,33 @@ def test_a_breakpoint_lets_a_run_go_on() -> None:
     assert evaluate(stopping.program, [4]).results == (4,)
 
 
-class Silent:
-    """An exception that raises even when it is printed."""
+class Unprintable:
+    """An exception whose `repr` raises too."""
 
     def __repr__(self) -> str:
         raise RuntimeError
 
 
-def test_a_callback_returns_what_cannot_be_shown() -> None:
-    """It is told by its class."""
+def test_a_result_that_cannot_be_printed_is_named_by_its_class() -> None:
+    """A callback's wrong result whose `repr` raises is named by its class."""
 
     @tl.function
     def asked(n: tl.int64) -> tl.int64:
-        return tl.callback(lambda x: Silent(), n, returns=tl.int64)
+        return tl.callback(lambda x: Unprintable(), n, returns=tl.int64)
 
     out = asked.run(1)
     assert out.status == "Trapped" and "returned a Silent, which is no int64" in str(out.error)
 
 
-class Loud(tl.World):
+class UserWorld(tl.World):
     """A user's own world."""
 
     def print(self, line: str) -> None:
         super().print(line.upper())
 
 
-def test_a_world_of_ones_own() -> None:
-    """It is kept where the program has callbacks too; anything else is no world."""
+def test_a_user_s_world_is_used() -> None:
+    """A user's world is used by programs with callbacks too; anything else is refused as a world."""
     lines: list[str] = []
 
     @tl.function
@@ -340,13 +340,13 @@ def test_a_world_of_ones_own() -> None:
         tl.print("n is", n)
         return tl.callback(lambda x: x + 1, n, returns=tl.int64)
 
-    assert both.run(1, world=Loud(lines.append)).value == 2 and lines == ["N IS 1"]
+    assert both.run(1, world=UserWorld(lines.append)).value == 2 and lines == ["N IS 1"]
     with pytest.raises(tl.Usage, match="a world is a"):
         both.run(1, world=print)  # type: ignore[arg-type]
 
 
-def test_the_limit_on_tokens_is_exact_for_effects() -> None:
-    """Of what an effect sends, only what is for the caller counts: as many as a run ever has are enough for it."""
+def test_s12_the_limit_on_tokens_is_exact_for_effects() -> None:
+    """S12: the most live tokens that a run ever has are enough as its limit, and one less is not, with effects too."""
 
     @tl.function
     def told(n: tl.int64) -> tl.int64:
@@ -366,8 +366,9 @@ def test_the_limit_on_tokens_is_exact_for_effects() -> None:
         assert often.run(0, schedule="lifo", limits=tl.Limits(tokens=tokens), world=silent).status == status
 
 
-def test_callbacks_have_the_same_names_however_often_a_function_is_traced() -> None:
-    """A function without an annotation is traced more than once, and makes its Python functions anew each time."""
+def test_callbacks_keep_their_names_when_traced_again() -> None:
+    """A function without annotations is traced more than once, and creates its Python functions again each time; their
+    names stay the same."""
 
     def body(n: Any) -> Any:
         return tl.callback(lambda x: x + 1, n, returns=tl.int64)

@@ -1,4 +1,4 @@
-"""S16: how many iterations of a loop run at once, and what a bound may do to a run."""
+"""S16: how many iterations of a loop run at once, and how a bound may change a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEDULES = ("waves", "fifo", "lifo", "random:1", "random:2")
 
 @tl.function
 def nested(n: tl.int64) -> tl.int64:
-    """Both loops start their next iteration early, while unused values of the inner one are still being computed."""
+    """Both loops start their next iteration early, while unused values of the inner loop are still being computed."""
 
     def inner(j: Any, t: Any) -> tuple[Any, Any]:
         later(t, 3)
@@ -47,7 +47,7 @@ def _branch(i: Any, s: Any) -> tuple[Any, Any]:
 
 @tl.function
 def ahead(n: tl.int64) -> tl.int64:
-    """Every iteration waits for what the fifth after it puts, where there is one."""
+    """Each iteration waits for what the fifth after it puts, if there is one."""
     a = tl.cells(n, tl.int64)
 
     def body(i: Any, s: Any) -> tuple[Any, Any]:
@@ -57,8 +57,8 @@ def ahead(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i, s: i < n, body, 0, 0)[1]
 
 
-def at_once(outcome: Outcome) -> int:
-    """The most iterations of a loop that fire between the first firing and the last of another."""
+def most_overlapping(outcome: Outcome) -> int:
+    """The most iterations of a loop that overlap, each taken from its first firing to its last."""
     spans: dict[Any, list[int]] = {}
     for number, event in enumerate(outcome.events):
         if event.fired and event.token.tag.site.kind == "loop":
@@ -66,7 +66,7 @@ def at_once(outcome: Outcome) -> int:
     return max(sum(min(other) <= min(span) <= max(other) for other in spans.values()) for span in spans.values())
 
 
-def test_what_is_held_in_an_inner_loop_keeps_the_iteration_around_it_busy() -> None:
+def test_s16_throttled_tokens_keep_the_outer_iteration_busy() -> None:
     """S16: an iteration of the outer loop is busy while tokens of its inner loop are throttled, even for the length of
     one event or wave."""
     assert list(bound_violations(Case(nested.program, [3]))) == []
@@ -80,15 +80,15 @@ def test_laws_of_bounds(function: tl.Function) -> None:
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_a_bound_is_how_many_iterations_overlap(schedule: str) -> None:
-    """S16: with a bound of k no more than k iterations overlap; without a bound more of this loop do."""
-    assert at_once(slow.run(9, keep="events", schedule=schedule, k=1)) == 1
-    assert at_once(slow.run(9, keep="events", schedule=schedule, k=3)) <= 3
-    assert at_once(slow.run(9, keep="events")) > 3
+def test_s16_at_most_k_iterations_overlap(schedule: str) -> None:
+    """S16: with a bound of k at most k iterations overlap; without a bound, more of this loop do."""
+    assert most_overlapping(slow.run(9, keep="events", schedule=schedule, k=1)) == 1
+    assert most_overlapping(slow.run(9, keep="events", schedule=schedule, k=3)) <= 3
+    assert most_overlapping(slow.run(9, keep="events")) > 3
 
 
-def test_the_loop_says_its_own_bound_and_k_takes_its_place() -> None:
-    """`parallel_iterations` bounds one loop; the option k overrides the bounds of all."""
+def test_the_option_k_overrides_the_bounds_of_loops() -> None:
+    """`parallel_iterations` bounds one loop; the option k replaces the bounds of all loops."""
 
     @tl.function
     def bounded(n: tl.int64) -> tl.int64:
@@ -96,14 +96,15 @@ def test_the_loop_says_its_own_bound_and_k_takes_its_place() -> None:
         return tl.while_loop(lambda i, s: i < n, work, 0, 0, parallel_iterations=2)[1]
 
     free, own, other = (bounded.run(9, keep="events", **options) for options in ({"k": 99}, {}, {"k": 4}))
-    assert [at_once(run) for run in (free, own, other)] == [8, 2, 4]
+    assert [most_overlapping(run) for run in (free, own, other)] == [8, 2, 4]
     assert free.results == own.results == other.results == (36,)
     assert free.firings == own.firings == other.firings
     assert (free.stats.critical_path or 0) < (other.stats.critical_path or 0) < (own.stats.critical_path or 0)
 
 
-def test_under_waves_what_is_held_is_released_between_waves() -> None:
-    """S16: a wave that releases tokens is over; else the event after which the iteration is not busy does it."""
+def test_s16_waves_release_throttled_tokens_at_their_end() -> None:
+    """S16: under `waves`, throttled tokens are released at the end of a wave. Under other schedules, the event after
+    which the iteration is no longer busy releases them."""
 
     @tl.function
     def both(n: tl.int64) -> tl.int64:
@@ -117,9 +118,9 @@ def test_under_waves_what_is_held_is_released_between_waves() -> None:
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(("k", "status"), [(1, "Deadlocked"), (5, "Deadlocked"), (6, "Returned"), (10, "Returned")])
-def test_a_small_bound_deadlocks(schedule: str, k: int, status: str) -> None:
-    """S16: an iteration that waits for the fifth after it needs a bound of six; with less, the deadlock names what
-    waits."""
+def test_s16_a_small_bound_deadlocks(schedule: str, k: int, status: str) -> None:
+    """S16: an iteration that waits for the fifth after it needs a bound of six. With a smaller one, the deadlock names
+    what waits."""
     out = ahead.run(12, k=k, schedule=schedule)
     assert (out.status, out.results) == (
         status,
@@ -127,7 +128,7 @@ def test_a_small_bound_deadlocks(schedule: str, k: int, status: str) -> None:
     )
 
 
-def test_the_words_of_a_deadlock_by_a_bound() -> None:
+def test_the_message_of_a_deadlock_by_a_bound() -> None:
     """The deadlock names the get, its cell, the throttled tokens, the busy iteration, and a remedy."""
     error = ahead.run(12, k=5).error
     assert error is not None
@@ -153,7 +154,7 @@ def test_the_words_of_a_deadlock_by_a_bound() -> None:
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.0, True, "1"])
-def test_what_is_no_bound_is_refused(k: Any) -> None:
+def test_wrong_bounds_are_refused(k: Any) -> None:
     """A bound is an integer of at least 1, for a run and for a loop."""
     with pytest.raises(tl.Usage, match="k must be an integer from 1 up"):
         slow.run(1, k=k)
@@ -166,8 +167,8 @@ def test_what_is_no_bound_is_refused(k: Any) -> None:
         looped.run(1)
 
 
-def test_held_tokens_are_alive() -> None:
-    """Throttled tokens count for the limit on tokens."""
+def test_s12_throttled_tokens_are_live() -> None:
+    """S12: throttled tokens count for the limit on tokens."""
     for k in (1, 2, 3):
         enough = next(n for n in range(100) if slow.run(6, k=k, limits=tl.Limits(tokens=n)).status == "Returned")
         out = slow.run(6, k=k, limits=tl.Limits(tokens=enough - 1))

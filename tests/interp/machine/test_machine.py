@@ -62,8 +62,8 @@ def divided(n: tl.int64) -> tl.int64:
     return 60 // n
 
 
-def drained(state: State) -> list[Event]:
-    """Run a state, oldest token first, until it is quiet."""
+def run_to_quiescence(state: State) -> list[Event]:
+    """Runs a state until it is quiescent, oldest token first, and returns the events."""
     events = []
     while state.flight:
         events.append(step(state, 0))
@@ -71,8 +71,8 @@ def drained(state: State) -> list[Event]:
     return events
 
 
-def after(graph: Graph, arguments: list[Any], steps: int) -> State:
-    """A state some steps after its beginning, oldest token first."""
+def state_after(graph: Graph, arguments: list[Any], steps: int) -> State:
+    """The state after this many steps, oldest token first."""
     state = State(graph, arguments)
     for _ in range(steps):
         state.apply(step(state, 0))
@@ -86,8 +86,8 @@ def record_of(state: State, tag: str) -> ActivationRecord:
 
 
 def test_s1_a_step_delivers_one_token() -> None:
-    """S1: a step delivers the token at its position, whichever that is; the others stay, in their order. Looking at
-    what a step would do changes nothing."""
+    """S1: a step delivers the token at any given position, and the other tokens keep their order. Computing a step does
+    not change the state."""
     graph = sum_graph()
     for position in range(3):
         state = State(graph, [3, 4])
@@ -101,10 +101,10 @@ def test_s1_a_step_delivers_one_token() -> None:
 
 
 def test_s2_a_node_fires_when_every_port_has_a_token() -> None:
-    """S2: a node of two ports lets the first token wait and fires on the second, which takes both away."""
+    """S2: the first token for a node with two ports waits; the node fires on the second and consumes both."""
     graph = sum_graph()
     state = State(graph, [3, 4])
-    assert lines(graph, drained(state)) == [
+    assert lines(graph, run_to_quiescence(state)) == [
         "inner[0] <- 3 @ main: waits",
         "inner[1] <- 4 @ main: sends 7 to outer[0]",
         "outer[1] <- 4 @ main: waits",
@@ -115,8 +115,8 @@ def test_s2_a_node_fires_when_every_port_has_a_token() -> None:
 
 
 def test_s2_a_token_waits_in_its_record() -> None:
-    """S2: what waits is held by node and port, and counts as a token of its activation."""
-    state = after(sum_graph(), [3, 4], 1)
+    """S2: the record of an activation holds its waiting tokens by node and port, and counts them."""
+    state = state_after(sum_graph(), [3, 4], 1)
     record = state.records[ROOT]
     assert (record.waiting_operands, record.token_count, state.waiting_count, len(state.flight)) == (
         {0: {0: 3}},
@@ -127,7 +127,7 @@ def test_s2_a_token_waits_in_its_record() -> None:
 
 
 def test_s2_a_literal_needs_no_token() -> None:
-    """S2: a port with a literal is always filled, so `x + 1` fires on one token."""
+    """S2: a port with a literal is always full, so `x + 1` fires on one token."""
     assert event_lines(increment.run(3, keep="events")) == [
         "x[0] <- 3 @ main: sends 3 to add[0]",
         "add[0] <- 3 @ main: sends 4 to return[0]",
@@ -136,8 +136,8 @@ def test_s2_a_literal_needs_no_token() -> None:
 
 
 def test_s3_results_go_to_the_end_of_the_flight() -> None:
-    """S3: all tokens of a firing are sent at once, to the end of the flight, in the order of edges: by node, then
-    port, whatever the order in which the graph's maker connected them."""
+    """S3: a firing sends all its tokens at once, to the end of the flight, ordered by node and then by port, whatever
+    the order in which the edges were added."""
     builder = tl.Builder("fan")
     x = builder.argument("x", INT)
     (a,) = builder.node("negative", "a", [x], [INT])
@@ -153,18 +153,18 @@ def test_s3_results_go_to_the_end_of_the_flight() -> None:
     assert tuple(state.flight)[1:] == event.sent
 
 
-def test_s3_first_outputs_then_edges() -> None:
-    """S3: a node with two outputs sends all of the first before the second, though the second's edges come first in
-    the graph: exit sends the trip count after the value."""
+def test_s3_tokens_are_ordered_by_output() -> None:
+    """S3: a node sends the tokens of its first output before those of the second, although the graph lists the second's
+    edges first: exit sends the value before the trip count."""
     graph = counting_loop([("trips", 1), ("value", 0)])
     state = State(graph, [1])
-    (event,) = [event for event in drained(state) if graph.nodes[event.token.node].name == "out"]
+    (event,) = [event for event in run_to_quiescence(state) if graph.nodes[event.token.node].name == "out"]
     assert line(graph, event) == "out[0] <- 1 @ main/loop[1]: sends 1 to value[0] @ main, 1 to trips[0] @ main"
 
 
 def test_s4_no_port_gets_a_second_token() -> None:
-    """S4: a second token on a port that holds one breaks the machine, which names node, tag, port and both tokens."""
-    state = after(race("add", 2), [3, 4, 5], 1)
+    """S4: a second token on a full port breaks the run. The error names node, tag, port and both tokens."""
+    state = state_after(race("add", 2), [3, 4, 5], 1)
     with pytest.raises(Broken) as raised:
         step(state, 0)
     assert (raised.value.rule, raised.value.tag) == ("S4", ROOT)
@@ -177,8 +177,9 @@ def test_s4_no_port_gets_a_second_token() -> None:
 
 
 @pytest.mark.parametrize(("op", "ports", "arguments"), [("merge", 1, [3, 4]), ("add", 2, [3, 5, 4])])
-def test_s4_no_node_fires_twice(op: str, ports: int, arguments: list[int]) -> None:
-    """S4: a node that has fired under a tag fires no more, even where nothing waits: so a race at a merge is caught."""
+def test_s4_no_node_fires_twice_under_a_tag(op: str, ports: int, arguments: list[int]) -> None:
+    """S4: a node that has fired under a tag cannot fire under it again, even if nothing waits: so a race at a merge is
+    caught."""
     graph = race(op, ports)
     state = State(graph, arguments)
     order = [0] if op == "merge" else [0, 1]
@@ -189,8 +190,9 @@ def test_s4_no_node_fires_twice(op: str, ports: int, arguments: list[int]) -> No
         step(state, 0)
 
 
-def test_s4_under_another_tag_a_node_fires_again() -> None:
-    """S4: what counts is the tag: `add` of the function called twice fires under each call's."""
+def test_s4_a_node_fires_once_under_each_tag() -> None:
+    """S4: a node fires once under each tag: the `add` of a function that is called twice fires under the tag of each
+    call."""
     assert [str(tag) for tag in two_calls.run(3, keep="events").values("increment.add")] == [
         "main/increment",
         "main/increment_1",
@@ -198,7 +200,7 @@ def test_s4_under_another_tag_a_node_fires_again() -> None:
 
 
 def test_s5_an_ordinary_node_computes() -> None:
-    """S5: the result goes out under the tag of the operands, and what it is given by port is kept in the event."""
+    """S5: a node sends its result under the tag of its operands, and the event has the operands by port."""
     out = trapping.run(2, keep="events")
     (event,) = [event for event in out.events if event.fired and str(out.graph.nodes[event.token.node]).endswith("ide")]
     assert (event.inputs, event.outputs, event.trap) == ((7, 2), ((0, 3),), None)
@@ -206,7 +208,8 @@ def test_s5_an_ordinary_node_computes() -> None:
 
 
 def test_s5_a_trap_sends_nothing_and_the_run_goes_on() -> None:
-    """S5: a firing that traps counts, consumes its operands and sends nothing; other nodes go on to quiet."""
+    """S5: a firing that traps is counted, consumes its operands and sends nothing; other nodes continue to
+    quiescence."""
     out = trapping.run(0, keep="events")
     assert event_lines(out) == [
         "n[0] <- 0 @ main: sends 0 to floor_divide[1], 0 to add[0]",
@@ -218,7 +221,8 @@ def test_s5_a_trap_sends_nothing_and_the_run_goes_on() -> None:
 
 
 def test_s6_merge_and_switch() -> None:
-    """S6: switch sends the value to output 0 where the predicate holds, else to 1; the merge passes on what came."""
+    """S6: switch sends its value to output 0 if the predicate is true, and to output 1 otherwise. Merge passes its
+    operand on."""
     assert event_lines(choose.run(True, 5, keep="events"))[2:] == [
         "cond.switch_x[1] <- true @ main: waits",
         "cond.switch_x[0] <- 5 @ main: sends 5 to add[0]",
@@ -234,8 +238,8 @@ def test_s6_merge_and_switch() -> None:
 
 
 def test_s7_s8_s10_calls_and_returns() -> None:
-    """S7: call sends t -> t/site. S8: return sends t/site -> t. S10: the one `add` feeds both returns, and each
-    result goes to the return of the site on top of its tag."""
+    """S7: call sends t -> t/site. S8: return sends t/site -> t. S10: the one `add` feeds both returns, and each result
+    goes to the return of the site on top of its tag."""
     assert event_lines(two_calls.run(3, keep="events")) == [
         "n[0] <- 3 @ main: sends 3 to increment.call_x[0], 3 to add[0], 3 to add[1]",
         "increment.call_x[0] <- 3 @ main: sends 3 to x[0] @ main/increment",
@@ -255,7 +259,7 @@ def test_s7_s8_s10_calls_and_returns() -> None:
 
 
 def test_s10_the_environment_is_a_site() -> None:
-    """S10: of a function that calls itself, the outermost result goes to the environment, the others to the call."""
+    """S10: the outermost result of a recursion goes to the environment, and the others go to the calling node."""
 
     @tl.function
     def down(n: tl.int64) -> tl.int64:
@@ -274,7 +278,8 @@ def test_s10_the_environment_is_a_site() -> None:
 
 
 def test_functions_are_non_strict() -> None:
-    """A body starts on its first argument and returns before the other has come; that is then consumed all the same."""
+    """A function starts on its first argument and returns before the other has come. The other is consumed all the
+    same."""
     said = event_lines(late_argument.run(3, keep="events"))
     sent, started, returned = (
         next(number for number, line in enumerate(said) if line.startswith(begin))
@@ -300,13 +305,13 @@ def test_s7_s8_s9_a_loop() -> None:
 
 @pytest.mark.parametrize("trips", [0, 1, 5])
 def test_s8_the_second_output_of_exit_is_the_trip_count(trips: int) -> None:
-    """S8: exit gives k, the number of the iteration that it leaves: how often the body ran."""
+    """S8: the second output of exit is k, the number of the iteration that it leaves: the number of trips."""
     out = tl.run_graph(counting_loop([("value", 0), ("trips", 1)]), [trips])
     assert (out.status, out.results, out.residue) == ("Returned", (trips, trips), ())
 
 
-def test_s11_what_a_record_counts() -> None:
-    """S11: a record counts the tokens in it, the open activations below, the arguments in and the results out."""
+def test_s11_the_counts_of_a_record() -> None:
+    """S11: a record counts its tokens, its open children, the arguments received and the results returned."""
     state = State(two_calls.graph, [3])
     assert record_of(state, "main").signature == (1, 1)
     seen = []
@@ -337,8 +342,8 @@ def test_s11_what_a_record_counts() -> None:
 
 
 def test_s11_children_are_interned_and_released() -> None:
-    """S11: both arguments of a call go under one tag, the same object; when the activation closes, its parent
-    forgets it, and the record is gone."""
+    """S11: both arguments of a call have one tag object. When the activation closes, its parent forgets the tag, and
+    the record is removed."""
     state = State(late_argument.graph, [3])
     tags = []
     while state.flight:
@@ -353,8 +358,8 @@ def test_s11_children_are_interned_and_released() -> None:
     assert state.records == {}
 
 
-def test_s11_an_open_activation_below_keeps_those_around_it_open() -> None:
-    """S11: an activation that has nothing more to do stays open while one below it is; then all close at once,
+def test_s11_an_open_child_keeps_its_ancestors_open() -> None:
+    """S11: an activation without further tokens stays open while a child is open; then all close in one event,
     innermost first."""
     out = late_argument.run(3, keep="events")
     assert [[str(closed.tag) for closed in event.closed] for event in out.events if event.closed] == [
@@ -370,7 +375,7 @@ def test_s11_an_open_activation_below_keeps_those_around_it_open() -> None:
 
 
 def test_s11_a_lost_result_keeps_its_activation_open() -> None:
-    """S11: where a trap loses the result of a call, the call's activation and those around it never close."""
+    """S11: if a trap loses the result of a call, the call's activation and its ancestors never close."""
 
     @tl.function
     def outer(n: tl.int64) -> tl.int64:
@@ -382,7 +387,7 @@ def test_s11_a_lost_result_keeps_its_activation_open() -> None:
 
 
 def test_a_trigger_is_consumed_like_any_token() -> None:
-    """L7, S2: a node of literals only fires on its trigger, whose value it ignores."""
+    """L7, S2: a node with literals only fires on its trigger, and ignores the trigger's value."""
 
     @tl.function
     def constant() -> tl.int64:

@@ -1,4 +1,4 @@
-"""Schedules: which token each picks, and that a name is always the same run."""
+"""Schedules: which token each picks, and that each name gives one run."""
 
 from __future__ import annotations
 
@@ -50,25 +50,25 @@ def state_with(flight: int, steps: int) -> Any:
 
 @pytest.mark.parametrize("seed", PUBLISHED)
 def test_splitmix64_gives_the_published_numbers(seed: int) -> None:
-    """splitmix64(seed, n) is the n-th number that others publish for the seed."""
+    """splitmix64(seed, n) is the n-th published number of the seed."""
     assert [splitmix64(seed, number) for number in range(len(PUBLISHED[seed]))] == PUBLISHED[seed]
 
 
 @pytest.mark.parametrize("seed", [0, 1, 7, 2**63, 2**64 - 1])
 def test_splitmix64_is_the_generator(seed: int) -> None:
-    """splitmix64(seed, n) without a state is the n-th output of the generator with one."""
+    """splitmix64(seed, n), which has no state, is the n-th output of the generator with a state."""
     generator = SplitMix(seed)
     assert [splitmix64(seed, number) for number in range(1000)] == [generator.next() for _ in range(1000)]
 
 
 @pytest.mark.parametrize(("name", "position"), [("fifo", 0), ("waves", 0), ("lifo", 4)])
 def test_fifo_takes_the_oldest_and_lifo_the_youngest(name: str, position: int) -> None:
-    """fifo and waves take the head of the flight, lifo its end, whenever."""
+    """fifo and waves take the first token of the flight, and lifo the last, at every step."""
     assert {schedule(name)(state_with(5, steps)) for steps in range(20)} == {position}
 
 
-def test_random_takes_by_the_number_of_the_step() -> None:
-    """random:SEED picks splitmix64(SEED, steps so far) modulo the length of the flight, and keeps nothing in mind."""
+def test_random_picks_by_the_number_of_the_step() -> None:
+    """random:SEED picks splitmix64(SEED, steps so far) modulo the length of the flight, and has no state."""
     pick = schedule("random:1234567")
     numbers = PUBLISHED[1234567]
     for length in (1, 2, 5, 1000):
@@ -77,22 +77,22 @@ def test_random_takes_by_the_number_of_the_step() -> None:
 
 
 @pytest.mark.parametrize("name", ["fifo", "lifo", "waves", "random:0", "random:7"])
-def test_a_name_is_always_the_same_run(name: str) -> None:
-    """The same schedule on the same program gives the same events, one by one."""
+def test_a_schedule_s_name_determines_the_run(name: str) -> None:
+    """The same schedule gives the same events of the same program."""
     once, again = (fib.run(6, schedule=name, keep="events") for _ in "12")
     assert once.events == again.events
     assert once.schedule == name
 
 
 def test_another_seed_is_another_run() -> None:
-    """Different seeds deliver in different orders, and the firings are the same in number."""
+    """Different seeds deliver in different orders, with the same number of firings."""
     runs = [fib.run(6, schedule=f"random:{seed}", keep="events") for seed in range(8)]
     assert len({tuple(event_lines(run)) for run in runs}) == 8
     assert {run.stats.by_node for run in runs} == {runs[0].stats.by_node}
 
 
 def test_random_picks_follow_the_formula_in_a_run() -> None:
-    """Every event's position is the formula's, on the flight as long as it then was."""
+    """The position of each event is the formula's, for the length of the flight at that step."""
     out = fib.run(6, schedule="random:7", keep="events")
     state = State(out.graph, [6])
     for number, event in enumerate(out.events):
@@ -101,14 +101,14 @@ def test_random_picks_follow_the_formula_in_a_run() -> None:
 
 
 def test_waves_is_fifo_with_a_clock() -> None:
-    """fifo and waves give the same events; only waves has measures of time."""
+    """fifo and waves give the same events; only waves measures time."""
     fifo, waves = (fib.run(7, schedule=name, keep="events") for name in ("fifo", "waves"))
     assert fifo.events == waves.events
     assert (fifo.stats.critical_path, waves.stats.critical_path) == (None, len(waves.stats.profile or ()))
 
 
 def test_lifo_delivers_the_youngest() -> None:
-    """lifo: what was sent last is delivered first, whatever waits longer."""
+    """lifo delivers the token that was sent last first, however long others wait."""
     out = tl.run_graph(sum_graph(), [3, 4], schedule="lifo", keep="events")
     assert event_lines(out) == [
         "outer[1] <- 4 @ main: waits",
@@ -124,7 +124,7 @@ UNKNOWN = ["", "FIFO", "random", "random:", "random:-1", "random:x", "random:1.5
 
 @pytest.mark.parametrize("name", [*UNKNOWN, "random:" + "9" * 20, 7, None])
 def test_unknown_schedules_are_refused(name: Any) -> None:
-    """A schedule that does not exist is refused before the run, with the names of those that do."""
+    """An unknown schedule is refused before the run, with the names of the known ones."""
     with pytest.raises(tl.Usage) as raised:
         fib.run(3, schedule=name)
     assert str(raised.value) == (

@@ -23,8 +23,8 @@ AFTER = st.sampled_from([*FIXED_SCHEDULES, "random:0", "random:18446744073709551
 
 @settings(max_examples=30)
 @given(positions=st.lists(st.integers(0, 2**62)), then=AFTER)
-def test_a_script_comes_back_from_its_file(tmp_path_factory: Any, positions: list[int], then: str) -> None:
-    """A script that is written is read unchanged: its positions, and the schedule after them."""
+def test_scripts_survive_a_round_trip(tmp_path_factory: Any, positions: list[int], then: str) -> None:
+    """A script is read from its file unchanged: its positions, and the schedule after them."""
     path = tmp_path_factory.getbasetemp() / "script.json"
     write_script(Script(tuple(positions), then), path)
     assert read_script(path) == Script(tuple(positions), then)
@@ -32,7 +32,7 @@ def test_a_script_comes_back_from_its_file(tmp_path_factory: Any, positions: lis
 
 @pytest.mark.parametrize("schedule", ["fifo", "lifo", "waves", "random:7"])
 def test_a_run_follows_its_own_positions(tmp_path: Path, schedule: str) -> None:
-    """The positions of a run's events, as a script or as the name of its file, give the same events."""
+    """The positions of a run's events, as a script or as a script file, give the same events."""
     out = fib.run(5, schedule=schedule, keep="events")
     script = Script(tuple(event.position for event in out.events))
     write_script(script, tmp_path / "run.json")
@@ -44,7 +44,7 @@ def test_a_run_follows_its_own_positions(tmp_path: Path, schedule: str) -> None:
         assert (replayed.schedule, replayed.results) == ("hand", out.results)
 
 
-def test_after_the_script_its_schedule_goes_on() -> None:
+def test_the_schedule_follows_the_script() -> None:
     """After its positions, a script continues with its schedule."""
     half = tuple(event.position for event in fib.run(5, schedule="random:1", keep="events").events[:30])
     out = fib.run(5, schedule=Script(half, "lifo"), keep="events")
@@ -56,8 +56,8 @@ def test_after_the_script_its_schedule_goes_on() -> None:
     )
 
 
-def test_a_script_for_another_run_is_told() -> None:
-    """A position without a token is a Disagreement, which says how far the script fits."""
+def test_a_script_that_does_not_fit_is_reported() -> None:
+    """A position without a token is a Disagreement; its message says how far the script fits."""
     with pytest.raises(Disagreement) as raised:
         fib.run(1, schedule=Script((0, 7)))
     assert str(raised.value) == (
@@ -68,8 +68,8 @@ def test_a_script_for_another_run_is_told() -> None:
 
 
 @pytest.mark.parametrize("position", [-1, 1.0, True, "0", None])
-def test_a_position_is_a_number(position: Any) -> None:
-    """A position is an integer of at least 0."""
+def test_wrong_positions_are_refused(position: Any) -> None:
+    """A position is an integer of at least 0; anything else is refused."""
     with pytest.raises(tl.Usage, match="a position in the flight is an integer from 0 up"):
         Script((0, position))
 
@@ -97,8 +97,8 @@ GARBAGE = [
 
 
 @pytest.mark.parametrize("written", GARBAGE)
-def test_what_is_no_script_is_refused(tmp_path: Path, written: bytes) -> None:
-    """A file that is no script is Malformed, whether it is read or named by a run."""
+def test_malformed_files_are_refused(tmp_path: Path, written: bytes) -> None:
+    """A file that is no script is Malformed, both when it is read and when a run names it."""
     (tmp_path / "bad.json").write_bytes(written)
     with pytest.raises(Malformed):
         read_script(tmp_path / "bad.json")
@@ -106,7 +106,7 @@ def test_what_is_no_script_is_refused(tmp_path: Path, written: bytes) -> None:
         fib.run(1, schedule=f"hand:{tmp_path / 'bad.json'}")
 
 
-def test_no_file_and_no_place(tmp_path: Path) -> None:
+def test_missing_and_unwritable_files_are_refused(tmp_path: Path) -> None:
     """A missing or unwritable file is a Usage error with the path."""
     with pytest.raises(tl.Usage, match=r"this script cannot be read"):
         read_script(tmp_path / "none.json")
@@ -119,7 +119,7 @@ def test_no_file_and_no_place(tmp_path: Path) -> None:
             fib.run(1, schedule=name)
 
 
-def test_the_schedule_after_a_script_is_one() -> None:
+def test_the_schedule_after_a_script_must_exist() -> None:
     """A script with an unknown schedule at its end is refused before the run."""
     with pytest.raises(tl.Usage, match="no such schedule can follow a script"):
         fib.run(1, schedule=Script((), "quick"))
@@ -131,7 +131,7 @@ def bounded(n: tl.int64) -> tl.int64:
 
 
 def test_a_script_before_waves_has_their_clock() -> None:
-    """A script before `waves` releases throttled tokens between waves too, so that the run is that of `waves`."""
+    """A script before `waves` releases throttled tokens between waves too, so that the run equals that of `waves`."""
     waves = bounded.run(6, keep="events")
     positions = tuple(event.position for event in waves.events)
     for script in (tl.Script((), "waves"), tl.Script(positions[:40], "waves"), tl.Script(list(positions), "waves")):
@@ -139,7 +139,7 @@ def test_a_script_before_waves_has_their_clock() -> None:
 
 
 @pytest.mark.parametrize("wrong", [5, "012", [0.5], [-1]])
-def test_what_is_no_script(wrong: Any) -> None:
-    """A script is a sequence of positions."""
+def test_wrong_scripts_are_refused(wrong: Any) -> None:
+    """A script is a sequence of positions; anything else is refused."""
     with pytest.raises(tl.Usage):
         tl.Script(wrong)

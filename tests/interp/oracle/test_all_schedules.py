@@ -1,4 +1,4 @@
-"""All schedules of small runs: they are counted in two other ways, and valid graphs have one ending."""
+"""All schedules of small runs: their number agrees with two other counts, and valid graphs have one ending."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def fib(n: tl.int64) -> tl.int64:
     return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
 
 
-def explored(graph: Graph, arguments: list[Any], **options: Any) -> Exploration:
-    """As `explore`, of what has few states."""
+def explore_few(graph: Graph, arguments: list[Any], **options: Any) -> Exploration:
+    """Like `explore`, for runs with few states."""
     try:
         return explore(graph, arguments, states=MOST, **options)
     except tl.Exhausted:
@@ -48,7 +48,7 @@ def explored(graph: Graph, arguments: list[Any], **options: Any) -> Exploration:
 
 
 def extensions(above: Above) -> tuple[int, int]:
-    """How many orders keep what must come before what, and how many sets are what has come at some time in one."""
+    """The number of orders that keep these precedences, and the number of sets that are prefixes of such orders."""
     bits = {each: sum(1 << other for other in others) for each, others in above.items()}
     sets, layer = 1, {0: 1}
     for _ in above:
@@ -62,9 +62,9 @@ def extensions(above: Above) -> tuple[int, int]:
     return sum(layer.values()), sets
 
 
-def orders(events: tuple[Event, ...]) -> tuple[Above, Above]:
-    """By one run: a token is delivered after all operands of the firing that sent it, and a firing happens after those
-    that sent its operands."""
+def precedences(events: tuple[Event, ...]) -> tuple[Above, Above]:
+    """The precedences of one run: a token is delivered after all operands of the firing that sent it, and a firing
+    happens after those that sent its operands."""
     sender: dict[Any, int] = {}
     operands: defaultdict[Any, list[int]] = defaultdict(list)
     tokens: Above = {}
@@ -83,8 +83,7 @@ def orders(events: tuple[Event, ...]) -> tuple[Above, Above]:
 
 
 def brute_force(graph: Graph, arguments: list[Any]) -> Counter[Any]:
-    """The endings of all schedules, with their numbers: each schedule is run from the beginning, without
-    memoization."""
+    """How many schedules have each ending: each schedule is run from the beginning, without memoization."""
     ended: Counter[Any] = Counter()
     ahead: list[tuple[int, ...]] = [()]
     while ahead:
@@ -108,8 +107,8 @@ def brute_force(graph: Graph, arguments: list[Any]) -> Counter[Any]:
 
 def faults(graph: Graph, arguments: list[Any]) -> set[str]:
     """The promises of `explore` that this run of a valid graph breaks."""
-    found, run = explored(graph, arguments), tl.run_graph(graph, arguments, keep="events")
-    tokens, firings = orders(run.events)
+    found, run = explore_few(graph, arguments), tl.run_graph(graph, arguments, keep="events")
+    tokens, firings = precedences(run.events)
     wrong = set()
     if len(found.endings) != 1 or found.endings[0].outcome.results != run.results:
         wrong.add("one ending")
@@ -117,7 +116,7 @@ def faults(graph: Graph, arguments: list[Any]) -> set[str]:
         wrong.add("a schedule is an order of deliveries")
     if found.states != extensions(tokens)[1]:
         wrong.add("a state is a set of deliveries")
-    if explored(graph, arguments, choices=every_firing).schedules != extensions(firings)[0]:
+    if explore_few(graph, arguments, choices=every_firing).schedules != extensions(firings)[0]:
         wrong.add("without waiting, a schedule is an order of firings")
     return wrong
 
@@ -125,13 +124,13 @@ def faults(graph: Graph, arguments: list[Any]) -> set[str]:
 @settings(max_examples=40, deadline=None, suppress_health_check=_SLOW)
 @given(small_runs())
 def test_every_schedule_of_a_small_run_has_one_ending(run: tuple[Graph, list[Any]]) -> None:
-    """Determinacy without a gap: of up to 12 firings, all schedules end with the same status, results and firings; and
-    where each of them delivers all tokens, there are as many as orders in which tokens come after those they are made
-    of, and as many states as sets of tokens that can have come. With tokens that wait going first, as many as orders
-    of firings, and the same ending."""
+    """Determinacy, tested completely: for runs of up to 12 firings, all schedules end with the same status, results and
+    firings. If every schedule delivers all tokens, there are as many schedules as orders in which each token comes
+    after the operands of its sender, and as many states as sets of tokens that can have been delivered. If tokens that
+    wait are delivered first, there are as many schedules as orders of firings, and the same ending."""
     graph, arguments = run
     assert faults(graph, arguments) == set()
-    everything, fewer = explored(graph, arguments), explored(graph, arguments, choices=every_firing)
+    everything, fewer = explore_few(graph, arguments), explore_few(graph, arguments, choices=every_firing)
     assert fewer.states <= everything.states
     outcomes = [found.endings[0].outcome for found in (everything, fewer)]
     assert len({(out.status, out.results, frozenset(fired(out))) for out in outcomes}) == 1
@@ -147,7 +146,7 @@ def test_counts_are_those_of_brute_force(run: tuple[Graph, list[Any]]) -> None:
     """Running every schedule from its beginning gives the same counts and endings."""
     graph, arguments = run
     assume(math.prod(range(1, len(tl.run_graph(graph, arguments, keep="events").events) + 1)) <= 5_040)
-    found = explored(graph, arguments)
+    found = explore_few(graph, arguments)
     assert Counter(brute_force(graph, arguments).values()) == Counter(each.schedules for each in found.endings)
 
 
@@ -163,9 +162,9 @@ def test_counts_are_those_of_brute_force(run: tuple[Graph, list[Any]]) -> None:
     ],
     ids=["sum", "stuck", "merge", "merge of equals", "add", "untyped"],
 )
-def test_endings_of_graphs_made_by_hand(graph: Graph, arguments: list[Any], endings: int) -> None:
-    """Counts are right for invalid graphs, where a race has several endings; each has a script, whose run has this
-    ending."""
+def test_endings_of_invalid_graphs(graph: Graph, arguments: list[Any], endings: int) -> None:
+    """Counts are right for invalid graphs, in which a race has several endings. Each ending has a script, whose run
+    ends so."""
     found = explore(graph, arguments, unchecked=True)
     assert len(found.endings) == endings
     assert found.schedules == sum(each.schedules for each in found.endings)
@@ -208,9 +207,9 @@ CELLS = """func main(n: int64) -> int64 {
 """
 
 
-def test_cells_are_written_before_they_are_read_in_every_schedule() -> None:
-    """A get that comes first is parked, and all schedules end alike; two puts to a cell end otherwise by who is first,
-    and every ending has a trap for it."""
+def test_cells_have_one_ending_unless_put_twice() -> None:
+    """A get that comes first is parked, and all schedules end alike. Of two puts to a cell, the first one decides the
+    ending, and every ending has a trap for the other."""
     once, twice = (tl.lower(tl.parse_program(CELLS.replace("AT", at))) for at in "10")
     found, fewer = explore(once, [3]), explore(once, [3], choices=every_firing)
     assert [each.outcome.value for each in (*found.endings, *fewer.endings)] == [8, 8]
@@ -221,8 +220,9 @@ def test_cells_are_written_before_they_are_read_in_every_schedule() -> None:
         assert event_lines(follow(twice, [3], each.script)) == event_lines(each.outcome)
 
 
-def test_effects(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is printed on the way; what calls Python functions is refused, since it would call them for each step."""
+def test_exploring_has_no_effects(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exploring prints nothing. Programs that call Python functions are refused, since these would be called at every
+    step."""
     printing = 'func main(n: int64) -> int64 {\n  p = print n, text="n is {}"\n  m = add n, 1\n  return m\n}\n'
     found = explore(tl.lower(tl.parse_program(printing)), [3])
     assert ([each.outcome.value for each in found.endings], capsys.readouterr().out) == ([4], "")
@@ -255,7 +255,7 @@ def test_a_bound_on_iterations() -> None:
 
 
 def test_runs_that_are_too_large_are_refused(monkeypatch: MonkeyPatch) -> None:
-    """Both limits are exact, and say so; an endless run ends by one."""
+    """Both limits are exact, and the error names them; an endless run ends by one of them."""
     states = explore(sum_graph(), [3, 4]).states
     assert explore(sum_graph(), [3, 4], states=states).states == states
     with pytest.raises(tl.Exhausted) as raised:
@@ -275,8 +275,8 @@ def test_runs_that_are_too_large_are_refused(monkeypatch: MonkeyPatch) -> None:
         explore(sum_graph(), [3, 4])
 
 
-def test_what_cannot_be_explored_is_refused() -> None:
-    """A graph that breaks rules, arguments that do not fit, and callbacks, whose doings cannot be undone."""
+def test_invalid_graphs_and_callbacks_are_refused() -> None:
+    """Graphs that break rules, arguments of wrong types, and callbacks, which cannot be undone, are refused."""
     with pytest.raises(tl.Invalid):
         explore(stuck(), [1])
     with pytest.raises(tl.Usage):
@@ -292,12 +292,12 @@ def rolled(n: tl.int64) -> tl.int64:
 
 @tl.function
 def rows(n: tl.int64) -> tl.int64:
-    """The squares take longer than the counter, and nobody waits for them."""
+    """The squares take longer than the counter, and nothing waits for them."""
     return tl.while_loop(lambda i: i < n, lambda i: (i * i * i, i + 1)[1], 0)[0]
 
 
 def test_seeds_and_bounds() -> None:
-    """Every schedule draws the numbers of the seed; a bound leaves fewer schedules, and the same ending."""
+    """Every schedule draws the numbers of the seed. A bound leaves fewer schedules, with the same ending."""
     drawn = [explore(rolled.graph, [0], seed=seed).endings for seed in (1, 2)]
     assert [len(endings) for endings in drawn] == [1, 1]
     assert [endings[0].outcome.results[0] for endings in drawn] == [rolled.run(0, seed=seed).value for seed in (1, 2)]
@@ -311,7 +311,7 @@ def follow(graph: Graph, arguments: list[Any], script: tuple[int, ...], *, unche
 
 
 def changes(data: Any) -> Iterator[Any]:
-    """Plain data with one thing in it changed, each in turn."""
+    """Copies of plain data, each with one part changed."""
     if isinstance(data, dict):
         yield from ({**data, key: made} for key, value in data.items() for made in changes(value))
         yield from ({other: value for other, value in data.items() if other != key} for key in data)
@@ -332,8 +332,8 @@ def key(snapshot: Any) -> Any:
 
 
 def test_the_key_of_a_state_is_complete() -> None:
-    """The key takes from a state only its snapshot, and all of it: with any one thing changed the key is another, but
-    for the traps, which are firings, and the clock of waves; the order of the flight makes none."""
+    """The key of a state depends on its whole snapshot and on nothing else: a change of any part gives another key,
+    except traps, which are firings, and the clock of waves. The order of the flight does not change the key."""
     runs = [(fib.graph, [2], 40), (counting_loop([("count", 0)]), [2], 30), (sum_graph(), [3, 4], 5)]
     for graph, arguments, most in runs:
         state, pick = State(graph, arguments), schedule("random:2")
@@ -351,7 +351,7 @@ def test_the_key_of_a_state_is_complete() -> None:
 
 
 def sink() -> Graph:
-    """A sum that goes nowhere, and something to do after it."""
+    """A sum whose result is unused, and a node after it."""
     builder = tl.Builder("sink")
     x, y, z = (builder.argument(name, INT) for name in "xyz")
     builder.node("add", "sum", [x, y], [INT])
@@ -359,8 +359,8 @@ def sink() -> Graph:
 
 
 def test_a_machine_with_a_race_is_caught(monkeypatch: MonkeyPatch) -> None:
-    """On a machine whose sum depends on the order of its operands there are several endings, also where all that tells
-    them apart is what fired."""
+    """A machine whose sum depends on the order of its operands has several endings, even if they differ in their
+    firings only."""
     assert len(explore(fib.graph, [1]).endings) == len(explore(sink(), [1, 2, 3], unchecked=True).endings) == 1
     monkeypatch.setattr(module, "step", hoarding)
     assert {each.outcome.value for each in explore(sum_graph(), [3, 4]).endings} == {4, 3}
@@ -370,8 +370,8 @@ def test_a_machine_with_a_race_is_caught(monkeypatch: MonkeyPatch) -> None:
 
 
 def test_broken_walks_are_caught(monkeypatch: MonkeyPatch) -> None:
-    """Twins that are wrong in one thing each break a law: they distinguish states only by what has fired, or by the
-    order of the flight as well; they forget what has fired; tokens that fire go before those that wait."""
+    """Each twin breaks a law: states that are distinguished by their firings only, or by the order of the flight as
+    well; firings that are forgotten; tokens that fire delivered before those that wait."""
     true_key, key_of = module.state_key, "tagloom.interp.oracle.all_schedules.state_key"
     assert faults(sum_graph(), [3, 4]) == faults(counting_loop([("count", 0)]), [1]) == set()
     twins: list[tuple[str, Any]] = [

@@ -31,7 +31,7 @@ def total(n: tl.int64) -> tuple[tl.int64, tl.float64]:
 
 @tl.function
 def quotients(n: tl.int64) -> tl.int64:
-    """Two traps where n is 0, of which the second comes first in time."""
+    """Two traps if n is 0; the second in program order happens first."""
     slow = fib(fib(n + 3)) // n
     return slow + 7 // n
 
@@ -46,11 +46,11 @@ def first_of(x: tl.int64, y: tl.int64) -> tl.int64:
     return tl.cond(x <= 1, lambda: 1, lambda: first_of(x - 1, first_of(x, y)))
 
 
-def verdicts(function: tl.Function, *arguments: Any, limits: Limits | None = None) -> list[Verdict]:
+def notes_by_way(function: tl.Function, *arguments: Any, limits: Limits | None = None) -> list[Verdict]:
     return list(check(function.graph, function.program, arguments, limits))
 
 
-def differing(found: list[Verdict]) -> list[str]:
+def differing_ways(found: list[Verdict]) -> list[str]:
     return [verdict.variant for verdict in found if verdict.difference is not None]
 
 
@@ -60,19 +60,19 @@ def differing(found: list[Verdict]) -> list[str]:
     ids=lambda value: getattr(value, "name", None),
 )
 def test_examples_agree(function: tl.Function, arguments: tuple[Any, ...], said: str) -> None:
-    """Every schedule and the evaluator give the same values, bit for bit, NaN and infinities too."""
-    found = verdicts(function, *arguments)
+    """Every schedule and the evaluator give the same values, bit for bit, with NaN and infinities."""
+    found = notes_by_way(function, *arguments)
     assert [verdict.variant for verdict in found] == [*SCHEDULES, "evaluator"]
-    assert differing(found) == []
+    assert differing_ways(found) == []
     assert {verdict.status for verdict in found} == {"Returned"}
     firings = function.run(*arguments).firings
     assert [verdict.summary for verdict in found] == [f"{said} after {firings} firings"] * len(SCHEDULES) + [said]
 
 
 def test_traps_agree() -> None:
-    """Where the machine traps, every schedule has the same traps, and the evaluator stops at the first of them."""
-    found = verdicts(quotients, 0)
-    assert differing(found) == []
+    """If the machine traps, every schedule has the same traps, and the evaluator stops at the first of them."""
+    found = notes_by_way(quotients, 0)
+    assert differing_ways(found) == []
     assert {verdict.status for verdict in found} == {"Trapped"}
     assert found[-1].summary == "integer division by zero at node quotients.floor_divide"
 
@@ -82,36 +82,36 @@ def test_a_graph_alone_has_no_evaluator() -> None:
     assert [verdict.variant for verdict in check(fib.graph, None, [5])] == list(SCHEDULES)
 
 
-def test_what_a_limit_ended_is_compared_where_both_have_a_result() -> None:
-    """Runs that a limit ended differ in how far they came, which is no difference; the results that they have are
-    compared, and so is the evaluator's."""
-    found = verdicts(first_of, 2, 2, limits=Limits(firings=500))
-    assert differing(found) == []
+def test_runs_ended_by_a_limit_are_compared_in_common_results() -> None:
+    """Runs that a limit ended are compared in the results that both have, with the evaluator's too; how far they came
+    is no difference."""
+    found = notes_by_way(first_of, 2, 2, limits=Limits(firings=500))
+    assert differing_ways(found) == []
     assert {verdict.status for verdict in found} == {"Exhausted"}
     assert {verdict.summary.split()[0] for verdict in found[:-1]} == {"1", "-"}
-    assert differing(verdicts(fib, 8, limits=Limits(depth=3))) == []
+    assert differing_ways(notes_by_way(fib, 8, limits=Limits(depth=3))) == []
 
 
 def test_a_trap_before_a_limit_is_no_difference() -> None:
-    """Where a limit ended the machine, its first trap so far need not be the first of the program."""
+    """If a limit ended the machine, its first trap need not be the program's first."""
 
     @tl.function
     def late(n: tl.int64) -> tl.int64:
         return fib(12) // n + 7 // n
 
-    found = verdicts(late, 0, limits=Limits(firings=200))
+    found = notes_by_way(late, 0, limits=Limits(firings=200))
     assert late.run(0, limits=Limits(firings=200)).traps
-    assert differing(found) == []
+    assert differing_ways(found) == []
 
 
 def test_the_evaluator_ends_with_the_machine() -> None:
-    """The evaluator may take no more steps than the machine has firings, so that what diverges ends at once."""
+    """The evaluator may take as many steps as the machine has firings, so that a program that diverges ends at once."""
 
     @tl.function
     def endless(n: tl.int64) -> tl.int64:
         return endless(n)
 
-    found = verdicts(endless, 1, limits=Limits(firings=100))
+    found = notes_by_way(endless, 1, limits=Limits(firings=100))
     assert found[-1][:3] == ("evaluator", "Exhausted", "after 100 nodes")
 
 
@@ -126,26 +126,26 @@ def test_a_machine_that_depends_on_the_schedule_differs(monkeypatch: MonkeyPatch
         return event
 
     monkeypatch.setattr(reference, "step", racing)
-    found = verdicts(fib, 6)
-    assert {"waves", "fifo"}.isdisjoint(differing(found)), "the standard, and what is the same order"
-    assert "evaluator" in differing(found)
+    found = notes_by_way(fib, 6)
+    assert {"waves", "fifo"}.isdisjoint(differing_ways(found)), "the standard, and what is the same order"
+    assert "evaluator" in differing_ways(found)
     errors = [str(verdict.difference) for verdict in found if verdict.difference is not None]
     assert any(error.startswith("the endings differ (fib under ") for error in errors)
     assert all("  required: Returned " in error and "  got: Returned " in error for error in errors)
 
 
 def test_a_wrong_rule_differs_from_the_evaluator(monkeypatch: MonkeyPatch) -> None:
-    """A machine that is wrong in the same way under every schedule is caught by the evaluator, which has no tokens."""
+    """A machine that is wrong in the same way under every schedule differs from the evaluator, which has no tokens."""
     monkeypatch.setitem(fire._ROUTING, "exit", lambda inputs, tag: ((0, tag.iteration), (1, tag.iteration)))
-    found = verdicts(total, 3)
-    assert differing(found) == ["evaluator"]
+    found = notes_by_way(total, 3)
+    assert differing_ways(found) == ["evaluator"]
     assert str(found[-1].difference) == (
         "the results differ (total, evaluated without tokens)\n  required: Returned 3, 3\n  got: Returned 4, 0.125"
     )
 
 
 def test_a_machine_that_fires_more_differs(monkeypatch: MonkeyPatch) -> None:
-    """The same results with other firings is a difference, and the node is named."""
+    """Equal results with different firings are a difference, which names the node."""
     run_graph = oracle.run_graph
 
     def generous(graph: Any, arguments: Any, **options: Any) -> Any:
@@ -159,15 +159,15 @@ def test_a_machine_that_fires_more_differs(monkeypatch: MonkeyPatch) -> None:
     def same(n: tl.int64) -> tl.int64:
         return tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0] * 0
 
-    found = verdicts(same, 2)
-    assert differing(found) == ["lifo"]
+    found = notes_by_way(same, 2)
+    assert differing_ways(found) == ["lifo"]
     assert str(found[2].difference) == (
         "node same.loop.i fires another number of times (same under lifo)\n  required: 3\n  got: 4"
     )
 
 
 def test_a_machine_that_traps_elsewhere_differs(monkeypatch: MonkeyPatch) -> None:
-    """The same ending with other traps is a difference, and both lists are told."""
+    """Equal endings with different traps are a difference, which lists both."""
     run_graph = oracle.run_graph
 
     def elsewhere(graph: Any, arguments: Any, **options: Any) -> Any:
@@ -184,27 +184,27 @@ def test_a_machine_that_traps_elsewhere_differs(monkeypatch: MonkeyPatch) -> Non
         return tl.while_loop(lambda i: i < 8, body, 0)[0]
 
     trap = "integer division by zero at node reciprocals.floor_divide under main"
-    assert str(verdicts(reciprocals, 5)[2].difference) == (
+    assert str(notes_by_way(reciprocals, 5)[2].difference) == (
         f"the traps differ (reciprocals under lifo)\n  required: {trap}/loop[5]\n  got: {trap}/loop[3]"
     )
 
 
-def test_an_evaluator_that_is_wrong_differs(monkeypatch: MonkeyPatch) -> None:
-    """The other way round, too: an evaluator that ends otherwise, or elsewhere, is told apart."""
+def test_a_wrong_evaluator_differs(monkeypatch: MonkeyPatch) -> None:
+    """An evaluator with another ending, or with another trap, differs too."""
     for wrong, got in (
         (big_step.Evaluation("Returned", (14,)), "Returned 14"),
         (big_step.Evaluation("Trapped", trap=("fib.add", "no reason")), "Trapped no reason at node fib.add"),
         (big_step.Evaluation("Exhausted"), f"Exhausted after {fib.run(6).firings} nodes"),
     ):
         monkeypatch.setattr(oracle, "evaluate", lambda *arguments, wrong=wrong, **options: wrong)
-        (error,) = [verdict.difference for verdict in verdicts(fib, 6) if verdict.difference is not None]
+        (error,) = [verdict.difference for verdict in notes_by_way(fib, 6) if verdict.difference is not None]
         assert str(error) == (
             f"the results differ (fib, evaluated without tokens)\n  required: Returned 13\n  got: {got}"
         )
 
 
 def test_double_puts_are_no_difference() -> None:
-    """Which of two puts comes first is the schedule's choice: such runs are not compared any further."""
+    """The schedule decides which of two puts comes first, so such runs are not compared further."""
 
     @tl.function
     def either(n: tl.int64) -> tl.int64:

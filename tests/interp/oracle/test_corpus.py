@@ -1,4 +1,4 @@
-"""Cases: every ending that a case can claim, rightly and wrongly."""
+"""Cases of a corpus: every ending that a case can claim, rightly and wrongly."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ WRONG = [
 ]
 
 
-def tried(case: str) -> tl.TagloomError | None:
+def verdict_of(case: str) -> tl.TagloomError | None:
     ((_, difference),) = try_cases(tl.parse(f"{TEXT}case {case}\n", "cases.tl"))
     return difference
 
@@ -97,14 +97,15 @@ def tried(case: str) -> tl.TagloomError | None:
 @pytest.mark.inner(first=4)
 @pytest.mark.parametrize("case", RIGHT)
 def test_a_right_case_agrees(case: str) -> None:
-    """What a case rightly says, it says under every schedule; another broken function of the file does not count."""
-    assert tried(case) is None
+    """A right claim of a case holds under every schedule; another function of the file that is broken does not
+    count."""
+    assert verdict_of(case) is None
 
 
 @pytest.mark.parametrize(("case", "got"), WRONG)
 def test_a_wrong_case_differs(case: str, got: str) -> None:
-    """A case that is wrong in its ending, its details or its count differs: where it stands, and what came instead."""
-    difference = tried(case)
+    """A case with a wrong ending, detail or count differs; the message says where it stands and what came instead."""
+    difference = verdict_of(case)
     assert difference is not None and got in str(difference.got)
     assert str(difference.where) == f"cases.tl:{TEXT.count(chr(10)) + 1}"
 
@@ -121,8 +122,8 @@ def test_cases_are_tried_in_order() -> None:
     + [("float64[0, 3]", "[]"), ("bool[?]", "[true]"), ("uint8[2]", "uint8([1, 255])")],
 )
 def test_literals_of_a_case_take_their_types(type_: str, value: str) -> None:
-    """A case's literals have the types of the parameters and results, also where they would not be literals, or of
-    another type, by themselves."""
+    """The literals of a case have the types of parameters and results, even if they would have another type, or be no
+    literals, by themselves."""
     text = f"func f(x: {type_}) {{\n  y = identity x\n  return y\n}}\ncase f({value}) returns {value} in 3 firings\n"
     assert [trial.difference for trial in try_cases(tl.parse(text))] == [None]
     assert tl.parse(text.replace("3 firings", "1 firing")).cases[0].firings == 1

@@ -1,4 +1,4 @@
-"""The critical path and the time on processors: of a run's events, whatever the schedule that made them."""
+"""The critical path and the time on processors depend on a run's dependences, and not on its schedule."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ def fib(n: tl.int64) -> tl.int64:
     return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
 
 
-def told(path: tuple[CriticalFiring, ...]) -> list[Any]:
-    """A path without the numbers of its events, which are the schedule's."""
+def without_events(path: tuple[CriticalFiring, ...]) -> list[Any]:
+    """A path without the numbers of its events, which depend on the schedule."""
     return [(f.node, f.tag, *map(fingerprint, f.inputs), *((o, fingerprint(v)) for o, v in f.outputs)) for f in path]
 
 
 def runs(case: Case) -> list[Outcome]:
-    """The runs of a case under several schedules, if they end; what a limit cuts short is not the same under all."""
+    """The runs of a case under several schedules, or none if a limit ends them, since such runs differ."""
     graph = lower(case.program)
     made = [run_graph(graph, case.arguments, limits=LIMITS, keep="events", schedule=name) for name in SCHEDULES]
     return made if made[0].status != "Exhausted" else []
 
 
 def faults(made: list[Outcome]) -> set[str]:
-    """Which of the promises about depth and path these runs of one program break; the first is under waves."""
+    """The promises about depth and path that these runs of one program break; the first run is under `waves`."""
     found, waves = set(), made[0].stats
     for out in made:
         depths = dependences(out.graph, out.events)
@@ -64,13 +64,13 @@ def faults(made: list[Outcome]) -> set[str]:
             found.add("the path is Sinf long")
         if any(one.event not in depths[other.event].producers for one, other in pairwise(path)):
             found.add("each firing has an operand that the one before made")
-        if told(path) != told(made[0].critical_path()):
+        if without_events(path) != without_events(made[0].critical_path()):
             found.add("the path is the same under every schedule")
     return found
 
 
-def overruns(out: Outcome, processors: int) -> set[str]:
-    """Which of the promises about time this run breaks on so many processors."""
+def time_faults(out: Outcome, processors: int) -> set[str]:
+    """The promises about time that this run breaks on this many processors."""
     found, depths = set(), dependences(out.graph, out.events)
     times = times_on(out.graph, out.events, processors)
     load, total, span = Counter(times.values()), len(depths), max((each.depth for each in depths.values()), default=0)
@@ -93,8 +93,8 @@ def overruns(out: Outcome, processors: int) -> set[str]:
 @settings(max_examples=15, deadline=None, suppress_health_check=_SLOW)
 @given(cases())
 def test_the_path_is_the_longest_and_the_same_under_every_schedule(case: Case) -> None:
-    """The depths of firings, from any schedule's events, are the waves; the longest chain is Sinf firings long, each
-    fed by the one before, and the same but for the numbers of its events."""
+    """The depths of firings are the waves, whatever the schedule. The critical path has Sinf firings, each fed by the
+    one before, and is the same under every schedule but for the numbers of its events."""
     if made := runs(case):
         assert faults(made) == set()
 
@@ -102,17 +102,17 @@ def test_the_path_is_the_longest_and_the_same_under_every_schedule(case: Case) -
 @settings(max_examples=15, deadline=None, suppress_health_check=_SLOW)
 @given(cases())
 def test_time_on_processors(case: Case) -> None:
-    """T_1 = S1, T_inf = Sinf, and what is between keeps both bounds, is a schedule, is greedy, and is the same from any
-    schedule's events."""
+    """T_1 = S1 and T_inf = Sinf. Every T_p between keeps both bounds, comes from a greedy schedule, and does not depend
+    on the run's own schedule."""
     made = runs(case)
     for out in made[:2]:
         assert (out.time_on(1), out.time_on(math.inf)) == (out.firings, len(out.critical_path()))
         for processors in (2, 3, 7):
-            assert overruns(out, processors) == set()
+            assert time_faults(out, processors) == set()
     assert len({tuple(out.time_on(p) for p in (2, 7)) for out in made}) <= 1
 
 
-def test_paths_of_a_graph_checked_by_hand() -> None:
+def test_the_path_of_a_small_graph() -> None:
     """(x + y) + y and its return: three firings, of which no two can happen at once."""
     out = tl.run_graph(sum_graph(), [3, 4], schedule="lifo", keep="events")
     path = out.critical_path()
@@ -122,8 +122,8 @@ def test_paths_of_a_graph_checked_by_hand() -> None:
     assert [out.time_on(p) for p in (1, 2, math.inf)] == [3, 3, 3]
 
 
-def test_equal_paths_are_told_apart_by_program_order() -> None:
-    """Of two chains of one length the one that ends first in program order is taken, and backwards likewise."""
+def test_program_order_decides_between_equal_paths() -> None:
+    """Of two chains of equal length, the one that ends first in program order is chosen; backwards likewise."""
     builder = tl.Builder("two")
     x = builder.argument("x", INT)
     left, right = (builder.node("add", name, [x, 1], [INT])[0] for name in ("left", "right"))
@@ -139,16 +139,15 @@ def test_equal_paths_are_told_apart_by_program_order() -> None:
 def test_a_sum_by_halves_follows_the_formula(numbers: int) -> None:
     """Sinf of a sum of k numbers by halves is 6 + 10 ceil(log2 k), and S1 is 23 k - 15.
 
-    In the lowered body of `range_sum`, the entry merges of a and b fire in wave 1 of an activation, counted from when
-    the later of them comes; then the size, its test, and both switches (2, 3, 4). A leaf's value is what comes out of
-    the merge of the branches, in 5. An inner activation goes on with both = a + b, its half, and the call that sends
-    the middle (5, 6, 7), so that its children begin after 7: b of the lower and a of the upper half come last. A
-    child's return and the sum and the merge here take 3 more. So D(1) = 5 and D(k) = 10 + D(ceil(k/2)), for the larger
-    half is the deeper: D(k) = 5 + 10 ceil(log2 k); the return to the environment is one more.
+    In the lowered body of `range_sum`, the entry merges of a and b fire in wave 1 of an activation, counted from the
+    arrival of the later of them. Then come the size, its test, and both switches (2, 3, 4). The merge of the branches
+    returns a leaf's value in 5. An inner activation continues with both = a + b, its half, and the call that sends the
+    middle (5, 6, 7), so its children begin after 7: b of the lower half and a of the upper half come last. A child's
+    return and the sum and the merge here take 3 more. So D(1) = 5 and D(k) = 10 + D(ceil(k/2)), since the larger half
+    is the deeper one: D(k) = 5 + 10 ceil(log2 k). The return to the environment is one more.
 
-    A leaf has 2 merges, 2 ops, 2 switches, 1 merge: 7 firings; each of the k - 1 inner activations has those, and 2
-    ops, 4 calls, 2 returns and the sum: 16. With the return of the first, 7 k + 16 (k - 1) + 1 = 23 k - 15.
-    """
+    A leaf has 2 merges, 2 ops, 2 switches and 1 merge: 7 firings. Each of the k - 1 inner activations has those, and 2
+    ops, 4 calls, 2 returns and the sum: 16. With the return of the first, 7 k + 16 (k - 1) + 1 = 23 k - 15."""
     text = (Path(__file__).parents[2] / "corpus" / "range_sum.tl").read_text()
     graph = tl.lower(tl.parse_program(text.partition("case ")[0]))
     out = tl.run_graph(graph, [0, numbers], keep="events")
@@ -160,7 +159,8 @@ def test_a_sum_by_halves_follows_the_formula(numbers: int) -> None:
 
 
 def anomaly() -> tl.Graph:
-    """Twelve firings that five processors need longer for than four: the makers of each, in program order."""
+    """Twelve firings for which five processors need more time than four. The list gives the firings that each depends
+    on, in program order."""
     makers: list[tuple[int, ...]] = [(), (), (), (), (), (4,), (4,), (1, 3), (0,), (4,), (2,), (10,)]
     builder = tl.Builder("anomaly")
     x = builder.argument("x", INT)
@@ -187,30 +187,30 @@ CELLS = """func main(n: int64, x: int64) -> int64 {
 
 
 def test_reading_a_cell_depends_on_filling_it() -> None:
-    """Whether a get was parked or found its cell full is the schedule's doing; that it comes after the store is not.
-    Waves may be fewer than the chain is long, where a cell is read in the wave that fills it, and are no more."""
+    """A get depends on the put of its cell; whether it was parked is up to the schedule. If a cell is read in the wave
+    that fills it, there are fewer waves than firings in the chain, and never more."""
     graph = tl.lower(tl.parse_program(CELLS))
     runs = [run_graph(graph, [1, 2], schedule=name, keep="events") for name in ("waves", "fifo", "lifo", "random:4")]
-    assert len({str(told(run.critical_path())) for run in runs}) == 1
+    assert len({str(without_events(run.critical_path())) for run in runs}) == 1
     assert len({tuple(run.time_on(p) for p in (1, 2, 3, math.inf)) for run in runs}) == 1
     for run in runs:
         at = {graph.nodes[run.events[number].token.node].name: number for number in dependences(graph, run.events)}
         for reader, stores in (("a", {"p"}), ("b", {"q"}), ("all", {"p", "q"})):
             makers = dependences(graph, run.events)[at[reader]].producers
             assert {at[store] for store in stores} <= set(makers)
-        assert overruns(run, 2) == set()
+        assert time_faults(run, 2) == set()
     assert 0 < (runs[0].stats.critical_path or 0) <= len(runs[0].critical_path())
 
 
 def test_more_processors_may_take_longer() -> None:
-    """Graham's anomaly: a processor more, and one unit of time more. Any list scheduling has some; of 200,000 random
-    graphs of 4 to 14 firings, 7 had one."""
+    """Graham's anomaly: one more processor takes one more unit of time. Every list schedule has such cases; of 200,000
+    random graphs with 4 to 14 firings, 7 had one."""
     out = run_graph(anomaly(), [1], keep="events", unchecked=True)
     assert [time_on(out.graph, out.events, p) for p in (1, 2, 3, 4, 5, 12)] == [12, 7, 5, 3, 4, 3]
 
 
-def test_time_on_what_is_no_number_of_processors() -> None:
-    """Parts of a processor, and none, are refused; so is a run that kept no events."""
+def test_wrong_numbers_of_processors_are_refused() -> None:
+    """Fractions of a processor, and no processors, are refused; so is a run that kept no events."""
     out = fib.run(3, keep="events")
     wrong: list[Any] = [0, -1, 1.5, math.nan, "2"]
     for processors in wrong:
@@ -222,14 +222,14 @@ def test_time_on_what_is_no_number_of_processors() -> None:
 
 
 def test_a_run_without_a_firing() -> None:
-    """No firing: no path, no time."""
+    """A run without firings has an empty path and takes no time."""
     out = fib.run(3, keep="events", limits=tl.Limits(firings=0))
     assert (out.critical_path(), out.time_on(2)) == ((), 0)
 
 
 @pytest.mark.full
 def test_a_path_of_a_deep_recursion() -> None:
-    """Four thousand calls deep, the path is found without Python's stack."""
+    """The path through four thousand nested calls is found without Python's stack."""
 
     @tl.function
     def down(n: tl.int64) -> tl.int64:
@@ -242,10 +242,10 @@ def test_a_path_of_a_deep_recursion() -> None:
 
 
 def test_broken_measures_are_caught(monkeypatch: MonkeyPatch) -> None:
-    """Twins that are wrong in one thing each break a law on fib: a firing depends on its last token alone; equal ones
-    are told apart by the order of events; a unit of time has room for one more; what is ready is not looked for."""
+    """Each twin breaks a law on fib: a firing that depends on its last token only; equal paths distinguished by the
+    order of events; room for one more firing in each unit of time; processors that idle although a firing is ready."""
     made = [fib.run(6, keep="events", schedule=name) for name in SCHEDULES]
-    assert faults(made) == set() and overruns(made[0], 3) == set()
+    assert faults(made) == set() and time_faults(made[0], 3) == set()
     true_dependences, true_room = critical.dependences, critical.first_free_time
 
     def last_only(graph: Any, events: Any) -> Any:
@@ -264,11 +264,11 @@ def test_broken_measures_are_caught(monkeypatch: MonkeyPatch) -> None:
     for name, twin in twins:
         with monkeypatch.context() as patch:
             patch.setattr(critical, name, twin)
-            assert faults(made) | overruns(made[0], 3), name
+            assert faults(made) | time_faults(made[0], 3), name
 
 
-def test_functions_take_events_alone() -> None:
-    """The measures need a graph and events, wherever those come from."""
+def test_the_measures_need_only_a_graph_and_events() -> None:
+    """The functions take a graph and events, wherever these come from."""
     out = fib.run(5, keep="events")
     assert critical_path(out.graph, out.events) == out.critical_path()
     assert time_on(out.graph, list(out.events), 2) == out.time_on(2)

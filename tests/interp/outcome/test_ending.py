@@ -29,14 +29,14 @@ def divided(n: tl.int64) -> tl.int64:
 
 @tl.function
 def sum_of_quotients(n: tl.int64) -> tl.int64:
-    """A trap in the call before the loop, one in the loop's iteration 2, and one in the call after it."""
+    """A trap in the call before the loop, one in iteration 2 of the loop, and one in the call after it."""
     before = divided(n - n)
     _, total = tl.while_loop(lambda i, s: i < 4, lambda i, s: (i + 1, s + divided(i - 2)), 0, n)
     return before + total + divided(n - n)
 
 
 def test_s12_until_quiet_goes_on_after_the_results() -> None:
-    """S12: `quiet` delivers every token; `result` stops when all results have come, whatever is still in flight."""
+    """S12: `quiet` delivers every token; `result` stops when all results have come, whatever is in flight."""
     quiet, result = (late_argument.run(3, until=until, keep="events") for until in ("quiet", "result"))
     assert (quiet.status, result.status) == ("Returned", "Returned")
     assert quiet.value == result.value == 4
@@ -46,7 +46,8 @@ def test_s12_until_quiet_goes_on_after_the_results() -> None:
 
 
 def test_s12_until_trap_stops_at_the_first() -> None:
-    """S12: `trap` stops at the first firing that traps, and says Trapped; without a trap it runs to quiet."""
+    """S12: `trap` stops at the first firing that traps, and the run is Trapped; without a trap it runs to
+    quiescence."""
     out = trapping.run(0, until="trap", keep="events")
     assert (out.status, out.results, event_lines(out)[-1]) == (
         "Trapped",
@@ -58,21 +59,21 @@ def test_s12_until_trap_stops_at_the_first() -> None:
 
 @tl.function
 def early(n: tl.int64) -> tl.int64:
-    """The result comes before a trap, and that before the run is quiet."""
+    """The result comes before a trap, and the trap before the end of the run."""
     tl.floor_divide(n, later(n - n, 2))
     later(n, 7)
     return n
 
 
 def test_s12_until_trap_stops_though_the_results_have_come() -> None:
-    """S12: a run that is asked to stop at a trap ends as Trapped, even if its results have arrived."""
+    """S12: a run that is to stop at a trap ends as Trapped, even if its results have come."""
     out = early.run(3, until="trap")
     assert (out.status, out.results, len(out.traps)) == ("Trapped", (3,), 1)
 
 
 def test_s12_until_result_lists_the_traps_so_far() -> None:
-    """S12: stopped at its results, a run is Returned, with the traps that it met on its way, as it is where it met
-    none; run to quiet, it is Trapped, with its results."""
+    """S12: a run that stops at its results is Returned, with the traps so far, if any. Run to quiescence, it is
+    Trapped, with its results."""
 
     @tl.function
     def main(n: tl.int64) -> tl.int64:
@@ -86,8 +87,8 @@ def test_s12_until_result_lists_the_traps_so_far() -> None:
 
 
 def test_s12_traps_are_listed_in_program_order() -> None:
-    """S12: traps are listed as a sequential evaluation meets them, not as the machine did: the call after the loop
-    traps long before the loop's iteration 2, and is listed after it."""
+    """S12: traps are listed in the order of a sequential evaluation, not of the machine: the call after the loop traps
+    long before iteration 2 of the loop, and is listed after it."""
     out = sum_of_quotients.run(3, keep="events")
     met = [str(event.token.tag) for event in out.events if event.trap]
     assert met == ["main/divided", "main/divided_2", "main/loop[2]/divided_1"]
@@ -96,7 +97,7 @@ def test_s12_traps_are_listed_in_program_order() -> None:
 
 
 def test_s12_a_trap_has_the_calls_and_iterations_around_it() -> None:
-    """S12: a trap says what was divided, where, and, innermost first, in which calls and iterations."""
+    """S12: a trap has the op, its operands and its place, and the calls and iterations around it, innermost first."""
     trap = sum_of_quotients.run(3).traps[1]
     here, loop = divided.__wrapped__.__code__.co_firstlineno, sum_of_quotients.__wrapped__.__code__.co_firstlineno
     assert "\n".join([str(trap), *trap.__notes__]) == "\n".join(

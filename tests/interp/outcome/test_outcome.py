@@ -43,18 +43,18 @@ def constant() -> tl.float64:
     return tl.cond(True, lambda: 2.5, lambda: 3.5)
 
 
-def line_of(function: tl.Function, plus: int) -> str:
+def location_of(function: tl.Function, plus: int) -> str:
     """A line of a function in this file, as errors name it."""
     return f"test_outcome.py:{function.__wrapped__.__code__.co_firstlineno + plus}"
 
 
-def whole(error: BaseException | None) -> list[str]:
+def full_text(error: BaseException | None) -> list[str]:
     """An error as a user reads it, with its notes."""
     return "\n".join([str(error), *getattr(error, "__notes__", [])]).splitlines()
 
 
 def test_s12_returned() -> None:
-    """S12: all results have come: they are there, nothing is missing, left over or wrong."""
+    """S12: a run that returned has all its results; nothing is missing, left over or wrong."""
     out = fac.run(5)
     assert (out.status, out.value, out.results, out.missing, out.error) == ("Returned", 120, (120,), (), None)
     assert (out.residue, out.open_activations, out.traps) == ((), 0, ())
@@ -63,10 +63,10 @@ def test_s12_returned() -> None:
 
 
 def test_s12_trapped() -> None:
-    """S12: the machine became quiet and a firing had trapped; the other result is there. Calling raises the Trap."""
+    """S12: the run became quiescent after a firing trapped; the other result is there. Calling raises the Trap."""
     out = half.run(0)
     assert (out.status, out.results, out.missing) == ("Trapped", (0, None), (1,))
-    assert whole(out.error) == [
+    assert full_text(out.error) == [
         f"S5: integer division by zero at node half.floor_divide_1 ({line_of(half, 2)}) under main",
         "  got: floor_divide 7, 0",
         "  in half",
@@ -75,11 +75,12 @@ def test_s12_trapped() -> None:
         half(0)
     with pytest.raises(tl.Trap) as read:
         _ = out.value
-    assert whole(called.value) == whole(read.value) == whole(out.error)
+    assert full_text(called.value) == full_text(read.value) == full_text(out.error)
 
 
 def test_s12_trapped_with_all_results() -> None:
-    """S12: a trap on whose firing no result depends is a trap all the same; the value can be read, calling raises."""
+    """S12: a run is Trapped even if no result depends on the firing that trapped. Its value can be read; calling
+    raises."""
 
     @tl.function
     def careless(n: tl.int64) -> tl.int64:
@@ -93,10 +94,10 @@ def test_s12_trapped_with_all_results() -> None:
 
 
 def test_s12_exhausted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """S12: a limit ended the run; what waits is the residue. Calling raises Exhausted."""
+    """S12: a limit ended the run, and the waiting tokens are its residue. Calling raises Exhausted."""
     out = endless.run(1, limits=tl.Limits(depth=3))
     assert (out.status, out.results, out.missing, len(out.residue)) == ("Exhausted", (None,), (0,), 0)
-    assert whole(out.error) == [
+    assert full_text(out.error) == [
         "S12: the run exceeds the limit of 3 on nested calls and loops",
         "  hint: if the program ends, raise the limit: --max-depth N, or limits=tl.Limits(depth=N)",
     ]
@@ -107,13 +108,14 @@ def test_s12_exhausted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_s12_deadlocked() -> None:
-    """S12: a graph that breaks the rules became quiet without its result: what waits where, and what was to feed it."""
+    """S12: an invalid graph became quiescent without its result; the error names the waiting tokens and what should
+    have fed the result."""
     out = tl.run_graph(stuck(), [2], unchecked=True)
     assert (out.status, out.results, out.missing, out.open_activations) == ("Deadlocked", (None,), (0,), 1)
     (node,) = out.graph.find("sum")
     assert out.residue == (ResidueToken(node, 0, ROOT, 2),)
     assert isinstance(out.error, tl.Deadlock)
-    assert whole(out.error) == [
+    assert full_text(out.error) == [
         "S12: the run became quiescent, and results are missing (stuck)",
         "  required: 1 result",
         "  got: 0, and 1 waiting token",
@@ -125,7 +127,7 @@ def test_s12_deadlocked() -> None:
 
 
 def test_s12_deadlocked_with_nothing_waiting() -> None:
-    """S12: a result that nothing feeds: no token waits, and the error says so."""
+    """S12: if nothing feeds a result, no token waits, and the error says so."""
     builder = tl.Builder("lost")
     x = builder.argument("x", tl.Type(tl.int64))
     builder.node("negative", "y", [x], [x_type := tl.Type(tl.int64)])
@@ -144,12 +146,12 @@ def test_s12_deadlocked_with_nothing_waiting() -> None:
     ids=["merge", "add"],
 )
 def test_s12_broken(graph: Any, arguments: list[int], said: list[str]) -> None:
-    """S12: a graph that breaks the rules breached S4: rule, node, tag and both tokens are told; events are kept."""
+    """S12: an invalid graph broke S4; the error names rule, node, tag and both tokens, and the events are kept."""
     out = tl.run_graph(graph, arguments, unchecked=True)
     assert (out.status, out.results, out.missing) == ("Broken", (None,), (0,))
     assert isinstance(out.error, tl.Broken)
     assert (out.error.rule, out.error.tag) == ("S4", ROOT)
-    text = "\n".join(whole(out.error))
+    text = "\n".join(full_text(out.error))
     assert text.startswith("S4: node race.node got a second token")
     assert all(part in text for part in (*said, "a merge is missing before it"))
     assert re.search(r"\b3\b", text), "the first token's value"
@@ -167,12 +169,12 @@ def test_s12_broken_by_a_value() -> None:
 
 @pytest.mark.parametrize("graph", [race("merge", 1), stuck(), untyped()], ids=lambda graph: graph.name)
 def test_a_graph_that_breaks_the_rules_is_refused(graph: Any) -> None:
-    """Unless told otherwise, such a graph does not run: the first problem is raised, the others are its notes."""
+    """By default, an invalid graph does not run: its first problem is raised, with the others as notes."""
     with pytest.raises(tl.Invalid, match=r"^V\d+: "):
         tl.run_graph(graph, [3] * len(graph.arguments))
 
 
-def test_results_are_one_or_a_tuple() -> None:
+def test_value_is_what_the_function_returns() -> None:
     """`value` is what the Python function returns: a value, or a tuple, also of one."""
 
     @tl.function
@@ -184,7 +186,7 @@ def test_results_are_one_or_a_tuple() -> None:
 
 
 def test_values_of_a_node_by_tag() -> None:
-    """`values` are a node's first outputs by tag, where it sent any; a node that never fired has none."""
+    """`values` maps tags to a node's first outputs, where it sent any; a node that never fired has none."""
     out = fac.run(3, keep="events")
     assert {str(tag): value for tag, value in out.values("multiply").items()} == {
         "main": 6,
@@ -196,8 +198,8 @@ def test_values_of_a_node_by_tag() -> None:
     assert out.values("fac.multiply") == out.values("multiply")
 
 
-def test_values_of_an_array() -> None:
-    """Arrays come as arrays that cannot be written to."""
+def test_arrays_are_read_only() -> None:
+    """Arrays cannot be written to."""
 
     @tl.function
     def scaled(v: tl.Array[tl.float64, 2]) -> tl.Array[tl.float64, 2]:
@@ -209,7 +211,7 @@ def test_values_of_an_array() -> None:
 
 
 def test_values_of_an_ambiguous_or_unknown_node() -> None:
-    """A name that several functions have is refused with the full names; an unknown one with those that there are."""
+    """A name in several functions is refused with the full names, and an unknown name with the known ones."""
     out = two_adds.run(3, keep="events")
     with pytest.raises(tl.Usage) as several:
         out.values("add")
@@ -220,7 +222,7 @@ def test_values_of_an_ambiguous_or_unknown_node() -> None:
 
 
 def test_events_that_were_not_kept() -> None:
-    """Nothing is kept by default, and what would need it names `keep`."""
+    """By default no events are kept, and attributes that need them name the option `keep`."""
     out = fac.run(3)
     for read in (lambda: out.events, lambda: out.values("multiply")):
         with pytest.raises(tl.Usage, match='run it with keep="events"'):
@@ -229,7 +231,8 @@ def test_events_that_were_not_kept() -> None:
 
 
 def test_activations() -> None:
-    """How often each function was called, the run's own call included; a function that is never called counts 0."""
+    """`activations` counts the calls of each function, the run's own included; a function that is never called has
+    0."""
     assert fac.run(5).activations() == {"fac": 6}
     assert two_adds.run(5).activations() == {"two_adds": 1, "double": 1}
 
@@ -242,7 +245,7 @@ def test_activations() -> None:
 
 
 def test_activations_of_calls_in_loops_and_of_triggers_only() -> None:
-    """A call in a loop counts once an iteration; a function without arguments is counted by its trigger."""
+    """A call in a loop counts once an iteration, and a function without arguments is counted by its trigger."""
 
     @tl.function
     def looped(n: tl.int64) -> tl.float64:
@@ -253,7 +256,7 @@ def test_activations_of_calls_in_loops_and_of_triggers_only() -> None:
 
 
 def test_residue_lists_what_waits_in_program_order() -> None:
-    """What waits is told by node, port, tag and value, in the order in which a sequential run would come by."""
+    """The residue lists waiting tokens by node, port, tag and value, in program order."""
 
     @tl.function
     def inner(n: tl.int64) -> tl.int64:
@@ -273,14 +276,14 @@ def test_residue_lists_what_waits_in_program_order() -> None:
     assert len(out.traps) == 2
 
 
-def test_repr_says_how_it_ended() -> None:
-    """An outcome in a notebook's cell is short: the ending, the results and no graph, statistics or events."""
+def test_the_repr_is_short() -> None:
+    """The `repr` of an outcome has its ending and results, and no graph, statistics or events."""
     said = repr(fac.run(3, keep="events"))
     assert said.startswith("Outcome(status='Returned', results=(6,)") and len(said) < 300
 
 
 def test_error_is_what_calling_raises() -> None:
-    """`error` is the exception, of the class that names the ending; None where the run returned."""
+    """`error` is the exception of the ending's class, and None if the run returned."""
     endings: list[tuple[Outcome, type[Exception] | None]] = [
         (fac.run(1), None),
         (half.run(0), tl.Trap),

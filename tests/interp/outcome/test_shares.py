@@ -1,4 +1,4 @@
-"""Shares of firings by function, op and site: each table is counted again here from the events of a run."""
+"""Shares of firings by function, op and site: each table is counted again from the events of a run."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_bas
 @settings(max_examples=15, deadline=None, suppress_health_check=_SLOW)
 @given(cases())
 def test_shares_are_those_of_the_events(case: Case) -> None:
-    """The firings by function, by op and by site are those of the events' nodes; a site's activations are the tags with
-    it on top that were sent under; functions, and ops, share all firings; the most come first."""
+    """The firings by function, by op and by site are those of the events' nodes. A site's activations are the tags that
+    end in it and received tokens. Functions share all firings, and so do ops. The largest shares come first."""
     graph = lower(case.program)
     out = tl.run_graph(graph, case.arguments, limits=LIMITS, keep="events")
     fired = [graph.nodes[event.token.node] for event in out.events if event.fired]
@@ -47,7 +47,7 @@ def test_shares_are_those_of_the_events(case: Case) -> None:
 
 
 def test_shares_of_a_loop_counted_by_hand() -> None:
-    """A loop to 2 has 3 iterations; it is entered by 2 nodes, goes round with 2, twice, and 2 leave it."""
+    """A loop to 2 has 3 iterations; 2 nodes enter it, 2 go round twice, and 2 leave it."""
     graph = counting_loop([("count", 0)])
     stats = tl.run_graph(graph, [2]).stats
     assert shares_by_site(graph, stats) == {
@@ -58,7 +58,7 @@ def test_shares_of_a_loop_counted_by_hand() -> None:
     assert firings_by_op(graph, stats)["less"] == 3
 
 
-def twins(*sites: Site) -> Graph:
+def graph_with_equal_names(*sites: Site) -> Graph:
     builder = tl.Builder("twins")
     x = builder.argument("x", tl.Type(tl.int64))
     for site in sites:
@@ -67,13 +67,13 @@ def twins(*sites: Site) -> Graph:
 
 
 def test_names_of_sites() -> None:
-    """Names tell the sites of any graph apart, also where a graph that breaks the rules has two of one name."""
+    """Names distinguish the sites of any graph, even of an invalid graph with two sites of one name."""
     sites = [Site("a.b", "c", "call"), Site("a", "b.c", "call"), Site("a.b", "c", "loop"), Site("a", "b", "loop")]
-    assert list(site_names(twins(*sites)).values()) == ["a.b.c", "a.b.c#1", "a.b.c#2", "a.b"]
+    assert list(site_names(graph_with_equal_names(*sites)).values()) == ["a.b.c", "a.b.c#1", "a.b.c#2", "a.b"]
 
 
 def test_shares_in_the_record() -> None:
-    """`--json` has the tables, sites by their names; a document without them is read as one that does not know."""
+    """`--json` has the tables, with sites by name; in a document without them, they are unknown."""
     graph = counting_loop([("count", 0)])
     times = {"1": 27, "2": 17}
     for schedule in ("waves", "fifo"):

@@ -1,4 +1,4 @@
-"""Statistics: each is computed again here from the events of a run, by another method."""
+"""Statistics: each is computed again from the events of a run, by another method."""
 
 from __future__ import annotations
 
@@ -30,11 +30,10 @@ def chain(n: tl.int64) -> tl.int64:
 
 
 def depths(out: Outcome) -> list[tuple[Event, int]]:
-    """Every event with the wave in which its token is delivered: one more than that of the firing that sent it.
+    """The wave in which each event's token is delivered: one more than the wave of the firing that sent it.
 
-    A node fires with the last of its tokens, so a firing's wave is one more than the longest chain of firings that
-    it depends on. Tokens are told apart as (node, port, tag), which is unique in a run.
-    """
+    A node fires with the last of its tokens, so a firing's wave is one more than the longest chain of firings that it
+    depends on. A token is identified by (node, port, tag), which is unique in a run."""
     sent: dict[tuple[int, int, object], int] = {}
     found = []
     for event in out.events:
@@ -47,10 +46,10 @@ def depths(out: Outcome) -> list[tuple[Event, int]]:
 
 
 def longest_path(out: Outcome) -> tuple[int, Counter[int]]:
-    """The longest chain of firings, each fed by the one before it, and how many firings end a chain of each length.
+    """The length of the longest chain of firings, each fed by the one before it, and how many firings end a chain of
+    each length.
 
-    By the dependences only: the order of the events and their waves are not used.
-    """
+    It uses the dependences only, and neither the order of events nor their waves."""
     producer: dict[tuple[int, int, object], tuple[int, object]] = {}
     ports: defaultdict[tuple[int, object], list[Token]] = defaultdict(list)
     firings = []
@@ -81,8 +80,8 @@ def longest_path(out: Outcome) -> tuple[int, Counter[int]]:
 @settings(max_examples=20, deadline=None, suppress_health_check=_SLOW)
 @given(cases())
 def test_the_critical_path_is_the_longest_chain_of_firings(case: Case) -> None:
-    """Sinf is the longest path through the dependences of a run's firings, P(t) how many firings are t deep in them;
-    whatever the schedule, those dependences are the same."""
+    """Sinf is the longest path through the dependences of a run's firings, and P(t) is the number of firings that are t
+    deep in them; the dependences are the same under every schedule."""
     graph = lower(case.program)
     waves = run_graph(graph, case.arguments, limits=LIMITS, keep="events")
     if waves.status == "Exhausted":
@@ -98,9 +97,9 @@ def test_the_critical_path_is_the_longest_chain_of_firings(case: Case) -> None:
 
 @settings(max_examples=20, deadline=None, suppress_health_check=_SLOW)
 @given(cases())
-def test_what_is_measured_adds_up(case: Case) -> None:
-    """The profile, and the counts by node, sum to the firings; parallelism is their quotient; W(t) is what waits when
-    wave t is over, and the largest store and flight are the most there ever was."""
+def test_the_statistics_add_up(case: Case) -> None:
+    """The profile, and the counts by node, sum to the firings; parallelism is firings over waves; W(t) is the number of
+    tokens that wait after wave t; the largest store and flight are the maxima over all steps."""
     graph = lower(case.program)
     out = run_graph(graph, case.arguments, limits=LIMITS, keep="events")
     if out.status == "Exhausted":
@@ -122,14 +121,14 @@ def test_what_is_measured_adds_up(case: Case) -> None:
 
 
 def test_a_chain_has_no_parallelism() -> None:
-    """A chain of n nodes takes n waves of one firing each; nothing waits."""
+    """A chain of n nodes takes n waves of one firing each, and no token waits."""
     stats = chain.run(3).stats
     assert (stats.firings, stats.critical_path, stats.parallelism) == (6, 6, 1.0)
     assert (stats.profile, stats.waiting, stats.largest_store, stats.largest_flight) == ((1,) * 6, (0,) * 6, 0, 1)
 
 
-def test_measures_of_a_graph_checked_by_hand() -> None:
-    """x + y fires in wave 1, (x + y) + y in 2, the return in 3; in wave 1 y waits at the outer sum."""
+def test_statistics_of_a_small_graph() -> None:
+    """x + y fires in wave 1, (x + y) + y in wave 2, and the return in wave 3; in wave 1, y waits at the outer sum."""
     stats = run_graph(sum_graph(), [3, 4]).stats
     assert (stats.profile, stats.waiting) == ((1, 1, 1), (1, 0, 0))
     assert (stats.critical_path, stats.parallelism, stats.largest_store, stats.largest_flight) == (3, 1.0, 1, 3)
@@ -137,8 +136,8 @@ def test_measures_of_a_graph_checked_by_hand() -> None:
 
 
 @pytest.mark.parametrize("name", ["fifo", "lifo", "random:1"])
-def test_time_is_measured_on_waves_only(name: str) -> None:
-    """Under any other schedule what needs the clock is None, and what does not is as under waves."""
+def test_only_waves_measures_time(name: str) -> None:
+    """Under other schedules, statistics that need the clock are None, and the others are as under `waves`."""
     waves, other = fib.run(8).stats, fib.run(8, schedule=name).stats
     assert (other.critical_path, other.parallelism, other.profile, other.waiting) == (None, None, None, None)
     assert (other.firings, other.steps, other.by_node, other.deepest_tag) == (
@@ -151,7 +150,7 @@ def test_time_is_measured_on_waves_only(name: str) -> None:
 
 @pytest.mark.full
 def test_a_run_that_stopped_in_a_wave() -> None:
-    """A wave that is not over counts: the firings of a run that a limit ended are in its profile all the same."""
+    """An unfinished wave counts: the profile of a run that a limit ended has all its firings."""
     for firings in range(1, 60):
         stats = fib.run(6, limits=tl.Limits(firings=firings)).stats
         assert stats.profile is not None
@@ -160,6 +159,6 @@ def test_a_run_that_stopped_in_a_wave() -> None:
 
 
 def test_a_run_without_a_firing() -> None:
-    """Nothing fired: no waves, and a parallelism of 0."""
+    """A run without firings has no waves, and a parallelism of 0."""
     stats = chain.run(3, limits=tl.Limits(firings=0)).stats
     assert (stats.firings, stats.critical_path, stats.parallelism, stats.profile) == (0, 0, 0.0, ())

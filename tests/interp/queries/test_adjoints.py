@@ -1,4 +1,4 @@
-"""Which firing of the reverse pass belongs to which of the forward pass, for any depth and order of firings."""
+"""Which firing of the reverse pass belongs to which firing of the forward pass, for any depth and order of firings."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from tagloom.core.graph.graph import Graph
 from tagloom.interp.queries.adjoints import AdjointPartners, nearest_adjoints
 
 
-def named(graph: Graph, numbers: list[int]) -> list[str]:
+def names_of(graph: Graph, numbers: list[int]) -> list[str]:
     return [graph.nodes[number].name for number in numbers]
 
 
 def partners(function: tl.Function, name: str) -> list[str]:
     """The nodes that reverse a node."""
     graph = function.graph
-    return named(graph, AdjointPartners(graph).adjoint_nodes(graph.only(name)))
+    return names_of(graph, AdjointPartners(graph).adjoint_nodes(graph.only(name)))
 
 
 def test_partners_in_a_recursion() -> None:
-    """A call is reversed by the return of its pullback, and a return by the call; other nodes by the nodes named after
-    them."""
+    """The return of a call's pullback reverses the call, and a call reverses a return; other nodes are reversed by the
+    nodes named after them."""
     assert partners(grad_fac, "fac_split.multiply") == ["back_multiply", "back_multiply_1"]
     assert partners(grad_fac, "fac_split.fac.call_x") == ["back_fac"]
     assert partners(grad_fac, "fac_split.fac") == ["back_fac.call_d_cond"]
@@ -32,7 +32,7 @@ def test_partners_in_a_recursion() -> None:
 
 
 def test_partners_in_a_loop() -> None:
-    """The gates of each variable that has an adjoint are reversed by that adjoint's gates, and by no others."""
+    """The gates of each loop variable with an adjoint are reversed by the gates of that adjoint, and by no others."""
     assert partners(grad_power, "loop_p") == ["back_loop.d_multiply.reenter"]
     assert partners(grad_power, "power_split.loop.enter_p") == partners(grad_power, "loop.p") == ["back_loop"]
     assert partners(grad_power, "loop.switch_p") == ["back_loop.d_multiply"]
@@ -43,8 +43,8 @@ def test_partners_in_a_loop() -> None:
 @pytest.mark.parametrize("name", GRADIENTS)
 @pytest.mark.parametrize("schedule", ["waves", "lifo", "random:5"])
 def test_partners_fire_under_one_tag(name: str, schedule: str) -> None:
-    """Every node of the reverse pass fires in an activation of one of its partners, if all of them fired; the relation
-    is symmetric."""
+    """If all nodes of the reverse pass fired, each fired in an activation of one of its partners. The relation is
+    symmetric."""
     function, arguments = GRADIENTS[name]
     out = function.run(*arguments, keep="events", schedule=schedule)
     graph, adjoints = out.graph, AdjointPartners(out.graph)
@@ -64,8 +64,8 @@ def test_partners_fire_under_one_tag(name: str, schedule: str) -> None:
     assert paired >= later * 0.6
 
 
-def test_products_know_what_they_wait_for() -> None:
-    """The products of the adjoint with each factor are under the tag of the product that they go back through."""
+def test_products_are_reversed_under_their_tag() -> None:
+    """The products of the adjoint with each factor have the tag of the product that they reverse."""
     out = grad_fac.run(5.0, keep="events")
     operands = {tag: event.inputs for tag, event in firings(out, "multiply")}
     for name, factor in (("back_multiply", 1), ("back_multiply_1", 0)):
@@ -81,13 +81,13 @@ def firings(out: tl.Outcome, name: str) -> Iterator[tuple[object, object]]:
             yield event.token.tag, event
 
 
-def test_what_has_no_node_of_its_own_passes_on() -> None:
+def test_a_sum_passes_its_adjoint_on() -> None:
     """A sum has no reverse node: its adjoint is that of its consumer, the loop variable in the next iteration."""
     out = grad_nested.run(0.5, 3, keep="events")
     adjoints = AdjointPartners(out.graph)
     (event,) = [e for e in out.events if e.fired and str(e.token.tag).endswith("loop[1]") and is_sum(out.graph, e)]
     found = nearest_adjoints(adjoints, event)
-    assert named(out.graph, [number for number, _ in found]) == ["back_loop"]
+    assert names_of(out.graph, [number for number, _ in found]) == ["back_loop"]
     assert {str(tag) for _, tag in found} == {str(event.token.tag).replace("[1]", "[2]")}
 
 

@@ -1,4 +1,4 @@
-"""The text of answers: how much of a long one is printed, and what each kind of end is called."""
+"""The text of answers: which parts of a long answer are printed, and the words for each kind of root."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def total(count: int) -> Graph:
     return tl.parse_graph("\n".join([f"graph total({arguments}) -> int64 {{", *nodes, f"  return s{count - 1}", "}"]))
 
 
-def ways(graph: Graph) -> list[str]:
-    """Of the answer at the beginning of a run, why the result has not come: the lines between `got` and `hint`."""
+def path_lines(graph: Graph) -> list[str]:
+    """The lines between `got` and `hint` in the answer why the result has not come, at the beginning of a run."""
     state, index = begun(graph, [7] * len(graph.arguments))
     return str(why_not(index, state, graph.results[0], ROOT)).splitlines()[3:-1]
 
 
 @pytest.mark.parametrize(("count", "said"), [(7, [*"6543210"]), (8, [*"76543210"])])
-def test_a_way_that_is_said_whole(count: int, said: list[str]) -> None:
-    """Up to eight steps are printed in full, each on a line, with the end of the path."""
-    *steps, end = ways(chain(count))
+def test_short_paths_are_printed_in_full(count: int, said: list[str]) -> None:
+    """A path of up to eight steps is printed in full, a step on each line, with its end."""
+    *steps, end = path_lines(chain(count))
     assert [line.rsplit(".n")[-1].removesuffix(" under main") for line in steps] == said
     assert end == "  port 0 of chain.n0 under main: the token from argument x is in flight, at position 0"
 
@@ -43,18 +43,19 @@ def test_a_way_that_is_said_whole(count: int, said: list[str]) -> None:
 @pytest.mark.parametrize(
     ("count", "first", "left_out", "last"), [(9, "8765", 1, "3210"), (10, "9876", 2, "3210"), (21, "", 13, "")]
 )
-def test_a_way_of_which_the_middle_is_left_out(count: int, first: str, left_out: int, last: str) -> None:
-    """Of more than eight steps the first four and the last four are printed, with the number of those between."""
-    *steps, _ = ways(chain(count))
+def test_long_paths_leave_out_their_middle(count: int, first: str, left_out: int, last: str) -> None:
+    """Of a path of more than eight steps, the first four and the last four are printed, with the number of steps
+    between."""
+    *steps, _ = path_lines(chain(count))
     assert len(steps) == 9 and steps[4] == f"  ... {left_out} more ..."
     waited_for = [line.rsplit(".n")[-1].removesuffix(" under main") for line in steps]
     assert "".join(waited_for[:4]).startswith(first) and "".join(waited_for[5:]).endswith(last)
 
 
 @pytest.mark.parametrize(("count", "more"), [(2, []), (3, []), (4, ["  and 1 more"]), (5, ["  and 2 more"])])
-def test_how_many_roots_are_said(count: int, more: list[str]) -> None:
+def test_at_most_three_roots_are_printed(count: int, more: list[str]) -> None:
     """The path to the first root, the ends of two others, and the number of further ones are printed."""
-    lines = ways(total(count))
+    lines = path_lines(total(count))
     assert [line for line in lines if line.startswith("  and ")] == lines[len(lines) - len(more) :] == more
     ends = [line for line in lines if " is in flight, at position " in line]
     assert len(ends) == min(count, 3)
@@ -62,7 +63,7 @@ def test_how_many_roots_are_said(count: int, more: list[str]) -> None:
 
 
 def test_stores_that_might_fill_a_cell() -> None:
-    """Up to four are named, under their tags where they have one, and the others counted."""
+    """Up to four stores are named, with their tags if known; the others are counted."""
     graph = sum_graph()
     four = "sum.inner under main, sum.outer, sum.inner, sum.outer"
     for more, said in ((), four), ((1,), f"{four} and 1 more"), ((1, 0), f"{four} and 2 more"):
@@ -72,7 +73,7 @@ def test_stores_that_might_fill_a_cell() -> None:
 
 
 def test_ports_that_nothing_feeds() -> None:
-    """A port without a source; and one whose sources, arguments and nodes, send under other tags."""
+    """The text for a port without a source, and for one whose sources send under other tags."""
     assert UnfedPort(()).describe(sum_graph()) == "nothing is connected to it"
     assert UnfedPort((OutputRef(-1, 1), OutputRef(0, 0))).describe(sum_graph()) == (
         "argument y and sum.inner sends to it under other tags only"
@@ -94,7 +95,8 @@ OUTSIDE = tl.parse_graph(
 
 
 def test_a_token_that_comes_under_another_tag() -> None:
-    """Which argument it is that the loop wants, and does not get; what came to the node, and that nothing can."""
+    """The text names the argument that the loop needs and never gets, what the node has received, and that nothing else
+    can come."""
     state, index = ran(OUTSIDE, [7, 3])
     assert str(why_not(index, state, OUTSIDE.results[0], ROOT)).splitlines() == [
         "S2: node outside.return has not fired under main",
@@ -114,7 +116,7 @@ def test_a_token_that_comes_under_another_tag() -> None:
     ]
 
 
-def test_a_predicate_that_was_changed() -> None:
+def test_an_edited_predicate() -> None:
     """The predicate of a switch is printed with its edit."""
     history = History(stuck(), [1], schedule="fifo", unchecked=True)
     history.run()

@@ -1,4 +1,4 @@
-"""Queries on a history, by name: their answers, which do not change when the history moves."""
+"""Queries on a history, by name; their answers do not change when the history moves."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ def rows(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i, total: i < n, row, 0, 1)[1]
 
 
-def ended(function: tl.Function, *arguments: object) -> tl.History:
+def history_at_its_end(function: tl.Function, *arguments: object) -> tl.History:
     history = function.history(*arguments)
     history.run()
     return history
 
 
-def unplaced(text: str) -> list[str]:
+def without_locations(text: str) -> list[str]:
     """The lines without the source locations of nodes."""
     return [line.split(" (")[0] + line[line.index(" under") :] if " (" in line else line for line in text.splitlines()]
 
 
-def test_where_the_operands_of_a_trap_came_from() -> None:
+def test_the_provenance_of_a_trap() -> None:
     """The provenance of a firing that sent nothing begins with the firing, with all its operands below."""
-    ask = ended(quotient, 3).ask
-    assert unplaced(ask.tree("floor_divide", depth=1)) == [
+    ask = history_at_its_end(quotient, 3).ask
+    assert without_locations(ask.tree("floor_divide", depth=1)) == [
         "quotient.floor_divide under main at event 5: floor_divide 4, 0 traps: integer division by zero",
         "  port 0: quotient.add under main at event 1: add 3, 1 -> 4",
         "  port 1: quotient.subtract under main at event 3: subtract 3, 3 -> 0",
@@ -67,9 +67,9 @@ def test_where_the_operands_of_a_trap_came_from() -> None:
     assert ask.tree("floor_divide", depth=0).count("\n") == 0
 
 
-def test_where_the_operands_of_a_put_came_from() -> None:
-    """A put sends no token either."""
-    first, *below = unplaced(ended(half_full, 5).ask.tree("put", depth=1))
+def test_the_provenance_of_a_put() -> None:
+    """The provenance of a put, which sends no token, begins with its firing too."""
+    first, *below = without_locations(history_at_its_end(half_full, 5).ask.tree("put", depth=1))
     assert first.startswith("half_full.put under main at event ")
     assert [line.split(" ")[2:4] for line in below] == [["port", "0:"], ["port", "2:"]]
 
@@ -87,8 +87,8 @@ def test_a_hidden_argument_is_true() -> None:
     assert str(last) == "argument trigger = true"
 
 
-def test_answers_stand_when_the_history_moves() -> None:
-    """An answer is computed completely when it is asked for, so it does not change when the history moves."""
+def test_answers_do_not_change_when_the_history_moves() -> None:
+    """An answer is computed completely when it is asked for."""
     history = fib.history(3)
     history.jump(0)
     ready = history.ask.could_fire()
@@ -97,27 +97,27 @@ def test_answers_stand_when_the_history_moves() -> None:
     behind, after = history.ask.where_from("add", depth=1), history.ask.who_used("subtract")
     history.jump(3)
     assert len(ready) == 1 and len(behind) == 3 and len(after) == 1
-    assert unplaced(str(behind))[0] == "fib.add under main at event 52: add 2, 1 -> 3"
+    assert without_locations(str(behind))[0] == "fib.add under main at event 52: add 2, 1 -> 3"
     assert [str(link) for link in behind] == str(behind).splitlines()
 
 
-def test_a_what_if_says_what_was_changed() -> None:
+def test_answers_name_edits() -> None:
     """Every answer names the edit and the origin of an edited token, except before the edit and in the parent."""
-    history = ended(fib, 4)
+    history = history_at_its_end(fib, 4)
     history.jump(0)
     history.forward_to("node == 'subtract' and fired")
     position = len(history.state.flight) - 1
     what_if = history.change(position, 1)
-    sent = unplaced(what_if.ask.tree("subtract", depth=0))[0]
+    sent = without_locations(what_if.ask.tree("subtract", depth=0))[0]
     assert sent == f"fib.subtract under main at event {history.position - 1}: subtract 4, 1 -> 3"
     asked = what_if.ask.why_not("fib.call_n")
     assert "the token from fib.subtract at event 6 (changed to 1) is in flight" in str(asked)
     what_if.run()
-    assert unplaced(what_if.ask.tree("fib.call_n", depth=1)) == [
+    assert without_locations(what_if.ask.tree("fib.call_n", depth=1)) == [
         f"fib.fib.call_n under main at event {what_if.ask.firing('fib.call_n').number}: call 1 -> 1",
         f"  port 0: {sent}, changed to 1",
     ]
-    assert unplaced(str(what_if.ask.where_from("fib.call_n", depth=1)))[1] == (
+    assert without_locations(str(what_if.ask.where_from("fib.call_n", depth=1)))[1] == (
         f"{sent}, changed to 1 on port 0 of fib.fib.call_n under main"
     )
     history.run()
@@ -130,20 +130,19 @@ def test_a_what_if_says_what_was_changed() -> None:
     assert "changed" not in str(what_if.ask.why_not("fib.call_n"))
 
 
-def test_a_what_if_from_the_beginning() -> None:
-    """The token of the first event of all is said to have been changed as well, and the argument it came from is as it
-    was."""
+def test_an_edit_of_the_first_token() -> None:
+    """If an edit changed the token of the first event, the answer says so; the argument itself is unchanged."""
     history = fib.history(4)
     history.jump(0)
     what_if = history.change(0, 3)
     what_if.run()
-    assert unplaced(what_if.ask.tree("fib.n", depth=1)) == [
+    assert without_locations(what_if.ask.tree("fib.n", depth=1)) == [
         "fib.n under main at event 0: merge 3 -> 3",
         "  port 0: argument n = 4, changed to 3",
     ]
 
 
-def test_a_token_that_nobody_sent() -> None:
+def test_the_origin_of_an_injected_token() -> None:
     """The origin of an injected token is its injection, with its time and later edits, in each form of answer."""
     history = History(stuck(), [1], schedule="fifo", unchecked=True)
     history.run()
@@ -159,8 +158,8 @@ def test_a_token_that_nobody_sent() -> None:
 
 def test_cells_have_the_name_of_their_node() -> None:
     """A handle is named by the node that made it, not by its number."""
-    ask = ended(half_full, 5).ask
-    assert unplaced(ask.tree("put", depth=1))[:2] == [
+    ask = history_at_its_end(half_full, 5).ask
+    assert without_locations(ask.tree("put", depth=1))[:2] == [
         "half_full.put under main at event 4: store half_full.cells under main, 0, 5",
         "  port 0: half_full.cells under main at event 2: cells 2 -> half_full.cells under main",
     ]
@@ -184,11 +183,9 @@ def test_cells_have_the_name_of_their_node() -> None:
         ),
     ],
 )
-def test_a_node_that_never_fires_under_such_a_tag(
-    function: tl.Function, node: str, tag: str, said: str, hint: str
-) -> None:
+def test_a_node_of_another_scope_is_refused(function: tl.Function, node: str, tag: str, said: str, hint: str) -> None:
     """A node of another function or loop is refused, with a tag that it has."""
-    ask = ended(function, 3).ask
+    ask = history_at_its_end(function, 3).ask
     for question in (ask.why_not, ask.tree, ask.who_used):
         with pytest.raises(tl.Usage) as refused:
             question(node, tag)
@@ -196,30 +193,30 @@ def test_a_node_that_never_fires_under_such_a_tag(
         assert refused.value.hint == hint
 
 
-def test_every_firing_is_where_its_node_is_said_to_be() -> None:
-    """No query about a firing is refused."""
+def test_queries_about_firings_are_never_refused() -> None:
+    """The tag of each firing is one that its node can have, so no query about a firing is refused."""
     for function in (fib, even, rows, half_full, quotient):
-        history = ended(function, 3)
+        history = history_at_its_end(function, 3)
         for event in history:
             if event.fired:
                 node = str(history.graph.nodes[event.token.node])
                 assert history.ask.firing(node, event.token.tag).event is event
 
 
-def test_a_difference_from_a_history_or_its_ask() -> None:
-    """Another run is given as a history, or as what is asked of one; nothing else is."""
-    one, other = ended(fib, 3), ended(fib, 4)
+def test_first_difference_takes_a_history_or_its_ask() -> None:
+    """The other run is a history, or the `ask` of one; anything else is refused."""
+    one, other = history_at_its_end(fib, 3), history_at_its_end(fib, 4)
     told = one.ask.first_difference(other)
     assert told is not None and str(told) == str(one.ask.first_difference(other.ask))
-    assert one.ask.first_difference(ended(fib, 3)) is None
+    assert one.ask.first_difference(history_at_its_end(fib, 3)) is None
     with pytest.raises(tl.Usage, match="other must be a run") as refused:
         one.ask.first_difference(fib.run(3))  # type: ignore[arg-type]
     assert refused.value.required == "a history, or its ask"
 
 
-def test_an_answer_in_short() -> None:
+def test_the_repr_of_an_answer_is_short() -> None:
     """The `repr` of an answer is one line, without the graph."""
-    ask = ended(half_full, 5).ask
+    ask = history_at_its_end(half_full, 5).ask
     assert repr(ask.why_not("get_1")) == "<never: half_full.get_1 under main>"
     assert len(repr(ask.where_from("put")[0])) < 400
-    assert "Graph(" not in repr(ask.first_difference(ended(half_full, 6)))
+    assert "Graph(" not in repr(ask.first_difference(history_at_its_end(half_full, 6)))

@@ -72,7 +72,7 @@ def hidden(n: tl.int64) -> tl.int64:
 
 @tl.function
 def both(n: tl.int64) -> tl.int64:
-    """One store knows its cell, and has no value yet; the other knows nothing."""
+    """One put has received its cell and no value; the other has received nothing."""
     two = tl.cells(2, tl.int64)
     late = tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0]
     tl.put(two, 0, late)
@@ -124,7 +124,7 @@ def counted(n: tl.int64) -> tl.int64:
     return held + tl.while_loop(lambda i: i < 5 * n, lambda i: i + 1, 0)[0]
 
 
-def ended(function: tl.Function, *arguments: object) -> tl.History:
+def history_at_its_end(function: tl.Function, *arguments: object) -> tl.History:
     history = function.history(*arguments, schedule="fifo")
     history.run()
     return history
@@ -132,21 +132,21 @@ def ended(function: tl.Function, *arguments: object) -> tl.History:
 
 def at_first_park(function: tl.Function, *arguments: object) -> tl.History:
     """Where a token has been parked, with others in flight."""
-    history = ended(function, *arguments)
+    history = history_at_its_end(function, *arguments)
     history.jump(0)
     history.forward_to("parked")
     assert history.state.flight
     return history
 
 
-def said(history: tl.History, node: str = "return") -> list[str]:
+def answer_lines(history: tl.History, node: str = "return") -> list[str]:
     lines = str(history.ask.why_not(node)).splitlines()
     return [re.sub(r" \(\w+\.py:\d+\)", "", line).strip() for line in lines]
 
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("schedule", ["fifo", "lifo"])
-def test_what_stays_is_as_the_events_say(schedule: str) -> None:
+def test_claims_about_leftover_tokens_are_true(schedule: str) -> None:
     """Claims about parked and throttled tokens agree with the events, at every few events of a run, and come true."""
     dice = random.Random(schedule)
     for function in (swap, late, guess, half_full, gathered, ahead, counted, hidden, nested):
@@ -160,7 +160,7 @@ def test_what_stays_is_as_the_events_say(schedule: str) -> None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("function", [late, counted, nested], ids=lambda function: function.__name__)
-def test_what_will_come_is_pending(function: tl.Function) -> None:
+def test_tokens_on_their_way_are_pending(function: tl.Function) -> None:
     """At every event of a run that returns, some token is said to be on its way to the result."""
     for name in ("fifo", "lifo"):
         state, index = begun(function.graph, [2])
@@ -174,18 +174,18 @@ def test_what_will_come_is_pending(function: tl.Function) -> None:
 
 def test_cells_that_wait_for_each_other() -> None:
     """A cycle through cells is reported as one, also while other tokens are in flight."""
-    history = ended(swap, 1)
+    history = history_at_its_end(swap, 1)
     answer = history.ask.why_not("get_2")
     assert answer.verdict == "never" and not answer.root_causes
     assert sum(isinstance(answer.wait_entries[at].waiter, ParkedToken) for at in answer.cycle) == 2
-    assert said(history)[-1] == "hint: it never will: these nodes wait for each other"
+    assert answer_lines(history)[-1] == "hint: it never will: these nodes wait for each other"
 
 
 def test_a_store_that_knows_its_cell() -> None:
     """The path continues from the cell to the store that has received its index, and to what that waits for."""
     history = at_first_park(late, 3)
     assert history.ask.why_not("return").verdict == "pending"
-    lines = said(history)
+    lines = answer_lines(history)
     cell = "cell 0 of late.cells, made under main"
     assert lines[4].startswith("port 0 of late.get under main: the token from late.cells at event ")
     assert lines[4].endswith(f" is parked at {cell}, which no store has filled")
@@ -194,27 +194,27 @@ def test_a_store_that_knows_its_cell() -> None:
 
 
 def test_a_store_that_does_not_know_its_cell() -> None:
-    """A store that might fill the cell is named as such, without the claim that it may still fire."""
+    """A store that might fill the cell is named as such, without the claim that it will."""
     history = at_first_park(guess, 3)
     answer = history.ask.why_not("return")
     assert answer.verdict == "unknown"
     assert [type(root.reason) for root in answer.root_causes] == [UnfilledCell]
-    lines = said(history)
+    lines = answer_lines(history)
     assert lines[5] == (
         "cell 2 of guess.cells, made under main: no store of such cells has been sent its index (guess.put under main)"
     )
     assert lines[-1] == "hint: it is not known: only a store that has not been sent its index could fill the cell"
     history.jump(len(history))
     assert history.ask.why_not("return").verdict == "never"
-    assert said(history)[5] == "cell 2 of guess.cells, made under main: there is no store that could fill it"
+    assert answer_lines(history)[5] == "cell 2 of guess.cells, made under main: there is no store that could fill it"
 
 
-def test_a_store_that_is_known_is_told_rather() -> None:
+def test_a_known_store_is_preferred() -> None:
     """The text prefers a store that is known to fill the cell to one that might; the answer has both."""
     history = at_first_park(both, 3)
     answer = history.ask.why_not("return")
     assert {type(root.reason) for root in answer.root_causes} == {InFlightToken, UnfilledCell}
-    lines = said(history)
+    lines = answer_lines(history)
     assert lines[5] == "cell 0 of both.cells, made under main: waits for both.put under main"
     assert not any("no store of such cells" in line for line in lines)
 
@@ -235,16 +235,16 @@ def test_a_store_that_has_been_sent_nothing() -> None:
 
 
 def test_a_store_of_a_function_that_calls_itself() -> None:
-    """Where it has fired it may fire again, under another tag: what it will fill is not known."""
+    """A store that has fired may fire again under another tag, so it is unknown what it will fill."""
     history = at_first_park(again, 3)
     history.forward_to("node == 'put' and fired")
     assert history.ask.why_not("get_1").verdict == "unknown"
-    assert ended(again, 3).ask.why_not("return").verdict == "never"
+    assert history_at_its_end(again, 3).ask.why_not("return").verdict == "never"
 
 
 def test_a_collect_of_many_cells() -> None:
     """At most a thousand empty cells of a collect are followed, and no full ones."""
-    history = ended(wide, 3)
+    history = history_at_its_end(wide, 3)
     (needs,) = [
         waits.requirements
         for waits in history.ask.why_not("return").wait_entries
@@ -253,7 +253,7 @@ def test_a_collect_of_many_cells() -> None:
     assert [need.port for need in needs] == [-1, *range(-3, -1_002, -1)]
 
 
-def test_other_tokens_in_flight_are_no_hope() -> None:
+def test_unrelated_tokens_are_no_reason_to_wait() -> None:
     """A cell that is never put is reported at once, while unrelated tokens are in flight."""
     history = at_first_park(half_full, 3)
     assert history.ask.why_not("get").verdict == "never"
@@ -265,16 +265,17 @@ def test_a_collect_waits_for_every_cell() -> None:
     """Of a cell that will be put and one that never will, the text names the latter."""
     history = at_first_park(gathered, 3)
     assert history.ask.why_not("return").verdict == "never"
-    assert said(history)[5] == "cell 1 of gathered.cells, made under main: there is no store that could fill it"
+    assert answer_lines(history)[5] == "cell 1 of gathered.cells, made under main: there is no store that could fill it"
 
 
 def test_a_bound_that_holds_back() -> None:
-    """The tag, the iteration that is busy and the bound are said, and the cell at which that iteration is parked."""
-    history = ended(ahead, 6)
+    """The text names the throttled tag, the busy iteration and the bound, and the cell at which that iteration is
+    parked."""
+    history = history_at_its_end(ahead, 6)
     answer = history.ask.why_not("return")
     assert answer.verdict == "never"
     assert any(isinstance(waits.waiter, ThrottledToken) and waits.waiter.bound == 2 for waits in answer.wait_entries)
-    lines = said(history)
+    lines = answer_lines(history)
     bound = "iteration 0 is still busy, and the bound of ahead.loop is 2"
     assert lines[-5].endswith(f"is throttled under main/loop[2]: {bound}")
     assert lines[-4].startswith("main/loop[0] is busy: the token from ahead.add_1 at event ")
@@ -284,7 +285,7 @@ def test_a_bound_that_holds_back() -> None:
     )
 
 
-def test_a_bound_that_will_let_go() -> None:
+def test_a_bound_that_will_release() -> None:
     """While the earlier iteration computes, its tokens in flight must be delivered first; under `waves`, the wave must
     end too."""
     seen = set()

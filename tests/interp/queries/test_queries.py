@@ -31,16 +31,16 @@ def down(n: tl.int64) -> tl.int64:
 
 @tl.function
 def stored(n: tl.int64) -> tuple[tl.int64, tl.Array[tl.int64, ...]]:
-    """Cells, of which one is got twice, and then all."""
+    """Cells; one is read twice, and then all are."""
     two = tl.put(tl.put(tl.cells(2, tl.int64), 0, n), n - 1, n + 1)
     return tl.get(two, 0) + tl.get(two, 1) * tl.get(two, n - 2), tl.collect(two)
 
 
 @settings(max_examples=12)
 @given(st.one_of(cases(), act_cases()), st.integers(0, 2**20))
-def test_provenance_is_what_the_events_say(case: Case, seed: int) -> None:
-    """Every token's sender and user, and all that is behind it or depends on it, are found by playing the events
-    through another store."""
+def test_provenance_agrees_with_the_events(case: Case, seed: int) -> None:
+    """Every token's sender and user, all that it depends on, and all that depends on it agree with a replay of the
+    events in another store."""
     dice = random.Random(seed)
     _, index = ran(lower(case.program), case.arguments, f"random:{dice.randrange(99)}", dice.choice([50, 400, 900]))
     assert list(provenance(index, dice)) == []
@@ -48,7 +48,7 @@ def test_provenance_is_what_the_events_say(case: Case, seed: int) -> None:
 
 @settings(max_examples=12)
 @given(st.one_of(cases(), act_cases()), st.integers(0, 2**20))
-def test_a_history_is_asked_about_where_it_stands(case: Case, seed: int) -> None:
+def test_a_history_answers_for_its_position(case: Case, seed: int) -> None:
     """A history and its forks answer for their current position as if they had just reached it."""
     history = History(lower(case.program), case.arguments, limits=Limits(firings=200), world=Witness())
     history.run()
@@ -73,8 +73,8 @@ LOST = tl.parse_graph(
 @pytest.mark.parametrize("graph", [LOST, down.graph, stored.graph], ids=lambda graph: graph.name)
 @pytest.mark.parametrize("seed", range(4))
 def test_provenance_of_a_what_if(graph: Graph, seed: int) -> None:
-    """The same where tokens were changed, some twice, and one was added that nobody sent; what is changed after the
-    moment that is asked about is not said to be."""
+    """The same holds if tokens were edited, some twice, and one was injected. An edit after the moment of the query is
+    not reported."""
     dice = random.Random(seed)
     history = History(graph, [2, 7][: len(graph.arguments) - graph.hidden_count], schedule="fifo", unchecked=True)
     for _ in range(5):
@@ -98,8 +98,8 @@ def what_if(history: History, dice: random.Random) -> History:
     return history
 
 
-def test_where_from_of_a_sum() -> None:
-    """(x + y) + y: two sums and three arguments, each once although y is used twice."""
+def test_the_provenance_of_a_sum() -> None:
+    """(x + y) + y: two sums and three arguments; y is used twice and listed once."""
     _, index = ran(sum_graph(), [3, 4])
     assert list(map(str, where_from(index, RESULT))) == [
         "sum.return under main at event 4: return 11 -> 11",
@@ -116,7 +116,7 @@ def test_where_from_of_a_sum() -> None:
     ]
 
 
-def test_who_used_an_argument() -> None:
+def test_the_consumers_of_an_argument() -> None:
     """y goes to both sums directly, and to the result in the end."""
     _, index = ran(sum_graph(), [3, 4])
     y = ArgumentOrigin(1, "y", 4)
@@ -128,7 +128,7 @@ def test_who_used_an_argument() -> None:
     assert list(who_used(index, RESULT)) == []
 
 
-def test_a_tree_in_words() -> None:
+def test_a_tree_prints_each_firing_once() -> None:
     """A tree prints each firing once, and nothing below the requested depth."""
     _, index = ran(sum_graph(), [3, 4])
     assert tree(index, RESULT, 2).splitlines() == [
@@ -142,7 +142,7 @@ def test_a_tree_in_words() -> None:
 
 
 def test_a_tree_ends_after_a_hundred_lines() -> None:
-    """Unless another number is asked for; and below a firing, four deep."""
+    """By default a tree has at most a hundred lines, and four levels below a firing."""
     _, index = ran(down.graph, [50])
     assert tree(index, RESULT, 999).splitlines()[100:] == ["..."]
     assert max(line.index(line.strip()) for line in tree(index, RESULT).splitlines()) == 8
@@ -154,8 +154,8 @@ SIDE = tl.parse_graph(
 """The first event is that of a switch."""
 
 
-def test_what_was_not_sent_has_no_sender() -> None:
-    """A switch sends one way, also where it is the first to fire; a token in full is named as its place is."""
+def test_an_unsent_token_has_no_sender() -> None:
+    """A switch sends to one side only, even if it is the first node to fire; a complete token is named by its place."""
     _, index = ran(SIDE, [3])
     (merge,) = SIDE.find("y")
     assert (index.sender(merge, 0, ROOT), index.sender(merge, 1, ROOT)) == (0, None)
@@ -166,15 +166,15 @@ def test_what_was_not_sent_has_no_sender() -> None:
 
 
 @pytest.mark.full
-def test_a_walk_costs_what_is_asked_of_it() -> None:
-    """Below thousands of calls the first links come at once, and all of them without Python's stack."""
+def test_a_walk_takes_time_for_the_requested_links_only() -> None:
+    """Below thousands of calls, the first links come at once, and all of them without Python's stack."""
     _, index = ran(down.graph, [3_000], steps=100_000)
     assert [link.depth for link in islice(where_from(index, RESULT), 3)] == [0, 1, 2]
     assert sum(1 for _ in where_from(index, RESULT)) > 15_000
 
 
-def test_what_never_came_has_no_origin() -> None:
-    """A token that nobody sent is refused, and not walked from."""
+def test_a_token_that_never_came_is_refused() -> None:
+    """The provenance of a token that was never sent is refused."""
     _, index = ran(sum_graph(), [3, 4], steps=1)
     with pytest.raises(tl.Usage, match="no token has come to result 0 under main"):
         where_from(index, RESULT)

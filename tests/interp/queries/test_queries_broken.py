@@ -32,7 +32,7 @@ def fib(n: tl.int64) -> tl.int64:
 
 @tl.function
 def triangles(n: tl.int64) -> tl.int64:
-    """A loop in a loop; one variable is only used after another iteration has begun, and one trips over n = 2."""
+    """A loop in a loop; one variable is used only after another iteration has begun, and one traps for n = 2."""
 
     def outer(i: tl.int64, total: tl.int64) -> tuple[tl.int64, tl.int64]:
         _, inner = tl.while_loop(lambda j, s: j <= i, lambda j, s: (j + 1, s + j), 0, 0)
@@ -91,7 +91,7 @@ def ahead(n: tl.int64) -> tl.int64:
 
 
 def violations() -> Iterator[str]:
-    """Every law of questions that is broken on these programs."""
+    """Every law of queries that is broken on these programs."""
     dice = random.Random(1)
     runs = (
         (fib.graph, 4, 130),
@@ -135,7 +135,7 @@ def differences() -> Iterator[str]:
 
 
 def forget_tags(patch: MonkeyPatch) -> None:
-    """Who sent a token is looked for under its own tag, whatever the op."""
+    """The sender of a token is looked up under the token's own tag, whatever the op."""
     init = index.EventIndex.__init__
 
     def flat(self: index.EventIndex, graph: Graph, *rest: Any) -> None:
@@ -147,19 +147,19 @@ def forget_tags(patch: MonkeyPatch) -> None:
     patch.setattr(index.EventIndex, "__init__", flat)
 
 
-def believe_every_edge(patch: MonkeyPatch) -> None:
+def send_to_both_sides(patch: MonkeyPatch) -> None:
     """A switch counts as having sent to both sides."""
     patch.setattr(index, "sends_to", lambda event, node, port: True)
 
 
 def use_every_port_of_a_merge(patch: MonkeyPatch) -> None:
-    """A merge that fired is taken to have consumed what any of its ports got."""
+    """A merge that fired counts as having consumed the tokens of all its ports."""
     fired = index.EventIndex.firing_event
     patch.setattr(index.EventIndex, "user", lambda self, node, port, tag: None if node < 0 else fired(self, node, tag))
 
 
 def walk_by_depth(patch: MonkeyPatch) -> None:
-    """What a walk finds is taken from the wrong end, so that the nearest do not come first."""
+    """A walk takes its next link from the wrong end, so that the nearest do not come first."""
 
     class Stack(queries.deque):  # type: ignore[type-arg, misc]
         def popleft(self) -> Any:
@@ -168,7 +168,7 @@ def walk_by_depth(patch: MonkeyPatch) -> None:
     patch.setattr(queries, "deque", Stack)
 
 
-def tell_the_future(patch: MonkeyPatch) -> None:
+def answer_from_later_events(patch: MonkeyPatch) -> None:
     """A history that has gone back answers from later events too."""
     follow = index.EventIndex.catch_up
 
@@ -179,8 +179,8 @@ def tell_the_future(patch: MonkeyPatch) -> None:
     patch.setattr(index.EventIndex, "catch_up", prophetic)
 
 
-def know_what_the_parent_did(patch: MonkeyPatch) -> None:
-    """A branch is asked about what its parent did after it began."""
+def read_the_parent_s_later_events(patch: MonkeyPatch) -> None:
+    """A fork also sees events of its parent after the fork."""
     parts = index.EventIndex._segments
 
     def endless(self: index.EventIndex) -> Iterator[tuple[index.EventIndexSegment, float]]:
@@ -190,7 +190,7 @@ def know_what_the_parent_did(patch: MonkeyPatch) -> None:
 
 
 def forget_the_parent(patch: MonkeyPatch) -> None:
-    """A branch knows only what it did itself."""
+    """A fork sees its own events only."""
     branch = index.EventIndex.fork
 
     def forgetful(self: index.EventIndex, since: int) -> index.EventIndex:
@@ -202,25 +202,25 @@ def forget_the_parent(patch: MonkeyPatch) -> None:
 
 
 def fire_on_any_token(patch: MonkeyPatch) -> None:
-    """could_fire takes every token for the last of its node."""
+    """could_fire takes every token for the last operand of its node."""
     patch.setattr(
         why, "could_fire", lambda state: (why.EnabledFiring(n, t.node, t.tag, "") for n, t in enumerate(state.flight))
     )
 
 
 def stay_in_the_first_iteration(patch: MonkeyPatch) -> None:
-    """Every loop is taken to be in iteration 0."""
+    """Every loop counts as being in iteration 0."""
     last = why._UpstreamSearch.last_iteration
     patch.setattr(why._UpstreamSearch, "last_iteration", lambda self, tag, site: last(self, tag, site) and 0)
 
 
 def leave_from_the_last_iteration_only(patch: MonkeyPatch) -> None:
-    """What leaves a loop never waits for an iteration that has not opened."""
+    """A token that leaves a loop never waits for an iteration that has not opened."""
     leaving = why._UpstreamSearch.exit_reasons
     patch.setattr(why._UpstreamSearch, "exit_reasons", lambda self, *asked: [next(leaving(self, *asked))])
 
 
-def keep_circles_alive(patch: MonkeyPatch) -> None:
+def keep_cycles_alive(patch: MonkeyPatch) -> None:
     """Nodes that wait for each other count as able to fire."""
     patch.setattr(why, "compute_liveness", lambda search, places, needs, lives: [True] * len(places))
 
@@ -230,13 +230,13 @@ def wait_for_all_ports_of_a_merge(patch: MonkeyPatch) -> None:
     patch.setattr(why._UpstreamSearch, "needs_any_port", lambda self, place: isinstance(place, why.UnopenedActivation))
 
 
-def be_content_with_any_port(patch: MonkeyPatch) -> None:
-    """Every node is alive if any of its ports is."""
+def need_one_port_only(patch: MonkeyPatch) -> None:
+    """Every node counts as alive if any of its ports does."""
     patch.setattr(why._UpstreamSearch, "needs_any_port", lambda self, place: True)
 
 
-def blame_the_parent(patch: MonkeyPatch) -> None:
-    """What a call returns is said to come from the caller's own activation."""
+def blame_the_caller(patch: MonkeyPatch) -> None:
+    """The result of a call counts as coming from the caller's own activation."""
     upstream = why._UpstreamSearch.upstream_reasons
 
     def wrong(self: Any, source: Any, tag: Any) -> Iterator[Any]:
@@ -248,7 +248,7 @@ def blame_the_parent(patch: MonkeyPatch) -> None:
 
 
 def count_the_flight_from_the_end(patch: MonkeyPatch) -> None:
-    """Tokens in flight are given the positions of others."""
+    """Tokens in flight get the positions of others."""
     true = why._UpstreamSearch.flight_position
 
     def position(search: why._UpstreamSearch, token: Any) -> int | None:
@@ -258,65 +258,65 @@ def count_the_flight_from_the_end(patch: MonkeyPatch) -> None:
     patch.setattr(why._UpstreamSearch, "flight_position", position)
 
 
-def see_no_store(patch: MonkeyPatch) -> None:
+def ignore_stores(patch: MonkeyPatch) -> None:
     """No store counts as able to fill a cell."""
     patch.setattr(staying.ParkedTokens, "filling_reasons", lambda self, cell: (staying.UnfilledCell(()),))
 
 
-def let_everything_go(patch: MonkeyPatch) -> None:
+def release_everything(patch: MonkeyPatch) -> None:
     """No iteration counts as busy."""
     patch.setattr(staying.ParkedTokens, "tokens_below", lambda self, top: iter(()))
 
 
-def overlook_who_waits(patch: MonkeyPatch) -> None:
-    """Tokens that wait in an iteration do not keep it busy."""
+def ignore_waiting_tokens(patch: MonkeyPatch) -> None:
+    """Waiting tokens of an iteration do not keep it busy."""
     under = staying.ParkedTokens.tokens_below
     awake = lambda self, top: (each for each in under(self, top) if each[1] != "waits")  # noqa: E731
     patch.setattr(staying.ParkedTokens, "tokens_below", awake)
 
 
 def take_any_difference_for_the_first(patch: MonkeyPatch) -> None:
-    """What a difference depends on is not looked at."""
+    """The first difference may depend on others."""
     patch.setattr(difference._ComparedRun, "has_agreeing_operands", lambda self, number: True)
 
 
 def take_the_earliest_event(patch: MonkeyPatch) -> None:
-    """Of several first differences the one that happened first is told."""
+    """Of several first differences, the one that happened first is reported."""
     patch.setattr(difference, "program_order", lambda graph, places: {place: n for n, place in enumerate(places)})
 
 
-def overlook_the_end(patch: MonkeyPatch) -> None:
-    """A run that was stopped is taken for one that became quiet."""
+def ignore_the_end(patch: MonkeyPatch) -> None:
+    """A run that was stopped counts as one that became quiescent."""
     patch.setattr(difference, "_is_quiescent", lambda index: True)
 
 
-def overlook_results(patch: MonkeyPatch) -> None:
-    """Firings are taken to agree if they happened on both sides."""
+def ignore_results(patch: MonkeyPatch) -> None:
+    """Firings that happened on both sides count as equal."""
     patch.setattr(difference, "firings_agree", lambda here, number, there, match: True)
 
 
 BROKEN: tuple[Break, ...] = (
     forget_tags,
-    believe_every_edge,
+    send_to_both_sides,
     use_every_port_of_a_merge,
     walk_by_depth,
     fire_on_any_token,
     stay_in_the_first_iteration,
     leave_from_the_last_iteration_only,
-    keep_circles_alive,
+    keep_cycles_alive,
     wait_for_all_ports_of_a_merge,
-    be_content_with_any_port,
-    blame_the_parent,
+    need_one_port_only,
+    blame_the_caller,
     count_the_flight_from_the_end,
-    see_no_store,
-    let_everything_go,
-    overlook_who_waits,
+    ignore_stores,
+    release_everything,
+    ignore_waiting_tokens,
     take_any_difference_for_the_first,
     take_the_earliest_event,
-    overlook_the_end,
-    overlook_results,
-    tell_the_future,
-    know_what_the_parent_did,
+    ignore_the_end,
+    ignore_results,
+    answer_from_later_events,
+    read_the_parent_s_later_events,
     forget_the_parent,
 )
 

@@ -29,7 +29,7 @@ def test_the_first_difference_is_first_and_does_not_depend_on_schedules(
     case: Case, data: st.DataObject, dice: random.Random
 ) -> None:
     """The first difference between runs of a program, of an edited one, or on other arguments is real, and everything
-    on which it depends agrees; None is returned only for equal runs; the answer does not depend on schedules."""
+    on which it depends agrees. It is None only for equal runs, and does not depend on schedules."""
     graph, other, arguments = lower(case.program), lower(case.program), list(case.arguments)
     match dice.choice(["same", "edited", "edited", "arguments"]):
         case "edited":
@@ -37,23 +37,23 @@ def test_the_first_difference_is_first_and_does_not_depend_on_schedules(
         case "arguments":
             wanted = graph.arguments[graph.hidden_count :]
             arguments = [data.draw(values(output.type)) for _, output in wanted]
-    told = []
+    difference_lines = []
     for one, two in SCHEDULES:
         (state, first), (end, second) = ran(graph, case.arguments, one), ran(other, arguments, two)
         if state.flight or end.flight:
             return
         difference = first_difference(first, second)
         assert list(divergence(first, second, difference)) == []
-        told.append(
+        difference_lines.append(
             difference and (difference.kind, difference.firing and (difference.firing.node, difference.firing.tag))
         )
         assert list(divergence(second, first, first_difference(second, first))) == []
-    assert told == told[:1] * len(told)
+    assert difference_lines == difference_lines[:1] * len(difference_lines)
 
 
 @settings(max_examples=5)
 @given(cases(), st.integers(1, 500), st.integers(1, 500))
-def test_what_a_run_had_not_come_to_is_no_difference(case: Case, one: int, other: int) -> None:
+def test_stopping_early_is_no_difference(case: Case, one: int, other: int) -> None:
     """Two runs of one program do not differ, wherever each was stopped, under any schedule."""
     graph = lower(case.program)
     first, second = ran(graph, case.arguments, "lifo", one)[1], ran(graph, case.arguments, "fifo", other)[1]
@@ -67,23 +67,23 @@ def changed(graph: Graph, which: str, **to: object) -> Graph:
     return replace(graph, nodes=(*graph.nodes[:number], node, *graph.nodes[number + 1 :]))
 
 
-def told(one: Graph, given: list[int], two: Graph, others: list[int]) -> list[str]:
+def difference_lines(one: Graph, given: list[int], two: Graph, others: list[int]) -> list[str]:
     return str(first_difference(ran(one, given)[1], ran(two, others)[1])).splitlines()
 
 
-def test_another_op() -> None:
-    """The same operands, another result; what depends on it differs too, and is not told."""
-    assert told(sum_graph(), [3, 4], changed(sum_graph(), "inner", op="multiply"), [3, 4]) == [
+def test_a_different_op() -> None:
+    """With equal operands, the op that gives another result is reported, and not the nodes that depend on it."""
+    assert difference_lines(sum_graph(), [3, 4], changed(sum_graph(), "inner", op="multiply"), [3, 4]) == [
         "the runs differ first at node sum.inner under main: on the same operands it gave different results",
         "  first: add 3, 4 -> 7, at event 1",
         "  second: multiply 3, 4 -> 12, at event 1",
     ]
 
 
-def test_another_literal() -> None:
-    """An operand that differs although nothing before it does: it is a literal."""
+def test_a_different_literal() -> None:
+    """If an operand differs although nothing before it does, it is a literal."""
     edited = changed(stuck(), "less", ports=(None, literal(0)))
-    assert told(stuck(), [1], edited, [1]) == [
+    assert difference_lines(stuck(), [1], edited, [1]) == [
         "the runs differ first at node stuck.less under main: it got different operands",
         "  first: less 1, 3 -> true, at event 0",
         "  second: less 1, 0 -> false, at event 0",
@@ -91,9 +91,9 @@ def test_another_literal() -> None:
     ]
 
 
-def test_other_arguments() -> None:
-    """The argument, and the first node that it makes a difference to."""
-    assert told(sum_graph(), [3, 4], sum_graph(), [3, 5]) == [
+def test_different_arguments() -> None:
+    """The report has the argument, and the first node whose result it changes."""
+    assert difference_lines(sum_graph(), [3, 4], sum_graph(), [3, 5]) == [
         "the runs differ first at node sum.inner under main: it got different operands",
         "  argument y is 4 in the first, 5 in the second",
         "  first: add 3, 4 -> 7, at event 1",
@@ -102,18 +102,18 @@ def test_other_arguments() -> None:
     ]
 
 
-def test_arguments_that_nothing_uses() -> None:
-    """The arguments differ, and no firing does."""
+def test_unused_arguments() -> None:
+    """If unused arguments differ, no firing does."""
     unused = tl.parse_graph("graph unused(x: int64, y: int64) -> int64 {\n  a = add x, 1\n  return a\n}")
-    assert told(unused, [1, 2], unused, [1, 3]) == [
+    assert difference_lines(unused, [1, 2], unused, [1, 3]) == [
         "the runs differ in their arguments only",
         "  argument y is 2 in the first, 3 in the second",
     ]
 
 
 def test_a_node_of_one_program_only() -> None:
-    """A node that the other program does not have; of the two that there are, that of the first program."""
-    assert told(sum_graph(), [3, 4], changed(sum_graph(), "inner", name="other"), [3, 4]) == [
+    """A node that only one program has; if each has one, the first program's is reported."""
+    assert difference_lines(sum_graph(), [3, 4], changed(sum_graph(), "inner", name="other"), [3, 4]) == [
         "the runs differ first at node sum.inner under main: it fired in one of them only",
         "  first: add 3, 4 -> 7, at event 1",
         "  second: there is no such node",
@@ -121,11 +121,11 @@ def test_a_node_of_one_program_only() -> None:
 
 
 def test_a_node_that_got_no_token() -> None:
-    """A node that fired in one run only: the port that got nothing in the other."""
+    """For a node that fired in one run only, the report names the port without a token in the other run."""
     one_side = "graph side(x: int64) -> int64 {\n  low = less x, 3\n  way = switch x, low\n  y = add way:0, OTHER\n"
     one_side += "  return y\n}"
     whole, half = tl.parse_graph(one_side.replace("OTHER", "x")), tl.parse_graph(one_side.replace("OTHER", "way:1"))
-    assert told(whole, [1], half, [1]) == [
+    assert difference_lines(whole, [1], half, [1]) == [
         "the runs differ first at node side.y under main: it fired in one of them only",
         "  first: add 1, 1 -> 2, at event 4",
         "  second: it did not fire: no token came to port 1",
@@ -133,12 +133,12 @@ def test_a_node_that_got_no_token() -> None:
 
 
 def test_no_difference() -> None:
-    """None is the answer where all firings agree."""
+    """The answer is None if all firings agree."""
     assert first_difference(ran(sum_graph(), [3, 4])[1], ran(sum_graph(), [3, 4], "lifo")[1]) is None
 
 
 def test_cells_of_an_edited_program() -> None:
-    """Cells are the same in both programs if the node that made them has the same name, whatever its number is."""
+    """Cells are equal in both programs if their nodes have the same name, whatever their numbers."""
 
     def first(n: tl.int64) -> tl.int64:
         filled = tl.put(tl.cells(2, tl.int64), 0, n)
@@ -159,15 +159,18 @@ def test_cells_of_an_edited_program() -> None:
     assert difference.kind == "only one" and difference.firing.node.op in ("negative", "subtract", "add")
 
 
-def test_names_that_went_to_other_nodes() -> None:
-    """Where each of two differing nodes depends on the other in one of the programs, a difference is told still."""
+def test_swapped_names() -> None:
+    """A difference is reported even if each of two different nodes depends on the other in one of the programs."""
     one = tl.parse_graph("graph g(x: int64) -> int64 {\n  a = add x, 1\n  b = multiply a, 2\n  return b\n}")
     two = tl.parse_graph("graph g(x: int64) -> int64 {\n  b = multiply x, 3\n  a = add b, 1\n  return a\n}")
-    assert told(one, [3], two, [3])[0] == "the runs differ first at node g.a under main: it got different operands"
+    assert (
+        difference_lines(one, [3], two, [3])[0]
+        == "the runs differ first at node g.a under main: it got different operands"
+    )
 
 
 def g(*nodes: str, takes: str = "x: int64, y: int64") -> Graph:
-    """The graph of these nodes, which returns what the last gives."""
+    """The graph of these nodes; it returns the result of the last one."""
     last = nodes[-1].split(" =")[0]
     return tl.parse_graph("\n".join([f"graph g({takes}) -> int64 {{", *nodes, f"return {last}", "}"]))
 
@@ -265,9 +268,9 @@ A, Z = "a = add x, 1", "z = negative y"
         ),
     ],
 )
-def test_what_is_first(one: Graph, two: Graph, node: str, kind: str, lines: list[str]) -> None:
-    """Of two small programs that differ in one thing or two: which firing is the first that differs, in what, and where
-    the operands that differ came from."""
+def test_the_first_difference_of_small_programs(one: Graph, two: Graph, node: str, kind: str, lines: list[str]) -> None:
+    """For small programs with one difference or two: which firing is the first, how it differs, and where its different
+    operands came from."""
     first, second = ran(one, [1, 2])[1], ran(two, [1, 2])[1]
     difference = first_difference(first, second)
     assert list(divergence(first, second, difference)) == []
@@ -287,8 +290,8 @@ def test_what_is_first(one: Graph, two: Graph, node: str, kind: str, lines: list
         ),
     ],
 )
-def test_what_is_the_same(one: Graph, two: Graph) -> None:
-    """A merge has one operand, whatever the port; and cells are known by the name of the node that made them."""
+def test_equal_firings(one: Graph, two: Graph) -> None:
+    """A merge has one operand, whatever the port, and cells are identified by the name of their node."""
     assert first_difference(ran(one, [1, 2])[1], ran(two, [1, 2])[1]) is None
 
 
@@ -296,19 +299,19 @@ def test_what_is_the_same(one: Graph, two: Graph) -> None:
     ("first", "second", "same"),
     [(1, 1.0, False), (1.0, 1, False), (1.0, 1.5, False), (1.0, 1.0, True), (0.0, -0.0, False), (2, 2, True)],
 )
-def test_values_of_other_types(first: float, second: float, same: bool) -> None:
-    """Values are the same if they have the same bits, and are of one type."""
+def test_values_with_equal_bits_and_types(first: float, second: float, same: bool) -> None:
+    """Values are equal if they have the same bits and the same type."""
     one, two = (g("n = negative x", takes=f"x: {type(value).__name__}64") for value in (first, second))
-    told = first_difference(ran(one, [first])[1], ran(two, [second])[1])
-    assert (told is None) == same
-    assert told is None or told.kind == "operands"
+    difference_lines = first_difference(ran(one, [first])[1], ran(two, [second])[1])
+    assert (difference_lines is None) == same
+    assert difference_lines is None or difference_lines.kind == "operands"
 
 
 def test_more_arguments() -> None:
-    """An argument that one run only has differs, whichever it is, and is called as its program calls it."""
+    """An argument that only one run has differs, and has the name from its program."""
     few, many = g("n = negative x", takes="x: int64"), g("n = negative x")
-    assert told(few, [1], many, [1, 2])[1:] == ["  argument y is not there in the first, 2 in the second"]
-    assert told(many, [1, 2], few, [1])[1:] == ["  argument y is 2 in the first, not there in the second"]
+    assert difference_lines(few, [1], many, [1, 2])[1:] == ["  argument y is not there in the first, 2 in the second"]
+    assert difference_lines(many, [1, 2], few, [1])[1:] == ["  argument y is 2 in the first, not there in the second"]
 
 
 @pytest.mark.parametrize(
@@ -324,8 +327,8 @@ def test_more_arguments() -> None:
         ),
     ],
 )
-def test_a_token_that_was_changed(graph: Graph, node: str, port: int, said: str) -> None:
-    """The operand that differs is said to have been changed, whichever token came last, and on whichever port."""
+def test_an_edited_operand(graph: Graph, node: str, port: int, said: str) -> None:
+    """The report says that the different operand was edited, on whichever port, and whichever token came last."""
     history = History(graph, [5, 2], schedule="fifo", unchecked=True)
     history.run()
     (number,) = graph.find(node)

@@ -34,8 +34,8 @@ WRONG: dict[str, tuple[str, Any]] = {
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", WRONG)
-def test_the_laws_catch_wrong_ways_back(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A twin that searches the reverse pass of a loop wrongly claims that a node never fires, and it does."""
+def test_wrong_searches_of_loops_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin that searches the reverse pass of a loop wrongly claims that a node never fires, although it does."""
     attribute, wrong = WRONG[name]
     monkeypatch.setattr(why._UpstreamSearch, attribute, wrong)
     graph, arguments = grad_power.graph, (3.0, 3)

@@ -1,4 +1,4 @@
-"""Why a node has not fired: the claims are true and stay true; and their text."""
+"""Why a node has not fired: claims are true at every later moment; and their text."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def half_full(n: tl.int64) -> tl.int64:
     return tl.get(filled, 0) + tl.get(filled, 1)
 
 
-def asked(graph: Graph, argument: int, steps: int = 10_000, **options: object) -> list[str]:
-    """Why the first result has not come, after some steps, in words."""
+def answer_lines(graph: Graph, argument: int, steps: int = 10_000, **options: object) -> list[str]:
+    """The lines of the answer why the first result has not come, after this many steps."""
     state, index = ran(graph, [argument], "fifo", steps)
     return str(why_not(index, state, graph.results[0], ROOT, **options)).splitlines()  # type: ignore[arg-type]
 
 
-def unplaced(lines: list[str]) -> list[str]:
+def without_locations(lines: list[str]) -> list[str]:
     """The lines without the source locations of nodes."""
     return [re.sub(r" \(\w+\.py:\d+\)", "", line) for line in lines]
 
@@ -61,8 +61,8 @@ def unplaced(lines: list[str]) -> list[str]:
 @settings(max_examples=12)
 @given(st.one_of(cases(), act_cases()), st.integers(0, 2**20))
 def test_answers_hold_at_any_moment(case: Case, seed: int) -> None:
-    """What an answer says of the store, the flight and the events is so; what it says will never fire never does; and
-    what may fire does not while the tokens are withheld that it says have to come first."""
+    """What an answer claims about the store, the flight and the events is true. What it says will never fire never
+    does; what it says may fire does not while the tokens that it names are withheld."""
     dice = random.Random(seed)
     for steps in (dice.randrange(1, 20), dice.randrange(20, 400), 2_000):
         state, index = ran(lower(case.program), case.arguments, f"random:{dice.randrange(99)}", steps)
@@ -72,8 +72,8 @@ def test_answers_hold_at_any_moment(case: Case, seed: int) -> None:
 
 
 @pytest.mark.parametrize("graph", DEADLOCKS, ids=lambda graph: graph.name)
-def test_answers_hold_where_graphs_break_the_rules(graph: Graph) -> None:
-    """The same of graphs that deadlock, after each of their steps."""
+def test_answers_hold_for_invalid_graphs(graph: Graph) -> None:
+    """Answers about graphs that deadlock are true after each of their steps."""
     dice = random.Random(1)
     for steps in range(1, ran(graph, [2])[0].steps + 1):
         state, index = ran(graph, [2], "lifo", steps)
@@ -83,8 +83,8 @@ def test_answers_hold_where_graphs_break_the_rules(graph: Graph) -> None:
 
 
 def test_a_switch_went_the_other_way() -> None:
-    """A sum that needs both sides of a switch: the predicate is named, and where it came from."""
-    assert asked(stuck(), 1) == [
+    """For a sum that needs both sides of a switch, the answer names the predicate and its origin."""
+    assert answer_lines(stuck(), 1) == [
         "S2: node stuck.return has not fired under main",
         "  required: a token on port 0",
         "  got: none",
@@ -95,7 +95,7 @@ def test_a_switch_went_the_other_way() -> None:
     ]
 
 
-def test_what_is_held_is_said() -> None:
+def test_the_waiting_token_is_named() -> None:
     """The answer names the token that waits and its sender."""
     state, index = ran(stuck(), [1])
     (number,) = stuck().find("sum")
@@ -104,8 +104,9 @@ def test_what_is_held_is_said() -> None:
 
 
 def test_a_token_in_flight() -> None:
-    """In the middle of a run, the tokens that have to be delivered first; the way to the first of them in full."""
-    assert asked(stuck(), 1, 1) == [
+    """In the middle of a run, the answer lists the tokens that must be delivered first, with the whole path to the
+    first of them."""
+    assert answer_lines(stuck(), 1, 1) == [
         "S2: node stuck.return has not fired under main",
         "  required: a token on port 0",
         "  got: none",
@@ -118,17 +119,18 @@ def test_a_token_in_flight() -> None:
 
 
 def test_a_run_that_a_limit_ended() -> None:
-    """What ended the run is said, where a token was still in flight."""
+    """If a token was still in flight, the answer says what ended the run."""
     stopped = run_graph(down.graph, [5], limits=tl.Limits(firings=9)).error
-    assert asked(down.graph, 5, 9, stop_error=stopped)[-1] == (
+    assert answer_lines(down.graph, 5, 9, stop_error=stopped)[-1] == (
         "  hint: it might have, but the run exceeds the limit of 9 on firings"
     )
 
 
 @pytest.mark.full
 def test_a_trap_upstream() -> None:
-    """A trap thousands of calls deep: the way there is cut in its middle, and the branches not taken are no reason."""
-    said = asked(down.graph, 3_000, 100_000)
+    """The path to a trap thousands of calls deep leaves out its middle, and branches that were not taken are no
+    roots."""
+    said = answer_lines(down.graph, 3_000, 100_000)
     assert len(said) == 14
     assert said[7] == "  ... 8,993 more ..."
     assert said[-2].endswith("floor_divide 1, 0 traps: integer division by zero")
@@ -136,15 +138,15 @@ def test_a_trap_upstream() -> None:
 
 
 def test_a_trap_in_a_loop_that_went_on() -> None:
-    """The loop ended, and one variable of it was lost on the way: the first root is the trap, in its iteration."""
+    """If a loop ended without one of its variables, the first root is the trap, in its iteration."""
     state, index = ran(ratios.graph, [4])
     answer = why_not(index, state, ratios.graph.results[0], ROOT)
     assert "under main/loop[1] at event" in answer.root_causes[0].reason.describe(ratios.graph)
     assert answer.verdict == "never"
 
 
-def test_quiet_is_told_from_the_events() -> None:
-    """At every moment of a function that calls itself, so that all its nodes are sent to."""
+def test_quiescence_follows_from_the_events() -> None:
+    """This holds at every moment of a recursive function, all of whose nodes receive tokens."""
     state, index = begun(down.graph, [2])
     while state.flight:
         assert list(quietness(state, index)) == []
@@ -155,9 +157,9 @@ def test_quiet_is_told_from_the_events() -> None:
 
 
 def test_nodes_that_wait_for_each_other() -> None:
-    """A circle is told as one."""
+    """A cycle is reported as one."""
     (pair,) = (graph for graph in DEADLOCKS if graph.name == "pair")
-    assert asked(pair, 1)[3:] == [
+    assert answer_lines(pair, 1)[3:] == [
         "  port 0 of pair.return under main: waits for pair.b under main",
         "  port 0 of pair.b under main: waits for pair.a under main",
         "  port 1 of pair.a under main: waits for pair.b under main",
@@ -165,10 +167,10 @@ def test_nodes_that_wait_for_each_other() -> None:
     ]
 
 
-def test_a_node_without_ports() -> None:
-    """Where a graph breaks the rules, a node may have literals only: it never fires, nor what waits for it."""
+def test_a_node_with_literals_only() -> None:
+    """A node of an invalid graph with literals only never fires, nor do the nodes that wait for it."""
     graph = tl.parse_graph("graph bare(x: int64) -> int64 {\n  a = add 1, 2\n  b = add a, x\n  return b\n}")
-    assert asked(graph, 1)[3:] == [
+    assert answer_lines(graph, 1)[3:] == [
         "  port 0 of bare.return under main: waits for bare.b under main",
         "  port 0 of bare.b under main: waits for bare.a under main",
         "  bare.a under main: nothing is connected to it",
@@ -180,7 +182,7 @@ def test_a_node_without_ports() -> None:
 
 
 def test_an_activation_that_did_not_open() -> None:
-    """A node of a call that was never made waits for the call; so does one of a call inside it."""
+    """A node of a call that never happened waits for the call; so does a node of a call inside it."""
     state, index = ran(down.graph, [0])
     site = next(node.site for node in down.graph.nodes if node.op == "call")
     assert site is not None
@@ -202,8 +204,8 @@ def test_an_activation_that_did_not_open() -> None:
         ]
 
 
-def test_a_node_that_fired_and_moments_that_differ() -> None:
-    """A firing is the answer where there is one; an index that is behind its state is refused."""
+def test_a_node_that_fired() -> None:
+    """If the node has fired, its firing is the answer. An index that is behind its state is refused."""
     state, index = ran(stuck(), [1])
     (number,) = stuck().find("less")
     assert str(why_not(index, state, number, ROOT)) == (
@@ -215,7 +217,7 @@ def test_a_node_that_fired_and_moments_that_differ() -> None:
 
 
 def test_a_search_that_was_cut() -> None:
-    """Where more nodes wait than may be followed, nothing is claimed that was not seen."""
+    """If more nodes wait than the search may follow, the answer claims only what it has seen."""
     state, index = ran(down.graph, [3_000], steps=100_000)
     assert why_not(index, state, down.graph.results[0], ROOT, max_waiters=50).verdict == "unknown"
     state, index = ran(down.graph, [3], steps=40)
@@ -229,9 +231,9 @@ def test_a_search_that_was_cut() -> None:
 
 
 def test_a_get_of_a_cell_that_nothing_fills() -> None:
-    """All tokens of the get have come, and it is parked: the cell is named, and that no store is left for it."""
-    said = asked(half_full.graph, 5)
-    assert unplaced(said[4:]) == [
+    """The get has all its tokens and is parked; the answer names the cell, and says that no store is left for it."""
+    said = answer_lines(half_full.graph, 5)
+    assert without_locations(said[4:]) == [
         "  port 1 of half_full.add under main: waits for half_full.get_1 under main",
         "  port 0 of half_full.get_1 under main: the token from half_full.cells at event 2 is parked at cell 1 of "
         "half_full.cells, made under main, which no store has filled",
@@ -240,8 +242,8 @@ def test_a_get_of_a_cell_that_nothing_fills() -> None:
     ]
 
 
-def test_what_a_cell_gave_comes_from_the_store() -> None:
-    """What is behind a value that was read from a cell: the store, which sent no token, and what it put."""
+def test_the_provenance_of_a_value_from_a_cell() -> None:
+    """The value of a get comes from the store, which sent no token, and from the value that it put."""
     _, index = ran(half_full.graph, [5])
     (add,) = half_full.graph.find("add")
     links = list(where_from(index, TokenKey(add, 0, ROOT), 1))
@@ -249,8 +251,8 @@ def test_what_a_cell_gave_comes_from_the_store() -> None:
     assert links[0].operands[-1] == (-1, links[2].number)
 
 
-def test_could_fire_needs_no_partner_that_is_still_in_flight() -> None:
-    """Of two operands in flight neither fires the node; the second does when the first has come."""
+def test_could_fire_needs_the_other_operands() -> None:
+    """Of two operands in flight neither fires the node; after one has come, the other does."""
     state = State(stuck(), [1])
     assert [(ready.position, str(state.graph.nodes[ready.node])) for ready in could_fire(state)] == [(0, "stuck.less")]
     state.apply(step(state, 1))

@@ -71,14 +71,15 @@ def test_a_log_is_the_run(graph: Graph, arguments: list[Any], schedule: str, tmp
 @pytest.mark.parametrize("until", ["result", "trap"])
 @pytest.mark.parametrize(("graph", "arguments"), EVERY, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(EVERY)])
 def test_a_log_of_a_run_that_was_stopped(graph: Graph, arguments: list[Any], until: str, tmp_path: Path) -> None:
-    """At the results or at the first trap: the outcome says so with tokens in flight, and is believed."""
+    """A run may stop at its results or at its first trap; its outcome then has tokens in flight, and the log is
+    accepted."""
     assert_read_as_written(graph, arguments, tmp_path / "run.jsonl", until=until)
 
 
 @given(cases(), st.sampled_from(["waves", "lifo", "random:3"]))
 @settings(max_examples=12)
 def test_generated_programs_are_logged(tmp_path_factory: Any, case: Case, schedule: str) -> None:
-    """The log of a generated program's run is the run, exhausted runs included; each tag has exactly one line."""
+    """The log of a generated program reads back as the run, exhausted runs included; each tag has exactly one line."""
     path = tmp_path_factory.mktemp("log") / "run.jsonl"
     lines = assert_read_as_written(lower(case.program), case.arguments, path, schedule=schedule, limits=LIMITS)
     tags = [(line["parent"], line["site"], line["iteration"]) for line in lines if "tag" in line]
@@ -88,8 +89,8 @@ def test_generated_programs_are_logged(tmp_path_factory: Any, case: Case, schedu
 
 @given(cases(), st.sampled_from(EDITS), st.integers(0, 2**32))
 @settings(max_examples=20)
-def test_broken_graphs_are_logged(tmp_path_factory: Any, case: Case, edit: Any, seed: int) -> None:
-    """The log of a graph that breaks the rules is the run too, however it ends."""
+def test_invalid_graphs_are_logged(tmp_path_factory: Any, case: Case, edit: Any, seed: int) -> None:
+    """The log of an invalid graph reads back as the run too, however it ends."""
     graph = edit(random.Random(seed), lower(case.program))
     path = tmp_path_factory.mktemp("log") / "run.jsonl"
     try:
@@ -123,7 +124,7 @@ def test_a_path_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["fib.py", "events", "run.json", "jsonl"])
-def test_other_files_are_spared(name: str, tmp_path: Path) -> None:
+def test_other_files_are_never_overwritten(name: str, tmp_path: Path) -> None:
     """A path must end in .jsonl or .npz, so that a program named by mistake is not overwritten."""
     path = tmp_path / name
     path.write_text("precious")
@@ -133,7 +134,7 @@ def test_other_files_are_spared(name: str, tmp_path: Path) -> None:
     assert path.read_text() == "precious"
 
 
-def test_an_interrupted_run_leaves_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_leaves_its_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A log interrupted by Ctrl-C has every event up to then, and no outcome."""
     path, steps, true_step = tmp_path / "run.jsonl", 0, reference.step
 
@@ -169,13 +170,13 @@ def test_every_prefix_is_a_log(tmp_path: Path) -> None:
 
 @tl.function
 def count(n: tl.int64) -> tl.int64:
-    """As many tags as iterations, of which two are open at once."""
+    """As many tags as iterations; two are open at once."""
     return tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0]
 
 
-def held_while_read(path: Path) -> int:
+def peak_of_reading(path: Path) -> int:
     """The most bytes that reading a log allocates, beyond what its first line takes. Cycles, of which the JSON decoder
-    leaves one for each line, are collected at once: else it is chance how many there are."""
+    leaves one for each line, are collected at once, since otherwise their number would be random."""
     replay = open_log(path)
     gc.freeze()
     tracemalloc.start()
@@ -189,13 +190,13 @@ def held_while_read(path: Path) -> int:
 
 
 @pytest.mark.full
-def test_nothing_is_held_but_open_tags(tmp_path: Path) -> None:
+def test_only_open_tags_are_held(tmp_path: Path) -> None:
     """Reading a log of ten times as many tags takes as much memory; the writer numbers open tags only."""
     path = tmp_path / "run.jsonl"
     held = []
     for n in (50, 50, 500):
         count.run(n, keep=path, schedule="fifo")
-        held.append(held_while_read(path))
+        held.append(peak_of_reading(path))
     assert path.read_text().count('{"tag":') == 501 and held[2] < held[1] * 1.5
     fib.run(12, keep=path, schedule="lifo")
     replay, lines = open_log(path), []
@@ -240,7 +241,7 @@ UNUSED: list[tuple[Callable[[list[Any]], list[Any]], int, str]] = [
 def test_a_tag_is_used_by_the_next_event(
     change: Callable[[list[Any]], list[Any]], line: int, required: str, tmp_path: Path
 ) -> None:
-    """A tag's line stands before the event that opens it: no reader has to hold tags that nobody uses."""
+    """The line of a tag stands before the event that opens it, so that no reader must keep unused tags."""
     path = tmp_path / "run.jsonl"
     fib.run(4, keep=path)
     changed = change([json.loads(line) for line in path.read_text().splitlines()])
@@ -252,7 +253,7 @@ def test_a_tag_is_used_by_the_next_event(
 
 
 def test_a_tag_without_a_line_is_named(tmp_path: Path) -> None:
-    """It is said by its path, and no number stands for it."""
+    """The error names the tag by its path, and the writer gives it no number."""
     path = tmp_path / "run.jsonl"
     fib.run(4, keep=path)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -269,7 +270,8 @@ def test_a_tag_without_a_line_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_deep_recursion_is_logged_in_linear_time(tmp_path: Path) -> None:
-    """Tags are links: 3,000 nested calls, left open by a limit, take kilobytes and not the square of the depth."""
+    """Tags are links: the log of 3,000 nested calls that a limit left open takes kilobytes, and not the square of the
+    depth."""
 
     @tl.function
     def down(n: tl.int64) -> tl.int64:
@@ -302,7 +304,7 @@ WRONG = [
 def test_a_wrong_event_is_named(
     change: dict[str, Any], error: type[tl.TagloomError], required: str, tmp_path: Path
 ) -> None:
-    """The first line that is not what the machine gives is named, with what was required there and what was got."""
+    """The error names the first line that the machine would not give, with what was required and what was got."""
     path = tmp_path / "run.jsonl"
     fib.run(3, keep=path)
     first, event, *rest = [json.loads(line) for line in path.read_text().splitlines()]
@@ -316,7 +318,7 @@ def test_a_wrong_event_is_named(
 
 
 def test_a_wrong_outcome_is_named(tmp_path: Path) -> None:
-    """The outcome that a log claims must be that of the state which its events led to."""
+    """The outcome that a log claims must be that of the state after its events."""
     path = tmp_path / "run.jsonl"
     fib.run(3, keep=path)
     lines = path.read_text().splitlines()
@@ -353,8 +355,8 @@ ENDINGS: list[tuple[list[Any], dict[str, Any], dict[str, Any], str]] = [
 def test_a_wrong_ending_is_named(
     arguments: list[Any], options: dict[str, Any], claim: dict[str, Any], required: str, tmp_path: Path
 ) -> None:
-    """S12: a run is Exhausted only where a token is left, has an error only where it did not return, and that names
-    the rule of the ending."""
+    """S12: a run is Exhausted only if a token is left, and has an error only if it did not return; the error names the
+    rule of the ending."""
     path = tmp_path / "run.jsonl"
     out = fib.run(*arguments, keep=path, **options)
     assert tl.read_events(path).outcome == to_outcome_record(out)
@@ -367,8 +369,8 @@ def test_a_wrong_ending_is_named(
 
 @pytest.mark.full
 def test_a_run_stops_at_its_result_and_not_later(tmp_path: Path) -> None:
-    """With tokens in flight a run may be Returned, or Trapped, right after the event that brought the last result, or
-    the first trap; and Exhausted before a firing only."""
+    """With tokens in flight, a run may be Returned or Trapped only right after the event with the last result or the
+    first trap, and Exhausted only before a firing."""
     path = tmp_path / "run.jsonl"
     out = quotients.run(3, keep=path)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -407,7 +409,7 @@ HEADERS: list[tuple[dict[str, Any], str, str]] = [
 
 @pytest.mark.parametrize(("change", "where", "required"), HEADERS)
 def test_a_wrong_first_line_is_named(change: dict[str, Any], where: str, required: str, tmp_path: Path) -> None:
-    """It is malformed, and the place in it is said, in few words."""
+    """A wrong first line is malformed, and a short message names the place in it."""
     path = tmp_path / "run.jsonl"
     fib.run(3, keep=path)
     first, *rest = [json.loads(line) for line in path.read_text().splitlines()]
@@ -419,7 +421,7 @@ def test_a_wrong_first_line_is_named(change: dict[str, Any], where: str, require
 
 
 def test_sites_are_listed_once_in_any_order(tmp_path: Path) -> None:
-    """A site that is there twice is refused; another order gives other numbers, and the log is the same run."""
+    """A site that is listed twice is refused. Another order gives other numbers, and the log is the same run."""
     path = tmp_path / "run.jsonl"
     fib.run(3, keep=path)
     events = tl.read_events(path).events
@@ -464,7 +466,8 @@ def test_a_log_is_no_document(tmp_path: Path) -> None:
 
 
 def test_tokens_picked_by_hand(tmp_path: Path) -> None:
-    """Under the schedule `hand` any token in flight may be next; under one with a name its own only."""
+    """Under the schedule `hand`, any token in flight may be next; under a named schedule, only that schedule's
+    token."""
     path = tmp_path / "run.jsonl"
     fib.run(4, keep=path, schedule="random:5")
     text = path.read_text()
@@ -476,7 +479,7 @@ def test_tokens_picked_by_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["trap", "sent", "closed", "parked", "woken", "held", "released"])
-def test_a_key_that_says_nothing_is_not_there(tmp_path: Path, key: str) -> None:
+def test_absent_fields_have_no_key(tmp_path: Path, key: str) -> None:
     """Absent fields of an event have no key; null is rejected."""
     path = tmp_path / "run.jsonl"
     count.run(2, keep=path)

@@ -45,7 +45,7 @@ def halved(n: int) -> list[float]:
     return [n / 2, float("nan")]
 
 
-class Seen(World):
+class RecordingWorld(World):
     """A world that records its effects."""
 
     def __init__(self) -> None:
@@ -59,8 +59,8 @@ class Seen(World):
 
 def run(graph: Graph, arguments: list[Any], path: Path, **options: Any) -> tuple[tl.Outcome, list[dict[str, Any]]]:
     """Run twice, once into a log: the outcome, and the lines of the log."""
-    kept = tl.run_graph(graph, arguments, keep="events", world=Seen(), **options)
-    tl.run_graph(graph, arguments, keep=path, world=Seen(), **options)
+    kept = tl.run_graph(graph, arguments, keep="events", world=RecordingWorld(), **options)
+    tl.run_graph(graph, arguments, keep=path, world=RecordingWorld(), **options)
     return kept, [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -71,7 +71,7 @@ def write(path: Path, lines: list[Any]) -> None:
 @pytest.mark.parametrize("n", [3, -1])
 @pytest.mark.parametrize("schedule", ["waves", "lifo", "random:7"])
 def test_effects_are_not_repeated(n: int, schedule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """S14: the result or trap of a callback is read from its line; nothing is called or printed, and no function is
+    """S14: the result or trap of a callback is read from its line: nothing is called or printed, and no function is
     needed."""
     path = tmp_path / "run.jsonl"
     kept, lines = run(CALLS, [n], path, schedule=schedule)
@@ -85,7 +85,7 @@ def test_effects_are_not_repeated(n: int, schedule: str, tmp_path: Path, capsys:
 
 
 def firing_of(lines: list[dict[str, Any]], name: str) -> int:
-    """The line in which an op fires, or a callback of this function."""
+    """The line in which this op, or this callback, fires."""
     nodes = [{node["op"], node["attributes"].get("function")} for node in lines[0]["graph"]["nodes"]]
     return next(n for n, line in enumerate(lines) if "inputs" in line and name in nodes[line["deliver"][0]])
 
@@ -108,11 +108,10 @@ CLAIMS: list[tuple[str, dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("name", "claim", "key", "required"), CLAIMS)
-def test_what_an_effect_cannot_have_given(
+def test_impossible_results_of_effects_are_rejected(
     name: str, claim: dict[str, Any], key: str, required: str, tmp_path: Path
 ) -> None:
-    """A result is of the type that the callback returns, and what follows from it is as the line says; a print gives
-    true."""
+    """A result has the type that the callback returns, what follows agrees with its line, and a print returns true."""
     path = tmp_path / "run.jsonl"
     _, lines = run(CALLS, [3], path)
     number = firing_of(lines, name)
@@ -124,7 +123,7 @@ def test_what_an_effect_cannot_have_given(
     assert str(raised.value.required).startswith(required)
 
 
-def test_another_answer_is_another_run(tmp_path: Path) -> None:
+def test_other_results_of_a_callback_are_accepted(tmp_path: Path) -> None:
     """Logs of two runs whose callback returned different values are both accepted."""
     path, given = tmp_path / "run.jsonl", iter([[1.0, 2.0], [3.0, 4.0]])
     runs = []
@@ -135,9 +134,9 @@ def test_another_answer_is_another_run(tmp_path: Path) -> None:
     assert len(runs[0]) == len(runs[1]) and list(map(bits, runs[0])) != list(map(bits, runs[1]))
 
 
-def test_known_effects_answer_from_events() -> None:
+def test_a_recorded_world_answers_from_events() -> None:
     """A world that knows the events gives the same events again, without a function, and prints nothing."""
-    kept = tl.run_graph(CALLS, [3], keep="events", world=Seen())
+    kept = tl.run_graph(CALLS, [3], keep="events", world=RecordingWorld())
     made: list[Any] = []
     calls = [event for event in kept.events if event.fired and CALLS.nodes[event.token.node].op == "callback"]
     world = recorded_world(calls, lambda: len(made))
@@ -147,7 +146,7 @@ def test_known_effects_answer_from_events() -> None:
         assert is_same_value(value, recorded_result(event))
         made.append(value)
     world.print("nothing")
-    trapped = tl.run_graph(CALLS, [-1], keep="events", world=Seen()).trap_events[0]
+    trapped = tl.run_graph(CALLS, [-1], keep="events", world=RecordingWorld()).trap_events[0]
     with pytest.raises(CallbackError, match="callback half raised ValueError: too little"):
         recorded_result(trapped)
 
@@ -156,7 +155,8 @@ def test_known_effects_answer_from_events() -> None:
 @pytest.mark.parametrize("k", [None, 1, 2])
 @pytest.mark.parametrize("schedule", ["waves", "fifo", "lifo", "random:3"])
 def test_options_are_in_the_first_line(k: int | None, schedule: str, tmp_path: Path) -> None:
-    """S15, S16: the seed and the bound of the run count, as far as 64 bits go; a log with others is another run."""
+    """S15, S16: the first line has the seed and the bound of the run, to all 64 bits; a log with others is another
+    run."""
     path, graph = tmp_path / "run.jsonl", lower(FILL)
     kept, lines = run(graph, [4], path, seed=2**64 - 1, k=k, schedule=schedule)
     log = tl.read_events(path)
@@ -173,7 +173,7 @@ def test_options_are_in_the_first_line(k: int | None, schedule: str, tmp_path: P
 
 
 def test_older_logs_have_no_options(tmp_path: Path) -> None:
-    """A first line without them is that of a run with seed 0, whose loops have their own bounds."""
+    """A first line without options is that of a run with seed 0 whose loops have their own bounds."""
     path = tmp_path / "run.jsonl"
     kept, lines = run(lower(FILL), [3], path)
     first = {key: said for key, said in lines[0].items() if key not in ("seed", "bound")}
@@ -208,8 +208,9 @@ STAYS: list[tuple[str, Any, str]] = [
 
 @pytest.mark.inner(first=8)
 @pytest.mark.parametrize(("key", "change", "error"), STAYS)
-def test_where_tokens_stay_is_checked(key: str, change: Any, error: str, tmp_path: Path) -> None:
-    """S13, S16: what is parked, woken, held and released is what the machine gives, handles to the last bit."""
+def test_parked_and_throttled_tokens_are_checked(key: str, change: Any, error: str, tmp_path: Path) -> None:
+    """S13, S16: the tokens that are parked, woken, throttled and released are those of the machine, with their
+    handles."""
     path = tmp_path / "run.jsonl"
     _, lines = run(lower(FILL), [4], path)
     number, wrong = changed(lines, key, change)
@@ -235,7 +236,7 @@ OPTIONS: list[tuple[dict[str, Any], str, str]] = [
 
 @pytest.mark.parametrize(("change", "where", "required"), OPTIONS)
 def test_wrong_options_are_named(change: dict[str, Any], where: str, required: str, tmp_path: Path) -> None:
-    """A seed has 64 bits, a bound is from 1 up; a log names no other file."""
+    """A seed has 64 bits, a bound is at least 1, and a log names no other file."""
     path = tmp_path / "run.jsonl"
     _, lines = run(lower(FILL), [3], path)
     write(path, [lines[0] | change, *lines[1:]])
@@ -245,8 +246,8 @@ def test_wrong_options_are_named(change: dict[str, Any], where: str, required: s
 
 
 def test_the_clock_may_end_a_run_anywhere(tmp_path: Path) -> None:
-    """Exhausted by firings is a run only before a firing; by seconds, memory or Ctrl-C before any step, and its
-    outcome says by which."""
+    """A limit on firings ends a run only before a firing. Seconds, memory and Ctrl-C end it before any step, and its
+    outcome names the limit."""
     path = tmp_path / "run.jsonl"
     out = tl.run_graph(lower(FILL), [3], keep=path, limits=tl.Limits(seconds=0))
     log = tl.read_events(path)
@@ -267,8 +268,8 @@ def test_the_clock_may_end_a_run_anywhere(tmp_path: Path) -> None:
             tl.read_events(path)
 
 
-def test_ordinary_events_are_written_as_before() -> None:
-    """A line has no key that says nothing: what stays nowhere takes no room, and little time."""
+def test_absent_effects_take_no_room() -> None:
+    """A line has no empty keys, so events without parked or throttled tokens need no room for them, and little time."""
     for event in tl.run_graph(lower(FILL), [3], keep="events").events:
         line = json.loads(event_line(event, _Numbers()))
         assert ("parked" in line, "woken" in line) == (event.deferred_at is not None, bool(event.woken))
@@ -283,13 +284,13 @@ class _Numbers(dict[Any, int]):
 
 
 def elsewhere(op: str) -> Graph:
-    """The graph with the site of a gate changed: a bound holds what is under the tag of another loop."""
+    """The graph with the site of a gate changed: a bound throttles tokens under the tag of another loop."""
     graph, other = lower(FILL), Site("nowhere", "i", "loop")
     return replace(graph, nodes=tuple(replace(n, site=other) if n.op == op else n for n in graph.nodes))
 
 
 def unfed() -> Graph:
-    """The graph with a store that gets no index."""
+    """The graph with a store that receives no index."""
     graph = lower(FILL)
     (store,) = (number for number, node in enumerate(graph.nodes) if node.op == "store")
 
@@ -305,8 +306,8 @@ BROKEN = {"enter": elsewhere("enter"), "next": elsewhere("next_iteration"), "exi
 @pytest.mark.inner(first=7)
 @pytest.mark.parametrize("name", BROKEN)
 @pytest.mark.parametrize("schedule", ["waves", "fifo", "lifo"])
-def test_graphs_that_break_the_rules(name: str, schedule: str, tmp_path: Path) -> None:
-    """A run of one ends as data, with its residue, and its log is the run."""
+def test_invalid_graphs_are_logged(name: str, schedule: str, tmp_path: Path) -> None:
+    """A run of an invalid graph ends as data, with its residue, and its log reads back as the run."""
     path = tmp_path / "run.jsonl"
     kept, _ = run(BROKEN[name], [3], path, schedule=schedule, unchecked=True, limits=tl.Limits(firings=60))
     log = tl.read_events(path)
@@ -321,18 +322,19 @@ def test_graphs_that_break_the_rules(name: str, schedule: str, tmp_path: Path) -
     st.integers(0, 2**64 - 1),
 )
 @settings(max_examples=12)
-def test_generated_programs_that_act_are_logged(
+def test_generated_programs_with_effects_are_logged(
     tmp_path_factory: Any, case: Case, schedule: str, k: int | None, seed: int
 ) -> None:
-    """The log of a generated program with cells, effects and random numbers is the run, whatever its options, and
-    the outcome comes back."""
+    """The log of a generated program with cells, effects and random numbers reads back as the run, for all options, and
+    its outcome survives a round trip."""
     assert_logged(lower(case.program), case, tmp_path_factory, schedule=schedule, k=k, seed=seed)
 
 
 @given(act_cases(early=True, twice=True), st.sampled_from(EDITS), st.integers(0, 2**32))
 @settings(max_examples=12)
-def test_broken_graphs_that_act_are_logged(tmp_path_factory: Any, case: Case, edit: Any, seed: int) -> None:
-    """So is one that breaks the rules, however it ends; and the graph comes back."""
+def test_invalid_graphs_with_effects_are_logged(tmp_path_factory: Any, case: Case, edit: Any, seed: int) -> None:
+    """The log of an invalid graph with effects reads back as the run, however it ends, and the graph survives a round
+    trip."""
     try:
         graph = edit(random.Random(seed), lower(case.program))
     except (tl.Usage, ValueError):

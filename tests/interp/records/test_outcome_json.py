@@ -1,4 +1,4 @@
-"""Outcomes as JSON documents, for other machines to read."""
+"""Outcomes as JSON documents, for other programs to read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def through_text(document: Any) -> Any:
 
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
 @pytest.mark.parametrize(("graph", "arguments"), EVERY, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(EVERY)])
-def test_outcomes_come_back(graph: Graph, arguments: list[Any], schedule: str) -> None:
+def test_outcomes_survive_a_round_trip(graph: Graph, arguments: list[Any], schedule: str) -> None:
     """An outcome of every ending is read as its record, and written again unchanged."""
     outcome = tl.run_graph(graph, arguments, schedule=schedule, unchecked=True)
     document = through_text(tl.to_json(outcome))
@@ -39,8 +39,8 @@ def test_outcomes_come_back(graph: Graph, arguments: list[Any], schedule: str) -
 
 @given(cases(), st.sampled_from(EDITS), st.integers(0, 2**32))
 @settings(max_examples=25)
-def test_generated_outcomes_come_back(case: Case, edit: Any, seed: int) -> None:
-    """So are those of generated programs, and of their graphs broken."""
+def test_generated_outcomes_survive_a_round_trip(case: Case, edit: Any, seed: int) -> None:
+    """Outcomes of generated programs, and of their graphs after edits that break rules, survive a round trip."""
     whole = lower(case.program)
     for graph in (whole, edit(random.Random(seed), whole)):
         try:
@@ -50,8 +50,8 @@ def test_generated_outcomes_come_back(case: Case, edit: Any, seed: int) -> None:
         assert tl.from_json(through_text(tl.to_json(outcome))) == to_outcome_record(outcome)
 
 
-def test_a_trap_is_data() -> None:
-    """Node, tag, message, operands and source line, under a tag that stands in the document's table."""
+def test_a_trap_has_fields() -> None:
+    """A trap has a node, tag, message, operands and source line; its tag is in the document's table."""
     document = tl.to_json(quotients.run(3))
     (trap,) = document["traps"]
     assert (document["status"], trap["name"], trap["message"]) == (
@@ -64,8 +64,8 @@ def test_a_trap_is_data() -> None:
     assert trap["words"] == document["error"]["words"] and "in iteration 1 of" in trap["words"]
 
 
-def test_residue_is_data() -> None:
-    """What waits when a run is stuck: node, port, tag and value of each token."""
+def test_residue_has_fields() -> None:
+    """The residue of a deadlock has node, port, tag and value of each token."""
     outcome = tl.run_graph(stuck(), [1], unchecked=True)
     document = tl.to_json(outcome)
     assert document["status"] == "Deadlocked"
@@ -75,7 +75,7 @@ def test_residue_is_data() -> None:
 
 @pytest.mark.full
 def test_deep_residue_is_written_in_linear_size() -> None:
-    """A deep recursion that a limit ends leaves a token under each tag; tags are links, and so they are written."""
+    """A deep recursion that a limit ends leaves a token under each tag; tags are written as links."""
 
     @tl.function
     def down(n: tl.int64) -> tl.int64:
@@ -88,7 +88,8 @@ def test_deep_residue_is_written_in_linear_size() -> None:
 
 
 def test_firings_by_name() -> None:
-    """The measures are those of the outcome; where two nodes of a broken graph have a name, the second has a number."""
+    """The statistics are those of the outcome. If two nodes of an invalid graph have one name, the second gets a
+    number."""
     out = fib.run(4)
     stats = tl.to_json(out)["stats"]
     assert stats["by_node"] == {str(node): n for node, n in zip(out.graph.nodes, out.stats.by_node, strict=True)}
@@ -100,8 +101,8 @@ def test_firings_by_name() -> None:
     assert len(names) == len(graph.nodes)
 
 
-def test_what_another_machine_does_not_know_is_no_difference() -> None:
-    """Records are compared by what both know; words and names of engines do not count."""
+def test_unknown_fields_are_no_difference() -> None:
+    """Records are compared in the fields that both know; messages and names of engines do not count."""
     mine = to_outcome_record(fib.run(5))
     document = tl.to_json(fib.run(5))
     unknown = {"firings": None, "stats": None, "traps": None, "residue": None, "open_activations": None, "engine": None}
@@ -114,8 +115,8 @@ def test_what_another_machine_does_not_know_is_no_difference() -> None:
     assert [key for key, _, _ in outcome_differences(mine, wrong)] == ["results[0]", "firings"]
 
 
-def test_how_a_run_ended_is_compared() -> None:
-    """The ending and the schedule count, and whether there is an error, and by which rule; its words do not."""
+def test_endings_are_compared() -> None:
+    """The ending, the schedule, and the rule of an error count; the words of an error do not."""
     mine, document = to_outcome_record(quotients.run(3)), tl.to_json(quotients.run(3))
     for key, wrong, said in [
         ("status", "Exhausted", ("status", '"Trapped"', '"Exhausted"')),
@@ -130,8 +131,8 @@ def test_how_a_run_ended_is_compared() -> None:
     assert isinstance(unsaid, tl.OutcomeRecord) and list(outcome_differences(mine, unsaid)) == []
 
 
-def test_differences_are_said_as_json() -> None:
-    """The entry that differs is named, in the form of the document, its tag by its path."""
+def test_differences_are_printed_as_json() -> None:
+    """The message names the entry that differs, in the form of the document, with its tag as a path."""
     for run, key, change, said in [
         (fib.run(5), "results", lambda value: value | {"data": 4},
          ("results[0]", '{"dtype":"int64","data":5}', '{"dtype":"int64","data":4}')),
@@ -164,7 +165,7 @@ def test_differences_are_said_as_json() -> None:
     ],
 )
 def test_tables_of_tags(change: dict[str, Any], where: str, got: str) -> None:
-    """Each site and each tag is there once, and speaks of what came before it."""
+    """Each site and each tag is listed once, and refers to earlier entries only."""
     document = tl.to_json(fib.run(2)) | {"sites": [{"function": "f", "name": "g", "kind": "loop"}]} | change
     with pytest.raises(tl.Malformed) as raised:
         tl.from_json(document)
@@ -172,7 +173,7 @@ def test_tables_of_tags(change: dict[str, Any], where: str, got: str) -> None:
 
 
 def test_plain_values() -> None:
-    """`value` is for people: the results without dtypes, words where JSON has no number."""
+    """`value` is for people: the results without dtypes, and words for values that JSON lacks."""
 
     @tl.function
     def same(v: tl.Array[tl.float32, None]) -> tl.Array[tl.float32, None]:

@@ -1,5 +1,5 @@
-"""A sharded embedding table acts as one table: a step by some rows is the step of the whole table on them, and other
-rows do not change."""
+"""A sharded embedding table acts as one table: a step by rows is the step of the whole table on them, and leaves the
+other rows unchanged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RULES: dict[str, Callable[[], Any]] = {
 }
 
 
-def whole(table: tl.Embedding) -> Any:
+def all_rows(table: tl.Embedding) -> Any:
     """All rows, assembled by hand."""
     made = np.empty((sum(len(shard) for shard in table.shards), 2))
     for k, shard in enumerate(table.shards):
@@ -36,9 +36,9 @@ def whole(table: tl.Embedding) -> Any:
 
 @settings(max_examples=25)
 @given(ids=IDS, shards=SHARDS)
-def test_a_look_up(ids: Any, shards: int) -> None:
-    """Whatever the shards, the vectors are rows of the table, in the order of the ids, eagerly and in a program; the
-    gradient by the table is the sum over the ids."""
+def test_a_lookup(ids: Any, shards: int) -> None:
+    """However many shards there are, a lookup returns the rows of the table in the order of the ids, eagerly and in a
+    program. The gradient by the table is the sum over the ids."""
     table = tl.Embedding(VALUES, shards=shards)
     weights = np.arange(2.0 * len(ids)).reshape(-1, 2) - 3.0
 
@@ -46,7 +46,7 @@ def test_a_look_up(ids: Any, shards: int) -> None:
     def loss(ids: Any) -> Any:
         return tl.sum(table(ids) * weights)
 
-    assert np.array_equal(whole(table), VALUES)
+    assert np.array_equal(all_rows(table), VALUES)
     assert np.array_equal(np.asarray(table(ids)), VALUES[ids])
     wanted = np.zeros_like(VALUES)
     np.add.at(wanted, ids, weights)
@@ -55,12 +55,12 @@ def test_a_look_up(ids: Any, shards: int) -> None:
 
 
 def by_rows(table: tl.Embedding, ids: Any, slopes: Any) -> Any:
-    """The gradient by the shards where that by the vectors of these ids is known."""
+    """The gradient by the shards, for given gradients by the vectors of these ids."""
     return tl.grad(lambda: tl.sum(table(ids) * slopes), table.shards, rows=table.shards)()
 
 
 def check_rows(make: Callable[[], Any], ids: Any, shards: int, how: str) -> None:
-    """Steps by rows are, on these rows, steps of a table that has no others; and other rows stay as they are."""
+    """Steps by rows equal steps of a table that has only these rows, and leave other rows unchanged."""
     table, optimizer, reference = tl.Embedding(VALUES, shards=shards), make(), make()
     there = np.unique(ids)
     dense = tl.Variable(VALUES[there], name="dense")
@@ -76,7 +76,7 @@ def check_rows(make: Callable[[], Any], ids: Any, shards: int, how: str) -> None
         total = np.zeros((len(there), 2))
         np.add.at(total, np.searchsorted(there, ids), scale * slopes)
         reference.apply(total, dense)
-    made = whole(table)
+    made = all_rows(table)
     assert np.array_equal(np.delete(made, there, axis=0), np.delete(VALUES, there, axis=0))
     assert np.array_equal(made[there], np.asarray(dense))
 
@@ -85,14 +85,14 @@ def check_rows(make: Callable[[], Any], ids: Any, shards: int, how: str) -> None
 @pytest.mark.parametrize("how", ["eager", "staged"])
 @pytest.mark.parametrize("name", RULES)
 def test_steps_by_rows(name: str, how: str) -> None:
-    """So it is with every optimizer, where rows come several times, where a shard has none, where there are none."""
+    """Every optimizer steps by rows, if rows occur several times, if a shard has none, and if there are none."""
     for ids, shards in (([4, 0, 4, 4, 1], 3), ([6, 3, 6, 0], 3), ([2], 1), ([5, 5, 1], 7)):
         check_rows(RULES[name], np.array(ids), shards, how)
     check_rows(RULES[name], np.array([], np.int64), 2, how)
 
 
 class _LastWins(of.Adagrad):
-    """It takes the gradient of one copy of a row for that of all."""
+    """It uses the gradient of one occurrence of a row for all."""
 
     def _apply_rows(self, gradient: tl.Rows, variable: Any, slots: Any) -> None:
         first = tl.unique_indices(gradient.indices)
@@ -101,14 +101,14 @@ class _LastWins(of.Adagrad):
 
 
 class _Dense(of.Momentum):
-    """It steps in all rows, with a gradient of 0 in those that are not there."""
+    """It steps in all rows, with a gradient of 0 in absent ones."""
 
     def _apply_rows(self, gradient: tl.Rows, variable: Any, slots: Any) -> None:
         self.apply(tl.scatter_add(tl.zeros_like(variable), gradient.values, gradient.indices), variable)
 
 
 def test_broken_steps_are_caught() -> None:
-    """Copies count, and rows that are not there do not move, though they have momentum."""
+    """Repeated rows count, and absent rows do not move, although they have momentum."""
     with pytest.raises(AssertionError):
         check_rows(lambda: _LastWins(0.5), np.array([4, 0, 4]), 2, "eager")
     for make, stays in ((of.Momentum, True), (_Dense, False)):
@@ -120,8 +120,8 @@ def test_broken_steps_are_caught() -> None:
 
 @pytest.mark.parametrize("how", ["reference", "fast"])
 @pytest.mark.parametrize("ids", [[7], [-1]])
-def test_ids_that_are_not_there(ids: list[int], how: str) -> None:
-    """Ids out of range trap, in whichever shard they would be; negative ones do not count from the end."""
+def test_ids_out_of_range_trap(ids: list[int], how: str) -> None:
+    """Ids out of range trap, for any number of shards; negative ones do not count from the end."""
     table = tl.Embedding(VALUES, shards=3)
     with pytest.raises(tl.Trap, match="an index is out of range"):
         table(ids)
@@ -133,8 +133,8 @@ def test_ids_that_are_not_there(ids: list[int], how: str) -> None:
     assert look_up.run(ids, engine=how).status == "Trapped"
 
 
-def test_what_is_refused() -> None:
-    """More shards than rows, none, and gradients that do not fit the rows."""
+def test_wrong_tables_and_gradients_are_refused() -> None:
+    """More shards than rows, no shards, and gradients that do not fit the rows are refused."""
     for shards in (0, 8):
         with pytest.raises(tl.Usage, match="the number of shards is out of range"):
             tl.Embedding(VALUES, shards=shards)

@@ -21,7 +21,7 @@ class _Forgetful(LBFGS):
         return super()._direction(gradient)
 
 
-class _Blind(LBFGS):
+class _Unchecked(LBFGS):
     """It takes every step without checking the loss."""
 
     def _line_search(self, loss: Any, leaves: Any, start: Any, towards: Any) -> None:
@@ -29,7 +29,7 @@ class _Blind(LBFGS):
 
 
 def valley(kind: Any, how: str, steps: int) -> tuple[float, bytes]:
-    """The loss after steps down Rosenbrock's valley in three dimensions, and where that is, to the bit."""
+    """The loss after this many steps down Rosenbrock's valley in three dimensions, and the position, bit for bit."""
     a, b, optimizer = tl.Variable([-1.2, 1.0], name="a"), tl.Variable(2.0, name="b"), kind(history=5)
 
     @tl.function
@@ -53,12 +53,12 @@ def valley(kind: Any, how: str, steps: int) -> tuple[float, bytes]:
 
 
 @pytest.mark.full
-def test_down_the_valley() -> None:
-    """60 steps reach the minimum of a valley that is hard for steps along the slope; SciPy's takes 52. What forgets all
-    but one step, and what does not look where it steps, does not get there."""
+def test_rosenbrock_s_valley() -> None:
+    """60 steps reach the minimum of a valley in which gradient descent is slow; SciPy's take 52. A twin that remembers
+    one step only does not reach it, nor does one that never checks the loss."""
     assert valley(LBFGS, "loop", 60)[0] < 1e-12
     assert not valley(_Forgetful, "loop", 60)[0] < 1e-12
-    assert not valley(_Blind, "loop", 60)[0] < 1e-12
+    assert not valley(_Unchecked, "loop", 60)[0] < 1e-12
 
 
 class Descent:
@@ -77,7 +77,7 @@ class Descent:
         return self.optimizer.step(self.loss, {"x": self.x})
 
 
-def gone_down(breaks: tuple[int, ...], folder: Path, *, left_out: str = "") -> bytes:
+def end_of_descent(breaks: tuple[int, ...], folder: Path, *, left_out: str = "") -> bytes:
     """The end of eight steps with interruptions, each resumed by new objects from the file alone."""
     for end in (*breaks, 8):
         descent = Descent()
@@ -91,27 +91,28 @@ def gone_down(breaks: tuple[int, ...], folder: Path, *, left_out: str = "") -> b
 
 
 @pytest.mark.full
-def test_broken_off_at_any_step(tmp_path: Path) -> None:
-    """It ends with the same bits; without the steps that it remembers, with others."""
+def test_a_resumed_descent_has_the_same_bits(tmp_path: Path) -> None:
+    """An interrupted descent ends with the same bits; without the remembered steps, with others."""
     folders = [tmp_path / str(at) for at in range(10)]
     for folder in folders:
         folder.mkdir()
-    whole = gone_down((), folders[8])
-    assert [gone_down((end,), folders[end]) == whole for end in range(8)] == [True] * 8
-    assert gone_down((5,), folders[9], left_out="optimizer") != whole
+    whole = end_of_descent((), folders[8])
+    assert [end_of_descent((end,), folders[end]) == whole for end in range(8)] == [True] * 8
+    assert end_of_descent((5,), folders[9], left_out="optimizer") != whole
 
 
 @pytest.mark.full
-def test_eager_and_staged() -> None:
-    """Eagerly, as a program a step on each engine, and as one program with a loop, it goes the same way, to the bit."""
+def test_eager_and_staged_descents_have_the_same_bits() -> None:
+    """Eagerly, as a program for each step on each engine, and as one program with a loop, the descent is the same, bit
+    for bit."""
     wanted = valley(LBFGS, "eager", 12)
     for how in ("reference", "fast", "loop"):
         assert valley(LBFGS, how, 12) == wanted
 
 
 @pytest.mark.parametrize("dtype", [tl.float64, tl.float32], ids=repr)
-def test_a_bowl(dtype: Any) -> None:
-    """Of a quadratic form it finds the minimum, that is solves a linear system, also where it is steep one way."""
+def test_a_quadratic_form(dtype: Any) -> None:
+    """It finds the minimum of a quadratic form, which solves a linear system, even if the form is ill-conditioned."""
     rows = (np.vander(np.linspace(0.5, 2.0, 4)) + np.eye(4)).tolist()
     matrix, x = tl.asarray(rows, dtype=dtype), tl.Variable([0.0] * 4, dtype=dtype, name="x")
     optimizer = LBFGS()
@@ -140,8 +141,8 @@ def test_no_step_down() -> None:
     assert float(flat) == 1.0
 
 
-def test_what_is_refused() -> None:
-    """Other variables than at first, several dtypes, open sizes, and no memory."""
+def test_wrong_variables_are_refused() -> None:
+    """Other variables than at the first step, several dtypes, open sizes, and a memory of no steps are refused."""
     x, y = tl.Variable(1.0, name="x"), tl.Variable([1.0, 2.0], name="y")
     narrow = tl.Variable(1.0, dtype=tl.float32, name="narrow")
     wide = tl.Variable([1.0], dtype=tl.Array[tl.float64, None], name="wide")

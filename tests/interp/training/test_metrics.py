@@ -29,7 +29,7 @@ def bits(series: Any) -> Any:
 
 
 @given(lines=LINES)
-def test_there_and_back(lines: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_metrics_survive_a_round_trip(lines: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     """All floats read back, by name and step, sorted; for a repeated step the last value counts."""
     path, wanted = tmp_path_factory.mktemp("metrics") / "run.jsonl", {}
     path.touch()
@@ -42,7 +42,7 @@ def test_there_and_back(lines: Any, tmp_path_factory: pytest.TempPathFactory) ->
     assert all(list(numbers) == sorted(numbers) for numbers in found.values())
 
 
-def test_broken_off(tmp_path: Path) -> None:
+def test_a_truncated_file_is_read(tmp_path: Path) -> None:
     """If the last line is cut anywhere, the others are read, and the next line is whole."""
     path = tmp_path / "run.jsonl"
     append_metrics(path, 0, {"loss": 0.5})
@@ -57,8 +57,8 @@ def test_broken_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_slow", [False, True])
-def test_several_write(is_slow: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lines of several writers do not mix, nor cut one another off, also where half a line is seen for a while."""
+def test_several_writers(is_slow: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines of several writers do not mix or truncate one another, even if half a line is visible for a while."""
     path, write = tmp_path / "run.jsonl", os.write
 
     def in_halves(descriptor: int, line: bytes) -> int:
@@ -74,8 +74,8 @@ def test_several_write(is_slow: bool, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("value", ["much", None, [1.0, 2.0], np.ones(3)], ids=repr)
-def test_what_is_no_number(value: Any, tmp_path: Path) -> None:
-    """It is refused, and nothing is written; a metric is not called step."""
+def test_values_that_are_no_numbers_are_refused(value: Any, tmp_path: Path) -> None:
+    """A value that is no number is refused, and nothing is written; no metric may be called step."""
     path = tmp_path / "run.jsonl"
     with pytest.raises(tl.TagloomError, match=r"must be a number|of arrays of no axes"):
         append_metrics(path, 0, {"loss": value})
@@ -87,8 +87,8 @@ def test_what_is_no_number(value: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line", ["loss 1", "[1]", "{}", '{"step": 1.5}', '{"step": 1, "loss": "low"}', '{"step": 1, "a": true}', ""]
 )
-def test_other_files(line: str, tmp_path: Path) -> None:
-    """A line that is not the last one and none of ours is said, with its number; so is a file that is not there."""
+def test_malformed_files_are_refused(line: str, tmp_path: Path) -> None:
+    """A wrong line before the last one is reported with its number; a missing file is reported too."""
     path = tmp_path / "run.jsonl"
     path.write_text(f'{{"step": 1}}\n{line}\n{{"step": 2}}\n')
     with pytest.raises(tl.Malformed, match=r"not a line of a metrics file.*run\.jsonl:2"):

@@ -67,21 +67,21 @@ class _Uncorrected(of.Adam):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", RULES)
-def test_formulas(name: str, seed: int) -> None:
-    """Steps are those of the formula, for nested variables, of which two have the same name."""
+def test_steps_follow_the_formulas(name: str, seed: int) -> None:
+    """Steps are those of the formula, for nested variables, two of which have the same name."""
     check_formula(*RULES[name], seed)
 
 
 @pytest.mark.parametrize("name", [name for name in RULES if name != "sgd"])
-def test_what_forgets_its_slots_is_caught(name: str) -> None:
-    """Every optimizer but SGD needs what it keeps."""
+def test_forgotten_slots_are_caught(name: str) -> None:
+    """Every optimizer but SGD needs its slots."""
     make, formula = RULES[name]
     with pytest.raises(AssertionError):
         check_formula(lambda: _Forgets(make()), formula, 0)
 
 
-def test_what_is_uncorrected_is_caught() -> None:
-    """Adam needs its correction of the bias; Momentum with Nesterov's look ahead is not the one without."""
+def test_missing_corrections_are_caught() -> None:
+    """Adam without bias correction differs, and so does Momentum without Nesterov's look-ahead."""
     with pytest.raises(AssertionError):
         check_formula(partial(_Uncorrected, 0.1, 0.8, 0.95, 1e-6), RULES["adam"][1], 0)
     for one, other in (("momentum", "nesterov"), ("nesterov", "momentum"), ("rmsprop", "rmsprop_all")):
@@ -119,8 +119,8 @@ def test_peers(name: str) -> None:
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("dtype", [tl.float64, tl.float32], ids=repr)
 @pytest.mark.parametrize("name", RULES)
-def test_at_once_and_staged(name: str, dtype: Any) -> None:
-    """By a tape, as a program a step, and as one program with a loop, weights and slots have one result, to the bit,
+def test_eager_and_staged_steps_have_the_same_bits(name: str, dtype: Any) -> None:
+    """By a tape, as a program for each step, and as one program with a loop, weights and slots are equal bit for bit,
     and the losses fall."""
     make = RULES[name][0]
     bits, losses = trained(make, "tape", dtype)
@@ -132,8 +132,8 @@ def test_at_once_and_staged(name: str, dtype: Any) -> None:
 
 @pytest.mark.heavy  # for what is compiled
 @pytest.mark.parametrize("name", ["rmsprop_all", "adam"])
-def test_compiled(name: str) -> None:
-    """So it is on `compiled`, but for the order of additions in its sums."""
+def test_compiled_steps_agree(name: str) -> None:
+    """Steps on `compiled` agree but for the order of additions in sums."""
     (bits, losses), (wanted, others) = (trained(RULES[name][0], how) for how in ("compiled", "tape"))
     assert losses == pytest.approx(others, rel=1e-12) and bits.keys() == wanted.keys()
     for each in ("w", "b"):
@@ -141,8 +141,8 @@ def test_compiled(name: str) -> None:
 
 
 def test_slots_are_named_variables() -> None:
-    """They are found by attributes and keys, are of the variable's type, no tape watches them, and they stay the same
-    variables. A variable of open sizes has such slots."""
+    """Slots are found by attributes and keys, have the variable's type, are not watched by tapes, and remain the same
+    variables. A variable of open sizes has slots of open sizes."""
     w, optimizer = tl.Variable([1.0, 2.0], dtype=tl.Array[tl.float32, None], name="w"), of.Adam()
     w2 = tl.Variable(1, dtype=tl.float32, name="w")
     optimizer.apply((w, w2), (w, w2))
@@ -159,7 +159,7 @@ def test_slots_are_named_variables() -> None:
 
 
 def test_a_rate_may_change() -> None:
-    """A rate that is a variable is looked up at every step, in a program too."""
+    """A learning rate that is a variable is read at every step, in a program too."""
     rate, w = tl.Variable(1.0), tl.Variable(0.0)
     optimizer = of.SGD(rate)
 
@@ -190,8 +190,8 @@ W, B = tl.Variable([1.0, 2.0], name="w"), tl.Variable(0.0, name="b")
         (tl.asarray(1.0), W, "required: float64.2."),
     ],
 )
-def test_what_does_not_fit(gradients: Any, variables: Any, said: str) -> None:
-    """Gradients nest as variables and have their shapes: nothing is broadcast, and nothing is assigned."""
+def test_gradients_that_do_not_fit_are_refused(gradients: Any, variables: Any, said: str) -> None:
+    """Gradients have the structure and shapes of the variables: nothing is broadcast, and nothing is assigned."""
     with pytest.raises(tl.TagloomError, match=said):
         of.Momentum().apply(gradients, variables)
     assert np.asarray(W).tolist() == [1.0, 2.0] and float(B) == 0.0

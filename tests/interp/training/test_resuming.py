@@ -1,5 +1,4 @@
-"""A training that is interrupted at any step and resumed by another process ends with the same bits, on any one
-engine."""
+"""A training that is interrupted at any step and resumed by another process ends with the same bits on each engine."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ MAKERS = {
 }
 
 
-def trained(
+def end_of_training(
     make: Any, breaks: tuple[int, ...], folder: Path, *, left_out: str = "", engine: str = "reference"
 ) -> list[bytes]:
     """The end of a training with interruptions, each resumed by new objects from the file alone."""
@@ -51,13 +50,14 @@ def trained(
 
 @pytest.mark.full
 @pytest.mark.parametrize("engine", ["reference", pytest.param("compiled", marks=pytest.mark.heavy)])
-def test_broken_off_at_any_step(engine: str, tmp_path: Path) -> None:
-    """Slots of the optimizer, which are made at its first step, and the generator's count go on where they were."""
+def test_a_training_resumes_at_any_step(engine: str, tmp_path: Path) -> None:
+    """The optimizer's slots, which are created at its first step, and the generator's count continue where they
+    were."""
     (tmp_path / "whole").mkdir()
-    whole = trained(MAKERS["adam"], (), tmp_path / "whole", engine=engine)
+    whole = end_of_training(MAKERS["adam"], (), tmp_path / "whole", engine=engine)
     for end in range(STEPS):
         (tmp_path / f"{end}").mkdir()
-        assert trained(MAKERS["adam"], (end,), tmp_path / f"{end}", engine=engine) == whole
+        assert end_of_training(MAKERS["adam"], (end,), tmp_path / f"{end}", engine=engine) == whole
 
 
 @pytest.mark.inner(first=1)
@@ -65,28 +65,28 @@ def test_broken_off_at_any_step(engine: str, tmp_path: Path) -> None:
 def test_every_optimizer(name: str, tmp_path: Path) -> None:
     """Every optimizer resumes with the state that it keeps between steps."""
     (tmp_path / "whole").mkdir()
-    assert trained(MAKERS[name], (2,), tmp_path) == trained(MAKERS[name], (), tmp_path / "whole")
+    assert end_of_training(MAKERS[name], (2,), tmp_path) == end_of_training(MAKERS[name], (), tmp_path / "whole")
 
 
 @settings(max_examples=5)
 @given(breaks=st.lists(st.integers(0, STEPS - 1), max_size=4).map(sorted).map(tuple))
-def test_broken_off_again_and_again(breaks: tuple[int, ...], tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A training resumes after several interruptions, also if it is saved again before a step."""
+def test_a_training_resumes_several_times(breaks: tuple[int, ...], tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A training resumes after several interruptions, even if it is saved again before a step."""
     folders = [tmp_path_factory.mktemp(name) for name in ("whole", "parts")]
-    assert trained(MAKERS["adam"], breaks, folders[1]) == trained(MAKERS["adam"], (), folders[0])
+    assert end_of_training(MAKERS["adam"], breaks, folders[1]) == end_of_training(MAKERS["adam"], (), folders[0])
 
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("left_out", ["optimizer", "batches"])
-def test_what_is_not_kept_is_missed(left_out: str, tmp_path: Path) -> None:
+def test_state_that_is_not_saved_is_missed(left_out: str, tmp_path: Path) -> None:
     """Without the optimizer's slots, or without the generator, the weights differ."""
     (tmp_path / "whole").mkdir()
-    whole = trained(MAKERS["adam"], (), tmp_path / "whole")
-    assert trained(MAKERS["adam"], (3,), tmp_path, left_out=left_out)[:2] != whole[:2]
+    whole = end_of_training(MAKERS["adam"], (), tmp_path / "whole")
+    assert end_of_training(MAKERS["adam"], (3,), tmp_path, left_out=left_out)[:2] != whole[:2]
 
 
-def killed_again_and_again(folder: Path, engine: str, times: int) -> list[int]:
-    """The steps that the processes of a training say they have made; so many of them are killed at random moments."""
+def reported_steps(folder: Path, engine: str, times: int) -> list[int]:
+    """The steps that the processes of a training report; this many of them are killed at random moments."""
     dice, made = random.Random(times), list[int]()
     parent = subprocess.Popen(
         [sys.executable, killed_training.__file__, folder, engine],
@@ -111,12 +111,12 @@ def killed_again_and_again(folder: Path, engine: str, times: int) -> list[int]:
 
 @pytest.mark.full
 @pytest.mark.parametrize(("engine", "kills"), [("reference", 4), pytest.param("compiled", 2, marks=pytest.mark.heavy)])
-def test_a_process_that_is_killed(engine: str, kills: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_killed_training_resumes(engine: str, kills: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Processes that are killed at any moment, in a step or while they save, leave a file from which the next one
-    goes on; at the end it is that of a training that nobody has killed, byte for byte."""
+    continues. The final file is that of a training without interruptions, byte for byte."""
     killed_training.go_on(str(tmp_path / "whole"), engine)
     assert capsys.readouterr().out.split() == [str(step + 1) for step in range(killed_training.STEPS)]
-    steps = killed_again_and_again(tmp_path / "parts", engine, kills)
+    steps = reported_steps(tmp_path / "parts", engine, kills)
     assert steps == sorted(set(steps)) and len(steps) > kills
     last = f"step-{killed_training.STEPS}.safetensors"
     assert (tmp_path / "parts" / last).read_bytes() == (tmp_path / "whole" / last).read_bytes()

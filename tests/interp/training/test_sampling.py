@@ -21,7 +21,7 @@ def full(x: Any, weights: Any, biases: Any) -> Any:
     return -tl.mean(tl.take_along_axis(logits, tl.expand_dims(LABELS, axis=1), axis=1))
 
 
-def check_whole(loss: Callable[..., Any]) -> None:
+def check_all_classes(loss: Callable[..., Any]) -> None:
     """With all classes as candidates, value and gradients are those of the full softmax."""
 
     @tl.function
@@ -36,20 +36,21 @@ def check_whole(loss: Callable[..., Any]) -> None:
 
 
 def _with_hits(x: Any, labels: Any, weights: Any, biases: Any, candidates: Any) -> Any:
-    """A twin that keeps the right class among the candidates."""
+    """A twin that keeps the label among the candidates."""
     right = tl.sum(x * tl.take(weights, labels, axis=0), axis=1) + tl.take(biases, labels)
     others = x @ tl.take(weights, candidates.ids, axis=0).T + tl.take(biases, candidates.ids)
     return -tl.mean(tl.log_softmax(tl.concat([tl.expand_dims(right, axis=1), others], axis=1))[:, 0])
 
 
 def test_all_classes() -> None:
-    """With all classes the sampled softmax is the full one; a twin that counts the right class twice is not."""
-    check_whole(tl.sampled_softmax)
+    """With all classes as candidates, the sampled softmax is the full one; a twin that counts the label twice is
+    not."""
+    check_all_classes(tl.sampled_softmax)
     with pytest.raises(AssertionError):
-        check_whole(_with_hits)
+        check_all_classes(_with_hits)
 
 
-def drawn(n: int, classes: int, seeds: range) -> list[tuple[Any, Any]]:
+def draw_samples(n: int, classes: int, seeds: range) -> list[tuple[Any, Any]]:
     @tl.function
     def draw() -> Any:
         return tl.log_uniform_candidates(n, classes)
@@ -58,17 +59,17 @@ def drawn(n: int, classes: int, seeds: range) -> list[tuple[Any, Any]]:
 
 
 def bias(samples: list[tuple[Any, Any]], expected: Callable[[Any], Any]) -> float:
-    """How far sums over samples, of all divided by its expected count, are off, in their standard deviations."""
+    """The deviation of sums over samples, divided by their expected counts, from the total, in standard deviations."""
     values = 1.0 + np.arange(len(samples[0][1])) % 3
     sums = np.array([(values[ids] / expected(counts)[ids]).sum() for ids, counts in samples])
     return abs(float(sums.mean() - values.sum())) / float(sums.std() / np.sqrt(len(sums)))
 
 
 @pytest.mark.full
-def test_samples() -> None:
-    """Classes are all different and there, frequent ones come more often, and divided by what was expected they add up
-    to the whole. Counts that leave it out that nothing is drawn twice do not."""
-    samples = drawn(5, 12, range(600))
+def test_samples_are_distinct_and_unbiased() -> None:
+    """Sampled classes are distinct and in range, frequent ones occur more often, and divided by their expected counts
+    they add up to the total. Expected counts that ignore that no class is drawn twice do not."""
+    samples = draw_samples(5, 12, range(600))
     assert all(len(set(ids.tolist())) == 5 and ids.min() >= 0 and ids.max() < 12 for ids, _ in samples)
     often = np.bincount(np.concatenate([ids for ids, _ in samples]), minlength=12)
     assert often[6] * 1.3 < often[2] and often[2] * 1.3 < often[0]
@@ -78,8 +79,8 @@ def test_samples() -> None:
 
 
 def test_a_sample_is_corrected() -> None:
-    """What was expected often counts for less: with one candidate the loss is that of two logits, less the logarithms
-    of their counts."""
+    """Frequent candidates count less: with one candidate the loss is that of two logits, less the logarithms of their
+    expected counts."""
     candidates = tl.Candidates(np.array([4]), np.linspace(0.1, 0.9, CLASSES))
     made = tl.sampled_softmax(X, LABELS, WEIGHTS, BIASES, candidates)
     logits = X @ WEIGHTS.T + BIASES - np.log(candidates.expected)
@@ -88,7 +89,7 @@ def test_a_sample_is_corrected() -> None:
 
 
 def test_a_table_of_classes() -> None:
-    """Weights may be a table in shards; what is sampled then has a gradient by few of its rows, and of biases, too."""
+    """Weights may be a sharded table. The loss then has a gradient by few of its rows, and by few biases."""
     candidates = tl.Candidates(np.array([1, 6]), np.ones(CLASSES))
     table = tl.Embedding(WEIGHTS, shards=2)
     made = tl.sampled_softmax(X, LABELS, table, BIASES, candidates)
@@ -106,8 +107,8 @@ def test_a_table_of_classes() -> None:
     assert sorted(map(int, found.indices)) == [0, 1, 3, 3, 6, 8]
 
 
-def test_what_is_refused() -> None:
-    """More candidates than classes, or none."""
+def test_wrong_numbers_of_candidates_are_refused() -> None:
+    """More candidates than classes, and none, are refused."""
     for n in (0, 4):
         with pytest.raises(tl.Usage, match="number of samples is out of range"):
             tl.log_uniform_candidates(n, 3)
