@@ -67,7 +67,7 @@ def test_s12_trapped() -> None:
     out = half.run(0)
     assert (out.status, out.results, out.missing) == ("Trapped", (0, None), (1,))
     assert full_text(out.error) == [
-        f"S5: integer division by zero at node half.floor_divide_1 ({line_of(half, 2)}) under main",
+        f"S5: integer division by zero at node half.floor_divide_1 ({location_of(half, 2)}) under main",
         "  got: floor_divide 7, 0",
         "  in half",
     ]
