@@ -306,7 +306,7 @@ def test_a_breakpoint_returns_its_operand() -> None:
     assert evaluate(stopping.program, [4]).results == (4,)
 
 
-class Unprintable:
+class BadRepr:
     """An exception whose `repr` raises too."""
 
     def __repr__(self) -> str:
@@ -318,10 +318,10 @@ def test_a_result_that_cannot_be_printed_is_named_by_its_class() -> None:
 
     @tl.function
     def asked(n: tl.int64) -> tl.int64:
-        return tl.callback(lambda x: Unprintable(), n, returns=tl.int64)
+        return tl.callback(lambda x: BadRepr(), n, returns=tl.int64)
 
     out = asked.run(1)
-    assert out.status == "Trapped" and "returned a Silent, which is no int64" in str(out.error)
+    assert out.status == "Trapped" and "returned a BadRepr, which is no int64" in str(out.error)
 
 
 class UserWorld(tl.World):

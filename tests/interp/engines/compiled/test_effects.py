@@ -74,7 +74,7 @@ def test_a_failing_callback_traps() -> None:
     """A callback that raises is the trap that the reference meets first."""
     outcome, wanted = (arrays.run(5, [1.0, 2.0], engine=name) for name in ("compiled", "reference"))
     assert (outcome.status, str(outcome.error)) == ("Trapped", str(wanted.error))
-    assert outcome.error is not None and "callback seen raised ValueError: three" in str(outcome.error)
+    assert outcome.error is not None and "callback recorder raised ValueError: three" in str(outcome.error)
 
 
 @pytest.mark.parametrize("kind", [OSError, queue.Empty, KeyboardInterrupt])
