@@ -35,7 +35,7 @@ KINDS = {
 COMPILING = (
     "tests/interp/engines/fast/test_machine.py::test_corpus",
     "tests/interp/engines/compiled/test_moves.py::test_traps[take a row]",
-    "tests/interp/engines/fast/test_events.py::test_what_is_kept[pages-fib-9-waves]",
+    "tests/interp/engines/fast/test_events.py::test_kept_events_are_the_reference_s[pages-fib-9-waves]",
     "tests/tui/cli/test_cli.py::test_cores",
 )
 """Tests of the inner part, each of which needs machine code that is compiled once for all processes."""

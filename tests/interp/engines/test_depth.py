@@ -109,7 +109,7 @@ def test_a_longer_loop_takes_no_more_memory() -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize(("function", "status"), [(endless, "Exhausted"), (trapping, "Trapped")])
-def test_what_a_deep_run_leaves_is_told_quickly(function: tl.Function, status: str) -> None:
+def test_the_end_of_a_deep_run_takes_linear_time(function: tl.Function, status: str) -> None:
     """S12: the end of a run takes time linear in its residue: 20,000 waiting tokens or traps, each under a tag as deep
     as its number."""
     begun = time.perf_counter()
@@ -121,7 +121,7 @@ def test_what_a_deep_run_leaves_is_told_quickly(function: tl.Function, status: s
     assert took < 20, "it takes about a second"
 
 
-def test_program_order_is_that_of_paths() -> None:
+def test_program_order_orders_written_paths() -> None:
     """Ranks order tags as their written paths do, which defines program order; here paths are short."""
 
     @tl.function

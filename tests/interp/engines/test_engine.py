@@ -20,7 +20,7 @@ def fib(n: tl.int64) -> tl.int64:
 
 
 @tl.function
-def told(n: tl.int64) -> tl.int64:
+def printing_loop(n: tl.int64) -> tl.int64:
     """Prints in every trip, and calls Python."""
     return tl.while_loop(lambda i: i < n, lambda i: (tl.print(i), i + 1)[1], 0)[0]
 
@@ -70,10 +70,10 @@ def test_auto_ends_as_the_reference(function: Any, argument: int, options: dict[
 
 
 @pytest.mark.usefixtures("warm")
-def test_auto_does_nothing_to_the_world_twice() -> None:
+def test_auto_repeats_no_effect() -> None:
     """A run that is handed over repeats no effect, and omits none."""
     lines: list[str] = []
-    out = told.run(200, world=tl.World(lines.append), account=False)
+    out = printing_loop.run(200, world=tl.World(lines.append), account=False)
     assert (out.engine, lines) == ("fast", [str(number) for number in range(200)])
 
 
@@ -101,14 +101,14 @@ def test_auto_stays_on_the_reference() -> None:
 
 
 @pytest.mark.usefixtures("warm")
-def test_only_the_value() -> None:
+def test_calls_for_a_value_may_skip_statistics() -> None:
     """A long call for its value alone may skip statistics; limits still hold."""
     assert fib.run(14, account=False).engine == "compiled"
     assert fib(14) == 610
     assert fib.run(14, account=False, limits=tl.Limits(firings=2000)).status == "Exhausted"
 
 
-def test_by_name(monkeypatch: MonkeyPatch) -> None:
+def test_an_engine_is_chosen_by_name(monkeypatch: MonkeyPatch) -> None:
     """An argument names the engine, or else the environment; unknown names are refused with a list of the known
     ones."""
     assert [fib.run(5, engine=name).engine for name in ("reference", "fast", "compiled")] == [
@@ -142,7 +142,7 @@ def test_refusals(name: str, options: dict[str, Any], why: str) -> None:
 
 
 @pytest.mark.parametrize("option", [{"seed": -1}, {"seed": 2**64}, {"seed": 1.5}, {"until": "x"}, {"schedule": "LIFO"}])
-def test_what_is_no_option_is_none_on_any_engine(option: dict[str, Any]) -> None:
+def test_unknown_options_are_refused_by_all_engines(option: dict[str, Any]) -> None:
     """All engines refuse an unknown option alike, and none suggests another engine for it."""
     said = set()
     for name in ("auto", "reference", "fast", "compiled"):

@@ -104,7 +104,7 @@ def test_bad_bytes_are_refused(number: Any) -> None:
         tl.Limits(bytes=number)
 
 
-def test_what_rings_first() -> None:
+def test_the_order_of_limits() -> None:
     """Ctrl-C comes before seconds, and these before bytes, which are checked now and then, or at a large result."""
     pressed, now = Interrupt(), time.monotonic
     alarm = LimitMonitor(0, 1, pressed)
@@ -127,7 +127,7 @@ def test_what_rings_first() -> None:
 
 
 def test_ctrl_c_ends_a_run_as_data(handled: None) -> None:
-    """`f.run` returns what was done before Ctrl-C, and restores its handler."""
+    """`f.run` returns what was done before Ctrl-C, and restores the handler of Ctrl-C."""
     press_after(0.2)
     begun = time.perf_counter()
     out = endless.run(1, keep="events")
@@ -138,7 +138,7 @@ def test_ctrl_c_ends_a_run_as_data(handled: None) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_ctrl_c_raises_where_a_value_is_wanted(handled: None) -> None:
+def test_ctrl_c_raises_in_a_call(handled: None) -> None:
     """`f(...)` raises KeyboardInterrupt, as Python's own functions do."""
     press_after(0.2)
     with pytest.raises(KeyboardInterrupt):
@@ -164,7 +164,7 @@ def test_a_second_ctrl_c_ends_a_callback(handled: None) -> None:
 
 
 @pytest.mark.full
-def test_ctrl_c_is_left_to_who_claimed_it() -> None:
+def test_other_handlers_of_ctrl_c_are_kept() -> None:
     """Another handler of Ctrl-C is kept, and runs outside the main thread install none."""
     mine: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: mine.append(number))
@@ -222,7 +222,7 @@ def pressing(n: tl.int64) -> tl.int64:
     return tl.callback(lambda n: (os.kill(os.getpid(), signal.SIGINT), time.sleep(0), n)[-1], n, returns=tl.int64)
 
 
-def is_told(run: Callable[[], tl.Outcome]) -> bool:
+def is_reported(run: Callable[[], tl.Outcome]) -> bool:
     """Whether a run reports the interruption, or raises KeyboardInterrupt."""
     try:
         error = run().error
@@ -231,7 +231,7 @@ def is_told(run: Callable[[], tl.Outcome]) -> bool:
     return isinstance(error, tl.Exhausted) and error.limit == "interrupt"
 
 
-def heard_after(run: Callable[[], tl.Outcome], seconds: float) -> float:
+def time_until_reported(run: Callable[[], tl.Outcome], seconds: float) -> float:
     """The time until one of several successive runs reports a Ctrl-C that is sent after this many seconds."""
     pressed: list[float] = []
 
@@ -243,7 +243,7 @@ def heard_after(run: Callable[[], tl.Outcome], seconds: float) -> float:
         try:
             threading.Timer(seconds, press).start()
             while not pressed or time.monotonic() < pressed[0] + 1:
-                if is_told(run):
+                if is_reported(run):
                     break
         except KeyboardInterrupt:
             pass
@@ -265,14 +265,14 @@ def test_no_ctrl_c_is_lost(function: tl.Function, engine: str, asked: dict[str, 
     """A Ctrl-C during short runs is reported within 0.2 s whenever it comes; one in a few may take longer on a busy
     machine."""
     function.run(1, engine=engine)
-    took = sorted(heard_after(lambda: function.run(1, engine=engine, **asked), at / 997) for at in range(1, 9))
+    took = sorted(time_until_reported(lambda: function.run(1, engine=engine, **asked), at / 997) for at in range(1, 9))
     assert took[-2] < 0.2 and took[-1] < 1
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_ctrl_c_while_an_effect_happens(engine: str, handled: None) -> None:
     """Ctrl-C during an effect is reported after it."""
-    assert is_told(lambda: pressing.run(1, engine=engine))
+    assert is_reported(lambda: pressing.run(1, engine=engine))
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -292,14 +292,14 @@ def pressed_at_the_end(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("engine", ["reference", "fast"])
-def test_ctrl_c_where_nothing_is_left_to_do(engine: str, handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_at_the_end_of_a_run(engine: str, handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C at the end of a run is raised; a twin that checks only while tokens remain is caught."""
     pressed_at_the_end(monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         short.run(1, engine=engine)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     monkeypatch.setattr(Interrupt, "raise_unacknowledged", lambda self: None)
-    assert not is_told(lambda: short.run(1, engine=engine))
+    assert not is_reported(lambda: short.run(1, engine=engine))
 
 
 @tl.function
@@ -307,7 +307,7 @@ def counted() -> tl.int64:
     return tl.while_loop(lambda i: i < 1000, lambda i: i + 1, 0)[0]
 
 
-def test_ctrl_c_is_told_once(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_is_reported_once(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in a run that restarted as `compiled` ends that run, and raises nothing else."""
     monkeypatch.setattr("tagloom.interp.engines.auto.WARMUP_FIRINGS", 10)
     press = lambda: signal.raise_signal(signal.SIGINT)  # noqa: E731
@@ -326,7 +326,7 @@ def test_other_errors_do_not_hide_ctrl_c(handled: None) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_another_thread_is_told_until_the_end() -> None:
+def test_another_thread_is_interrupted_until_its_end() -> None:
     """An interruption of a run in another thread is raised there, even when nothing is left to do."""
     seen: list[str] = []
 
@@ -344,7 +344,7 @@ def test_another_thread_is_told_until_the_end() -> None:
     assert seen == ["told"]
 
 
-def test_ctrl_c_that_is_swallowed_comes_again(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_swallowed_ctrl_c_is_raised_later(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in a callback from C, which cannot raise, is raised again later; imports in progress are completed."""
     monkeypatch.setattr(sys, "unraisablehook", lambda told: None)
     swallow = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))
@@ -361,7 +361,7 @@ def test_ctrl_c_that_is_swallowed_comes_again(handled: None, monkeypatch: pytest
     assert done == ["compiled", "imported"] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def swallowed(patch: pytest.MonkeyPatch) -> None:
+def swallow_ctrl_c(patch: pytest.MonkeyPatch) -> None:
     """Send Ctrl-C, and drop it, when a token machine starts."""
     right = State.__init__
 
@@ -374,9 +374,9 @@ def swallowed(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("engine", ["reference", "fast", "auto"])
-def test_what_a_run_swallows_comes_again(engine: str, handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_that_numpy_drops_is_raised(engine: str, handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C that NumPy drops while it looks up methods, as with an Enum index, is raised again."""
-    swallowed(monkeypatch)
+    swallow_ctrl_c(monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         short.run(1, engine=engine)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -389,20 +389,20 @@ def test_what_a_run_swallows_comes_again(engine: str, handled: None, monkeypatch
         ("is_stack_exhausted", lambda _: True, {"account": False}),
     ],
 )
-def test_so_does_what_is_swallowed_where_compiled_gives_up(
+def test_ctrl_c_dropped_while_compiled_gives_up_ends_the_run(
     name: str, patched: Any, asked: dict[str, Any], handled: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C that is dropped while `compiled` gives up ends the run on `fast`."""
     assert short.run(1, engine="compiled").engine == "compiled"
     monkeypatch.setattr(f"tagloom.interp.engines.compiled.run.{name}", patched)
     assert short.run(1, **asked).engine == "fast"
-    swallowed(monkeypatch)
+    swallow_ctrl_c(monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         short.run(1, **asked)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_what_cannot_be_begun_again_is_not_left_half_done(handled: Any) -> None:
+def test_ctrl_c_waits_for_operations_without_restart(handled: Any) -> None:
     """Ctrl-C waits for an operation that cannot be restarted, and is reported afterwards."""
     done = False
     with pytest.raises(KeyboardInterrupt), block_interrupt():
@@ -414,7 +414,7 @@ def test_what_cannot_be_begun_again_is_not_left_half_done(handled: Any) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("engine", ["fast", "compiled"])
-def test_interrupted_before_the_compiler_is_there(engine: str, tmp_path: Path) -> None:
+def test_ctrl_c_during_the_import_of_numba(engine: str, tmp_path: Path) -> None:
     """After Ctrl-C during the import of numba, the program can run in the same process."""
     compiled = os.environ.get("TAGLOOM_CACHE", "")  # by other tests
     code = f"""

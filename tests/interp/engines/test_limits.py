@@ -70,7 +70,7 @@ def watched(graph: Graph, arguments: tuple[int, ...], name: str, measure: Callab
     return most
 
 
-def alive(state: State) -> int:
+def live_tokens(state: State) -> int:
     """The number of live tokens, counted from the flight and the records."""
     return len(state.flight) + sum(
         len(held) for record in state.records.values() for held in record.waiting_operands.values()
@@ -78,8 +78,8 @@ def alive(state: State) -> int:
 
 
 def assert_exact(function: tl.Function, arguments: tuple[int, ...], name: str, limit: str, needed: int) -> None:
-    """With a limit of exactly what it needs, a run is the one without limits; with one less it is Exhausted by that
-    limit."""
+    """Asserts that a run with exactly the limit that it needs is the run without limits, and that one less is
+    Exhausted."""
     free = function.run(*arguments, schedule=name)
     enough = function.run(*arguments, schedule=name, limits=Limits(**{limit: needed}))
     assert (enough.status, enough.results, enough.stats) == (free.status, free.results, free.stats)
@@ -103,7 +103,7 @@ def test_firings_are_exact(function: tl.Function, arguments: tuple[int, ...], na
 def test_tokens_are_exact(function: tl.Function, arguments: tuple[int, ...], name: str) -> None:
     """S12: a run needs exactly its largest number of live tokens, in flight and waiting; the state's own count is right
     at every step."""
-    needed = watched(function.graph, arguments, name, alive)
+    needed = watched(function.graph, arguments, name, live_tokens)
     assert needed == watched(function.graph, arguments, name, lambda state: state.live_count)
     assert_exact(function, arguments, name, "tokens", needed)
 
@@ -115,8 +115,8 @@ def test_depth_is_exact(function: tl.Function, arguments: tuple[int, ...], name:
     assert_exact(function, arguments, name, "depth", function.run(*arguments, schedule=name).stats.deepest_tag)
 
 
-def test_a_limit_of_nothing() -> None:
-    """S12: with 0 firings nothing fires; with 0 tokens nothing is delivered; with depth 0 a program without calls and
+def test_limits_of_zero() -> None:
+    """S12: with 0 firings no node fires; with 0 tokens none is delivered; with depth 0 a program without calls and
     loops runs."""
     assert plain.run(5, 3, limits=Limits(firings=0)).stats.by_node == (0,) * len(plain.graph.nodes)
     nothing = plain.run(5, 3, limits=Limits(tokens=0))
@@ -124,7 +124,7 @@ def test_a_limit_of_nothing() -> None:
     assert plain.run(5, 3, limits=Limits(depth=0)).value == 16
 
 
-def test_what_had_come_is_there_and_right() -> None:
+def test_an_exhausted_run_has_its_results_so_far() -> None:
     """S12: an Exhausted run has the results so far, and says how to stop at them; a run that stops there returns."""
 
     @tl.function
@@ -158,7 +158,7 @@ def test_bad_limits_are_refused(limit: str, number: Any) -> None:
     ],
     ids=lambda value: getattr(value, "name", None),
 )
-def test_what_diverges_ends_soon(function: tl.Function, limits: Limits) -> None:
+def test_a_diverging_program_ends_soon(function: tl.Function, limits: Limits) -> None:
     """A program that never ends is Exhausted by the limit that it reaches, and its residue is computed within about a
     second, however deep it is."""
     begun = time.perf_counter()

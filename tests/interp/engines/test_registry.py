@@ -67,7 +67,7 @@ def test_errors_name_registered_engines(installed: Path) -> None:
 
 
 @pytest.mark.full
-def test_a_wrong_engine_is_told_apart(installed: Path) -> None:
+def test_a_wrong_engine_is_caught(installed: Path) -> None:
     """A twin of the engine that adds one to each result differs, and `check` exits with 1."""
     source = SOURCE.read_text().replace("ended.results, error)", "tuple(r + 1 for r in ended.results), error)")
     (installed / "evaluator_engine.py").write_text(source)

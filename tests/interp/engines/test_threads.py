@@ -25,7 +25,7 @@ ENGINES = ("reference", "fast", "compiled", "auto")
 
 
 @pytest.fixture(autouse=True)
-def often() -> Iterator[None]:
+def switch_often() -> Iterator[None]:
     """A context in which threads switch as often as possible."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
@@ -33,7 +33,7 @@ def often() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
-def at_once(*jobs: Callable[[], Any]) -> list[Any]:
+def run_together(*jobs: Callable[[], Any]) -> list[Any]:
     """The results of these functions, started together, each on its own thread."""
     barrier = threading.Barrier(len(jobs), timeout=60)
 
@@ -96,7 +96,7 @@ def test_one_function_in_many_threads(engine: str) -> None:
         traced.append(1)
         return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + i), 0, 0)[1]
 
-    found = at_once(*(lambda k=k: fresh.run(100 * k, engine=engine).value for k in range(THREADS)))  # type: ignore[misc]
+    found = run_together(*(lambda k=k: fresh.run(100 * k, engine=engine).value for k in range(THREADS)))  # type: ignore[misc]
     assert found == [sum(range(100 * k)) for k in range(THREADS)] and len(traced) == 1
 
 
@@ -117,7 +117,7 @@ def test_different_functions_in_many_threads(engine: str) -> None:
         return [run.value.tolist() if isinstance(run.value, np.ndarray) else run.value for run in runs]
 
     alone = [job(k) for k in range(THREADS)]
-    assert at_once(*(lambda k=k: job(k) for k in range(THREADS))) == alone  # type: ignore[misc]
+    assert run_together(*(lambda k=k: job(k) for k in range(THREADS))) == alone  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -138,7 +138,7 @@ def test_effects_belong_to_their_runs(engine: str) -> None:
         told.run(5 + k, engine=engine, world=world)
         return lines == [(threading.get_ident(), str(i)) for i in range(5 + k)]
 
-    assert all(at_once(*(lambda k=k: job(k) for k in range(THREADS))))  # type: ignore[misc]
+    assert all(run_together(*(lambda k=k: job(k) for k in range(THREADS))))  # type: ignore[misc]
 
 
 @pytest.mark.inner(first=1)
@@ -164,15 +164,15 @@ def test_syntax_trees_in_many_threads() -> None:
     meanwhile."""
     text, before = Path(__file__).read_text(encoding="utf-8"), gc.get_threshold()
     gc.set_threshold(50)
-    gc.callbacks.append(_look_round)
+    gc.callbacks.append(_switch_threads)
     try:
-        assert len({ast.dump(tree) for tree in at_once(*[lambda: parse_python(text)] * 2 * THREADS)}) == 1
+        assert len({ast.dump(tree) for tree in run_together(*[lambda: parse_python(text)] * 2 * THREADS)}) == 1
     finally:
-        gc.callbacks.remove(_look_round)
+        gc.callbacks.remove(_switch_threads)
         gc.set_threshold(*before)
 
 
-def _look_round(*_: Any) -> None:
+def _switch_threads(*_: Any) -> None:
     """A Python function, at whose start threads may switch."""
 
 
@@ -180,7 +180,7 @@ def test_parts_in_many_threads() -> None:
     """Threads fetch parts of one function at the same time, of the main body and under tags."""
     fib = recursive()
     jobs = [lambda: fib.partial("less_equal")(9), lambda: fib.partial("main/fib/cond")(9)] * 3
-    assert at_once(*jobs) == [False, 34] * 3
+    assert run_together(*jobs) == [False, 34] * 3
 
 
 @pytest.mark.inner(first=1)
@@ -204,19 +204,19 @@ def test_steps_share_variables(engine: str) -> None:
                 found.append(step.run(k, engine=engine).value)
         return found
 
-    free = at_once(*(lambda k=k: job(k, nullcontext()) for k in range(THREADS)))  # type: ignore[misc]
+    free = run_together(*(lambda k=k: job(k, nullcontext()) for k in range(THREADS)))  # type: ignore[misc]
     assert all(mine == its for pairs in free for mine, its in pairs)
     assert int(one) == int(other) <= 20 * THREADS
     one.assign(0)
     other.assign(0)
     lock = threading.Lock()
-    turns = at_once(*(lambda k=k: job(k, lock) for k in range(THREADS)))  # type: ignore[misc]
+    turns = run_together(*(lambda k=k: job(k, lock) for k in range(THREADS)))  # type: ignore[misc]
     reads = [mine - k for k, pairs in enumerate(turns) for mine, its in pairs if mine == its]
     assert sorted(reads) == list(range(20 * THREADS)) and int(one) == int(other) == 20 * THREADS
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_of_steps_that_overlap_one_counts(engine: str) -> None:
+def test_one_of_overlapping_steps_counts(engine: str) -> None:
     """Of several overlapping steps one assigns: five rounds count 5, and not 20."""
     count, begun = tl.Variable(0), threading.Barrier(THREADS, timeout=60)
 
@@ -225,7 +225,7 @@ def test_of_steps_that_overlap_one_counts(engine: str) -> None:
         tl.callback(lambda: begun.wait() * 0, returns=tl.int64)
         count.assign_add(1)
 
-    at_once(*[lambda: [step.run(engine=engine) for _ in range(5)]] * THREADS)
+    run_together(*[lambda: [step.run(engine=engine) for _ in range(5)]] * THREADS)
     assert int(count) == 5
 
 
@@ -242,12 +242,12 @@ def test_tapes_and_traces_in_many_threads() -> None:
         return float(tape.gradient(y, x)), float(slope(float(k)))
 
     wanted = [(3.0 * k * k + 1.0, 3.0 * k * k) for k in range(THREADS)]
-    assert at_once(*(lambda k=k: job(k) for k in range(THREADS))) == wanted  # type: ignore[misc]
+    assert run_together(*(lambda k=k: job(k) for k in range(THREADS))) == wanted  # type: ignore[misc]
 
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("engine", ["fast", "compiled"])
-def test_what_engines_keep_is_shared(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_share_the_caches_of_engines(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads with more programs than an engine caches evict each other's programs, and get right results."""
     monkeypatch.setattr(imaging._image_cache, "capacity", 3)
     monkeypatch.setattr(compiled_run, "_MAX_PROGRAMS", 3)
@@ -258,5 +258,5 @@ def test_what_engines_keep_is_shared(engine: str, monkeypatch: pytest.MonkeyPatc
     def job(start: int) -> list[float]:
         return [functions[(start + k) % 6].run(3, 2.0, engine=engine).value for k in range(40)]
 
-    found = at_once(*(lambda k=k: job(k) for k in range(THREADS)))  # type: ignore[misc]
+    found = run_together(*(lambda k=k: job(k) for k in range(THREADS)))  # type: ignore[misc]
     assert found == [[((k + j) % 6 + 0.5) * 6.0 for j in range(40)] for k in range(THREADS)]

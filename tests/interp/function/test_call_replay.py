@@ -69,8 +69,8 @@ def test_effects_happen_once(way: str, capsys: pytest.CaptureFixture[str]) -> No
     assert (capsys.readouterr().out, calls, int(queue.size())) == ("scaling 3.0\n", [3.0], 1)
 
 
-def test_effects_on_the_way_of_a_trap() -> None:
-    """An element that was dequeued before a trap is gone, and the tape has no entry of the call."""
+def test_effects_before_a_trap_stay() -> None:
+    """An element that was dequeued before a trap is gone, and the tape has no entry for the call."""
     queue, _, scaled = queued()
     failing = tl.function(lambda x: scaled(x) + tl.callback(lambda: 1 / 0, returns=tl.float64))
     with tl.Tape() as tape, pytest.raises(tl.Trap, match="ZeroDivisionError"):
@@ -79,7 +79,7 @@ def test_effects_on_the_way_of_a_trap() -> None:
     assert int(queue.size()) == 1 and "0 steps" in repr(tape)
 
 
-def refilled() -> list[Any]:
+def gradients_after_overwriting() -> list[Any]:
     """Gradients with respect to factors in arguments that are overwritten after the call: 2 and not 18."""
     w, batch, rows = tl.Variable(2.0), np.ones(2), [1.0, 1.0]
 
@@ -96,12 +96,12 @@ def refilled() -> list[Any]:
     return [*found, pullback(1.0)[0]]
 
 
-def test_arguments_that_are_written_to() -> None:
+def test_arguments_may_be_overwritten_after_the_call() -> None:
     """A gradient uses the arguments as they were at the call: NumPy arrays and lists may be overwritten after it."""
-    assert refilled() == [2.0] * 5
+    assert gradients_after_overwriting() == [2.0] * 5
 
 
-def happens_again(patch: pytest.MonkeyPatch) -> None:
+def repeat_effects(patch: pytest.MonkeyPatch) -> None:
     """A replayed call repeats its effects."""
 
     def world_of(traced: Any, *_: Any) -> World:
@@ -110,18 +110,18 @@ def happens_again(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(function, "call_world", world_of)
 
 
-def gives_the_last(patch: pytest.MonkeyPatch) -> None:
+def reverse_results(patch: pytest.MonkeyPatch) -> None:
     """Callbacks replay their results in reverse order."""
     right = made.callback_replay_world
     patch.setattr(made, "callback_replay_world", lambda given: right(given[::-1]))
 
 
-def borrows(patch: pytest.MonkeyPatch) -> None:
+def borrow_arguments(patch: pytest.MonkeyPatch) -> None:
     """Arguments are not copied."""
     patch.setattr(function, "snapshot_leaf", lambda leaf, type_: leaf)
 
 
-@pytest.mark.parametrize("broken", [happens_again, gives_the_last])
+@pytest.mark.parametrize("broken", [repeat_effects, reverse_results])
 def test_broken_worlds_are_caught(broken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every broken replay gives another gradient, or another size of the queue."""
     broken(monkeypatch)
@@ -131,5 +131,5 @@ def test_broken_worlds_are_caught(broken: Any, monkeypatch: pytest.MonkeyPatch) 
 
 def test_borrowed_arguments_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin that does not copy arguments gives gradients of their new values."""
-    borrows(monkeypatch)
-    assert refilled() != [2.0] * 5
+    borrow_arguments(monkeypatch)
+    assert gradients_after_overwriting() != [2.0] * 5

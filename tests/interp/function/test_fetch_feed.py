@@ -55,9 +55,9 @@ def test_a_value_is_fed() -> None:
     assert model.partial(feed={"tanh": 0.5, "x": 1.0, "greater": False})() == 1.5 - 1.0
 
 
-def test_arguments_that_are_not_needed_are_left_out() -> None:
-    """`...` stands for an argument that is not needed, and trailing ones may be omitted; a missing argument that is
-    needed is an error."""
+def test_unneeded_arguments_may_be_omitted() -> None:
+    """`...` stands for an argument that is not needed, and trailing ones may be omitted. An argument that is needed and
+    missing is an error."""
     assert model.partial("cond", feed={"multiply": 2.0})(1.0, ...) == model.partial("cond")(1.0, 2.0)
     assert paired.partial("multiply", feed={"add": 2.0})(..., 3.0) == 6.0
     assert paired.partial("add")(Pair(1.0, 2.0)) == 3.0
@@ -71,7 +71,7 @@ def test_arguments_that_are_not_needed_are_left_out() -> None:
         paired.partial("add")(Pair(1.0, 2.0), 3.0, 4.0)
 
 
-def test_arguments_may_say_the_types() -> None:
+def test_arguments_give_the_types() -> None:
     """A function without annotations is traced with its arguments, needed or not."""
     assert untyped.partial("multiply")(3, 4) == 6
     assert untyped.partial("multiply")(1.5, 4.0) == 3.0
@@ -105,7 +105,7 @@ def test_a_part_is_as_small_as_it_can_be() -> None:
     assert model.partial("print").run(1.0, 2.0, world=world).value is True and len(lines) == 1
 
 
-def test_arrays_stay_tagloom_s() -> None:
+def test_tagloom_arrays_give_tagloom_arrays() -> None:
     """A part returns tagloom arrays if one was an argument or fed."""
     given = tl.asarray(0.5)
     assert type(model.partial("loop_s", feed={"tanh": given})()) is type(given)
@@ -134,8 +134,8 @@ def test_variables_are_values_and_are_assigned_by_the_results() -> None:
 
 
 def test_values_under_tags() -> None:
-    """A tag and a name fetch one value, and a pattern a dict by tags; loop variables have values too. Results of a loop
-    or call have the tag of its surroundings."""
+    """A tag and a name fetch one value, and a pattern fetches a dict by tags; loop variables have values too. The
+    results of a loop or call have the tag around it."""
     assert model.partial("main/loop[1]/add_1")(1.0, 2.0) == H + H
     assert model.partial("main/loop[*]/add")(1.0, 2.0) == {f"main/loop[{k}]": k + 1 for k in range(3)}
     assert model.partial("main/loop[*]/i")(1.0, 2.0) == {f"main/loop[{k}]": k for k in range(4)}
@@ -147,12 +147,12 @@ def test_values_under_tags() -> None:
     assert fib.partial("main/fib/fib_1/n")(5) == 2
 
 
-def test_values_under_tags_are_known() -> None:
+def test_values_under_tags_of_loops_branches_and_recursion() -> None:
     """Values under tags of loops, branches and recursion are right when they are fetched, fed, or both."""
     assert list(under_tags()) == []
 
 
-def test_a_run_stops_where_it_has_what_it_looks_for() -> None:
+def test_a_run_stops_at_the_fetched_values() -> None:
     """A run stops when it has all fetched values, even in an endless loop; with `until="quiet"` or patterns it
     continues."""
     assert endless.partial("main/loop[4]/i")(0) == 4
@@ -163,7 +163,7 @@ def test_a_run_stops_where_it_has_what_it_looks_for() -> None:
     assert endless.partial("main/loop[*]/i").run(0, limits=few).status == "Exhausted"
 
 
-def test_what_is_fed_under_a_tag_takes_the_place_of_a_value() -> None:
+def test_feeding_under_a_tag_replaces_the_value() -> None:
     """Feeding under a tag changes the tokens that carry the value, and fetching it there gives the fed value."""
     fed = model.partial(("loop_s", "main/loop[*]/add_1"), feed={"main/loop[1]/add_1": 100.0})
     assert fed(1.0, 2.0) == (100.0 + H, {"main/loop[0]": H, "main/loop[1]": 100.0, "main/loop[2]": 100.0 + H})
@@ -172,13 +172,13 @@ def test_what_is_fed_under_a_tag_takes_the_place_of_a_value() -> None:
     assert model.partial("loop_s", feed={"main/loop[1]/add_1": 100.0}).run(1.0, 2.0).schedule == "what-if"
 
 
-def test_what_nobody_needs_may_be_fed() -> None:
-    """Feeding an unused value changes nothing, under a tag neither."""
+def test_unused_values_may_be_fed() -> None:
+    """Feeding an unused value changes nothing, even under a tag."""
     assert model.partial("tanh", feed={"cond": 3.0, "main/loop[1]/add_1": 3.0})(1.0, 2.0) == H
     assert model.partial("loop_s", feed={"main/loop[9]/add_1": 3.0})(1.0, 2.0) == H + H + H
 
 
-def test_a_value_that_did_not_come() -> None:
+def test_a_missing_value_is_explained() -> None:
     """The error about a value in a branch that was not taken, or in an iteration that was not run, explains why, back
     to the predicate."""
     for name, reason in (
@@ -215,14 +215,14 @@ def test_a_value_that_did_not_come() -> None:
         ("tanh", [("tanh", 4.0)], "feed must be a dict of values by name"),
     ],
 )
-def test_what_is_not_there(fetch: Any, feed: Any, said: str) -> None:
+def test_unknown_names_are_refused(fetch: Any, feed: Any, said: str) -> None:
     """An unknown name or a wrong type is refused, with the valid ones."""
     with pytest.raises((tl.Usage, tl.Malformed)) as raised:
         model.partial(fetch, feed)(1.0, 2.0)
     assert said in re.sub(r" \(\w+.py:\d+\)", "", str(raised.value))
 
 
-def test_parts_are_kept_as_tracings_are() -> None:
+def test_parts_are_cached_like_traces() -> None:
     """The number of cached parts is bounded, the last used ones remain, and they do not keep a dropped function
     alive."""
 
@@ -237,14 +237,14 @@ def test_parts_are_kept_as_tracings_are() -> None:
     assert kept == [id(shifted.trace(np.ones(size))) for size in (3, 4)]
 
 
-def test_tags_are_the_reference_s() -> None:
+def test_only_the_reference_fetches_under_tags() -> None:
     """Other engines refuse to fetch or feed under tags, and so does a run that keeps a log."""
     for options in ({"engine": "fast"}, {"keep": 5}, {"cores": 2}):
         with pytest.raises(tl.Usage, match="only the reference engine can fetch or feed values under tags"):
             model.partial("main/loop[0]/add").run(1.0, 2.0, **options)
 
 
-def test_no_part_inside_a_trace() -> None:
+def test_parts_cannot_be_called_in_a_trace() -> None:
     """Parts can be run, but not called in a trace."""
     with pytest.raises(tl.Usage, match="a part of fib cannot be traced"):
         tl.function(lambda: fib.partial("cond")(3))()
@@ -259,7 +259,7 @@ def part_of(case: Case, fetch: Any, feed: dict[str, Any]) -> Partial:
 
 
 @st.composite
-def looked_at(draw: Any, programs: st.SearchStrategy[Case]) -> tuple[Case, Sequence[str], dict[str, Any], Any]:
+def cases_with_values(draw: Any, programs: st.SearchStrategy[Case]) -> tuple[Case, Sequence[str], dict[str, Any], Any]:
     """A case, the names of some values under tags, one of them, and all their values."""
     case = draw(programs)
     graph = lower(case.program)
@@ -277,7 +277,7 @@ def looked_at(draw: Any, programs: st.SearchStrategy[Case]) -> tuple[Case, Seque
 
 
 @settings(max_examples=30)
-@given(looked_at(cases()))
+@given(cases_with_values(cases()))
 def test_values_under_tags_of_generated_programs(looked: Any) -> None:
     """A value fetched under a tag is the one in the events; feeding a value with itself changes nothing."""
     case, names, feed, wanted = looked
@@ -287,8 +287,8 @@ def test_values_under_tags_of_generated_programs(looked: Any) -> None:
 
 
 @settings(max_examples=20)
-@given(looked_at(act_cases(bounded=False)))
-def test_values_under_tags_of_programs_with_acts(looked: Any) -> None:
+@given(cases_with_values(act_cases(bounded=False)))
+def test_values_under_tags_of_programs_with_effects(looked: Any) -> None:
     """Values under tags are right with cells, effects and random numbers."""
     case, names, feed, wanted = looked
     for fed in ({}, feed) if names else ():

@@ -41,7 +41,7 @@ def counting() -> tuple[tl.Function, list[int]]:
     return tl.function(python), ran
 
 
-def test_traced_once_per_types() -> None:
+def test_a_function_is_traced_once_for_each_list_of_types() -> None:
     """The Python function runs once for each list of argument types, for all values, whether they are Python's or
     NumPy's."""
     function, ran = counting()
@@ -55,7 +55,7 @@ def test_traced_once_per_types() -> None:
     assert len(ran) == 4, "another shape is another type"
 
 
-def test_traced_once_where_annotated() -> None:
+def test_an_annotated_function_is_traced_once() -> None:
     """Annotations fix the types: there is one trace, and arguments are converted if they fit."""
     ran: list[int] = []
 
@@ -69,7 +69,7 @@ def test_traced_once_where_annotated() -> None:
     assert function.program is function.trace(9.5).program
 
 
-def test_program_and_graph() -> None:
+def test_an_annotated_function_has_a_program_and_a_graph() -> None:
     """A fully annotated function has a program and a graph without being run; the graph is the program's lowering."""
     assert isinstance(fib.program, Program) and isinstance(fib.graph, Graph)
     assert fib.program.entry == fib.graph.name == "fib"
@@ -89,7 +89,7 @@ def test_without_annotations_examples_give_the_types() -> None:
     assert str(doubled.trace(np.ones((2, 3))).program.main.results[0]) == "float64[2, 3]"
 
 
-def test_it_looks_like_the_function() -> None:
+def test_name_and_docstring_are_kept() -> None:
     """Its name and docstring are the Python function's."""
     assert (fib.name, fib.__name__, fib.__doc__) == ("fib", "fib", "Fibonacci numbers.")
     assert repr(fib) == "<tagloom function fib>"
@@ -118,7 +118,7 @@ def test_wrong_arguments(arguments: tuple[Any, ...], said: str) -> None:
         assert re.sub(r" \(test_function.py:\d+\)", "", str(raised.value)).startswith(said)
 
 
-def test_arguments_are_positional() -> None:
+def test_arguments_of_programs_are_positional() -> None:
     """A program's arguments are positional only, so that options may have any names."""
     with pytest.raises(tl.Usage, match="positional"):
         scaled(x=1.0, n=2)
@@ -148,7 +148,7 @@ def test_unknown_options(options: dict[str, Any], said: str) -> None:
     assert str(raised.value).startswith(said)
 
 
-def test_no_run_inside_a_trace() -> None:
+def test_a_run_inside_a_trace_is_refused() -> None:
     """A run during a trace is refused, at the user's line; a call adds a call to the program."""
 
     @tl.function
@@ -169,13 +169,13 @@ def test_no_run_inside_a_trace() -> None:
 
 
 @pytest.mark.parametrize("what", [3, "fib", len, None], ids=str)
-def test_only_python_functions(what: Any) -> None:
+def test_only_python_functions_are_accepted(what: Any) -> None:
     """Anything but a Python function is refused at the user's line."""
     with pytest.raises(tl.Usage, match=r"tl.function needs a Python function \(test_function.py:\d+\)"):
         tl.function(what)
 
 
-def test_not_twice() -> None:
+def test_a_function_cannot_be_wrapped_twice() -> None:
     """Wrapping a `tl.function` again is refused: its second trace would be another function."""
     with pytest.raises(tl.Invalid, match="fib is a tagloom function already"):
         tl.function(fib)
@@ -200,7 +200,7 @@ def test_a_failed_trace_can_be_tried_again() -> None:
     assert shaky(1) == 2
 
 
-def test_two_threads_trace_at_once() -> None:
+def test_two_threads_trace_independently() -> None:
     """Two functions that are traced alternately in two threads do not mix."""
     barrier = threading.Barrier(2, timeout=30)
 

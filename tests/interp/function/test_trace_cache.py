@@ -12,7 +12,7 @@ import tagloom as tl
 from tagloom.interp.function import function
 
 
-def test_each_difference_is_said() -> None:
+def test_each_difference_is_named() -> None:
     """A new trace names its difference from the nearest earlier one: dtype, shape, structure, text, object."""
 
     class Model:
@@ -47,7 +47,7 @@ def test_each_difference_is_said() -> None:
     ]
 
 
-def test_the_nearest_tracing_differs_least() -> None:
+def test_the_nearest_trace_differs_least() -> None:
     """The nearest trace differs in the fewest respects: in dtype or shape, rather than in both."""
     f = tl.function(lambda x: tl.sum(x))
     for sizes, dtype in (((2,), np.float64), ((2,), np.float32), ((3,), np.float64), ((4,), np.int64)):
@@ -116,7 +116,7 @@ def test_static_parameters() -> None:
     assert "training was True, and is False" in f.explain()
 
 
-def test_methods() -> None:
+def test_each_instance_has_its_own_function() -> None:
     """Each instance has its own function, which recursion finds again."""
 
     class Tree:
@@ -172,7 +172,7 @@ def test_symbolic_closures() -> None:
     assert [run.value for engine in ("fast", "compiled") if (run := f.run(2.0, engine=engine))] == [plain(2.0)] * 2
 
 
-def test_threads() -> None:
+def test_concurrent_steps_are_consistent() -> None:
     """Concurrent steps over one variable each return consistent results."""
     from concurrent.futures import ThreadPoolExecutor
 
@@ -192,7 +192,8 @@ def test_threads() -> None:
 
 
 def test_methods_belong_to_class_and_instance(tmp_path: Path) -> None:
-    """Methods of one name stay apart: in two classes, overridden, on copies of an instance, and after a checkpoint."""
+    """Methods of one name are distinct: in two classes, overridden, on copies of an instance, and after a
+    checkpoint."""
 
     class One:
         f = tl.function(lambda self, x: x + 1.0)
@@ -218,7 +219,7 @@ def test_methods_belong_to_class_and_instance(tmp_path: Path) -> None:
     assert tl.Checkpoint(one=one).restore(tmp_path / "one.safetensors").restored == ("one.w",)
 
 
-def test_what_is_static_is_the_same_where_it_is_equal() -> None:
+def test_equal_static_values_share_a_program() -> None:
     """Equal static values share a program: tuples, enums and NumPy numbers too; 0.0 and -0.0 are different, and NaN is
     one value."""
 
@@ -232,7 +233,7 @@ def test_what_is_static_is_the_same_where_it_is_equal() -> None:
     assert np.signbit(f(1.0, -0.0)) and not np.signbit(f(1.0, 0.0))
 
 
-def _found_again() -> None:
+def _repeated_results() -> None:
     """The results of calls with arrays, the first time and the second."""
 
     @tl.function
@@ -256,14 +257,14 @@ def _found_again() -> None:
     assert f.explain().startswith("f: 3 tracings") and g.explain().startswith("g: 2 tracings")
 
 
-def test_arrays_find_their_tracing_by_dtype_and_shape() -> None:
+def test_dtype_and_shape_select_the_trace() -> None:
     """A second call acts as the first: refusals are repeated, and a static array is compared by identity."""
-    _found_again()
+    _repeated_results()
 
 
-def test_arrays_told_apart_by_less_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_incomplete_keys_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin whose keys omit the dtype or the shape is caught."""
     for key in (lambda given: tuple(each.shape for each in given), lambda given: tuple(each.dtype for each in given)):
         monkeypatch.setattr(function, "_short_key", key)
         with pytest.raises((AssertionError, tl.Usage)):
-            _found_again()
+            _repeated_results()

@@ -38,17 +38,17 @@ def press(*arguments: Any) -> bool:
     return False
 
 
-def asked(history: History) -> None:
+def history_with_a_query(history: History) -> None:
     history.run()
     assert history.ask.tree("add")
 
 
-def exhausted(history: History) -> None:
+def exhausted_history(history: History) -> None:
     history.limits = Limits(firings=100)
     assert history.run().status == "Exhausted"
 
 
-def interrupted(history: History) -> None:
+def interrupted_history(history: History) -> None:
     history.jump(0)
     assert (
         history.forward_to(lambda state, event: state.steps == 70 and press()) is None
@@ -56,12 +56,12 @@ def interrupted(history: History) -> None:
     )
 
 
-def broken_off(history: History) -> None:
+def history_of_a_broken_run(history: History) -> None:
     with pytest.raises(ZeroDivisionError):
         history.forward_to(lambda state, event: state.steps > 60 and 1 // 0 > 0)
 
 
-def branched(history: History) -> None:
+def history_with_a_fork(history: History) -> None:
     history.run()
     branch = history.jump(50) and history.change(0, history.state.flight[0].value)
     assert branch.run() and branch.ask.index and history.children == (branch,)
@@ -69,7 +69,10 @@ def branched(history: History) -> None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.usefixtures("handled")
-@pytest.mark.parametrize("happens", [asked, exhausted, interrupted, broken_off, branched])
+@pytest.mark.parametrize(
+    "happens",
+    [history_with_a_query, exhausted_history, interrupted_history, history_of_a_broken_run, history_with_a_fork],
+)
 def test_a_long_history_is_freed(happens: Callable[[History], None], monkeypatch: pytest.MonkeyPatch) -> None:
     """A history is freed with its last reference, whatever it was asked and however it ended, and no object stays
     frozen in the garbage collector."""
@@ -82,7 +85,7 @@ def test_a_long_history_is_freed(happens: Callable[[History], None], monkeypatch
     assert gone() is None and gc.get_freeze_count() == 0
 
 
-def test_questions_are_kept_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_indexed_events_are_not_indexed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Events that were indexed for a query are not indexed again, neither after going back nor in a fork."""
     history, seen, see = History(FIB, [6]), [], EventIndex.add
     monkeypatch.setattr(EventIndex, "add", lambda self, event: (seen.append(event), see(self, event))[1])
@@ -134,7 +137,7 @@ def test_a_search_sets_up_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert to_outcome_record(history.run()) == to_outcome_record(tl.run_graph(FIB, [6]))
 
 
-def test_what_fails_is_no_fault_of_a_broken_graph() -> None:
+def test_errors_of_callbacks_are_raised_unchanged() -> None:
     """An error of a caller's callback is raised unchanged even if the graph is invalid."""
     history = History(FIB, [6])
     branch = history.change(0, 5)
@@ -165,8 +168,8 @@ def test_no_ctrl_c_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("handled")
-def test_ctrl_c_at_the_end_of_what_a_log_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ending in a log is not reported for the run that continued it, even if Ctrl-C came at its end."""
+def test_ctrl_c_at_the_end_of_a_continued_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ending in a log is not that of the run that continued it, even if Ctrl-C came at its end."""
     tl.run_graph(FIB, [6], limits=Limits(firings=50), keep=tmp_path / "begun.jsonl")
     history, apply = History.load(tmp_path / "begun.jsonl"), State.apply
     monkeypatch.setattr(State, "apply", lambda self, event: (apply(self, event), self.flight or press())[0])
@@ -177,7 +180,7 @@ def test_ctrl_c_at_the_end_of_what_a_log_began(tmp_path: Path, monkeypatch: pyte
     assert tl.read_events(tmp_path / "whole.jsonl").outcome == to_outcome_record(tl.run_graph(FIB, [6]))
 
 
-def test_by_hand_is_what_happened_by_hand() -> None:
+def test_choices_count_as_by_hand_only_if_they_happened() -> None:
     """A choice that a limit prevented changes nothing; one that broke the run counts as made by hand."""
     history = History(FIB, [6])
     history.forward()
@@ -205,7 +208,7 @@ func calling(n: int64) -> int64 {
 
 
 @pytest.mark.parametrize("then", ["fifo", "lifo", "random:3"])
-def test_a_script_is_left_for_good(then: str) -> None:
+def test_a_deviation_ends_the_script(then: str) -> None:
     """After another choice than the script's, or an edit, the schedule after the script continues."""
     script = tl.Script(choices("lifo")[:60], then=then)
     history = History(FIB, [6], schedule=script)
@@ -340,7 +343,7 @@ def test_breakpoints_of_the_program() -> None:
     assert plain.forward_to() is None and plain.outcome().value == 8
 
 
-def test_wrong_options() -> None:
+def test_wrong_options_are_refused() -> None:
     """A history refuses the options that a run refuses, with the same message, before it begins."""
     with pytest.raises(tl.Usage, match=r"limits must be tl\.Limits"):
         fib.history(4, limits=5)  # type: ignore[arg-type]

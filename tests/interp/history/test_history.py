@@ -56,7 +56,7 @@ def test_graphs_by_hand(graph: Graph, arguments: list[Any], seed: int) -> None:
 @given(cases(), st.sampled_from(EDITS), st.integers(0, 2**32))
 @settings(max_examples=25)
 def test_broken_graphs(case: Case, change: Any, seed: int) -> None:
-    """The laws hold on randomly broken graphs, of whose events not all can be undone."""
+    """The laws hold on randomly broken graphs, some of whose events cannot be undone."""
     graph = change(random.Random(seed), lower(case.program))
     try:
         History(graph, case.arguments, unchecked=True)
@@ -79,7 +79,7 @@ def test_stepping_and_returning() -> None:
     assert history.forward_to(lambda state, event: False) is None and history.position == len(history)
 
 
-def test_wrong_places() -> None:
+def test_wrong_positions_are_refused() -> None:
     """Invalid positions are refused with a message, and the history does not move."""
     history = History(FIB, [6])
     history.forward()
@@ -116,7 +116,7 @@ def test_known_events_compute_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         history.at(position)
 
 
-def test_enough_is_enough() -> None:
+def test_a_repeated_request_goes_no_further() -> None:
     """A run that stopped as requested goes no further when the request is repeated."""
     history = History(quotients.trace(3).graph, [3], schedule="fifo")
     assert history.run("trap").status == "Trapped" and history.state.flight
@@ -125,7 +125,7 @@ def test_enough_is_enough() -> None:
     assert history.run().status == "Trapped" and len(history) > stopped
 
 
-def test_the_nearest_way_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_jump_takes_the_shortest_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """A jump passes at most as many events as lie between two keyframes, and few to a near position."""
     history = History(FIB, [6], spacing=40)
     history.run()
@@ -158,8 +158,8 @@ def test_results_nest() -> None:
     assert History(traced.graph, [3], structure=traced.structure).run().value == both(3) == (4, 6)
 
 
-def test_an_outcome_is_at_the_end() -> None:
-    """`outcome()` tells how the run ended, from any position; before the end is known there is none."""
+def test_outcome_is_that_of_the_end() -> None:
+    """`outcome()` describes how the run ended, from any position; before the end is known, there is none."""
     for history in histories():
         with pytest.raises(tl.Usage, match="is not over"):
             history.outcome()
@@ -181,9 +181,9 @@ func loud(n: int64) -> int64 {
 )
 
 
-def test_effects_happen_once_a_branch(tmp_path: Path) -> None:
-    """Neither moving over a run nor reading its log repeats an effect; a fork repeats those after its beginning, and
-    says so."""
+def test_effects_happen_once_in_each_fork(tmp_path: Path) -> None:
+    """Neither moving over a run nor reading its log repeats an effect. A fork repeats the effects after its beginning,
+    and says so."""
     seen_: list[Any] = []
     world = tl.World(seen_.append, {"twice": lambda n: (seen_.append(("twice", n)), 2 * n)[1]})
     history = History(LOUD, [3], world=world, spacing=2)
@@ -205,8 +205,8 @@ def test_effects_happen_once_a_branch(tmp_path: Path) -> None:
     assert loaded.branch().run().value == 9 and seen_[5:] == [("twice", 3), "6", "9"]
 
 
-def test_bounds_by_hand(tmp_path: Path) -> None:
-    """A run by waves with a bound that continues by hand throttles tokens until waves end; no log can express that, and
+def test_a_run_by_hand_throttles_until_waves_end(tmp_path: Path) -> None:
+    """A run by waves with a bound that continues by hand throttles tokens until waves end. No log can express that, and
     none is written."""
     history = History(quotients.trace(3).graph, [3], k=1)
     history.forward()
@@ -224,7 +224,7 @@ def test_bounds_by_hand(tmp_path: Path) -> None:
     ).outcome == to_outcome_record(out)
 
 
-def test_cells_are_not_edited() -> None:
+def test_handles_cannot_be_edited() -> None:
     """A handle cannot be the value of an edit."""
     history = History(lower(FILL), [3])
     assert history.forward_to(lambda state, event: any(_is_handle(token.value) for token in event.sent)) is not None
@@ -237,7 +237,7 @@ def _is_handle(value: object) -> bool:
     return isinstance(value, Handle)
 
 
-def test_a_limit_is_raised() -> None:
+def test_a_limit_can_be_raised() -> None:
     """An exhausted run continues with higher limits, and ends as if there had been none."""
     for history in histories():
         history.limits = Limits(firings=40)
@@ -273,7 +273,7 @@ def test_logs(graph: Graph, arguments: list[Any], schedule: str, until: Until, t
     assert again.read_bytes() == written.read_bytes()
 
 
-def test_a_log_of_an_exhausted_run_goes_on(tmp_path: Path) -> None:
+def test_an_exhausted_run_continues_from_its_log(tmp_path: Path) -> None:
     """A log that a limit ended has its ending, and the history read from it has no such limit."""
     path = tmp_path / "run.jsonl"
     tl.run_graph(FIB, [6], limits=Limits(firings=40), keep=path)
@@ -318,7 +318,7 @@ def test_options_are_in_the_log(tmp_path: Path) -> None:
     assert (again.run().schedule, again.choices) == ("hand", loaded.choices)
 
 
-def test_a_branch_by_choice_has_a_log(tmp_path: Path) -> None:
+def test_a_fork_by_choice_has_a_log(tmp_path: Path) -> None:
     """A fork by another choice is by hand and has a log; it returns the same, since results do not depend on schedules.
     A choice that the schedule makes too is not by hand."""
     path = tmp_path / "run.jsonl"
@@ -340,8 +340,8 @@ def test_a_branch_by_choice_has_a_log(tmp_path: Path) -> None:
         assert branch.branch().run().schedule == history.schedule, "before the choice, nothing was by hand"
 
 
-def test_what_if(tmp_path: Path) -> None:
-    """A changed argument gives the run on that argument, which is a what-if without a log."""
+def test_an_edited_argument_is_a_what_if(tmp_path: Path) -> None:
+    """An edited argument gives the run on that argument, as a what-if without a log."""
     history = History(FIB, [6])
     assert history.run().value == 8
     history.jump(0)
@@ -357,7 +357,7 @@ def test_what_if(tmp_path: Path) -> None:
     assert history.outcome().value == 8 and [edit.value for _, edit in branch.edits] == [7]
 
 
-def test_what_if_a_divisor_were_0() -> None:
+def test_a_trap_names_the_edit_that_caused_it() -> None:
     """A trap that an edit caused says so."""
     history = History(mean.graph, [[1.0], 2])
     assert history.run().status == "Returned"
@@ -369,8 +369,8 @@ def test_what_if_a_divisor_were_0() -> None:
     assert any("what if, after" in note and "0 instead of 2" in note for note in out.error.__notes__)
 
 
-def test_a_waiting_token_is_changed() -> None:
-    """Tokens that wait in the store can be changed too, in a record of the fork's own."""
+def test_a_waiting_token_can_be_edited() -> None:
+    """Tokens that wait in the store can be edited too, in a record of the fork's own."""
     history = History(FIB, [6])
     assert history.forward_to(lambda state, event: not event.fired) is not None
     before = seen(history.state)
@@ -388,7 +388,7 @@ def test_a_waiting_token_is_changed() -> None:
         history.change(TokenSlot(number, 7, tag), 1)
 
 
-def test_an_edit_keeps_to_the_type() -> None:
+def test_an_edit_has_the_port_s_type() -> None:
     """The new value has the port's type, in canonical form; anything else is refused with the port's name."""
     history = History(mean.graph, [[1.0, 2.0], 3])
     (place,) = (n for n, token in enumerate(history.state.flight) if not isinstance(token.value, int))
@@ -400,7 +400,7 @@ def test_an_edit_keeps_to_the_type() -> None:
     assert history.children == ()
 
 
-def test_a_place_by_name() -> None:
+def test_a_token_is_named_by_node_port_and_tag() -> None:
     """A node, a port and a tag name a token, in flight or waiting."""
     history = History(FIB, [6])
     assert history.forward_to(lambda state, event: event.token.tag is not ROOT and not event.fired) is not None
@@ -421,7 +421,7 @@ def test_a_place_by_name() -> None:
         history.change(("fib.add", 0, "main/no"), 1)
 
 
-def test_events_by_number() -> None:
+def test_a_history_is_a_sequence_of_events() -> None:
     """A history is a sequence of its events, with negative indices and slices, across forks."""
     history = History(FIB, [6], spacing=10)
     history.run()
@@ -435,7 +435,7 @@ def test_events_by_number() -> None:
             assert each[part] == tuple(events[part])
 
 
-def test_an_edit_may_break_what_keeps_the_rules() -> None:
+def test_an_edit_may_break_a_valid_graph() -> None:
     """An edit of a predicate at one switch only may break S4 in a valid graph: the what-if ends so, and the machine is
     not at fault."""
     history = History(quotients.trace(3).graph, [3])
@@ -452,9 +452,9 @@ def test_an_edit_may_break_what_keeps_the_rules() -> None:
     assert "Deadlocked" in statuses or "Broken" in statuses
 
 
-def test_branches_of_branches() -> None:
-    """Forks nest a thousand deep over the pasts of all ancestors; a fork made in its parent's past belongs to the
-    history that ran there; unreferenced forks are freed."""
+def test_forks_nest() -> None:
+    """Forks nest a thousand deep over the pasts of all ancestors. A fork made in its parent's past belongs to the
+    history that ran there. Unreferenced forks are freed."""
     first = History(FIB, [6], spacing=10)
     first.run()
     chain = [first]
@@ -476,7 +476,7 @@ def test_branches_of_branches() -> None:
     assert first.children[-1] is kept and len(first._children) == 2, "those that are gone take no room"
 
 
-def test_names() -> None:
+def test_forks_have_names() -> None:
     """A fork has its parent's name and a number, unless it is given a name."""
     history = History(FIB, [6])
     one, two = history.branch(), history.branch("late")
@@ -487,7 +487,7 @@ def test_names() -> None:
 
 
 @pytest.mark.full
-def test_an_interrupted_history_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_history_is_consistent(monkeypatch: pytest.MonkeyPatch) -> None:
     """After Ctrl-C at any moment of a step or jump, the known events agree with replay and continue to the same end."""
     for method, owner in (("apply", State), ("revert", State), ("observe", Meter), ("_add_keyframe", stretch.Segment)):
         for after in range(5):
@@ -506,7 +506,7 @@ def test_an_interrupted_history_is_whole(monkeypatch: pytest.MonkeyPatch) -> Non
                 assert seen(history.at(position)) == seen(replayed(history, position))
 
 
-def test_a_step_costs_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_near_positions_need_no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     """A near position is reached without forking a state; a far one from a keyframe."""
     history, done = History(FIB, [6], spacing=50), []
     history.run()
@@ -529,7 +529,7 @@ def test_a_step_costs_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
         assert done == expected, position
 
 
-def test_what_breaks_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_that_breaks_the_state_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run of an invalid graph that breaks the state itself ends before that event."""
     graph, arguments = RUNS[8]
     history, true_apply = History(graph, arguments, unchecked=True, schedule="fifo"), State.apply
@@ -564,7 +564,7 @@ def _interrupt(patch: pytest.MonkeyPatch, owner: type, method: str, after: int) 
 
 
 @pytest.mark.full
-def test_what_is_set_aside_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frozen_events_are_unfrozen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A long history freezes its events in the garbage collector, and unfreezes them with its last fork."""
     monkeypatch.setattr(stretch, "LONG_HISTORY", 50)
     assert gc.get_freeze_count() == 0
@@ -587,8 +587,8 @@ def test_what_is_set_aside_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.full
-def test_somebody_elses_is_left_alone() -> None:
-    """Histories do not freeze objects if the collector is off, or something is frozen already."""
+def test_other_freezes_are_respected() -> None:
+    """Histories freeze no objects if the collector is off, or if something is frozen already."""
     owner = History(FIB, [6])
     gc.freeze()
     count = gc.get_freeze_count()

@@ -19,7 +19,7 @@ def stuck_sum() -> Graph:
     return builder.build([total])
 
 
-def test_what_was_lost_is_supplied() -> None:
+def test_an_injected_token_ends_a_deadlock() -> None:
     """A deadlocked run returns once the missing token is injected, as a what-if; its parent does not change, and every
     activation closes."""
     history = History(stuck_sum(), [5, False], unchecked=True)
@@ -32,7 +32,7 @@ def test_what_was_lost_is_supplied() -> None:
     assert "30, which nobody sent, on port 0 of node stuck.total under main" in str(what_if)
 
 
-def test_it_is_told_where_it_came_from() -> None:
+def test_queries_name_injections() -> None:
     """Queries say that the token was injected, as a tree and as a list, and list its consumers."""
     history = History(stuck_sum(), [5, False], unchecked=True)
     history.run()
@@ -47,7 +47,7 @@ def test_it_is_told_where_it_came_from() -> None:
     assert there.verdict == "pending" and "the token from nobody, injected" in str(there)
 
 
-def test_one_too_many_breaks_the_run() -> None:
+def test_a_token_too_many_breaks_the_run() -> None:
     """A second token for a port ends the run as Broken, by S4, and not by a traceback."""
     history = fib.history(3)
     history.jump(0)
@@ -57,7 +57,7 @@ def test_one_too_many_breaks_the_run() -> None:
     assert isinstance(what_if.stop_error, DuplicateToken)
 
 
-def test_bounds_count_it() -> None:
+def test_an_injected_token_keeps_its_iteration_busy() -> None:
     """An injected token keeps its iteration busy, so that throttled tokens keep waiting."""
     history = chain.history(4)
     history.forward_to("held")
@@ -77,14 +77,14 @@ def test_bounds_count_it() -> None:
         (("total", 0, "main"), 1.5, "port 0 of node stuck.total: a value of the wrong type"),
     ],
 )
-def test_places_that_are_none(place: tuple[str, int, str], value: object, said: str) -> None:
+def test_impossible_tokens_are_refused(place: tuple[str, int, str], value: object, said: str) -> None:
     """A token that no machine could have is refused with a message."""
     history = History(stuck_sum(), [5, False], unchecked=True)
     with pytest.raises(tl.Usage, match=said):
         history.inject(*place, value)
 
 
-def test_an_activation_that_is_closed() -> None:
+def test_a_closed_activation_takes_no_token() -> None:
     """No token can be injected into a closed activation."""
     history = fib.history(3)
     history.run()

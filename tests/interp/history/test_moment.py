@@ -12,7 +12,7 @@ from tagloom.interp.engines.protocol import Limits
 from tagloom.interp.history.history import History
 
 
-def test_a_moment() -> None:
+def test_the_parts_of_a_moment() -> None:
     """A moment has the last event with operands and results, the results, the flight, the waiting tokens, and the
     cells."""
     history = fib.history(2)
@@ -31,8 +31,8 @@ def test_a_moment() -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_moments_are_all_that_differs(name: str) -> None:
-    """A history that returns to a position has the same moment, and another one a step later."""
+def test_equal_positions_have_equal_moments(name: str) -> None:
+    """A history that returns to a position has the same moment, and a different one a step later."""
     graph, arguments, schedule = RUNS[name]
     history = History(graph, arguments, schedule=schedule, unchecked=True)
     history.run()
@@ -44,7 +44,7 @@ def test_moments_are_all_that_differs(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_what_comes_next(name: str) -> None:
+def test_next_choice_is_the_position_of_the_next_event(name: str) -> None:
     """`next_choice` is the position that the next event takes, known or new, and None at the end."""
     graph, arguments, schedule = RUNS[name]
     history = History(graph, arguments, schedule=schedule, unchecked=True)
@@ -57,7 +57,7 @@ def test_what_comes_next(name: str) -> None:
     assert not history.state.flight
 
 
-def test_what_ended_it() -> None:
+def test_stopped_and_by_hand() -> None:
     """`stopped` is the limit that ended a run, and None if it became quiescent; `by_hand` is the first choice that was
     made by hand."""
     history = fib.history(9, limits=Limits(firings=30))
@@ -69,7 +69,7 @@ def test_what_ended_it() -> None:
     assert history.choose(other).first_manual_event == 8
 
 
-def test_events_with_their_states() -> None:
+def test_events_cover_forks_and_edits() -> None:
     """`events` iterates over forks and edits too, without moving the history."""
     history = fib.history(3)
     history.forward_to("node == 'subtract' and fired")
@@ -81,7 +81,7 @@ def test_events_with_their_states() -> None:
     assert branch.position == at
 
 
-def test_breakpoints_of_the_same_run() -> None:
+def test_a_copy_of_breakpoints_keeps_hits() -> None:
     """A copy of breakpoints keeps the hits of equal conditions, and leaves the originals unchanged."""
     history = fib.history(4)
     stops = tl.Breakpoints()

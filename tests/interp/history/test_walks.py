@@ -24,7 +24,7 @@ STUCK = tl.parse_graph(
 
 @pytest.mark.parametrize("schedule", ["waves", "fifo"])
 def test_a_token_into_an_empty_flight(schedule: str) -> None:
-    """A quiescent run continues with an injected token, and its clock too, as replay does; its waves end one after the
+    """A quiescent run and its clock continue with an injected token, as in replay, and its waves end one after the
     other."""
     history = History(STUCK, [1], schedule=schedule, unchecked=True)
     history.run()
@@ -37,7 +37,7 @@ def test_a_token_into_an_empty_flight(schedule: str) -> None:
 
 
 @pytest.mark.parametrize("schedule", ["waves", "fifo", "lifo"])
-def test_measures_are_those_of_the_outcome(schedule: str) -> None:
+def test_statistics_are_those_of_the_outcome(schedule: str) -> None:
     """Statistics at the end equal the outcome's, also for a run that continued by hand, which has no waves."""
     history = fib.history(4, schedule=schedule)
     history.run()

@@ -49,7 +49,7 @@ def words(firing: Firing) -> list[int]:
     return ([encode_word(value, type_.dtype) for value, type_ in pairs] + [0, 0])[:3]
 
 
-def agree(name: str, value: Any, meant: Any) -> bool:
+def are_equal(name: str, value: Any, meant: Any) -> bool:
     """Whether values are equal; on a GPU, approximately for ops that its own math library computes."""
     if same(value, meant):
         return True
@@ -69,11 +69,11 @@ def differences(fired: Sequence[Firing]) -> Iterator[str]:
         elif not traps:
             meant = build_kernel(signature.row, signature.operands, signature.result, signature.attributes)(*operands)
             value = decode_word(word, signature.result.dtype)
-            if not agree(signature.row.name, np.asarray(value).item(), np.asarray(meant).item()):
+            if not are_equal(signature.row.name, np.asarray(value).item(), np.asarray(meant).item()):
                 yield f"{signature.row.name} of {signature.operands} {operands}: {value!r}, not {meant!r}"
 
 
-def test_edges() -> None:
+def test_opcodes_on_edge_values() -> None:
     """Every opcode has the reference's bits and traps on edge values of every dtype."""
     fired = list(firings(Random(1)))
     assert {firing.code for firing in fired} == set(range(FIRST_KERNEL, FIRST_KERNEL + len(scalar_kernels())))

@@ -79,7 +79,7 @@ def endless(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i: i >= 0, lambda i: i * 0, n)[0]
 
 
-def test_results_and_measures() -> None:
+def test_results_and_statistics() -> None:
     """A run has the reference's results and statistics: firings by node, critical path, profiles."""
     wanted, out = fib.run(5, engine="reference"), fib.run(5, engine="cuda")
     assert (out.engine, out.value, out.stats.critical_path) == ("cuda", 5, 37)
@@ -158,7 +158,7 @@ def test_arrays_grow(monkeypatch: pytest.MonkeyPatch, function: tl.Function, arg
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("known", [True, False], ids=["it says so", "it fails"])
 @pytest.mark.parametrize("enough", [0, 2, 9])
-def test_where_the_device_has_no_room(monkeypatch: pytest.MonkeyPatch, known: bool, enough: int) -> None:
+def test_a_run_leaves_a_full_device(monkeypatch: pytest.MonkeyPatch, known: bool, enough: int) -> None:
     """A run that needs more memory than the device has continues on `fast` from before that wave."""
     calls, left, go, allocate = Counter[str](), [], FastRun.go, wave.allocate
 
@@ -184,7 +184,7 @@ def test_where_the_device_has_no_room(monkeypatch: pytest.MonkeyPatch, known: bo
 
 
 @pytest.mark.usefixtures("narrow")
-def test_the_laws_catch_a_careless_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_copy_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin that copies a flight that wraps around the end of the ring from the wrong end is caught."""
     if not is_simulated():
         pytest.skip("tokens that are none lead anywhere, which no graphics processor recovers from")
@@ -253,7 +253,7 @@ def test_limits_are_exact(limits: tl.Limits) -> None:
 
 
 @pytest.mark.full
-def test_what_goes_on_elsewhere_has_the_seconds_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_moves_has_the_remaining_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     """S12: a run that continues on `fast` has only the remaining seconds."""
 
     def slow(self: WaveRun) -> bool:
@@ -295,7 +295,7 @@ def test_without_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.full
-def test_nothing_is_loaded_before_it_is_asked_for(tmp_path: Path) -> None:
+def test_importing_loads_no_numba(tmp_path: Path) -> None:
     """Importing the engine's modules needs no device, and loads neither numba nor numba.cuda."""
     cuda = "tagloom.interp.engines.cuda"
     code = f"import sys, {cuda}.wave, {cuda}.kernels; print('numba' in sys.modules)"

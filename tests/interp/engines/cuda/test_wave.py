@@ -57,7 +57,7 @@ def odd(n: tl.int64) -> tl.bool:
 
 
 @tl.function
-def both(n: tl.int64, x: tl.float64) -> tl.float64:
+def two_results(n: tl.int64, x: tl.float64) -> tl.float64:
     """Two arguments and two results, an unused argument, and calls in a loop."""
 
     def pair(a: tl.float64, b: tl.int64) -> Any:
@@ -92,13 +92,13 @@ def ticks(graph: Graph, arguments: Sequence[Any], limits: Limits) -> Iterator[St
             yield state
 
 
-def begun(graph: Graph, arguments: Sequence[Any]) -> WaveRun:
+def started_run(graph: Graph, arguments: Sequence[Any]) -> WaveRun:
     return WaveRun(first_state(graph, admit_arguments(graph, arguments), "waves"), Limits())
 
 
 def differences(graph: Graph, arguments: Sequence[Any]) -> Iterator[str]:
     """Where a wave leaves another state than the reference; a wave with a trap must leave the state unchanged."""
-    run, before = begun(graph, arguments), None
+    run, before = started_run(graph, arguments), None
     for wave, state in enumerate(ticks(graph, arguments, Limits())):
         done = not wave or run.run_wave()
         wanted = exact(state.snapshot()) if done else before
@@ -145,13 +145,13 @@ GRAPHS = [
     (fib.graph, (4,)),
     (nested.graph, (4,)),
     (even.graph, (5,)),
-    (both.graph, (3, -1.5)),
+    (two_results.graph, (3, -1.5)),
 ]
 
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
-    ("graph", "arguments"), GRAPHS, ids=["quotient", "count", "trips", "fib", "nested", "even", "both"]
+    ("graph", "arguments"), GRAPHS, ids=["quotient", "count", "trips", "fib", "nested", "even", "two_results"]
 )
 def test_every_wave(graph: Graph, arguments: tuple[Any, ...]) -> None:
     """After every wave, the tokens in flight, their order, the waiting tokens and the open activations are the
@@ -169,7 +169,7 @@ def test_every_wave_of_a_loop_over_a_dtype(name: str) -> None:
 
 
 @pytest.fixture
-def backwards(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def reverse_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Kernels whose last thread takes the first token, in blocks of 3 threads that each add up 2. The simulator starts
     threads in order, so ordinary kernels are tested with one order only."""
     monkeypatch.setattr(device, "BLOCK_THREADS", 3)
@@ -185,8 +185,8 @@ def backwards(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.full
-@pytest.mark.usefixtures("backwards")
-def test_the_order_of_threads_means_nothing() -> None:
+@pytest.mark.usefixtures("reverse_threads")
+def test_the_order_of_threads_does_not_matter() -> None:
     """Every wave leaves the same state for any order of threads."""
     for graph, arguments in GRAPHS:
         assert not list(differences(graph, arguments))
@@ -198,7 +198,7 @@ def test_kernels_are_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     for hits in (0, 1):
         monkeypatch.setattr(cache, "_modules", {})
         monkeypatch.setattr(kernels, "_kernels", {})
-        loaded = begun(fib.graph, [3])._kernels
+        loaded = started_run(fib.graph, [3])._kernels
         assert set(loaded) == set(KERNELS)
         if not device.is_simulated():
             assert {name: sum(kernel.stats.cache_hits.values()) for name, kernel in loaded.items()} == dict.fromkeys(
@@ -209,9 +209,9 @@ def test_kernels_are_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert (folder / "sums.json").exists()
 
 
-def test_nothing_is_left() -> None:
+def test_an_inspected_run_leaves_nothing() -> None:
     """A run that is inspected after each wave ends without tokens, activations and tags."""
-    run = begun(fib.graph, [4])
+    run = started_run(fib.graph, [4])
     while run.state().flight:
         run.run_wave()
     store = run.fallback.store
@@ -223,7 +223,7 @@ def test_nothing_is_left() -> None:
     )
 
 
-def test_taken_over() -> None:
+def test_a_started_run_continues_on_the_device() -> None:
     """A run that the reference begins continues on the device after any wave, with the same end."""
     wanted = told(run_graph(fib.graph, [4], schedule="waves"))
     for waves in (0, 1, 7, 20):

@@ -64,7 +64,7 @@ def test_a_get_parks_at_the_limit_on_firings() -> None:
     assert (out.status, len(out.residue)) == ("Deadlocked", 2)
 
 
-def test_seconds() -> None:
+def test_a_limit_on_seconds() -> None:
     """S12: a run ends soon after its seconds; with 0 it does not begin; with enough it is not affected."""
     begin = time.monotonic()
     out = endless.run(1, engine="fast", limits=Limits(seconds=0.2, firings=10**15))
@@ -98,7 +98,7 @@ def test_bytes_of_arrays() -> None:
 
 
 @pytest.mark.usefixtures("handled")
-def test_nothing_stops_in_the_middle_of_a_step() -> None:
+def test_ctrl_c_completes_the_firing() -> None:
     """Ctrl-C during a print completes that firing, and the reference can continue from the state without printing
     again."""
     for line in range(5):
@@ -156,7 +156,7 @@ for function, argument, schedule in runs:
 
 
 @pytest.mark.full
-def test_interrupt() -> None:
+def test_ctrl_c_ends_any_run() -> None:
     """Ctrl-C ends any run within 0.2 s, with an outcome that can be inspected. (The test allows twice that, since
     others run at the same time.)"""
     late = list(map(float, in_a_process(INTERRUPTED)))
@@ -183,7 +183,7 @@ print({runs})
 @pytest.mark.parametrize(
     ("seed", "runs"), [(1, 200), pytest.param(2, 5_000, marks=[pytest.mark.heavy, pytest.mark.timeout(3600)])]
 )
-def test_no_limit_takes_the_process_with_it(seed: int, runs: int) -> None:
+def test_no_limit_crashes_the_process(seed: int, runs: int) -> None:
     """No combination of limits, schedule, bound and stops crashes the process or leaves an incomplete outcome."""
     assert in_a_process(FUZZED.format(seed=seed, runs=runs), 3000.0) == [str(runs)]
 
@@ -191,7 +191,7 @@ def test_no_limit_takes_the_process_with_it(seed: int, runs: int) -> None:
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("name", ["waves", "lifo"])
 @pytest.mark.parametrize("promised", [2**62, 2**28])
-def test_what_grows_is_copied_while_it_is_small(name: str, promised: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_arrays_are_not_copied_when_they_grow(name: str, promised: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Large arrays are allocated with all the room that they may need, so that no copy delays Ctrl-C; if the system
     does not allow that, they get less, and grow later."""
     copied, true_grow, true_aligned = [0], store.TokenStore.grow, store.aligned_words
@@ -233,7 +233,7 @@ def test_ten_million_live_activations() -> None:
     assert status in ("Returned", "Exhausted")
 
 
-def test_measures_of_many_waves_wait_until_somebody_looks() -> None:
+def test_statistics_of_waves_are_copied_on_demand() -> None:
     """A long run returns its outcome at once: figures of waves are copied only when they are read."""
 
     @tl.function

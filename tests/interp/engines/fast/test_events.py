@@ -85,7 +85,7 @@ def asking(n: tl.int64) -> tl.int64:
 PROGRAMS = [(fib, 9), (cascade, 15), (arrays, 20), (parking, 12), (asking, 24)]
 
 
-def told(events: Sequence[Event]) -> list[Any]:
+def lines_of(events: Sequence[Event]) -> list[Any]:
     return list(map(bits, events))
 
 
@@ -98,7 +98,7 @@ def page(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", SCHEDULES)
 @pytest.mark.parametrize(("function", "argument"), PROGRAMS)
 @pytest.mark.usefixtures("page")
-def test_what_is_kept(function: Any, argument: int, name: str, tmp_path: Path) -> None:
+def test_kept_events_are_the_reference_s(function: Any, argument: int, name: str, tmp_path: Path) -> None:
     """All events, the last ones, and the log are the reference's, and the log replays to the same end."""
     said: dict[str, Any] = {}
     for machine in ("reference", "fast"):
@@ -107,9 +107,9 @@ def test_what_is_kept(function: Any, argument: int, name: str, tmp_path: Path) -
         every, some, logged = run("events"), run(100), run(path)
         assert (every.engine, logged.engine) == (machine, machine)
         assert some.first_kept == len(every.events) - 100
-        assert told(some.events) == told(every.events[-100:])
-        assert told(tl.read_events(path).events) == told(every.events)
-        said[machine] = told(every.events), path.read_text().replace(f'"engine":"{machine}"', "")
+        assert lines_of(some.events) == lines_of(every.events[-100:])
+        assert lines_of(tl.read_events(path).events) == lines_of(every.events)
+        said[machine] = lines_of(every.events), path.read_text().replace(f'"engine":"{machine}"', "")
         columns = path.with_suffix(".npz")
         run(columns)
         assert b"".join(log_lines(columns)).decode().replace(f'"engine":"{machine}"', "") == said[machine][1]
@@ -123,10 +123,10 @@ def test_auto_hands_its_events_over(function: Any, tmp_path: Path, monkeypatch: 
     whole = function.run(9, keep="events", engine="reference").events
     for keep in ("events", 30, len(whole) - 10):
         out = function.run(9, keep=keep)
-        assert (out.engine, told(out.events)) == ("fast", told(whole[out.first_kept :]))
+        assert (out.engine, lines_of(out.events)) == ("fast", lines_of(whole[out.first_kept :]))
     for name in ("run.jsonl", "run.npz"):
         function.run(9, keep=tmp_path / name)
-        assert told(tl.read_events(tmp_path / name).events) == told(whole)
+        assert lines_of(tl.read_events(tmp_path / name).events) == lines_of(whole)
 
 
 EDGES: dict[str, list[Any]] = {
@@ -156,7 +156,7 @@ def test_every_number_is_written(dtype: dtypes.DType, tmp_path: Path) -> None:
         assert len(logs) == 1
 
 
-def test_a_window_says_where_it_lies() -> None:
+def test_a_window_has_the_number_of_its_first_event() -> None:
     """A run that kept its last events gives the number of the first; features that need all events refuse it with that
     reason."""
     out = fib.run(9, keep=5, engine="fast", until="trap")
@@ -175,7 +175,7 @@ def test_a_window_may_be_wider_than_any_run(machine: str) -> None:
     assert (out.first_kept, len(out.events)) == (0, out.stats.steps)
 
 
-def test_a_window_is_made_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_are_decoded_from_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Event objects are made from the journal on demand, from the end, and each once."""
     made, true_events = [0], JournalReader.events
 
@@ -190,7 +190,7 @@ def test_a_window_is_made_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     last = out.events[-1]
     assert (out.events[-10:][-1] is last, made) == (True, [10])
     wanted = fib.run(12, keep="events", engine="reference").events[-3000:]
-    assert told(list(reversed(out.events))) == told(wanted[::-1])
+    assert lines_of(list(reversed(out.events))) == lines_of(wanted[::-1])
     assert (out.events == wanted, hash(out.events) == hash(wanted), repr(out.events) == repr(wanted)) == (True,) * 3
     assert (made, out.events[-1] is last) == ([3000], True)
     with pytest.raises(IndexError):
@@ -198,7 +198,7 @@ def test_a_window_is_made_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.full
-def test_ctrl_c_while_a_window_is_made() -> None:
+def test_ctrl_c_while_events_are_decoded() -> None:
     """Ctrl-C while events are decoded is an ordinary KeyboardInterrupt, and the next access gets them all."""
     with default_ctrl_c():
         out = fib.run(18, keep=10**6, engine="fast")
@@ -208,10 +208,10 @@ def test_ctrl_c_while_a_window_is_made() -> None:
             list(out.events)
     wanted = fib.run(18, keep="events", engine="reference").events
     assert (out.first_kept, len(out.events), out.events[-1] is last) == (0, len(wanted), True)
-    assert told(out.events) == told(wanted)
+    assert lines_of(out.events) == lines_of(wanted)
 
 
-def test_arrays_go_with_their_events() -> None:
+def test_arrays_are_freed_with_their_events() -> None:
     """Large arrays are freed with their events, but for a few: not a whole page of them is kept."""
     keeper, limits = Last(10), Limits()
     run = FastRun(
@@ -221,7 +221,7 @@ def test_arrays_go_with_their_events() -> None:
     assert sum(getattr(value, "nbytes", 0) for value in run.store.objects) < 2 * store.PAGE_TURN_BYTES
 
 
-def test_up_to_a_breakpoint() -> None:
+def test_a_run_stops_at_a_breakpoint() -> None:
     """A run in machine code stops at a breakpoint, shows the last events, and continues there or on the reference."""
     limits, keeper = Limits(), Last(20)
     state = first_state(fib.graph, [9], "lifo")
@@ -236,7 +236,7 @@ def test_up_to_a_breakpoint() -> None:
     assert rest == wanted[at:]
 
 
-def test_a_run_without_events_has_no_trace_of_them() -> None:
+def test_a_run_without_events_has_no_code_for_them() -> None:
     """The machine that keeps no events is compiled from source without any test for them."""
     plain = load.text()
     assert "note_" not in plain and "if JOURNAL" not in plain

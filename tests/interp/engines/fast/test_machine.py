@@ -135,7 +135,9 @@ def check(graph: Graph, arguments: Sequence[Any], limits: Limits = SMALL, names:
         assert list(differences(graph, admitted, Asked(name, limits))) == []
 
 
-def gone(function: tl.Function, arguments: Sequence[Any], name: str = "fifo", limits: Limits | None = None) -> FastRun:
+def finished_run(
+    function: tl.Function, arguments: Sequence[Any], name: str = "fifo", limits: Limits | None = None
+) -> FastRun:
     """A finished run."""
     run = begun(function.graph, admit_arguments(function.graph, arguments), name, limits or Limits(), Witness())
     assert run.go() is None
@@ -154,7 +156,7 @@ def test_picked_programs(function: tl.Function, arguments: tuple[Any, ...]) -> N
             assert list(differences(function.graph, admitted, Asked(name, SMALL, k=k))) == []
 
 
-def test_graphs_made_by_hand() -> None:
+def test_graphs_written_by_hand() -> None:
     """Graphs that lowering never makes end as on the reference; one has the trip count of a loop as its result."""
     check(counting_loop([("trips", 1), ("last", 0)]), [9])
     check(sum_graph(), [3, 2**63 - 1])
@@ -221,7 +223,7 @@ def test_whole_corpus(file: str) -> None:
     of_the_corpus(file, None, Limits(firings=20_000), SCHEDULES)
 
 
-def passed(dtype: Any) -> Graph:
+def passing(dtype: Any) -> Graph:
     """A value that passes a loop, calls and branches; and the results of its comparisons on the way."""
 
     def python(n: Any, x: Any) -> Any:
@@ -256,7 +258,7 @@ def edges(dtype: Any) -> list[Any]:
 def test_scalars_of_every_dtype(name: str) -> None:
     """Edge values of a dtype pass loops, calls and branches with every bit."""
     dtype = dtypes.BY_NAME[name]
-    graph = passed(dtype)
+    graph = passing(dtype)
     for value in edges(dtype):
         check(graph, [2, admit(value, Type(dtype))], names=("waves", "random:7"))
 
@@ -265,7 +267,7 @@ def test_scalars_of_every_dtype(name: str) -> None:
 @pytest.mark.parametrize(("function", "arguments"), [(arrays, (9, VECTOR)), (chain, (20,)), (nested, (7,))])
 def test_nothing_is_left(function: tl.Function, arguments: tuple[Any, ...], name: str) -> None:
     """After a run without residue, every object but literals and results is freed, and so are all tags and frames."""
-    run = gone(function, arguments, name)
+    run = finished_run(function, arguments, name)
     store, graph = run.store, function.graph
     literals, results = len(store.image.objects), sum(not o.is_scalar for o in result_types(graph))
     assert (run.store.live_tokens, int(store.registers[Register.OPEN_ACTIVATIONS])) == (0, 0)
@@ -279,7 +281,7 @@ def result_types(graph: Graph) -> list[Type]:
     return [graph.nodes[number].outputs[0].type for number in graph.results]
 
 
-def test_what_waits_keeps_its_objects() -> None:
+def test_waiting_arrays_can_be_inspected() -> None:
     """An array that waits for a partner that never comes can be inspected, and so can a parked one."""
 
     @tl.function
@@ -287,22 +289,22 @@ def test_what_waits_keeps_its_objects() -> None:
         cells = tl.cells(2, tl.Array[tl.float64, 3])
         return tl.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a + tl.get(cells, 1)), 0, x)[1]
 
-    run = gone_to_residue(stuck, [np.array([1.0, 2.0, 3.0])])
+    run = run_to_residue(stuck, [np.array([1.0, 2.0, 3.0])])
     waiting = [each.value.tolist() for each in run.residue if isinstance(each.value, np.ndarray)]
     assert run.status == "Deadlocked" and waiting == [[1.0, 2.0, 3.0]] * len(waiting) and waiting
 
 
-def gone_to_residue(function: tl.Function, arguments: Sequence[Any]) -> tl.Outcome:
+def run_to_residue(function: tl.Function, arguments: Sequence[Any]) -> tl.Outcome:
     check(function.graph, arguments)
     return function.run(*arguments, engine="fast")
 
 
 @pytest.mark.full
-def test_memory_of_a_long_loop_is_that_of_one_trip() -> None:
+def test_s11_a_long_loop_reuses_frames() -> None:
     """S11: a loop of a million trips reuses the frames of the open ones: few, even under a random schedule that lets
     its counter run ahead."""
     for name in SCHEDULES:
-        run = gone(total, [1_000_000], name, Limits(firings=10**9))
+        run = finished_run(total, [1_000_000], name, Limits(firings=10**9))
         image = run.store.image
         assert (
             run.store.registers[Register.MEMORY_TOP]
@@ -313,9 +315,9 @@ def test_memory_of_a_long_loop_is_that_of_one_trip() -> None:
 
 
 @pytest.mark.full
-def test_objects_of_a_long_loop_are_those_of_one_trip() -> None:
+def test_a_long_loop_reuses_slots_of_arrays() -> None:
     """A loop with one array in each trip uses no more slots than there are live arrays."""
-    run = gone(arrays_in_a_loop, [5_000, VECTOR])
+    run = finished_run(arrays_in_a_loop, [5_000, VECTOR])
     assert len(run.store.objects) < 64 and run.store.registers[Register.MEMORY_TOP] < 1_000
 
 
@@ -324,11 +326,11 @@ def arrays_in_a_loop(n: tl.int64, x: tl.Array[tl.float64, 3]) -> tl.Array[tl.flo
     return tl.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a * 0.5 + x), 0, x)[1]
 
 
-def test_tags_of_a_long_loop_are_those_of_one_trip() -> None:
+def test_a_long_loop_frees_its_tags() -> None:
     """Tag objects, made for draws, are freed with their activations."""
 
     @tl.function
     def drawing(n: tl.int64) -> tl.float64:
         return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + tl.uniform()), 0, 0.0)[1]
 
-    assert len(gone(drawing, [3_000]).store.tags) < 64
+    assert len(finished_run(drawing, [3_000]).store.tags) < 64

@@ -24,7 +24,7 @@ def rounds(n: tl.int64, x: tl.int32) -> tl.int32:
 
 @settings(max_examples=20)
 @given(cases())
-def test_edges(case: Case) -> None:
+def test_rows_are_the_edges_of_outputs(case: Case) -> None:
     """A list of sends has the ports that the node's outputs feed, in order."""
     made = build_image(lower(case.program))
     rows, sends, _ = delivery_table(made)
@@ -42,7 +42,7 @@ def test_edges(case: Case) -> None:
             assert found == made.edges[node[first] : node[end]].tolist()
 
 
-def test_programs_of_scalars_are_plain() -> None:
+def test_programs_of_scalars_run_in_the_scalar_loop() -> None:
     """A program of scalars runs entirely in the loop for scalars, except for returning its results."""
     for function in (fib, rounds):
         made = build_image(lower(function.program))

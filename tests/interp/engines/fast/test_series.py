@@ -15,7 +15,7 @@ NUMBERS = st.lists(st.integers(0, 3), max_size=6).map(tuple)
 
 
 @given(NUMBERS, NUMBERS)
-def test_it_is_a_tuple_to_whoever_looks(some: tuple[int, ...], others: tuple[int, ...]) -> None:
+def test_a_series_acts_as_a_tuple(some: tuple[int, ...], others: tuple[int, ...]) -> None:
     """A series compares, hashes, prints, counts and slices as its tuple, on either side of an operator."""
     made = IntegerSeries(np.array(some, np.int64))
     assert (made == others, others == made) == (some == others, some == others)

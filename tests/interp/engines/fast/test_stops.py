@@ -34,7 +34,7 @@ def halved(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + 12 // (i % 3)), 0, 0)[1]
 
 
-def begun(function: Any, argument: int, name: str = "lifo", limits: Limits = QUIET) -> FastRun:
+def started_machine(function: Any, argument: int, name: str = "lifo", limits: Limits = QUIET) -> FastRun:
     return FastRun(first_state(function.graph, [argument], name), name, until="quiet", limits=limits)
 
 
@@ -44,10 +44,10 @@ def reference(function: Any, argument: int, name: str = "lifo") -> tuple[State, 
     return state, drive(state, schedule(name), QUIET)
 
 
-def test_before_a_node_fires() -> None:
+def test_a_run_stops_before_a_node_fires() -> None:
     """The run stops before each firing of the node, in the reference's state."""
     node = fib.graph.only("add")
-    run = begun(fib, 6)
+    run = started_machine(fib, 6)
     state, events = reference(fib, 6)
     before, stops = state.snapshot(), []
     for event in events:
@@ -61,20 +61,20 @@ def test_before_a_node_fires() -> None:
     assert run.outcome(None, LEAF).value == fib.run(6, engine="reference").value
 
 
-def test_before_it_goes_too_deep() -> None:
+def test_a_run_stops_before_a_depth_is_exceeded() -> None:
     """The run stops before it opens an activation at that depth, and can continue, unlike at a limit."""
-    run = begun(fib, 8)
+    run = started_machine(fib, 8)
     assert run.go(stops=StopConditions(depth=3)) is None and run.stopped_by == "depth"
     assert max(tag.depth for tag in run.state().records) == 2
     assert run.go() is None and run.stopped_by is None
     assert run.outcome(None, LEAF).stats == fib.run(8, engine="reference", schedule="lifo").stats
-    limited = begun(fib, 8, limits=Limits(depth=3))
+    limited = started_machine(fib, 8, limits=Limits(depth=3))
     assert limited.go(stops=StopConditions(depth=7)) is not None and limited.stopped_by is None
 
 
-def test_after_a_trap() -> None:
+def test_a_run_stops_after_a_trap() -> None:
     """The run stops after each firing that traps; at its end all traps are recorded."""
-    run, traps = begun(halved, 7, "waves"), 0
+    run, traps = started_machine(halved, 7, "waves"), 0
     while run.go(stops=StopConditions(traps=True)) is None and run.stopped_by == "trap":
         traps += 1
         assert len(run.state().trap_events) == traps
@@ -82,9 +82,9 @@ def test_after_a_trap() -> None:
     assert (traps, list(map(str, run.outcome(None, LEAF).traps))) == (len(wanted.traps), list(map(str, wanted.traps)))
 
 
-def test_after_so_many_steps_of_many_runs() -> None:
+def test_steps_in_any_portions_give_the_same_run() -> None:
     """Steps and stops in any mixture give the same run."""
-    node, run = fib.graph.only("less_equal"), begun(fib, 9, "random:5")
+    node, run = fib.graph.only("less_equal"), started_machine(fib, 9, "random:5")
     turns = 0
     while run.store.live_tokens:
         assert run.go(7, StopConditions(nodes=frozenset([node]), depth=4)) is None
@@ -117,7 +117,7 @@ SIGNS = {
 @pytest.mark.inner(first=6)
 @pytest.mark.parametrize("name", ["lifo", "waves"])
 @pytest.mark.parametrize("what", READS)
-def test_where_a_number_compares(what: StopQuantity, name: str) -> None:
+def test_a_run_stops_at_a_comparison(what: StopQuantity, name: str) -> None:
     """The machine stops exactly at the firings and waiting tokens where the comparison holds, and its callback sees the
     reference's event."""
     graph, arguments = wandering.graph, [7, np.float32(0.25)]

@@ -28,7 +28,7 @@ print(module.quotient(-7, 2), hits, module.__file__)
 
 
 @pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A separate cache for one test."""
     monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path / "kept"))
     return tmp_path / "kept" / "tagloom"
@@ -40,7 +40,7 @@ def start(text: str = TEXT) -> subprocess.Popen[str]:
     )
 
 
-def finished(process: subprocess.Popen[str]) -> tuple[int, Path]:
+def result_of(process: subprocess.Popen[str]) -> tuple[int, Path]:
     """The number of cache hits of a process, and the path of its module."""
     said, complaint = process.communicate(timeout=100)
     assert process.returncode == 0, complaint
@@ -50,38 +50,38 @@ def finished(process: subprocess.Popen[str]) -> tuple[int, Path]:
 
 
 @pytest.mark.full
-def test_second_process_compiles_nothing(kept: Path) -> None:
+def test_second_process_compiles_nothing(own_cache: Path) -> None:
     """A second process loads what the first compiled, and compiles damaged files again."""
-    hits, path = finished(start())
-    assert hits == 0 and path.parent.parent == kept and (path.parent / "sums.json").exists()
-    assert finished(start()) == (1, path)
+    hits, path = result_of(start())
+    assert hits == 0 and path.parent.parent == own_cache and (path.parent / "sums.json").exists()
+    assert result_of(start()) == (1, path)
     (code,) = path.parent.glob("__pycache__/*.nbc")
     whole = code.read_bytes()
     flipped = whole[:-200] + bytes([whole[-200] ^ 1]) + whole[-199:]
     code.write_bytes(flipped)
-    assert finished(start()) == (0, path)
+    assert result_of(start()) == (0, path)
     (path.parent / "sums.json").write_text("half")
-    assert finished(start()) == (0, path)
-    assert finished(start()) == (1, path)
+    assert result_of(start()) == (0, path)
+    assert result_of(start()) == (1, path)
 
 
 @pytest.mark.heavy
-def test_any_damage(kept: Path) -> None:
+def test_any_damage(own_cache: Path) -> None:
     """Truncated, empty and foreign files are compiled again."""
-    _, path = finished(start())
+    _, path = result_of(start())
     (code,) = path.parent.glob("__pycache__/*.nbc")
     (index,) = path.parent.glob("__pycache__/*.nbi")
     for file in (code, index, path, path.parent / "sums.json"):
         whole = file.read_bytes()
         for damaged in (whole[: len(whole) // 2], b"", b"nothing of ours"):
             file.write_bytes(damaged)
-            assert finished(start()) == (0, path)
+            assert result_of(start()) == (0, path)
 
 
 @pytest.mark.full
-def test_processes_at_once(kept: Path) -> None:
+def test_processes_at_once(own_cache: Path) -> None:
     """Of several processes that start together, one compiles and the others load."""
-    found = [finished(process) for process in [start() for _ in range(3)]]
+    found = [result_of(process) for process in [start() for _ in range(3)]]
     assert sorted(hits for hits, _ in found) == [0, 1, 1] and len({path for _, path in found}) == 1
 
 
@@ -90,62 +90,62 @@ def test_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
     """Without a writable cache everything still runs, and no file is left."""
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path / "file"))
-    hits, path = finished(start())
+    hits, path = result_of(start())
     assert hits == 0 and not path.exists() and tmp_path not in path.parents
 
 
 @pytest.mark.full
-def test_folder_that_is_full(kept: Path) -> None:
+def test_folder_that_is_full(own_cache: Path) -> None:
     """With a full disk everything still runs, and no partial file is left."""
     full = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048)){CODE}"
     ran = [sys.executable, "-c", full, TEXT]
     process = subprocess.Popen(ran, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert finished(process)[0] == 0
+    assert result_of(process)[0] == 0
     with pytest.raises(TypeError):
-        cache.write_atomically(kept / "file", "no bytes")  # type: ignore[arg-type]
-    assert not [path for path in kept.rglob("*") if path.suffix == ".tmp" or path.name == "sums.json"]
+        cache.write_atomically(own_cache / "file", "no bytes")  # type: ignore[arg-type]
+    assert not [path for path in own_cache.rglob("*") if path.suffix == ".tmp" or path.name == "sums.json"]
 
 
 @pytest.mark.full
-def test_what_is_made_is_this_user_s_alone(kept: Path) -> None:
+def test_cached_files_are_private(own_cache: Path) -> None:
     """Files of the cache are private to the user under every umask, since their code is run."""
     before = os.umask(0)
     try:
-        _, path = finished(start())
+        _, path = result_of(start())
     finally:
         os.umask(before)
-    folders = [kept, *(each for each in kept.rglob("*") if each.is_dir())]
+    folders = [own_cache, *(each for each in own_cache.rglob("*") if each.is_dir())]
     assert path.parent / "__pycache__" in folders
     assert [each for each in folders if each.stat().st_mode & 0o077] == []
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("shared", ["module", pytest.param("module/__pycache__", marks=pytest.mark.heavy)])
-def test_folder_that_others_may_write_to(shared: str, kept: Path) -> None:
+def test_a_folder_that_others_can_write_to(shared: str, own_cache: Path) -> None:
     """A cache that others can write to is neither read, despite valid checksums, nor written, with one warning. If only
     the machine code is in such a folder, it is compiled again elsewhere."""
-    _, path = finished(start())
-    folder = kept / shared.replace("module", path.parent.name)
+    _, path = result_of(start())
+    folder = own_cache / shared.replace("module", path.parent.name)
     folder.chmod(0o770)
     process = start(TEXT)
     said, complaint = process.communicate(timeout=100)
     assert said.split()[1] == "0"
     if shared.endswith("__pycache__"):
-        assert finished(start()) == (1, path) and folder.stat().st_mode & 0o077 == 0
+        assert result_of(start()) == (1, path) and folder.stat().st_mode & 0o077 == 0
     else:
         assert complaint.count(f"neither reads nor keeps machine code in {folder}, since others may write") == 1
-        assert str(kept) not in said
+        assert str(own_cache) not in said
 
 
-def test_folder_of_another_user(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_of_another_user(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache of another user is not read; one of root is."""
-    assert cache.module_folder(TEXT).parent == kept
+    assert cache.module_folder(TEXT).parent == own_cache
     user = os.geteuid() + 1 if os.geteuid() else 4711
     monkeypatch.setattr(os, "geteuid", lambda: user)
-    if kept.stat().st_uid == 0:
-        assert cache.module_folder(TEXT).parent == kept
+    if own_cache.stat().st_uid == 0:
+        assert cache.module_folder(TEXT).parent == own_cache
         monkeypatch.setattr(os, "geteuid", lambda: 0)
-        os.chown(kept, user, -1)
+        os.chown(own_cache, user, -1)
     cache._warn_insecure_folder.cache_clear()
     with pytest.warns(RuntimeWarning, match="neither reads nor keeps"), pytest.raises(PermissionError):
         cache.module_folder(TEXT)
@@ -198,11 +198,11 @@ def test_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert cache.cache_key(TEXT) == before
 
 
-def test_text_that_cannot_be_compiled(kept: Path) -> None:
+def test_compile_errors_are_not_cached(own_cache: Path) -> None:
     """A compile error is raised, and nothing is cached."""
     with pytest.raises(SyntaxError):
         cache.load_module("broken", "def f(:")
-    assert not list(kept.glob("*/sums.json"))
+    assert not list(own_cache.glob("*/sums.json"))
     assert not [name for name in sys.modules if name.startswith("_tagloom") and name.endswith("_broken")]
 
 
@@ -222,7 +222,7 @@ class Terminal:
     def flush(self) -> None: ...
 
 
-def told(monkeypatch: pytest.MonkeyPatch, seconds: float) -> str:
+def progress_output(monkeypatch: pytest.MonkeyPatch, seconds: float) -> str:
     """The terminal output of a compilation that takes this long, with time sped up."""
     import time
 
@@ -236,16 +236,16 @@ def told(monkeypatch: pytest.MonkeyPatch, seconds: float) -> str:
 @pytest.mark.full
 def test_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """A long compilation shows one line, which is erased afterwards and can be disabled."""
-    assert told(monkeypatch, 0.0) == ""
+    assert progress_output(monkeypatch, 0.0) == ""
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.01)
     line = "compiling fib ..."
-    assert told(monkeypatch, 0.3) == f"{line}\r{' ' * len(line)}\r"
+    assert progress_output(monkeypatch, 0.3) == f"{line}\r{' ' * len(line)}\r"
     monkeypatch.setenv("TAGLOOM_PROGRESS", "off")
-    assert told(monkeypatch, 0.1) == ""
+    assert progress_output(monkeypatch, 0.1) == ""
     assert os.environ["TAGLOOM_PROGRESS"] == "off"
 
 
-def test_a_text_that_takes_a_deep_stack(kept: Path) -> None:
+def test_a_text_that_takes_a_deep_stack(own_cache: Path) -> None:
     """A long function is compiled, although numba recurses over its blocks; Python's recursion limit is restored."""
     limit = sys.getrecursionlimit()
     text = f"def down(n):\n    return n and down(n - 1)\ndown({3 * limit})\nentry = 7\n"

@@ -24,7 +24,7 @@ SOME = (dtypes.bool, dtypes.int8, dtypes.int64, dtypes.uint16, dtypes.uint64, dt
 NAMES = ("a", "b", "c")
 
 
-def alike(signature: Signature) -> bool:
+def has_one_dtype(signature: Signature) -> bool:
     """Whether an op's operands have one dtype, except for the condition of `where`."""
     return len(set(signature.operands[signature.row.name == "where" :])) == 1
 
@@ -33,7 +33,7 @@ def is_some(signature: Signature) -> bool:
     return all(type_.dtype in SOME for type_ in (*signature.operands, signature.result))
 
 
-QUICK = [signature for signature in ALL if alike(signature) and is_some(signature)]
+QUICK = [signature for signature in ALL if has_one_dtype(signature) and is_some(signature)]
 MIXED = [s for s in ALL if {type_.dtype.kind for type_ in s.operands} >= {"i", "u"}]
 MIXED = [next(s for s in MIXED if (s.row, s.lanes) == each) for each in dict.fromkeys((s.row, s.lanes) for s in MIXED)]
 """One of each op on a signed and an unsigned integer, which promote."""
@@ -96,7 +96,7 @@ WHOLE = [s for s in ALL if set(s.operands) == {I64} and s.result == I64]
 RUNS: dict[str, Any] = {}
 
 
-def kept(name: str, group: Sequence[Signature]) -> Any:
+def cached_kernels(name: str, group: Sequence[Signature]) -> Any:
     if name not in RUNS:
         RUNS[name] = compiled([(signature, NAMES[: len(signature.operands)]) for signature in group])
     return RUNS[name]
@@ -108,7 +108,7 @@ def test_any_values(data: st.DataObject) -> None:
     """Compiled kernels have the reference's bits on arbitrary values."""
     name, chosen, arity = data.draw(st.sampled_from([("floats", WIDE, 1), ("floats", WIDE, 2), ("integers", WHOLE, 2)]))
     group = [signature for signature in chosen if len(signature.operands) == arity]
-    run = kept(f"{name} {arity}", group)
+    run = cached_kernels(f"{name} {arity}", group)
     number = data.draw(st.integers(0, len(group) - 1))
     operands = st.tuples(*(ANY[type_.dtype] for type_ in group[number].operands))
     rows = data.draw(st.lists(operands, min_size=1, max_size=20))

@@ -28,7 +28,7 @@ print(run(2, 5), "numba" in sys.modules)
 
 
 @pytest.fixture
-def kept(tmp_path: Path, monkeypatch: MonkeyPatch) -> Path:
+def object_path(tmp_path: Path, monkeypatch: MonkeyPatch) -> Path:
     """The path of the object code of TEXT."""
     monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path))
     monkeypatch.setattr(native, "_functions", {})
@@ -36,7 +36,7 @@ def kept(tmp_path: Path, monkeypatch: MonkeyPatch) -> Path:
 
 
 @pytest.mark.full
-def test_the_second_process_needs_no_numba(kept: Path, tmp_path: Path) -> None:
+def test_the_second_process_needs_no_numba(object_path: Path, tmp_path: Path) -> None:
     """A second process runs the compiled code without importing numba."""
     text = tmp_path / "text.py"
     text.write_text(TEXT)
@@ -45,10 +45,10 @@ def test_the_second_process_needs_no_numba(kept: Path, tmp_path: Path) -> None:
         for _ in range(2)
     ]
     assert ran == [f"{WANTED} True\n", f"{WANTED} False\n"]
-    assert kept.exists()
+    assert object_path.exists()
 
 
-def test_each_function_is_linked_once(kept: Path, monkeypatch: MonkeyPatch) -> None:
+def test_each_function_is_linked_once(object_path: Path, monkeypatch: MonkeyPatch) -> None:
     """Linked code is never freed, so it is found again, even by a program that was forgotten meanwhile."""
     monkeypatch.setattr(native, "_engines", [])
     first, *others = [native.load_native("trial", TEXT, "run", 2) for _ in range(3)]
@@ -57,23 +57,23 @@ def test_each_function_is_linked_once(kept: Path, monkeypatch: MonkeyPatch) -> N
 
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("damage", [b"", b"{}\n", b"5\n[]\nabc", "cut", "changed"])
-def test_what_is_damaged_is_compiled_again(kept: Path, damage: bytes | str) -> None:
+def test_damaged_files_are_compiled_again(object_path: Path, damage: bytes | str) -> None:
     """An empty, truncated or changed file is written anew, and the function is right."""
     assert native.load_native("trial", TEXT, "run", 2)(2, 5) == WANTED
-    whole = kept.read_bytes()
+    whole = object_path.read_bytes()
     changed = whole[:-100] + bytes([whole[-100] ^ 1]) + whole[-99:]
-    kept.write_bytes(
+    object_path.write_bytes(
         {"cut": whole[:-1], "changed": changed}.get(str(damage), damage if isinstance(damage, bytes) else b"")
     )
     native._functions.clear()
     assert native.load_native("trial", TEXT, "run", 2)(2, 5) == WANTED
-    assert native.link_object(kept.read_bytes(), 2)(2, 5) == WANTED
+    assert native.link_object(object_path.read_bytes(), 2)(2, 5) == WANTED
 
 
-def test_no_changed_bit_is_believed(kept: Path) -> None:
+def test_every_changed_bit_is_detected(object_path: Path) -> None:
     """A changed bit anywhere, in the header or in the code, is detected: a wrong symbol would be an invalid address."""
     native.load_native("trial", TEXT, "run", 2)
-    whole = kept.read_bytes()
+    whole = object_path.read_bytes()
     for at in [*range(200), *range(200, len(whole), 97)]:
         with pytest.raises(ValueError, match="damaged"):
             native.link_object(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :], 2)
@@ -88,24 +88,24 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: MonkeyPatc
     assert native.load_native("trial", TEXT, "run", 2)(2, 5) == WANTED
 
 
-def test_a_folder_that_others_may_write_to(kept: Path, monkeypatch: MonkeyPatch) -> None:
+def test_a_folder_that_others_may_write_to(object_path: Path, monkeypatch: MonkeyPatch) -> None:
     """Files that others can write are neither run nor overwritten."""
     other = TEXT.replace("+ b", "- b")
     native.load_native("trial", other, "run", 2)
     planted = (cache.cache_folder() / cache.cache_key(other) / "trial.o").read_bytes()
     native.load_native("trial", TEXT, "run", 2)
-    kept.write_bytes(planted)
+    object_path.write_bytes(planted)
     native._functions.clear()
     assert native.load_native("trial", TEXT, "run", 2)(2, 5) == WANTED - 10
     native._functions.clear()
-    kept.parent.chmod(0o777)
+    object_path.parent.chmod(0o777)
     cache._warn_insecure_folder.cache_clear()
     with pytest.warns(RuntimeWarning, match="neither reads nor keeps"):
         assert native.load_native("trial", TEXT, "run", 2)(2, 5) == WANTED
-    assert kept.read_bytes() == planted
+    assert object_path.read_bytes() == planted
 
 
-def test_what_is_called_is_there(kept: Path) -> None:
+def test_code_with_numba_s_symbols_is_not_cached(object_path: Path) -> None:
     """Object code that calls symbols which only numba defines is not cached, since it would crash the next process."""
     text = TEXT.replace("return ", "c = np.zeros(a)\n    return np.int64(c[0]) + ")
     with pytest.raises(native.Unlinkable, match="NRT_"):
@@ -114,13 +114,13 @@ def test_what_is_called_is_there(kept: Path) -> None:
 
 
 @pytest.mark.full
-def test_numba_keeps_what_it_raises_by(kept: Path) -> None:
+def test_numba_keeps_its_error_functions(object_path: Path) -> None:
     """Only cached object code links numba's error functions to ones that end the process; numba's own code does not."""
     code = "import sys, numba\nfrom pathlib import Path\nfrom tagloom.interp.engines.jit import native\n"
     code += "native.load_native('trial', Path(sys.argv[1]).read_text(), 'run', 2)\n"
     code += "@numba.njit\ndef fails(x):\n    raise ValueError('so much', x)\n"
     code += "try:\n    fails(3)\nexcept ValueError as error:\n    print(error.args)\n"
-    text = kept.parents[2] / "text.py"
+    text = object_path.parents[2] / "text.py"
     text.write_text(TEXT)
     ran = subprocess.run([sys.executable, "-c", code, text], capture_output=True, text=True, check=True)
     assert ran.stdout == "('so much', 3)\n"
