@@ -1,4 +1,4 @@
-"""Gradients by rows: what stands in them adds up to the dense gradient, and what cannot have one is refused."""
+"""Gradients by rows: the rows add up to the dense gradient, and a gradient that has no rows is refused."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Table, Ids = tl.Array[tl.float64, None, 2], tl.Array[tl.int64, None]
 
 @tl.function
 def length(w: Table, i: Ids) -> tl.float64:
-    """It is handed the table."""
+    """The table is an argument of this function."""
     return tl.sum(tl.take(w, i, axis=0) ** 3)
 
 
 @tl.function
 def down(w: Table, n: tl.int64) -> tl.float64:
-    """It hands it on to itself."""
+    """The function passes the table to itself."""
     return tl.cond(n == 0, lambda: 0.5, lambda: tl.sum(tl.sin(tl.take(w, n - 3, axis=0))) * down(w, n - 1))
 
 
-def looked_up(w: Any, i: Any, trips: Any, y: Any) -> Any:
-    """A trip takes one row, and all of those."""
+def lookup_in_a_loop(w: Any, i: Any, trips: Any, y: Any) -> Any:
+    """Each iteration takes one row, and all rows of those indices."""
 
     def body(k: Any, y: Any) -> Any:
         return k + 1, tl.sin(y) * tl.sum(tl.take(w, k, axis=0)) + tl.sum(tl.take(w, i, axis=0) ** 2)
@@ -40,8 +40,8 @@ def looked_up(w: Any, i: Any, trips: Any, y: Any) -> Any:
     return tl.while_loop(lambda k, _: k < trips, body, 0, y)[1]
 
 
-def handed_on(w: Any, i: Any) -> Any:
-    """The table is a loop variable that stays as it is, and leaves."""
+def table_as_loop_variable(w: Any, i: Any) -> Any:
+    """The table is a loop variable that does not change, and a result of the loop."""
 
     def body(k: Any, w: Any, y: Any) -> Any:
         return k + 1, w, y * tl.sum(tl.take(w, k, axis=0))
@@ -51,7 +51,7 @@ def handed_on(w: Any, i: Any) -> Any:
 
 
 def by_turns(w: Any, i: Any) -> Any:
-    """Trips that call a function, and trips that take a row."""
+    """Some iterations call a function, and others take a row."""
 
     def body(k: Any, y: Any) -> Any:
         return k + 1, tl.cond(k % 2 == 0, lambda: y * length(w, i), lambda: y + tl.sum(tl.take(w, k, axis=0) ** 2))
@@ -78,12 +78,12 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
         tl.sum(i) > 3, lambda: length(w, i), lambda: tl.astype(tl.sum(i), tl.float64)
     ),
     "recursion": lambda w, i: down(w, tl.sum(i) % 4),
-    "a loop": lambda w, i: looked_up(w, i, 3, 0.5),
-    "a loop of no trips": lambda w, i: looked_up(w, i, 0, 0.5) * tl.sum(tl.take(w, [1], axis=0)),
-    "a loop after a loop": lambda w, i: looked_up(w, i, 2, 0.5) * looked_up(w, i, 3, 1.5),
-    "what a loop hands on": lambda w, i: handed_on(w, i),
+    "a loop": lambda w, i: lookup_in_a_loop(w, i, 3, 0.5),
+    "a loop of no trips": lambda w, i: lookup_in_a_loop(w, i, 0, 0.5) * tl.sum(tl.take(w, [1], axis=0)),
+    "a loop after a loop": lambda w, i: lookup_in_a_loop(w, i, 2, 0.5) * lookup_in_a_loop(w, i, 3, 1.5),
+    "what a loop hands on": lambda w, i: table_as_loop_variable(w, i),
     "a loop in a loop": lambda w, i: tl.while_loop(
-        lambda k, _: k < 2, lambda k, y: (k + 1, looked_up(w, i, k + 1, y)), 0, 0.5
+        lambda k, _: k < 2, lambda k, y: (k + 1, lookup_in_a_loop(w, i, k + 1, y)), 0, 0.5
     )[1],
     "a call and a branch in a loop": by_turns,
     "a loop that takes nothing": lambda w, i: tl.while_loop(
@@ -132,7 +132,7 @@ WAYS = [by_grad, by_variable, by_tape, by_call_on_tape, by_tape_in_a_trace]
 
 
 def violations(name: str, ids: Any, way: Callable[..., tl.Rows] = by_grad) -> list[str]:
-    """How rows differ from the dense gradient: where there is one look-up, in any bit."""
+    """How rows differ from the dense gradient: in any bit, if there is one lookup."""
     dense = np.asarray(tl.grad(CASES[name])(TABLE, ids))
     found = tl.Rows(*map(np.asarray, way(CASES[name], ids)))
     said = []
@@ -150,7 +150,7 @@ def violations(name: str, ids: Any, way: Callable[..., tl.Rows] = by_grad) -> li
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", CASES)
 def test_rows_add_up(name: str, way: Callable[..., tl.Rows]) -> None:
-    """Whatever rows there are: several times the same, counted from the end, none."""
+    """Rows add up to the dense gradient if some occur several times, are counted from the end, or if there are none."""
     for ids in ([4, 0, 4, 4, 1], [-1, 4, -5, 0], [3], []):
         if name == "what a loop hands on" and way is by_tape_in_a_trace:  # which has the loop as a function
             with pytest.raises(tl.Invalid, match=r"D6: .* is differentiated by rows, and the result uses"):
@@ -162,14 +162,14 @@ def test_rows_add_up(name: str, way: Callable[..., tl.Rows]) -> None:
 @settings(max_examples=40)
 @given(name=st.sampled_from(list(CASES)), ids=IDS)
 def test_rows_of_any_indices(name: str, ids: Any) -> None:
-    """The law, for indices that are drawn."""
+    """The law holds for generated indices."""
     assert violations(name, ids) == []
 
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_engines_agree(engine: str) -> None:
-    """Every engine gives the rows that the reference gives, in their order."""
+    """Every engine gives the reference's rows, in their order."""
     named = ["two look-ups", "calls", "a branch", "recursion", "a loop in a loop", "a call and a branch in a loop"]
     for name in ["calls", "a loop"] if engine == "compiled" else named:
         gradient = tl.grad(CASES[name], rows=0)
@@ -181,7 +181,7 @@ def test_engines_agree(engine: str) -> None:
 
 
 def test_every_schedule_gives_the_rows() -> None:
-    """With the same firings and no residue."""
+    """Every schedule gives the same rows with the same firings, without residue."""
     gradient = tl.grad(CASES["a loop in a loop"], rows=0)
     ideal = gradient.run(TABLE, np.array([4, 0]), engine="reference", keep="events")
     for schedule in ("fifo", "lifo", "random:1"):
@@ -191,14 +191,15 @@ def test_every_schedule_gives_the_rows() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_index_that_is_not_there(way: Callable[..., tl.Rows]) -> None:
-    """It traps, as the look-up does."""
+def test_an_index_out_of_range_traps(way: Callable[..., tl.Rows]) -> None:
+    """An index out of range traps, as in the lookup."""
     with pytest.raises(tl.Trap, match="an index is out of range"):
         way(CASES["a look-up"], np.array([COUNT]))
 
 
 def test_other_sources() -> None:
-    """Only what `rows` names is by rows, and a function that is handed a table, and something else, too, has both."""
+    """Only the sources in `rows` have gradients by rows. A function that receives a table and another array has both
+    kinds."""
     v = np.cos(TABLE)
 
     def f(w: Any, v: Any, i: Any) -> Any:
@@ -212,8 +213,8 @@ def test_other_sources() -> None:
     assert isinstance(one, tl.Rows) and not isinstance(other, tl.Rows)
 
 
-def test_what_is_on_the_way_is_a_table_too() -> None:
-    """On a tape a source may be computed of another one, to which its adjoint goes on."""
+def test_a_computed_source_is_a_table_too() -> None:
+    """On a tape, a source may be computed from another one, which receives its adjoint."""
     x, ids = tl.asarray(TABLE), tl.asarray([1, 1, -2])
     with tl.Tape() as tape:
         tape.watch(x)
@@ -228,7 +229,7 @@ def test_what_is_on_the_way_is_a_table_too() -> None:
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("name", ["a look-up", "a loop", "a call and a branch in a loop"])
 def test_higher_orders(name: str) -> None:
-    """The values are differentiated as any others, and by rows again."""
+    """The values of rows can be differentiated, also by rows."""
     ids, cube = np.array([4, 1, 0]), CASES[name]
 
     def squares(slopes: tl.Rows) -> Any:
@@ -257,8 +258,8 @@ def test_higher_orders(name: str) -> None:
 
 @settings(max_examples=25)
 @given(ids=IDS, norm=st.floats(0.1, 20.0))
-def test_clipped_as_the_dense_one(ids: Any, norm: float) -> None:
-    """Rows are as long as what they add up to, alone and among others; eagerly and in a program."""
+def test_rows_are_clipped_like_the_dense_gradient(ids: Any, norm: float) -> None:
+    """The norm of rows is that of the dense gradient, alone and among others, eagerly and in a program."""
 
     def dense(gradient: Any) -> Any:
         return tl.scatter_add(tl.zeros_like(TABLE), gradient.values, gradient.indices)
@@ -287,8 +288,9 @@ REFUSED: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("said", REFUSED)
-def test_what_is_refused(said: str) -> None:
-    """D6: a table of which more is taken than rows, or in a loop; the error says by what, and where."""
+def test_d6_other_uses_of_a_table_are_refused(said: str) -> None:
+    """D6: a gradient by rows is refused if a table is used for more than lookups, or in a loop; the error names the op
+    and its line."""
     for way in (by_grad, by_variable, by_call_on_tape):
         with pytest.raises(tl.Invalid, match=f"D6: .* is differentiated by rows, and {said}") as raised:
             way(REFUSED[said], np.array([1]))
@@ -298,8 +300,8 @@ def test_what_is_refused(said: str) -> None:
             by_tape(REFUSED[said], np.array([1]))
 
 
-def test_what_rows_may_name() -> None:
-    """Something that the gradient is by, with axes."""
+def test_rows_name_sources_with_axes() -> None:
+    """`rows` names sources of the gradient that have axes."""
     w, b = tl.Variable(TABLE, name="w"), tl.Variable(1.0, name="b")
     with pytest.raises(tl.Usage, match="rows of grad names something else than the targets of the gradient"):
         tl.grad(lambda: tl.sum(tl.take(w, [1], axis=0)), w, rows=b)
@@ -312,7 +314,7 @@ def test_what_rows_may_name() -> None:
 
 
 def drops_duplicates(patch: pytest.MonkeyPatch) -> None:
-    """A row that was taken several times comes once."""
+    """A row that was taken several times is counted once."""
 
     def taken(do: Any, node: Any, adjoint: Any) -> Any:
         found = indexing.row_adjoint(do, node.op, adjoint, node.inputs, dict(node.attributes))
@@ -323,13 +325,13 @@ def drops_duplicates(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(reverse, "gathered_rows", taken)
 
 
-def forgets_a_look_up(patch: pytest.MonkeyPatch) -> None:
-    """Of two look-ups the last one counts."""
+def forgets_a_lookup(patch: pytest.MonkeyPatch) -> None:
+    """Only the last of two lookups counts."""
     patch.setattr(reverse, "add_rows", lambda do, one, other: other)
 
 
-def counts_from_the_end(patch: pytest.MonkeyPatch) -> None:
-    """Indices stay as they are."""
+def keeps_negative_indices(patch: pytest.MonkeyPatch) -> None:
+    """Negative indices are not converted."""
 
     def taken(do: Any, node: Any, adjoint: Any) -> Any:
         return rows.Rows(node.inputs[1], adjoint)
@@ -337,8 +339,8 @@ def counts_from_the_end(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(reverse, "gathered_rows", taken)
 
 
-def forgets_what_came_in(patch: pytest.MonkeyPatch) -> None:
-    """A trip hands back its own rows, and not those of the trips after it."""
+def forgets_later_iterations(patch: pytest.MonkeyPatch) -> None:
+    """An iteration returns its own rows only, and not those of later iterations."""
     right = reverse.Reverser.add_incoming_adjoint
 
     def given(self: Any, of: Any, number: int, at: int, writer: Any) -> Any:
@@ -351,15 +353,15 @@ def forgets_what_came_in(patch: pytest.MonkeyPatch) -> None:
 
 TWINS = {
     drops_duplicates: "a look-up",
-    forgets_a_look_up: "two look-ups",
-    counts_from_the_end: "a look-up",
-    forgets_what_came_in: "a loop",
+    forgets_a_lookup: "two look-ups",
+    keeps_negative_indices: "a look-up",
+    forgets_later_iterations: "a loop",
 }
 
 
 @pytest.mark.parametrize("twin", TWINS)
 def test_broken_rows_are_caught(twin: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The law says something of each."""
+    """The law reports each twin."""
     ids = np.array([4, 0, -1, 4])
     assert violations(TWINS[twin], ids) == []
     twin(monkeypatch)
@@ -367,7 +369,7 @@ def test_broken_rows_are_caught(twin: Callable[[pytest.MonkeyPatch], None], monk
 
 
 def test_a_broken_tape_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that forgets the rows of all look-ups but one."""
+    """A tape that forgets the rows of all lookups but one is caught."""
     ids = np.array([4, 0, -1, 4])
     assert violations("two look-ups", ids, by_tape) == []
     monkeypatch.setattr("tagloom.core.frontend.eager.tape.add_rows", lambda do, one, other: other)

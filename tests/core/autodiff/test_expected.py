@@ -1,7 +1,6 @@
-"""Gradients of which everything is known: the value, how often nodes fire, and that nothing is left over.
+"""Gradients with known values, numbers of firings, and no residue.
 
-How much more fires for a trip more, or a call more, is said by rows that differ in nothing else.
-"""
+Rows that differ in one number only show how many firings an iteration, or a call, adds."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ def power(x: tl.float64, n: tl.int64) -> tl.float64:
 
 @tl.function
 def squared(x: tl.float64, n: tl.int64) -> tl.float64:
-    """x goes in, and comes out as it is of no trips."""
+    """x enters the loop, and leaves it unchanged if there are no iterations."""
     return tl.while_loop(lambda k, _: k < n, lambda k, y: (k + 1, y * y), 0, x)[1]
 
 
@@ -60,7 +59,7 @@ def chosen(x: tl.float64, n: tl.int64) -> tl.float64:
 
 @tl.function
 def turns(x: tl.float64, n: tl.int64) -> tl.float64:
-    """A cond in a loop, which ends early: of 5 trips 2 * x**3 + x**2."""
+    """A cond in a loop, which ends early: of 5 iterations, 2 * x**3 + x**2."""
 
     def body(k: Any, y: Any) -> Any:
         return k + 1, tl.cond(k % 2 == 0, lambda: y * x, lambda: y + x)
@@ -70,13 +69,13 @@ def turns(x: tl.float64, n: tl.int64) -> tl.float64:
 
 @tl.function
 def forgetful(x: tl.float64, n: tl.int64) -> tl.float64:
-    """No iteration but the first has anything to do with x."""
+    """Only the first iteration depends on x."""
     return tl.while_loop(lambda k, _: k < n, lambda k, y: (k + 1, 0.5), 0, x)[1]
 
 
 @tl.function
-def kept(x: tl.float64, n: tl.int64) -> tl.float64:
-    """x**n, each power in a cell, of which the next one gets it."""
+def powers_in_cells(x: tl.float64, n: tl.int64) -> tl.float64:
+    """x**n, with each power in a cell that the next iteration reads."""
     held = tl.put(tl.cells(n, tl.float64), 0, x)
     _, held = tl.while_loop(lambda k, _: k < n, lambda k, held: (k + 1, tl.put(held, k, held[k - 1] * x)), 1, held)
     return held[n - 1]
@@ -89,13 +88,13 @@ def factorial(x: tl.float64) -> tl.float64:
 
 @tl.function
 def one_of_two(x: tl.float64) -> tl.float64:
-    """Of two calls of one function one is differentiated."""
+    """One of two calls of a function is differentiated."""
     return factorial(x + 1.0) + tl.vjp(factorial, x)[1](1.0)[0]
 
 
 @tl.function
 def jacobian(x: tl.float64, y: tl.float64) -> Any:
-    """Two pullbacks of one call, of which the second computes it again."""
+    """Two pullbacks of one call; the second computes the call again."""
     _, pullback = tl.vjp(lambda x, y: (x * y, x - y * y), x, y)
     return *pullback((1.0, 0.0)), *pullback((0.0, 1.0))
 
@@ -111,14 +110,14 @@ def elementwise(x: tl.float64) -> tl.float64:
 
 
 @tl.function
-def beside(x: tl.float64) -> tl.float64:
-    """The branch that is taken computes sqrt, and does not give it."""
+def unused_sqrt(x: tl.float64) -> tl.float64:
+    """The branch that is taken computes sqrt and does not use it."""
     return tl.cond(x < 1.0, lambda: (tl.sqrt(x), x), lambda: (x, x))[1]
 
 
 @tl.function
 def tree_prod(base: tl.float64, at: tl.int64) -> tl.float64:
-    """base**8 times the product of 7 values: each node of a heap has one of these, each empty leaf has the base.
+    """base**8 times the product of 7 values: each node of a heap has one of these, and each empty leaf has the base.
     Source: AutoGraph, arXiv 1810.08061."""
     return tl.cond(
         at > 7,
@@ -129,7 +128,7 @@ def tree_prod(base: tl.float64, at: tl.int64) -> tl.float64:
 
 @tl.function
 def tree(depth: tl.int64, x: tl.float64) -> tl.float64:
-    """Calls beside each other."""
+    """A tree of independent calls."""
     return tl.cond(depth <= 0, lambda: tl.sin(x), lambda: tree(depth - 1, x * 0.5) * tree(depth - 1, x + 0.1))
 
 
@@ -139,15 +138,15 @@ def chain(n: tl.int64, x: tl.float64) -> tl.float64:
 
 
 @tl.function
-def beside_each_other(trips: tl.int64, n: tl.int64, x: tl.float64) -> tl.float64:
-    """Iterations that depend on each other by a sum alone."""
+def independent_iterations(trips: tl.int64, n: tl.int64, x: tl.float64) -> tl.float64:
+    """Iterations that depend on each other by a sum only."""
     return tl.while_loop(
         lambda i, _: i < trips, lambda i, s: (i + 1, s + chain(n, x * tl.astype(i, tl.float64))), 0, 0.0
     )[1]
 
 
 class Row(NamedTuple):
-    """A program, what it is run on, and what comes of it."""
+    """A program, its arguments, and what is expected of its gradient."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -160,9 +159,9 @@ first, second = tl.grad(power), tl.grad(tl.grad(power))
 ROWS: dict[str, Row] = {
     "a loop constant, 3 trips": Row(first, (2.0, 3), 12.0, 37 + 3 * 22),
     "a loop constant, 4 trips": Row(first, (2.0, 4), 32.0, 37 + 4 * 22),
-    "cells, 3 of them": Row(tl.grad(kept), (2.0, 3), 12.0, 18 + 3 * 27),
-    "cells, 4 of them": Row(tl.grad(kept), (2.0, 4), 32.0, 18 + 4 * 27),
-    "cells, second order": Row(tl.grad(tl.grad(kept)), (2.0, 3), 12.0, 199),
+    "cells, 3 of them": Row(tl.grad(powers_in_cells), (2.0, 3), 12.0, 18 + 3 * 27),
+    "cells, 4 of them": Row(tl.grad(powers_in_cells), (2.0, 4), 32.0, 18 + 4 * 27),
+    "cells, second order": Row(tl.grad(tl.grad(powers_in_cells)), (2.0, 3), 12.0, 199),
     "no trips, a constant": Row(first, (3.0, 0), 0.0, 37),
     "no trips, a variable": Row(tl.grad(squared), (3.0, 0), 1.0, 30),
     "one trip": Row(tl.grad(squared), (3.0, 1), 6.0, 30 + 17),
@@ -190,7 +189,7 @@ ROWS: dict[str, Row] = {
     "sqrt at 0, not taken, second order": Row(tl.grad(tl.grad(guarded)), (0.0,), 0.0, 37),
     "sqrt at 4, taken": Row(tl.grad(guarded), (4.0,), 0.25, 18),
     "sqrt at 0, an element not chosen": Row(tl.grad(elementwise), (0.0,), 0.0, 15),
-    "sqrt at 0, not used": Row(tl.grad(beside), (0.0,), 1.0, 16),
+    "sqrt at 0, not used": Row(tl.grad(unused_sqrt), (0.0,), 1.0, 16),
     "tree_prod": Row(tree_prod, (1.5, 1), 1.5**8 * math.prod(VALUES), 182),
     "tree_prod, derived": Row(tl.grad(tree_prod), (1.5, 1), 8 * 1.5**7 * math.prod(VALUES), 291),
     "tree_prod, derived twice": Row(tl.grad(tl.grad(tree_prod)), (1.5, 1), 56 * 1.5**6 * math.prod(VALUES), 563),
@@ -200,8 +199,8 @@ ROWS: dict[str, Row] = {
 @pytest.mark.inner(first=8)
 @pytest.mark.parametrize("name", ROWS)
 def test_values_and_firings(name: str) -> None:
-    """Each is what it must be, under every schedule, with the same firings and no residue, and on both machines, as far
-    as `fast` takes bounds."""
+    """Values and numbers of firings are as expected under every schedule, without residue, and on `fast` unless loops
+    have bounds."""
     row = ROWS[name]
     function: Any = row.function
     runs = [
@@ -221,8 +220,8 @@ def slow(x: tl.float64, n: tl.int64) -> tl.float64:
     return tl.while_loop(lambda k, _: k < n, lambda k, y: (k + 1, tl.tanh(tl.sin(tl.tanh(tl.sin(y)))) * x), 0, 1.0)[1]
 
 
-def simultaneous(run: tl.Outcome) -> int:
-    """The most iterations of a loop that fire, on the way forth, between the first firing and the last of another."""
+def most_overlapping(run: tl.Outcome) -> int:
+    """The most iterations of a loop that overlap on the way forth, each taken from its first firing to its last."""
     later, spans = adjoint_dependent_nodes(run.graph), dict[Any, list[int]]()
     for number, event in enumerate(run.events):
         if event.fired and event.token.tag.site.kind == "loop" and event.token.node not in later:
@@ -231,16 +230,16 @@ def simultaneous(run: tl.Outcome) -> int:
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_bounds_hold_in_derivatives(order: int) -> None:
-    """S16: a bound holds the forward pass; without one more iterations run simultaneously."""
+def test_s16_bounds_hold_in_derivatives(order: int) -> None:
+    """S16: a bound throttles the forward pass; without one, more iterations overlap."""
     derivative = tl.grad(slow) if order == 1 else tl.grad(tl.grad(slow))
-    found = {k: simultaneous(derivative.run(2.0, 9, engine="reference", keep="events", k=k)) for k in (1, 2, None)}
+    found = {k: most_overlapping(derivative.run(2.0, 9, engine="reference", keep="events", k=k)) for k in (1, 2, None)}
     assert found[1] == 1 and found[2] == 2 and found[None] > 2
 
 
 @pytest.mark.full
-def test_six_times() -> None:
-    """D2: a function is differentiated six times, and no seventh time."""
+def test_d2_a_function_is_differentiated_six_times() -> None:
+    """D2: a function can be differentiated six times, and a seventh derivative is refused."""
     derivative: Any = lambda x: x**7.0  # noqa: E731
     for order in range(1, 7):
         derivative = tl.grad(derivative)
@@ -250,7 +249,7 @@ def test_six_times() -> None:
 
 
 def test_one_of_two_calls_is_split() -> None:
-    """The other one is a call of the plain function."""
+    """The call that is not differentiated is a call of the plain function."""
     assert {function.name for function in one_of_two.program.functions} == {
         "one_of_two",
         "factorial",
@@ -258,8 +257,9 @@ def test_one_of_two_calls_is_split() -> None:
     }
 
 
-def test_fast_refuses_bounds_on_what_goes_back() -> None:
-    """It says so before it begins; where loops have no bounds, or nothing goes back, it takes them."""
+def test_fast_refuses_bounds_in_reverse_passes() -> None:
+    """`fast` refuses bounded loops with a reverse pass before the run; it accepts programs without bounds, or without
+    reverse passes."""
     with pytest.raises(tl.Usage, match="engine fast cannot run this\n  got: where iterations are bounded"):
         first.run(2.0, 6, engine="fast", k=2)
     assert power.run(2.0, 6, engine="fast", k=2).value == 64.0
@@ -267,14 +267,14 @@ def test_fast_refuses_bounds_on_what_goes_back() -> None:
 
 
 def test_one_array_is_the_adjoint_of_cells() -> None:
-    """What each get hands back is added to it, and needs no zeros of its own."""
+    """The adjoints of all gets of an array of cells are added to one array, without zeros of their own."""
     for n in (1, 4, 9):
-        run = tl.grad(kept).run(2.0, n, engine="reference")
+        run = tl.grad(powers_in_cells).run(2.0, n, engine="reference")
         assert sum(run.stats.by_node[at] for at, node in enumerate(run.graph.nodes) if node.op == "cell_zeros") == 1
 
 
-def test_calls_beside_each_other_are_differentiated_in_parallel() -> None:
-    """The critical path of the gradient of a balanced tree, Sinf, grows with its depth, and not with its size."""
+def test_independent_calls_are_differentiated_in_parallel() -> None:
+    """Sinf of the gradient of a balanced tree grows with its depth, and not with its size."""
     derivative = tl.grad(tree, 1)
     found = [derivative.run(depth, 0.7, engine="reference") for depth in (3, 4, 5, 6, 7)]
     assert [run.stats.critical_path for run in found] == [9 + 16 * depth for depth in (3, 4, 5, 6, 7)]
@@ -284,8 +284,9 @@ def test_calls_beside_each_other_are_differentiated_in_parallel() -> None:
 
 @pytest.mark.parametrize("n", [10, 20])
 def test_iterations_are_differentiated_in_parallel(n: int) -> None:
-    """An iteration more makes the critical path longer by what goes through the loop, however much is in it."""
-    derivative = tl.grad(beside_each_other, 2)
+    """One more iteration makes the critical path longer by its loop-carried part only, however much else it
+    computes."""
+    derivative = tl.grad(independent_iterations, 2)
     found = [derivative.run(trips, n, 0.7, engine="reference") for trips in (2, 3, 4, 8)]
     paths, each = [run.stats.critical_path for run in found], [run.firings for run in found]
     assert [after - before for before, after in pairwise(paths)] == [8, 8, 32]
@@ -302,8 +303,8 @@ WAITING: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]], f
 
 
 @pytest.mark.parametrize("name", WAITING)
-def test_what_waits_is_linear(name: str) -> None:
-    """The most tokens that wait at once are so many for each activation, and some."""
+def test_waiting_tokens_grow_linearly(name: str) -> None:
+    """The largest number of waiting tokens is linear in the number of activations."""
     function, arguments, each = WAITING[name]
     found: list[Any] = [function.run(*arguments(n), engine="reference") for n in (4, 5, 7, 9)]  # type: ignore[attr-defined]
     activations = [sum(run.stats.activations_by_site.values()) for run in found]

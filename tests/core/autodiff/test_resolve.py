@@ -1,4 +1,4 @@
-"""Gradients of programs: values, counts of firings, and nothing left over, under every schedule."""
+"""Gradients of programs: values and numbers of firings are right under every schedule, without residue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FEW = ("fifo", "lifo", "random:1", "random:2")
 
 
 def run(function: Function, *arguments: Any, k: int | None = None) -> Any:
-    """The value, where every schedule gives it, the same firings and no residue; and the number of firings."""
+    """The value and the number of firings, which are the same under every schedule, without residue."""
     ideal = function.run(*arguments, engine="reference", keep="events", k=k)
     assert list(cleanliness(ideal)) == []
     for schedule in FEW:
@@ -27,14 +27,14 @@ def run(function: Function, *arguments: Any, k: int | None = None) -> Any:
 
 
 def test_factorial() -> None:
-    """d fac(5.0) = 154 (thesis of Kostopoulou): one activation forwards and backwards."""
+    """d fac(5.0) = 154 (thesis of Kostopoulou), with one activation forwards and backwards."""
     assert run(tl.grad(fac), 5.0) == (154.0, 85)
     assert 4.0 - 0.01 * tl.grad(lambda v: fac(v + 1.0))(4.0) == pytest.approx(2.46)
 
 
 @pytest.mark.full
-def test_of_any_order() -> None:
-    """The derivatives of x**3, one after another."""
+def test_derivatives_of_any_order() -> None:
+    """The successive derivatives of x**3 are right."""
     found, derivative = [], tl.function(lambda x: power(x, 3))
     for _ in range(4):
         derivative = tl.grad(derivative)
@@ -43,7 +43,7 @@ def test_of_any_order() -> None:
 
 
 def test_a_pullback_in_a_branch() -> None:
-    """What is pulled back elsewhere than where the call stands is computed there."""
+    """A pullback that is called in another region than its call is computed there."""
 
     @tl.function
     def sometimes(x: tl.float64) -> tl.float64:
@@ -55,7 +55,7 @@ def test_a_pullback_in_a_branch() -> None:
 
 
 def test_mutual_recursion() -> None:
-    """even(n) = n * odd(n-1), odd(n) = n + even(n-1)."""
+    """The gradient of even(n) = n * odd(n-1) and odd(n) = n + even(n-1) is right."""
 
     @tl.function
     def even(n: tl.float64) -> tl.float64:
@@ -72,8 +72,8 @@ def test_mutual_recursion() -> None:
     assert run(tl.grad(even), 4.0)[0] == wanted
 
 
-def test_arguments_and_results_that_nothing_depends_on() -> None:
-    """Their adjoints are zeros of their shapes."""
+def test_unused_arguments_and_results_have_zeros() -> None:
+    """Arguments and results without influence have zeros of their shapes as adjoints."""
     function = tl.function(lambda x, y, n: (x * 2.0, n))
     value, pullback = tl.vjp(function, 2.0, np.ones((2, 3)), 7)
     dx, dy, dn = pullback((1.0, 0))
@@ -96,8 +96,8 @@ def test_arrays_that_broadcast() -> None:
     assert db == pytest.approx(slope.sum())
 
 
-def test_adjoints_of_open_sizes_fit_what_is_known() -> None:
-    """What a function says to take of any size hands back an adjoint of the size that a loop, or a branch, has."""
+def test_adjoints_have_the_sizes_of_the_caller() -> None:
+    """The adjoint of a parameter of any size has the size that is known in the loop or branch of the caller."""
 
     @tl.function
     def cubes(w: tl.Array[tl.float64, None, 2]) -> tl.float64:
@@ -115,7 +115,7 @@ def test_adjoints_of_open_sizes_fit_what_is_known() -> None:
 
 
 def test_nested_arguments() -> None:
-    """A gradient nests as its argument does."""
+    """A gradient has the structure of its argument."""
     loss = tl.function(lambda p: tl.sum(p["w"] * p["w"]) * p["b"][0])
     gradient = tl.grad(loss)({"w": np.array([1.0, 2.0]), "b": (3.0,)})
     np.testing.assert_allclose(gradient["w"], [6.0, 12.0])
@@ -124,13 +124,13 @@ def test_nested_arguments() -> None:
 
 @pytest.mark.full
 def test_deep_recursion() -> None:
-    """Depth is bounded by memory, and not by Python's stack."""
+    """Memory bounds the depth of differentiated recursion, and not Python's stack."""
     deep = tl.function(lambda x: fac(x) * 0.0 + x)
     assert tl.grad(deep).run(3000.0, engine="reference").status == "Returned"
 
 
-def test_what_has_no_gradient_is_refused() -> None:
-    """The error says rule, line and hint."""
+def test_functions_without_gradient_are_refused() -> None:
+    """The error has a rule, a line and a hint."""
     with pytest.raises(tl.Invalid, match="is not of floats, and has no gradient"):
         tl.grad(power, 1)(2.0, 3)
     with pytest.raises(tl.Invalid, match="does not return one float"):
@@ -158,7 +158,7 @@ def test_what_has_no_gradient_is_refused() -> None:
 
 @pytest.mark.parametrize("engine", ["fast", "auto"])
 def test_engines_agree(engine: str) -> None:
-    """The engines that have tokens fire as often."""
+    """Engines with tokens have the same numbers of firings."""
     again = tl.grad(tl.grad(power))
     for function, arguments in ((tl.grad(fac), (5.0,)), (tl.grad(power), (2.0, 5)), (again, (2.0, 5))):
         meant = function.run(*arguments, engine="reference")
@@ -167,7 +167,8 @@ def test_engines_agree(engine: str) -> None:
         assert found.residue == ()
 
 
-def test_schedules_are_many() -> None:
+def test_many_schedules_agree() -> None:
+    """More than 20 schedules give the same results and the same firings."""
     assert len(SCHEDULES) > 20
     derivative = tl.grad(power)
     ideal = derivative.run(1.1, 4, engine="reference", keep="events")
@@ -177,7 +178,7 @@ def test_schedules_are_many() -> None:
 
 
 def test_cells() -> None:
-    """What is put goes back to what was put; several gets of a cell add up."""
+    """The adjoint of a get goes to the value that was put; those of several gets of a cell are added."""
 
     @tl.function
     def through(x: tl.float64) -> tl.float64:
@@ -223,16 +224,16 @@ def put_in_a_loop(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [put_aside, put_twice, read_behind, put_in_a_loop])
-def test_cells_beside_the_thread_are_refused(function: Any) -> None:
-    """D4: their adjoints would be wrong. They run all the same."""
+def test_d4_cells_beside_their_thread_are_refused(function: Any) -> None:
+    """D4: gradients of cells that are not used in one thread would be wrong, and are refused. The programs run."""
     assert isinstance(tl.function(function)(1.5), float)
     with pytest.raises(tl.Invalid, match="along one thread") as raised:
         tl.grad(function)(1.5)
     assert raised.value.rule == "D4"
 
 
-def test_what_is_computed_again_is_the_same() -> None:
-    """D5: a second pullback would draw other numbers, or print once more."""
+def test_d5_effects_are_not_computed_again() -> None:
+    """D5: a second pullback would draw other random numbers, or print again, and is refused."""
     one, other = tl.Generator(3), tl.Generator(3)
     assert tl.function(lambda x: x * one.uniform())(2.0) == tl.value_and_grad(lambda x: x * other.uniform())(2.0)[0]
     drawn = tl.function(lambda x: x * tl.uniform())
@@ -252,8 +253,8 @@ def test_what_is_computed_again_is_the_same() -> None:
         assert raised.value.rule == "D5"
 
 
-def test_callbacks_have_no_adjoint() -> None:
-    """D1, where one is wanted; what does not go on to the result may be called."""
+def test_d1_callbacks_have_no_adjoint() -> None:
+    """D1: a callback is refused if its adjoint is needed, and allowed if the result does not depend on it."""
     doubled = tl.function(lambda x: x * tl.callback(lambda v: v * 2, x, returns=tl.float64))
     with pytest.raises(tl.Invalid, match="callback cannot be differentiated"):
         tl.grad(doubled)(3.0)
@@ -262,7 +263,7 @@ def test_callbacks_have_no_adjoint() -> None:
 
 
 def test_deep_nests_are_differentiated_in_time() -> None:
-    """Of any order in a time that grows little with the depth of branches."""
+    """The time to differentiate nested branches, to any order, grows little with their depth."""
 
     def nest(depth: int, x: Any, y: Any) -> Any:
         return x * y if depth == 0 else tl.cond(x > 0.0, lambda: nest(depth - 1, x, y), lambda: x)
@@ -276,7 +277,7 @@ def test_deep_nests_are_differentiated_in_time() -> None:
 
 
 def test_map_scan_and_foldl() -> None:
-    """They are loops, of which map and scan put what they make into cells."""
+    """`map`, `scan` and `foldl` are differentiated; they are loops, and the first two put results into cells."""
     x = np.array([0.1, 0.2, 0.3, 0.4])
     mapped = tl.function(lambda x: tl.sum(tl.map(lambda each: tl.sin(each) * each, x)))
     np.testing.assert_allclose(tl.grad(mapped)(x), np.cos(x) * x + np.sin(x))

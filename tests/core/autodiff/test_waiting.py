@@ -1,5 +1,4 @@
-"""D4: reads of cells that wait for what is put later are refused where their gradient would be wrong, and nowhere
-else."""
+"""D4: a get that waits for a later put is refused exactly where its gradient would be wrong."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ def collected_first(x: Any) -> Any:
 
 
 def read_between(x: Any) -> Any:
-    """Something has been put, and to another cell."""
+    """A get after a put to another cell."""
     held = tl.put(tl.cells(2, FLOAT), 0, x)
     early = tl.get(held, 1)
     return early * tl.get(tl.put(held, 1, x * x), 0)
@@ -130,7 +129,7 @@ def of_another_cell(x: Any) -> Any:
 
 
 def of_another_index(x: Any) -> Any:
-    """That it is another one the same name of the index says."""
+    """The name of the index shows that it is another one."""
     held = tl.cells(2, FLOAT)
     at = tl.astype(x, tl.int64) - 1
     early = tl.get(held, at)
@@ -138,14 +137,14 @@ def of_another_index(x: Any) -> Any:
 
 
 def of_a_number_that_differs(x: Any) -> Any:
-    """What depends on x is surely put to another cell, and what is put to some cell is a constant."""
+    """A value that depends on x is put to another cell for certain, and a constant to some cell."""
     held = tl.cells(2, FLOAT)
     early = tl.get(held, 0)
     return early * tl.get(tl.put(tl.put(held, 1, x), tl.astype(x, tl.int64) - 1, 3.0), 1)
 
 
 def for_a_branch(x: Any) -> Any:
-    """No adjoint comes to a predicate."""
+    """A get for a predicate, which has no adjoint."""
     held = tl.cells(1, FLOAT)
     early = tl.get(held, 0)
     held = tl.put(held, 0, x)
@@ -160,7 +159,7 @@ def in_a_row(x: Any) -> Any:
 
 
 def in_a_guarded_row(x: Any) -> Any:
-    """The first trip has empty cells, and does not read them."""
+    """The cells are empty in the first iteration, which does not read them."""
 
     def body(k: Any, held: Any) -> Any:
         return k + 1, tl.put(held, k, tl.cond(k == 0, lambda: x, lambda: x * tl.get(held, k - 1)))
@@ -204,7 +203,7 @@ RIGHT = [
 
 
 class Step(NamedTuple):
-    """A put to a cell, of x or of something else, or a read of it: plain, in a branch or in a loop."""
+    """A put to a cell, of x or of a constant, or a get of it: in the function itself, in a branch or in a loop."""
 
     kind: str
     cell: int
@@ -217,7 +216,7 @@ PUT = st.sampled_from(["x", "constant", "what was read"])
 
 @st.composite
 def threads(draw: Any) -> list[Step]:
-    """Each of three cells is put once, in any order, and reads stand anywhere."""
+    """Each of three cells is put once, in any order, with gets anywhere."""
     steps = [Step(draw(PUT), cell) for cell in draw(st.permutations(range(3)))]
     for read in draw(st.lists(READ, min_size=1, max_size=3)):
         steps.insert(draw(st.integers(0, len(steps))), read)
@@ -225,7 +224,7 @@ def threads(draw: Any) -> list[Step]:
 
 
 def following(steps: Sequence[Step]) -> Callable[[Any], Any]:
-    """The function of a thread of such steps, in which each number that is read counts otherwise."""
+    """The function of such a thread of steps; each get has another weight in the result."""
 
     def function(x: Any) -> Any:
         held, found, total = tl.cells(3, FLOAT), x * 0.5, x
@@ -260,9 +259,9 @@ def is_refused(function: Callable[[Any], Any]) -> bool:
 
 @settings(max_examples=25)
 @given(threads())
-def test_it_is_refused_exactly_where_it_would_be_wrong(steps: list[Step]) -> None:
-    """Where cells have numbers: a thread is refused if its gradient, let through, would not be what finite differences
-    say; and only then, where it is plain of what is put whether it depends on x."""
+def test_d4_threads_whose_gradients_would_be_wrong_are_refused(steps: list[Step]) -> None:
+    """D4: if the indices of cells are literals, a thread is refused exactly if its gradient, when permitted, would
+    differ from finite differences; only a thread that puts a value that it has read may be refused needlessly."""
     function = following(steps)
     assume(tl.function(function).run(X).status == "Returned")
     refused = is_refused(function)
@@ -293,7 +292,8 @@ NEW = {"made beside": lambda x: fresh_beside(x)[0], "made": lambda x: fresh()}
 
 
 def of_two_arrays(steps: Sequence[str], way: str) -> Callable[[Any], Any]:
-    """A put to each of two arrays and a read of each, in this order, which go to one function, or come from one."""
+    """A put to each of two arrays and a get of each, in this order; both are passed to one function, or returned by
+    one."""
 
     def function(x: Any) -> Any:
         new = NEW.get(way, lambda x: tl.cells(1, FLOAT))
@@ -314,8 +314,9 @@ def of_two_arrays(steps: Sequence[str], way: str) -> Callable[[Any], Any]:
 @pytest.mark.inner(first=9)
 @pytest.mark.parametrize("way", ["read by a function", "put by a function", "handed on", *NEW])
 @pytest.mark.parametrize("steps", [*itertools.permutations(["put a", "put b", "read a", "read b"])], ids=", ".join)
-def test_arrays_are_told_apart_that_go_to_one_function(steps: Sequence[str], way: str) -> None:
-    """It is refused if one of the two is read before its put, whichever was made first, and is right else."""
+def test_d4_arrays_passed_to_one_function_are_distinguished(steps: Sequence[str], way: str) -> None:
+    """D4: the thread is refused if one of the two arrays is read before its put, whichever was created first, and is
+    right otherwise."""
     function = of_two_arrays(steps, way)
     is_early = any(steps.index(f"read {name}") < steps.index(f"put {name}") for name in "ab")
     assert is_refused(function) == is_early
@@ -323,14 +324,14 @@ def test_arrays_are_told_apart_that_go_to_one_function(steps: Sequence[str], way
 
 
 def slope(function: Callable[[Any], Any]) -> float:
-    """By finite differences."""
+    """The derivative by finite differences."""
     run, step = tl.function(function), 1e-6
     return float(run(X + step) - run(X - step)) / (2 * step)
 
 
 @pytest.mark.parametrize("function", WRONG)
-def test_what_waits_for_a_later_put_is_refused(function: Callable[[Any], Any]) -> None:
-    """D4, with the line of the read and the name of the put; the program runs all the same."""
+def test_d4_a_get_before_its_put_is_refused(function: Callable[[Any], Any]) -> None:
+    """D4: the error has the line of the get and the name of the put. The program itself runs."""
     assert slope(function) != 0.0
     with pytest.raises(tl.Invalid, match=r"D4: .* waits for .*, a later put") as raised:
         tl.grad(function)(X)
@@ -340,15 +341,15 @@ def test_what_waits_for_a_later_put_is_refused(function: Callable[[Any], Any]) -
 
 
 @pytest.mark.parametrize("function", WRONG)
-def test_that_would_be_wrong(function: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A derivation that lets it through gives another slope than finite differences."""
+def test_refused_gradients_would_be_wrong(function: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the check is disabled, the derivative differs from finite differences."""
     monkeypatch.setattr(resolve, "check_deferred_reads", lambda *_: ())
     assert tl.grad(function)(X) != pytest.approx(slope(function), rel=1e-6)
 
 
 @pytest.mark.parametrize("function", RIGHT)
-def test_what_is_right_is_not_refused(function: Callable[[Any], Any]) -> None:
-    """What is put later may be a constant, or to another cell; and no adjoint need come to what is read."""
+def test_right_gradients_are_not_refused(function: Callable[[Any], Any]) -> None:
+    """A later put is allowed if it is of a constant, or to another cell, or if the get needs no adjoint."""
     assert tl.grad(function)(X) == pytest.approx(slope(function), rel=1e-6)
 
 
@@ -360,8 +361,8 @@ def test_what_is_right_is_not_refused(function: Callable[[Any], Any]) -> None:
         ("_is_same_cell", in_a_row),
     ],
 )
-def test_what_refuses_too_much_is_caught(broken: str, function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So is one that takes every put for such a put."""
+def test_refusing_too_much_is_caught(broken: str, function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin that takes every put for one that depends on x, and goes to the same cell, is caught."""
     monkeypatch.setattr(waiting, broken, lambda *_: True)
     with pytest.raises(tl.Invalid, match="D4"):
         tl.grad(function)(X)

@@ -1,5 +1,5 @@
-"""array-api-strict as a judge: what the standard 2024.12 has is there, under the same signatures, and gives the same
-dtypes, shapes, values and refusals; where not, a reason is written here, and docs/ops.md says it."""
+"""array-api-strict as a judge: the functions of the standard 2024.12 exist, under the same signatures, and give the
+same dtypes, shapes, values and refusals. Exceptions have a reason here, and docs/ops.md lists them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EXPLAINED: dict[str, str] = {
 
 
 def names() -> list[str]:
-    """The functions of the standard, in the namespace of the judge."""
+    """The functions of the standard, as the judge has them."""
     return [
         name
         for name in dir(strict)
@@ -43,31 +43,31 @@ def names() -> list[str]:
     ]
 
 
-def test_every_function_is_there_or_left_out() -> None:
-    """Every name of the standard is a function of tagloom, or is left out for a reason, and none is both."""
+def test_every_function_exists_or_has_a_reason() -> None:
+    """Every name of the standard is either a function of tagloom or left out for a reason."""
     there = {name for name in names() if hasattr(tl, name)}
     assert set(names()) == there | set(LEFT_OUT)
     assert there & set(LEFT_OUT) <= {"broadcast_shapes", "isin"}
     assert all(name in tl.__all__ for name in there)
 
 
-def test_linear_algebra_is_there() -> None:
-    """Every function of the extension `linalg` is there, under the judge's signature."""
+def test_linear_algebra_is_complete() -> None:
+    """Every function of the extension `linalg` exists, under the judge's signature."""
     for name in strict.linalg.__all__:
         _compare(getattr(tl.linalg, name), getattr(strict.linalg, name))
 
 
 def test_every_function_is_judged() -> None:
-    """Every function that is there has calls, but for those that compute element by element, whose rows are compared
-    with NumPy on every dtype (test_ops)."""
+    """Every function has calls to compare, except elementwise ones, whose rows are compared with NumPy on every dtype
+    (test_ops)."""
     judged = {name for functions in GROUPS.values() for name in functions}
     assert {name for name in names() if hasattr(tl, name)} - judged <= set(array_api_table.BY_ELEMENTS) | set(LEFT_OUT)
 
 
 @pytest.mark.parametrize("name", [name for name in names() if hasattr(tl, name)])
 def test_signatures(name: str) -> None:
-    """What is passed by position to the judge's function may be passed so to ours; what by name, by that name; and
-    what may be left out there means the same here."""
+    """Parameters that the judge's function takes by position, or by name, can be passed so to ours, and those with a
+    default may be left out with the same meaning."""
     _compare(getattr(tl, name), getattr(strict, name))
 
 
@@ -95,20 +95,20 @@ def _default(ours: list[Any], by_name: dict[str, Any], theirs: list[Any], each: 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("group", GROUPS)
 def test_answers(group: str) -> None:
-    """Every call on operands of every dtype, empty ones, those of no axes and those that broadcast among them, gives
-    the judge's dtypes, shapes and values, and is refused where the judge refuses it."""
+    """Every call on operands of every dtype, with empty, 0-d and broadcast ones among them, gives the judge's dtypes,
+    shapes and values, and is refused if the judge refuses it."""
     different = [call for call in calls() if call.group == group and not alike(answer(strict, call), answer(tl, call))]
     assert [str(call) for call in different if call.text not in EXPLAINED] == []
 
 
-def test_what_is_explained_differs() -> None:
-    """No reason is kept that is none any more."""
+def test_every_reason_is_needed() -> None:
+    """Each difference with a reason is still a difference."""
     different = {c.text for c in calls() if c.text in EXPLAINED and not alike(answer(strict, c), answer(tl, c))}
     assert different == set(EXPLAINED)
 
 
 def test_the_judge_sees_differences() -> None:
-    """A wrong dtype, a wrong shape, a wrong value, and an answer where there is none to give are all told apart."""
+    """The comparison finds a wrong dtype, a wrong shape, a wrong value, and a result instead of a refusal."""
     call = Call("statistics", "sum", "xp.sum(m, axis=0)", dtypes.int8)
     wrong = ("xp.sum(m, axis=1)", "xp.sum(m, axis=0, dtype=xp.int8)", "xp.sum(m, axis=0, keepdims=True)", "xp.sum(v)")
     assert alike(answer(strict, call), answer(tl, call))
@@ -118,13 +118,13 @@ def test_the_judge_sees_differences() -> None:
 
 @pytest.mark.full
 def test_the_page_has_the_table() -> None:
-    """docs/ops.md says how much is there, group by group, and what differs."""
+    """docs/ops.md counts the functions of each group, and lists the differences."""
     page = array_api_table.PAGE.read_text(encoding="utf-8")
     assert array_api_table.with_tables(page) == page
 
 
 def test_the_example_of_the_page_runs() -> None:
-    """What docs/ops.md shows happens, and gives what its comments say."""
+    """The example in docs/ops.md runs, and gives the values in its comments."""
     code = array_api_table.PAGE.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
     known: dict[str, Any] = {}
     exec(code, known)

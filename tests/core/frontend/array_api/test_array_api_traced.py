@@ -1,5 +1,5 @@
-"""The judge's calls once more, as programs: on symbolic values, of sizes that are known or left open, functions of the
-standard give what they give on concrete arrays."""
+"""The judge's calls as programs: on symbolic values of known or open sizes, the functions of the standard give what
+they give on concrete arrays."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ static, depends on them."""
 
 
 def program(text: str, dtype: dtypes.DType, *, opened: bool) -> tuple[Any, list[Any]]:
-    """A call as a function of the operands that it names, and these."""
+    """A call as a function of its operands, and the operands."""
     given = operands(tl, dtype)
     names = [name for name in given if name not in ("xp", "d") and re.search(rf"\b{name}\b", text)]
     known: dict[str, Any] = {"xp": tl, "d": given["d"]}
@@ -49,8 +49,8 @@ def _opened(type_: Type) -> Type:
     return Type(type_.dtype, tuple(None for _ in type_.shape or ()))
 
 
-def found(text: str, dtype: dtypes.DType, engine: str, *, opened: bool) -> Any:
-    """What a program gives; the class of the error where it is refused, or traps."""
+def result_of(text: str, dtype: dtypes.DType, engine: str, *, opened: bool) -> Any:
+    """The result of a program, or the class of the error with which it is refused or traps."""
     function, arguments = program(text, dtype, opened=opened)
     try:
         outcome = function.run(*arguments, engine=engine)
@@ -70,11 +70,11 @@ def _as_arrays(value: Any) -> Any:
 
 
 def differences(engine: str, *, opened: bool, group: str) -> Iterator[str]:
-    """Calls of a group that give something else as programs."""
+    """Calls of a group whose programs give other results."""
     for of, text in texts:
         for dtype in SOME if of == group else ():
             wanted = _as_arrays(answer(tl, Call(group, "", text, dtype)))
-            made = found(text, dtype, engine, opened=opened)
+            made = result_of(text, dtype, engine, opened=opened)
             refused = isinstance(made, type) and any(name in text for name in WANTS_SIZES)
             both = isinstance(made, type) and isinstance(wanted, type)
             nothing = isinstance(wanted, list) and not wanted  # which no function returns
@@ -86,7 +86,7 @@ def differences(engine: str, *, opened: bool, group: str) -> Iterator[str]:
 @pytest.mark.parametrize("opened", [False, True], ids=["known", "open"])
 @pytest.mark.parametrize("group", [group for group in GROUPS if group not in STATIC])
 def test_programs_give_the_same(group: str, opened: bool) -> None:
-    """On the reference, whether types know the sizes or leave them open."""
+    """Programs agree on the reference, with known and with open sizes."""
     assert list(differences("reference", opened=opened, group=group)) == []
 
 
@@ -94,5 +94,5 @@ def test_programs_give_the_same(group: str, opened: bool) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("group", [group for group in GROUPS if group not in STATIC])
 def test_programs_give_the_same_on_fast(group: str) -> None:
-    """On `fast`, too."""
+    """Programs agree on `fast`."""
     assert list(differences("fast", opened=True, group=group)) == []

@@ -1,4 +1,4 @@
-"""Many arrays in one, and one many times over: as NumPy has it, on every engine, whatever sizes are known."""
+"""Functions that join arrays, or repeat one, agree with NumPy on every engine, for known and open sizes."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def traced(function: Callable[[Any], Any], shape: tuple[int | None, ...]) -> Any
 
 @pytest.mark.inner(first=5)
 @pytest.mark.parametrize("name", MANY)
-def test_many(name: str) -> None:
-    """Eagerly and as programs of few operands a node, which `fast` runs too; sizes are known or left open."""
+def test_functions_agree_with_numpy(name: str) -> None:
+    """They agree eagerly and as programs; nodes have few operands, so that `fast` runs them too."""
     function, wanted = MANY[name]
     assert np.array_equal(function(X), wanted) and np.array_equal(function(tl.asarray(X)), wanted)
     for shape, engine in itertools.product(((2, 3), (None, 3), (None, None)), ("reference", "fast")):
@@ -44,8 +44,9 @@ def test_many(name: str) -> None:
     assert np.shape(traced(function, (None, None))(X[:0])) == np.shape(function(X[:0]))
 
 
-def test_sizes_beyond_all_memory() -> None:
-    """S12: copies that do not fit are refused before they are made, and many that do fit take no time."""
+def test_s12_copies_beyond_memory_are_refused() -> None:
+    """S12: copies that do not fit into memory are refused before they are computed, and many copies of nothing take no
+    time."""
     assert tl.repeat(np.ones(2), 10**6).shape == tl.tile(np.ones(2), (10**6,)).shape == (2 * 10**6,)
     for compute in (
         lambda: tl.repeat(tl.asarray([1.0]), 10**12),

@@ -1,4 +1,5 @@
-"""What functions of arrays do not take is refused in words, at the user's line; no exception of Python's comes out."""
+"""Wrong arguments of array functions are refused in words, at the user's line; no exception of Python's own is
+raised."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ MISUSED: list[Callable[[], Any]] = [
 
 @pytest.mark.parametrize("misuse", MISUSED)
 def test_misuse(misuse: Callable[[], Any]) -> None:
-    """By an error of tagloom's, which says where."""
+    """Each wrong call raises a tagloom error with its place."""
     with pytest.raises((tl.Usage, tl.Invalid)) as refused:
         misuse()
     assert "test_array_misuse.py" in str(refused.value.where)
@@ -64,19 +65,19 @@ def _hint(function: Callable[[Any], Any], type_: Any) -> str:
 
 
 def test_hints() -> None:
-    """What is written instead, where something is symbolic."""
+    """The hint says what to write for symbolic values."""
     assert "tl.stack" in _hint(lambda x: tl.asarray([x[0], x[1]]), tl.Array[tl.float64, 3])
     assert "tl.zeros_like(x)" in _hint(lambda x: tl.zeros(x.shape), tl.Array[tl.float64, None])
 
 
-def test_a_grid_is_returned() -> None:
-    """A function may return what `meshgrid` gives."""
+def test_a_grid_can_be_returned() -> None:
+    """A function may return the result of `meshgrid`."""
     made = tl.function(lambda x, y: tl.meshgrid(x, y))(np.arange(2), np.arange(3))
     assert all(map(np.array_equal, made, np.meshgrid(np.arange(2), np.arange(3))))
 
 
-def test_what_is_traced_is_written() -> None:
-    """A program that is traced has a text and a JSON, however far a shift, or a diagonal, is."""
+def test_traced_programs_can_be_written() -> None:
+    """A traced program has a text and a JSON form, even with very large shifts or diagonals."""
 
     @tl.function
     def f(m: tl.Array[tl.float64, 2, 3]):  # type: ignore[no-untyped-def]

@@ -1,4 +1,5 @@
-"""Numbers among arrays: what does not fit is refused, and what has a dtype keeps it, eagerly as in a trace."""
+"""Python numbers among arrays: those that do not fit are refused, and values with a dtype keep it, eagerly and in a
+trace."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ INTEGERS = [dtype for dtype in dtypes.ALL if dtype.is_integer]
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=repr)
 def test_numbers_fit_or_are_refused(dtype: dtypes.DType) -> None:
-    """The lowest and the highest number of a dtype are made of Python's by all that makes arrays; the next are not."""
+    """All functions that create arrays accept the lowest and the highest number of a dtype, and refuse the next
+    ones."""
     low, high = dtype.range
     like = tl.asarray([1], dtype=dtype)
     for make in (
@@ -34,7 +36,7 @@ def test_numbers_fit_or_are_refused(dtype: dtypes.DType) -> None:
 
 
 def test_truth_values_become_numbers() -> None:
-    """True is 1 of any dtype, among Python's integers too; those that do not fit are refused there as well."""
+    """True is 1 of any numeric dtype, among Python integers too; those that do not fit are refused there as well."""
     for dtype in dtypes.ALL:
         assert np.asarray(tl.asarray([True, False], dtype=dtype)).tolist() == [1, 0]
     assert np.asarray(tl.asarray([True, 3], dtype=tl.int8)).tolist() == [1, 3]
@@ -46,7 +48,7 @@ def test_truth_values_become_numbers() -> None:
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=repr)
 def test_bounds_of_other_dtypes(dtype: dtypes.DType) -> None:
-    """`clip` by bounds of any integer dtype gives the nearest number of that of x."""
+    """`clip` by bounds of any integer dtype gives the nearest number of x's dtype."""
     low, high = dtype.range
     x = [low, 1, high]
     for other, (least, most) in itertools.product(INTEGERS, ((0, 100), (-100, 0), (300, 400), (-400, -300))):
@@ -71,7 +73,7 @@ FUNCTIONS = {
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_dtypes_eagerly_and_traced(name: str) -> None:
-    """What is made of NumPy's arrays, of concrete ones and in a trace has one dtype, or is refused by all three."""
+    """NumPy arrays, concrete arrays and symbolic values give one dtype, or are refused alike."""
     function = FUNCTIONS[name]
     for one, other in itertools.product(dtypes.ALL, dtypes.ALL):
         x, y = np.ones(2, one.numpy), np.array([1, 0], other.numpy)
@@ -90,15 +92,15 @@ def _dtype(compute: Any) -> str:
         return type(error).__name__
 
 
-def test_means_are_of_floats() -> None:
-    """V4: the mean of integers is refused in its own name, of lists and of NumPy's arrays too."""
+def test_v4_means_are_of_floats() -> None:
+    """V4: the mean of integers is refused under the name of `mean`, for lists and NumPy arrays too."""
     for name, x in itertools.product(("mean", "var", "std"), ([1, 2], np.array([1, 2]), tl.asarray([1, 2]))):
         with pytest.raises(tl.Invalid, match=f"{name}: these are not floats"):
             getattr(tl, name)(x)
 
 
 def test_ranges_of_numpys_numbers() -> None:
-    """A range is a concrete array, whatever its bounds are, unless one is symbolic."""
+    """A range is a concrete array unless a bound is symbolic."""
     for bounds in ((np.int64(3),), (tl.asarray(0), 3), (0, np.int8(3)), (np.float64(0.0), 3.0)):
         made = tl.arange(*bounds)
         assert isinstance(made, ConcreteArray) and np.asarray(made).tolist() == [0, 1, 2]

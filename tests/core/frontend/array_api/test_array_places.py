@@ -1,4 +1,5 @@
-"""Elements taken, put, spread and cut out, against loops over indices; and lengths against exact arithmetic."""
+"""Functions that take, put, spread and cut out elements agree with loops over indices; `hypot` agrees with exact
+arithmetic."""
 
 from __future__ import annotations
 
@@ -36,14 +37,14 @@ PLACES: list[tuple[tuple[int, ...], list[tuple[int, ...]]]] = [
 
 
 def places(shape: tuple[int, ...], wide: list[tuple[int, ...]]) -> list[Any]:
-    """Indices, negative ones among them, of several dtypes."""
+    """Indices, with negative ones among them, of several dtypes."""
     kinds = (np.int64, np.int8)
     drawn_ = [DICE.integers(-size, size, each) for size, each in zip(shape, wide, strict=False)]
     return [np.asarray(each, kind) for each, kind in zip(drawn_, kinds, strict=False)]
 
 
 def each_place(shape: tuple[int, ...], indices: list[Any]) -> Any:
-    """Where an index of the result leads to, one after another."""
+    """The place to which each index of the result leads."""
     spread = np.broadcast_arrays(*indices)
     for at in np.ndindex(*spread[0].shape):
         yield at, tuple(int(each[at]) % size for each, size in zip(spread, shape, strict=False))
@@ -52,7 +53,8 @@ def each_place(shape: tuple[int, ...], indices: list[Any]) -> Any:
 @each_dtype
 @pytest.mark.parametrize("at", range(len(PLACES)))
 def test_gather_and_scatter(at: int, dtype: dtypes.DType) -> None:
-    """What is taken, put and added, place by place, of every dtype; the last of several that go to one place stays."""
+    """Elements are taken, put and added place by place, for every dtype; the last of several values for one place
+    remains."""
     shape, wide = PLACES[at]
     x, indices = drawn(shape, dtype), places(*PLACES[at])
     over = np.broadcast_shapes(*wide)
@@ -73,7 +75,7 @@ def test_gather_and_scatter(at: int, dtype: dtypes.DType) -> None:
 
 @each_dtype
 def test_values_that_broadcast_are_put(dtype: dtypes.DType) -> None:
-    """One value for all places, and one for each row."""
+    """One value can be put to all places, and one for each row."""
     x, rows = drawn((4, 3), dtype), np.array([2, -1])
     for value in (drawn((), dtype), drawn((3,), dtype), drawn((2, 1), dtype)):
         wanted = x.copy()
@@ -87,7 +89,7 @@ def test_values_that_broadcast_are_put(dtype: dtypes.DType) -> None:
     ("shape", "other"), [((), ()), ((), (2, 3)), ((3,), (2, 3)), ((2, 1), (3,)), ((1,), (0,)), ((0, 1), (4,))]
 )
 def test_broadcast_like(shape: tuple[int, ...], other: tuple[int, ...], dtype: dtypes.DType) -> None:
-    """Each element is that which is there of x, axes of size 1 being read again and again."""
+    """Each element is that of x at its place; axes of size 1 are read again and again."""
     x, over = drawn(shape, dtype), np.broadcast_shapes(shape, other)
     wanted = np.zeros(over, dtype.numpy)
     for at in np.ndindex(*over):
@@ -102,7 +104,7 @@ def test_broadcast_like(shape: tuple[int, ...], other: tuple[int, ...], dtype: d
     [((), ()), ((2, 3), ()), ((2, 3), (3,)), ((2, 3), (2, 1)), ((0, 4), (1, 1)), ((3,), (3,)), ((1,), (1,))],
 )
 def test_sum_like(shape: tuple[int, ...], other: tuple[int, ...], dtype: dtypes.DType) -> None:
-    """Each element of x is added where y would be read for it; integers become wide ones, as in sums."""
+    """Each element of x is added to the place of y from which it would be read; integers become wide, as in sums."""
     x = drawn(shape, dtype)
     if dtype.kind == "b":
         with pytest.raises(tl.Invalid, match="wrong kind"):
@@ -115,8 +117,8 @@ def test_sum_like(shape: tuple[int, ...], other: tuple[int, ...], dtype: dtypes.
     assert is_same_value(np.asarray(tl.sum_like(x, np.zeros(other, bool)))[()], admit(wanted))
 
 
-def test_sums_like_what_does_not_fit() -> None:
-    """V4, S5: of y the shape must broadcast to that of x, and not the other way round."""
+def test_v4_s5_sum_like_needs_a_shape_that_broadcasts() -> None:
+    """V4, S5: the shape of y must broadcast to that of x, and not the other way round."""
     for shape, other in (((3,), (2,)), ((3,), (2, 3)), ((), (1,)), ((2, 1), (2, 3))):
         with pytest.raises(tl.Invalid, match="does not broadcast"):
             tl.sum_like(np.ones(shape), np.ones(other))
@@ -127,7 +129,7 @@ def test_sums_like_what_does_not_fit() -> None:
     ("shape", "other"), [((6,), (2, 3)), ((2, 3), (3, 1, 2)), ((), (1, 1)), ((1,), ()), ((0, 2), (3, 0))]
 )
 def test_reshape_like(shape: tuple[int, ...], other: tuple[int, ...], dtype: dtypes.DType) -> None:
-    """The elements stay in order."""
+    """The elements keep their order."""
     x = drawn(shape, dtype)
     made = np.asarray(tl.reshape_like(x, np.zeros(other)))
     assert made.shape == other and made.ravel().tolist() == x.ravel().tolist() and made.dtype == x.dtype
@@ -138,7 +140,7 @@ def test_reshape_like(shape: tuple[int, ...], other: tuple[int, ...], dtype: dty
 @each_dtype
 @pytest.mark.parametrize("key", ["0", "-1, 1", "1:, None", "::-1, ::2", "..., 0", "None, 2:1", ":", "0:1, 2"])
 def test_scatter_index(key: str, dtype: dtypes.DType) -> None:
-    """Other values stand where the key takes them, and what it does not take stays."""
+    """The places of the key have the new values, and all others are unchanged."""
     x = drawn((2, 3), dtype)
     numbers = np.asarray(tl.index(np.arange(6).reshape(2, 3), key))
     values, wanted = drawn(numbers.shape, dtype), x.ravel().tolist()
@@ -153,8 +155,8 @@ def test_scatter_index(key: str, dtype: dtypes.DType) -> None:
     )
 
 
-def test_what_is_no_place() -> None:
-    """V4: values fit, and are of the dtype; an integer of the key is inside."""
+def test_v4_wrong_places_are_refused() -> None:
+    """V4: values must fit in shape and dtype, and integers of the key must be in range."""
     x = np.zeros((2, 3))
     for values, key, match in (
         ([1.0, 2.0], "0", "does not broadcast|do not broadcast"),
@@ -173,7 +175,7 @@ def test_what_is_no_place() -> None:
     [((7,), (3,), (1,)), ((7,), (3,), (2,)), ((4, 5), (2, 3), (2, 1)), ((2, 6), (6,), (4,)), ((0, 4), (2,), (1,))],
 )
 def test_windows(shape: Any, wide: Any, strides: Any, dtype: dtypes.DType) -> None:
-    """Each element of a part is that which is so far behind the part's beginning."""
+    """Each element of a window lies at its distance from the beginning of the window."""
     x = drawn(shape, dtype)
     front = len(shape) - len(wide)
     counts = [(n - w) // s + 1 for n, w, s in zip(shape[front:], wide, strides, strict=True)]
@@ -186,7 +188,7 @@ def test_windows(shape: Any, wide: Any, strides: Any, dtype: dtypes.DType) -> No
 
 
 def test_lengths_are_within_one_ulp() -> None:
-    """`hypot` is within 1 ulp of the exact length, of numbers of any size that do not overflow."""
+    """`hypot` is within 1 ulp of the exact length, for numbers of any size that do not overflow."""
     pairs = [*(DICE.normal(size=(4000, 2)) * 2.0 ** DICE.integers(-40, 40, (4000, 2))).tolist()]
     pairs += (DICE.uniform(1, 2, (1000, 2)) * 2.0 ** DICE.integers(-1070, 1023, (1000, 1))).tolist()
     edges = [5e-324, 2.0**-1022, 2.0**-459, 1.0, 3.0, 2.0**511, 2.0**1022]

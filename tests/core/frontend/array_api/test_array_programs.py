@@ -1,5 +1,5 @@
-"""Programs written against the standard alone give the same on NumPy's arrays, on concrete ones, and as dataflow
-programs on every engine that runs them."""
+"""Programs that are written against the standard alone give the same on NumPy arrays, on concrete arrays, and as
+dataflow programs on every engine that runs them."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def several(value: Any) -> list[Any]:
 
 
 def near(one: Any, other: Any) -> bool:
-    """The same dtypes, shapes and integers, and floats that differ in nothing but the order of additions."""
+    """Whether dtypes, shapes and integers are equal, and floats differ by the order of additions only."""
     pairs = zip(map(np.asarray, several(one)), map(np.asarray, several(other)), strict=True)
     return all(a.dtype == b.dtype and a.shape == b.shape and np.allclose(a, b, rtol=1e-9, atol=1e-9) for a, b in pairs)
 
 
 @each_program
 def test_concrete(name: str) -> None:
-    """On concrete arrays each gives concrete arrays, with what NumPy gives on its own."""
+    """On concrete arrays each program gives concrete arrays with NumPy's values."""
     program, arguments = PROGRAMS[name]
     made = program(*map(tl.asarray, arguments))
     assert near(made, program(*arguments)) and all(isinstance(each, ConcreteArray) for each in several(made))
@@ -53,7 +53,7 @@ def test_concrete(name: str) -> None:
     ],
 )
 def test_traced(name: str, engine: str) -> None:
-    """Traced, it is a program that gives the same on every engine."""
+    """Traced, each program gives the same on every engine."""
     program, arguments = PROGRAMS[name]
     outcome = tl.function(program).run(*arguments, engine=engine)
     assert outcome.status == "Returned" and near(outcome.value, program(*arguments))
@@ -61,7 +61,7 @@ def test_traced(name: str, engine: str) -> None:
 
 @each_program
 def test_float32(name: str) -> None:
-    """In float32 all of them stay float32."""
+    """In float32, all results are float32."""
     program, arguments = PROGRAMS[name]
     narrow = [each.astype(np.float32) for each in arguments]
     for made, wanted in zip(several(tl.function(program)(*narrow)), several(program(*narrow)), strict=True):

@@ -1,5 +1,5 @@
-"""Activations, layers, `einsum`, scans and searches that are composed of ops: their values are those of NumPy and
-SciPy, eagerly, as programs and on `compiled`; their gradients are those of finite differences."""
+"""Activations, layers, `einsum`, scans and searches: their values are those of NumPy and SciPy, eagerly, as programs
+and on `compiled`, and their gradients are those of finite differences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def attention(query: Any, key: Any, value: Any, mask: Any, scale: float) -> Any:
 
 
 def program(function: Callable[..., Any], arity: int) -> tl.Function:
-    """A program that calls a function of so many operands."""
+    """A program that calls a function of this many operands."""
     return tl.function(
         {
             1: lambda a: function(a),
@@ -109,7 +109,7 @@ SMOOTH = [
 
 @pytest.mark.parametrize("name", CASES)
 def test_values(name: str) -> None:
-    """On plain values, on concrete arrays, as a program, and in float32."""
+    """Values are right for plain values, for concrete arrays, as a program, and in float32."""
     function, arguments, expected = CASES[name]
     for results in (
         function(*arguments),
@@ -148,7 +148,7 @@ def test_gradients(name: str) -> None:
 
 
 def test_gradients_at_edges() -> None:
-    """Where exponentials overflow or underflow, derivatives are neither NaN nor wrong; relu has none at 0."""
+    """If exponentials overflow or underflow, derivatives are neither NaN nor wrong; relu has slope 0 at 0."""
     edges = np.array([-800.0, -40.0, 0.0, 40.0, 800.0])
 
     def slopes(function: Callable[[Any], Any]) -> Any:
@@ -164,7 +164,7 @@ def test_gradients_at_edges() -> None:
 
 
 def test_dropout() -> None:
-    """About the share `rate` is 0, all others are scaled; the draw depends on the seed only."""
+    """About the share `rate` is 0, and the others are scaled; the draw depends on the seed only."""
     function = tl.function(lambda x: tl.dropout(x, 0.25))
     ones = np.ones((50, 40))
     first, again, other = (np.asarray(function.run(ones, seed=seed).value) for seed in (1, 1, 2))
@@ -203,7 +203,7 @@ LABELS = st.text("abcd", min_size=0, max_size=3)
 
 @given(LABELS, LABELS, st.data())
 def test_einsum_of_any_labels(first: str, second: str, data: st.DataObject) -> None:
-    """NumPy's result, for any labels of two operands and of the result, sizes 0 and 1 included."""
+    """The result is NumPy's, for any labels of two operands and of the result, with sizes 0 and 1."""
     sizes = {label: data.draw(st.integers(0, 3), label) for label in "abcd"}
     present = sorted({*first, *second})
     output = "".join(data.draw(st.lists(st.sampled_from(present), unique=True)) if present else [])
@@ -215,7 +215,7 @@ def test_einsum_of_any_labels(first: str, second: str, data: st.DataObject) -> N
     np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_einsum_of_sizes_that_the_run_finds() -> None:
+def test_einsum_of_unknown_sizes() -> None:
     """Masks have results of unknown size: products of these are summed without `matmul`."""
     function = tl.function(lambda x, m: tl.einsum("i,i->", x[m], x[m]))
     assert float(function(np.arange(4.0), np.array([True, False, True, True]))) == 13.0
@@ -242,7 +242,7 @@ def test_einsum_of_sizes_that_the_run_finds() -> None:
         lambda: tl.cumlogsumexp([1, 2]),
     ],
 )  # fmt: skip
-def test_what_does_not_fit(wrong: Callable[[], Any]) -> None:
+def test_wrong_operands_are_refused(wrong: Callable[[], Any]) -> None:
     with pytest.raises((tl.Invalid, tl.Usage)) as refused:
         wrong()
     assert "test_network_functions.py" in str(refused.value.where)

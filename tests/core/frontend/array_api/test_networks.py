@@ -1,4 +1,4 @@
-"""What programs of arrays want besides the standard gives what NumPy, or a loop, gives; as programs too."""
+"""Array functions beyond the standard agree with NumPy, or with a loop, eagerly and as programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ IMAGES, WEIGHTS = DICE.normal(size=(2, 3, 5, 6)), DICE.normal(size=(4, 3, 3, 2))
 SIGNAL, KERNEL = DICE.normal(size=(1, 2, 7)), DICE.normal(size=(3, 2, 3))
 
 
-def convolved(x: Any, weights: Any, strides: tuple[int, ...], padding: tuple[int, ...]) -> Any:
+def convolve_by_loop(x: Any, weights: Any, strides: tuple[int, ...], padding: tuple[int, ...]) -> Any:
     """A convolution, place by place."""
     around = np.pad(x, [(0, 0), (0, 0), *((each, each) for each in padding)])
     sizes = weights.shape[2:]
@@ -60,16 +60,20 @@ CASES: dict[str, tuple[Callable[..., Any], list[Any], Any]] = {
         [IMAGES],
         np.lib.stride_tricks.sliding_window_view(IMAGES, (2, 3), (2, 3))[:, :, :, ::2],
     ),
-    "conv of images": (lambda x, w: tl.conv(x, w), [IMAGES, WEIGHTS], convolved(IMAGES, WEIGHTS, (1, 1), (0, 0))),
+    "conv of images": (
+        lambda x, w: tl.conv(x, w),
+        [IMAGES, WEIGHTS],
+        convolve_by_loop(IMAGES, WEIGHTS, (1, 1), (0, 0)),
+    ),
     "conv with strides": (
         lambda x, w: tl.conv(x, w, strides=(2, 1), padding=(1, 2)),
         [IMAGES, WEIGHTS],
-        convolved(IMAGES, WEIGHTS, (2, 1), (1, 2)),
+        convolve_by_loop(IMAGES, WEIGHTS, (2, 1), (1, 2)),
     ),
     "conv of a signal": (
         lambda x, w: tl.conv(x, w, strides=2, padding=1),
         [SIGNAL, KERNEL],
-        convolved(SIGNAL, KERNEL, (2,), (1,)),
+        convolve_by_loop(SIGNAL, KERNEL, (2,), (1,)),
     ),
     "max_pool": (
         lambda x: tl.max_pool(x, (2, 2)),
@@ -90,7 +94,7 @@ def near(made: Any, wanted: Any) -> bool:
 
 @pytest.mark.parametrize("name", CASES)
 def test_values(name: str) -> None:
-    """Eagerly, on plain values and on concrete arrays, and as a program, in float32 too."""
+    """Values are right eagerly, on plain values and on concrete arrays, and as a program, in float32 too."""
     function, arguments, wanted = CASES[name]
     assert near(function(*arguments), wanted) and near(function(*map(tl.asarray, arguments)), wanted)
     assert near(tl.function(function)(*arguments), wanted)
@@ -99,8 +103,8 @@ def test_values(name: str) -> None:
     assert np.allclose(made, wanted, rtol=1e-4, atol=1e-4)
 
 
-def test_what_does_not_fit() -> None:
-    """V4: what does not convolve, or is no segment, is refused, or traps."""
+def test_v4_wrong_operands_are_refused() -> None:
+    """V4: arrays that do not convolve, and wrong segments, are refused or trap."""
     for wrong in (
         lambda: tl.conv(IMAGES, KERNEL),
         lambda: tl.conv(IMAGES, DICE.normal(size=(4, 2, 3, 3))),
@@ -119,8 +123,8 @@ def test_what_does_not_fit() -> None:
             tl.segment_sum([1, 2], segments, 2)
 
 
-def test_a_segment_for_each_value() -> None:
-    """S5: where types leave open how many there are, other segments than values trap, one for all too."""
+def test_s5_each_value_needs_a_segment() -> None:
+    """S5: if types leave sizes open, a number of segments other than that of values traps, even one segment for all."""
 
     @tl.function
     def f(x: tl.Array[tl.float64, None], i: tl.Array[tl.int64, None]):  # type: ignore[no-untyped-def]
@@ -146,10 +150,10 @@ OPENED = [
 @pytest.mark.parametrize("dtype", [np.float64, np.int8])
 @pytest.mark.parametrize(("open_", "shape", "weights"), OPENED, ids=str)
 def test_convolutions_of_open_sizes(open_: Any, shape: Any, weights: Any, dtype: Any) -> None:
-    """Whatever sizes the type leaves open, a convolution is the same, of the same dtype."""
+    """A convolution has the same result and dtype, whatever sizes the type leaves open."""
     x, w = (DICE.integers(-3, 4, each).astype(dtype) for each in (shape, weights))
     made = np.asarray(_convolution(open_, w)(x))
-    assert made.dtype == dtype and near(made, convolved(x, w, (1,) * (len(shape) - 2), (0,) * (len(shape) - 2)))
+    assert made.dtype == dtype and near(made, convolve_by_loop(x, w, (1,) * (len(shape) - 2), (0,) * (len(shape) - 2)))
 
 
 def _convolution(shape: tuple[int | None, ...], weights: Any) -> Any:
@@ -160,8 +164,8 @@ def _convolution(shape: tuple[int | None, ...], weights: Any) -> Any:
     return tl.function(f)
 
 
-def test_channels_are_no_samples() -> None:
-    """S5: other channels than the weights have trap where the type leaves them open; padding is of places alone."""
+def test_s5_channels_must_match() -> None:
+    """S5: channels that do not match the weights trap if the type leaves them open; only places are padded."""
     for shape in ((None, None, 3), (1, None, 3), (None, None, None)):
         assert _convolution(shape, np.ones((1, 1, 2))).run(np.ones((1, 2, 3))).status == "Trapped"
     for options in ({"padding": (1, 0)}, {"strides": (1, 1)}, {"padding": ()}):
@@ -169,8 +173,8 @@ def test_channels_are_no_samples() -> None:
             tl.conv(np.ones((1, 1, 3)), np.ones((1, 1, 2)), **options)
 
 
-def test_places_beyond_the_indices() -> None:
-    """Indices of any integer dtype are compared with all places, whatever these are; nothing else is an index."""
+def test_one_hot_compares_all_places() -> None:
+    """Indices of any integer dtype are compared with all places, whatever their values; other dtypes are refused."""
     for dtype in dtypes.ALL:
         low, high = dtype.range if dtype.is_integer else (0, 1)
         for index in {low, high, 1, 44}:
@@ -187,7 +191,7 @@ ELEMENTS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 
 @tl.function
 def loops(x: tl.Array[tl.float64, None, 2], n: tl.int64):  # type: ignore[no-untyped-def]
-    """A map of arrays to a number and an array, a scan, and a fold, one in another."""
+    """A map of arrays to a number and an array, a scan, and a fold, nested."""
     sums, rows = tl.map(lambda row: (tl.foldl(lambda total, y: total + y, 0.0, row), row[::-1]), x)
     (last, count), before = tl.scan(lambda carried, y: ((y, carried[1] + n), carried), (-1.0, 0), sums)
     return sums, rows, last, count, before
@@ -196,7 +200,7 @@ def loops(x: tl.Array[tl.float64, None, 2], n: tl.int64):  # type: ignore[no-unt
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_loops(engine: str) -> None:
-    """A map, a scan and a fold give what Python's loops give, on every engine, on no elements too."""
+    """A map, a scan and a fold agree with Python loops on every engine, also for no elements."""
     outcome = loops.run(ELEMENTS, 10, engine=engine)
     sums, rows, last, count, (carried, counts) = outcome.value
     assert sums.tolist() == [3.0, 7.0, 11.0] and rows.tolist() == ELEMENTS[:, ::-1].tolist()
@@ -206,7 +210,7 @@ def test_loops(engine: str) -> None:
 
 
 def test_loops_eagerly() -> None:
-    """Outside of a program they compute eagerly, and give the same."""
+    """Outside of a program they run eagerly, with the same results."""
     made = loops.run(ELEMENTS, 10).value
     sums, rows = tl.map(lambda row: (tl.foldl(lambda total, y: total + y, 0.0, row), row[::-1]), tl.asarray(ELEMENTS))
     assert np.array_equal(made[0], sums) and np.array_equal(made[1], rows)
@@ -220,8 +224,9 @@ def test_loops_eagerly() -> None:
         tl.foldl(lambda carried, x: x, 0, 3)
 
 
-def test_a_map_waits_for_nothing() -> None:
-    """The iterations of a map run at once: its critical path grows by what counting takes, not by what each takes."""
+def test_iterations_of_a_map_overlap() -> None:
+    """The critical path of a map grows by the cost of counting for each iteration, and not by the cost of its
+    function."""
 
     @tl.function
     def slow(x: tl.Array[tl.float64, None]):  # type: ignore[no-untyped-def]
@@ -234,8 +239,8 @@ def test_a_map_waits_for_nothing() -> None:
     assert long.critical_path - short.critical_path < 10 * 8 < 10 * 20
 
 
-def test_dtypes_stay() -> None:
-    """What is made of float32 is float32."""
+def test_float32_stays_float32() -> None:
+    """Results of float32 operands are float32."""
     x = tl.asarray([[1.0, 2.0]], dtype=dtypes.float32)
     made = (
         tl.softmax(x),

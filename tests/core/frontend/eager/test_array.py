@@ -1,4 +1,5 @@
-"""Concrete arrays: the standard's operators, attributes and methods on values that are known; like begets like."""
+"""Concrete arrays: the standard's operators, attributes and methods on known values; the result has the operands'
+kind."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lt", "le", 
 
 @pytest.mark.parametrize("name", BINARY)
 def test_operators_compute(name: str) -> None:
-    """An operator gives what it gives on NumPy's arrays, with an array, a number or NumPy's array on the other side."""
+    """An operator agrees with NumPy, with an array, a number or a NumPy array on the other side."""
     apply, one, other = getattr(operator, name), np.array([1.5, 2.0, -0.5]), np.array([2.0, 2.0, 4.0])
     x, y = tl.asarray(one), tl.asarray(other)
     with np.errstate(all="ignore"):
@@ -27,8 +28,8 @@ def test_operators_compute(name: str) -> None:
         assert isinstance(made, ConcreteArray) and np.array_equal(np.asarray(made), wanted, equal_nan=True)
 
 
-def test_operators_of_one() -> None:
-    """Those of one operand, of matrices and of truth values."""
+def test_unary_and_matrix_operators() -> None:
+    """Unary operators, and those of matrices and truth values, agree with NumPy."""
     x, p = tl.asarray([[1, -2], [3, 4]]), tl.asarray([True, False])
     assert np.array_equal(-x, -np.asarray(x)) and np.array_equal(abs(x), abs(np.asarray(x)))
     assert np.array_equal(x @ x, np.asarray(x) @ np.asarray(x)) and np.array_equal(np.asarray(x) @ x, x @ np.asarray(x))
@@ -36,8 +37,8 @@ def test_operators_of_one() -> None:
     assert np.array_equal(p | ~p, [True, True]) and np.array_equal(p ^ p, [False, False])
 
 
-def test_augmented_assignment_makes_another() -> None:
-    """x += y makes x another array, and leaves what it was."""
+def test_augmented_assignment_creates_another_array() -> None:
+    """x += y binds x to another array, and leaves the old one unchanged."""
     x = before = tl.asarray([1, 2])
     x += 1
     assert np.array_equal(x, [2, 3]) and np.array_equal(before, [1, 2]) and x is not before
@@ -50,7 +51,7 @@ def test_augmented_assignment_makes_another() -> None:
 
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)
 def test_attributes(dtype: dtypes.DType) -> None:
-    """dtype, shape, axes, elements, device, and the transposed."""
+    """An array has its dtype, shape, axes, elements, device and transposed array."""
     x = tl.zeros((2, 3), dtype=dtype)
     assert (x.dtype, x.shape, x.ndim, x.size, x.device) == (dtype, (2, 3), 2, 6, "cpu")
     assert x.T.shape == x.mT.shape == (3, 2) and tl.zeros((4, 2, 3)).mT.shape == (4, 3, 2)
@@ -60,8 +61,8 @@ def test_attributes(dtype: dtypes.DType) -> None:
     assert repr(tl.full((), 1, dtype=dtype)).endswith(f"dtype={dtype!r})")
 
 
-def test_what_is_refused() -> None:
-    """What an array has not, in words, at the user's line."""
+def test_wrong_uses_are_refused() -> None:
+    """Operations that arrays lack are refused in words, at the user's line."""
     x = tl.asarray([1.0, 2.0])
     for wrong in (
         lambda: x.T,
@@ -84,7 +85,7 @@ def test_what_is_refused() -> None:
 
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)
 def test_python_numbers(dtype: dtypes.DType) -> None:
-    """An array of no axes becomes a number of Python's; what Python says of those it says of these."""
+    """A 0-d array becomes a Python number, and agrees with it in what Python asks of numbers."""
     for value in EDGES[dtype]:
         x, number = tl.asarray(np.asarray(value)[()], dtype=dtype), np.asarray(value).item()
         assert (bool(x) is bool(number) and complex(x) == complex(number)) or number != number
@@ -96,15 +97,15 @@ def test_python_numbers(dtype: dtypes.DType) -> None:
 
 
 def test_numbers_are_formatted() -> None:
-    """A number is formatted as Python's are, an array of more as it is shown, and no other way."""
+    """A 0-d array is formatted as a Python number is; other arrays accept the empty format only."""
     assert f"{tl.asarray(2.0):.3f} {tl.asarray(7):>3d} {tl.asarray([1])}" == "2.000   7 asarray([1], dtype=int64)"
     with pytest.raises(tl.Usage, match="a format needs an array without axes"):
         format(tl.asarray([1.0]), ".3f")
 
 
-def test_like_begets_like() -> None:
-    """A function of plain values gives plain values; where an operand is a concrete array, so is the result, of a
-    traced function too, nested as it is."""
+def test_the_result_has_the_kind_of_the_operands() -> None:
+    """A function of plain values gives plain values. If an operand is a concrete array, so is the result, in traced
+    functions and nested results too."""
     plain = (tl.add(1, 2), tl.add([1, 2], 3), tl.sum(np.ones(3)), tl.mean([1.0, 3.0]), tl.take([1, 2], [0]))
     assert [type(each) for each in plain] == [int, np.ndarray, np.float64, float, np.ndarray]
     square = [[1.0, 2.0], [3.0, 4.0]]
@@ -143,8 +144,8 @@ def test_like_begets_like() -> None:
 
 
 def test_in_a_trace() -> None:
-    """A concrete array that a function closes over is one more argument of its program; one that is made in it is a
-    constant, and so is a short range; a long one, and what is made of constants, are nodes."""
+    """A concrete array that a function closes over is another argument of its program. An array that is created in the
+    function is a constant, and so is a short range; a long range, and results of constants, are nodes."""
     kept = tl.asarray([1, 2, 3])
 
     @tl.function
@@ -161,7 +162,7 @@ def test_in_a_trace() -> None:
 
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)
 def test_other_libraries(dtype: dtypes.DType) -> None:
-    """NumPy and DLPack, both ways, bit by bit; neither can change the array."""
+    """NumPy and DLPack convert both ways, bit by bit, and neither can change the array."""
     for shape in ((), (3,), (2, 0), (2, 2)):
         x = tl.asarray(np.resize(np.array(EDGES[dtype], dtype.numpy), shape))
         value = np.asarray(x)
@@ -179,8 +180,8 @@ def test_other_libraries(dtype: dtypes.DType) -> None:
         tl.from_dlpack([1, 2])
 
 
-def test_elements_are_not_lent() -> None:
-    """Who asks for the elements without a copy is refused, with DLPack's own error, and nobody makes them writeable."""
+def test_elements_cannot_be_borrowed() -> None:
+    """A request for the elements without a copy is refused with DLPack's error, and nobody can make them writable."""
     x = tl.asarray([1.0])
     for lend in (
         lambda: np.from_dlpack(x, copy=False),
@@ -199,14 +200,14 @@ def test_elements_are_not_lent() -> None:
 
 
 def test_functions_of_numpy_compute() -> None:
-    """What NumPy does with arrays it does with these."""
+    """NumPy's functions accept concrete arrays."""
     x = tl.asarray([1.0, 4.0])
     assert np.sqrt(x).tolist() == [1.0, 2.0] and np.add.reduce(x) == 5.0 and len(x) == 2
     assert [float(each) for each in x] == [1.0, 4.0]
 
 
 def test_capabilities() -> None:
-    """What the library says of itself."""
+    """The library's capabilities are as the standard requires."""
     info = tl.__array_namespace_info__()
     assert info.devices() == [info.default_device()] == ["cpu"]
     assert info.dtypes() == {repr(dtype): dtype for dtype in dtypes.ALL}

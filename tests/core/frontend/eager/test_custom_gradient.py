@@ -1,4 +1,4 @@
-"""Custom gradients: on tapes and in programs they are the pullback that was given, at every order."""
+"""Custom gradients: on tapes and in programs, the given pullback is used, at every order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import tagloom as tl
 
 @tl.custom_gradient
 def straight(x: Any) -> Any:
-    """Rounds, as if it did not."""
+    """Rounds; the pullback is that of the identity."""
     return tl.round(x), lambda adjoint: adjoint
 
 
@@ -26,13 +26,13 @@ def softplus(x: Any) -> Any:
 
 @tl.custom_gradient
 def bounded(x: Any) -> Any:
-    """The value itself, whose adjoint is cut off."""
+    """The value itself; its adjoint is clipped."""
     return x, lambda adjoint: tl.clip(adjoint, -1.0, 1.0)
 
 
 @tl.custom_gradient
 def product(x: Any, y: Any) -> Any:
-    """x * y and y, with a pullback of both results; three times as steep along y."""
+    """x * y and y, with a pullback of both results whose slope along y is three times the true one."""
     return (x * y, y), lambda adjoint: (y * adjoint[0], 3.0 * (x * adjoint[0] + adjoint[1]))
 
 
@@ -55,7 +55,7 @@ def same(x: tl.float64) -> tl.float64:
 
 @tl.custom_gradient
 def nested(x: Any) -> Any:
-    """The square of a rounded number, whose pullback has a custom gradient, too."""
+    """The square of a rounded number; its pullback has a custom gradient, too."""
     return straight(x) * x, lambda adjoint: bounded(adjoint * x) + straight(x) * 0.5 * adjoint
 
 
@@ -96,8 +96,8 @@ def by_tapes(function: Callable[..., Any], x: Any, order: int) -> float:
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_tape_and_program_agree(name: str, order: int) -> None:
-    """Whether a function is right or not: what its pullback says is its gradient, and that of a gradient is that of
-    what its pullback has computed; on nested tapes, and on each machine with tokens."""
+    """The given pullback is the gradient, right or wrong, and the second gradient is that of the pullback, on nested
+    tapes and on each token machine."""
     function, x = FUNCTIONS[name]
     program = tl.function(function)
     for _ in range(order):
@@ -111,7 +111,7 @@ def test_tape_and_program_agree(name: str, order: int) -> None:
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
 def test_the_right_pullback_changes_nothing(order: int) -> None:
-    """A function whose pullback is that of its own gradient has the derivatives that it has anyway."""
+    """A function whose pullback is its own gradient keeps its derivatives."""
 
     def plain(x: Any) -> Any:
         return tl.sin(x) * tl.exp(x)
@@ -129,14 +129,14 @@ def test_the_right_pullback_changes_nothing(order: int) -> None:
 
 
 def test_overflow_does_no_harm() -> None:
-    """The published reason for custom gradients: the gradient of log(1 + exp(x)) at 100 is 1, where exp(x) is fine, and
-    at 1000, where it is not."""
+    """The published reason for custom gradients: the gradient of log(1 + exp(x)) is 1 at 100, where exp(x) is finite,
+    and at 1000, where it overflows."""
     assert [tl.grad(lambda x: softplus(x))(x) for x in (100.0, 1000.0)] == [1.0, 1.0]
     assert tl.grad(lambda x: tl.log(1.0 + tl.exp(x)))(1000.0) == 0.0
 
 
-def test_undifferentiated_it_is_its_value() -> None:
-    """A program of which no gradient is asked has nothing of the pullback, but nodes that hand values on."""
+def test_an_undifferentiated_program_has_no_pullback() -> None:
+    """A program without gradients has no nodes of the pullback, but an identity for each result."""
     program = tl.function(lambda x: softplus(x)).trace(1.0).program
     assert [function.name for function in program.functions] == ["function"]
     assert [node.op for node in program.main.body.nodes] == ["exp", "add", "log", "identity"]
@@ -146,15 +146,16 @@ def test_undifferentiated_it_is_its_value() -> None:
     assert softplus(0.0) == math.log(2.0)
 
 
-def test_programs_with_custom_gradients_are_text() -> None:
-    """What was differentiated is a program as any other: it is printed, read and the same."""
+def test_programs_with_custom_gradients_survive_a_round_trip() -> None:
+    """A differentiated program is printed and read back unchanged."""
     program = tl.grad(tl.grad(lambda x: softplus(x) * x)).trace(1.0).program
     assert tl.print_program(tl.parse_program(tl.print_program(program))) == tl.print_program(program)
     assert tl.from_json(tl.to_json(program)) == program
 
 
 def test_arguments_and_results_nest() -> None:
-    """Adjoints nest as both do; None, and a number, stand for many; integers have none."""
+    """Adjoints have the structure of arguments and results. None, or a number, stands for a whole structure; integers
+    have none."""
 
     @tl.custom_gradient
     def scaled(p: Any, n: Any, x: Any) -> Any:
@@ -186,8 +187,8 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_ones_are_refused(name: str) -> None:
-    """On tapes and in traces, with the same words."""
+def test_wrong_pullbacks_are_refused(name: str) -> None:
+    """Wrong pullbacks are refused with the same message on tapes and in traces."""
     function, said = WRONG[name]
     custom, x = tl.custom_gradient(function), tl.asarray([1.0, 2.0])
     with tl.Tape() as tape, pytest.raises(tl.TagloomError, match=said):
@@ -199,14 +200,14 @@ def test_wrong_ones_are_refused(name: str) -> None:
 
 @tl.custom_gradient
 def pythons_sine(x: Any) -> Any:
-    """Python's, which no rule knows."""
+    """Python's sine, which has no gradient rule."""
     value = tl.callback(math.sin, x, returns=tl.float64)
     return value, lambda adjoint: adjoint * tl.callback(math.cos, x, returns=tl.float64)
 
 
 def test_python_functions_on_tapes() -> None:
-    """A callback has the gradient that it is given. In a program, where effects are in program order, its pullback
-    would be an effect that has none: that is refused."""
+    """On tapes, a callback has the given gradient. In a program, its pullback would be an effect without a gradient,
+    and is refused."""
     assert by_tapes(lambda x: pythons_sine(x) * x, tl.asarray(0.5), 1) == math.sin(0.5) + 0.5 * math.cos(0.5)
     assert tl.function(lambda x: pythons_sine(x))(0.5) == math.sin(0.5)
     with pytest.raises(tl.Invalid, match="V17: callback, in pythons_sine_pullback, stands in a further") as raised:
@@ -216,7 +217,8 @@ def test_python_functions_on_tapes() -> None:
 
 @pytest.mark.full
 def test_stop_gradient() -> None:
-    """A value as it is, and a constant where gradients are: on tapes, in programs, at every order, on each engine."""
+    """`stop_gradient` returns its operand, which gradients treat as a constant: on tapes, in programs, at every order,
+    on each engine."""
 
     def function(x: Any) -> Any:
         return tl.stop_gradient(x * x) * x + tl.cond(x > 0.0, lambda: tl.stop_gradient(x), lambda: x)
@@ -232,7 +234,7 @@ def test_stop_gradient() -> None:
 
 
 def test_clipping() -> None:
-    """By the length of one, and of all; 0 and infinity too."""
+    """Gradients are clipped by their own norm, or by that of all, with 0 and infinity too."""
     x = np.array([3.0, 4.0])
     assert tl.clip_by_norm(x, 10.0).tolist() == [3.0, 4.0]
     assert tl.clip_by_norm(x, 0.5).tolist() == [0.3, 0.4]
@@ -250,7 +252,7 @@ def test_clipping() -> None:
 
 
 def test_jvp() -> None:
-    """The double pullback: eagerly, in a trace, with results that are no floats, and differentiated."""
+    """`jvp` is right eagerly, in a trace, with results that are no floats, and when differentiated."""
 
     def function(x: Any, n: Any, p: Any) -> Any:
         return {"y": tl.sum(x * x) * p["a"], "n": n + 1}

@@ -1,4 +1,4 @@
-"""The short way of ops on concrete arrays: what is kept of an op changes how long it takes, and nothing else."""
+"""The table of eager ops: cached facts about ops on concrete arrays make them faster and change nothing else."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from tagloom.interp.engines.reference import run_graph
 each_row = pytest.mark.parametrize("row", OPS.values(), ids=lambda row: row.name)
 
 
-class Nothing(dict[Any, Any]):
-    """Tables that keep nothing: every op goes the long way."""
+class EmptyTables(dict[Any, Any]):
+    """Tables that cache nothing: every op takes the slow path."""
 
     def setdefault(self, what: Any, table: Any = None) -> Any:
         return {}
 
 
-def ending(compute: Callable[[], Any]) -> Any:
-    """The bits of what is computed, or all that its error says."""
+def ending_of(compute: Callable[[], Any]) -> Any:
+    """The bits of a result, or the full text of the error."""
     try:
         made = compute()
     except tl.TagloomError as error:
@@ -52,22 +52,22 @@ def ending(compute: Callable[[], Any]) -> Any:
     return fingerprint(made._value)
 
 
-def eagerly(case: Case) -> Any:
-    """What an op of arrays gives."""
+def eager_ending(case: Case) -> Any:
+    """The ending of an op on arrays."""
     name, operands, attributes = case
     given = [ConcreteArray(literal(each)) for each in operands]
-    return ending(lambda: apply(name, *given, **dict(attributes)))
+    return ending_of(lambda: apply(name, *given, **dict(attributes)))
 
 
-def with_numbers(case: Case) -> Any:
-    """The same, where one of two operands is a number of Python's."""
+def ending_with_numbers(case: Case) -> Any:
+    """The ending if one of two operands is a Python number."""
     name, (x, y), attributes = case[0], case[1][:2], case[2]
     number = np.asarray(y).ravel()[:1].tolist() or [2]
-    return ending(lambda: apply(name, ConcreteArray(literal(x)), *number, **dict(attributes)))
+    return ending_of(lambda: apply(name, ConcreteArray(literal(x)), *number, **dict(attributes)))
 
 
-def machine(case: Case) -> Any:
-    """What the reference machine makes of it: bits, or a trap's words; None of what is refused before it runs."""
+def machine_ending(case: Case) -> Any:
+    """The ending on the reference machine: bits, or the message of a trap; None if the op is refused before the run."""
     name, operands, attributes = case
     forms = [leaf_type(type_of(each)) for each in operands]
     declared = tuple(zip("xyzabc", forms, strict=False))
@@ -81,11 +81,11 @@ def machine(case: Case) -> Any:
 
 
 def violations(found: Sequence[Case], tables: dict[Any, Any]) -> Iterator[str]:
-    """Where an op differs from what it gives without a table: the first time, and the second."""
-    for compute in (eagerly, with_numbers):
-        those = [case for case in found if compute is eagerly or len(case[1]) == 2]
+    """Where an op differs, the first time or the second, from its ending without a table."""
+    for compute in (eager_ending, ending_with_numbers):
+        those = [case for case in found if compute is eager_ending or len(case[1]) == 2]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(dispatch, "DISPATCH_TABLES", Nothing())
+            patch.setattr(dispatch, "DISPATCH_TABLES", EmptyTables())
             wanted = [compute(case) for case in those]
             patch.setattr(dispatch, "DISPATCH_TABLES", tables)
             for time in ("first", "second"):
@@ -100,25 +100,25 @@ def violations(found: Sequence[Case], tables: dict[Any, Any]) -> Iterator[str]:
 
 @each_row
 def test_the_table_changes_nothing(row: Op) -> None:
-    """S5, V4: an op gives the bits, or the error with all that it says, that it gives without a table, the first time
-    and the second; so with numbers of Python's."""
+    """S5, V4: an op gives the same bits, or the same error with the same text, with and without a table, the first time
+    and the second, with Python numbers too."""
     assert next(violations(cases(row, 25), {}), None) is None
 
 
 @each_row
-def test_as_the_reference_machine(row: Op) -> None:
-    """What an op gives eagerly the machine gives, to the bit, and it is refused, or traps, in the same words."""
+def test_eager_ops_agree_with_the_reference(row: Op) -> None:
+    """An eager op gives the machine's bits, and is refused or traps with the same message."""
     for case in cases(row, 5):
-        for found in (eagerly(case), eagerly(case)):
-            wanted = machine(case)
+        for found in (eager_ending(case), eager_ending(case)):
+            wanted = machine_ending(case)
             if isinstance(found[0], type):
                 assert (found[1:3] if found[1] == "V4" else found[2]) == wanted
             else:
                 assert found == wanted, case
 
 
-class Forgetful(dict[Any, Any]):
-    """Tables whose keys, with the op, leave something out."""
+class IncompleteTables(dict[Any, Any]):
+    """Tables whose keys leave something out, besides the op."""
 
     def __init__(self, leave_out: Callable[[Any], Any]) -> None:
         super().__init__()
@@ -126,13 +126,13 @@ class Forgetful(dict[Any, Any]):
         self.known: dict[Any, Any] = {}
 
     def setdefault(self, what: Any, table: Any = None) -> Any:
-        return super().setdefault(what, Short(self, what))
+        return super().setdefault(what, IncompleteTable(self, what))
 
 
-class Short(dict[Any, Any]):
+class IncompleteTable(dict[Any, Any]):
     """One of these tables."""
 
-    def __init__(self, tables: Forgetful, what: Any) -> None:
+    def __init__(self, tables: IncompleteTables, what: Any) -> None:
         super().__init__()
         self.tables, self.what = tables, what
 
@@ -165,15 +165,15 @@ TWINS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("twin", TWINS)
-def test_forgetful_tables_are_found(twin: str) -> None:
-    """The law sees a key without dtypes, sizes, attributes or their classes, the op, or the classes of numbers."""
+def test_incomplete_keys_are_caught(twin: str) -> None:
+    """The law catches keys without dtypes, sizes, attributes or their classes, the op, or the classes of numbers."""
     rows = [OPS[name] for name in ("add", "multiply", "less", "sum", "argmax", "reshape", "index", "astype", "where")]
     found = [case for row in rows for case in cases(row, 40)]
     x = literal([[1, 2], [3, 4]]).value
     found += [("sum", (x,), (("axis", axis), ("keepdims", keepdims))) for axis in (1, True) for keepdims in (True, 1)]
     found += [("add", (x, number), ()) for number in (1, 1.5)]
-    assert next(violations(found, Forgetful(lambda part: part)), None) is None
-    assert next(violations(found, Forgetful(TWINS[twin])), None) is not None
+    assert next(violations(found, IncompleteTables(lambda part: part)), None) is None
+    assert next(violations(found, IncompleteTables(TWINS[twin])), None) is not None
 
 
 def shapes() -> Iterator[Any]:
@@ -204,8 +204,8 @@ TWO = tl.Variable(2)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_the_second_time_nothing_is_asked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An op goes the long way once for operands of some types, and never again for these."""
+def test_the_second_call_uses_the_table(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For operands of the same types, an op takes the slow path once only."""
     asked: list[str] = []
     computed = api.compute_with_kernel
     monkeypatch.setattr(api, "compute_with_kernel", lambda op, *rest: asked.append(op) or computed(op, *rest))
@@ -220,7 +220,7 @@ def test_the_second_time_nothing_is_asked(name: str, monkeypatch: pytest.MonkeyP
 
 
 def test_the_table_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of however many shapes there are, no more than so many keys and types are kept."""
+    """The numbers of cached keys and types are bounded, however many shapes occur."""
     dispatch.clear_tables()
     monkeypatch.setattr(dispatch, "MAX_ENTRIES", 16)
     monkeypatch.setattr(types, "_INTERN_TABLE", {})
@@ -233,8 +233,8 @@ def test_the_table_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert sum(map(len, dispatch.DISPATCH_TABLES.values())) <= 16 and len(types._INTERN_TABLE) <= 8
 
 
-def test_what_is_equal_may_be_another_key() -> None:
-    """1 is a number of an axis, and an index; True, which equals it, is neither, also after 1 has been asked for."""
+def test_equal_keys_of_other_classes_differ() -> None:
+    """1 is an axis and an index; True, which equals it, is neither, even after 1 was cached."""
     x = tl.asarray([[1, 2], [3, 4]])
     for _ in range(2):
         assert np.array_equal(x[1], [3, 4]) and np.array_equal(x[np.int64(1)], [3, 4])
@@ -253,7 +253,7 @@ def test_what_is_equal_may_be_another_key() -> None:
 
 
 def test_numbers_that_do_not_fit() -> None:
-    """Python's numbers take the dtype of the array, where they fit, whatever was asked before."""
+    """Python numbers take the dtype of the array if they fit, whatever was cached before."""
     small, narrow, wide = tl.asarray([1], dtype=tl.int8), tl.asarray([1.0], dtype=tl.float32), tl.asarray([1.0])
     for _ in range(2):
         assert (small + 100).dtype is tl.int8 and (narrow * 1e38).dtype is tl.float32
@@ -266,8 +266,8 @@ def test_numbers_that_do_not_fit() -> None:
         assert float((wide + 2**60)[0]) == 2.0**60 and float((narrow * float("inf"))[0]) == float("inf")
 
 
-def test_traps_come_back() -> None:
-    """S5: an op that had a value traps where it has none, and has one again."""
+def test_traps_are_not_cached() -> None:
+    """S5: an op traps on operands without a value, and has values again for other operands."""
     x, zero = tl.asarray([6, 7]), tl.asarray([2, 0])
     for _ in range(2):
         assert np.array_equal(x // 2, [3, 3])
@@ -281,8 +281,8 @@ def test_traps_come_back() -> None:
         tl.take(x, at + 1)
 
 
-def test_nothing_is_said_of_overflows() -> None:
-    """NumPy does not warn of floats that overflow or have no value, and does what it was told to in between."""
+def test_numpy_does_not_warn() -> None:
+    """Ops do not warn of overflows and invalid values, and restore NumPy's own settings."""
     large, none = tl.asarray([1e308, 1.0]), tl.asarray([0.0, 1.0])
     narrow = tl.asarray([3e38, 1.0], dtype=tl.float32)
     with warnings.catch_warnings(), np.errstate(over="raise", divide="warn"):
@@ -300,8 +300,7 @@ def test_nothing_is_said_of_overflows() -> None:
 
 
 def test_in_a_trace_ops_are_nodes() -> None:
-    """What is known of an op on concrete arrays does not make it run while a function is traced, and after one that
-    failed it runs again."""
+    """Cached facts do not make an op run during a trace, and after a failed trace it runs again."""
     x = tl.asarray([1.0, 2.0])
     for _ in range(2):
         assert np.array_equal(tl.tanh(x + x)[:1], np.tanh([2.0])) and float(tl.sum(x)) == 3.0
@@ -322,8 +321,8 @@ def test_in_a_trace_ops_are_nodes() -> None:
     assert np.array_equal(x + x, [2.0, 4.0])
 
 
-def test_tapes_see_what_takes_the_short_way() -> None:
-    """A gradient is the same the first time, when all is asked, and later; numbers of Python's are constants."""
+def test_tapes_record_the_fast_path() -> None:
+    """A gradient is the same the first time and with cached facts; Python numbers are constants."""
     x = tl.asarray([0.5, 2.0])
     found = []
     for _ in range(3):
@@ -334,9 +333,9 @@ def test_tapes_see_what_takes_the_short_way() -> None:
     assert all(np.array_equal(each, [2.5, 11.5]) for each in found)
 
 
-def test_elements_that_are_moved_are_shared() -> None:
-    """Eagerly a part of an array, or its elements in another shape, are no copy: nobody can write to them. A program
-    that was given an array of NumPy's makes another one."""
+def test_views_share_elements() -> None:
+    """Eagerly, a part of an array, or its elements in another shape, is a read-only view. A program whose argument is a
+    NumPy array copies it."""
     given = np.arange(6.0)
     x = tl.asarray(given)
     for _ in range(2):
@@ -355,7 +354,7 @@ def test_elements_that_are_moved_are_shared() -> None:
 
 
 def test_threads() -> None:
-    """Threads that fill and use one table at once make what each makes alone."""
+    """Threads that fill and use one table concurrently get the results that each gets alone."""
     wrong: list[Any] = []
 
     def work(seed: int) -> None:
@@ -374,7 +373,7 @@ def test_threads() -> None:
 
 
 def test_arrays_are_pickled() -> None:
-    """An array comes back as one of the same bits, which does not change either."""
+    """A pickled array is read back with the same bits, and is read-only."""
     for x in (tl.asarray([1.0, 2.0]), tl.asarray(3, dtype=tl.int8), tl.asarray(1.5)):
         back = pickle.loads(pickle.dumps(x))
         assert type(back) is ConcreteArray and is_same_value(back._value, x._value) and back._type is x._type
@@ -382,9 +381,9 @@ def test_arrays_are_pickled() -> None:
 
 
 @pytest.mark.full
-def test_closed_over_arrays_die_with_the_last_that_has_them() -> None:
-    """An array that a function closes over is kept by nothing else: when the function goes it is gone, without a
-    collection of garbage, but for that of what tracing left."""
+def test_closed_over_arrays_are_freed() -> None:
+    """Only the function keeps an array that it closes over: the array is freed with it, and only cycles left by tracing
+    need the garbage collector."""
 
     def scoped(x: Any) -> Any:
         return tl.function(lambda y: y + x)
@@ -405,14 +404,14 @@ def test_closed_over_arrays_die_with_the_last_that_has_them() -> None:
 
 
 @pytest.mark.parametrize("name", ELEMENT_METHODS)
-def test_who_has_elements(name: str) -> None:
-    """What asks for elements concrete arrays have, symbolic ones refuse and variables hand on, each."""
+def test_conversions_of_arrays_symbols_and_variables(name: str) -> None:
+    """Each conversion to elements works for concrete arrays and variables, and is refused for symbolic values."""
     assert all(name in vars(kind) for kind in (ConcreteArray, Symbol, Variable))
 
 
 @pytest.mark.parametrize("convert", [float, int, bool, complex, operator.index, np.asarray, list, len], ids=str)
-def test_variables_hand_on(convert: Callable[[Any], Any]) -> None:
-    """A variable is, to Python, what it holds."""
+def test_variables_convert_as_their_values(convert: Callable[[Any], Any]) -> None:
+    """Python converts a variable as it converts its value."""
     held = tl.asarray([1, 2]) if convert in (list, len) else tl.asarray(3)
     found, wanted = convert(tl.Variable(held)), convert(held)
     assert np.array_equal(found, wanted) and type(found) is type(wanted)

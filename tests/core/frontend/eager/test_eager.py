@@ -1,4 +1,4 @@
-"""The words of the language outside of a trace: plain functions of values."""
+"""Functions of tagloom outside of a trace: plain functions of values."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tagloom.core.value import is_same_value
 
 
 def test_values_compute_eagerly() -> None:
-    """On concrete values a function of tagloom gives its result, and a branch or loop is just run."""
+    """On concrete values a function gives its result, and branches and loops just run."""
     assert tl.add(1, 2.5) == 3.5 and is_same_value(tl.multiply([1, 2], 3), np.array([3, 6]))
     assert tl.cond(True, lambda: 1, lambda: 1 // 0) == 1 and tl.cond(np.bool_(False), lambda: 1, lambda: "any") == "any"
     assert tl.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, 2 * i), 0, 0.5) == (3, 4.0)
 
 
-def test_loops_keep_their_types() -> None:
-    """V5: a loop variable has the type that it begins with, as in a trace; an integer may become a float."""
+def test_v5_loops_keep_their_types() -> None:
+    """V5: a loop variable keeps its first type, as in a trace; an integer may become a float."""
     (x,) = tl.while_loop(lambda x: x < 3.0, lambda x: 4, 0.5)
     assert is_same_value(x, 4.0)
     with pytest.raises(tl.Usage, match="a value of the wrong type"):
@@ -27,15 +27,15 @@ def test_loops_keep_their_types() -> None:
 
 
 @pytest.mark.parametrize("pred", [1, 0.0, [True], np.array([True, False])], ids=repr)
-def test_predicates_are_one_bool(pred: object) -> None:
-    """V5: what Python would take for true is no predicate."""
+def test_v5_a_predicate_is_one_bool(pred: object) -> None:
+    """V5: values that Python would take for true are no predicates."""
     with pytest.raises(tl.Invalid, match="a predicate is not one bool") as refused:
         tl.cond(pred, lambda: 1, lambda: 2)
     assert refused.value.rule == "V5" and "test_eager.py" in str(refused.value.where)
 
 
 def test_rules_hold_outside_of_traces() -> None:
-    """V4, S5: operands that an op does not take are refused, and those that it has no value for trap, at the line."""
+    """V4, S5: wrong operands are refused, and operands without a value trap, at the user's line."""
     with pytest.raises(tl.Invalid, match="add: operands of different dtypes") as refused:
         tl.add(1, True)
     assert refused.value.rule == "V4" and "test_eager.py" in str(refused.value.where)
@@ -47,9 +47,9 @@ def test_rules_hold_outside_of_traces() -> None:
         tl.where(True, 1)
 
 
-def test_loop_variables_stay_what_they_are() -> None:
-    """A variable that starts as a concrete array is one in the body, the condition and the end, and so is one that the
-    body makes one; Python's numbers stay Python's, and NumPy's keep their dtypes."""
+def test_loop_variables_keep_their_kind() -> None:
+    """A variable that begins as a concrete array, or becomes one in the body, is one in the body, the condition and the
+    result. Python numbers stay Python's, and NumPy's keep their dtypes."""
     (x,) = tl.while_loop(lambda x: x < 3, lambda x: x.__array_namespace__().add(x, 1), tl.asarray(0))
     assert isinstance(x, ConcreteArray) and int(x) == 3
     made = tl.while_loop(lambda k, x: k < 2, lambda k, x: (k + 1, tl.asarray(x)), 0, 1.5)

@@ -1,4 +1,4 @@
-"""The tape: what it records, what it knows values by, and what it says to who uses it wrongly."""
+"""The tape: what it records, how it identifies values, and its messages for wrong uses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tagloom.core.frontend.eager.recording import TAPE_STACK
 
 
 def derivatives(function: Callable[..., Any], x: Any, order: int) -> list[float]:
-    """Those of a function of a number, up to an order, by nested tapes."""
+    """The derivatives of a function of a number, up to an order, by nested tapes."""
     if order == 0:
         return [float(function(x))]
 
@@ -29,7 +29,7 @@ def derivatives(function: Callable[..., Any], x: Any, order: int) -> list[float]
 
 
 def test_nested_tapes() -> None:
-    """x * x at 3: 9, 6, 2, 0."""
+    """The derivatives of x * x at 3 are 9, 6, 2, 0."""
     assert derivatives(lambda x: x * x, tl.asarray(3.0), 3) == [9.0, 6.0, 2.0, 0.0]
 
 
@@ -43,8 +43,8 @@ def by_tape(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
 
 @pytest.mark.inner(first=7)
 @pytest.mark.parametrize("name", HAND_MADE)
-def test_a_tape_says_what_grad_says(name: str) -> None:
-    """On functions written by hand, to the second order: a function of the gradient is differentiated again."""
+def test_a_tape_agrees_with_grad(name: str) -> None:
+    """Tapes agree with `tl.grad` on functions written by hand, to the second order."""
     function, arguments = HAND_MADE[name]
 
     def again(gradients: Callable[[tuple[Any, ...]], Any]) -> Callable[..., Any]:
@@ -67,8 +67,8 @@ def test_a_tape_says_what_grad_says(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in HAND_MADE if name not in ("float32", "what stops", "nothing")])
-def test_a_tape_says_what_differences_say(name: str) -> None:
-    """Moved along a direction, the value changes by the gradient along it."""
+def test_a_tape_agrees_with_differences(name: str) -> None:
+    """Along a direction, the value changes as its gradient says."""
     function, arguments = HAND_MADE[name]
     step, directions = 1e-6, [np.ones_like(each) * (1 + at) for at, each in enumerate(arguments)]
     ends = [
@@ -80,8 +80,8 @@ def test_a_tape_says_what_differences_say(name: str) -> None:
     assert math.isclose(along, (ends[0] - ends[1]) / (2 * step), rel_tol=1e-5, abs_tol=1e-7)
 
 
-def test_python_decides_and_is_not_seen() -> None:
-    """What ran is recorded: the branch that Python took, and its loop as often as it went round."""
+def test_python_s_control_flow_is_not_recorded() -> None:
+    """A tape records the branch that Python took, and each iteration of its loop."""
     x = tl.asarray(2.0)
     with tl.Tape() as tape:
         tape.watch(x)
@@ -91,8 +91,8 @@ def test_python_decides_and_is_not_seen() -> None:
     assert (float(y), float(tape.gradient(y, x))) == (50.0, 4 * 8.0 + 17.0)
 
 
-def test_values_are_known_by_identity() -> None:
-    """Of two arrays that hold the same, one is watched; the other is a constant, and the tape does not know it."""
+def test_values_are_identified_by_identity() -> None:
+    """Of two equal arrays one is watched; the other is a constant that the tape does not know."""
     x, same = tl.asarray(3.0), tl.asarray(3.0)
     with tl.Tape(persistent=True) as tape:
         tape.watch(x)
@@ -106,14 +106,15 @@ def test_values_are_known_by_identity() -> None:
 @pytest.mark.parametrize(
     "value", [3.0, np.float64(3.0), np.ones(2), [1.0, 2.0], "x", tl.asarray(3), tl.asarray([True])]
 )
-def test_what_cannot_be_watched(value: Any) -> None:
-    """Python's numbers, NumPy's arrays and lists have no identity that ops keep; integers and bools no adjoint."""
+def test_other_values_cannot_be_watched(value: Any) -> None:
+    """Python numbers, NumPy arrays and lists have no identity that ops preserve; integers and bools have no adjoint."""
     with tl.Tape() as tape, pytest.raises(tl.Usage, match="a tape watches arrays of floats"):
         tape.watch({"w": value})
 
 
 def test_sources_nest() -> None:
-    """So does the gradient; what the target does not depend on has zeros, and a value on the way is a source, too."""
+    """The gradient has the structure of the sources. Sources without influence have zeros, and intermediate values can
+    be sources."""
     w, b, c = tl.asarray([1.0, 2.0]), tl.asarray(3.0), tl.asarray([[1.0]])
     with tl.Tape() as tape:
         tape.watch({"w": w, "rest": (b, c)})
@@ -124,8 +125,8 @@ def test_sources_nest() -> None:
     assert (float(found["more"][0]), np.asarray(found["more"][1][1]).tolist()) == (30.0, [[0.0]])
 
 
-def test_the_target_itself_is_a_source() -> None:
-    """Its adjoint is the one that was given."""
+def test_the_target_can_be_a_source() -> None:
+    """The adjoint of the target is the given one."""
     x = tl.asarray([1.0, 2.0])
     with tl.Tape(persistent=True) as tape:
         tape.watch(x)
@@ -134,8 +135,8 @@ def test_the_target_itself_is_a_source() -> None:
     assert np.asarray(tape.gradient((y, y), y, (tl.ones_like(y), tl.ones_like(y)))).tolist() == [2.0, 2.0]
 
 
-def test_adjoints_of_more_than_one_float() -> None:
-    """They are given, nested as the target; integers in it have none."""
+def test_adjoints_of_several_floats_are_given() -> None:
+    """The adjoints of several floats must be given, in the structure of the target; integers have none."""
     x = tl.asarray([1.0, 2.0])
     with tl.Tape(persistent=True) as tape:
         tape.watch(x)
@@ -152,8 +153,8 @@ def test_adjoints_of_more_than_one_float() -> None:
             tape.gradient(target, x, adjoints)
 
 
-def test_a_target_that_left_is_refused() -> None:
-    """A number of Python's, or of NumPy's, was not recorded, though it was computed of what is."""
+def test_an_unrecorded_target_is_refused() -> None:
+    """A Python number, or NumPy's, was not recorded, even if it was computed from a watched value."""
     x = tl.asarray(2.0)
     for leaving in (float, np.sin):
         with tl.Tape() as tape:
@@ -163,7 +164,8 @@ def test_a_target_that_left_is_refused() -> None:
 
 
 def test_one_tape_gives_one_gradient() -> None:
-    """Then it has forgotten all, and records no more; used anew, it begins anew. A persistent one gives several."""
+    """After its gradient a tape is empty and records no more; it can be used anew. A persistent tape gives several
+    gradients."""
     x = tl.asarray(3.0)
     tape, lasting = tl.Tape(), tl.Tape(persistent=True)
     with tape, lasting:
@@ -182,7 +184,7 @@ def test_one_tape_gives_one_gradient() -> None:
 
 
 def test_a_persistent_tape_records_its_own_reverse_pass() -> None:
-    """Under its `with`, so that it gives the second order, too."""
+    """Inside its `with`, a persistent tape records its own reverse pass, and so gives the second order."""
     x = tl.asarray(2.0)
     with tl.Tape(persistent=True) as tape:
         tape.watch(x)
@@ -192,7 +194,7 @@ def test_a_persistent_tape_records_its_own_reverse_pass() -> None:
 
 
 def test_stop_recording() -> None:
-    """What runs meanwhile is a constant; other tapes go on."""
+    """Values computed meanwhile are constants; other tapes go on recording."""
     x = tl.asarray(3.0)
     with tl.Tape() as other, tl.Tape() as tape:
         tape.watch(x)
@@ -206,7 +208,7 @@ def test_stop_recording() -> None:
 
 
 def test_reset() -> None:
-    """A tape that is reset has seen nothing, and goes on."""
+    """A tape that is reset is empty, and goes on recording."""
     x = tl.asarray(3.0)
     with tl.Tape() as tape:
         tape.watch(x)
@@ -218,8 +220,8 @@ def test_reset() -> None:
         assert float(tape.gradient(x * 2.0, x)) == 2.0
 
 
-def test_only_what_is_watched_is_recorded() -> None:
-    """Ops of other values, and those that make integers, leave nothing on the tape."""
+def test_only_watched_values_are_recorded() -> None:
+    """Ops on other values, and ops with integer results, are not recorded."""
     x, other = tl.asarray(3.0), tl.asarray(4.0)
     with tl.Tape() as tape:
         tape.watch(x)
@@ -231,8 +233,8 @@ def test_only_what_is_watched_is_recorded() -> None:
 
 
 @pytest.mark.full
-def test_what_was_recorded_is_released() -> None:
-    """With the tape, and when it has given its gradient; no cycle keeps it."""
+def test_recorded_values_are_freed() -> None:
+    """Recorded values are freed with the tape, and after its gradient, without a cycle."""
 
     def alive() -> int:
         kept = gc.get_objects()  # proxies of what is gone among them: they have a type, and can be asked nothing else
@@ -262,15 +264,15 @@ def test_what_was_recorded_is_released() -> None:
 
 
 def test_an_error_ends_recording() -> None:
-    """Whatever is raised under a tape, it records no more afterwards."""
+    """After any error inside its `with`, a tape records no more."""
     x = tl.asarray(0)
     with pytest.raises(tl.Trap), tl.Tape():
         1 // x
     assert TAPE_STACK.get() == ()
 
 
-def test_a_call_is_one_step() -> None:
-    """A tl.function is recorded as a call, whose reverse pass is the derived program's; to any order."""
+def test_a_call_is_one_entry() -> None:
+    """A tl.function is recorded as one call; its reverse pass is the derived program's, to any order."""
     x = tl.asarray(1.5)
     with tl.Tape() as tape:
         tape.watch(x)
@@ -286,8 +288,8 @@ def power(x: tl.float64, n: tl.int64) -> tl.float64:
     return tl.cond(n == 0, lambda: 1.0, lambda: x * power(x, n - 1))
 
 
-def test_a_call_of_several() -> None:
-    """Arguments and results nest; integers go by, and what nothing has contributed to counts as zeros."""
+def test_calls_nest() -> None:
+    """Arguments and results nest, integers have no adjoints, and results without influence count as zeros."""
 
     @tl.function
     def mixed(p: Any, n: Any) -> Any:
@@ -303,7 +305,7 @@ def test_a_call_of_several() -> None:
 
 
 def test_vjp_and_jvp_are_recorded() -> None:
-    """They are calls, too."""
+    """`vjp` and `jvp` are recorded as calls."""
     x = tl.asarray(2.0)
     with tl.Tape(persistent=True) as tape:
         tape.watch(x)
@@ -313,8 +315,8 @@ def test_vjp_and_jvp_are_recorded() -> None:
     assert [float(tape.gradient(each, x)) for each in (value, slope, moved)] == [12.0, 12.0, 24.0]
 
 
-def test_what_a_trace_closes_over() -> None:
-    """An array that a function closes over is one more argument of its program, and has a gradient if it is watched."""
+def test_arrays_that_a_function_closes_over() -> None:
+    """An array that a function closes over is another argument of its program, and has a gradient if it is watched."""
     x, w = tl.asarray(2.0), tl.asarray(5.0)
     scaled = tl.function(lambda x: x * w)
     with tl.Tape() as tape:
@@ -326,8 +328,9 @@ def test_what_a_trace_closes_over() -> None:
     assert list(map(float, tape.gradient(y, (x, w)))) == [25.0, 20.0]
 
 
-def test_a_call_that_draws_is_refused() -> None:
-    """D5: its reverse pass would run with other random numbers. Nobody minds where no gradient is wanted."""
+def test_d5_a_call_that_draws_is_refused() -> None:
+    """D5: the reverse pass of a call that draws would draw other numbers, and is refused. The call is allowed without a
+    gradient."""
     x = tl.asarray(2.0)
     noisy = tl.function(lambda x: x * tl.uniform())
     with tl.Tape() as tape:
@@ -337,15 +340,15 @@ def test_a_call_that_draws_is_refused() -> None:
             noisy(x)
 
 
-def test_a_tape_records_once() -> None:
-    """It cannot be entered while it records."""
+def test_a_recording_tape_cannot_be_entered() -> None:
+    """A tape cannot be entered while it records."""
     tape = tl.Tape()
     with tape, pytest.raises(tl.Usage, match="recording already"), tape:
         pass
 
 
-def test_jax_says_the_same() -> None:
-    """A small network, with its gradient and the gradient of a function of that."""
+def test_a_tape_agrees_with_jax() -> None:
+    """A small network, its gradient, and the gradient of a function of that agree with JAX."""
     jax = pytest.importorskip("jax")
     before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", True)

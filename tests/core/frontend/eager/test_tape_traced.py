@@ -1,4 +1,4 @@
-"""Tapes in functions under trace: their gradients are parts of the program, and say what others do."""
+"""Tapes in functions under trace: their gradients are parts of the program, and agree with other gradients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.programs.tape_programs import HAND_MADE
 
 
 def slopes(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """The gradient by all arguments, by a tape: eagerly, or in a trace."""
+    """The gradient by all arguments, by a tape, eagerly or in a trace."""
     with tl.Tape() as tape:
         tape.watch(arguments)
         y = function(*arguments)
@@ -20,14 +20,14 @@ def slopes(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
 
 
 def again(gradients: Callable[..., Any]) -> Callable[..., Any]:
-    """A number made of gradients."""
+    """A number that depends on gradients."""
     return lambda x, y: sum(tl.sum(each * each * (0.5 + at)) for at, each in enumerate(gradients(x, y)))
 
 
 @pytest.mark.inner(first=4)
 @pytest.mark.parametrize("name", HAND_MADE)
-def test_a_tape_in_a_trace_says_what_grad_says(name: str) -> None:
-    """On functions written by hand, to the second order, as eager tapes do."""
+def test_a_tape_in_a_trace_agrees_with_grad(name: str) -> None:
+    """Tapes in a trace agree with `tl.grad` on functions written by hand, to the second order."""
     function, arguments = HAND_MADE[name]
     by_grad = again(lambda x, y: tl.grad(function, (0, 1))(x, y))
     by_tape = again(lambda x, y: slopes(function, (x, y)))
@@ -46,7 +46,7 @@ def _traced(function: Callable[..., Any]) -> tl.Function:
 
 
 def derivative(function: Callable[[Any], Any], order: int) -> Callable[[Any], Any]:
-    """By as many nested tapes."""
+    """The derivative of this order, by nested tapes."""
     if order == 0:
         return function
 
@@ -83,15 +83,15 @@ NESTED: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", NESTED)
 def test_nested_tapes(name: str) -> None:
-    """They give what nested `tl.grad` gives."""
+    """Nested tapes agree with nested `tl.grad`."""
     function = wanted = NESTED[name]
     for order in (1, 2, 3):
         wanted = tl.grad(wanted)
         assert tl.function(derivative(function, order))(1.25) == pytest.approx(wanted(1.25), rel=1e-12)
 
 
-def test_nested_to_the_bit() -> None:
-    """Of ops alone, in the bits of `tl.grad`, and of eager tapes."""
+def test_nested_tapes_have_the_same_bits() -> None:
+    """For functions of ops only, nested tapes have the bits of `tl.grad`, and of eager tapes."""
     function = wanted = NESTED["ops"]
     for order in (1, 2, 3):
         wanted = tl.grad(wanted)
@@ -103,15 +103,16 @@ def test_nested_to_the_bit() -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_engines_agree(engine: str) -> None:
-    """What a tape makes is a program as every other is."""
+    """A program with tapes runs alike on every engine."""
     for name in ["a call"] if engine == "compiled" else list(NESTED):
         function = NESTED[name]
         found = tl.function(derivative(function, 2)).run(1.25, engine=engine)
         assert (found.status, float(found.value)) == ("Returned", pytest.approx(tl.grad(tl.grad(function))(1.25)))
 
 
-def test_a_call_is_pulled_back_where_it_stands() -> None:
-    """It is not computed again: its effects happen once, and what it draws is what the gradient is of."""
+def test_a_call_is_not_computed_again() -> None:
+    """The pullback of a call uses its first computation: its effects happen once, and the gradient is that of its
+    random numbers."""
     lines: list[str] = []
 
     @tl.function
@@ -131,8 +132,9 @@ def test_a_call_is_pulled_back_where_it_stands() -> None:
 
 
 @pytest.mark.parametrize("persistent", [False, True])
-def test_what_is_computed_again_must_be_the_same(persistent: bool) -> None:
-    """D5: where an outer tape, or the tape itself, records the pullback of a call, that computes the call again."""
+def test_d5_calls_with_effects_are_not_computed_again(persistent: bool) -> None:
+    """D5: if an outer tape, or the tape itself, records the pullback of a call, the call is computed again, and is
+    refused if it draws."""
     noisy = tl.function(lambda x: x * tl.uniform())
 
     @tl.function
@@ -148,7 +150,7 @@ def test_what_is_computed_again_must_be_the_same(persistent: bool) -> None:
 
 
 def test_a_persistent_tape() -> None:
-    """It gives several gradients, and records its own reverse pass while it is recording."""
+    """A persistent tape gives several gradients, and records its own reverse pass while it records."""
 
     @tl.function
     def several(x: Any) -> Any:
@@ -162,7 +164,7 @@ def test_a_persistent_tape() -> None:
 
 
 def test_stop_recording() -> None:
-    """What is traced meanwhile is a constant; other tapes go on."""
+    """Values traced meanwhile are constants; other tapes go on recording."""
 
     @tl.function
     def both(x: Any) -> Any:
@@ -178,7 +180,7 @@ def test_stop_recording() -> None:
 
 
 def test_one_tape_gives_one_gradient() -> None:
-    """It may be made before the function is traced, and is new whenever it is used anew."""
+    """A tape may be created before the trace, and is empty each time that it is used."""
     tape = tl.Tape()
 
     @tl.function
@@ -195,8 +197,8 @@ def test_one_tape_gives_one_gradient() -> None:
 
 
 def test_variables() -> None:
-    """They are watched when they are first read; the gradient is by what they held then, whatever is assigned later,
-    and what is assigned is differentiated as any value: in branches, loops and calls, too."""
+    """Variables are watched at their first read. The gradient is by their values at that time, whatever is assigned
+    later, and assigned values are differentiated: in branches, loops and calls, too."""
     w, b = tl.Variable(3.0, name="w"), tl.Variable(1.0, name="b")
 
     @tl.function
@@ -223,7 +225,7 @@ def test_variables() -> None:
 
 
 def test_a_training_step() -> None:
-    """With an optimizer, it has the bits of a step by `tl.grad`."""
+    """A training step by a tape, with an optimizer, has the bits of a step by `tl.grad`."""
 
     def trained(by_tape: bool) -> bytes:
         w, optimizer = tl.Variable([0.5, -1.0], name="w"), tl.optimizers.Adam(rate=0.1)
@@ -248,9 +250,9 @@ def test_a_training_step() -> None:
     assert trained(by_tape=True) == trained(by_tape=False)
 
 
-def test_what_a_trace_closes_over() -> None:
-    """Arrays that were there before may be watched, and values of a function around; an eager tape that watches an
-    array has the whole as a call."""
+def test_arrays_that_a_function_closes_over() -> None:
+    """Arrays from before the trace can be watched, and so can values of an outer function. An eager tape that watches
+    such an array records the whole call."""
     w = tl.asarray([1.0, 2.0])
 
     @tl.function
@@ -274,7 +276,7 @@ def test_what_a_trace_closes_over() -> None:
 
 
 def test_branches_and_loops_have_tapes_of_their_own() -> None:
-    """A tape in a branch, or in a loop, gives a gradient there; `tl.grad` of it all, and of a map, is right, too."""
+    """A tape in a branch or loop gives a gradient there; `tl.grad` of the whole, and of a map, is right, too."""
 
     @tl.function
     def descent(x: Any) -> Any:
@@ -297,7 +299,7 @@ def test_branches_and_loops_have_tapes_of_their_own() -> None:
 
 
 def test_map_and_scan() -> None:
-    """They are steps, too."""
+    """`map` and `scan` are recorded as one entry each."""
 
     def f(xs: Any) -> Any:
         total, sums = tl.scan(lambda total, x: (total * x + 1.0, total * x), tl.sum(xs), tl.map(tl.sin, xs))
@@ -309,7 +311,7 @@ def test_map_and_scan() -> None:
 
 
 def test_vjp_and_jvp() -> None:
-    """Under a tape they are steps, too."""
+    """`vjp` and `jvp` under a tape are recorded."""
 
     @tl.function
     def several(x: Any) -> Any:
@@ -327,7 +329,7 @@ def test_vjp_and_jvp() -> None:
 
 
 def test_custom_gradients() -> None:
-    """A tape in a trace takes them, and not what they hide."""
+    """A tape in a trace uses custom gradients, and not those of the functions behind them."""
 
     @tl.custom_gradient
     def halved(x: Any, y: Any) -> Any:
@@ -337,7 +339,7 @@ def test_custom_gradients() -> None:
     assert function(3.0, 0.0) == tl.grad(lambda x, y: halved(x, y) * x, (0, 1))(3.0, 0.0)
 
 
-def test_sizes_that_a_run_decides() -> None:
+def test_adjoints_of_unknown_sizes() -> None:
     """Adjoints have the shapes of their values, as far as these are known."""
 
     @tl.function
@@ -359,9 +361,9 @@ def refused(said: str, function: Callable[..., Any], kind: type[tl.TagloomError]
     assert "test_tape_traced.py" in str(raised.value)
 
 
-def test_a_tape_belongs_to_where_it_begins() -> None:
-    """Elsewhere it has heard nothing: in a branch or a function within, outside of the trace, in a trace where it
-    records what runs eagerly."""
+def test_a_tape_belongs_to_the_region_of_its_with() -> None:
+    """A tape has recorded nothing elsewhere: in a branch or function inside, outside of the trace, or in a trace if it
+    records eager ops."""
     eager = tl.Tape()
     with eager:
         refused("records eager ops, and here a function is traced", lambda x: eager.gradient(x, x))
@@ -389,8 +391,8 @@ def test_a_tape_belongs_to_where_it_begins() -> None:
         tape.gradient(y, x)
 
 
-def test_what_is_refused() -> None:
-    """Sources that the tape does not know, integers, cells that come under it one by one, callbacks."""
+def test_wrong_uses_are_refused() -> None:
+    """Unknown sources, integers, cells watched one by one, and callbacks are refused."""
 
     def of(use: Callable[[Any], Any], *, watch: bool = True) -> Callable[[Any], Any]:
         def function(x: Any) -> Any:
@@ -413,8 +415,8 @@ def test_what_is_refused() -> None:
     assert tl.function(of(lambda x: tl.function(in_cells)(x) * x))(1.5) == 3.0
 
 
-def test_what_calls_itself() -> None:
-    """A function may find its gradient by a tape while it is not known yet what it returns."""
+def test_recursive_functions() -> None:
+    """A function may compute its gradient by a tape before its own result type is known."""
 
     @tl.function
     def descent(x: Any, n: Any) -> Any:
@@ -441,7 +443,7 @@ def test_what_calls_itself() -> None:
 
 
 def test_literals_are_watched() -> None:
-    """An array that is made in the trace may be watched; what branches and functions do with it counts."""
+    """An array that is created in the trace can be watched; uses in branches and functions count."""
 
     @tl.function
     def slope(x: Any) -> Any:
@@ -454,8 +456,8 @@ def test_literals_are_watched() -> None:
     assert np.asarray(slope(0.5)).tolist() == [14.0, 3.0]
 
 
-def test_what_is_traced_again() -> None:
-    """A function that is traced again, since more is known by then of those that it calls, has the same gradient."""
+def test_functions_that_are_traced_again() -> None:
+    """A function that is traced again, because more is known of its callees, has the same gradient."""
 
     @tl.function
     def down(x: Any, n: Any) -> Any:
@@ -474,8 +476,8 @@ def test_what_is_traced_again() -> None:
     assert slope(2.0) == 5 * 2.0**4 + 2.0
 
 
-def test_sizes_that_a_function_leaves_open() -> None:
-    """The adjoint of an argument has its sizes, also where the parameter has none; so it is by `tl.vjp`."""
+def test_adjoints_have_the_sizes_of_the_argument() -> None:
+    """The adjoint of an argument has its sizes, even if the parameter leaves them open; so it is by `tl.vjp`."""
 
     @tl.function
     def squares(x: tl.Array[tl.float64, None]) -> tl.float64:
@@ -493,8 +495,8 @@ def test_sizes_that_a_function_leaves_open() -> None:
     assert [each.tolist() for each in both(np.ones(3))] == [[2.0, 2.0, 2.0]] * 2
 
 
-def test_an_integer_for_a_float() -> None:
-    """Where the function says that its argument is a float, that has an adjoint, whatever number was given."""
+def test_an_integer_argument_of_a_float_parameter() -> None:
+    """If the parameter is a float, the argument has an adjoint, even if an integer was passed."""
 
     @tl.function
     def product(x: tl.float64, y: tl.float64) -> tl.float64:

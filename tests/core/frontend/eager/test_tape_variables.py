@@ -1,4 +1,4 @@
-"""Variables under tapes: a gradient by one is by it alone, whoever else has what it holds."""
+"""Variables under tapes: a gradient by a variable ignores other values that are equal to, or shared with, its own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ both_ways = pytest.mark.parametrize("way", [eagerly, in_trace])
 
 
 class Step(NamedTuple):
-    """What is done with variables, and with what was read or made so far."""
+    """An operation with variables and with the values read or computed so far."""
 
     kind: str
     one: int
@@ -55,7 +55,7 @@ STORIES: Any = st.tuples(STEPS, STEPS, STEPS)
 
 
 def target(variables: Sequence[Any], made: Sequence[Any]) -> Any:
-    """A number that all have a part in."""
+    """A number that depends on all of them."""
     parts = [*variables, *made]
     return sum((parts[at] * each * (at + 0.5) for at, each in enumerate(parts[1:])), start=parts[0] * 0.25)
 
@@ -83,7 +83,7 @@ def by_tapes(story: Story, way: Way) -> list[float]:
 
 
 class Dual:
-    """A number, and how it changes."""
+    """A number and its derivative."""
 
     def __init__(self, value: float, slope: float = 0.0) -> None:
         self.number, self.slope = value, slope
@@ -98,7 +98,7 @@ class Dual:
 
 
 class Cell:
-    """A variable of such numbers."""
+    """A variable with dual numbers as values."""
 
     def __init__(self, value: Dual) -> None:
         self.value = value
@@ -115,8 +115,8 @@ def plain(other: Any) -> Dual:
 
 
 def by_hand(story: Story) -> list[float]:
-    """The same: of one variable after the other it is seen how the number changes with what it holds when a tape
-    begins."""
+    """The gradients of `by_tapes`, computed by dual numbers: for one variable after the other, how the number depends
+    on its value when a tape begins."""
     found = []
     for begin in (2, 1):
         for by in (0, 1):
@@ -138,32 +138,33 @@ def is_wrong(story: Story, way: Way) -> bool:
 @settings(max_examples=60)
 @given(story=STORIES)
 def test_a_gradient_is_by_one_variable(way: Way, story: Story) -> None:
-    """Whatever was read before, assigned, or assigned from another one: by the variable as the tape found it."""
+    """The gradient is by the variable's value at the beginning of the tape, whatever was read before, assigned, or
+    assigned from another variable."""
     assert not is_wrong(story, way)
 
 
-def shares(patch: pytest.MonkeyPatch) -> None:
-    """What others have is what the tape has."""
+def share_values(patch: pytest.MonkeyPatch) -> None:
+    """The tape watches the value itself, which others may have."""
     patch.setattr(reading, "identity_copy", lambda array: array)
 
 
-def tells_nobody(patch: pytest.MonkeyPatch) -> None:
-    """What an inner tape has is news to the outer one."""
+def hide_reads(patch: pytest.MonkeyPatch) -> None:
+    """An outer tape does not see the reads of an inner one."""
     record = tl.Tape.record
     patch.setattr(tl.Tape, "record", lambda tape, step: step.vjp is reading.identity_vjp or record(tape, step))
 
 
-def forgets(patch: pytest.MonkeyPatch) -> None:
-    """What a variable holds is told apart each time that it is read."""
+def forget_reads(patch: pytest.MonkeyPatch) -> None:
+    """Each read of a variable is another value."""
     patch.setattr(tl.Tape, "resolve_watched_array", lambda *_: None)
 
 
 @both_ways
-@pytest.mark.parametrize("twin", [shares, tells_nobody, forgets])
-def test_broken_readings_are_found(
+@pytest.mark.parametrize("twin", [share_values, hide_reads, forget_reads])
+def test_broken_reads_are_caught(
     twin: Callable[[pytest.MonkeyPatch], None], way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Some story tells each of them from what is right."""
+    """Each twin differs on some sequence of steps."""
     calm = settings(
         max_examples=300,
         deadline=None,
@@ -176,8 +177,9 @@ def test_broken_readings_are_found(
 
 
 @both_ways
-def test_what_was_read_before_is_a_constant(way: Way) -> None:
-    """As the weights that a step is to stay near to, or those of a network that follows another."""
+def test_earlier_reads_are_constants(way: Way) -> None:
+    """A value that was read before the tape began is a constant, such as weights that a step should stay near to, or a
+    target network."""
     w, behind = tl.Variable([1.0, 2.0], name="w"), tl.Variable([0.0, 0.0], name="behind")
 
     def slope() -> Any:
@@ -192,8 +194,8 @@ def test_what_was_read_before_is_a_constant(way: Way) -> None:
 
 
 @both_ways
-def test_what_functions_close_over(way: Way) -> None:
-    """A call, a branch and a loop have the variable as the tape has it; so have those that it was given to."""
+def test_functions_see_the_watched_variable(way: Way) -> None:
+    """A call, a branch and a loop see the variable as the tape does, and so does a function that receives it."""
     w = tl.Variable(3.0, name="w")
 
     def slope() -> Any:
@@ -208,8 +210,9 @@ def test_what_functions_close_over(way: Way) -> None:
 
 
 @both_ways
-def test_what_a_call_assigns(way: Way) -> None:
-    """It is a value as any other: the gradient goes on through it, and by the variable it is by what that held."""
+def test_a_value_that_a_call_assigns(way: Way) -> None:
+    """The gradient continues through a value that a call assigns; the gradient by the variable is by its earlier
+    value."""
     v, x = tl.Variable(5.0, name="v"), tl.Variable(3.0, name="x")
     squared = tl.function(lambda x: v.assign(x * x))
 
@@ -224,8 +227,8 @@ def test_what_a_call_assigns(way: Way) -> None:
 
 @both_ways
 def test_tapes_that_stop_and_go_on(way: Way) -> None:
-    """A variable that an inner tape reads while the outer one takes nothing down is known to that later on; what was
-    made of it meanwhile is not."""
+    """A variable that an inner tape reads while the outer one is stopped is known to the outer one afterwards; results
+    computed meanwhile are not."""
     w = tl.Variable(2.0, name="w")
 
     def slope() -> Any:
@@ -244,7 +247,8 @@ def test_tapes_that_stop_and_go_on(way: Way) -> None:
 
 @both_ways
 def test_variables_that_are_watched(way: Way) -> None:
-    """Also one that is not trainable, before the tape begins, and what it holds is not what others have."""
+    """A variable that is not trainable can be watched before the tape begins, and its value is distinct from equal
+    ones."""
     w = tl.Variable(2.0, name="w", trainable=False)
 
     def slope() -> Any:
@@ -263,7 +267,7 @@ def test_variables_that_are_watched(way: Way) -> None:
 
 @both_ways
 def test_by_rows(way: Way) -> None:
-    """Of nested tapes, too, for which the table is another array each."""
+    """Gradients by rows work on nested tapes, which see the table as two arrays."""
     w = tl.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], name="w")
 
     def rows() -> Any:
@@ -284,8 +288,8 @@ def test_by_rows(way: Way) -> None:
     assert np.allclose(dense, [[3.0, 12.0], [0.0, 0.0], [75.0 + 4.0, 108.0 + 4.0]])
 
 
-def test_no_node_where_nobody_else_has_it() -> None:
-    """In a trace a variable is told apart by a node, where somebody may have what it holds; else there is none."""
+def test_a_variable_needs_no_node_if_its_value_is_unshared() -> None:
+    """In a trace, a node distinguishes a variable only if something else may have its value."""
     w = tl.Variable(2.0, name="w")
 
     def slope() -> Any:
@@ -301,8 +305,8 @@ def test_no_node_where_nobody_else_has_it() -> None:
 
 
 @both_ways
-def test_a_call_that_assigns_what_it_was_given(way: Way) -> None:
-    """Its pullback is given what the variable held before."""
+def test_a_call_that_assigns_its_argument(way: Way) -> None:
+    """The pullback of the call uses the variable's earlier value."""
     v = tl.Variable(3.0, name="v")
 
     @tl.function

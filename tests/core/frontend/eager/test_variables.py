@@ -1,4 +1,4 @@
-"""Variables: what they hold, eagerly and in programs, and what is refused."""
+"""Variables: their values, eagerly and in programs, and their refusals."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 import tagloom as tl
 
 
-def test_it_is_used_as_an_array() -> None:
-    """Operators, ops, NumPy and Python's conversions take what it holds."""
+def test_a_variable_is_used_as_an_array() -> None:
+    """Operators, ops, NumPy and Python's conversions use its value."""
     w = tl.Variable([1.0, 2.0], name="w")
     assert (w * 2 + 1).shape == (2,) and float(tl.sum(w)) == 3.0 and np.asarray(w).tolist() == [1.0, 2.0]
     assert float(w[1]) == 2.0 and len(w) == 2 and [float(each) for each in w] == [1.0, 2.0]
@@ -21,7 +21,7 @@ def test_it_is_used_as_an_array() -> None:
 
 
 def test_assigning() -> None:
-    """Another value, of the same type; a Python number takes the dtype, and other variables their values."""
+    """An assigned value has the variable's type: a Python number takes its dtype, and a variable gives its value."""
     x, y = tl.Variable(1.0, dtype=tl.float32), tl.Variable(5)
     x.assign(3)
     y.assign_add(y)
@@ -49,8 +49,8 @@ def test_assigning() -> None:
     ],
     ids=["shape", "rank", "dtype", "made at each trace", "symbolic", "no value", "name", "dtype at first"],
 )
-def test_what_is_refused(wrong: Callable[[], Any]) -> None:
-    """In words, at the user's line."""
+def test_wrong_uses_are_refused(wrong: Callable[[], Any]) -> None:
+    """Wrong uses are refused in words, at the user's line."""
     with pytest.raises((tl.Usage, tl.Invalid)) as raised:
         wrong()
     assert "test_variables.py" in str(raised.value) and (raised.value.required or raised.value.got)
@@ -58,7 +58,7 @@ def test_what_is_refused(wrong: Callable[[], Any]) -> None:
 
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_the_condition_of_a_loop_assigns(engine: str) -> None:
-    """Once more often than there are trips, and before what the body reads."""
+    """A condition assigns once more often than there are iterations, and before the body reads."""
     n = tl.Variable(0, name="n")
 
     def going_on(i: Any, seen: Any) -> Any:
@@ -78,8 +78,9 @@ def test_the_condition_of_a_loop_assigns(engine: str) -> None:
             assert (run(start), int(n)) == (wanted, count)
 
 
-def test_what_a_condition_draws() -> None:
-    """From a generator: a loop without variables of its own, as often as eagerly; its gradient is that of its trips."""
+def test_a_condition_may_draw() -> None:
+    """A condition may draw from a generator, without loop variables, as often as eagerly; the gradient is that of the
+    iterations."""
 
     def counts(stage: Any) -> list[int]:
         dice, count = tl.Generator(2), tl.Variable(0, name="count")
@@ -93,8 +94,8 @@ def test_what_a_condition_draws() -> None:
     assert found[0] > 0 and tl.grad(power)(3.0) == found[0] * 3.0 ** (found[0] - 1)
 
 
-def test_what_a_loop_says_whose_condition_assigns() -> None:
-    """Errors are those of any other loop, at the line of the user."""
+def test_errors_of_a_loop_whose_condition_assigns() -> None:
+    """The errors are those of any loop, at the user's line."""
     n = tl.Variable(0, name="n")
 
     def going_on(i: Any) -> Any:
@@ -118,7 +119,7 @@ def test_what_a_loop_says_whose_condition_assigns() -> None:
 
 
 def test_a_run_that_does_not_return_changes_nothing() -> None:
-    """All or nothing: what was assigned before a trap, or before a limit, is not kept."""
+    """If a run traps or reaches a limit, no variable is assigned."""
     n = tl.Variable(1, name="n")
 
     @tl.function
@@ -152,8 +153,8 @@ def test_counting() -> None:
     assert counted() is None and int(count) == 4
 
 
-def test_made_in_the_first_trace() -> None:
-    """A variable may be made where it is not there yet; then the function is traced again, and no more later."""
+def test_a_variable_is_created_in_the_first_trace() -> None:
+    """A function may create a variable that does not exist yet; then it is traced once more, and not again."""
 
     class Net:
         def __init__(self) -> None:
@@ -178,8 +179,8 @@ def test_made_in_the_first_trace() -> None:
         late(np.ones((2, 2)))
 
 
-def test_what_it_held_before() -> None:
-    """A value that was read stays what it is, in loops too, whatever is assigned later."""
+def test_a_read_value_does_not_change() -> None:
+    """A value that was read does not change, whatever is assigned later, in loops too."""
     w = tl.Variable(2.0, name="w")
 
     @tl.function
@@ -197,7 +198,8 @@ def test_what_it_held_before() -> None:
 
 
 def test_gradients_by_variables() -> None:
-    """They nest as the variables do; of one that is not used, 0; of one that is assigned, by what it held before."""
+    """Gradients have the structure of the variables: 0 for an unused one, and by the earlier value for an assigned
+    one."""
     w, b, unused = (tl.Variable(start, name=name) for name, start in (("w", 3.0), ("b", 1.0), ("unused", [1.0, 2.0])))
 
     def loss(x: Any) -> Any:
@@ -219,7 +221,7 @@ def test_gradients_by_variables() -> None:
 
 @pytest.mark.full
 def test_reads_in_recursion_add_up() -> None:
-    """Every activation reads the variable, and all contribute to its adjoint, on every engine."""
+    """The reads of every activation contribute to the variable's adjoint, on every engine."""
     w = tl.Variable(2.0, name="w")
 
     @tl.function
@@ -232,7 +234,7 @@ def test_reads_in_recursion_add_up() -> None:
 
 
 def test_training_steps_are_the_same_everywhere() -> None:
-    """A step by a tape, one that is traced, and that on each engine give the same bits."""
+    """A training step has the same bits by a tape, traced, and on each engine."""
 
     def trained(step: Callable[[Any, Any, Any], Any]) -> bytes:
         w = tl.Variable([0.5, -0.25], name="w")
@@ -263,7 +265,7 @@ def test_training_steps_are_the_same_everywhere() -> None:
 
 @pytest.mark.full
 def test_random_state() -> None:
-    """A generator goes on from run to run, the same eagerly and in programs; its variables say where it is."""
+    """A generator continues from run to run, alike eagerly and in programs; its variables have its state."""
 
     def drawn(g: Any) -> Any:
         return g.normal((2,)), g.integers(0, 10), g.uniform(), g.permutation(4)

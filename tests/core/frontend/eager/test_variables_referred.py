@@ -1,4 +1,4 @@
-"""Variables where they are handed around: as results of functions, branches and loops, as arguments, on tapes."""
+"""Variables passed around: as results of functions, branches and loops, as arguments, and on tapes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 import tagloom as tl
 
 
-def test_as_a_result_it_is_what_it_held_there() -> None:
-    """What comes later changes it no more."""
+def test_a_returned_variable_is_its_value() -> None:
+    """A variable that a function returns is its value at that point; later assignments do not change it."""
 
     def counted(v: Any) -> Any:
         v.assign_add(1.0)
@@ -23,8 +23,8 @@ def test_as_a_result_it_is_what_it_held_there() -> None:
 
 
 @pytest.mark.parametrize("run", [lambda function: function, tl.function], ids=["eager", "traced"])
-def test_out_of_a_region_it_is_what_it_held_there(run: Any) -> None:
-    """Of branches, conditions, bodies, and steps of a scan."""
+def test_a_variable_leaves_a_region_as_its_value(run: Any) -> None:
+    """This holds for branches, conditions, loop bodies and steps of a scan."""
     kept, going = tl.Variable(1.0, name="kept"), tl.Variable(True, name="going")
     n, w = tl.Variable(0, name="n"), tl.Variable(0.0, name="w")
 
@@ -45,7 +45,7 @@ def test_out_of_a_region_it_is_what_it_held_there(run: Any) -> None:
 
 
 def test_a_loop_over_variables_alone() -> None:
-    """It needs no other loop variable; one that assigns nothing is refused."""
+    """A loop whose body assigns variables needs no other loop variable; one that assigns nothing is refused."""
     n = tl.Variable(0, name="n")
     f = tl.function(lambda: tl.while_loop(lambda: n < 10, lambda: n.assign_add(3)))
     assert f() == () and int(n) == 12
@@ -55,8 +55,9 @@ def test_a_loop_over_variables_alone() -> None:
         tl.function(lambda: tl.while_loop(lambda: n < 10, lambda: None))()
 
 
-def test_as_an_argument() -> None:
-    """By reference where the parameter is not annotated, by value where it is: gradients know it in both."""
+def test_a_variable_as_an_argument() -> None:
+    """A variable is passed by reference if the parameter is not annotated, and by value if it is. Gradients work for
+    both."""
     v = tl.Variable(3.0, name="v")
     referred = tl.function(lambda a, x: a * v * x)
     with tl.Tape() as tape:
@@ -82,8 +83,8 @@ def test_as_an_argument() -> None:
     assert float(tape.gradient(z, v)) == 6.0
 
 
-def test_objects_and_statics_beside() -> None:
-    """Models, texts, flags and None go by; of them there is no adjoint, and they shift no other."""
+def test_arguments_that_are_no_values() -> None:
+    """Models, texts, flags and None have no adjoint, and do not shift those of other arguments."""
 
     class Net:
         w = tl.Variable(2.0, name="w")
@@ -105,7 +106,7 @@ def test_objects_and_statics_beside() -> None:
 
 
 def test_jvp_assigns_once() -> None:
-    """The second run, for the tangent, begins with what was held before, and keeps nothing."""
+    """The second run, for the tangent, begins with the earlier values and assigns nothing."""
     v = tl.Variable(2.0, name="v")
 
     def f(x: Any) -> Any:
@@ -120,7 +121,7 @@ def test_jvp_assigns_once() -> None:
 
 
 def test_a_function_that_returns_nothing_on_a_tape() -> None:
-    """What it assigns has a gradient."""
+    """The variables that it assigns have gradients."""
     v = tl.Variable(3.0, name="v")
     f = tl.function(lambda x: v.assign(v * x))
     with tl.Tape() as tape:
@@ -130,7 +131,7 @@ def test_a_function_that_returns_nothing_on_a_tape() -> None:
 
 
 def test_custom_gradients_of_variables() -> None:
-    """A variable is an argument as its value is."""
+    """A variable can be an argument of a custom gradient."""
 
     @tl.custom_gradient
     def square(x):  # type: ignore[no-untyped-def]
@@ -143,8 +144,8 @@ def test_custom_gradients_of_variables() -> None:
     assert float(tl.grad(lambda x: square(v) * x, v)(2.0)) == 2000.0
 
 
-def test_what_a_tape_does_not_know() -> None:
-    """A variable that is not trainable is unknown unless it is watched."""
+def test_untrainable_variables_are_not_watched() -> None:
+    """A variable that is not trainable is unknown to a tape unless it is watched."""
     n = tl.Variable(3.0, name="n", trainable=False)
     with tl.Tape() as tape:
         y = n * n
@@ -158,15 +159,15 @@ def test_what_a_tape_does_not_know() -> None:
 
 
 def test_copies() -> None:
-    """A copy is another variable that holds the same."""
+    """A copy is another variable with the same value."""
     v = tl.Variable([1.0, 2.0], name="v", trainable=False)
     for one in (copy.copy(v), copy.deepcopy({"v": v})["v"]):
         one.assign([5.0, 6.0])
         assert np.asarray(v).tolist() == [1.0, 2.0] and (one.name, one.trainable) == ("v", False)
 
 
-def test_words() -> None:
-    """What looks like an update of a variable says what to write; names in `variables` are unique."""
+def test_update_hints_and_unique_names() -> None:
+    """An attempt to update a variable in another way gets a hint; names in `variables` are unique."""
     v = tl.Variable([1.0, 2.0], name="v", dtype=tl.float32)
     with pytest.raises(tl.Usage, match="variable v is assigned only by its methods"):
         v += 1.0
@@ -184,8 +185,8 @@ def test_words() -> None:
     assert tl.function(both).run().variables == {"variable": 11, "variable_1": 12}
 
 
-def test_made_at_every_trace_in_init_scope() -> None:
-    """Under `tl.init_scope()` too, variables are made in the first trace only."""
+def test_init_scope_creates_variables_once() -> None:
+    """Under `tl.init_scope()` too, variables are created in the first trace only."""
 
     @tl.function
     def f(x):  # type: ignore[no-untyped-def]
