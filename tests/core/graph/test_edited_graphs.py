@@ -1,4 +1,4 @@
-"""The law of rules V7 to V15: a graph that keeps them cannot go wrong, and one that breaks them can always be shown."""
+"""The law of rules V7 to V15: a valid graph cannot go wrong, and an invalid one can always be printed."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ SHAPE = ("V7", "V15")
 """The rules about the shape of a graph: where one is broken there is nothing to run."""
 
 
-def told(graph: Graph, edit: Edit) -> str:
+def problems_of(graph: Graph, edit: Edit) -> str:
     return f"after {edit.__name__}:\n{tl.print_graph(graph)}"
 
 
-def compared(run: Outcome) -> tuple[object, ...]:
+def comparable(run: Outcome) -> tuple[object, ...]:
     return run.status, [None if value is None else fingerprint(value) for value in run.results], run.stats.by_node
 
 
 def keeps_the_laws(graph: Graph, case: Case) -> bool:
-    """A valid graph ends well, leaves nothing behind, and does the same under every schedule."""
+    """A valid graph ends well, leaves no residue, and has the same ending under every schedule."""
     try:
         ideal = run_graph(graph, case.arguments, limits=LIMITS)
     except tl.Usage:
@@ -44,11 +44,11 @@ def keeps_the_laws(graph: Graph, case: Case) -> bool:
     if ideal.status == "Returned" and (ideal.residue or ideal.open_activations):
         return False
     others = [run_graph(graph, case.arguments, limits=LIMITS, schedule=name) for name in ("lifo", "random:1")]
-    return ideal.status in ("Returned", "Trapped") and all(compared(run) == compared(ideal) for run in others)
+    return ideal.status in ("Returned", "Trapped") and all(comparable(run) == comparable(ideal) for run in others)
 
 
 def runs_to_an_ending(graph: Graph, case: Case) -> bool:
-    """A graph that breaks rules may be run: to an ending that is data, or it is refused for its shape."""
+    """A graph that breaks rules runs to an ending that is data, or is refused for its shape."""
     try:
         ran = run_graph(graph, case.arguments, unchecked=True, limits=SHORT)
     except tl.Invalid as refused:
@@ -60,17 +60,17 @@ def runs_to_an_ending(graph: Graph, case: Case) -> bool:
 
 def check(graph: Graph, case: Case, edit: Edit) -> None:
     if graph_problems(graph):
-        assert runs_to_an_ending(graph, case), told(graph, edit)
+        assert runs_to_an_ending(graph, case), problems_of(graph, edit)
     else:
-        assert keeps_the_laws(graph, case), told(graph, edit)
+        assert keeps_the_laws(graph, case), problems_of(graph, edit)
 
 
 @settings(max_examples=16, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(cases(), st.integers(0, 2**32))
-def test_edited_graphs_are_refused_or_run(case: Case, seed: int) -> None:
-    """V7 to V15: a lowered graph with any one thing changed is reported, or it runs: to Returned, Trapped or
-    Exhausted, never Broken or Deadlocked, without residue, alike under every schedule. What is reported runs
-    unchecked to some ending (S12), and no exception comes out of it but a refusal of its shape."""
+def test_v7_to_v15_edited_graphs_are_refused_or_run(case: Case, seed: int) -> None:
+    """V7 to V15: a lowered graph after any one edit is either reported as invalid, or runs to Returned, Trapped or
+    Exhausted, never Broken or Deadlocked, without residue and alike under every schedule. An invalid graph that runs
+    unchecked has some ending (S12), and raises nothing but a refusal of its shape."""
     graph, dice = lower(case.program), random.Random(seed)
     for edit in EDITS:
         for _ in range(2):
@@ -79,30 +79,31 @@ def test_edited_graphs_are_refused_or_run(case: Case, seed: int) -> None:
 
 @settings(max_examples=10, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(cases(), st.integers(0, 2**32))
-def test_a_node_on_an_edge_changes_nothing(case: Case, seed: int) -> None:
-    """V7 to V15: the rules do not ask for the shapes that lowering makes: an identity, or a merge of one, on any edge
-    that does not enter a function or a loop keeps them, and the results; where it decides a switch, an identity."""
+def test_v7_to_v15_a_node_on_an_edge_changes_nothing(case: Case, seed: int) -> None:
+    """V7 to V15: the rules do not demand the shapes that lowering makes: an identity, or a merge of one, on any edge
+    that does not enter a function or loop keeps the graph valid and its results unchanged. On the predicate of a switch
+    this holds for an identity."""
     graph, dice = lower(case.program), random.Random(seed)
     wanted = run_graph(graph, case.arguments, limits=LIMITS)
-    for source, edge in dice.sample(inner := list(inner_wires(graph)), min(8, len(inner))):
+    for source, edge in dice.sample(inner := list(inner_edges(graph)), min(8, len(inner))):
         function = graph.nodes[source.node].function
-        op = "identity" if decides(graph, edge) else dice.choice(["identity", "merge"])
+        op = "identity" if carries_a_predicate(graph, edge) else dice.choice(["identity", "merge"])
         longer = inserted(graph, (source, edge), op, function)
         assert graph_problems(longer) == [], tl.print_graph(longer)
         run = run_graph(longer, case.arguments, limits=LIMITS)
         if "Exhausted" not in (run.status, wanted.status):
-            assert compared(run)[:2] == compared(wanted)[:2], tl.print_graph(longer)
+            assert comparable(run)[:2] == comparable(wanted)[:2], tl.print_graph(longer)
 
 
-def inner_wires(graph: Graph) -> Iterator[Wire]:
-    """The edges but those of arguments, calls, enters and next_iterations, which end on merges of their own."""
+def inner_edges(graph: Graph) -> Iterator[Wire]:
+    """All edges but those of arguments, calls, enters and next_iterations, which end on merges of their own."""
     for source, edge in wires(graph):
         if source.node >= 0 and graph.nodes[source.node].op not in ("call", "enter", "next_iteration"):
             yield source, edge
 
 
-def decides(graph: Graph, edge: Edge) -> bool:
-    """Whether a predicate comes along an edge: places are told apart by it."""
+def carries_a_predicate(graph: Graph, edge: Edge) -> bool:
+    """Whether a predicate comes along this edge; control contexts depend on it."""
     return graph.nodes[edge.node].op == "switch" and edge.port == 1
 
 
@@ -111,7 +112,7 @@ def decides(graph: Graph, edge: Edge) -> bool:
 @settings(max_examples=25, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(cases(), st.integers(0, 2**32))
 def test_many_edited_graphs_are_refused_or_run(case: Case, seed: int) -> None:
-    """The same, on more graphs than a person waits for, and with two edits at once."""
+    """The same, for more graphs and for two edits at once."""
     graph, dice = lower(case.program), random.Random(seed)
     for edit in EDITS:
         for _ in range(4):
@@ -122,9 +123,8 @@ def test_many_edited_graphs_are_refused_or_run(case: Case, seed: int) -> None:
 
 
 @pytest.mark.full
-def test_edits_make_both_kinds() -> None:
-    """The law above is no empty one: among the edited graphs are many that keep the rules, and every rule is broken
-    by some."""
+def test_edits_give_valid_and_invalid_graphs() -> None:
+    """The law is not vacuous: many edited graphs are valid, and each rule is broken by some edit."""
     found: dict[str, int] = {}
 
     @settings(max_examples=30, derandomize=True, database=None, suppress_health_check=list(HealthCheck))

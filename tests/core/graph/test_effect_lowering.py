@@ -14,8 +14,8 @@ NAMES = ("literal", "literal_1", "literal_", "trigger", "trigger_", "output", "r
 
 @pytest.mark.parametrize("name", NAMES)
 def test_s15_a_draw_keeps_its_name(name: str) -> None:
-    """S15: however a draw is called, lowering calls nothing else so, and gives it no other name: the machine draws what
-    the evaluator draws."""
+    """S15: lowering keeps the name of a draw, and names no other node so; the machine draws what the evaluator
+    draws."""
     program = tl.parse_program(f"""
         func main(x: int64) -> float64, bool {{
           l = print x, text="{{}}"

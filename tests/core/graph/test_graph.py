@@ -1,4 +1,4 @@
-"""Graphs as data, and the builder by which people make them by hand."""
+"""Graphs as data, and the builder with which people write them by hand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tagloom.core.value import literal
 INT, BOOL = tl.Type(tl.int64), tl.Type(tl.bool)
 
 
-def built() -> Graph:
+def small_graph() -> Graph:
     """Two nodes called `add`, a comparison, a switch, and a port that is connected late."""
     builder = tl.Builder("g")
     x, y = builder.argument("x", INT), builder.argument("y", INT)
@@ -28,12 +28,20 @@ def built() -> Graph:
 
 
 def test_names_are_unique() -> None:
-    """A node is known by its name; one that is taken gets a number."""
-    assert [node.name for node in built().nodes] == ["add", "add_1", "less", "switch", "merge", "return", "return_1"]
+    """Names of nodes are unique; a name that exists gets a number."""
+    assert [node.name for node in small_graph().nodes] == [
+        "add",
+        "add_1",
+        "less",
+        "switch",
+        "merge",
+        "return",
+        "return_1",
+    ]
 
 
-def test_edges_are_in_the_order_of_their_ends() -> None:
-    """S3: the edges of an output are ordered by node, then port, whatever the order in which they were made."""
+def test_s3_edges_are_ordered_by_their_ends() -> None:
+    """S3: the edges of an output are ordered by node, then by port, whatever the order in which they were added."""
     builder = tl.Builder("g")
     x = builder.argument("x", INT)
     for k in range(3):
@@ -44,8 +52,8 @@ def test_edges_are_in_the_order_of_their_ends() -> None:
 
 
 def test_sources() -> None:
-    """Every port has its source, an argument's is the environment; literals have none."""
-    graph = built()
+    """Every port has its source; an argument's source is the environment, and literals have none."""
+    graph = small_graph()
     sources = graph.sources()
     assert sources[Edge(0, 0)] == [OutputRef(-1, 0)] and sources[Edge(0, 1)] == [OutputRef(-1, 1)]
     assert Edge(1, 1) not in sources and graph.nodes[1].ports == (None, literal(1))
@@ -53,15 +61,15 @@ def test_sources() -> None:
     assert graph.output(OutputRef(-1, 1)).type == INT and graph.output(OutputRef(2, 0)).type == BOOL
 
 
-def test_results_are_returns_to_the_environment() -> None:
-    """V15: the builder makes a return node for each result."""
-    graph = built()
+def test_v15_results_are_returns_to_the_environment() -> None:
+    """V15: the builder adds a return node for each result."""
+    graph = small_graph()
     assert graph.results == (5, 6) and [graph.nodes[n].site for n in graph.results] == [ENVIRONMENT] * 2
     assert [str(graph.nodes[n].outputs[0].type) for n in graph.results] == ["int64", "bool"]
     assert tl.run_graph(graph, [1, 2]).value == (4, True)
 
 
-def test_a_trigger_is_the_last_port() -> None:
+def test_l7_a_trigger_is_the_last_port() -> None:
     """L7: a node with a trigger has one more port, and takes plain values as literals."""
     builder = tl.Builder("g")
     x = builder.argument("x", BOOL)
@@ -72,15 +80,15 @@ def test_a_trigger_is_the_last_port() -> None:
 
 
 def test_find() -> None:
-    """Nodes are found by name, or by function and name; where there is none, those there are are said."""
-    graph = built()
+    """Nodes are found by name, or by function and name; the error lists the existing names."""
+    graph = small_graph()
     assert graph.find("add") == graph.find("g.add") == [0] and graph.find("switch") == [3]
     with pytest.raises(tl.Usage, match="no node is called 'sub'") as missed:
         graph.find("sub")
     assert missed.value.hint is not None and "g.add, g.add_1, g.less" in missed.value.hint
 
 
-def test_where_a_node_is() -> None:
-    """A node is where its Python is, or, where no Python made it, at its own name."""
-    one, two, *_ = built().nodes
+def test_the_location_of_a_node() -> None:
+    """The location of a node is its Python line, or its own name if it has none."""
+    one, two, *_ = small_graph().nodes
     assert str(one.origin) == "user.py:7" and two.origin == str(two) == "g.add_1"

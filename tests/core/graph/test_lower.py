@@ -1,4 +1,4 @@
-"""Lowering, rule by rule: which nodes a program becomes, how many of them, and in which order."""
+"""Lowering, rule by rule: the nodes that a program becomes, their number, and their order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INT, BOOL = tl.Type(tl.int64), tl.Type(tl.bool)
 
 
 def ops(graph: Graph, function: str | None = None) -> Counter[str]:
-    """How many nodes of each op stand in a graph, or in one function of it."""
+    """The number of nodes of each op in a graph, or in one function of it."""
     return Counter(node.op for node in graph.nodes if function in (None, node.function))
 
 
@@ -30,13 +30,15 @@ def find(graph: Graph, name: str) -> GraphNode:
 
 
 def fed_by(graph: Graph, name: str) -> list[str]:
-    """What feeds the ports of a node: names of outputs, and literals."""
+    """The sources of a node's ports: names of outputs, and literals."""
     (number,) = graph.find(name)
     sources = {edge.port: source for edge, (source,) in graph.sources().items() if edge.node == number}
-    return [said(graph, sources[k]) if port is None else str(port) for k, port in enumerate(graph.nodes[number].ports)]
+    return [
+        outputs_of(graph, sources[k]) if port is None else str(port) for k, port in enumerate(graph.nodes[number].ports)
+    ]
 
 
-def said(graph: Graph, source: OutputRef) -> str:
+def outputs_of(graph: Graph, source: OutputRef) -> str:
     if source.node < 0:
         return graph.arguments[source.output][0]
     node = graph.nodes[source.node]
@@ -73,8 +75,8 @@ def uses_one(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i: i < n, lambda i: i + one(), 0)[0]
 
 
-def test_l1_a_body_stands_once() -> None:
-    """L1: four call sites, one body: its multiplication stands once; each site adds its call and its return."""
+def test_l1_a_body_is_lowered_once() -> None:
+    """L1: four call sites share one body with one multiplication; each site adds its call and its return."""
     graph = four.graph
     assert ops(graph)["multiply"] == 1 and ops(graph, "square") == {"merge": 1, "multiply": 1}
     assert ops(graph)["call"] == 4 and ops(graph)["return"] == 4 + 1
@@ -83,8 +85,8 @@ def test_l1_a_body_stands_once() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 10, 100])
-def test_l1_the_graph_grows_by_the_site(count: int) -> None:
-    """L1: one more call of a function of one parameter and one result costs two nodes, whatever the body."""
+def test_l1_a_call_adds_two_nodes(count: int) -> None:
+    """L1: each further call of a function with one parameter and one result adds two nodes, whatever its body."""
 
     def calls(x: tl.int64) -> tl.int64:
         for _ in range(count):
@@ -94,17 +96,17 @@ def test_l1_the_graph_grows_by_the_site(count: int) -> None:
     assert len(tl.function(calls).graph.nodes) == 2 + 2 + 2 * count
 
 
-def test_l1_what_is_not_called_is_left_out() -> None:
-    """L1: a graph has the functions that the entry reaches, and no others."""
+def test_l1_unreachable_functions_are_left_out() -> None:
+    """L1: a graph has exactly the functions that the entry reaches."""
     program = Program((*fib.program.functions, *total.program.functions), "fib")
     assert tl.print_graph(lower(program)) == tl.print_graph(fib.graph)
 
 
 @settings(max_examples=15)
 @given(cases())
-def test_l1_every_node_stands_once(case: Case) -> None:
-    """L1: each ordinary op that a reachable function applies is one node of the graph; what lowering adds of them is
-    identities, for literals that must be tokens."""
+def test_l1_every_node_is_lowered_once(case: Case) -> None:
+    """L1: each ordinary op that a reachable function applies is one node of the graph; lowering adds only identities,
+    for literals that must be tokens."""
     written = Counter(
         node.op
         for function in case.program.reachable_functions()
@@ -119,7 +121,7 @@ def test_l1_every_node_stands_once(case: Case) -> None:
 
 
 def test_l2_a_parameter_is_an_entry_merge() -> None:
-    """L2: a parameter is a merge of one call of each site, and of the environment where the function is the entry."""
+    """L2: a parameter is a merge of one call for each site, and of the environment if the function is the entry."""
     assert sorted(fed_by(four.graph, "square.x")) == [
         "square.call_x",
         "square_1.call_x",
@@ -131,7 +133,7 @@ def test_l2_a_parameter_is_an_entry_merge() -> None:
 
 
 def test_l3_a_result_has_a_return_for_each_site() -> None:
-    """L3: every site has a return of its own, and so has the environment; all are fed by the one result."""
+    """L3: every site has its own return, and so has the environment; the one result feeds them all."""
     returns = [node for node in fib.graph.nodes if node.op == "return"]
     assert [node.site for node in returns] == [*(site for site, _ in fib.graph.calls), ENVIRONMENT]
     assert all(fed_by(fib.graph, node.name) == ["cond"] for node in returns)
@@ -139,7 +141,7 @@ def test_l3_a_result_has_a_return_for_each_site() -> None:
 
 
 def test_l3_several_results() -> None:
-    """L3: a function of two results has two returns for each site, in the order of the results."""
+    """L3: a function with two results has two returns for each site, in the order of the results."""
 
     @tl.function
     def swapped(a: tl.int64, b: tl.float64) -> tuple[tl.float64, tl.int64]:
@@ -157,8 +159,8 @@ def test_l3_several_results() -> None:
 
 
 def test_l4_a_cond_switches_what_its_branches_use() -> None:
-    """L4: a value that a branch uses has one switch, however often and in however many branches it is used; the
-    results of the branches meet in one merge each."""
+    """L4: a value that branches use has one switch, however often it is used in them; each result of the branches has
+    one merge."""
 
     def choose(p: tl.bool, x: tl.int64, y: tl.int64) -> tl.int64:
         return sum(tl.cond(p, lambda: (x + x, y), lambda: (x * x, x)))
@@ -174,7 +176,7 @@ def test_l4_a_cond_switches_what_its_branches_use() -> None:
 
 
 def test_l4_regions_may_name_their_parameters_as_they_like() -> None:
-    """L4: operands are switched by position: branches may call them by different names, one the other's, or
+    """L4: operands are switched by position, so that branches may have any names for them: each other's, or
     `trigger`."""
 
     def choose(p: tl.bool, trigger: tl.int64, b: tl.int64) -> tl.int64:
@@ -204,8 +206,8 @@ def replace_regions(program: Program, *regions: Any) -> Program:
     return Program((replace(function, body=replace(function.body, nodes=nodes)),), program.entry)
 
 
-def test_l5_a_loop_variable_is_four_nodes_and_its_way_back() -> None:
-    """L5: enter, merge, switch, next_iteration and exit, one of each for each variable, on one predicate."""
+def test_l5_a_loop_variable_is_five_nodes() -> None:
+    """L5: each loop variable has an enter, merge, switch, next_iteration and exit, with one predicate."""
     graph = total.graph
     assert ops(graph)["enter"] == ops(graph)["next_iteration"] == ops(graph)["exit"] == ops(graph)["switch"] == 3
     assert ops(graph)["merge"] == 3 + 2
@@ -216,14 +218,14 @@ def test_l5_a_loop_variable_is_four_nodes_and_its_way_back() -> None:
     assert [(site.function, site.name, site.kind) for site in sites if site] == [("total", "loop", "loop")]
 
 
-def test_l6_what_a_loop_only_reads_goes_round() -> None:
+def test_l6_a_value_that_a_loop_reads_is_a_loop_variable() -> None:
     """L6: n is a loop variable of its own, whose next value is itself."""
     assert fed_by(total.graph, "loop.next_n") == ["loop.switch_n:0"]
     assert fed_by(total.graph, "loop.enter_n") == ["n"]
 
 
 def test_l7_literals_are_on_ports() -> None:
-    """L7: a literal beside a token needs no node; where a port must have a token, an identity makes one."""
+    """L7: a literal beside a token needs no node; if a port must have a token, an identity creates it."""
     graph = fib.graph
     assert ops(graph)["identity"] == 0 and find(graph, "subtract").ports == (None, literal(1))
 
@@ -239,8 +241,8 @@ def test_l7_literals_are_on_ports() -> None:
     ]
 
 
-def test_l7_a_node_of_literals_has_a_trigger() -> None:
-    """L7: nodes with nothing but literals, and no others, have a trigger, as their last port."""
+def test_l7_a_node_with_literals_only_has_a_trigger() -> None:
+    """L7: exactly the nodes with literals only have a trigger, as their last port."""
 
     @tl.function
     def halves(n: tl.int64) -> tl.int64:
@@ -255,8 +257,8 @@ def test_l7_a_node_of_literals_has_a_trigger() -> None:
 
 
 def test_l8_triggers_only_where_needed() -> None:
-    """L8: a function has a hidden argument if it, or what it calls, starts something from literals alone, or if it
-    has no parameters; a trigger of a branch or loop is its own affair."""
+    """L8: a function has a hidden argument if it, or a function that it calls, starts a node from literals alone, or if
+    it has no parameters. Branches and loops have triggers of their own."""
     assert [f.graph.hidden_count for f in (fib, square, total, four, one, uses_one)] == [0, 0, 1, 1, 1, 1]
     assert functions_needing_triggers(four.program) == {"four"} and functions_needing_triggers(uses_one.program) == {
         "uses_one",
@@ -265,9 +267,9 @@ def test_l8_triggers_only_where_needed() -> None:
     assert [name for name, _ in total.graph.arguments] == ["trigger", "n"]
 
 
-def test_l8_each_region_has_one() -> None:
-    """L8: a function's trigger is its hidden argument, a branch's switch(pred, pred), a loop's its first variable; a
-    call sends a hidden argument on the trigger of where it stands."""
+def test_l8_each_region_has_a_trigger() -> None:
+    """L8: a function's trigger is its hidden argument, a branch's is switch(pred, pred), and a loop's is its first
+    variable. A call sends the hidden argument on its region's trigger."""
 
     @tl.function
     def nested(n: tl.int64) -> tl.int64:
@@ -287,7 +289,7 @@ def test_l8_each_region_has_one() -> None:
 
 @pytest.mark.parametrize("start", [0, 0.5, True])
 def test_l8_a_trigger_is_any_token(start: Any) -> None:
-    """L8: a loop's trigger may be of any type: its value is not looked at."""
+    """L8: a loop's trigger may have any type, since its value is ignored."""
 
     def loop(n: tl.int64) -> tl.int64:
         going = tl.while_loop(lambda x, i: i < n, lambda x, i: (x, i + one()), start, 0)
@@ -297,8 +299,8 @@ def test_l8_a_trigger_is_any_token(start: Any) -> None:
 
 
 def test_nodes_are_in_program_order() -> None:
-    """Lowering numbers the nodes of a function as a sequential evaluation meets them: an operand's node before
-    the one that uses it, but for what closes a cycle."""
+    """The nodes of a function have the order of a sequential evaluation: a node comes after those of its operands,
+    except in cycles."""
     names = [node.name for node in total.graph.nodes]
     order = [
         "n",
@@ -319,8 +321,8 @@ def test_nodes_are_in_program_order() -> None:
 
 @settings(max_examples=15)
 @given(cases())
-def test_program_order_is_a_fact(case: Case) -> None:
-    """Only what comes back (a call, a return, a next_iteration) goes from a later node to an earlier one."""
+def test_only_cycles_go_against_program_order(case: Case) -> None:
+    """Only calls, returns and next_iterations send from a later node to an earlier one."""
     graph = lower(case.program)
     back = {
         node.op if node.op == "next_iteration" else graph.nodes[edge.node].op
@@ -334,9 +336,9 @@ def test_program_order_is_a_fact(case: Case) -> None:
 
 @settings(max_examples=15)
 @given(cases())
-def test_functions_stand_one_after_another(case: Case) -> None:
-    """The nodes of a function have numbers in a row, its entry merges first, functions in the order of their first
-    call; only the returns to the environment come after all."""
+def test_functions_are_numbered_in_a_row(case: Case) -> None:
+    """The nodes of a function have consecutive numbers, with its entry merges first; functions are in the order of
+    their first call. Only the returns to the environment come after all."""
     graph = lower(case.program)
     inside = graph.nodes[: len(graph.nodes) - len(graph.results)]
     assert graph.results == tuple(range(len(inside), len(graph.nodes)))
@@ -353,18 +355,18 @@ def test_functions_stand_one_after_another(case: Case) -> None:
 @settings(max_examples=15)
 @given(cases())
 def test_lowering_is_deterministic(case: Case) -> None:
-    """One program has one graph: lowering it twice makes equal graphs."""
+    """Lowering a program twice gives equal graphs."""
     assert lower(case.program) == lower(case.program)
 
 
 def test_names_are_unique_in_a_function() -> None:
-    """A node is known by function and name."""
+    """Names of nodes are unique within a function."""
     for graph in (fib.graph, total.graph, four.graph, uses_one.graph):
         assert len({str(node) for node in graph.nodes}) == len(graph.nodes)
 
 
 def test_nodes_know_their_line() -> None:
-    """A node has the line of the Python that made it; a function's entry that of its definition."""
+    """A node has the Python line that created it, and a function's entry the line of its definition."""
     lines = {node.location.line for node in square.graph.nodes if node.location}
     first = square.program.main.location
     assert first is not None and lines == {first.line, first.line + 2}

@@ -1,4 +1,4 @@
-"""Which loop a node stands in, found in two ways."""
+"""The loop that a node stands in, computed in two ways."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def home(place: ControlContext) -> LoopContext:
 
 @settings(max_examples=20, deadline=None, suppress_health_check=_SLOW)
 @given(cases())
-def test_nesting_agrees_with_places(case: Case) -> None:
-    """What is drawn inside a loop is what the rules of well-formedness infer to live there."""
+def test_nesting_agrees_with_control_contexts(case: Case) -> None:
+    """The loop in which a node is drawn is that of its inferred control context."""
     graph = tl.lower(case.program)
     nesting, places = LoopInfo(graph), ControlContexts(graph)
     for number, node in enumerate(graph.nodes):
@@ -40,7 +40,7 @@ def test_nesting_agrees_with_places(case: Case) -> None:
 
 
 def test_loops_that_enter_each_other_have_an_order() -> None:
-    """Where a wrong graph has two loops each inside the other, the one that is reached first is around the other."""
+    """If an invalid graph has two loops inside each other, the one that is reached first contains the other."""
     builder = tl.Builder("g")
     x = builder.argument("x", INT)
     (a,) = builder.node("enter", "a", [x], [INT], site=ROUND)
@@ -51,8 +51,8 @@ def test_loops_that_enter_each_other_have_an_order() -> None:
     assert nesting.enclosing_loops(ROUND) == (ROUND,)
 
 
-def test_what_no_token_reaches_stands_in_no_loop() -> None:
-    """A node that waits for itself is drawn in the body of its function; a gate always in its loop."""
+def test_an_unreachable_node_stands_in_no_loop() -> None:
+    """A node that waits for itself is drawn in the body of its function, and a gate always in its loop."""
     builder = tl.Builder("g")
     (again,) = builder.node("add", "again", [None, None], [INT])
     builder.connect(again, again.node, 0)

@@ -1,4 +1,4 @@
-"""Which phase of a function or loop a node of a graph is of, and the names that tell what goes back through what."""
+"""The phases of functions and loops to which the nodes of a graph belong, and names of reverse passes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tagloom.interp.outcome.critical_path import program_order
 
 
 def phases_of(region: Region) -> Iterator[tuple[str, int]]:
-    """The nodes of a region that compute, and of which phase of it each is; of split functions, conds are of the phase
-    that they stand in."""
+    """The computing nodes of a region and their phases; in split functions, conds belong to the phase that they stand
+    in."""
     for phase, part in enumerate(region.phases()):
         for node in part.nodes:
             if node.op in OPS:
@@ -24,8 +24,8 @@ def phases_of(region: Region) -> Iterator[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("name", GRADIENTS)
-def test_phases_of_a_graph_are_those_of_the_program(name: str) -> None:
-    """L11: what lowering numbers phase by phase is found again in the graph."""
+def test_l11_phases_of_a_graph_are_those_of_the_program(name: str) -> None:
+    """L11: the phases that lowering numbers are found again in the graph."""
     function, _ = GRADIENTS[name]
     known, graph = PhaseMap(function.graph), function.graph
     found = {(node.function, node.name): known.phase_of(number) for number, node in enumerate(graph.nodes)}
@@ -34,13 +34,13 @@ def test_phases_of_a_graph_are_those_of_the_program(name: str) -> None:
     assert max(wanted.values()) == (3 if name == "second" else 1)
 
 
-def test_a_phase_goes_back_through_one() -> None:
-    """Each derivation has as many phases again, and the last goes back through the first."""
+def test_each_derivation_doubles_the_phases() -> None:
+    """Each derivation doubles the number of phases, and the last phase reverses the first."""
     assert [primal_phase(phase) for phase in range(1, 8)] == [0, 1, 0, 3, 2, 1, 0]
 
 
-def test_program_order_goes_back() -> None:
-    """Iterations rank from the first to the last, and then, of what goes back, from the last to the first."""
+def test_program_order_of_reverse_passes() -> None:
+    """Iterations rank from the first to the last, and those of a reverse pass from the last to the first."""
     out = grad_power.run(3.0, 3, keep="events", schedule="random:3")
     fired = [event for event in out.events if event.fired]
     ranks = program_order(out.graph, [(event.token.tag, event.token.node) for event in fired])
@@ -51,8 +51,8 @@ def test_program_order_goes_back() -> None:
     assert said == [*forwards, ("loop_p", 3), *back]
 
 
-def test_names_tell_what_they_are_of() -> None:
-    """However names are numbered, each tells what it was made for, and nothing tells it by chance."""
+def test_names_tell_what_they_reverse() -> None:
+    """Each name tells what the node was created for, however names are numbered, and no other name looks like one."""
     known = ["add", "add_1", "back_add", "x", "x_1", "x_1_1"]
     taken = set(known)
     for beginning in (REVERSE_PREFIX, ADJOINT_PREFIX):

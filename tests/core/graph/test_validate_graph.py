@@ -1,4 +1,4 @@
-"""Rules V7 to V15: graphs that break them, each reported by its number. The law is in test_edited_graphs."""
+"""Rules V7 to V15: invalid graphs are reported under the number of their rule. The law is in test_edited_graphs."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ LOOP, NEW = Site("total", "loop", "loop"), Site("fac", "new", "call")
 
 
 def outputs(graph: Graph, name: str, count: int) -> Graph:
-    """A node with fewer outputs, or with one more that goes nowhere."""
+    """A node with fewer outputs, or with one more that is unused."""
     old = graph.nodes[number(graph, name)].outputs
     return changed(graph, name, outputs=(*old, OutputPort(INT, ()))[:count])
 
 
 def edge(graph: Graph, name: str, to: Edge) -> Graph:
-    """One edge more, to anywhere."""
+    """One more edge, to any port."""
     return rewired(graph, [*wires(graph), (source(graph, name), to)])
 
 
 def ports(graph: Graph, name: str, *given: object, has_trigger: bool = False) -> Graph:
-    """A node with these on its ports: a value is a literal, None still takes its token."""
+    """A node with these ports: a value is a literal, and None still takes its token."""
     end, kept = number(graph, name), [port for port, value in enumerate(given) if value is None]
     new = [(leaving, to) for leaving, to in wires(graph) if to.node != end or to.port in kept]
     fixed = tuple(None if value is None else literal(value) for value in given)
@@ -76,7 +76,7 @@ def ports(graph: Graph, name: str, *given: object, has_trigger: bool = False) ->
 
 
 def merging(graph: Graph, name: str, *names: str) -> Graph:
-    """A node made a merge of these outputs, whatever it was."""
+    """A node turned into a merge of these outputs."""
     graph = changed(ports(graph, name), name, op="merge", ports=(None,) * len(names))
     for port, each in enumerate(names):
         graph = feed(graph, name, port, each)
@@ -240,9 +240,9 @@ BROKEN: dict[str, tuple[str, Graph, str]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_graph_is_reported(name: str) -> None:
-    """V7 to V15: a graph with one thing wrong is reported under its rule: the node, what is required, what
-    came, and a hint, all in words."""
+def test_v7_to_v15_an_invalid_graph_is_reported(name: str) -> None:
+    """V7 to V15: a graph with one fault is reported under its rule, with the node, what is required, what was got, and
+    a hint."""
     rule, graph, said = BROKEN[name]
     problems = graph_problems(graph)
     assert [problem.rule for problem in problems[:1]] == [rule], problems
@@ -251,9 +251,9 @@ def test_a_broken_graph_is_reported(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_graph_runs_to_an_ending(name: str) -> None:
-    """S12: a graph that breaks a rule is refused. It may be run all the same, to an ending that is data, unless what
-    it breaks is its shape (V7, V15): then there is nothing to run."""
+def test_s12_an_invalid_graph_runs_to_an_ending(name: str) -> None:
+    """S12: an invalid graph is refused. It can be run unchecked, to an ending that is data, unless its shape is invalid
+    (V7, V15)."""
     rule, graph, _ = BROKEN[name]
     arguments = [{"i": 3, "b": True}[output.type.dtype.kind] for _, output in graph.arguments[graph.hidden_count :]]
     with pytest.raises(tl.Invalid) as refused:
@@ -264,7 +264,7 @@ def test_a_broken_graph_runs_to_an_ending(name: str) -> None:
         assert ran.status in ("Returned", "Trapped", "Exhausted", "Deadlocked", "Broken")
 
 
-def test_the_table_leaves_no_rule_out() -> None:
+def test_the_table_breaks_every_rule() -> None:
     """V7 to V15: every rule is broken in several ways, at the node that breaks it."""
     rules = [rule for rule, *_ in BROKEN.values()]
     assert {rule: rules.count(rule) >= 3 for rule in rules} == {f"V{k}": True for k in range(7, 16)}
@@ -272,7 +272,7 @@ def test_the_table_leaves_no_rule_out() -> None:
 
 @pytest.mark.parametrize("graph", VALID, ids=lambda graph: graph.name)
 def test_the_table_breaks_graphs_that_are_valid(graph: Graph) -> None:
-    """V7 to V15: what the table edits has no problem before."""
+    """V7 to V15: the graphs are valid before the edits of the table."""
     assert graph_problems(graph) == []
 
 
@@ -312,14 +312,14 @@ def test_a_mistake_in_text_is_one_problem(name: str) -> None:
         assert all(words in said for words in [*wanted, "f.tl:2"]) and "tl.a" not in said, said
 
 
-def test_shape_comes_first() -> None:
-    """V7 to V15: types and places are looked at only where every node has the right shape."""
+def test_v7_shape_comes_first() -> None:
+    """V7 to V15: types and control contexts are checked only if every node has the right shape."""
     broken = feed(changed(FAC, "fac.multiply", op="times"), "fac.less_equal", 0, "fac.literal")
     assert [problem.rule for problem in graph_problems(broken)] == ["V7"]
 
 
 def test_a_problem_says_where() -> None:
-    """A problem has the line of the user's Python that made the node, or the node's name, and what to do."""
+    """A problem has the line of the user's Python that created the node, or the node's name, and a hint."""
     (problem,) = graph_problems(feed(FAC, "fac.multiply", 1, "fac.fac", "fac.subtract"))
     assert "(test_validate_graph.py:" in str(problem) and problem.hint == "a merge is missing before it"
     builder = tl.Builder("race")
@@ -329,7 +329,7 @@ def test_a_problem_says_where() -> None:
     assert (problem.rule, problem.where) == ("V11", "race.m")
 
 
-def test_hand_built_graphs_may_leave_the_shapes_of_lowering() -> None:
+def test_v11_hand_built_graphs_may_have_other_shapes() -> None:
     """V11: a merge may join more than two branches, and a graph whose entry is not called needs no entry merges."""
     builder = tl.Builder("sign")
     x = builder.argument("x", INT)
@@ -349,5 +349,5 @@ def test_hand_built_graphs_may_leave_the_shapes_of_lowering() -> None:
 @settings(max_examples=15)
 @given(cases())
 def test_lowered_graphs_are_well_formed(case: Case) -> None:
-    """V7 to V15: what lowering makes keeps the rules."""
+    """V7 to V15: lowered graphs are valid."""
     assert graph_problems(lower(case.program)) == []

@@ -1,4 +1,4 @@
-"""Programs and graphs as JSON: what is written is read again, and what does not fit is refused at its place."""
+"""Programs and graphs as JSON: they survive a round trip, and malformed documents are refused with their place."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def values(draw: Any) -> Any:
 
 
 def _edges(dtype: dtypes.DType) -> list[bytes]:
-    """The bits of the numbers where forms change."""
+    """The bits of numbers at which the written form changes."""
     if dtype.kind == "f":
         floats = [0.0, -0.0, 1.0, 0.1, 1e30, math.inf, -math.inf, math.nan, 5e-324]
         return [np.array(number).astype(dtype.numpy).tobytes() for number in floats]
@@ -66,15 +66,15 @@ def through_text(document: Any) -> Any:
 
 
 @given(values())
-def test_values_come_back(value: Any) -> None:
-    """A value of any dtype and shape comes back from JSON bit by bit, and its text is its form's."""
+def test_values_survive_a_round_trip(value: Any) -> None:
+    """A value of any dtype and shape is read back bit for bit, and its text is the canonical one."""
     assert is_same_value(read_value(JsonCursor(through_text(value_to_json(value)))), value)
     assert json.loads(value_to_json_text(value)) == value_to_json(value)
 
 
 @given(values())
 def test_every_number_survives_readers_of_doubles(value: Any) -> None:
-    """What stands as a number in a document is the same after a reader that has only doubles has written it."""
+    """A number in a document is the same after a program that has only doubles has read and written it."""
 
     def doubles(data: Any) -> Any:
         if isinstance(data, list):
@@ -86,22 +86,22 @@ def test_every_number_survives_readers_of_doubles(value: Any) -> None:
 
 
 @given(st.sampled_from(dtypes.ALL), SHAPES)
-def test_types_come_back(dtype: dtypes.DType, shape: Any) -> None:
-    """A type comes back, with sizes and a shape that are not known."""
+def test_types_survive_a_round_trip(dtype: dtypes.DType, shape: Any) -> None:
+    """A type is read back, with unknown sizes and shapes."""
     assert read_type(JsonCursor(through_text(type_to_json(Type(dtype, shape))))) == Type(dtype, shape)
 
 
-def test_a_whole_number_is_a_float_where_one_is_wanted() -> None:
-    """Writers that have one kind of number write 1 for 1.0."""
+def test_an_integer_is_read_as_a_float() -> None:
+    """Writers with one kind of number write 1 for 1.0, which is read as a float if a float is required."""
     assert is_same_value(read_value(JsonCursor({"dtype": "float64", "data": 1})), 1.0)
     assert struct.pack("<d", read_value(JsonCursor({"dtype": "float64", "data": -0.0}))) == struct.pack("<d", -0.0)
 
 
 @given(cases())
 @settings(max_examples=30)
-def test_programs_and_graphs_come_back(case: Case) -> None:
-    """from_json(to_json(x)) == x for a generated program and its graph, locations included, through text too; and the
-    graph that was read runs alike."""
+def test_programs_and_graphs_survive_a_round_trip(case: Case) -> None:
+    """from_json(to_json(x)) == x for a generated program and its graph, with locations, through text too; the graph
+    that is read has the same run."""
     graph = lower(case.program)
     for subject in (case.program, graph):
         document = tl.to_json(subject)
@@ -115,21 +115,21 @@ def test_programs_and_graphs_come_back(case: Case) -> None:
 
 @given(cases(), st.sampled_from(EDITS), st.integers(0, 2**32))
 @settings(max_examples=120)
-def test_broken_graphs_come_back(case: Case, edit: Any, seed: int) -> None:
-    """A graph that breaks the rules is data like any other, edges that end nowhere included."""
+def test_invalid_graphs_survive_a_round_trip(case: Case, edit: Any, seed: int) -> None:
+    """An invalid graph is data, even with edges to nowhere."""
     graph = edit(random.Random(seed), lower(case.program))
     assert tl.from_json(through_text(tl.to_json(graph))) == graph
 
 
-def test_locations_come_back() -> None:
-    """Files and lines are kept as they are."""
+def test_locations_survive_a_round_trip() -> None:
+    """Files and lines are kept."""
     place = Location("/a folder/ünï.py", 12)
     program = replace(PROGRAMS[0], functions=tuple(replace(f, location=place) for f in PROGRAMS[0].functions))
     assert tl.from_json(through_text(tl.to_json(program))) == program
 
 
-def test_attributes_come_back() -> None:
-    """Attributes of every kind that JSON can say; a dtype only under the name dtype."""
+def test_attributes_survive_a_round_trip() -> None:
+    """Attributes of every kind that JSON has are kept; a dtype is one only under the name dtype."""
     attributes = (
         ("dtype", tl.int64),
         ("axis", 1),
@@ -147,7 +147,7 @@ def test_attributes_come_back() -> None:
             tl.to_json(replace(graph, nodes=(replace(graph.nodes[0], attributes=(strange,)), *graph.nodes[1:])))
 
 
-def test_what_has_no_form_is_refused() -> None:
+def test_other_objects_are_refused() -> None:
     """Anything but a program, graph or outcome is the caller's mistake; so is a name that is no Unicode."""
     with pytest.raises(tl.Usage, match="no JSON form"):
         tl.to_json(fib)  # type: ignore[arg-type]
@@ -156,7 +156,7 @@ def test_what_has_no_form_is_refused() -> None:
 
 
 def test_files(tmp_path: Any) -> None:
-    """write_json and read_json are to_json and from_json on a file; a file that is not there is a wrong argument."""
+    """write_json and read_json are to_json and from_json on a file; a missing file is a wrong argument."""
     for number, subject in enumerate((PROGRAMS[0], RUNS[0][0], tl.run_graph(*RUNS[2]))):
         tl.write_json(subject, tmp_path / f"{number}.json")
         assert tl.to_json(tl.read_json(tmp_path / f"{number}.json")) == tl.to_json(subject)
@@ -219,8 +219,8 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "where", "required", "got"), REFUSED, ids=range(len(REFUSED)))
-def test_refused(text: str, where: str, required: str | None, got: str) -> None:
-    """What is no document is Malformed, and says where, what is required there, and what came."""
+def test_malformed_documents_are_refused(text: str, where: str, required: str | None, got: str) -> None:
+    """The error Malformed has the place, what is required there, and what was got."""
     with pytest.raises(tl.Malformed) as raised:
         tl.from_json(text)
     error = raised.value
@@ -230,7 +230,7 @@ def test_refused(text: str, where: str, required: str | None, got: str) -> None:
 
 
 def test_bytes_are_utf8() -> None:
-    """A document is UTF-8 and nothing else."""
+    """Only UTF-8 is a document."""
     assert tl.from_json(GRAPH.encode()) == RUNS[0][0]
     for wrong in (b"\xff", GRAPH.encode("utf-16"), b"\xef\xbb\xbf" + GRAPH.encode()):
         with pytest.raises(tl.Malformed):
@@ -238,7 +238,7 @@ def test_bytes_are_utf8() -> None:
 
 
 def test_data_that_is_no_json_is_refused() -> None:
-    """Plain data from elsewhere than json.loads is checked as well: tuples, cycles, keys that are no strings."""
+    """Plain data that is not from json.loads is checked too: tuples, cycles, keys that are no strings."""
     for key, strange in (("nodes", ()), ("name", b"x"), ("hidden", np.int64(0)), (3, 3), (None, 0)):
         with pytest.raises(tl.Malformed):
             tl.from_json({**tl.to_json(RUNS[0][0]), key: strange})
@@ -249,8 +249,9 @@ def test_data_that_is_no_json_is_refused() -> None:
         tl.from_json(program)
 
 
-def test_regions_nest_as_deep_as_they_may() -> None:
-    """Four objects and lists to a region: what is read may be lowered and run, and one more is refused."""
+def test_the_limit_on_nesting() -> None:
+    """Each region nests four objects and lists. At the limit, a program can be lowered and run; one region more is
+    refused."""
 
     def nested(depth: int) -> Program:
         def body(n: Any, left: int) -> Any:
@@ -272,6 +273,6 @@ def test_regions_nest_as_deep_as_they_may() -> None:
 
 
 def test_numbers_are_parsed_once() -> None:
-    """parse gives what json gives, and no more: the data of every document is plain."""
+    """`parse` gives what `json` gives: the data of every document is plain."""
     for document in documents():
         assert parse_json(json.dumps(document)) == document

@@ -1,4 +1,4 @@
-"""What stands in the brackets of `x[...]`: keys of every kind, in every order, against NumPy's."""
+"""The brackets of `x[...]`: keys of every kind, in every order, agree with NumPy's."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ENTRIES: list[Any] = [
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, pytest.param(4, marks=pytest.mark.heavy)])
-def test_keys(count: int) -> None:
-    """A key gives what it gives of NumPy's array, or is refused; of static entries, and of arrays of indices side by
-    side with nothing but new axes before them, it is refused only where NumPy refuses it."""
+def test_keys_agree_with_numpy(count: int) -> None:
+    """A key gives NumPy's result or is refused. A key of static entries, or with adjacent index arrays after nothing
+    but new axes, is refused only if NumPy refuses it."""
     for key in itertools.product(ENTRIES, repeat=count):
         wanted, made = _taken(X, key), _taken(tl.asarray(X), key)
         if made is None:

@@ -1,4 +1,4 @@
-"""Ops that are not computed element by element: matrix products and sums, by themselves and on every engine."""
+"""Ops that are not elementwise: matrix products and sums, by themselves and on every engine."""
 
 from __future__ import annotations
 
@@ -38,12 +38,13 @@ def drawn(shape: tuple[int, ...], dtype: dtypes.DType) -> Any:
     return admit(dice.integers(0, 127, size=shape, dtype=dtype.numpy))
 
 
-def opened(shape: Sequence[int]) -> str:
+def open_shape(shape: Sequence[int]) -> str:
     return f"[{', '.join('?' for _ in shape)}]" if shape else ""
 
 
 def agree(op: str, one: Any, other: Any, operands: Sequence[Any], **attributes: Any) -> bool:
-    """Within twice the row's bound of each other: each is within it of the exact result."""
+    """Whether two results are within twice the row's bound of each other, since each is within it of the exact
+    result."""
     if type_of(one) != type_of(other):
         return False
     if type_of(one).dtype.kind != "f":
@@ -53,7 +54,7 @@ def agree(op: str, one: Any, other: Any, operands: Sequence[Any], **attributes: 
 
 
 def on_engines(program: Program, operands: Sequence[Any]) -> list[Any]:
-    """The result on each engine; of a trap, what it says."""
+    """The result on each engine; for a trap, its message."""
     graph, found = tl.lower(program), []
     for engine in ("reference", "fast", "compiled"):
         subject = Job(graph, default_structure(graph), program)
@@ -66,8 +67,8 @@ def on_engines(program: Program, operands: Sequence[Any]) -> list[Any]:
 
 @pytest.mark.parametrize("dtype", KINDS, ids=repr)
 def test_products(dtype: dtypes.DType) -> None:
-    """Products of vectors, matrices and stacks: of integers they are NumPy's; the type rule says their shapes, open
-    sizes or not."""
+    """Products of vectors, matrices and stacks of integers are NumPy's, with the shapes of the type rule, for known and
+    open sizes."""
     for shapes in PRODUCTS:
         x, y = (drawn(shape, dtype) for shape in shapes)
         result = MATMUL.type_rule(type_of(x), type_of(y))
@@ -81,7 +82,7 @@ def test_products(dtype: dtypes.DType) -> None:
 
 @pytest.mark.parametrize("dtype", [kind for kind in KINDS if kind.kind == "f"], ids=repr)
 def test_products_of_floats(dtype: dtypes.DType) -> None:
-    """Each element is within the row's bound of the exact one; of operands that were rounded before, it is not."""
+    """Each element is within the row's bound of the exact one; for operands that were rounded first, it is not."""
     for shapes in [*PRODUCTS, ((5, 300), (300, 4))]:
         x, y = (drawn(shape, dtype) for shape in shapes)
         made = build_kernel(MATMUL, [type_of(x), type_of(y)], MATMUL.type_rule(type_of(x), type_of(y)))(x, y)
@@ -98,8 +99,8 @@ def is_within(product: Any, x: Any, y: Any) -> bool:
 
 
 @pytest.mark.parametrize("shapes", MISFITS, ids=str)
-def test_misfits(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
-    """V4, S5: shapes that do not multiply are refused where they are known, and trap where they are not."""
+def test_v4_s5_shapes_that_do_not_multiply(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    """V4, S5: shapes that do not multiply are refused if they are known, and trap if they are not."""
     x, y = (np.ones(shape) for shape in shapes)
     with pytest.raises(tl.Invalid, match="do not"):
         tl.matmul(x, y)
@@ -107,16 +108,16 @@ def test_misfits(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     assert trap_message(MATMUL, (x, y)) == said
 
 
-def test_scalars_do_not_multiply() -> None:
-    """V4: a product of scalars is no product of matrices."""
+def test_v4_scalars_have_no_matrix_product() -> None:
+    """V4: a matrix product of scalars is refused."""
     with pytest.raises(tl.Invalid, match="do not multiply"):
         tl.matmul(2.0, [1.0])
     assert trap_message(MATMUL, (2.0, 3.0)) == "shapes () and () do not multiply"
 
 
 @pytest.mark.parametrize("dtype", KINDS, ids=repr)
-def test_sums(dtype: dtypes.DType) -> None:
-    """Sums along an axis or all are NumPy's; integers become wide ones."""
+def test_sums_agree_with_numpy(dtype: dtypes.DType) -> None:
+    """Sums along an axis or all are NumPy's; integers become wide."""
     for (shape, axis), keepdims in itertools.product(SUMS, (False, True)):
         x = drawn(shape, dtype)
         attributes = (("axis", axis), ("keepdims", keepdims))
@@ -129,9 +130,9 @@ def test_sums(dtype: dtypes.DType) -> None:
 
 
 @pytest.mark.parametrize("shape", [(1,), (12,), (3, 4), (32, 32), (1025,), (0,)])
-def test_sums_of_float32_with_and_without_known_sizes(shape: tuple[int, ...]) -> None:
-    """What adds up all elements gives the same bits, also before they are rounded, whether sizes are known before, or
-    how many there are, or the axes are said; and no -0.0, which a sum that begins with 0 never is."""
+def test_sums_of_float32_do_not_depend_on_known_sizes(shape: tuple[int, ...]) -> None:
+    """A sum of all elements has the same bits, before rounding too, whether sizes, their number, or the axes are known;
+    it is never -0.0, since it begins with 0."""
     open_, closed = (tl.Type(tl.float32, each) for each in ((None,) * len(shape), shape))
     ways = [(tl.Type(tl.float32, None), None), (open_, None), (closed, None), (closed, tuple(range(len(shape))))]
     rng, number = np.random.default_rng(len(shape)), tl.Type(tl.float32)
@@ -157,8 +158,8 @@ def test_sums_of_float32_with_and_without_known_sizes(shape: tuple[int, ...]) ->
 
 
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=repr)
-def test_sums_like_others(dtype: dtypes.DType) -> None:
-    """Sums along the axes along which another array is spread are within the row's bound of the exact ones."""
+def test_sums_along_broadcast_axes(dtype: dtypes.DType) -> None:
+    """Sums along the axes along which another array is broadcast are within the row's bound of the exact ones."""
     x, row = drawn((40, 3), dtype), OPS["sum_like"]
     for other in (np.zeros(3), np.zeros((40, 1)), np.zeros((1, 1)), 0.0, np.zeros((40, 3))):
         made, bound = np.asarray(tl.sum_like(x, other)), row.error_bound(x, other)  # type: ignore[misc]
@@ -170,8 +171,8 @@ def test_sums_like_others(dtype: dtypes.DType) -> None:
 
 
 @pytest.mark.parametrize("axis", [2, -3, True, "a", 1.0])
-def test_axes_that_are_none(axis: Any) -> None:
-    """V4: an axis is one that the array has, and an integer."""
+def test_v4_wrong_axes_are_refused(axis: Any) -> None:
+    """V4: an axis is an integer, and one of the array's."""
     with (
         pytest.raises(tl.Invalid, match="no such axis")
         if type(axis) is int
@@ -187,7 +188,7 @@ def test_axes_that_are_none(axis: Any) -> None:
 
 
 def test_operators() -> None:
-    """`@` makes a product, of NumPy's arrays with symbols too."""
+    """`@` is the matrix product, of NumPy arrays and symbols too."""
 
     @tl.function
     def f(x: tl.Array[tl.float64, 2, None]) -> tl.Array[tl.float64, 2]:
@@ -202,10 +203,10 @@ def test_operators() -> None:
     "dtype", [dtypes.float32, *(pytest.param(each, marks=pytest.mark.heavy) for each in (dtypes.float64, dtypes.int8))]
 )
 @pytest.mark.parametrize("at", [pytest.param(k, marks=[pytest.mark.heavy] * (k != 8)) for k in range(12)])
-def test_engines_multiply(at: int, dtype: dtypes.DType) -> None:
+def test_s5_engines_multiply(at: int, dtype: dtypes.DType) -> None:
     """Every engine multiplies within the row's bound, and traps alike."""
     shapes = PRODUCTS[at]
-    kinds = [f"{dtype!r}{opened(shape)}" for shape in shapes]
+    kinds = [f"{dtype!r}{open_shape(shape)}" for shape in shapes]
     program = tl.parse_program(f"func f(x: {kinds[0]}, y: {kinds[1]}) {{\n z = matmul x, y\n return z\n}}")
     operands = [drawn(shape, dtype) for shape in shapes]
     first, *others = on_engines(program, operands)
@@ -234,8 +235,8 @@ def test_engines_sum(axis: int | None, dtype: str) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["max", "min"])
 @pytest.mark.parametrize("dtype", [dtypes.float64, dtypes.float32], ids=repr)
-def test_the_first_of_zeros(name: str, dtype: dtypes.DType) -> None:
-    """The largest and the smallest of zeros is the first of them, however many there are and along whatever axes."""
+def test_maxima_of_zeros_take_the_first(name: str, dtype: dtypes.DType) -> None:
+    """The largest and the smallest of zeros is the first of them, however many there are, along any axes."""
     dice = np.random.default_rng(3)
     for shape, axis in itertools.product(((1,), (7,), (33,), (4, 5), (3, 2, 9)), (None, 0, -1, (0, -1))):
         if isinstance(axis, tuple) and len(shape) == 1:
@@ -259,7 +260,7 @@ def _reduced(name: str) -> Program:
 
 @pytest.mark.parametrize("name", ["eigvalsh", "eigh", "svdvals", "svd"])
 @pytest.mark.parametrize("number", [float("inf"), float("nan")])
-def test_iterations_are_not_begun_on_what_is_not_finite(name: str, number: float) -> None:
-    """LAPACK seeks the singular values of diag(inf, 1, 1) for ever."""
+def test_factorizations_refuse_infinities(name: str, number: float) -> None:
+    """LAPACK would compute the singular values of diag(inf, 1, 1) for ever."""
     with pytest.raises(tl.Trap, match="an iteration did not converge"):
         getattr(tl.linalg, name)(np.diag([number, 1.0, 1.0]))

@@ -1,4 +1,4 @@
-"""Laws over the rows that do not compute element by element: types, traps, attributes and engines."""
+"""Laws over the rows that are not elementwise: types, traps, attributes and engines."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ ROWS = [row for row in OPS.values() if row.scalar is None]
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
 
-def opened(type_: Type) -> Type:
-    """With every size left open."""
+def open_sizes(type_: Type) -> Type:
+    """The type with every size left open."""
     return Type(type_.dtype, None if type_.shape is None else tuple(None for _ in type_.shape))
 
 
-def wrong(row: Op) -> Iterator[str]:
-    """Where a row does not keep what it promises."""
+def faults(row: Op) -> Iterator[str]:
+    """The promises that a row breaks."""
     for given_, more in operands(row):
         types = [type_of(each) for each in given_]
         try:
@@ -39,7 +39,7 @@ def wrong(row: Op) -> Iterator[str]:
         except tl.Invalid:
             result = None
         try:
-            early = row.type_rule(*map(opened, types), **dict(more))
+            early = row.type_rule(*map(open_sizes, types), **dict(more))
         except tl.Invalid:
             if result is not None:
                 yield f"{row.name} of {types} takes known sizes, and no open ones"
@@ -56,16 +56,16 @@ def wrong(row: Op) -> Iterator[str]:
             yield f"{row.name} of {types}, {more} makes no value in its one form"
         if not (result.admits(type_of(made)) and early.admits(type_of(made)) and is_same_value(made, admit(made))):
             yield f"{row.name} of {types}, {more} makes {type_of(made)}, and says {result}, {early}"
-        if not is_same_value(build_kernel(row, list(map(opened, types)), early, more)(*given_), made):
+        if not is_same_value(build_kernel(row, list(map(open_sizes, types)), early, more)(*given_), made):
             yield f"{row.name} of {types}, {more} makes another value where sizes are open"
 
 
 @pytest.mark.inner(first=1)
 @each_row
-def test_types_say_what_is_made(row: Op) -> None:
-    """V4, S5: what is made is of the type that the rule says, whatever sizes it knows; what does not fit is refused
-    where sizes are known, and traps where they are open."""
-    assert next(wrong(row), None) is None
+def test_v4_s5_results_have_the_type_of_the_rule(row: Op) -> None:
+    """V4, S5: a result has the type of the type rule, whatever sizes it knows. Operands that do not fit are refused if
+    sizes are known, and trap if they are open."""
+    assert next(faults(row), None) is None
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,10 @@ def test_types_say_what_is_made(row: Op) -> None:
     ],
     ids=lambda row: row.name,
 )
-def test_the_law_sees_what_is_wrong(broken: Op) -> None:
-    """A row whose type rule or kernel is wrong is found out, by a complaint or by an exception of NumPy's."""
+def test_broken_rows_are_caught(broken: Op) -> None:
+    """A wrong type rule or kernel is caught, by a complaint or by an exception of NumPy."""
     try:
-        found = next(wrong(broken), None)
+        found = next(faults(broken), None)
     except (ValueError, IndexError):
         return
     assert found is not None
@@ -116,8 +116,8 @@ STRANGE = (
 @each_row
 @settings(max_examples=100)
 @given(data=st.data())
-def test_any_attributes(row: Op, data: st.DataObject) -> None:
-    """V4: whatever the attributes are, and the operands' types, a row makes a type or refuses them, in words."""
+def test_v4_any_attributes_are_typed_or_refused(row: Op, data: st.DataObject) -> None:
+    """V4: for any attributes and operand types, a row gives a type or a refusal in words."""
     types = st.builds(Type, st.sampled_from(dtypes.ALL), st.sampled_from([*SHAPES, None, (None,), (None, 3)]))
     count = data.draw(st.sampled_from([*arities(row), 0, 4])) if row.arity is None else row.arity
     given_ = {name: data.draw(st.sampled_from(STRANGE)) for name in row.attributes}
@@ -130,8 +130,8 @@ def test_any_attributes(row: Op, data: st.DataObject) -> None:
         assert read_attributes(JsonCursor(attributes_to_json(tuple(given_.items())))) == tuple(given_.items())
 
 
-def test_sizes_beyond_all_memory() -> None:
-    """S12: what would not fit is not begun, whatever NumPy makes of the number; where nothing is, nothing is made."""
+def test_s12_results_beyond_memory_are_not_begun() -> None:
+    """S12: a result that would not fit into memory is not begun; empty results are created."""
     most, times = 2**63 - 1, np.array([2**62, 2**62])
     for compute in (
         lambda: tl.arange(-1, most),
@@ -149,7 +149,7 @@ def test_sizes_beyond_all_memory() -> None:
 
 
 def test_factorisations_are_of_their_own_operands() -> None:
-    """What LAPACK has made of one matrix is not given for another, or for one that lies where the first did."""
+    """The cached factorisation of one matrix is not used for another, even at the same address."""
     for seed in range(50):
         x = np.random.default_rng(seed).normal(size=(3, 3))
         assert np.allclose(tl.linalg.inv(x), np.linalg.inv(x)) and np.allclose(tl.linalg.svd(x).S, np.linalg.svd(x).S)
@@ -160,21 +160,22 @@ def test_factorisations_are_of_their_own_operands() -> None:
 
 
 def test_matrices_without_rows() -> None:
-    """The determinant of no rows is 1, and factors are empty, or identities; NaN makes a value or a trap."""
+    """The determinant of a matrix without rows is 1, and factors are empty or identities; NaN gives a value or a
+    trap."""
     none, tall = np.zeros((0, 0)), np.zeros((3, 0))
     assert tl.linalg.det(none) == 1.0 and tuple(tl.linalg.slogdet(none)) == (1.0, 0.0)
     for function in (tl.linalg.inv, tl.linalg.cholesky, lambda x: tl.linalg.eigh(x)[1], lambda x: tl.linalg.qr(x)[0]):
         assert function(none).shape == (0, 0)
     assert np.array_equal(tl.linalg.qr(tall, mode="complete").Q, np.eye(3)) and tl.linalg.svdvals(tall).shape == (0,)
     assert np.array_equal(tl.linalg.svd(tall).U, np.eye(3)) and tl.linalg.solve(none, none).shape == (0, 0)
-    for wrong in (np.nan, np.inf):
+    for faults in (np.nan, np.inf):
         for name in ("det", "inv", "cholesky", "qr", "eigh", "svd", "pinv"):
             with suppress(tl.Trap):
-                getattr(tl.linalg, name)(np.array([[wrong, 1.0], [1.0, 2.0]]))
+                getattr(tl.linalg, name)(np.array([[faults, 1.0], [1.0, 2.0]]))
 
 
 def test_factorisations_are_of_their_own_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another thread's factorisation, which forgets this one's at any moment, takes nothing away from it."""
+    """Another thread's factorisation never replaces this one's."""
     known = linalg.cache_last_result(lambda x: 2.0 * x)
     other, threads = np.ones(3), [1]
 
@@ -188,8 +189,8 @@ def test_factorisations_are_of_their_own_threads(monkeypatch: pytest.MonkeyPatch
 
 
 @each_row
-def test_attributes_can_be_written(row: Op) -> None:
-    """Every attribute has a form as text, and one as JSON that is read again as it was."""
+def test_attributes_survive_a_round_trip(row: Op) -> None:
+    """Every attribute has a text form, and a JSON form that is read back unchanged."""
     for given_ in attributes(row):
         assert all(is_writable_attribute(name, each) for name, each in given_)
         assert read_attributes(JsonCursor(attributes_to_json(given_))) == given_

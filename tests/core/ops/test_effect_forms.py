@@ -1,4 +1,5 @@
-"""Cells, effects, random numbers and bounds in the text and JSON forms: they come back, and mistakes are said."""
+"""Cells, effects, random numbers and bounds in the text and JSON forms: they survive a round trip, and mistakes are
+reported."""
 
 from __future__ import annotations
 
@@ -72,8 +73,8 @@ func main(n: int64) -> float64[?, 2], int64[2, 0], float64 {
 MADE = (FILL, TWICE, EFFECTS)
 
 
-def test_every_act_is_tried() -> None:
-    """These programs and their graphs have every act there is, and every attribute that is a type."""
+def test_every_effect_op_occurs() -> None:
+    """These programs and their graphs contain every effect op, and every attribute that is a type."""
     ops = {node.op for program in MADE for f in program.functions for node in f.body.walk()}
     ops |= {node.op for program in MADE for node in lower(program).nodes}
     assert ops >= set(EFFECT_OPS)
@@ -81,8 +82,8 @@ def test_every_act_is_tried() -> None:
 
 
 @pytest.mark.parametrize("program", MADE, ids=lambda program: program.entry)
-def test_acts_come_back(program: Program) -> None:
-    """parse(print(x)) == x and from_json(to_json(x)) == x, for the program and its graph; and they keep the rules."""
+def test_effect_ops_survive_a_round_trip(program: Program) -> None:
+    """parse(print(x)) == x and from_json(to_json(x)) == x, for each program and its graph, which are valid."""
     graph = lower(program)
     assert program_problems(program) == [] and graph_problems(graph) == []
     assert tl.parse_program(tl.print_program(program)) == program
@@ -100,8 +101,8 @@ STRANGE: list[Any] = [
 
 @pytest.mark.full
 def test_strange_attributes() -> None:
-    """Whatever stands as an attribute of an act: the text and the JSON form write it and it comes back, or they refuse
-    it as their own; the rules name it in words, or it fits."""
+    """For any value as an attribute of an effect op, both forms write it and read it back, or refuse it with their own
+    error; validation reports it in words, or accepts it."""
     dice, written, broken = random.Random(0), 0, 0
     for program in MADE:
         graph = lower(program)
@@ -117,12 +118,12 @@ def test_strange_attributes() -> None:
                 changed = replace(graph, nodes=nodes)
                 check_words(graph_problems(changed))
                 broken += bool(graph_problems(changed))
-                written += comes_back(changed)
+                written += surviving_forms(changed)
     assert written > 200 and broken > 200
 
 
-def comes_back(subject: Graph) -> int:
-    """In how many forms it was written; where not, what is said is said on purpose."""
+def surviving_forms(subject: Graph) -> int:
+    """The number of forms in which the subject survives a round trip; other forms must refuse it properly."""
     count = 0
     for write, read in ((tl.print_graph, tl.parse_graph), (tl.to_json, tl.from_json)):
         try:
@@ -142,8 +143,8 @@ HANDLES = [
 
 
 @pytest.mark.parametrize("handle", HANDLES, ids=str)
-def test_handles_come_back(handle: Handle) -> None:
-    """What a token carries may be a handle; a literal may not."""
+def test_handles_survive_a_round_trip(handle: Handle) -> None:
+    """A token may carry a handle; a literal may not be one."""
     document = json.loads(value_to_json_text(handle))
     assert document == value_to_json(handle)
     again = read_token_value(JsonCursor(document))
@@ -152,8 +153,8 @@ def test_handles_come_back(handle: Handle) -> None:
         read_literal(JsonCursor(document))
 
 
-def test_handles_differ_by_all_that_they_say() -> None:
-    """Handles are the same value if node, tag, size and type are."""
+def test_handles_differ_by_all_fields() -> None:
+    """Handles are equal if node, tag, size and type are."""
     one = HANDLES[0]
     others = [
         replace(one, node=4), replace(one, size=1),
@@ -163,8 +164,8 @@ def test_handles_differ_by_all_that_they_say() -> None:
 
 
 @pytest.mark.parametrize("element", [tl.Type(tl.bool), tl.Type(tl.float32, (2, None)), tl.Type(tl.int8, None)], ids=str)
-def test_types_of_handles_come_back(element: tl.Type) -> None:
-    """In both forms; one of handles of handles has none."""
+def test_types_of_handles_survive_a_round_trip(element: tl.Type) -> None:
+    """Types of handles have both forms; handles of handles have none."""
     type_ = handle_type(element)
     assert read_type(JsonCursor(json.loads(json.dumps(type_to_json(type_))))) == type_
     text = f"func f(c: {type_}) -> int64 {{\n  return 1\n}}"
@@ -197,7 +198,7 @@ WRONG_HANDLES: list[tuple[Any, str, str]] = [
 
 @pytest.mark.parametrize(("document", "where", "required"), WRONG_TYPES)
 def test_wrong_types_of_handles(document: Any, where: str, required: str) -> None:
-    """What is no type is refused at its place."""
+    """A wrong type is refused with its place."""
     with pytest.raises(tl.Malformed) as raised:
         read_type(JsonCursor(document))
     assert raised.value.where == where and str(raised.value.required).startswith(required)
@@ -205,14 +206,14 @@ def test_wrong_types_of_handles(document: Any, where: str, required: str) -> Non
 
 @pytest.mark.parametrize(("data", "where", "required"), WRONG_HANDLES)
 def test_wrong_handles(data: Any, where: str, required: str) -> None:
-    """What is no handle is refused at its place."""
+    """A wrong handle is refused with its place."""
     with pytest.raises(tl.Malformed) as raised:
         read_token_value(JsonCursor({**CELLS, "data": data}))
     assert raised.value.where == where and str(raised.value.required).startswith(required)
 
 
 def test_attributes_of_json_are_checked() -> None:
-    """A type that is none is refused where it is read; a shape that is none breaks a rule."""
+    """A wrong type is refused when it is read; a wrong shape breaks a rule."""
     text = json.dumps(tl.to_json(FILL))
     for strange in ('"int64"', "3", "null", "{}", '{"dtype": "int64"}'):
         with pytest.raises(tl.Malformed) as raised:
@@ -269,8 +270,8 @@ BROKEN: list[tuple[str, str, str, str, str]] = [
 
 @pytest.mark.parametrize(("body", "rule", "required", "got", "hint"), BROKEN)
 def test_a_broken_rule_is_named(body: str, rule: str, required: str, got: str, hint: str) -> None:
-    """One mistake is one problem, which says rule, what is required, what there is, and what to write; and what is
-    wrong comes back from text."""
+    """One mistake is one problem, with rule, required, got and hint; the invalid program survives a round trip through
+    text."""
     document = parse(f"func f(n: int64) -> int64 {{\n  {body}\n  return n\n}}", "f.tl")
     assert document.program is not None
     problems = program_problems(document.program)
@@ -295,7 +296,7 @@ BROKEN_GRAPHS = [
 
 @pytest.mark.parametrize(("line", "rule", "required", "got", "hint"), BROKEN_GRAPHS)
 def test_a_broken_rule_of_graphs_is_named(line: str, rule: str, required: str, got: str, hint: str) -> None:
-    """So are mistakes in graphs."""
+    """One mistake in a graph is one problem, too."""
     graph = tl.parse_graph(f"graph f(n: int64) {{\n  c = cells n, element=int64\n  {line}\n  return n\n}}")
     problems = graph_problems(graph)
     check_words(problems)
@@ -324,8 +325,8 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize(("line", "column", "message", "help_"), MALFORMED)
-def test_what_cannot_be_read_is_shown(line: str, column: int, message: str, help_: str) -> None:
-    """The line with a caret, what is required, and a hint where something is near."""
+def test_syntax_errors_show_their_place(line: str, column: int, message: str, help_: str) -> None:
+    """The error has the line with a caret, what is required, and a hint if a similar word exists."""
     head = line if line.startswith("func") else "func f(n: int64) -> int64 {\n" + line
     with pytest.raises(tl.Malformed) as raised:
         parse(f"{head}\n  return 1\n}}")
@@ -334,7 +335,7 @@ def test_what_cannot_be_read_is_shown(line: str, column: int, message: str, help
 
 
 def test_a_store_has_no_output() -> None:
-    """Who uses it is told to use the handle."""
+    """A use of the output of a store is refused, with the hint to use the handle."""
     with pytest.raises(tl.Malformed, match="s has no output") as raised:
         tl.parse_graph("graph f(n: int64) {\n  c = cells n, element=int64\n  s = store c, 0, n\n  return s\n}")
     assert raised.value.hint == "a store hands nothing on: use the handle that it was given"
@@ -345,8 +346,8 @@ BLOCKS = re.findall(r"^```\n((?:func|graph|entry) .*?)^```", PAGE.read_text(enco
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.split("(")[0])
-def test_the_page_is_right(block: str) -> None:
-    """What docs/text.md shows is read, keeps the rules but for the race, and comes back."""
+def test_examples_of_the_page_are_valid(block: str) -> None:
+    """The examples in docs/text.md are read, are valid except for the race, and survive a round trip."""
     document = parse(block)
     assert parse(print_document(document)) == document
     problems = program_problems(document.program) if document.program else []
@@ -354,15 +355,15 @@ def test_the_page_is_right(block: str) -> None:
     assert [problem.rule for problem in problems] == (["V11"] if "race" in block else [])
 
 
-def test_programs_are_many() -> None:
-    """The documents that are mutated elsewhere have the acts."""
+def test_mutated_documents_have_effect_ops() -> None:
+    """The documents that other tests mutate contain the effect ops."""
     assert FILL in PROGRAMS and TWICE in PROGRAMS
 
 
 @given(act_cases())
 @settings(max_examples=40)
-def test_generated_programs_that_act_come_back(case: Case) -> None:
-    """parse(print(x)) == x and from_json(to_json(x)) == x, for a generated program with acts and for its graph."""
+def test_generated_programs_with_effects_survive_a_round_trip(case: Case) -> None:
+    """parse(print(x)) == x and from_json(to_json(x)) == x, for a generated program with effects and for its graph."""
     graph = lower(case.program)
     assert tl.parse_program(tl.print_program(case.program)) == case.program
     assert tl.parse_graph(tl.print_graph(graph)) == graph
@@ -374,15 +375,15 @@ REFUSED_HANDLES = ["b = astype a, dtype=int64", "b = astype a, dtype=bool", "b =
 
 
 @pytest.mark.parametrize("line", REFUSED_HANDLES)
-def test_nothing_is_computed_with_handles(line: str) -> None:
-    """Ops refuse them, but for identity."""
+def test_ops_refuse_handles(line: str) -> None:
+    """All ops but identity refuse handles."""
     program = tl.parse_program(f"func f(n: int64) -> int64 {{\n  a = cells n, element=int64\n  {line}\n  return n\n}}")
     assert "V4" in [problem.rule for problem in program_problems(program)]
 
 
 @pytest.mark.parametrize("line", [f"u = uniform shape={[1] * 65}", "u = collect a"])
 def test_too_many_axes(line: str) -> None:
-    """An array has 64 axes at most, whatever makes it."""
+    """An array has at most 64 axes, whatever creates it."""
     element = f"float64[{', '.join(['1'] * 64)}]"
     text = f"func f(n: int64) -> int64 {{\n  a = cells n, element={element}\n  {line}\n  return n\n}}"
     assert "V4" in [problem.rule for problem in program_problems(tl.parse_program(text))]

@@ -1,4 +1,4 @@
-"""What gradients are where differences say nothing: at kinks, at zeros of products, where slopes are infinite."""
+"""Gradients where difference quotients fail: at kinks, at zeros of products, and at infinite slopes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INF, NAN = float("inf"), float("nan")
 
 
 def gradient(function: Any, *values: Any) -> list[Any]:
-    """Of the sum of the elements of a result."""
+    """The gradient of the sum of a result's elements."""
     tape, given = Tape(), [Known(admit(np.asarray(value, float))) for value in values]
     total = tape("sum", function(tape, *given), axis=None, keepdims=False)
     return [np.asarray(each.value).tolist() for each in pullback(tape, [total], [Known(1.0)], given)]
@@ -33,7 +33,7 @@ def hessian(function: Any, x: Any) -> Any:
 
 
 def test_ties_are_shared() -> None:
-    """Of two equal ones each has half; of several largest ones all the same share."""
+    """Each of two equal operands has half of the slope; several equal maxima have equal shares."""
     assert of("maximum", 2.0, 2.0) == of("minimum", 2.0, 2.0) == [0.5, 0.5]
     assert of("maximum", [1.0, 3.0], [2.0, 3.0]) == [[0.0, 0.5], [1.0, 0.5]]
     assert of("max", [2.0, 5.0, 5.0, 1.0], axis=None, keepdims=False) == [[0.0, 0.5, 0.5, 0.0]]
@@ -41,7 +41,7 @@ def test_ties_are_shared() -> None:
 
 
 def test_kinks() -> None:
-    """abs, copysign and hypot have slope 0 at 0; sorting leaves equal ones where they are."""
+    """abs, copysign and hypot have slope 0 at 0; sorting keeps the order of equal elements."""
     assert of("abs", [0.0, -0.0, -2.0, 2.0]) == [[0.0, 0.0, -1.0, 1.0]]
     assert of("copysign", [0.0, 2.0, -2.0], [1.0, -1.0, -0.0]) == [[0.0, -1.0, 1.0], [0.0] * 3]
     assert of("hypot", [0.0, 3.0], [0.0, 4.0]) == [[0.0, 0.6], [0.0, 0.8]]
@@ -54,7 +54,7 @@ def test_kinks() -> None:
 
 
 def test_logaddexp_overflows_nowhere() -> None:
-    """The shares of numbers that are far apart, or infinite, are 0 and 1."""
+    """The slopes for numbers that are far apart, or infinite, are 0 and 1."""
     assert of("logaddexp", [1e4, 0.0, -INF, INF], [0.0, 1e4, 0.0, 0.0]) == [[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 0.0]]
 
 
@@ -74,13 +74,14 @@ def test_atan2_overflows_nowhere() -> None:
         (1.0, 5.0, [5.0, 0.0]),
     ],
 )
-def test_pow(x: float, y: float, slopes: list[float]) -> None:
-    """A base of 0 has the slope of its power, and none along the exponent; a negative base has no slope along it."""
+def test_slopes_of_powers(x: float, y: float, slopes: list[float]) -> None:
+    """A base of 0 has the slope of its power, and none along the exponent; a negative base has no slope along the
+    exponent."""
     np.testing.assert_equal(of("pow", x, y), slopes)
 
 
 def test_second_slope_of_powers() -> None:
-    """Those of a square at 0, and of a cube of a negative number, are as of products."""
+    """Second slopes of a square at 0, and of a cube of a negative number, are those of products."""
     assert hessian(lambda do, x: do("pow", x, 2.0), 0.0) == [[2.0]]
     assert hessian(lambda do, x: do("pow", x, 3.0), -2.0) == [[-12.0]]
 
@@ -95,13 +96,13 @@ def test_second_slope_of_powers() -> None:
     ],
 )
 def test_products_with_zeros(x: list[float], wanted: list[float]) -> None:
-    """Each factor has the product of the others, whatever zeros are among them."""
+    """The slope of each factor is the product of the others, even with zeros among them."""
     assert of("prod", x, axis=None, keepdims=False) == [wanted]
     assert of("prod", [x, x], axis=1, keepdims=True) == [[wanted, wanted]]
 
 
 def test_second_slopes_of_products_with_zeros() -> None:
-    """Two factors have the product of all others."""
+    """The second slope by two factors is the product of all others."""
     assert hessian(lambda do, x: do("prod", x, axis=None, keepdims=False), [0.0, 0.0, 4.0]) == [
         [0.0, 4.0, 0.0],
         [4.0, 0.0, 0.0],
@@ -109,8 +110,8 @@ def test_second_slopes_of_products_with_zeros() -> None:
     ]
 
 
-def test_products_so_far_with_zeros() -> None:
-    """d/dx of x, xy, xyz, and of the sum of these."""
+def test_cumulative_products_with_zeros() -> None:
+    """The gradient is right for x, xy, xyz and for their sum."""
     assert of("cumulative_prod", [2.0, 0.0, 3.0], axis=0) == [[1.0, 2.0 + 2.0 * 3.0, 0.0]]
     assert of("cumulative_prod", [0.0, 0.0, 3.0], axis=0) == [[1.0, 0.0, 0.0]]
 
@@ -119,8 +120,9 @@ def rooted(do: Any, x: Any) -> Any:
     return do("where", do("greater", x, 0.0), do("multiply", 3.0, do("sqrt", x)), 0.0)
 
 
-def test_what_is_not_chosen_adds_nothing() -> None:
-    """An adjoint of 0 stays 0, whatever the slope: that of sqrt at 0 is infinite; so it is at the second order."""
+def test_unchosen_branches_add_nothing() -> None:
+    """An adjoint of 0 remains 0, whatever the slope, such as that of sqrt at 0, which is infinite; to second order
+    too."""
     assert gradient(rooted, [0.0, -1.0, 4.0]) == [[0.0, 0.0, 0.75]]
     assert hessian(lambda do, x: do("sum", rooted(do, x), axis=None, keepdims=False), [0.0, -1.0, 4.0]) == [
         [0.0] * 3,
@@ -137,15 +139,15 @@ OF_ONE = ("sqrt", "log", "log2", "log10", "log1p", "asin", "acos", "acosh", "ata
 @pytest.mark.parametrize("op", OF_ONE + OF_TWO)
 @pytest.mark.parametrize("x", [0.0, 1.0, -1.0, INF, NAN])
 def test_an_adjoint_of_zero_stays_zero(op: str, x: float) -> None:
-    """Of all that has infinite slopes, or none."""
+    """This holds for all ops with infinite or missing slopes."""
     tape = Tape()
     operands = [Known(x), Known(0.0)][: 2 if op in OF_TWO else 1]
     back = pullback(tape, [tape(op, *operands)], [Known(0.0)], operands)
     assert [each.value for each in back] == [0.0] * len(operands)
 
 
-def test_third_order_of_what_is_not_chosen() -> None:
-    """An adjoint that is infinite, since it is not chosen later, does not turn zeros into NaN."""
+def test_third_order_of_unchosen_branches() -> None:
+    """An infinite adjoint of an unchosen value does not turn zeros into NaN."""
     tape, x, w = Tape(), Known(0.0), Known(3.0)
     root = tape("multiply", w, tape("sqrt", x))
     given = [tape("where", tape("greater", x, 0.0), root, 0.0)]
@@ -155,7 +157,8 @@ def test_third_order_of_what_is_not_chosen() -> None:
 
 
 def test_equal_indices_and_values() -> None:
-    """What was taken twice is added up; of what is put twice only the last one counts; of equal ones the first."""
+    """Adjoints of elements taken twice are added; of values put twice, only the last one counts; of equal values, the
+    first one does."""
     tape, x, at = Tape(), Known(admit([1.0, 2.0, 3.0])), Known(admit([0, 2, 0]))
     (taken,) = pullback(tape, [tape("take", x, at, axis=0)], [Known(admit([1.0, 10.0, 100.0]))], [x])
     assert taken.value.tolist() == [101.0, 0.0, 10.0]
@@ -165,13 +168,13 @@ def test_equal_indices_and_values() -> None:
     assert of("unique_values", [3.0, 1.0, 3.0]) == [[1.0, 1.0, 0.0]]
 
 
-def test_of_equal_eigenvalues_the_values_have_slopes() -> None:
-    """Whichever vectors are found, the eigenvalues of an identity have the sum of the trace."""
+def test_equal_eigenvalues_have_slopes() -> None:
+    """Whatever eigenvectors are found, the sum of the slopes of an identity's eigenvalues is that of the trace."""
     assert of("eigvalsh", np.eye(2)) == [[[1.0, 0.0], [0.0, 1.0]]]
 
 
 def test_integers_have_no_adjoint() -> None:
-    """Nor has what floats were made of."""
+    """Integers have no adjoint, even if they were converted from floats."""
     tape, x = Tape(), Known(2.5)
     made = tape("astype", tape("astype", x, dtype=dtypes.int64), dtype=dtypes.float64)
     assert pullback(tape, [made], [Known(1.0)], [x])[0].value == 0.0

@@ -1,5 +1,5 @@
-"""Laws of the gradient rules: adjoints are those of differences, at every order that is tried, and those of rules that
-are broken are not."""
+"""Laws of the gradient rules: adjoints agree with differences at every order that is tried, and broken rules are
+caught."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def of_case(case: Case) -> Function:
 
 
 def reverse(function: Function, count: int) -> Function:
-    """The reverse pass of a function of so many values: of these, and of the adjoints of its results."""
+    """The reverse pass of a function of this many values: a function of these values and of the adjoints of its
+    results."""
 
     def back(tape: Tape, *values: Known) -> list[Known]:
         results = function(tape, *values[:count])
@@ -58,7 +59,7 @@ def run(function: Function, values: Sequence[Any], said: Any = as_it_is, rows: M
 
 
 def derivative(function: Function, values: Sequence[Any], directions: Sequence[Any]) -> list[Any]:
-    """How the results change along directions: differences of fourth order, within some 1e-11."""
+    """The derivative along directions, by differences of fourth order, within about 1e-11."""
     width = 1e-3
 
     def at(steps: int) -> list[Any]:
@@ -73,7 +74,7 @@ def inner(ones: Sequence[Any], others: Sequence[Any]) -> float:
 
 
 def gap(function: Function, values: Sequence[Any], directions: Sequence[Any], dice: Any, **how: Any) -> float:
-    """By how much <v, J'w> is not <Jv, w>, relative to their size."""
+    """The difference of <v, J'w> and <Jv, w>, relative to their size."""
     moved = derivative(function, values, directions)
     weights = [dice.normal(size=np.shape(each)) for each in moved]
     back = run(reverse(function, len(values)), [*values, *weights], **how)
@@ -94,9 +95,9 @@ def first_order(case: Case, seed: int, **how: Any) -> float:
 
 @pytest.mark.inner(first=1, of_each=r"\w+")
 @each_case
-def test_adjoints(case: Case) -> None:
-    """<v, J'w> = <Jv, w>, whether the sizes of types are known or not. Where a factorisation can be differentiated for
-    some sizes only, these must be known."""
+def test_adjoints_agree_with_differences(case: Case) -> None:
+    """<v, J'w> = <Jv, w>, for known and unknown sizes. If a factorisation can be differentiated for some sizes only,
+    they must be known."""
     assert first_order(case, 1) < 1e-9
     if case.attributes.get("full_matrices") or case.attributes.get("mode") == "complete":
         with pytest.raises(tl.Invalid, match="cannot be differentiated"):
@@ -107,22 +108,22 @@ def test_adjoints(case: Case) -> None:
 
 @given(st.sampled_from(CASES), st.integers(0, 2**32))
 def test_adjoints_of_other_numbers(case: Case, seed: int) -> None:
-    """The law does not depend on which numbers are drawn."""
+    """The law holds for any numbers."""
     assert first_order(case, seed) < 1e-8
 
 
 @pytest.mark.inner(first=1, of_each=r"\w+")
 @each_case
 def test_second_order(case: Case) -> None:
-    """The reverse pass is made of ops that have rules: the law holds of it, too."""
+    """The law holds for reverse passes too, since their ops have gradient rules."""
     values, directions, dice = drawn(case, 2)
     weights = [dice.normal(size=np.shape(each)) for each in run(of_case(case), values)]
     back = reverse(of_case(case), len(values))
     assert gap(back, [*values, *weights], [*directions, *weights], dice) < 1e-8
 
 
-class Types:
-    """A `do` that makes nothing but types."""
+class TypesOnly:
+    """A `do` that computes types only."""
 
     def type(self, operand: Type) -> Type:
         return operand
@@ -142,9 +143,9 @@ def narrow(type_: Type) -> Type:
 @pytest.mark.inner(first=1, of_each=r"\w+")
 @pytest.mark.parametrize("said", [as_it_is, open_sizes, narrow])
 @each_case
-def test_types(case: Case, said: Callable[[Type], Type]) -> None:
-    """V4: what a rule makes has a type before the run, which is that of the operand, as far as sizes are known."""
-    do, types = Types(), [said(type_of(admit(value))) for value in case.values(np.random.default_rng(4))]
+def test_v4_rules_give_the_operand_s_type(case: Case, said: Callable[[Type], Type]) -> None:
+    """V4: the adjoint has a type before the run, which is that of the operand, as far as sizes are known."""
+    do, types = TypesOnly(), [said(type_of(admit(value))) for value in case.values(np.random.default_rng(4))]
     result = do(case.op, *types, **case.attributes)
     for index, type_ in enumerate(types):
         try:
@@ -156,7 +157,7 @@ def test_types(case: Case, said: Callable[[Type], Type]) -> None:
             assert (do("sum_like", made, type_) if OPS[case.op].scalar is not None else made) == type_
 
 
-class Nodes:
+class NodesOnly:
     """The `do` of a trace: each op is a node."""
 
     __call__ = staticmethod(apply)
@@ -166,7 +167,7 @@ class Nodes:
 @pytest.mark.inner(first=1, of_each=r"\w+")
 @each_case
 def test_rules_make_nodes(case: Case) -> None:
-    """A rule that is traced is a program that keeps the rules of programs, and gives what the rule gives eagerly."""
+    """A traced rule is a valid program, and gives what the rule gives eagerly."""
     values, dice = case.values(np.random.default_rng(5)), np.random.default_rng(6)
     (result,) = run(of_case(case), values)
     given = [admit(each) for each in (dice.normal(size=np.shape(result)), result, *values)]
@@ -182,10 +183,10 @@ def by_rule(case: Case, index: int, do: Any, *given: Any) -> Any:
 
 
 def by_nodes(function: Callable[..., Any], given: list[Any], result: Type) -> Any:
-    """What a program gives that a function of nodes makes."""
+    """The result of the program whose nodes a function creates."""
 
     def body(*operands: Any) -> Any:
-        return function(Nodes(), *operands)
+        return function(NodesOnly(), *operands)
 
     leaves = tuple(leaf_type(type_of(each)) for each in given)
     parameters = tuple((f"x{number}", each) for number, each in enumerate(leaves))
@@ -196,10 +197,13 @@ def by_nodes(function: Callable[..., Any], given: list[Any], result: Type) -> An
 
 @pytest.mark.inner(first=1, of_each=r"\w+")
 @each_case
-def test_axes_that_nobody_knows(case: Case) -> None:
-    """Where an op does without knowing how many axes its operands have, its rule does, too; but for products of
-    matrices."""
-    do, types = Types(), [Type(type_of(admit(value)).dtype, None) for value in case.values(np.random.default_rng(4))]
+def test_rules_need_no_known_axes(case: Case) -> None:
+    """If an op does not need to know the number of its operands' axes, neither does its rule, except for matrix
+    products."""
+    do, types = (
+        TypesOnly(),
+        [Type(type_of(admit(value)).dtype, None) for value in case.values(np.random.default_rng(4))],
+    )
     try:
         result = do(case.op, *types, **case.attributes)
     except tl.Invalid:
@@ -211,7 +215,7 @@ def test_axes_that_nobody_knows(case: Case) -> None:
 
 
 def test_third_order() -> None:
-    """And so on: of products, quotients, powers and functions of one number."""
+    """The law holds to third order, for products, quotients, powers and functions of one number."""
 
     def function(tape: Tape, x: Known, y: Known) -> list[Known]:
         return [tape("sin", tape("multiply", tape("pow", x, y), tape("tanh", tape("divide", y, x))))]
@@ -224,8 +228,8 @@ SMOOTH = ("sin", "tanh", "atan", "asinh", "add", "multiply", "hypot", "logaddexp
 
 
 @given(st.lists(st.tuples(st.sampled_from(SMOOTH), st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=5))
-def test_programs(steps: list[tuple[str, int, int]]) -> None:
-    """The adjoints of values that are used several times are added, at second order too."""
+def test_adjoints_of_reused_values_are_added(steps: list[tuple[str, int, int]]) -> None:
+    """The adjoints of values that are used several times are added, to second order too."""
 
     def function(tape: Tape, *values: Known) -> list[Known]:
         known = list(values)
@@ -244,8 +248,8 @@ def test_programs(steps: list[tuple[str, int, int]]) -> None:
 
 @pytest.mark.full
 def test_every_op_of_floats_has_a_rule() -> None:
-    """What makes floats of floats has a rule, which is tried here, or says that it has no slope; what makes none has
-    none. There are no exceptions."""
+    """Every op from floats to floats has a rule, which is tested here, or declares that it has no slope. Other ops have
+    no rule."""
     makes: dict[str, bool] = dict.fromkeys(OPS, False)
     for name, every in signatures(ARRAYS, arrays=True).items():
         for types, given_ in every:
@@ -256,8 +260,8 @@ def test_every_op_of_floats_has_a_rule() -> None:
 
 
 @pytest.mark.parametrize("name", FLAT)
-def test_no_slope(name: str) -> None:
-    """What does not change, but where it jumps, gives its operands no adjoint."""
+def test_step_functions_have_no_adjoint(name: str) -> None:
+    """An op whose result is constant between jumps gives its operands no adjoint."""
     x = np.array([[1.5]]) if name == "slogdet_sign" else 1.5
     operands = [x] * (OPS[name].arity or 1)
     rule = OPS[name].gradient
@@ -267,8 +271,8 @@ def test_no_slope(name: str) -> None:
 
 
 def test_conversions() -> None:
-    """Between floats an adjoint is converted back; integers and bools have none. Operands of two dtypes have adjoints
-    of their own."""
+    """Adjoints are converted back between float dtypes; integers and bools have none. Operands of two dtypes have
+    adjoints of their own dtypes."""
     x, y = np.array([1.5, 2.5], np.float32), np.array([0.5, 3.0])
     rule = OPS["astype"].gradient
     assert rule is not None and rule(Tape(), 0, Known(1.0), Known(2), Known(2.5), dtype=dtypes.int64) is None
@@ -299,9 +303,9 @@ BROKEN: dict[str, Gradient] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_rules_are_found(name: str) -> None:
-    """A rule that is wrong breaks the law, on some case of its op."""
-    assert is_found(name, BROKEN[name])
+def test_broken_rules_are_caught(name: str) -> None:
+    """A wrong rule breaks the law in some case of its op."""
+    assert is_caught(name, BROKEN[name])
 
 
 OFF: dict[str, Callable[[Tape, Known], Known | None]] = {
@@ -314,8 +318,8 @@ OFF: dict[str, Callable[[Tape, Known], Known | None]] = {
 @pytest.mark.inner(first=1, of_each=r"\w+")
 @pytest.mark.parametrize("wrong", OFF)
 @pytest.mark.parametrize("name", dict.fromkeys(case.op for case in CASES))
-def test_rules_that_are_off_are_found(name: str, wrong: str) -> None:
-    """So does every rule that is off for one of its operands."""
+def test_rules_wrong_for_one_operand_are_caught(name: str, wrong: str) -> None:
+    """Every rule that is wrong for one of its operands breaks the law."""
     rule, asked = OPS[name].gradient, set[int]()
 
     def off(at: int) -> Gradient:
@@ -326,11 +330,11 @@ def test_rules_that_are_off_are_found(name: str, wrong: str) -> None:
 
         return gradient
 
-    is_found(name, off(-1))
-    assert asked and all(is_found(name, off(at)) for at in tuple(asked))
+    is_caught(name, off(-1))
+    assert asked and all(is_caught(name, off(at)) for at in tuple(asked))
 
 
-def is_found(name: str, gradient: Gradient) -> bool:
+def is_caught(name: str, gradient: Gradient) -> bool:
     rows = {**OPS, name: replace(OPS[name], gradient=gradient)}
     return any(fails(case, rows) for case in CASES if case.op == name)
 

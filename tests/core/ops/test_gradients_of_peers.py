@@ -1,4 +1,4 @@
-"""The gradient rules beside those of JAX and of PyTorch, which others wrote: they say the same."""
+"""The gradient rules agree with those of JAX and of PyTorch."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ TWICE = [(module, case) for module in MODULES for case in (SELECTED if module ==
 """JAX takes a while for each."""
 
 
-def there(module: str) -> Peer:
+def import_peer(module: str) -> Peer:
     """The peer, if it is installed."""
     return installed(module) or pytest.skip(f"{module} is not installed")
 
 
 @pytest.fixture(params=MODULES)
 def peer(request: pytest.FixtureRequest) -> Peer:
-    """Each one that is installed."""
-    return there(request.param)
+    """Each installed peer."""
+    return import_peer(request.param)
 
 
 def weights(nth: int, shape: tuple[int, ...]) -> Any:
@@ -41,7 +41,7 @@ def weights(nth: int, shape: tuple[int, ...]) -> Any:
 
 
 def by_rules(case: Case, values: list[Any], order: int) -> list[Any]:
-    """The result of an op, the adjoints of its floats, and those of all that."""
+    """The result of an op, the adjoints of its floats, and the adjoints of all these."""
     tape, given = Tape(), [Known(admit(value)) for value in values]
     floats = [each for each in given if is_float(each.value)]
     made = [tape(case.op, *given, **case.attributes)]
@@ -64,20 +64,20 @@ def compare(peer: Peer, case: Case, values: list[Any], order: int) -> None:
 
 @pytest.mark.inner(first=10)
 @pytest.mark.parametrize("case", SELECTED, ids=str)
-def test_rules_as_peers(peer: Peer, case: Case) -> None:
-    """Adjoints of random operands are those of the peer."""
+def test_rules_agree_with_peers(peer: Peer, case: Case) -> None:
+    """Adjoints of random operands agree with the peer."""
     compare(peer, case, case.values(np.random.default_rng(3)), 1)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("module", "case"), TWICE, ids=str)
-def test_rules_as_peers_twice(module: str, case: Case) -> None:
-    """Those of other ones, too, and the adjoints of adjoints."""
-    compare(there(module), case, case.values(np.random.default_rng(4)), 2)
+def test_second_order_agrees_with_peers(module: str, case: Case) -> None:
+    """Adjoints of other operands agree, and so do the adjoints of adjoints."""
+    compare(import_peer(module), case, case.values(np.random.default_rng(4)), 2)
 
 
 def test_all_rules_are_compared(peer: Peer) -> None:
-    """What has a rule has a row there."""
+    """Every op with a rule is compared."""
     assert {case.op for case in CASES} - set(peer.ops) == MISSING
 
 
@@ -95,13 +95,14 @@ EDGES = [
 
 
 @pytest.mark.parametrize(("case", "values"), EDGES, ids=lambda each: str(each) if isinstance(each, Case) else "")
-def test_edges_as_peers(peer: Peer, case: Case, values: list[Any]) -> None:
-    """Where a choice is made both make the same: ties, zeros among factors, bases of 0, places taken twice."""
+def test_edges_agree_with_peers(peer: Peer, case: Case, values: list[Any]) -> None:
+    """Where a gradient is a convention, both have the same one: ties, zeros among factors, bases of 0, places taken
+    twice."""
     compare(peer, case, [np.asarray(value)[()] for value in values], 1)
 
 
 def test_unique_values_beside_peers() -> None:
-    """JAX says the same where it is told how many there are, and else zeros; PyTorch refuses."""
+    """JAX agrees if it is told the number of values, and gives zeros otherwise; PyTorch refuses."""
     values, weights = [3.0, 1.0, 3.0, 2.0], [1.0, 10.0, 100.0]
     tape, x = Tape(), Known(admit(values))
     (mine,) = pullback(tape, [tape("unique_values", x)], [Known(admit(weights))], [x])

@@ -1,4 +1,4 @@
-"""Kernels: what they give is new, and float32 may be computed as it is where that makes no difference."""
+"""Kernels: their results share no memory, and float32 is computed directly only if that changes no bit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ each_row = pytest.mark.parametrize("row", OPS.values(), ids=lambda row: row.name
 
 
 def is_defined(row: Op, operands: Sequence[Any], attributes: Attributes) -> bool:
-    """Whether an op takes these operands, and has a value for them."""
+    """Whether an op accepts these operands and has a value for them."""
     try:
         row.type_rule(*map(type_of, operands), **dict(attributes))
     except tl.Invalid:
@@ -30,8 +30,8 @@ def is_defined(row: Op, operands: Sequence[Any], attributes: Attributes) -> bool
 
 @pytest.mark.inner(first=73)
 @each_row
-def test_results_are_new(row: Op) -> None:
-    """A kernel gives nothing that shares elements with what it was given: that may be somebody's who writes to it."""
+def test_results_share_no_memory(row: Op) -> None:
+    """The result of a kernel shares no elements with its operands, to which somebody may write."""
     for _, operands, attributes in cases(row, 10):
         given = [np.array(each) if np.ndim(each) else each for each in operands]
         kinds = list(map(type_of, given))
@@ -43,15 +43,15 @@ def test_results_are_new(row: Op) -> None:
 
 
 def narrowed(operand: Any, moved: float) -> Any:
-    """Floats as float32, somewhat moved."""
+    """The floats as float32, slightly changed."""
     array = np.asarray(operand)
     with np.errstate(over="ignore"):
         other = array + moved * np.random.default_rng(0).normal(size=array.shape)
         return admit(other.astype(np.float32)) if array.dtype.kind == "f" else operand
 
 
-def given_to(row: Op) -> Iterator[tuple[list[Any], Attributes]]:
-    """Operands of float32: any floats, ordinary ones and edges, or what the laws of rows give."""
+def operands_for(row: Op) -> Iterator[tuple[list[Any], Attributes]]:
+    """Operands of float32: any floats, ordinary ones and edge values, or those of the laws of rows."""
     if row.scalar is None:
         for _, operands, attributes in cases(row, 100):
             yield from (([narrowed(each, moved) for each in operands], attributes) for moved in (0.0, 1.0))
@@ -64,8 +64,8 @@ def given_to(row: Op) -> Iterator[tuple[list[Any], Attributes]]:
 
 
 def differs(row: Op) -> bool:
-    """Whether a row that computes float32 as it is gives other bits than float64 and rounding."""
-    for operands, attributes in given_to(row):
+    """Whether a row that computes float32 directly has other bits than float64 with rounding."""
+    for operands, attributes in operands_for(row):
         kinds = list(map(type_of, operands))
         if is_defined(row, operands, attributes):
             made = row.type_rule(*kinds, **dict(attributes))
@@ -82,7 +82,7 @@ def differs(row: Op) -> bool:
     "row", [row for row in OPS.values() if row.has_innocuous_rounding or row.is_data_movement], ids=lambda row: row.name
 )
 def test_rounding_twice_is_innocuous(row: Op) -> None:
-    """Rows that say so compute float32 to the bits that float64 and rounding give, on any floats and on edges."""
+    """Rows that declare it compute float32 to the bits of float64 with rounding, on any floats and on edge values."""
     assert not differs(row)
 
 
@@ -90,10 +90,10 @@ def test_rounding_twice_is_innocuous(row: Op) -> None:
 @pytest.mark.parametrize(
     "row", [row for row in OPS.values() if row.is_data_movement or row.specialize_numpy], ids=lambda row: row.name
 )
-def test_quicker_ways_give_the_same(row: Op) -> None:
-    """Rows that move elements alone have nothing to say of floats; what is made of attributes gives what the column
-    gives; and so does a kernel whose results may share elements, which nobody can write to either."""
-    for operands, attributes in given_to(row):
+def test_fast_kernels_agree(row: Op) -> None:
+    """Rows that only move elements declare nothing about floats. A kernel made for given attributes agrees with the
+    column, and so does a kernel whose results may share elements, which are read-only."""
+    for operands, attributes in operands_for(row):
         kinds = list(map(type_of, operands))
         if is_defined(row, operands, attributes):
             made = row.type_rule(*kinds, **dict(attributes))
@@ -110,6 +110,6 @@ def test_quicker_ways_give_the_same(row: Op) -> None:
 
 
 @pytest.mark.parametrize("name", ["exp", "floor_divide", "pow", "log1p", "sum", "prod"])
-def test_rounding_twice_is_not_always(name: str) -> None:
-    """A row that says so wrongly is found out."""
+def test_wrong_claims_about_rounding_are_caught(name: str) -> None:
+    """A row that declares it wrongly is caught."""
     assert differs(replace(OPS[name], has_innocuous_rounding=True))

@@ -1,4 +1,4 @@
-"""What functions return is inferred, through recursion of every kind: least fixed points, found in rounds."""
+"""Result types of functions are inferred through recursion of every kind: least fixed points, found in rounds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tagloom.core.value import is_same_value
 OPEN = tl.Array[tl.float64, None]
 
 
-def unplaced(program: Program) -> Program:
+def without_locations(program: Program) -> Program:
     """A program without the lines that it comes from."""
 
     def region(inner: Region) -> Region:
@@ -134,21 +134,21 @@ SOURCES: dict[str, list[tuple[str, str, str, str]]] = {
 }
 
 
-def made(name: str, *, annotated: bool) -> tl.Function:
+def first_function(name: str, *, annotated: bool) -> tl.Function:
     """The first function of a row, with or without the annotations of the results."""
     scope: dict[str, Any] = {"tl": tl, "np": np, "OPEN": OPEN}
     for function, parameters, result, body in SOURCES[name]:
         head = HEAD.format(name=function, parameters=parameters, result=f" -> {result}" if annotated else "")
         exec(f"{head}    return {body}\n", scope)
-    made: tl.Function = scope[SOURCES[name][0][0]]
-    return made
+    first_function: tl.Function = scope[SOURCES[name][0][0]]
+    return first_function
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_the_program_is_that_of_the_annotation(name: str) -> None:
-    """A function without result types becomes the program that it is with the right ones, name for name."""
-    inferred, annotated = made(name, annotated=False), made(name, annotated=True)
-    assert unplaced(inferred.program) == unplaced(annotated.program)
+def test_inference_gives_the_annotated_program(name: str) -> None:
+    """A function without result types becomes the program that it is with the right annotations, name for name."""
+    inferred, annotated = first_function(name, annotated=False), first_function(name, annotated=True)
+    assert without_locations(inferred.program) == without_locations(annotated.program)
     two = [2] * len(inferred.source.leaf_parameters)
     assert is_same_value(inferred.run(*two).results[0], annotated.run(*two).results[0])
 
@@ -188,8 +188,8 @@ WRITTEN = st.recursive(SIMPLE | st.sampled_from(NAMES).map(_call), _grown, max_l
 
 @given(st.tuples(WRITTEN, WRITTEN, WRITTEN))
 def test_generated_functions(bodies: tuple[Written, Written, Written]) -> None:
-    """Of any three functions that call each other inference makes the program of the annotated ones, or refuses them:
-    exactly where one that is called has no branch that ends."""
+    """For any three functions that call each other, inference gives the program of the annotated ones. It refuses them
+    exactly if one that is called has no branch that ends."""
     written = dict(zip(NAMES, bodies, strict=True))
     called, typed = {"f"}, set[str]()
     for _ in NAMES:
@@ -202,14 +202,14 @@ def test_generated_functions(bodies: tuple[Written, Written, Written]) -> None:
             exec(f"@tl.function\ndef {name}(n: tl.int64){result}:\n    return {written[name][0]}\n", scopes[-1])
     inferred, annotated = (scope["f"] for scope in scopes)
     if called <= typed:
-        assert unplaced(inferred.program) == unplaced(annotated.program)
+        assert without_locations(inferred.program) == without_locations(annotated.program)
     else:
         with pytest.raises(tl.Invalid, match="never returns"):
             inferred.program  # noqa: B018
 
 
-def test_an_annotation_in_the_midst() -> None:
-    """Annotated and unannotated functions call each other; the annotation is what counts for those around."""
+def test_annotations_count_for_callers() -> None:
+    """Annotated and unannotated functions call each other; an annotation counts for the functions around it."""
 
     @tl.function
     def half(n: tl.int64) -> tl.float64:
@@ -223,7 +223,7 @@ def test_an_annotation_in_the_midst() -> None:
 
 
 def test_an_endless_function_with_an_annotation() -> None:
-    """A function that says what it returns need not return."""
+    """An annotated function need not return."""
 
     @tl.function
     def endless(n: tl.int64) -> tl.int64:
@@ -233,7 +233,7 @@ def test_an_endless_function_with_an_annotation() -> None:
 
 
 def test_functions_that_never_return() -> None:
-    """Where no branch returns without a call of the same function, it has no type: refused at its line."""
+    """A function of which every branch calls it again has no type, and is refused at its line."""
 
     @tl.function
     def ping(n: tl.int64):  # type: ignore[no-untyped-def]
@@ -254,8 +254,8 @@ def test_functions_that_never_return() -> None:
     assert refused.value.message.startswith("ping never"), "not the caller, which only waits for it"
 
 
-def test_it_does_not_help_to_catch() -> None:
-    """What ends a path without a type is no Exception: a user's `except` does not stop it."""
+def test_a_user_s_except_does_not_catch_it() -> None:
+    """A path without a type is ended by no Exception, so a user's `except` does not stop it."""
 
     @tl.function
     def f(n: tl.int64):  # type: ignore[no-untyped-def]
@@ -297,7 +297,7 @@ SEEN: list[Any] = []
 
 
 def recursive(f: Any, n: Any) -> Any:
-    """An integer, by way of the function itself."""
+    """An integer, returned through the function itself."""
     SEEN.append(n)
 
     def further() -> Any:
@@ -309,7 +309,7 @@ def recursive(f: Any, n: Any) -> Any:
 
 @pytest.mark.parametrize("name", DISAGREEING)
 def test_functions_that_never_agree(name: str) -> None:
-    """Where no type fits, tracing ends, soon, with an error that says both and the user's line."""
+    """If no type fits, tracing ends soon with an error that has both types and the user's line."""
     python, said = DISAGREEING[name]
     SEEN.clear()
     began = time.monotonic()
@@ -326,7 +326,7 @@ def test_functions_that_never_agree(name: str) -> None:
 
 
 def test_numbers_of_changing_kind() -> None:
-    """A function that returns a Python int where it was a float, and a float where it was an int, is a float's."""
+    """A function that returns a Python int in one branch and a float in another returns a float."""
 
     @tl.function
     def f(n: tl.int64):  # type: ignore[no-untyped-def]
@@ -340,12 +340,12 @@ def test_numbers_of_changing_kind() -> None:
 
 @pytest.mark.full
 def test_types_that_grow_without_end() -> None:
-    """A recursion through ever new functions, or ever new types, is refused before Python's stack ends."""
+    """A recursion through ever new functions or types is refused before Python's stack ends."""
 
-    def made() -> tl.Function:
+    def first_function() -> tl.Function:
         @tl.function
         def f(n: tl.int64):  # type: ignore[no-untyped-def]
-            return tl.cond(n < 1, lambda: n, lambda: made()(n - 1))
+            return tl.cond(n < 1, lambda: n, lambda: first_function()(n - 1))
 
         return f
 
@@ -365,13 +365,13 @@ def test_types_that_grow_without_end() -> None:
         doubling.trace(1)
     assert time.monotonic() - began < 10 and "test_inference.py" in str(refused.value.where)
     with pytest.raises(tl.Invalid, match="more than 1,000 functions"):
-        made().program  # noqa: B018
+        first_function().program  # noqa: B018
     with pytest.raises(tl.Invalid, match="nested deeper than 64"):
         wrapping.trace(1)
 
 
 def test_functions_made_within_functions() -> None:
-    """A recursive function that every trace of its caller makes anew is inferred like any other."""
+    """A recursive function that each trace of its caller creates again is inferred like any other."""
 
     @tl.function
     def outer(n: tl.int64):  # type: ignore[no-untyped-def]
@@ -389,7 +389,7 @@ def test_functions_made_within_functions() -> None:
 
 
 def test_a_long_chain() -> None:
-    """Functions that call one another, deeper than tracing nests them, are inferred all the same."""
+    """Functions that call one another are inferred, even deeper than traces can nest."""
     functions: list[Any] = []
 
     def link(k: int) -> tl.Function:
@@ -404,8 +404,8 @@ def test_a_long_chain() -> None:
     assert [f.name for f in functions[0].trace(1).program.functions] == [f"f{k}" for k in range(len(functions))]
 
 
-def test_what_runs_is_traced_few_times() -> None:
-    """An annotated function is traced once; one that calls itself once more than its types change."""
+def test_functions_are_traced_few_times() -> None:
+    """An annotated function is traced once, and a recursive one once more than its types change."""
     counts = dict.fromkeys(("annotated", "plain", "recursive"), 0)
 
     @tl.function
@@ -427,8 +427,8 @@ def test_what_runs_is_traced_few_times() -> None:
     assert counts == {"annotated": 1, "plain": 2, "recursive": 2}
 
 
-def test_symbols_stay_symbolic() -> None:
-    """F1: the result of a function of which little is known yet is no concrete value either."""
+def test_f1_unknown_results_are_symbolic() -> None:
+    """F1: the result of a function is symbolic even if little is known of it yet."""
 
     @tl.function
     def f(n: tl.int64):  # type: ignore[no-untyped-def]
@@ -439,9 +439,9 @@ def test_symbols_stay_symbolic() -> None:
     assert refused.value.rule == "F1"
 
 
-def test_what_a_function_uses_is_known_late() -> None:
-    """D3: that a function with an annotated result depends on a variable is known when it has been traced; that it
-    depends on no float stays an error."""
+def test_d3_used_variables_are_known_after_tracing() -> None:
+    """D3: that an annotated function depends on a variable is known after its trace. A function that depends on no
+    float remains an error."""
     slope = tl.Variable(3.0, name="slope")
 
     @tl.function

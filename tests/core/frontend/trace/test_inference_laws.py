@@ -1,4 +1,5 @@
-"""What a function returns depends on it and on what it calls: not on who calls it, nor on what is traced first."""
+"""The result type of a function depends on the function and its callees, and not on its callers or on the order of
+traces."""
 
 from __future__ import annotations
 
@@ -38,8 +39,8 @@ def source(bodies: tuple[tuple[str, str], ...], results: Types) -> str:
     )
 
 
-def found(text: str, names: tuple[str, ...]) -> Types | None:
-    """What functions return in a program that calls them in this order; None where it is refused."""
+def result_types(text: str, names: tuple[str, ...]) -> Types | None:
+    """The result types of functions in a program that calls them in this order; None if it is refused."""
     scope: dict[str, Any] = {"tl": tl}
     exec(f"{text}@tl.function\ndef main(n, x):\n    return ({', '.join(f'{name}(n, x)' for name in names)},)\n", scope)
     try:
@@ -60,30 +61,30 @@ TURNS = (
 @given(BODIES)
 @example(TURNS)
 def test_types_do_not_depend_on_the_order(bodies: tuple[tuple[str, str], ...]) -> None:
-    """Whichever function is traced first, all have the same types, and those that each has alone; as annotations
-    these types are accepted. Where one order is refused all are, and one function alone is."""
+    """Whichever function is traced first, all have the same types, which each also has alone, and which are accepted as
+    annotations. If one order is refused, all are, and so is one function alone."""
     text = source(bodies, {})
-    together = [found(text, order) for order in itertools.permutations(NAMES)]
-    alone = [found(text, (name,)) for name in NAMES]
+    together = [result_types(text, order) for order in itertools.permutations(NAMES)]
+    alone = [result_types(text, (name,)) for name in NAMES]
     assert all(types == together[0] for types in together)
     if together[0] is None:
         assert None in alone
     else:
         assert alone == [{name: together[0][name]} for name in NAMES]
-        assert found(source(bodies, together[0]), NAMES) == together[0]
+        assert result_types(source(bodies, together[0]), NAMES) == together[0]
 
 
 @given(BODIES)
-def test_what_an_annotation_accepts(bodies: tuple[tuple[str, str], ...]) -> None:
-    """Where annotations are accepted, functions without them are: unless a function returns Python numbers only, and
-    the annotation says another type than theirs."""
+def test_unannotated_functions_are_accepted(bodies: tuple[tuple[str, str], ...]) -> None:
+    """If annotated functions are accepted, so are the same ones without annotations, unless a function returns Python
+    numbers only and the annotation has another type."""
     text = source(bodies, {})
-    if found(text, NAMES) is not None:
+    if result_types(text, NAMES) is not None:
         return
-    alone = {name: types[name] for name in NAMES if (types := found(text, (name,))) is not None}
+    alone = {name: types[name] for name in NAMES if (types := result_types(text, (name,))) is not None}
     for dtypes in itertools.product(("int64", "float32", "float64"), repeat=len(NAMES)):
         annotated = dict(zip(NAMES, dtypes, strict=True))
-        if found(source(bodies, annotated), NAMES) is not None:
+        if result_types(source(bodies, annotated), NAMES) is not None:
             assert any(annotated[name] != type_ for name, type_ in alone.items())
 
 
@@ -104,22 +105,22 @@ CASES: dict[str, tuple[str, Types]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_numbers_take_what_they_meet(name: str) -> None:
-    """What functions return that end in a Python number: the dtype that it meets on the way, through operations,
-    calls and loops; a number's own where it meets none."""
+def test_python_numbers_take_dtypes_on_their_way(name: str) -> None:
+    """A returned Python number takes the dtype that it meets on its way, through operations, calls and loops; without
+    one, it has its own."""
     body, types = CASES[name]
     helpers = "@tl.function\ndef same(y): return y\n"
     helpers += "@tl.function\ndef k(n): return tl.cond(n < 1, lambda: 1, lambda: k(n - 1))\n"
     text = (
         f"import numpy as np\n{helpers}@tl.function\ndef f(n, x): return tl.cond(n <= 0, lambda: 0, lambda: {body})\n"
     )
-    assert found(text, ("f",)) == types
+    assert result_types(text, ("f",)) == types
     result = types["f"]
-    assert found(text.replace("def f(n, x)", f"def f(n, x) -> tl.{result}"), ("f",)) == types
+    assert result_types(text.replace("def f(n, x)", f"def f(n, x) -> tl.{result}"), ("f",)) == types
 
 
-def test_an_int_and_a_float_by_turns() -> None:
-    """Two functions that call each other agree, whichever is called first."""
+def test_an_int_and_a_float_in_mutual_recursion() -> None:
+    """Two functions that call each other have the same types, whichever is called first."""
 
     @tl.function
     def f(n: tl.int64):  # type: ignore[no-untyped-def]
@@ -134,7 +135,7 @@ def test_an_int_and_a_float_by_turns() -> None:
 
 
 def test_the_error_is_the_users() -> None:
-    """What is refused in the end is refused at the line of the mistake, and not for what followed from it."""
+    """A refusal is at the line of the mistake, and not at its consequences."""
 
     @tl.function
     def f(n: tl.int64):  # type: ignore[no-untyped-def]
@@ -153,7 +154,7 @@ def test_the_error_is_the_users() -> None:
 
 
 def test_an_exception_after_a_mistake() -> None:
-    """A mistake in types is told, rather than the exception of Python's that came of it."""
+    """A mistake in types is reported instead of the Python exception that followed from it."""
 
     @tl.function
     def f(n: tl.int64):  # type: ignore[no-untyped-def]

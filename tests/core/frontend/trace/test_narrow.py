@@ -1,4 +1,4 @@
-"""Ops whose arrays of float32 are computed as such: how far from the exact numbers, and that only the number counts."""
+"""Ops that compute float32 arrays in float32: their error, and that a result depends on the number only."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ NARROW = [row for row in OPS.values() if row.numpy_float32 is not None and row.a
 (test_array_ops.py)."""
 
 
-def drawn() -> np.ndarray:
-    """Floats of all sizes: every 4,099th of them."""
+def sampled_floats() -> np.ndarray:
+    """Floats of all sizes: every 4,099th one."""
     numbers = np.arange(0, 2**32, 4_099, dtype=np.uint64).astype(np.uint32).view(np.float32)
     return np.asarray(numbers[np.isfinite(numbers)])
 
 
 @pytest.mark.parametrize("row", NARROW, ids=lambda row: row.name)
 def test_within_two_ulp(row: object) -> None:
-    """Each element is within 2 ulp of what float64 makes of it, and NaN where that is."""
-    numbers = drawn()
+    """Each element is within 2 ulp of the float64 result, and NaN if that is."""
+    numbers = sampled_floats()
     made = build_kernel(row, [Type(tl.float32, (None,))], Type(tl.float32, (None,)))(numbers)  # type: ignore[arg-type]
     exact = row.numpy(numbers.astype(np.float64))  # type: ignore[attr-defined]
     assert made.dtype == np.float32 and (np.isnan(made) == np.isnan(exact)).all()
@@ -31,9 +31,9 @@ def test_within_two_ulp(row: object) -> None:
 
 
 @pytest.mark.parametrize("row", NARROW, ids=lambda row: row.name)
-def test_an_element_is_computed_alike_wherever_it_stands(row: object) -> None:
-    """At the end of an array or in the midst of it, beside others or far from them, alone too."""
-    numbers = drawn()[::50][:2000]
+def test_results_do_not_depend_on_positions(row: object) -> None:
+    """An element has the same result at the end of an array, in its middle, beside any others, and alone."""
+    numbers = sampled_floats()[::50][:2000]
     made = row.numpy_float32(numbers)  # type: ignore[attr-defined]
     assert row.numpy_float32(np.repeat(numbers, 3)[::3]).tobytes() == made.tobytes()  # type: ignore[attr-defined]
     assert row.numpy_float32(numbers[::-1])[::-1].tobytes() == made.tobytes()  # type: ignore[attr-defined]

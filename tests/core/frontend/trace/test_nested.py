@@ -1,4 +1,4 @@
-"""Nested values end to end: what runs on them is what plain Python computes, in a trace and outside of one."""
+"""Nested values end to end: programs on them compute what plain Python does, in a trace and outside."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def swapped(p: Point, n):
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A user's class whose methods know nothing of tagloom."""
+    """A user's class whose methods do not know tagloom."""
 
     x: tl.float64
     y: tl.float64
@@ -59,7 +59,7 @@ class Particle:
     bounces: tl.int64
 
     def moved(self, dt: Any) -> Particle:
-        """One step under gravity; below the ground it turns around."""
+        """One step under gravity; below the ground the velocity is reversed."""
         speed = self.speed + Vector(0.0, -9.81) * dt
         place = self.place + speed * dt
         below = place.y < 0.0
@@ -71,7 +71,7 @@ class Particle:
 
 
 def moved_in_python(x: float, y: float, u: float, v: float, steps: int) -> tuple[float, float, float, float, int]:
-    """The same, without any of tagloom."""
+    """The steps of `Particle`, in plain Python."""
     bounces = 0
     for _ in range(steps):
         u, v = u + 0.0 * 0.01, v + -9.81 * 0.01
@@ -92,7 +92,8 @@ def simulate(particle: Particle, steps: tl.int64) -> Particle:
 
 @pytest.mark.parametrize("steps", [0, 1, 7, 150])
 def test_a_particle(steps: int) -> None:
-    """A dataclass of dataclasses is the state of a loop; its methods run on symbols; bits agree with plain Python."""
+    """A dataclass of dataclasses is the state of a loop, and its methods run on symbols; the bits agree with plain
+    Python."""
     start = Particle(Vector(0.0, 0.3), Vector(1.0, 0.5), 0)
     x, y, u, v, bounces = moved_in_python(0.0, 0.3, 1.0, 0.5, steps)
     wanted = Particle(Vector(x, y), Vector(u, v), bounces)
@@ -109,8 +110,8 @@ class Counts(TypedDict):
     even: tl.int64
 
 
-def counted(n: Any) -> Any:
-    """How often the numbers of Collatz's sequence are even and odd: the keys in two orders."""
+def collatz_counts(n: Any) -> Any:
+    """How many numbers of Collatz's sequence are even and odd, with the keys in two orders."""
 
     def body(n: Any, counts: Any) -> Any:
         half = n % 2 == 0
@@ -126,17 +127,17 @@ def counted(n: Any) -> Any:
 
 @tl.function
 def collatz(n: tl.int64) -> Counts:
-    return counted(n)
+    return collatz_counts(n)
 
 
 @given(st.integers(1, 60))
 def test_a_dict_of_counters(n: int) -> None:
-    """A dict is a loop variable, whatever the order of its keys; the result has that of the annotation."""
+    """A dict can be a loop variable, whatever the order of its keys; the result has the order of the annotation."""
     counts, m = {"odd": 0, "even": 0}, n
     while m != 1:
         counts["odd" if m % 2 else "even"] += 1
         m = 3 * m + 1 if m % 2 else m // 2
-    assert collatz(n) == counted(n) == counts and list(collatz(n)) == ["odd", "even"]
+    assert collatz(n) == collatz_counts(n) == counts and list(collatz(n)) == ["odd", "even"]
 
 
 class Extremes(NamedTuple):
@@ -147,7 +148,7 @@ class Extremes(NamedTuple):
 
 @tl.function
 def extremes(n: tl.int64):  # type: ignore[no-untyped-def]
-    """The least and the greatest of n, n-1, ... of (k * k) % 17, and where they are."""
+    """The least and the greatest of n, n-1, ... of (k * k) % 17, and their positions."""
     here = (n * n) % 17
 
     def further() -> Extremes:
@@ -187,18 +188,18 @@ def echoed(value):  # type: ignore[no-untyped-def]
     ids=repr,
 )
 def test_arguments_without_annotations(value: Any) -> None:
-    """An unannotated parameter takes the structure of its argument; what comes out is what went in."""
+    """An unannotated parameter takes the structure of its argument, which is returned unchanged."""
     assert echoed(value) == value and repr(echoed(value)) == repr(value)
 
 
 def test_one_trace_for_each_structure() -> None:
-    """A function is traced once for each structure with types; the order of keys makes no difference."""
+    """A function is traced once for each structure and its types, whatever the order of keys."""
     assert echoed.trace({"a": 1, "b": 2}) is echoed.trace({"b": 3, "a": 4}) is not echoed.trace((1, 2))
     assert echoed.trace(Vector(1.0, 2.0)) is not echoed.trace((1.0, 2.0))
 
 
 def test_arrays_in_structures() -> None:
-    """Arrays, and lists for arrays, are leaves like any other."""
+    """Arrays, and lists as arrays, are leaves."""
 
     @tl.function
     def scaled(state: tuple[tl.Array[tl.float64, None], tl.float64]):  # type: ignore[no-untyped-def]
@@ -210,7 +211,7 @@ def test_arrays_in_structures() -> None:
 
 
 def test_calls_with_structures() -> None:
-    """In a trace, calls take and return nested values, annotated or not; a literal leaf adapts."""
+    """In a trace, calls take and return nested values, annotated or not; literals adapt to their types."""
 
     @tl.function
     def mirrored(v: Vector) -> Vector:
@@ -231,7 +232,7 @@ def test_calls_with_structures() -> None:
     "body", [lambda p: (p[0] + 1, p[1] * 2), lambda p: ((p[0] + 1, p[1] * 2),)], ids=["bare", "in a tuple"]
 )
 def test_one_loop_variable(body: Any) -> None:
-    """A single loop variable that nests is returned as it is, or in a tuple of one."""
+    """A single nested loop variable is returned in the form in which the body returns it: as it is, or in a tuple."""
 
     def loop(n: Any) -> Any:
         return tl.while_loop(lambda p: p[0] < n, body, (0, 1))
@@ -241,7 +242,7 @@ def test_one_loop_variable(body: Any) -> None:
 
 @dataclass
 class Scaled:
-    """A class that computes a field of its own."""
+    """A class that computes one of its fields."""
 
     x: tl.float64
     twice: Any = field(init=False)
@@ -251,7 +252,7 @@ class Scaled:
 
 
 def test_fields_that_a_class_computes() -> None:
-    """What __post_init__ makes is made in the trace as well."""
+    """A field that __post_init__ computes is computed in the trace."""
 
     @tl.function
     def f(s: Scaled) -> Scaled:
@@ -261,7 +262,7 @@ def test_fields_that_a_class_computes() -> None:
 
 
 def test_the_machines_see_flat_values() -> None:
-    """A program has a parameter and a result for every leaf; schedules and the evaluator agree on it."""
+    """A program has a parameter and a result for each leaf; all schedules and the evaluator agree on it."""
     traced = simulate.trace(Particle(Vector(0.0, 0.3), Vector(1.0, 0.5), 0), 3)
     leaves = [0.0, 0.3, 1.0, 0.5, 0, 3]
     assert len(traced.program.main.results) == 5
@@ -273,8 +274,8 @@ def _particle() -> tuple[Particle]:
     return (Particle(Vector(0.0, 0.3), Vector(1.0, 0.5), 0),)
 
 
-def test_a_result_that_did_not_come() -> None:
-    """Where a part of a nested result is missing, asking for the value raises how the run ended."""
+def test_a_missing_leaf_raises_the_ending() -> None:
+    """If a leaf of a nested result is missing, `value` raises the error of the ending."""
 
     @tl.function
     def f(n: tl.int64) -> tuple[tl.int64, tuple[tl.int64, tl.int64]]:
@@ -286,7 +287,7 @@ def test_a_result_that_did_not_come() -> None:
 
 
 def test_words_of_the_command_line(tmp_path: Path) -> None:
-    """On the command line a nested parameter is one word for each leaf."""
+    """On the command line, a nested parameter is a word for each leaf."""
     (tmp_path / "user.py").write_text(PASS)
     subject = load.find_program(str(tmp_path / "user.py"))
     assert isinstance(subject, tl.Function)
@@ -310,8 +311,8 @@ def test_words_of_the_command_line(tmp_path: Path) -> None:
         ((Vector(1.0, 2.0),), "required: f(v: Vector(x: float64, y: float64), n: int64)\n  got: 1 argument"),
     ],
 )
-def test_arguments_that_do_not_fit(arguments: Any, said: str) -> None:
-    """V6: concrete arguments that do not nest as the annotation says, or have other types, are the caller's fault."""
+def test_v6_arguments_that_do_not_fit_are_refused(arguments: Any, said: str) -> None:
+    """V6: concrete arguments with another structure or types than the annotation are the caller's mistake."""
 
     @tl.function
     def f(v: Vector, n: tl.int64) -> tl.float64:
@@ -322,8 +323,8 @@ def test_arguments_that_do_not_fit(arguments: Any, said: str) -> None:
     assert said in str(refused.value)
 
 
-def test_how_to_loosen_a_loop_variable() -> None:
-    """What the refusal of a loop variable whose size changes proposes is a program."""
+def test_the_hint_for_a_loop_variable_is_valid() -> None:
+    """The hint for a loop variable whose size changes is a valid program."""
 
     @tl.function
     def opened(a: tl.Array[tl.float64, None]):  # type: ignore[no-untyped-def]
@@ -337,7 +338,7 @@ def test_how_to_loosen_a_loop_variable() -> None:
 
 
 def test_a_tuple_is_no_array() -> None:
-    """A tuple is several values: where an array is wanted, a list is."""
+    """A tuple is several values; for an array, a list is needed."""
     norm = tl.function(lambda a: a * a)
     assert is_same_value(norm([1, 2]), np.array([1, 4]))
 
@@ -349,8 +350,8 @@ def test_a_tuple_is_no_array() -> None:
         doubled((1, 2))
 
 
-def test_loops_outside_of_a_trace_keep_their_structure() -> None:
-    """V5: outside of a trace, too, the next variables nest as those before, and have their types."""
+def test_v5_eager_loops_keep_their_structure() -> None:
+    """V5: outside of a trace too, loop variables keep their structure and types."""
     with pytest.raises(tl.Invalid, match="loop variable p changes its structure") as refused:
         tl.while_loop(lambda p, k: k < 3, lambda p, k: ({"x": p.x}, k + 1), Vector(1.0, 2.0), 0)
     assert refused.value.rule == "V5" and "Vector(x, y)" in str(refused.value.required)

@@ -1,4 +1,4 @@
-"""Structures: nested values are taken apart into leaves and put together again, and nothing is lost on the way."""
+"""Structures: nested values are flattened into leaves and rebuilt without loss."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ VALUES = st.recursive(LEAVES, _nested, max_leaves=12)
 
 
 @given(VALUES)
-def test_nothing_is_lost(value: Any) -> None:
-    """unflatten(flatten(v)) is v, of the same classes, and dicts in the same order, whatever v is."""
+def test_values_survive_a_round_trip(value: Any) -> None:
+    """unflatten(flatten(v)) is v, with the same classes, and with dicts in the same order."""
     leaves, structure = flatten(value)
     back = unflatten(structure, leaves)
     assert back == value and repr(back) == repr(value) and type(back) is type(value)
@@ -79,7 +79,7 @@ def test_nothing_is_lost(value: Any) -> None:
 
 @given(VALUES)
 def test_a_structure_has_no_values(value: Any) -> None:
-    """A structure has as many leaves as the value, is hashable, and any other leaves may take their place."""
+    """A structure has as many leaves as the value, is hashable, and accepts any other leaves."""
     leaves, structure = flatten(value)
     assert structure.size == len(leaves) and hash(structure) == hash(flatten(value)[1])
     others = list(range(len(leaves)))
@@ -88,7 +88,7 @@ def test_a_structure_has_no_values(value: Any) -> None:
 
 @given(VALUES)
 def test_every_leaf_has_a_name(value: Any) -> None:
-    """Every leaf has a name that begins with the name of the value."""
+    """The name of each leaf begins with the name of the value."""
     structure = flatten(value)[1]
     names = leaf_names(structure, "p")
     assert len(names) == structure.size and all(name == "p" or name.startswith("p_") for name in names)
@@ -97,7 +97,7 @@ def test_every_leaf_has_a_name(value: Any) -> None:
 
 @given(st.dictionaries(st.text(max_size=3), LEAVES, max_size=4), st.randoms())
 def test_the_order_of_a_dict_does_not_count(value: dict[str, Any], random: Any) -> None:
-    """Dicts with the same keys have one structure and leaves in one order; each is rebuilt in an order of its own."""
+    """Dicts with the same keys have one structure, with leaves in one order; each is rebuilt in its own order."""
     items = list(value.items())
     random.shuffle(items)
     shuffled = dict(items)
@@ -117,7 +117,7 @@ def test_the_order_of_a_dict_does_not_count(value: dict[str, Any], random: Any) 
     ],
 )
 def test_names(value: Any, names: list[str]) -> None:
-    """A leaf's name is that of the value with the keys on the way; keys of dicts are sorted."""
+    """The name of a leaf is that of the value with the keys of its path; keys of dicts are sorted."""
     assert leaf_names(flatten(value)[1], "p") == names
 
 
@@ -136,20 +136,20 @@ def test_names(value: Any, names: list[str]) -> None:
         (({},), "({},)"),
     ],
 )
-def test_how_a_structure_reads(value: Any, said: str) -> None:
-    """A structure reads as one would write the value, with its classes and keys; a leaf is a dot."""
+def test_a_structure_prints_like_its_value(value: Any, said: str) -> None:
+    """A structure prints as one would write the value, with classes and keys; a leaf is a dot."""
     assert str(flatten(value)[1]) == said
 
 
 def test_lists_and_arrays_are_leaves() -> None:
-    """Lists are arrays, and so are leaves, as is whatever is no tuple, dict, named tuple or dataclass."""
+    """Lists and arrays are leaves, and so is everything but tuples, dicts, named tuples and dataclasses."""
     for value in ([(1, 2)], np.zeros(2), "text", None, OrderedDict(a=1), {1}, Point, len):
         leaves, structure = flatten(value)
         assert leaves[0] is value and structure == LEAF
 
 
 def test_structures_differ() -> None:
-    """Classes, keys and nesting tell structures apart, even where leaves are as many."""
+    """Structures differ by classes, keys and nesting, even with equal numbers of leaves."""
     values = [(1, 2), Row(1, 2), Bare(1, 2), Pair(1, 2), Point(1, 2), {"x": 1, "y": 2}, {"a": 1, "b": 2}, ((1, 2),)]
     assert len({flatten(value)[1] for value in values}) == len(values)
     assert flatten((1, 2))[1] == flat_treedef(2) and TreeDef() == LEAF
@@ -201,7 +201,7 @@ class WithDefault:
 
 
 def test_derived_fields_are_made_again() -> None:
-    """Fields that __post_init__ makes of others are no leaves; they are made again."""
+    """Fields that __post_init__ derives from others are no leaves, and are derived again."""
     leaves, structure = flatten(Derived(3))
     assert leaves == [3] and unflatten(structure, [5]) == Derived(5)
     assert flatten(Kept(1))[0] == [1]
@@ -224,22 +224,22 @@ def _changed() -> Kept:
         ({"a": {("b",): 2}}, "the keys of a dict are not all strings"),
     ],
 )
-def test_what_cannot_be_rebuilt(value: Any, said: str) -> None:
-    """What could not be put together again is refused when it is taken apart, at the line."""
+def test_values_that_cannot_be_rebuilt_are_refused(value: Any, said: str) -> None:
+    """A value that could not be rebuilt is refused when it is flattened, at the user's line."""
     with pytest.raises(tl.Invalid, match=said) as refused:
         flatten(value)
     assert "test_pytree.py" in str(refused.value.where)
 
 
 def test_an_instance_that_changes_its_fields() -> None:
-    """A class that does not keep what it is given is refused, and not rebuilt as something else."""
+    """An instance of a class that changes its arguments is refused, and never rebuilt differently."""
     leaves, structure = flatten(Doubled(1))
     with pytest.raises(tl.Invalid, match="an instance of Doubled does not keep its field x as it was given"):
         unflatten(structure, leaves)
 
 
 def test_a_value_that_contains_itself() -> None:
-    """A dict in itself is refused, and does not end in Python's own error."""
+    """A dict that contains itself is refused without a RecursionError."""
     value: dict[str, Any] = {}
     value["self"] = value
     with pytest.raises(tl.Invalid, match="contains itself"):
@@ -275,7 +275,7 @@ class Typed(NamedTuple):
     ],
 )
 def test_annotations_nest(annotation: Any, said: str) -> None:
-    """Annotations nest as values do, in tuples, TypedDicts, NamedTuples and dataclasses, strings or not."""
+    """Annotations nest as values do, in tuples, TypedDicts, NamedTuples and dataclasses, as strings or objects."""
     assert str(tree_type_of_annotation(annotation, {})) == said
 
 
@@ -309,12 +309,12 @@ class Wider(Generic[T]):
     ],
 )  # fmt: skip
 def test_generic_classes(annotation: Any, said: str) -> None:
-    """A generic class is the one with what its variables stand for."""
+    """A generic class has the types that its variables stand for."""
     assert str(tree_type_of_annotation(annotation, {})) == said
 
 
-def test_order_of_what_is_labelled() -> None:
-    """Leaves are labelled with the way to each, in the order of the value and not of the sorted keys."""
+def test_labels_are_in_the_order_of_the_value() -> None:
+    """Leaves are labelled with their paths in the order of the value, and not of the sorted keys."""
     leaves, structure = flatten({"r": Point(9, 2), "n": 3, "a": (1, {"z": 4})})
     assert label_leaves(structure, leaves) == [("r.x", 9), ("r.y", 2), ("n", 3), ("a.0", 1), ("a.1.z", 4)]
 
@@ -328,8 +328,8 @@ def test_order_of_what_is_labelled() -> None:
         ((1,) * 500, (1,) * 501, (" ... (500 values)", " ... (501 values)")),
     ],
 )
-def test_how_structures_differ(one: Any, other: Any, said: tuple[str, str]) -> None:
-    """Two long structures are told apart by the first part in which they differ, and never at length."""
+def test_the_first_difference_of_structures(one: Any, other: Any, said: tuple[str, str]) -> None:
+    """The message about two long structures names the first part in which they differ, and is short."""
     told = describe_difference(flatten(one)[1], flatten(other)[1])
     assert all(part.endswith(end) and len(part) < 200 for part, end in zip(told, said, strict=True))
 
@@ -371,8 +371,8 @@ class Lost:
         (tuple[Point, Worded], "field word of Worded: not a type"),
     ],
 )
-def test_annotations_that_mean_no_form(annotation: Any, said: str) -> None:
-    """What has no fixed number of leaves, each with a type, is refused as an annotation."""
+def test_annotations_without_leaves_are_refused(annotation: Any, said: str) -> None:
+    """An annotation without a fixed number of typed leaves is refused."""
     with pytest.raises(tl.TagloomError) as refused:
         tree_type_of_annotation(annotation, {})
     assert re.search(said, str(refused.value)), refused.value

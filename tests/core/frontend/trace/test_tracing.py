@@ -1,4 +1,4 @@
-"""Tracing: what Python functions become. What cannot be traced is in test_tracing_errors."""
+"""Tracing: the programs that Python functions become. Functions that cannot be traced are in test_tracing_errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INT, FLOAT, BOOL = tl.Type(tl.int64), tl.Type(tl.float64), tl.Type(tl.bool)
 
 
 def lines(traced: tl.Function) -> list[str]:
-    """A program as text, without what surrounds its nodes."""
+    """The lines of a program's text that have nodes."""
     return [line.strip() for line in tl.print_program(traced.program, locations=False).splitlines() if " = " in line]
 
 
@@ -85,8 +85,8 @@ def gcd(a: tl.int64, b: tl.int64) -> tl.int64:
     ],
 )
 def test_operators_make_nodes(python: Callable[..., Any], written: str) -> None:
-    """Python's operators, with a Python number or a NumPy array on either side, and functions by name, are
-    nodes of the program."""
+    """Python's operators, with a Python number or a NumPy array on either side, and functions by name, become nodes of
+    the program."""
     kinds = {"x": 1, "y": 2, "p": True, "f": 0.5}
     program = tl.function(python).trace(*map(kinds.__getitem__, inspect.signature(python).parameters)).program
     (node,) = program.main.body.nodes
@@ -107,14 +107,14 @@ def test_operators_make_nodes(python: Callable[..., Any], written: str) -> None:
     ],
 )
 def test_integers_adapt(python: Callable[..., Any], result: Type) -> None:
-    """A Python integer takes the dtype of what it meets; alone it is an int64."""
+    """A Python integer takes the dtype of the other operand; alone it is an int64."""
     traced = tl.function(python).trace(0.5)
     assert traced.program.main.results == (result,) and type(traced.program.main.body.results) is tuple
     assert result == FLOAT or not any(lit == literal(1.0) for node in nodes(traced.program) for lit in node.inputs)
 
 
 def test_annotated_results_adapt() -> None:
-    """What a function says that it returns, a literal becomes; and so the argument of a call."""
+    """A literal takes the annotated result type, and so does an argument of a call."""
 
     @tl.function
     def half(x: tl.float64) -> tl.float64:
@@ -129,7 +129,7 @@ def test_annotated_results_adapt() -> None:
 
 
 def test_closures() -> None:
-    """What a branch or a loop uses from around it is passed in, by its own name, and only that."""
+    """Exactly the outer values that a branch or loop uses are passed in, under their own names."""
 
     @tl.function
     def f(a: tl.int64, b: tl.int64, c: tl.int64) -> tl.int64:
@@ -148,7 +148,7 @@ def test_closures() -> None:
 
 
 def test_captures_through_several_regions() -> None:
-    """A value used three regions deep goes through every region on the way, once each."""
+    """A value that is used three regions deep passes through every region on the way, once each."""
 
     @tl.function
     def f(x: tl.int64, n: tl.int64) -> tl.int64:
@@ -163,7 +163,7 @@ def test_captures_through_several_regions() -> None:
 
 
 def test_self_and_mutual_recursion() -> None:
-    """A function that is called is a function of the program, once for each list of types, whoever calls."""
+    """A called function is a function of the program, once for each list of types, whoever calls it."""
     assert [function.name for function in even.program.functions] == ["even", "odd"]
     assert [function.name for function in odd.program.functions] == ["odd", "even"]
     assert [even(n) for n in range(4)] == [True, False, True, False] and odd(101) is True
@@ -171,8 +171,8 @@ def test_self_and_mutual_recursion() -> None:
 
 
 def test_functions_without_annotations() -> None:
-    """A function that does not call itself needs no annotations: it is traced for what it is given, and is
-    a function of the program for every list of types that it is called with."""
+    """A function that does not call itself needs no annotations: it is traced for its arguments, and is a function of
+    the program for each list of types."""
 
     @tl.function
     def twice(x):  # type: ignore[no-untyped-def]
@@ -193,7 +193,7 @@ def test_functions_without_annotations() -> None:
 
 
 def test_one_result_or_a_tuple() -> None:
-    """A function that returns a tuple gives a tuple, of one element too; else its one value."""
+    """A function returns a tuple if Python does, even of one element; otherwise it returns one value."""
 
     @tl.function
     def one(n: tl.int64) -> tuple[tl.int64]:
@@ -208,7 +208,7 @@ def test_one_result_or_a_tuple() -> None:
 
 
 def test_annotations_of_python() -> None:
-    """Python's int, float and bool are the three dtypes; strings of annotations are read late."""
+    """Python's int, float and bool are the three dtypes; annotations as strings are resolved later."""
 
     @tl.function
     def f(n: int, x: float, b: bool, a: tl.Array[tl.int64, 2]) -> tuple[int, float, bool, Later]:
@@ -222,7 +222,7 @@ Later = tl.Array[tl.int64, None]
 
 
 def test_annotations_without_the_future_import() -> None:
-    """It does not matter whether annotations are objects or, as in this file, strings."""
+    """Annotations may be objects or, as in this file, strings."""
     code = "@tl.function\ndef f(n: tl.int64) -> tl.int64:\n    return n + 1\n"
     for head in ("", "from __future__ import annotations\n"):
         scope: dict[str, Any] = {"tl": tl}
@@ -232,8 +232,8 @@ def test_annotations_without_the_future_import() -> None:
 
 
 def test_names() -> None:
-    """Parameters keep their names, loop variables have those of the body's parameters, nodes are called by
-    op or function; a name that is taken gets a number."""
+    """Parameters keep their names, loop variables have the names of the body's parameters, and nodes are named after
+    their op or function; a name that exists gets a number."""
 
     @tl.function
     def f(i: tl.int64, true: tl.int64) -> tl.int64:
@@ -254,7 +254,7 @@ def test_names() -> None:
 
 
 def test_loop_variables_without_names() -> None:
-    """Where a body has no parameters that name the variables, they are numbered."""
+    """If no parameters of the body name the variables, they are numbered."""
 
     @tl.function
     def f(n: tl.int64) -> tl.int64:
@@ -265,8 +265,8 @@ def test_loop_variables_without_names() -> None:
     assert f(4) == 4 + 16
 
 
-def test_names_are_unique() -> None:
-    """V2: nodes of all regions of a function have names of their own."""
+def test_v2_names_are_unique() -> None:
+    """V2: nodes of all regions of a function have distinct names."""
 
     @tl.function
     def f(n: tl.int64) -> tl.int64:
@@ -281,7 +281,7 @@ def test_names_are_unique() -> None:
 
 
 def test_locations_are_the_users_lines() -> None:
-    """Every node carries the file and the line of the Python that made it, in lambdas too."""
+    """Each node has the file and line of the user's Python that created it, in lambdas too."""
 
     @tl.function
     def f(n: tl.int64) -> tl.int64:
@@ -308,7 +308,7 @@ def test_locations_are_the_users_lines() -> None:
 
 
 def test_python_runs_while_tracing() -> None:
-    """Python's own control flow on concrete values is done while the function is traced: it unrolls."""
+    """Python's control flow on concrete values runs during the trace: it is unrolled."""
 
     @tl.function
     def power(x: tl.float64) -> tl.float64:
@@ -323,7 +323,7 @@ def test_python_runs_while_tracing() -> None:
 
 
 def test_a_trace_is_symbolic_throughout() -> None:
-    """In a trace, cond, while_loop and functions of concrete values are part of the program as well."""
+    """In a trace, cond, while_loop and functions of concrete values become parts of the program, too."""
 
     @tl.function
     def f(n: tl.int64) -> tl.int64:
@@ -333,7 +333,7 @@ def test_a_trace_is_symbolic_throughout() -> None:
     assert f(0) == 4
 
 
-def test_arrays() -> None:
+def test_arrays_of_any_shape_are_traced() -> None:
     """Arrays of known, partly known and unknown shape are traced as such, and literals may be arrays."""
 
     @tl.function
@@ -345,8 +345,8 @@ def test_arrays() -> None:
     assert is_same_value(f(np.zeros((2, 0)), np.zeros(0)), np.zeros((2, 0)))
 
 
-def test_literals_are_copies() -> None:
-    """L7: an array that the function uses is part of the program as it was when it was traced."""
+def test_l7_literals_are_copies() -> None:
+    """L7: the program contains an array as it was when the function was traced."""
     weights = np.array([1.0, 2.0])
     scale = tl.function(lambda x: x * weights)
     traced = scale.trace(1.0)
@@ -356,7 +356,7 @@ def test_literals_are_copies() -> None:
 
 
 class Model:
-    """A user's class, with a function of its own."""
+    """A user's class with a traced method."""
 
     def __init__(self, step: int) -> None:
         self.step = step
@@ -370,24 +370,24 @@ class Model:
 
 
 def test_methods() -> None:
-    """A bound method is a function of the parameters that are left; so is a static method."""
+    """A bound method is a function of the remaining parameters; so is a static method."""
     assert tl.function(Model(3).forward)(1) == 4 and tl.function(Model.plain)(1) == 6
     with pytest.raises(tl.Usage, match="needs a Python function"):
         tl.function(partial(Model.plain, 3))
 
 
-def test_functions_keep_their_face() -> None:
-    """A traced function has the name, the documentation and the signature of the Python function."""
+def test_functions_keep_their_metadata() -> None:
+    """A traced function has the name, docstring and signature of the Python function."""
     assert even.__name__ == even.name == "even" and repr(even) == "<tagloom function even>"
     assert list(inspect.signature(even).parameters) == ["n"] and Model.__doc__
 
 
 def test_lambdas_have_a_name() -> None:
-    """A function of the program has an identifier as its name."""
+    """The function of a lambda has an identifier as its name."""
     assert tl.function(lambda n: n + 1).trace(3).program.entry.isidentifier()
 
 
 def test_tracing_is_deterministic() -> None:
-    """Tracing again makes an equal program."""
+    """A second trace gives an equal program."""
     again = tl.function(gcd.__wrapped__)  # type: ignore[attr-defined]
     assert tl.print_program(again.program) == tl.print_program(gcd.program) and again.trace(1, 2) is again.trace(3, 4)

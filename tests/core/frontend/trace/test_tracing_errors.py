@@ -1,5 +1,5 @@
-"""What cannot be traced is refused with the user's line and what to write instead. Functions are files of their own
-here, as a user's are, so that lines are what is in the file, whatever pytest does with its own."""
+"""Functions that cannot be traced are refused with the user's line and what to write instead. The functions are in
+files of their own, as a user's are, so that pytest does not change their lines."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def function(body: str) -> str:
     )
 
 
-def refused(folder: Path, text: str) -> tl.TagloomError:
-    """The error with which f cannot be traced; it is at the line that the text marks."""
+def trace_error(folder: Path, text: str) -> tl.TagloomError:
+    """The error of the trace of f, which is at the line that the text marks."""
     module, here = load(folder, text)
     with pytest.raises(tl.TagloomError) as caught:
         module.f.program  # noqa: B018 - tracing is what it does
@@ -99,10 +99,10 @@ CONTROL: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.parametrize("name", CONTROL)
 def test_f1_control_flow_on_symbols(name: str, tmp_path: Path) -> None:
-    """F1: Python asks a symbolic value for a concrete one: refused, with the construct that asked, the line, and what
-    to write instead."""
+    """F1: if Python needs a concrete value from a symbolic one, the error names the construct, the line, and what to
+    write."""
     body, construct, hint = CONTROL[name]
-    error = refused(tmp_path, function(body))
+    error = trace_error(tmp_path, function(body))
     assert isinstance(error, tl.Invalid) and error.rule == "F1"
     assert error.message.startswith(construct)
     assert error.hint is not None and hint in error.hint
@@ -125,13 +125,13 @@ RETURNS: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", RETURNS)
-def test_what_a_function_returns(name: str, tmp_path: Path) -> None:
-    """A function returns what its annotation says; where not, the error is at its definition."""
+def test_wrong_results_are_refused_at_the_definition(name: str, tmp_path: Path) -> None:
+    """A function that returns another type than annotated is refused at its definition."""
     head, said = RETURNS[name]
-    assert said in with_where_left_out(refused(tmp_path, f"@tl.function  # here\ndef f(n: tl.int64) {head}"))
+    assert said in without_location(trace_error(tmp_path, f"@tl.function  # here\ndef f(n: tl.int64) {head}"))
 
 
-def with_where_left_out(error: tl.TagloomError) -> str:
+def without_location(error: tl.TagloomError) -> str:
     return str(error).replace(f" ({error.where})", "")
 
 
@@ -218,15 +218,15 @@ STRUCTURE: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", STRUCTURE)
-def test_structures_and_operands(name: str, tmp_path: Path) -> None:
+def test_v4_v5_f2_wrong_operands_and_structures_are_refused(name: str, tmp_path: Path) -> None:
     """V4, V5, F2: branches, loops and operands that do not fit are refused at the user's line, with the rule."""
     body, rule, said = STRUCTURE[name]
-    error = refused(tmp_path, function(body))
-    assert (error.rule or "") == rule and said in with_where_left_out(error)
+    error = trace_error(tmp_path, function(body))
+    assert (error.rule or "") == rule and said in without_location(error)
 
 
 def test_f2_a_value_of_another_function(tmp_path: Path) -> None:
-    """F2: a symbolic value that left its function by a back door is refused where it is used."""
+    """F2: a symbolic value that leaked from its function is refused where it is used."""
     text = """
         kept = []
 
@@ -240,13 +240,13 @@ def test_f2_a_value_of_another_function(tmp_path: Path) -> None:
             tl.function(lambda m: g(m)).trace(3)
             return n + kept[0]  # here
         """
-    error = refused(tmp_path, text)
+    error = trace_error(tmp_path, text)
     assert error.rule == "F2" and "values leave a region only as its results" in str(error.hint)
 
 
 def test_f2_a_value_of_a_branch_of_the_function_around(tmp_path: Path) -> None:
-    """F2: a function in a function sees the values of the outer one, but not of a branch that is left; the error says
-    where the value was made."""
+    """F2: an inner function sees the values of the outer one, but not those of a finished branch; the error says where
+    the value was created."""
     text = """
         @tl.function
         def f(n: tl.int64) -> tl.int64:
@@ -259,13 +259,13 @@ def test_f2_a_value_of_a_branch_of_the_function_around(tmp_path: Path) -> None:
 
             return inner(n)  # here
         """
-    error = refused(tmp_path, text)
+    error = trace_error(tmp_path, text)
     assert error.rule == "F2" and "values leave a region only as its results" in str(error.hint)
     assert str(error.got) == f"add (user.py:{error.where.line - 6})"  # type: ignore[attr-defined]
 
 
 def test_f2_a_value_after_its_trace() -> None:
-    """F2: a symbolic value is of no use when its function has been traced."""
+    """F2: a symbolic value cannot be used after the trace of its function."""
     kept: list[Any] = []
     tl.function(lambda n: kept.append(n) or n).trace(3)
     with pytest.raises(tl.Invalid, match="after its function was traced") as caught:
@@ -286,11 +286,11 @@ CALLS: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_calls(name: str, tmp_path: Path) -> None:
-    """V6: a call gives a function what it takes; where not, the error is at the call."""
+def test_v6_wrong_calls_are_refused_at_the_call(name: str, tmp_path: Path) -> None:
+    """V6: a call with arguments that the function does not take is refused at its line."""
     body, said = CALLS[name]
     callee = "@tl.function\ndef g(a: tl.int64, b: tl.float64) -> tl.int64:\n    return a\n\n"
-    assert said in with_where_left_out(refused(tmp_path, callee + function(body)))
+    assert said in without_location(trace_error(tmp_path, callee + function(body)))
 
 
 SIGNATURES: dict[str, tuple[str, str]] = {
@@ -309,11 +309,11 @@ SIGNATURES: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
-def test_signatures(name: str, tmp_path: Path) -> None:
-    """Parameters are positional and annotated with types; where not, the error is at the definition."""
+def test_wrong_signatures_are_refused_at_the_definition(name: str, tmp_path: Path) -> None:
+    """Parameters are positional and annotated with types; others are refused at the definition."""
     head, said = SIGNATURES[name]
-    error = refused(tmp_path, f"@tl.function  # here\ndef f({head}):\n    return n")
-    assert isinstance(error, tl.Usage) and said in with_where_left_out(error)
+    error = trace_error(tmp_path, f"@tl.function  # here\ndef f({head}):\n    return n")
+    assert isinstance(error, tl.Usage) and said in without_location(error)
 
 
 @pytest.mark.parametrize("call", [lambda f: f(n=3), lambda f: f(3, m=1), lambda f: f.trace(n=3)])
@@ -335,7 +335,7 @@ _f.__name__ = "f"
     ("argument", "said"), [(3.5, "a value of the wrong type"), (300, "fit into int8"), ((1, 2), "structure")]
 )
 def test_wrong_arguments_are_at_the_call(argument: Any, said: str) -> None:
-    """Concrete arguments that do not fit are refused at the line of the call, with annotations or without."""
+    """Concrete arguments that do not fit are refused at the line of the call, with or without annotations."""
 
     @tl.function
     def narrow(n: tl.int8) -> tl.int8:
@@ -348,8 +348,8 @@ def test_wrong_arguments_are_at_the_call(argument: Any, said: str) -> None:
         assert said in caught.value.message or function is not narrow
 
 
-def test_methods_of_what_holds_nothing() -> None:
-    """A method is kept in its instance; where that has no place for it, it says where to write it."""
+def test_methods_of_objects_without_attributes() -> None:
+    """A method is cached in its instance. If the instance has no room for it, the error says where to add it."""
 
     class Holder:
         __slots__ = ()
@@ -366,14 +366,14 @@ def test_methods_of_what_holds_nothing() -> None:
 
 @pytest.mark.parametrize("what", [len, dict.get, 3, "f", None, type, {}.get], ids=lambda what: type(what).__name__)
 def test_only_functions_are_traced(what: Any) -> None:
-    """Builtins, classes and objects are no Python functions, and are refused when decorated."""
+    """Builtins, classes and objects are refused as decorated functions."""
     with pytest.raises(tl.Usage, match="needs a Python function") as caught:
         tl.function(what)
     assert "test_tracing_errors.py" in str(caught.value.where)
 
 
 def test_a_function_is_decorated_once() -> None:
-    """Decorating twice is a mistake."""
+    """Decorating a function twice is refused."""
     with pytest.raises(tl.Invalid, match="is a tagloom function already"):
         tl.function(tl.function(lambda n: n))
 
@@ -389,7 +389,7 @@ def test_a_function_is_decorated_once() -> None:
     ],
 )
 def test_exceptions_of_the_user_pass_through(body: str, kind: type[Exception], tmp_path: Path) -> None:
-    """What the user's own code raises is not wrapped, and a later trace is none the worse."""
+    """Exceptions of the user's own code are not wrapped, and do not affect later traces."""
     module, _ = load(tmp_path, function(body) + "\n\n@tl.function\ndef g(n: tl.int64) -> tl.int64:\n    return n")
     for _ in range(2):
         with pytest.raises(kind) as caught:
@@ -398,8 +398,8 @@ def test_exceptions_of_the_user_pass_through(body: str, kind: type[Exception], t
     assert module.g(3) == 3
 
 
-def test_code_without_a_file() -> None:
-    """F1: where the source cannot be read, the error still has the line, and says what it can."""
+def test_f1_code_without_a_file() -> None:
+    """F1: if the source cannot be read, the error still has the line."""
     scope: dict[str, Any] = {"tl": tl}
     exec("@tl.function\ndef f(n: tl.int64) -> tl.int64:\n    return 1 if n > 0 else 2\n", scope)
     with pytest.raises(tl.Invalid, match="this line needs a concrete value") as caught:
@@ -407,8 +407,8 @@ def test_code_without_a_file() -> None:
     assert caught.value.where == Location("<string>", 3) and COND in str(caught.value.hint)
 
 
-def test_user_code_beside_the_package(tmp_path: Path) -> None:
-    """F1: only tagloom's own folders are not the user's, not a folder whose name begins like one of them."""
+def test_f1_user_code_beside_the_package(tmp_path: Path) -> None:
+    """F1: only tagloom's own folders are excluded from the user's code, and not a folder whose name begins alike."""
     from tagloom.core.frontend.trace import source_location as source
 
     ours = Path(tl.__file__).parent
