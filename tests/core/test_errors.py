@@ -26,8 +26,8 @@ KINDS = (
 
 
 def test_full_form() -> None:
-    """An error says rule, message, where, tag, required, got and hint, in this order; all but the first in lines
-    of their own."""
+    """An error prints rule, message, where, tag, required, got and hint, in this order, all but the first on lines of
+    their own."""
     error = tl.Broken(
         "node add got a second token",
         rule="S4",
@@ -58,13 +58,13 @@ def test_full_form() -> None:
     ],
     ids=str,
 )
-def test_what_is_unknown_is_left_out(details: dict[str, object], said: str) -> None:
-    """What is not known takes no line; what is empty or zero is known."""
+def test_unknown_fields_are_left_out(details: dict[str, object], said: str) -> None:
+    """An unknown field has no line; an empty or zero field is known."""
     assert str(TagloomError("wrong", **details)) == said  # type: ignore[arg-type]
 
 
-def test_context_may_be_added_on_the_way() -> None:
-    """Who knows more says so by a field or a note; the class stays as it was."""
+def test_callers_may_add_context() -> None:
+    """A caller that knows more adds a field or a note; the class does not change."""
     error = tl.Invalid("wrong")
     error.rule, error.where = "V4", "main.add"
     error.add_note("also this")
@@ -73,14 +73,14 @@ def test_context_may_be_added_on_the_way() -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_kinds(kind: type[TagloomError]) -> None:
-    """Every kind of error is one class, of one base, that says whose fault it is."""
+    """Every kind of error is one class, with one base, that says whose fault it is."""
     assert kind.__bases__ == (TagloomError,) and issubclass(TagloomError, Exception) and kind.__doc__
     with pytest.raises(TagloomError, match="wrong"):
         raise kind("wrong")
 
 
 def test_all_kinds_are_public() -> None:
-    """There are no other kinds, and `tagloom` has them all."""
+    """There are no other kinds, and `tagloom` exports all."""
     found = {kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, TagloomError)}
     assert found == {TagloomError, *KINDS}
     assert all(getattr(tl, kind.__name__) is kind and kind.__name__ in tl.__all__ for kind in found)
@@ -159,7 +159,7 @@ PYTHON_CLASSES = {
 
 @pytest.mark.parametrize("name", PYTHON_CLASSES)
 def test_errors_belong_to_classes_of_python(name: str) -> None:
-    """An error that Python has a class for is caught by that class, and is a tagloom error with its parts."""
+    """If Python has a class for an error, that class catches it, and it is a tagloom error with its fields."""
     act, python = PYTHON_CLASSES[name]
     with pytest.raises(python) as caught:
         act()
@@ -168,7 +168,7 @@ def test_errors_belong_to_classes_of_python(name: str) -> None:
 
 
 def test_an_error_of_two_classes() -> None:
-    """It is shown, copied and pickled as the error that it is."""
+    """An error of two classes prints, copies and pickles as a tagloom error."""
     error = tl.Invalid("there is no such axis", rule="V4", got=3, python=IndexError)
     assert type(error).__name__ == "Invalid" and not isinstance(error, ValueError)
     again = pickle.loads(pickle.dumps(error))

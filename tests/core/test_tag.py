@@ -1,4 +1,4 @@
-"""The algebra of tags: laws T1 to T4 on random paths, on very deep ones, and how a tag is written."""
+"""The algebra of tags: laws T1 to T4 on random paths and on very deep ones, and the printed form of tags."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ steps = st.tuples(st.sampled_from(CALLS), st.just(0)) | st.tuples(st.sampled_fro
 paths = st.lists(steps, max_size=8).map(tuple)
 
 
-def at(path: tuple[Step, ...]) -> Tag:
-    """The tag at the end of a path, made by calling."""
+def tag_of(path: tuple[Step, ...]) -> Tag:
+    """The tag at the end of a path, by calls."""
     tag = ROOT
     for site, iteration in path:
         tag = tag.child(site, iteration)
     return tag
 
 
-def walked(path: tuple[Step, ...]) -> Tag:
-    """The same tag, made as a machine makes it: loops are entered at 0 and go on step by step."""
+def tag_by_steps(path: tuple[Step, ...]) -> Tag:
+    """The same tag, as a machine creates it: loops are entered at 0 and continue step by step."""
     tag = ROOT
     for site, iteration in path:
         tag = tag.child(site)
@@ -39,8 +39,8 @@ def walked(path: tuple[Step, ...]) -> Tag:
 
 @given(paths, steps)
 def test_t1_parent_undoes_child(path: tuple[Step, ...], step: Step) -> None:
-    """T1: the parent of a child is the tag that it was made from, and the child is one deeper."""
-    tag = at(path)
+    """T1: the parent of a child is the tag from which it was created, and the child is one deeper."""
+    tag = tag_of(path)
     child = tag.child(*step)
     assert child.parent is tag and child.depth == tag.depth + 1 == len(path) + 1
     assert (child.site, child.iteration) == step
@@ -48,51 +48,51 @@ def test_t1_parent_undoes_child(path: tuple[Step, ...], step: Step) -> None:
 
 @given(paths, paths, steps, steps)
 def test_t2_the_whole_parent_counts(one: tuple[Step, ...], other: tuple[Step, ...], step: Step, last: Step) -> None:
-    """T2: children are equal only if their parents, sites and iterations are; a parent's iteration counts too."""
-    assert (at(one).child(*step) == at(other).child(*last)) == (one == other and step == last)
+    """T2: children are equal only if their parents, sites and iterations are equal; a parent's iteration counts too."""
+    assert (tag_of(one).child(*step) == tag_of(other).child(*last)) == (one == other and step == last)
 
 
 @given(paths, st.sampled_from(LOOPS), st.sampled_from(CALLS), paths)
 def test_t2_calls_of_different_iterations(
     path: tuple[Step, ...], loop: Site, call: Site, below: tuple[Step, ...]
 ) -> None:
-    """T2: what is called from two iterations of a loop never meets, however far below."""
-    first = at((*path, (loop, 0), (call, 0), *below))
-    second = at((*path, (loop, 1), (call, 0), *below))
+    """T2: activations that are called from two iterations of a loop are distinct, however far below."""
+    first = tag_of((*path, (loop, 0), (call, 0), *below))
+    second = tag_of((*path, (loop, 1), (call, 0), *below))
     assert first != second and first.path() != second.path()
 
 
 @given(paths, st.sampled_from(LOOPS), st.integers(0, 2**40))
 def test_t3_following_is_the_next_iteration(path: tuple[Step, ...], loop: Site, iteration: int) -> None:
     """T3: the tag that follows iteration k of a loop is iteration k + 1 of the same loop, entered from the same tag."""
-    tag = at(path)
+    tag = tag_of(path)
     following = tag.child(loop, iteration).next_iteration()
     assert following == tag.child(loop, iteration + 1) and following.parent is tag
 
 
 def test_t3_the_root_has_no_following() -> None:
-    """T3: the outermost activation is no iteration."""
+    """T3: the root is no iteration, so no tag follows it."""
     with pytest.raises(AssertionError):
         ROOT.next_iteration()
 
 
 @given(paths)
 def test_t4_equal_paths_make_equal_tags(path: tuple[Step, ...]) -> None:
-    """T4: however a path was made, its tags are equal, hash alike and read alike."""
-    one, other = at(path), walked(path)
+    """T4: tags of equal paths are equal, hash alike and print alike, however they were created."""
+    one, other = tag_of(path), tag_by_steps(path)
     assert one == other and not one != other and hash(one) == hash(other) and str(one) == str(other)
     assert {one: "found"}[other] == "found"
 
 
 @given(paths, paths)
 def test_t4_different_paths_make_different_tags(one: tuple[Step, ...], other: tuple[Step, ...]) -> None:
-    """T4: tags are equal only if their paths are, and the path says all that a tag is."""
-    assert (at(one) == at(other)) == (one == other) == (not at(one) != at(other))
-    assert at(one).path() == one
+    """T4: tags are equal only if their paths are equal."""
+    assert (tag_of(one) == tag_of(other)) == (one == other) == (not tag_of(one) != tag_of(other))
+    assert tag_of(one).path() == one
 
 
 def test_t4_survives_colliding_hashes() -> None:
-    """T4: tags are told apart by their paths, to the far end, even if all keys on the way are the same."""
+    """T4: tags are compared by their whole paths, even if all keys on the way are equal."""
 
     def keyless(path: tuple[Step, ...]) -> Tag:
         tag = ROOT
@@ -107,13 +107,13 @@ def test_t4_survives_colliding_hashes() -> None:
 
 @pytest.mark.parametrize("other", [(), "main", None, 0, tuple(ROOT)], ids=["()", "main", "None", "0", "a tuple"])
 def test_t4_a_tag_is_equal_to_tags_only(other: object) -> None:
-    """T4: a tag is no plain tuple."""
+    """T4: a tag is not equal to a plain tuple."""
     assert other != ROOT and not other == ROOT
 
 
 def test_steps_go_outwards() -> None:
     """The activations around a tag come innermost first; the last is the root, which is no step of a path."""
-    tag = at(((LOOPS[0], 2), (CALLS[1], 0)))
+    tag = tag_of(((LOOPS[0], 2), (CALLS[1], 0)))
     assert [str(step) for step in tag.self_and_ancestors()] == ["main/loop[2]/f", "main/loop[2]", "main"]
     assert list(ROOT.self_and_ancestors()) == [ROOT] and ROOT.path() == () and ROOT.site is ENVIRONMENT
 
@@ -126,8 +126,9 @@ def deep(last: int = 0) -> Tag:
 
 
 @pytest.mark.full
-def test_depth_costs_no_recursion() -> None:
-    """At depth 300,000, under Python's usual limit, tags compare, hash, print, list their path, and are freed."""
+def test_deep_tags_need_no_stack() -> None:
+    """At depth 300,000, with Python's usual recursion limit, tags compare, hash, print, list their path, and are
+    freed."""
     assert sys.getrecursionlimit() < DEEP // 10
     one, other, different = deep(), deep(), deep(last=1)
     assert one == other and hash(one) == hash(other) and one != different
@@ -147,11 +148,11 @@ def test_depth_costs_no_recursion() -> None:
         (((CALLS[1], 0),) * 1_010, "main/f/f/f/f/...1,000 more.../f/f/f/f/f/f"),
     ],
 )
-def test_how_a_tag_is_written(path: tuple[Step, ...], said: str) -> None:
-    """A tag is written as its path; the middle of a deep one is left out, and counted."""
-    assert str(at(path)) == said and repr(at(path)) == f"<{said}>"
+def test_the_printed_form_of_tags(path: tuple[Step, ...], said: str) -> None:
+    """A tag prints as its path; a deep one leaves out its middle, with the number of steps."""
+    assert str(tag_of(path)) == said and repr(tag_of(path)) == f"<{said}>"
 
 
-def test_a_site_is_written_with_its_function() -> None:
+def test_a_site_prints_with_its_function() -> None:
     """A site is a node of a function."""
     assert str(LOOPS[1]) == "f.loop"

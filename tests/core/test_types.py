@@ -1,4 +1,4 @@
-"""Types: what admits what, how shapes join, and what may stand in an annotation."""
+"""Types: which values they admit, how shapes join, and what annotations are types."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ concrete = st.builds(Type, st.sampled_from(dtypes.ALL), known_shapes)
 
 
 @given(all_types, concrete)
-def test_admits_says_whether_values_fit(type_: Type, value: Type) -> None:
-    """V9: a type admits a known one exactly if the dtype is the same and every size that it knows is the same."""
+def test_v9_admits_agrees_with_values(type_: Type, value: Type) -> None:
+    """V9: a type admits a known type exactly if the dtypes are equal and every size that it knows is."""
     assert value.shape is not None
     sizes = type_.shape
     fits = sizes is None or (
@@ -32,8 +32,9 @@ def test_admits_says_whether_values_fit(type_: Type, value: Type) -> None:
 
 
 @given(all_types, all_types, concrete)
-def test_admits_is_inclusion(wide: Type, narrow: Type, value: Type) -> None:
-    """V9: a type admits itself, and every value of what it admits; both ways only where they are equal."""
+def test_v9_admits_is_inclusion(wide: Type, narrow: Type, value: Type) -> None:
+    """V9: a type admits itself, and every value of the types that it admits; two types admit each other only if they
+    are equal."""
     assert wide.admits(wide)
     if wide.admits(narrow):
         assert wide.admits(value) or not narrow.admits(value)
@@ -41,8 +42,8 @@ def test_admits_is_inclusion(wide: Type, narrow: Type, value: Type) -> None:
 
 
 @given(st.lists(known_shapes, max_size=4))
-def test_shapes_join_as_numpys_do(given_shapes: list[tuple[int, ...]]) -> None:
-    """V4: known shapes join to what numpy.broadcast_shapes gives, and are refused where it refuses."""
+def test_v4_shapes_join_as_numpy_s(given_shapes: list[tuple[int, ...]]) -> None:
+    """V4: known shapes join as in numpy.broadcast_shapes, and are refused if it refuses them."""
     try:
         wanted = np.broadcast_shapes(*given_shapes)
     except ValueError:
@@ -54,9 +55,9 @@ def test_shapes_join_as_numpys_do(given_shapes: list[tuple[int, ...]]) -> None:
 
 
 @given(st.lists(shapes, min_size=1, max_size=3))
-def test_unknown_sizes_join_to_what_admits_every_outcome(given_shapes: list[Shape]) -> None:
-    """V4: whatever unknown sizes turn out to be, the joined shape admits the shape of the result, and what is
-    refused could never have been broadcast."""
+def test_v4_unknown_sizes_join_safely(given_shapes: list[Shape]) -> None:
+    """V4: whatever unknown sizes turn out to be, the joined shape admits the shape of the result, and refused shapes
+    could never be broadcast."""
     try:
         joined = broadcast_shape(given_shapes)
     except tl.Invalid:
@@ -73,7 +74,7 @@ def test_unknown_sizes_join_to_what_admits_every_outcome(given_shapes: list[Shap
 
 
 def outcomes(given_shapes: list[Shape]) -> Any:
-    """What shapes with unknown sizes may turn out to be, some of it."""
+    """Some of the shapes that shapes with unknown sizes may turn out to be."""
     sizes = (1, 2, 3)
     ranks = [
         [(), (1,), (2, 3)] if s is None else itertools.product(*(sizes if n is None else (n,) for n in s))
@@ -91,8 +92,8 @@ def outcomes(given_shapes: list[Shape]) -> Any:
         (Type(dtypes.float64, (0,)), "float64[0]"),
     ],
 )
-def test_how_a_type_is_written(type_: Type, said: str) -> None:
-    """A type is its dtype, and its shape where it is no scalar."""
+def test_the_printed_form_of_types(type_: Type, said: str) -> None:
+    """A type prints as its dtype, followed by its shape unless it is a scalar."""
     assert str(type_) == said and type_.is_scalar == (said == "int64")
 
 
@@ -113,29 +114,29 @@ def test_how_a_type_is_written(type_: Type, said: str) -> None:
     ids=str,
 )
 def test_annotations(annotation: object, type_: Type) -> None:
-    """A dtype, Array[dtype, sizes...], and Python's own int, float and bool are types."""
+    """A dtype, Array[dtype, sizes...], and Python's int, float and bool are types."""
     assert as_type(annotation) == type_
 
 
 @pytest.mark.parametrize(
     "annotation", [str, None, 3, "int64", list[int], complex, Array, np.int64, DType, ()], ids=repr
 )
-def test_what_is_no_annotation(annotation: object) -> None:
-    """What is no type is refused, with what may stand there."""
+def test_wrong_annotations_are_refused(annotation: object) -> None:
+    """Anything else is refused, with the valid annotations."""
     with pytest.raises(tl.Usage, match="not a type") as refused:
         as_type(annotation)
     assert refused.value.got == repr(annotation) and "tl.Array[dtype, sizes...]" in str(refused.value.required)
 
 
 @pytest.mark.parametrize("item", [(), 3, "int64", int, (int, 3), (3, tl.int64), None], ids=repr)
-def test_array_wants_a_dtype_first(item: object) -> None:
+def test_array_needs_a_dtype_first(item: object) -> None:
     """Array[...] without a dtype in front is refused."""
     with pytest.raises(tl.Usage, match="wants a dtype first"):
         Array[item]
 
 
 @pytest.mark.parametrize("size", [-1, 1.0, "3", True, Ellipsis, (3,)], ids=repr)
-def test_array_wants_sizes(size: object) -> None:
+def test_array_needs_sizes(size: object) -> None:
     """A size is a non-negative integer, or None."""
     with pytest.raises(tl.Usage, match="a size is a non-negative integer") as refused:
         Array[tl.int64, 2, size]
@@ -162,7 +163,7 @@ def test_array_wants_sizes(size: object) -> None:
     ids=repr,
 )
 def test_type_of(value: object, said: str) -> None:
-    """The type of a concrete value is that of the array that NumPy makes of it."""
+    """The type of a concrete value is that of the NumPy array of it."""
     assert str(type_of(value)) == said
 
 
@@ -191,8 +192,8 @@ def nested(depth: int) -> list[Any]:
     ],
     ids=lambda value: f"{type(value).__name__}",
 )
-def test_what_is_no_value(value: object) -> None:
-    """Any other object is refused with Usage, whatever it is; no exception of NumPy's comes out."""
+def test_other_objects_are_no_values(value: object) -> None:
+    """Any other object is refused with Usage, and no NumPy exception is raised."""
     with pytest.raises(tl.Usage) as refused:
         type_of(value)
     assert refused.value.got is not None and len(str(refused.value.got)) < 200

@@ -1,4 +1,4 @@
-"""Values: how they are admitted, compared, written and read back, bit for bit."""
+"""Values: how they are admitted, compared, printed and read, bit for bit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def scalars(dtype: dtypes.DType) -> st.SearchStrategy[Any]:
 
 @st.composite
 def values(draw: Any) -> Any:
-    """Scalars and arrays of every dtype, of up to three dimensions, empty ones too."""
+    """Scalars and arrays of every dtype, of up to three dimensions, with empty ones."""
     dtype, shape = draw(st.sampled_from(dtypes.ALL)), draw(shapes)
     elements = draw(st.lists(scalars(dtype), min_size=math.prod(shape), max_size=math.prod(shape)))
     with np.errstate(over="ignore"):
@@ -37,9 +37,9 @@ def values(draw: Any) -> Any:
 
 
 @given(values())
-def test_what_is_shown_is_read_back(value: Any) -> None:
-    """Both read(show(v)), whatever type is wanted that admits it, and parse_literal(show(v)), are v, bit for bit: NaN,
-    infinities and -0.0 too, scalars and arrays, of every dtype and shape."""
+def test_values_survive_a_round_trip(value: Any) -> None:
+    """Both read(show(v)), for any type that admits v, and parse_literal(show(v)) are v, bit for bit: with NaN,
+    infinities and -0.0, scalars and arrays, of every dtype and shape."""
     type_ = type_of(value)
     assert is_same_value(parse_value(format_value(value), type_), value) and parse_literal(
         format_value(value)
@@ -70,8 +70,8 @@ def test_what_is_shown_is_read_back(value: Any) -> None:
     ],
     ids=str,
 )
-def test_how_a_value_is_shown(value: Any, said: str) -> None:
-    """A value is written as a literal of the text form."""
+def test_the_printed_form_of_values(value: Any, said: str) -> None:
+    """A value prints as a literal of the text form."""
     assert format_value(value) == said
 
 
@@ -97,8 +97,8 @@ def test_how_a_value_is_shown(value: Any, said: str) -> None:
         ("[]", Type(dtypes.float64, (0, 3)), np.zeros((0, 3))),
     ],
 )
-def test_what_may_be_read(text: str, type_: Type, value: Any) -> None:
-    """A literal is read by the type that is wanted."""
+def test_literals_are_read_by_type(text: str, type_: Type, value: Any) -> None:
+    """A literal is read by the required type."""
     assert is_same_value(parse_value(text, type_), value)
 
 
@@ -128,7 +128,7 @@ WORDS = ["a", "--1", "1_000", "0x10", "1.5", "1e5", "true", "٣", "³", "nan", "
 @pytest.mark.parametrize(
     "text", [*BAD, *WORDS, "[1, [2]]", "[" * 65 + "]" * 65, "[" * 100_000, "[" * 50_000 + "]" * 50_000]
 )
-def test_what_is_no_integer(text: str) -> None:
+def test_wrong_integers_are_malformed(text: str) -> None:
     """Text that is no literal of int64 is Malformed, however deep or long, with the type and the text."""
     with pytest.raises(tl.Malformed) as refused:
         parse_value(text, Type(dtypes.int64, None))
@@ -151,8 +151,8 @@ def test_what_is_no_integer(text: str) -> None:
     ]
     + ["int8[99999999999]([])", "float64[1]([])", "(3)", "int8(3", "3)", "uint64[2, 0]([[], [1]])"],
 )
-def test_what_is_no_literal(text: str) -> None:
-    """A literal that says its type has a dtype that there is, and a value of it; what says none is of one of Python's
+def test_wrong_literals_are_malformed(text: str) -> None:
+    """A literal with a type needs an existing dtype and a value of it; a literal without one has one of Python's
     dtypes."""
     with pytest.raises(tl.Malformed) as refused:
         parse_literal(text)
@@ -162,7 +162,7 @@ def test_what_is_no_literal(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["1e999", "-1e400", "1_0.5", "1.5.5", "true", "٣.٥", "infinit", "0x1p3", "1e", "[1.0, true]"]
 )
-def test_what_is_no_float(text: str) -> None:
+def test_wrong_floats_are_malformed(text: str) -> None:
     """Text that is no literal of float64 is Malformed."""
     with pytest.raises(tl.Malformed):
         parse_value(text, Type(dtypes.float64, None))
@@ -172,7 +172,7 @@ def test_what_is_no_float(text: str) -> None:
     ("text", "wanted"), [("[1]", INT), ("1", Type(dtypes.int64, (1,))), ("[1, 2]", Type(dtypes.int64, (3,)))]
 )
 def test_a_literal_of_another_shape(text: str, wanted: Type) -> None:
-    """A literal of another shape than the wanted one is Malformed, and both types are named."""
+    """A literal of another shape than required is Malformed, and the error has both types."""
     with pytest.raises(tl.Malformed, match="not a literal of this type") as refused:
         parse_value(text, wanted)
     assert refused.value.required == wanted
@@ -185,7 +185,7 @@ wanted_types = st.sampled_from(
 
 @given(st.text() | st.text("[],-+.0123456789einfatrus _\n", max_size=30), wanted_types)
 def test_reading_never_fails_otherwise(text: str, wanted: Type) -> None:
-    """Any text is a value of the wanted type, or Malformed; no other exception comes out."""
+    """Any text is a value of the required type, or Malformed; no other exception is raised."""
     try:
         value = parse_value(text, wanted)
     except tl.Malformed:
@@ -195,7 +195,7 @@ def test_reading_never_fails_otherwise(text: str, wanted: Type) -> None:
 
 @given(values())
 def test_admitted_values_are_in_normal_form(value: Any) -> None:
-    """An admitted value has the same type and bits, and is a Python scalar, or an array that nobody can write."""
+    """An admitted value has the same type and bits, and is a Python scalar or a read-only array."""
     admitted = admit(value)
     assert is_same_value(admitted, value) and type_of(admitted) == type_of(value)
     if isinstance(admitted, np.ndarray):
@@ -208,7 +208,7 @@ def test_admitted_values_are_in_normal_form(value: Any) -> None:
 
 
 def test_admitted_arrays_are_copies() -> None:
-    """No token changes under way, whatever the caller does with his array, or with a view of it."""
+    """A token does not change if the caller writes to the array, or to a view of it."""
     mine = np.arange(4)
     admitted, turned = admit(mine), admit(mine[::-1])
     mine[:] = 0
@@ -231,8 +231,8 @@ def test_admitted_arrays_are_copies() -> None:
     ],
     ids=str,
 )
-def test_what_is_admitted_as(value: Any, wanted: Type, admitted: Any) -> None:
-    """Python's own numbers take the dtype that is wanted; otherwise a value has the type that is wanted."""
+def test_python_numbers_take_the_required_dtype(value: Any, wanted: Type, admitted: Any) -> None:
+    """Python's own numbers take the required dtype; other values must have the required type."""
     assert is_same_value(admit(value, wanted), admitted)
 
 
@@ -242,8 +242,8 @@ def test_what_is_admitted_as(value: Any, wanted: Type, admitted: Any) -> None:
     + [(np.int8(1), INT), (1, Type(dtypes.int8, (1,))), (1.0, Type(dtypes.int8)), (np.float32(1), FLOAT)]
     + [(3, Type(dtypes.float64, (1,))), ([1, 2], Type(dtypes.int64, (3,))), ([1], INT), (1, Type(dtypes.int64, (1,)))],
 )
-def test_what_is_not_admitted_as(value: Any, wanted: Type) -> None:
-    """Nothing else converts by itself; the message has the wanted type and the value's own."""
+def test_other_values_are_not_converted(value: Any, wanted: Type) -> None:
+    """Other values are not converted; the message has the required type and the value's own."""
     with pytest.raises(tl.Usage, match="a value of the wrong type") as refused:
         admit(value, wanted)
     assert refused.value.required == wanted and str(type_of(value)) in str(refused.value.got)
@@ -273,14 +273,14 @@ def test_same_is_type_and_bits(one: Any, other: Any) -> None:
     + [(np.zeros((0, 2)), np.zeros((2, 0))), (np.array([0]), np.array([0.0]))],
     ids=str,
 )
-def test_what_is_not_the_same(one: Any, other: Any) -> None:
+def test_different_values_are_not_the_same(one: Any, other: Any) -> None:
     """-0.0 is not 0.0, 1 is neither 1.0 nor true nor an int8, and shapes count."""
     assert not is_same_value(one, other)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_there_is_one_nan(dtype: Any) -> None:
-    """Which bits an operation gives a NaN is the processor's choice, so they do not count."""
+    """The processor chooses the bits of a NaN, so all NaNs are the same."""
     nans = np.array([math.nan, -math.nan, math.inf], dtype)
     with np.errstate(invalid="ignore"):
         made = nans[2:] - nans[2:]
@@ -288,8 +288,8 @@ def test_there_is_one_nan(dtype: Any) -> None:
     assert not is_same_value(np.float32(math.nan), math.nan)
 
 
-def test_arrays_lie_row_after_row() -> None:
-    """A value is an array of one form, in whatever order its elements lay before."""
+def test_arrays_are_in_row_major_order() -> None:
+    """An admitted array is in row-major order, whatever the order before."""
     given = np.arange(6).reshape(2, 3)
     for array in (given.T, np.asfortranarray(given), given[::-1, ::-1], np.broadcast_to(given[0], (2, 3))):
         value = normalize(array, type_of(array))
@@ -298,20 +298,20 @@ def test_arrays_lie_row_after_row() -> None:
 
 @pytest.mark.parametrize("value", [True, 3, -0.0, math.nan, math.inf])
 def test_a_scalar_is_the_same_as_numpys(value: Any) -> None:
-    """Where a value comes from does not matter."""
+    """A Python scalar is the same as NumPy's scalar of that type."""
     assert is_same_value(value, np.array(value)) and is_same_value(value, np.asarray(value)[()])
     assert is_same_value(normalize(value, type_of(value)), value)
 
 
 @given(values(), values())
-def test_literals_are_equal_if_their_bits_are(one: Any, other: Any) -> None:
-    """L7: a literal is equal to itself, with NaN in it too, and hashes so; others differ in type or bits."""
+def test_l7_literals_are_equal_if_their_bits_are(one: Any, other: Any) -> None:
+    """L7: a literal is equal to itself, even with NaN, and hashes so; different literals differ in type or bits."""
     assert literal(one) == literal(one) and hash(literal(one)) == hash(literal(one))
     assert (literal(one) == literal(other)) == is_same_value(one, other)
 
 
-def test_a_literal_is_not_its_value() -> None:
-    """L7: a literal of a program is no number, and has a type of its own."""
+def test_l7_a_literal_is_not_its_value() -> None:
+    """L7: a literal of a program is no number, and has a class of its own."""
     assert literal(1) != 1 and literal(math.nan) == literal(math.nan) and literal(0.0) != literal(-0.0)
     assert literal(1, FLOAT) == literal(1.0) != literal(1) and str(literal(1, FLOAT)) == "1.0"
     assert Literal(1.0, FLOAT) != Literal(1.0, Type(dtypes.float64, None))

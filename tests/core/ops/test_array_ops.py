@@ -260,7 +260,8 @@ def _reduced(name: str) -> Program:
 
 @pytest.mark.parametrize("name", ["eigvalsh", "eigh", "svdvals", "svd"])
 @pytest.mark.parametrize("number", [float("inf"), float("nan")])
-def test_factorizations_refuse_infinities(name: str, number: float) -> None:
-    """LAPACK would compute the singular values of diag(inf, 1, 1) for ever."""
+def test_factorizations_of_infinities_trap(name: str, number: float) -> None:
+    """Eigenvalues and singular values of a matrix with an infinity or NaN trap; LAPACK would search those of diag(inf,
+    1, 1) for ever."""
     with pytest.raises(tl.Trap, match="an iteration did not converge"):
         getattr(tl.linalg, name)(np.diag([number, 1.0, 1.0]))

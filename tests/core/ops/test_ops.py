@@ -1,4 +1,5 @@
-"""The table of ops, row by row. Every law runs over the whole registry, so that a new row is tested by being there."""
+"""The table of ops, row by row. Every law runs over the whole registry, so that a new row is tested as soon as it
+exists."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ BY_ELEMENTS = [row for row in OPS.values() if row.scalar is not None]
 
 
 class Signature(NamedTuple):
-    """An op on one combination of dtypes that it takes."""
+    """An op on one combination of accepted dtypes."""
 
     row: Op
     operands: tuple[Type, ...]
@@ -48,7 +49,7 @@ class Signature(NamedTuple):
         return "-".join([self.row.name, *(str(type_) for type_ in (*self.operands, self.result))])
 
     def traps(self, operands: tuple[Any, ...]) -> bool:
-        """By the table above, not by the row."""
+        """Whether the op has no value for these operands, by the table above and not by the row."""
         return self.result.dtype.is_integer and self.row.name in TRAPS and TRAPS[self.row.name][1](*operands)
 
 
@@ -80,8 +81,8 @@ def scalar(signature: Signature, operands: tuple[Any, ...]) -> Any:
     return build_kernel(signature.row, signature.operands, signature.result, signature.attributes)(*operands)
 
 
-def column(signature: Signature, operands: list[tuple[Any, ...]]) -> npt.NDArray[Any]:
-    """The NumPy column on many operands at once."""
+def numpy_results(signature: Signature, operands: list[tuple[Any, ...]]) -> npt.NDArray[Any]:
+    """The results of the NumPy column on many operands at once."""
     arrays = [
         np.array(values, dtype=type_.dtype.numpy)
         for values, type_ in zip(zip(*operands, strict=True), signature.operands, strict=True)
@@ -93,7 +94,7 @@ def column(signature: Signature, operands: list[tuple[Any, ...]]) -> npt.NDArray
 
 
 def ulps(one: Any, other: Any) -> int:
-    """How many floats of their dtype lie between two."""
+    """The number of floats of their dtype between two floats."""
 
     def rank(x: Any) -> int:
         bits = int(np.asarray(x).view(f"i{np.asarray(x).itemsize}"))
@@ -103,7 +104,7 @@ def ulps(one: Any, other: Any) -> int:
 
 
 def agree(signature: Signature, one: Any, other: Any) -> bool:
-    """Bit for bit, but for the bits of NaN, and where the row says otherwise."""
+    """Whether results are equal bit for bit, except for the bits of NaN, and for bounds that the row declares."""
     if signature.result.dtype.kind != "f" or one != one or other != other:
         return bool(one == other or (one != one and other != other))
     if one == other == 0.0:
@@ -113,21 +114,22 @@ def agree(signature: Signature, one: Any, other: Any) -> bool:
 
 
 def check(signature: Signature, operands: list[tuple[Any, ...]]) -> None:
-    """Scalar kernel and NumPy column agree, where the op has a value; the kernel gives the row's type everywhere."""
+    """Where the op has a value, the scalar kernel and the NumPy column agree; the kernel always gives the row's
+    type."""
     for values in operands:
         made = scalar(signature, values)
         assert type_of(made) == signature.result and is_same_value(made, admit(made)), values
     defined = [values for values in operands if not signature.traps(values)]
     if defined:
-        wanted = list(column(signature, defined))
+        wanted = list(numpy_results(signature, defined))
         wrong = [v for v, w in zip(defined, wanted, strict=True) if not agree(signature, scalar(signature, v), w)]
         assert not wrong, [(values, scalar(signature, values)) for values in wrong]
 
 
 @each_signature
 def test_scalar_equals_numpy_on_edges(signature: Signature) -> None:
-    """On every combination of edge values the scalar kernel gives what the NumPy column gives, of the row's
-    type, and never raises."""
+    """On every combination of edge values the scalar kernel gives the result of the NumPy column, with the row's type,
+    and never raises."""
     check(signature, list(itertools.product(*(EDGES[type_.dtype] for type_ in signature.operands))))
 
 
@@ -135,15 +137,15 @@ def test_scalar_equals_numpy_on_edges(signature: Signature) -> None:
 @settings(max_examples=5)
 @given(data=st.data())
 def test_scalar_equals_numpy_on_any_values(signature: Signature, data: st.DataObject) -> None:
-    """The same, on values that nobody thought of."""
+    """Scalar kernel and NumPy column agree on generated values."""
     operands = st.tuples(*(ANY[type_.dtype] for type_ in signature.operands))
     check(signature, data.draw(st.lists(operands, min_size=1, max_size=8)))
 
 
 @pytest.mark.inner(first=11)
 @pytest.mark.parametrize("row", [row for row in BY_ELEMENTS if row.arity > 1], ids=lambda row: row.name)
-def test_mixed_dtypes_promote(row: Op) -> None:
-    """V4: on operands of two dtypes the op computes in the one that they promote to, scalars and arrays alike."""
+def test_v4_mixed_dtypes_promote(row: Op) -> None:
+    """V4: on operands of two dtypes the op computes in their promotion, for scalars and arrays alike."""
     mixed = [signature for signature in SIGNATURES if signature.row is row and signature not in ALIKE]
     assert bool(mixed) == (not row.name.startswith("logical"))
     for signature in mixed:
@@ -152,9 +154,9 @@ def test_mixed_dtypes_promote(row: Op) -> None:
 
 
 @each_signature
-def test_undefined(signature: Signature) -> None:
-    """S5: an op has no value exactly where its row says so, on scalars and on arrays, with the row's message; what
-    may trap is known before the run."""
+def test_s5_ops_trap_where_their_row_says(signature: Signature) -> None:
+    """S5: an op traps exactly for the operands that its row names, for scalars and arrays, with the row's message;
+    whether an op can trap is known before the run."""
     row, result = signature.row, signature.result
     assert can_trap(row, result) == (result.dtype.is_integer and row.name in TRAPS)
     for operands in itertools.product(*(EDGES[type_.dtype] for type_ in signature.operands)):
@@ -163,8 +165,8 @@ def test_undefined(signature: Signature) -> None:
         assert trap_message(row, tuple(np.array([operand, operand]) for operand in operands)) == wanted
 
 
-def test_every_row_that_traps_is_known_here() -> None:
-    """S5: no row but those of the table above has operands without a value."""
+def test_s5_the_table_has_every_row_that_traps() -> None:
+    """S5: only rows in the table above have operands without a value."""
     assert {row.name for row in BY_ELEMENTS if row.trap_condition} == set(TRAPS)
 
 
@@ -177,18 +179,18 @@ SHAPES: list[tuple[tuple[int, ...], ...]] = [
 
 
 @each_signature
-def test_one_element_is_as_any_other(signature: Signature) -> None:
-    """An array of one element, on every combination of edge values, has what the scalar kernel gives."""
+def test_arrays_of_one_element(signature: Signature) -> None:
+    """An array of one element has the scalar kernel's result, on every combination of edge values."""
     dtypes_ = [type_.dtype for type_ in signature.operands]
     every = itertools.product(*(EDGES[dtype][:: 1 if len(dtypes_) < 3 else 5] for dtype in dtypes_))
     for values in [values for values in every if not signature.traps(values)]:
-        assert agree(signature, scalar(signature, values), column(signature, [values])[0]), values
+        assert agree(signature, scalar(signature, values), numpy_results(signature, [values])[0]), values
 
 
 @each_signature
 def test_arrays_broadcast(signature: Signature) -> None:
-    """Arrays broadcast as the type rule says, empty ones and 0-d ones too; element by element the result is the
-    scalar kernel's, of the row's dtype, and no one can write to it."""
+    """Arrays broadcast as the type rule says, empty and 0-d ones too. Each element is the scalar kernel's, the dtype is
+    the row's, and the result is read-only."""
     for seed, shapes in enumerate([((), (), ()), *SHAPES, ((8,), (), ()), ((8,), (8,), (1,))]):
         broadcast(signature, shapes, np.random.default_rng(seed))
 
@@ -220,8 +222,8 @@ def broadcast(signature: Signature, shapes: tuple[tuple[int, ...], ...], dice: n
 
 
 @each_elementwise_row
-def test_sizes_that_turn_out_not_to_broadcast_trap(row: Op) -> None:
-    """S5: where types leave sizes unknown, shapes that do not broadcast are a trap, and no exception of NumPy's."""
+def test_s5_unknown_sizes_that_do_not_broadcast_trap(row: Op) -> None:
+    """S5: if types leave sizes open, shapes that do not broadcast trap, and no NumPy exception is raised."""
     operands = [np.ones(size, dtype=bool) for size in range(2, 2 + row.arity)]
     unknown = Type(dtypes.int64, (None,))
     if row.arity > 1:
@@ -248,9 +250,9 @@ KINDS = {
 """What the rows take and make, but for where, which takes a bool and two others, and astype, which takes all."""
 
 
-def test_type_rules_accept() -> None:
-    """V4: a row takes operands of the kinds that it is for, of one dtype or of two that promote to one, and says what
-    it makes of them. NumPy promotes alike, but for what the Array API leaves open."""
+def test_v4_type_rules_accept() -> None:
+    """V4: a row accepts operands of its kinds, of one dtype or of two that promote to one, and gives the result type.
+    NumPy promotes alike, except where the Array API leaves it open."""
     wanted = {("where", "b" + kind * 2, kind) for kind in "bif"} | {("astype", x, y) for x in "bif" for y in "bif"}
     wanted |= {("bitcast", x, y) for x in "if" for y in "if"}
     for words, names in KINDS.items():
@@ -271,8 +273,9 @@ def kind(type_: Type) -> str:
 
 @pytest.mark.parametrize("one", dtypes.ALL, ids=repr)
 @pytest.mark.parametrize("other", dtypes.ALL, ids=repr)
-def test_promotion(one: dtypes.DType, other: dtypes.DType) -> None:
-    """V4: dtypes promote as NumPy's do within bool, integers and floats, but for uint64 with signed ones; else not."""
+def test_v4_promotion_is_numpy_s(one: dtypes.DType, other: dtypes.DType) -> None:
+    """V4: dtypes promote as NumPy's do within bool, integers and floats, except uint64 with signed integers; other
+    pairs do not."""
     alike = kind(Type(one)) == kind(Type(other))
     made = dtypes.promote(one, other)
     assert made is dtypes.promote(other, one)
@@ -292,9 +295,8 @@ REFUSED = [
 ]
 
 
-def test_type_rules_refuse() -> None:
-    """V4: what a row does not take, mixed dtypes above all, its type rule refuses: what came, what is wanted, what to
-    write instead."""
+def test_v4_type_rules_refuse() -> None:
+    """V4: the error about wrong operands has what was got, what is required, and what to write instead."""
     assert {row.name for row, _, _ in REFUSED} == {row.name for row in BY_ELEMENTS} - {
         "identity",
         "stop_gradient",
@@ -307,8 +309,8 @@ def test_type_rules_refuse() -> None:
         assert any(str(operand) in str(refused.value.got) for operand in operands), row
 
 
-def test_mixed_dtypes_are_named() -> None:
-    """V4: a bool and an integer do not mix by themselves."""
+def test_v4_a_bool_and_an_integer_do_not_mix() -> None:
+    """V4: the error about a bool and an integer names both."""
     with pytest.raises(tl.Invalid, match="different dtypes") as refused:
         OPS["add"].type_rule(Type(dtypes.int64), Type(dtypes.bool, (3,)))
     assert refused.value.got == "int64, bool[3]"
@@ -330,8 +332,8 @@ def test_mixed_dtypes_are_named() -> None:
         ("logical_and", dtypes.float64, "bool", "compare first, or convert with tl.astype"),
     ],
 )
-def test_hints_fit(name: str, dtype: dtypes.DType, required: str, hint: str) -> None:
-    """V4: what a row wants, and what to write to give it that."""
+def test_v4_hints_fit(name: str, dtype: dtypes.DType, required: str, hint: str) -> None:
+    """V4: the error has what a row requires, and what to write to give it that."""
     with pytest.raises(tl.Invalid, match="operands of the wrong kind") as refused:
         OPS[name].type_rule(*[Type(dtype)] * OPS[name].arity)
     assert (refused.value.required, refused.value.hint) == (required, hint)
@@ -339,7 +341,7 @@ def test_hints_fit(name: str, dtype: dtypes.DType, required: str, hint: str) -> 
 
 @each_row
 def test_row_is_documented(row: Op) -> None:
-    """A row says in a sentence what it computes, and shows it (test_doctests runs the example)."""
+    """A row has a sentence about what it computes, and an example (test_doctests runs it)."""
     said, example = row.doc.split(">>> ", 1)
     assert said.strip().endswith(".") and (
         f"tl.{row.name}(" in example or (row.scalar is None and "tl.linalg." in example)
@@ -348,7 +350,7 @@ def test_row_is_documented(row: Op) -> None:
 
 @each_row
 def test_symbol(row: Op) -> None:
-    """A symbol is the operator, or the word, that people know the op by: in a traced function it makes that op."""
+    """A symbol is the operator or word by which people know the op; in a traced function it creates that op."""
     assert row.symbol.isascii() and len(row.symbol) <= 4
     if row.symbol.isalnum() and row.symbol != "abs":
         assert row.symbol in (row.name, row.name[:3])
@@ -368,8 +370,8 @@ PARTS |= {"svd_u": "svd", "svd_vh": "svd"}
 
 @each_row
 def test_row_has_a_function(row: Op) -> None:
-    """`tagloom` has a function of the row's name, with its documentation, parameters for its operands, and one by name
-    for each attribute, but where the function is of more than one node (see test_array_api.py)."""
+    """`tagloom` has a function of the row's name, with its docstring, a parameter for each operand, and one by name for
+    each attribute, unless the function is composed of several nodes (see test_array_api.py)."""
     if row.name in PARTS:
         assert row.scalar is None and PARTS[row.name] in vars(tl.linalg)
         return
@@ -386,15 +388,15 @@ def test_row_has_a_function(row: Op) -> None:
 
 @each_signature
 def test_functions_compute(signature: Signature) -> None:
-    """On concrete values an op's function gives what its kernel gives."""
+    """On concrete values the function of an op gives the kernel's result."""
     operands = tuple(EDGES[type_.dtype][1] for type_ in signature.operands)
     made = getattr(tl, signature.row.name)(*operands, *(value for _, value in signature.attributes))
     assert agree(signature, made, scalar(signature, operands))
     assert type_of(made) == signature.result
 
 
-def test_functions_trap() -> None:
-    """S5: on concrete operands without a value a function raises Trap, and shows them."""
+def test_s5_functions_trap() -> None:
+    """S5: on concrete operands without a value a function raises Trap with the operands."""
     with pytest.raises(tl.Trap, match="integer division by zero") as trapped:
         tl.floor_divide(1, 0)
     assert trapped.value.got == "1, 0" and "test_ops.py" in str(trapped.value)
@@ -402,7 +404,7 @@ def test_functions_trap() -> None:
 
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=repr)
 def test_products_without_nan(dtype: dtypes.DType) -> None:
-    """A factor of 0, of either sign, makes 0.0 of all numbers there are; else products are products."""
+    """In products without NaN, a factor of 0 of either sign gives 0.0 with any number; other products are ordinary."""
     for x, y in itertools.product(EDGES[dtype], repeat=2):
         wanted = dtype.numpy.type(0.0).item() if y == 0 else tl.multiply(x, y)
         assert is_same_value(tl.multiply_no_nan(x, y), admit(wanted, Type(dtype)))
@@ -416,8 +418,8 @@ def test_wrap(number: int, dtype: dtypes.DType) -> None:
     assert LOW <= wrap(number) <= HIGH
 
 
-def test_registry() -> None:
-    """A row is declared once; a name that no row has is refused, with those there are."""
+def test_rows_are_declared_once() -> None:
+    """A row is declared once; an unknown name is refused with the known ones."""
     assert list(OPS) == [row.name for row in OPS.values()] and lookup_op("add") is OPS["add"]
     with pytest.raises(AssertionError, match="add is declared twice"):
         op("add", arity=2)

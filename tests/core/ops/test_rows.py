@@ -27,7 +27,7 @@ FLOATING = elementwise_type_rule("f")
 
 
 def faults(row: Op) -> list[str]:
-    """What is wrong with a row, each naming the op and the column."""
+    """The faults of a row, each with the op and the column."""
     found = [f"{row.name}: {fault}" for fault in row.faults]
     required = {
         "arity": row.arity is None or row.arity > 0,
@@ -49,7 +49,7 @@ def faults(row: Op) -> list[str]:
 
 
 def makes_floats(name: str) -> bool:
-    """Whether an op makes floats of floats."""
+    """Whether an op has float results of float operands."""
     return any(
         OPS[name].type_rule(*types, **dict(given)).dtype.kind == "f" and any(each.dtype.kind == "f" for each in types)
         for types, given in SIGNATURES.get(name, ())
@@ -60,14 +60,14 @@ SIGNATURES = signatures(ARRAYS, arrays=True)
 
 
 @each_row
-def test_columns(row: Op) -> None:
-    """Every row has every column that it must have."""
+def test_rows_have_all_columns(row: Op) -> None:
+    """Every row has every required column."""
     assert faults(row) == []
 
 
 @pytest.mark.parametrize("column", ["doc", "arity", "type_rule", "numpy", "gradient", "scalar"])
-def test_a_fault_is_found(column: str) -> None:
-    """A row without a column, or with one that is wrong, is found by its name and that of the column."""
+def test_a_missing_or_wrong_column_is_named(column: str) -> None:
+    """A row without a column, or with a wrong one, is reported with its name and that of the column."""
     broken: dict[str, Any] = {"arity": 0, "doc": "", "scalar": 3.0}
     row = replace(OPS["tanh"], **{column: broken.get(column)})
     if column != "arity" or row.arity is not None:
@@ -76,7 +76,7 @@ def test_a_fault_is_found(column: str) -> None:
 
 @each_row
 def test_functions_have_the_signature_of_the_row(row: Op) -> None:
-    """The function of a row that asks for one is in its namespace, and in the stub of type checkers."""
+    """The function of a row that declares one is in its namespace, and in the stub for type checkers."""
     if row.namespace is not None:
         home = tl if row.namespace == "tagloom" else tl.linalg
         assert getattr(home, row.name).__signature__ == op_signature(row)
@@ -84,8 +84,8 @@ def test_functions_have_the_signature_of_the_row(row: Op) -> None:
 
 
 @pytest.mark.parametrize("namespace", op_stubs.STUBS)
-def test_stubs(namespace: str) -> None:
-    """The stubs are what the registry says; python tests/op_stubs.py writes them."""
+def test_stubs_are_current(namespace: str) -> None:
+    """The stubs agree with the registry; python tests/op_stubs.py writes them."""
     assert op_stubs.STUBS[namespace].read_text(encoding="utf-8") == op_stubs.stub(namespace)
 
 
@@ -139,7 +139,7 @@ print("eager:", ending(lambda: tl.raising_numpy(tl.asarray([0.0]))))
 
 
 def outcomes(folder: Path, engines: str, more: str = "") -> dict[str, str]:
-    """How programs end where the registry has broken rows from the start, by op, engine and number of axes."""
+    """How programs end if the registry has broken rows from the start, by op, engine and number of axes."""
     rows = BROKEN_ROWS.format(more=more)
     ran = subprocess.run([sys.executable, "-c", PROGRAM, rows, engines], cwd=folder, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
@@ -147,8 +147,8 @@ def outcomes(folder: Path, engines: str, more: str = "") -> dict[str, str]:
 
 
 def test_broken_rows_break_nothing_else(tmp_path: Path) -> None:
-    """With rows that are broken `import tagloom` works, and programs without their ops run on every engine; one with
-    such an op gets an error that names the op and the column."""
+    """With broken rows `import tagloom` works, and programs without their ops run on every engine; a program with such
+    an op gets an error that names the op and the column."""
     found = outcomes(tmp_path, "reference fast compiled")
     for engine in ("reference", "fast", "compiled"):
         assert found[f"exp {engine} 0"] == found[f"lacks_gradient {engine} 0"] == "2.0"
@@ -176,7 +176,8 @@ op("not_compilable", arity=1, type_rule=T, numpy=np.exp, scalar=uncompilable, do
 
 
 def test_a_scalar_column_that_does_not_compile(tmp_path: Path) -> None:
-    """It works on the reference, which runs Python; on `compiled` other programs run, and one with it is told."""
+    """The op works on the reference, which runs Python. On `compiled`, programs without it run, and one with it is
+    refused."""
     found = outcomes(tmp_path, "reference compiled", NOT_COMPILABLE)
     assert found["not_compilable reference 0"] == found["exp reference 0"] == found["exp compiled 0"] == "2.0"
     for axes in (0, 1):
@@ -185,15 +186,15 @@ def test_a_scalar_column_that_does_not_compile(tmp_path: Path) -> None:
 
 @pytest.mark.heavy
 def test_a_scalar_column_that_does_not_compile_on_fast(tmp_path: Path) -> None:
-    """So it is on `fast`, whose machine has an arm for every op: it is compiled again without that arm."""
+    """The same holds for `fast`, whose machine has an arm for every op: it is compiled again without that arm."""
     found = outcomes(tmp_path, "fast", NOT_COMPILABLE)
     assert found["exp fast 0"] == "2.0" and found["exp fast 1"] == "[2. 2.]"
     assert_names(found["not_compilable fast 0"], "not_compilable", "column scalar does not compile")
 
 
-def test_the_machine_leaves_out_what_does_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the machine does not compile, the columns are tried one by one, and those that do not compile have no arm;
-    an image with such an op is refused."""
+def test_the_machine_omits_columns_that_do_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the machine does not compile, the columns are tried one by one, and those that fail get no arm; an image with
+    such an op is refused."""
     texts: list[str] = []
 
     def load(name: str, text: str, function: str, arity: int) -> Any:
@@ -214,8 +215,8 @@ def test_the_machine_leaves_out_what_does_not_compile(monkeypatch: pytest.Monkey
     opcodes.check_compilable(tl.lower(tl.function(tl.exp).trace(1.0).program))
 
 
-def test_columns_are_compiled_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of rows that compile, and one that does not, the one is found, with what numba says."""
+def test_columns_are_compiled_separately(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among rows that compile, the one that does not is found, with numba's message."""
     monkeypatch.setattr(registry, "_REGISTRY", rows := dict(OPS))
     monkeypatch.setattr("tagloom.interp.engines.jit.column_faults.OPS", rows)
     monkeypatch.setattr("tagloom.interp.engines.jit.kernels.OPS", rows)

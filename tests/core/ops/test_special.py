@@ -1,4 +1,4 @@
-"""Special functions, bits and triangular equations: against SciPy's, and at their edges."""
+"""Special functions, bits and triangular equations: they agree with SciPy, and are right at their edges."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ NUMBERS = np.concatenate(
         ("digamma", scipy.special.digamma, 2e-15),
     ],
 )
-def test_functions(name: str, theirs: Any, bound: float) -> None:
-    """They are those of SciPy, relative to their size, or to 1 where that is less but for erfc: near zeros both err."""
+def test_functions_agree_with_scipy(name: str, theirs: Any, bound: float) -> None:
+    """They agree with SciPy relative to their size, or to 1 if that is less, except erfc: near zeros both err."""
     wanted, found = theirs(NUMBERS), np.asarray(getattr(tl, name)(NUMBERS))
     size = np.abs(wanted) if name == "erfc" else np.maximum(np.abs(wanted), 1.0)
     normal = (NUMBERS < 26) | (name != "erfc")  # beyond SciPy's is 0
@@ -44,8 +44,8 @@ def test_functions(name: str, theirs: Any, bound: float) -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 30, 170])
-def test_polygamma(n: int) -> None:
-    """It is SciPy's above 0; below it is what the recurrence says."""
+def test_polygamma_agrees_with_scipy(n: int) -> None:
+    """It is SciPy's above 0, and follows the recurrence below."""
     x = np.concatenate([np.linspace(0.3, 3, 50), np.geomspace(3, 60, 50)])
     with np.errstate(all="ignore"):
         wanted = scipy.special.polygamma(n, x)
@@ -69,14 +69,14 @@ def test_polygamma(n: int) -> None:
         ("digamma", [0.0, -0.0, -1.0, -1e300, INF, -INF, NAN, 5e-324], [NAN, NAN, NAN, NAN, INF, NAN, NAN, -INF]),
     ],
 )
-def test_edges(name: str, values: list[float], wanted: list[float]) -> None:
-    """At poles, zeros and infinities."""
+def test_values_at_poles_zeros_and_infinities(name: str, values: list[float], wanted: list[float]) -> None:
+    """Poles, zeros and infinities have these values."""
     found = [getattr(tl, name)(value) for value in values]
     np.testing.assert_equal([found, np.asarray(getattr(tl, name)(values)).tolist()], [wanted, wanted])
 
 
 def test_edges_of_polygamma() -> None:
-    """Orders that are none give NaN; at poles it is infinite where both sides are."""
+    """Invalid orders give NaN; a pole is infinite if both sides are."""
     for n, x, wanted in [
         *((n, 1.0, NAN) for n in (0.5, -1.0, 171.0, INF, NAN)),
         *((1.0, x, INF) for x in (0.0, -0.0, -3.0)),
@@ -86,8 +86,8 @@ def test_edges_of_polygamma() -> None:
         np.testing.assert_equal(tl.polygamma(n, x), wanted)
 
 
-def test_the_gradient_of_lgamma_goes_on() -> None:
-    """Each derivative is the next function, up to any order."""
+def test_lgamma_has_derivatives_of_any_order() -> None:
+    """Each derivative is the next function, to any order."""
     function, x = tl.lgamma, 2.3
     for order in range(-1, 4):
         wanted = tl.lgamma(x) if order < 0 else tl.digamma(x) if order == 0 else tl.polygamma(float(order), x)
@@ -95,8 +95,8 @@ def test_the_gradient_of_lgamma_goes_on() -> None:
         function = tl.grad(function)
 
 
-def test_bits() -> None:
-    """Bits are those of NumPy's views, of every pair of dtypes of one size; other pairs are refused."""
+def test_bitcast_agrees_with_numpy_views() -> None:
+    """Bits are those of NumPy's views, for every pair of dtypes of one size; other pairs are refused."""
     bits = np.random.default_rng(1).integers(0, 2**63, 50, np.uint64)
     for one, other in product(dtypes.ALL, repeat=2):
         x = bits.view(one.numpy)[:50] if one.kind != "b" else np.ones(3, bool)
@@ -114,8 +114,8 @@ def test_bits() -> None:
 
 
 @pytest.mark.parametrize(("lower", "transpose_a", "unit"), list(product((False, True), repeat=3)))
-def test_triangular_solve(lower: bool, transpose_a: bool, unit: bool) -> None:
-    """It is SciPy's, of one matrix or a stack, of vectors and matrices; only one triangle is read."""
+def test_triangular_solve_agrees_with_scipy(lower: bool, transpose_a: bool, unit: bool) -> None:
+    """It is SciPy's for one matrix or a stack, for vectors and matrices; only one triangle is read."""
     dice = np.random.default_rng(2)
     a, how = dice.normal(size=(3, 4, 4)) / 4 + 2 * np.eye(4), {"lower": lower, "unit_diagonal": unit}
     read = np.where(np.tri(4, dtype=bool) if lower else np.tri(4, dtype=bool).T, a, NAN)
@@ -131,7 +131,7 @@ def test_triangular_solve(lower: bool, transpose_a: bool, unit: bool) -> None:
 
 
 def test_edges_of_triangular_solve() -> None:
-    """A zero on the diagonal traps, unless it counts as 1; NaN and infinities go on; other sizes are refused."""
+    """A zero on the diagonal traps, unless it counts as 1; NaN and infinities propagate; wrong sizes are refused."""
     solve = tl.linalg.triangular_solve
     with pytest.raises(tl.Trap, match="the matrix is singular"):
         solve([[1.0, 2.0], [0.0, 0.0]], [1.0, 2.0])
@@ -148,8 +148,8 @@ def test_edges_of_triangular_solve() -> None:
 
 
 @pytest.mark.parametrize("engine", ["reference", "compiled"])
-def test_engines(engine: str) -> None:
-    """Every engine gives the bits of the eager functions, on numbers and on arrays."""
+def test_engines_agree_with_eager_functions(engine: str) -> None:
+    """Every engine gives the bits of the eager functions, for numbers and arrays."""
     x = np.array([0.3, 1.4, 2.5, 7.0, 33.0, -2.5, -0.1])
 
     def every(x: Any) -> Any:

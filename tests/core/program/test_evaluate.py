@@ -1,4 +1,4 @@
-"""The big-step evaluator: the same meaning without tokens, without recursion, and within limits."""
+"""The big-step evaluator: programs have the same meaning without tokens, without recursion, and within limits."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ def looped(n: tl.int64) -> tl.int64:
 
 
 @pytest.mark.full
-def test_depth_costs_no_recursion() -> None:
-    """100,000 nested calls, each with a branch around it, need none of Python's stack."""
+def test_deep_calls_need_no_stack() -> None:
+    """100,000 nested calls, each in a branch, need none of Python's stack."""
     assert sys.getrecursionlimit() < DEEP // 10
     assert evaluate(count.program, [DEEP]) == Evaluation("Returned", (DEEP,))
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 12])
-def test_results(n: int) -> None:
-    """Structured programs mean what the Python that they were traced from computes."""
+def test_programs_mean_what_python_computes(n: int) -> None:
+    """A program computes what the Python from which it was traced computes."""
 
     def python(n: int) -> int:
         return n if n <= 1 else python(n - 1) + python(n - 2)
@@ -75,13 +75,13 @@ def test_results(n: int) -> None:
     ],
     ids=lambda value: getattr(value, "name", str(value)),
 )
-def test_limits(program: tl.Function, argument: int, limits: dict[str, int]) -> None:
-    """What does not end is ended by a limit, as data."""
+def test_limits_end_evaluations(program: tl.Function, argument: int, limits: dict[str, int]) -> None:
+    """A limit ends an endless evaluation, as data."""
     assert evaluate(program.program, [argument], **limits) == Evaluation("Exhausted")
 
 
 def test_limits_are_exact() -> None:
-    """Every node of the program counts once each time; the depth is that of nested regions."""
+    """Every node counts each time it is evaluated; the depth is that of nested regions."""
     steps = 4 * len(["less_equal", "cond"]) + 3 * len(["subtract", "call", "add"])
     depth = 4 * len(["count", "branch"])
     assert evaluate(count.program, [3], max_steps=steps).results == (3,)
@@ -99,9 +99,9 @@ def test_limits_are_exact() -> None:
         (looped, 0, "looped.floor_divide", "integer division by zero"),
     ],
 )
-def test_traps(program: tl.Function, argument: int, node: str, message: str) -> None:
-    """S5: evaluation stops at the first operation without a value, which is the first that the program meets; what
-    is in a branch that is not taken never traps."""
+def test_s5_evaluation_stops_at_the_first_trap(program: tl.Function, argument: int, node: str, message: str) -> None:
+    """S5: evaluation stops at the first operation without a value, in program order; branches that are not taken never
+    trap."""
     assert evaluate(program.program, [argument]) == Evaluation("Trapped", trap=(node, message))
     assert evaluate(divided.program, [5]).results == (21,)
 
@@ -109,7 +109,7 @@ def test_traps(program: tl.Function, argument: int, node: str, message: str) -> 
 @settings(max_examples=15)
 @given(cases())
 def test_evaluation_is_repeatable(case: Case) -> None:
-    """Evaluating twice gives the same, bit for bit, and leaves the arguments as they were."""
+    """A second evaluation gives the same result, bit for bit, and arguments are not changed."""
     before = list(map(fingerprint, case.arguments))
     one, other = evaluate(case.program, case.arguments), evaluate(case.program, case.arguments)
     assert (one.status, one.trap) == (other.status, other.trap)
@@ -118,7 +118,7 @@ def test_evaluation_is_repeatable(case: Case) -> None:
 
 
 def test_loops_and_several_results() -> None:
-    """A loop yields all its variables, those that it only reads too."""
+    """A loop yields all its variables, even those that it only reads."""
 
     @tl.function
     def both(n: tl.int64, x: tl.float64) -> tuple[tl.int64, tl.float64]:

@@ -1,4 +1,4 @@
-"""Types that a text leaves out: what is inferred for programs and for graphs."""
+"""Types that a text leaves out are inferred, for programs and for graphs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tagloom.core.program.validate import program_problems
 
 
 def without_types(program: Program) -> Program:
-    """The program with a hole for the type of every result of a node."""
+    """The program without the types of the results of nodes."""
 
     def region(given: Region) -> Region:
         nodes = tuple(
@@ -36,9 +36,9 @@ def without_types(program: Program) -> Program:
 
 @settings(max_examples=50)
 @given(cases())
-def test_types_of_nodes_are_found(case: Case) -> None:
-    """What tracing makes needs no type of a node: inference finds each exactly; and the results of the functions, in
-    types that those that were declared admit."""
+def test_types_of_nodes_are_inferred(case: Case) -> None:
+    """Traced programs need no types of nodes: inference gives each exactly, and result types that the declared ones
+    admit."""
     holes = without_types(case.program)
     assert infer_types(holes) == case.program
     open_ = tuple(replace(f, results=(HOLE,) * len(f.results)) for f in holes.functions)
@@ -53,8 +53,8 @@ def test_types_of_nodes_are_found(case: Case) -> None:
 
 @settings(max_examples=50)
 @given(cases())
-def test_types_of_graphs_are_found(case: Case) -> None:
-    """The least types that flow forward from the arguments are no wider than those of lowering, and keep V9."""
+def test_types_of_graphs_are_inferred(case: Case) -> None:
+    """The least types that flow forward from the arguments are no wider than those of lowering, and follow V9."""
     graph = lower(case.program)
     holes = tuple(replace(n, outputs=tuple(replace(o, type=HOLE) for o in n.outputs)) for n in graph.nodes)
     found = infer_graph_types(replace(graph, nodes=holes))
@@ -64,12 +64,12 @@ def test_types_of_graphs_are_found(case: Case) -> None:
 
 
 def results(text: str) -> dict[str, str]:
-    """What the functions of a text return, as inferred."""
+    """The inferred result types of the functions of a text."""
     return {f.name: ", ".join(map(str, f.results)) for f in tl.parse_program(text).functions}
 
 
 def test_results_of_recursive_functions() -> None:
-    """Results that are left out are a fixed point, through recursion and mutual recursion, whatever the order."""
+    """Result types that are left out are a fixed point, through recursion and mutual recursion, in any order."""
     even, odd = (
         f"func {name}(n: int64) {{\n  z = equal n, 0\n  r = cond z, n {{\n    then(n: int64) {{ yield {end} }}\n"
         f"    else(n: int64) {{\n      m = subtract n, 1\n      f = call {other} m\n      yield f\n    }}\n  }}\n"
@@ -80,7 +80,7 @@ def test_results_of_recursive_functions() -> None:
 
 
 def test_shapes_widen() -> None:
-    """A result whose shape differs from call to call gets the narrowest type that admits all, and it ends."""
+    """A result whose shape differs from call to call gets the narrowest type that admits all, and inference ends."""
     text = (
         "func grow(p: bool, x: float64[2, 3]) {\n  r = cond p, x {\n    then(x: float64[2, 3]) {\n"
         "      f = call grow false, x\n      g = multiply f, [[1.0], [2.0], [3.0], [4.0]]\n      yield f\n    }\n"
@@ -91,8 +91,8 @@ def test_shapes_widen() -> None:
     assert results(text) == {"grow": "float64[1, 3], float64[?, 3]"}
 
 
-def test_dtypes_that_never_agree() -> None:
-    """Branches of different dtypes are one problem, V5, which names both; what depends on it is no other."""
+def test_v5_dtypes_that_never_agree() -> None:
+    """Branches of different dtypes are one problem, V5, which names both; its consequences are no further problems."""
     program = tl.parse_program(
         "func f(p: bool) {\n  r = cond p { then() { yield 1 } else() { yield 2.5 } }\n  s = add r, 1\n  return s\n}"
     )
@@ -100,9 +100,9 @@ def test_dtypes_that_never_agree() -> None:
     assert problem.rule == "V5" and problem.got == "int64 and float64"
 
 
-def test_mutual_recursion_that_never_agrees() -> None:
-    """Functions that call each other, of which one ends with an integer and the other with a float, are one V5 each,
-    and inference ends at once: their types do not go back and forth."""
+def test_v5_mutual_recursion_that_never_agrees() -> None:
+    """If two functions call each other, and one ends with an integer and the other with a float, each is one problem,
+    V5, and inference ends at once."""
     one, other = (
         f"func {name}(n: int64) {{\n  z = equal n, 0\n  r = cond z, n {{\n    then(n: int64) {{ yield {end} }}\n"
         f"    else(n: int64) {{\n      m = subtract n, 1\n      f = call {callee} m\n      yield f\n    }}\n  }}\n"
@@ -128,7 +128,7 @@ def test_mutual_recursion_that_never_agrees() -> None:
     ],
 )
 def test_one_mistake_is_one_problem(body: str, rules: list[str]) -> None:
-    """A node that breaks a rule gets a likely type, so that the nodes after it break none."""
+    """A node that breaks a rule gets a likely type, so that later nodes break none."""
     program = tl.parse_program(f"func f(x: int64) {{\n  {body}\n  return c\n}}")
     assert [problem.rule for problem in program_problems(program)] == rules
 
@@ -156,7 +156,7 @@ def graph(body: str) -> Graph:
     ],
 )
 def test_types_flow_forward(body: str, type_: str) -> None:
-    """Merges widen to all their ports, through cycles; what no token reaches gets a type that stands in."""
+    """Merges widen to all their ports, through cycles; an unreachable output gets a substitute type."""
     found = graph(body)
     assert str(found.nodes[found.find("r")[0]].outputs[0].type) == type_
     assert tl.parse_graph(tl.print_graph(found)) == found

@@ -1,4 +1,4 @@
-"""Every mistake in types is refused where it is: a table of them, each in a file of its own with the line marked."""
+"""Every mistake in types is refused at its place: a table of them, each in a file of its own with the line marked."""
 
 from __future__ import annotations
 
@@ -152,8 +152,8 @@ def numbered(said: str, line: int) -> str:
     return re.sub(r"\{(-?\d)\}", lambda found: str(line + int(found[1])), said)
 
 
-def refused(folder: Path, text: str) -> tuple[tl.TagloomError, int]:
-    """The error with which f cannot be traced, which is at the marked line."""
+def trace_error(folder: Path, text: str) -> tuple[tl.TagloomError, int]:
+    """The error of the trace of f, which is at the marked line."""
     module, here = load(folder, text, HEADER)
     with pytest.raises(tl.TagloomError) as caught:
         module.f.program  # noqa: B018 - tracing is what it does
@@ -162,21 +162,21 @@ def refused(folder: Path, text: str) -> tuple[tl.TagloomError, int]:
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_mistakes_are_where_they_are(name: str, tmp_path: Path) -> None:
+def test_v4_v5_v6_type_errors_are_at_their_line(name: str, tmp_path: Path) -> None:
     """V4, V5, V6: a wrong type is refused at its own line, with both types and the lines that they come from."""
     body, rule, said = MISTAKES[name]
     lines = "\n".join(f"    {line}" for line in body.splitlines())
-    error, line = refused(tmp_path, F.format(result="") + lines)
+    error, line = trace_error(tmp_path, F.format(result="") + lines)
     text = str(error).replace(f" ({error.where})", "", 1)
     assert error.rule == rule and numbered(said, line) in text, text
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_results_and_annotations(name: str, tmp_path: Path) -> None:
-    """A function that returns another type than it says is refused at its definition; the error says what line made
-    the result, where that is known."""
+def test_wrong_result_types_are_refused_at_the_definition(name: str, tmp_path: Path) -> None:
+    """A function that returns another type than annotated is refused at its definition; the error names the line of the
+    result, if known."""
     result, body, said = RESULTS[name]
     lines = "\n".join(f"    {line}" for line in body.splitlines())
     head = F.format(result=f" -> {result}").replace("@tl.function", "@tl.function  # here")
-    error, line = refused(tmp_path, head + lines)
+    error, line = trace_error(tmp_path, head + lines)
     assert numbered(said, line - 1) in str(error)

@@ -1,4 +1,5 @@
-"""Rules V1 to V6: programs that break them, each reported by its number, and edited programs that do not."""
+"""Rules V1 to V6: invalid programs are reported under the number of their rule, and edited programs that are accepted
+are valid."""
 
 from __future__ import annotations
 
@@ -216,9 +217,9 @@ BROKEN: dict[str, tuple[str, Program, str, str]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_program_is_reported(name: str) -> None:
-    """V1 to V6: a program that breaks one rule is reported under that rule alone: where, what it requires, what it
-    got, and a hint, all in words."""
+def test_v1_to_v6_an_invalid_program_is_reported(name: str) -> None:
+    """V1 to V6: a program that breaks one rule is reported under that rule alone, with the place, what is required,
+    what was got, and a hint."""
     rule, broken, required, got = BROKEN[name]
     problems = program_problems(broken)
     assert [problem.rule for problem in problems[:1]] == [rule] and {p.rule for p in problems} == {rule}
@@ -227,8 +228,8 @@ def test_a_broken_program_is_reported(name: str) -> None:
     check_words(problems)
 
 
-def test_every_rule_of_programs_is_broken_once() -> None:
-    """V1 to V6: the table above leaves none out."""
+def test_v1_to_v6_the_table_breaks_every_rule() -> None:
+    """V1 to V6: the table above breaks every rule."""
     assert {rule for rule, *_ in BROKEN.values()} == {f"V{k}" for k in range(1, 7)}
 
 
@@ -236,7 +237,7 @@ def test_every_rule_of_programs_is_broken_once() -> None:
     "valid", [program(), cond(), loop(), calling(node("call", ["n", literal(1.0)], PAIR, function="g"))]
 )
 def test_the_table_breaks_programs_that_are_valid(valid: Program) -> None:
-    """V1 to V6: what the table edits has no problem before."""
+    """V1 to V6: the programs are valid before the edits of the table."""
     assert program_problems(valid) == []
 
 
@@ -347,7 +348,7 @@ def test_a_mistake_in_text_is_one_problem(name: str) -> None:
 
 
 def test_problems_of_some_functions() -> None:
-    """V1 to V6: of a program's functions some can be asked for; calls may name the others."""
+    """V1 to V6: `problems` can be limited to some functions, whose calls may name the others."""
     text = TWICE.replace("abs x", "h x") + TWICE.replace("g(", "f(").replace("abs x", "call g x")
     program_ = tl.parse_program(text)
     assert [problem.rule for problem in program_problems(program_)] == ["V3"]
@@ -356,7 +357,7 @@ def test_problems_of_some_functions() -> None:
 
 
 def test_problems_come_in_program_order() -> None:
-    """V1 to V6: all problems are reported, each where it is."""
+    """V1 to V6: all problems are reported, in program order."""
     broken = program(node("total", "n", "x"), node("sqrt", "n", "y"), results="z")
     assert [problem.rule for problem in program_problems(broken)] == ["V3", "V4", "V1"]
 
@@ -364,13 +365,13 @@ def test_problems_come_in_program_order() -> None:
 @settings(max_examples=15)
 @given(cases())
 def test_generated_programs_are_well_formed(case: Case) -> None:
-    """V1 to V6: what tracing makes keeps the rules."""
+    """V1 to V6: traced programs are valid."""
     assert program_problems(case.program) == []
 
 
-def test_regions_may_be_wider_than_what_they_get() -> None:
-    """V5: branches may take, and a call may give, less than all of a type; the graph keeps to what the program says,
-    and what then does not fit is a trap of the program."""
+def test_v5_regions_may_accept_wider_types() -> None:
+    """V5: branches may accept wider types than they get, and a call may return a narrower one; the graph keeps the
+    program's types, and a value that does not fit them is a trap of the program."""
     two, three = Type(dtypes.float64, (2,)), Type(dtypes.float64, (3,))
     body = [node("add", "a b", [Var("s", VECTOR)])]
     add = region([Var("a", VECTOR), Var("b", VECTOR)], body, "s")
@@ -395,17 +396,23 @@ def regions(subject: Program) -> Iterator[Region]:
         yield from (inner for made in function.body.walk() for inner in made.regions)
 
 
-def swap(subject: Any, old: Region, new: Region) -> Any:
-    """A program, function, region or node with one region in place of another."""
+def replace_region(subject: Any, old: Region, new: Region) -> Any:
+    """A program, function, region or node with one region replaced."""
     match subject:
         case Program():
-            return replace(subject, functions=tuple(swap(function, old, new) for function in subject.functions))
+            return replace(
+                subject, functions=tuple(replace_region(function, old, new) for function in subject.functions)
+            )
         case Function():
-            return replace(subject, body=swap(subject.body, old, new))
+            return replace(subject, body=replace_region(subject.body, old, new))
         case Region():
-            return new if subject is old else replace(subject, nodes=tuple(swap(n, old, new) for n in subject.nodes))
+            return (
+                new
+                if subject is old
+                else replace(subject, nodes=tuple(replace_region(n, old, new) for n in subject.nodes))
+            )
         case Node():
-            return replace(subject, regions=tuple(swap(inner, old, new) for inner in subject.regions))
+            return replace(subject, regions=tuple(replace_region(inner, old, new) for inner in subject.regions))
 
 
 def put(items: tuple[Any, ...], position: int, *new: Any) -> tuple[Any, ...]:
@@ -418,7 +425,7 @@ def operands(inside: Region) -> list[Operand]:
 
 
 def edit_variables(dice: random.Random, names: list[Operand], items: tuple[Var, ...]) -> tuple[Var, ...]:
-    """Another type, another name, one fewer, or another order."""
+    """Another type, another name, one variable fewer, or another order."""
     position, new = dice.randrange(len(items)), dice.choice([*filter(lambda n: isinstance(n, str), names), "trigger"])
     return dice.choice(
         [
@@ -445,8 +452,8 @@ def edit_node(dice: random.Random, subject: Program, inside: Region, old: Node) 
     return dice.choice(choices)
 
 
-def edited(dice: random.Random, subject: Program) -> Program:
-    """A program with one thing in it changed."""
+def edit(dice: random.Random, subject: Program) -> Program:
+    """A program with one part changed."""
     inside = dice.choice(list(regions(subject)))
     names, nodes = operands(inside), inside.nodes
     edits = [replace(inside, results=put(inside.results, dice.randrange(len(inside.results)), dice.choice(names)))]
@@ -462,17 +469,17 @@ def edited(dice: random.Random, subject: Program) -> Program:
     number, function = dice.choice(list(enumerate(subject.functions)))
     types = put(function.results, dice.randrange(len(function.results)), dice.choice(TYPES))
     elsewhere = replace(subject, functions=put(subject.functions, number, replace(function, results=types)))
-    return dice.choice([*(swap(subject, inside, new) for new in edits), elsewhere])
+    return dice.choice([*(replace_region(subject, inside, new) for new in edits), elsewhere])
 
 
 @settings(max_examples=16, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(cases(), st.integers(0, 2**32))
 def test_edited_programs_are_refused_or_run(case: Case, seed: int) -> None:
-    """V1 to V6: a program with any one thing changed is refused by a rule, or is lowered to a graph without
-    problems, on which the machine agrees with the evaluator (L1 to L8)."""
+    """V1 to V6: a program with any one part changed is refused by a rule, or is lowered to a valid graph, on which the
+    machine agrees with the evaluator (L1 to L8)."""
     dice = random.Random(seed)
     for _ in range(40):
-        subject = edited(dice, case.program)
+        subject = edit(dice, case.program)
         if program_problems(subject):
             continue
         graph = lower(subject)

@@ -1,4 +1,4 @@
-"""The printed forms of programs and graphs, to the letter."""
+"""The printed forms of programs and graphs, character by character."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def text(written: str) -> str:
     return dedent(written).lstrip("\n")
 
 
-def test_a_program() -> None:
-    """A program is written as a student would read it, a node a line, regions indented."""
+def test_the_text_of_a_program() -> None:
+    """A program is printed as a student would write it, a node on each line, with regions indented."""
     assert tl.print_program(fib.program, locations=False) == text("""
         func fib(n: int64) -> int64 {
           less_equal = less_equal n, 1
@@ -56,8 +56,8 @@ def test_a_program() -> None:
         """)
 
 
-def test_nested_loops() -> None:
-    """Loops in loops, several results, arrays as literals, attributes."""
+def test_the_text_of_nested_loops() -> None:
+    """Nested loops, several results, arrays as literals, and attributes."""
     assert tl.print_program(table.program, locations=False) == text("""
         func table(n: int64, x: float64[2, ?]) -> int64, float64[2, ?] {
           loop, loop_s, loop_n = while_loop 0, 0, n {
@@ -89,9 +89,9 @@ def test_nested_loops() -> None:
         """)
 
 
-def test_lines_of_source() -> None:
-    """`from` says which file the nodes come from; each says its line in a column of its own, on the right; what comes
-    from another file says that too."""
+def test_source_lines_in_text() -> None:
+    """`from` names the file of the nodes; each node has its line in a column on the right, and its own file if that
+    differs."""
     program = tl.parse_program("func f(x: int64) {\n  y = abs x\n  r = negative y\n  return r\n}", "some/f.tl")
     one, two = program.main.body.nodes
     nodes = (one, replace(two, location=Location("other.py", 9)))
@@ -106,8 +106,8 @@ def test_lines_of_source() -> None:
         """)
 
 
-def test_a_result_of_another_type_says_so() -> None:
-    """Types that inference finds are not written; a result that has another one, which breaks a rule, says it."""
+def test_types_that_inference_does_not_find_are_printed() -> None:
+    """Types that inference finds are left out; a result with another type, which breaks a rule, has it."""
     program = Program((replace(fib.program.main, name="f"),), "f")
     less, cond = program.main.body.nodes
     odd = replace(less, results=(Var("less_equal", INT),))
@@ -117,9 +117,10 @@ def test_a_result_of_another_type_says_so() -> None:
     assert sum(": int64 =" in line for line in lines) == 1
 
 
-def test_a_graph() -> None:
-    """A graph is written a node a line, with what feeds its ports: an output, a literal, a trigger behind an @; the
-    body stands once, its sites above it, in program order, and the last line makes the returns."""
+def test_the_text_of_a_graph() -> None:
+    """A graph is printed with a node on each line and the sources of its ports: an output, a literal, or a trigger
+    behind an @. The body is printed once, with its sites above it, in program order, and the last line creates the
+    returns."""
     assert tl.print_graph(fib.graph, locations=False) == text("""
         graph fib(n: int64) -> int64 {
           site fib.fib calls fib
@@ -142,7 +143,7 @@ def test_a_graph() -> None:
         """)
 
 
-def test_the_graph_of_a_loop() -> None:
+def test_the_text_of_the_graph_of_a_loop() -> None:
     """A loop is its enters, merges, switches, next_iterations and exits; a hidden argument has an @."""
 
     @tl.function
@@ -171,9 +172,9 @@ def test_the_graph_of_a_loop() -> None:
         """)
 
 
-def test_an_invalid_graph() -> None:
-    """A graph that breaks rules is written all the same: several sources of a port, or none. Nodes of a graph of one
-    function need not say its name."""
+def test_the_text_of_an_invalid_graph() -> None:
+    """An invalid graph is printed too, with several sources of a port, or none. Nodes of a graph with one function need
+    not name it."""
     builder = tl.Builder("race")
     x, y = builder.argument("x", INT), builder.argument("y", tl.Array[tl.int64, 2])
     (less,) = builder.node("less", "less", [x, None], [BOOL])
@@ -191,8 +192,8 @@ def test_an_invalid_graph() -> None:
 
 
 def test_odd_sites_and_results() -> None:
-    """A site of the wrong kind says its kind, no site where one belongs is [], the environment is @; results that are
-    no returns are `results`."""
+    """A site of the wrong kind has its kind, a missing site is [], and the environment is @; results that are no
+    returns are `results`."""
     builder = tl.Builder("odd")
     x = builder.argument("x", INT)
     site = Site("odd", "s", "loop")
@@ -216,7 +217,7 @@ def test_odd_sites_and_results() -> None:
 
 
 def test_an_entry_that_is_not_the_first() -> None:
-    """Functions are written in their order; where the first is not the entry, a line says which is."""
+    """Functions are printed in their order; if the first is not the entry, a line names the entry."""
     program = Program((*fib.program.functions, *table.program.functions), "table")
     lines = tl.print_program(program, locations=False).splitlines()
     assert lines[0] == "entry table"
@@ -226,8 +227,8 @@ def test_an_entry_that_is_not_the_first() -> None:
 @settings(max_examples=20)
 @given(cases())
 def test_printing_is_stable(case: Case) -> None:
-    """Equal programs and graphs are written alike; every node has a line, and no two the same, but for the returns
-    that the last line makes."""
+    """Equal programs and graphs print alike. Every node has a line of its own, except the returns that the last line
+    creates."""
     graph = lower(case.program)
     assert tl.print_program(case.program) == tl.print_program(Program(case.program.functions, case.program.entry))
     lines = tl.print_graph(graph).splitlines()
@@ -237,7 +238,7 @@ def test_printing_is_stable(case: Case) -> None:
 
 @pytest.mark.parametrize("edge", [Edge(99, 0), Edge(0, 99)])
 def test_edges_to_nowhere_are_refused(edge: Edge) -> None:
-    """What cannot be read back is not written."""
+    """A graph that could not be read back is not printed."""
     builder = tl.Builder("lost")
     x = builder.argument("x", INT)
     (made,) = builder.node("abs", "abs", [x], [INT])
@@ -260,8 +261,8 @@ def test_edges_to_nowhere_are_refused(edge: Edge) -> None:
     ],
     ids=["no result", "no name", "a literal's name", "no op's name", "no function", "an attribute that is no value"],
 )
-def test_what_has_no_words_is_refused(node: Node) -> None:
-    """A program with something that the form cannot write is refused, with what it is."""
+def test_programs_without_text_are_refused(node: Node) -> None:
+    """A program with a part that the form cannot express is refused, with that part."""
     body = Region((Var("x", INT),), (node,), ("x",))
     program = Program((replace(fib.program.main, body=body),), "fib")
     with pytest.raises(tl.Usage, match="the text form cannot write"):

@@ -1,4 +1,4 @@
-"""What the text form says of texts that cannot be read: the line, the culprit, what was expected, a hint."""
+"""Errors of texts that cannot be read: the line, the culprit, what is expected, and a hint."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def complaint(text: str, file: str | None = "f.tl") -> str:
     return str(raised.value)
 
 
-def test_to_the_letter() -> None:
-    """File, line and column; the line with a caret under the culprit; what was expected; a hint."""
+def test_the_full_message() -> None:
+    """The message has file, line and column; the line with a caret under the culprit; what is expected; and a hint."""
     assert complaint(FUNCTION.replace("BODY", "add x 1")) == "\n".join(
         [
             "`1` cannot stand here (f.tl:2:13)",
@@ -91,19 +91,19 @@ def test_to_the_letter() -> None:
     ],
 )
 def test_a_mistake_is_named(text: str, wanted: list[str]) -> None:
-    """Mistakes that people make: each is shown where it is, with words that help."""
+    """Mistakes that people make are reported at their place, with a message that helps."""
     said = complaint(text)
     assert all(words in said for words in wanted), said
     assert "V6" in wanted or said.splitlines()[2].strip() == "^"
 
 
-def test_without_a_file() -> None:
-    """A text that comes from no file has lines and columns all the same."""
+def test_texts_without_a_file_have_positions() -> None:
+    """The error about a text without a file has a line and column too."""
     assert "(line 1, column 1)" in complaint("hello", None)
 
 
 def test_the_caret_stands_under_the_culprit() -> None:
-    """Of a long line what is around the culprit is shown; tabs do not move the caret away."""
+    """Of a long line, the part around the culprit is printed; tabs do not shift the caret."""
     lines = complaint(FUNCTION.replace("BODY", f"add {'x' * 300}, !")).splitlines()
     assert lines[1][lines[2].index("^")] == "!" and len(lines[1]) < 120 and lines[1].strip().startswith("...")
     lines = complaint("func\tf(x: int64)\t!").splitlines()
@@ -111,8 +111,8 @@ def test_the_caret_stands_under_the_culprit() -> None:
 
 
 @pytest.mark.parametrize("text", ["\ufeffFUNC", "FUNC\r\n", "FUNC\t\n", "\n\n  # note\n\tFUNC # more", "FUNC\r\r\n"])
-def test_white_space(text: str) -> None:
-    """A byte order mark, the line ends of other systems, tabs, blank lines and comments change nothing."""
+def test_white_space_changes_nothing(text: str) -> None:
+    """A byte order mark, line ends of other systems, tabs, blank lines and comments change nothing."""
     plain = FUNCTION.replace("BODY", "abs x")
     written = text.replace("FUNC", plain.replace("\n", "\r\n" if "\r" in text else "\n"))
     assert parse(written) == parse(plain)
@@ -140,8 +140,8 @@ WORDS = [
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_words_are_reserved_only_where_they_stand(word: str) -> None:
-    """A value, a function and a node may be called like a word of the language."""
+def test_words_of_the_language_can_be_names(word: str) -> None:
+    """A value, a function and a node may be named like a word of the language."""
     body = f"  y = call {word} {word}\n  z = abs y\n  return {word}\n"
     program = tl.parse_program(f"func {word}({word}: int64) -> int64 {{\n{body}}}".replace("z", f"{word}_"))
     assert tl.parse_program(tl.print_program(program)) == program
@@ -158,7 +158,7 @@ def nested(depth: int) -> str:
 
 
 def too_deep(program: Program, inner: Region) -> Program:
-    """The program with another region where its last one stands innermost."""
+    """The program with its innermost region replaced."""
 
     def region(given: Region) -> Region:
         if not given.nodes:
@@ -169,8 +169,8 @@ def too_deep(program: Program, inner: Region) -> Program:
     return replace(program, functions=(replace(program.main, body=region(program.main.body)),))
 
 
-def test_what_nests_too_deep_is_not_written() -> None:
-    """What could not be read again is refused, whether there are nodes in the innermost region or not."""
+def test_programs_that_nest_too_deep_are_not_printed() -> None:
+    """A program that could not be read back is refused, with and without nodes in the innermost region."""
     program = tl.parse_program(nested(100))
     one = tl.parse_program(nested(1)).main.body
     for inner in (one, replace(one, nodes=())):
@@ -182,9 +182,9 @@ def test_what_nests_too_deep_is_not_written() -> None:
 
 
 @pytest.mark.full
-def test_deep_nesting() -> None:
-    """Regions nest 100 deep, which validates, lowers, prints and runs; deeper ones, and brackets without end, are
-    refused in words: Python's stack is not what ends them."""
+def test_the_limit_on_nesting() -> None:
+    """Programs with regions 100 deep are validated, lowered, printed and run. Deeper ones, and endless brackets, are
+    refused in words, without a RecursionError."""
     program = tl.parse_program(nested(100))
     assert program_problems(program) == [] and tl.parse_program(tl.print_program(program)) == program
     graph = tl.lower(program)
@@ -195,8 +195,8 @@ def test_deep_nesting() -> None:
     assert "the line ends too soon" in complaint(FUNCTION.replace("BODY", f"abs {'[' * 5000}"))
 
 
-def test_lines_of_the_text_itself() -> None:
-    """With `file` a node that names no line comes from the line of the text; without it from none."""
+def test_lines_of_the_text_as_locations() -> None:
+    """With `file`, a node without a location has its line of the text; without `file`, it has none."""
     text = FUNCTION.replace("BODY", "floor_divide 1, x")
     program = tl.parse_program(text, "dir/f.tl")
     assert str(program.main.location) == "f.tl:1" and str(program.main.body.nodes[0].location) == "f.tl:2"
@@ -205,8 +205,8 @@ def test_lines_of_the_text_itself() -> None:
     assert tl.parse_program(text).main.body.nodes[0].location is None
 
 
-def test_one_text_of_each() -> None:
-    """parse_program takes functions only, parse_graph one graph."""
+def test_each_parser_reads_its_own_form() -> None:
+    """parse_program takes functions only, and parse_graph one graph."""
     graph = "graph g(x: int64) {\n  return x\n}\n"
     for read, text in (
         (tl.parse_program, graph),

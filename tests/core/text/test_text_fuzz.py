@@ -1,4 +1,4 @@
-"""Texts that are nearly right: whatever is done to a valid text, what comes back is a document, or words."""
+"""Mutated texts: whatever is done to a valid text, the parser gives a document, or an error in words."""
 
 from __future__ import annotations
 
@@ -168,19 +168,19 @@ _WORDS = [
 
 
 def letters(dice: random.Random, text: str) -> str:
-    """A letter goes, comes, or is another."""
+    """A letter is removed, inserted or replaced."""
     at, letter = dice.randrange(len(text) + 1), dice.choice([dice.choice(_STRANGE), dice.choice(text or "x")])
     return text[:at] + dice.choice([letter, ""]) + text[at + dice.choice([0, 1]) :]
 
 
 def cut(dice: random.Random, text: str) -> str:
-    """A piece goes."""
+    """A piece is removed."""
     begin, end = sorted(dice.randrange(len(text) + 1) for _ in range(2))
     return text[:begin] + text[end:] if dice.random() < 0.5 else text[:begin]
 
 
 def splice(dice: random.Random, text: str) -> str:
-    """A piece of a text comes in."""
+    """A piece of a text is inserted."""
     other = dice.choice(SEEDS)
     begin, end = sorted(dice.randrange(len(other)) for _ in range(2))
     at = dice.randrange(len(text) + 1)
@@ -188,7 +188,7 @@ def splice(dice: random.Random, text: str) -> str:
 
 
 def tokens(dice: random.Random, text: str) -> str:
-    """A token goes, is another of the text, or is a word of the language."""
+    """A token is removed, or replaced by another of the text or by a word of the language."""
     words = _TOKEN.findall(text) or [" "]
     at = dice.randrange(len(words))
     words[at] = dice.choice(["", words[at] * 2, dice.choice(words), dice.choice(_WORDS)])
@@ -196,7 +196,7 @@ def tokens(dice: random.Random, text: str) -> str:
 
 
 def lines(dice: random.Random, text: str) -> str:
-    """Two lines trade places, or one comes twice."""
+    """Two lines are swapped, or one is repeated."""
     found = text.split("\n")
     one, other = dice.randrange(len(found)), dice.randrange(len(found))
     found[one], found[other] = found[other], dice.choice([found[one], found[other]])
@@ -207,7 +207,7 @@ MUTATIONS: tuple[Callable[[random.Random, str], str], ...] = (letters, cut, spli
 
 
 def fuzz(seed: int) -> str | None:
-    """Mutate a text, read it, and do with what it holds what can be done; the name of the error, if it is one."""
+    """Mutates a text, reads it, and uses the document; returns the name of the error, if any."""
     dice = random.Random(seed)
     text = dice.choice(SEEDS)
     for _ in range(dice.choice([1, 1, 1, 2, 3, 8])):
@@ -223,7 +223,7 @@ def fuzz(seed: int) -> str | None:
 
 
 def use(document: Document) -> None:
-    """What is read validates, lowers and prints, and comes back the same."""
+    """A document that was read is validated, lowered and printed, and survives a round trip."""
     assert parse(print_document(document)) == document
     for name in document.names:
         subject = document[name]
@@ -248,19 +248,19 @@ def check(seeds: range) -> None:
 
 @pytest.mark.full
 def test_mutated_texts() -> None:
-    """A mutated text is read, or is Malformed or Invalid: no other exception leaves, and none of the parser's words;
-    what is read can be validated, lowered and printed, and comes back."""
+    """A mutated text is read, or is Malformed or Invalid: no other exception is raised, and no message has the parser's
+    own words. A document that is read can be validated, lowered and printed, and survives a round trip."""
     check(range(1_200))
 
 
 @pytest.mark.heavy
 def test_many_mutated_texts() -> None:
-    """The same, ten thousand times."""
+    """Ten thousand mutated texts behave so."""
     check(range(10_000, 14_000))
 
 
 def test_reading_runs_no_code() -> None:
-    """While a text is read nothing is compiled, executed, opened or started."""
+    """Reading a text compiles, executes, opens and starts nothing."""
     parse(FAC)
     seen: list[str] = []
     watching = True

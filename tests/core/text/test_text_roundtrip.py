@@ -1,4 +1,4 @@
-"""The text form's law: what is printed is read back, to the last field; and means the same."""
+"""The law of the text form: a printed document is read back, to the last field, with the same meaning."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PAPERS = sorted(path.stem for path in (EXAMPLES / "recursion").glob("*.py"))
 
 
 def bare(program: Program) -> Program:
-    """The program without lines of source."""
+    """The program without source lines."""
 
     def region(given: Region) -> Region:
         return replace(given, nodes=tuple(map(node, given.nodes)))
@@ -45,9 +45,9 @@ def bare_graph(graph: Graph) -> Graph:
 
 @settings(max_examples=30)
 @given(cases())
-def test_a_program_comes_back(case: Case) -> None:
-    """parse(print(p)) == p: names, types, attributes, literals by their bits, and lines of source; without lines the
-    same, but for them. What is printed again is the same text."""
+def test_a_program_survives_a_round_trip(case: Case) -> None:
+    """parse(print(p)) == p: names, types, attributes, literals by their bits, and source lines. Without source lines
+    the rest is equal. Printing again gives the same text."""
     text = tl.print_program(case.program)
     assert parse_program(text) == case.program
     assert tl.print_program(parse_program(text)) == text
@@ -57,8 +57,8 @@ def test_a_program_comes_back(case: Case) -> None:
 
 @settings(max_examples=30)
 @given(cases())
-def test_a_lowered_graph_comes_back(case: Case) -> None:
-    """The same for graphs: numbers of nodes, edges, sites, triggers and types included."""
+def test_a_lowered_graph_survives_a_round_trip(case: Case) -> None:
+    """The same holds for graphs: numbers of nodes, edges, sites, triggers and types included."""
     graph = lower(case.program)
     text = tl.print_graph(graph)
     assert parse_graph(text) == graph
@@ -74,7 +74,7 @@ merge dtype trigger switch enter exit literal True None e1 E5 nan1 infx true_ _ 
 ODD = _ODD.split()
 
 
-def renamed(program: Program, names: dict[str, str]) -> Program:
+def rename(program: Program, names: dict[str, str]) -> Program:
     """The program with other names for its functions and values."""
 
     def variables(given: tuple[Var, ...]) -> tuple[Var, ...]:
@@ -102,7 +102,7 @@ def renamed(program: Program, names: dict[str, str]) -> Program:
 
 
 def names_of(program: Program) -> list[str]:
-    """The names of functions and values, each once."""
+    """The names of functions and values, without duplicates."""
     found = dict.fromkeys(function.name for function in program.functions)
     for function in program.functions:
         regions = [function.body, *(inner for node in function.body.walk() for inner in node.regions)]
@@ -113,13 +113,13 @@ def names_of(program: Program) -> list[str]:
 
 @settings(max_examples=30)
 @given(cases(), st.integers(0, 2**32))
-def test_odd_names_come_back(case: Case, seed: int) -> None:
-    """Programs and their graphs come back whatever functions and values are called: words of the grammar, of another
-    script, or what looks like a number or a literal. The names change nothing else."""
+def test_odd_names_survive_a_round_trip(case: Case, seed: int) -> None:
+    """Programs and graphs survive a round trip with any names: words of the grammar, other scripts, or names that look
+    like a number or a literal. Names change nothing else."""
     found = names_of(case.program)
     pool = [*ODD, *(f"{word}_{k}" for k in range(1, 2 + len(found) // len(ODD)) for word in ODD)]
     names = dict(zip(found, random.Random(seed).sample(pool[: max(len(ODD), len(found))], len(found)), strict=True))
-    program = renamed(case.program, names)
+    program = rename(case.program, names)
     assert parse_program(tl.print_program(program)) == program
     graph = lower(program)
     assert parse_graph(tl.print_graph(graph)) == graph
@@ -139,9 +139,9 @@ SITES = {
 
 
 @pytest.mark.parametrize("line", SITES)
-def test_odd_sites_come_back(line: str) -> None:
-    """The words of a line that says whom a site calls may be names in it, whether a kind stands before or not; those
-    in the brackets behind an op, too."""
+def test_odd_sites_survive_a_round_trip(line: str) -> None:
+    """The words of a site's line may be names in it, with or without a kind before them, and so may those in the
+    brackets behind an op."""
     graph = parse_graph(f"graph f(x: int64) {{\n  {line}\n  y = call[call] x\n  z = add[loop loop] y\n  return z\n}}")
     ((site, callee),) = graph.calls
     assert (site.kind, str(site), callee) == SITES[line]
@@ -154,16 +154,16 @@ ATTRIBUTES = ["true", "-3", "2.5", "-0.0", "inf", "-inf", '"a \\"b\\""', "float3
 
 @pytest.mark.parametrize("value", ATTRIBUTES)
 @pytest.mark.parametrize("word", ["func", "graph"])
-def test_attributes_come_back(word: str, value: str) -> None:
-    """An attribute is a dtype, a text, a truth value or a plain number, and comes back."""
+def test_attributes_survive_a_round_trip(word: str, value: str) -> None:
+    """An attribute is a dtype, a text, a truth value or a plain number, and is read back."""
     document = parse(f"{word} f(x: int64) {{\n  y = add x, x, k={value}\n  return y\n}}")
     assert parse(print_document(document)) == document
 
 
 @pytest.mark.parametrize("value", ["nan", "[1.5]", "uint8(3)", "float32(1)", "float64([])", "float64(nan)"])
 @pytest.mark.parametrize("word", ["func", "graph"])
-def test_what_equals_nothing_is_no_attribute(word: str, value: str) -> None:
-    """Where it is read and where it is written: a nan, an array, and what has no form of its own."""
+def test_other_attributes_are_refused(word: str, value: str) -> None:
+    """NaN, arrays, and values without a text form are refused as attributes, when reading and when printing."""
     text = f"{word} f(x: int64) {{\n  y = add x, x, k={value}\n  return y\n}}"
     with pytest.raises(tl.Malformed, match="this is no attribute"):
         parse(text)
@@ -182,8 +182,8 @@ def test_what_equals_nothing_is_no_attribute(word: str, value: str) -> None:
 
 @settings(max_examples=25)
 @given(cases())
-def test_what_comes_back_runs_alike(case: Case) -> None:
-    """A program, and a graph, that went through text ends as it did, after as many firings of each node."""
+def test_a_document_from_text_runs_alike(case: Case) -> None:
+    """A program or graph from text has the same ending, and the same firings of each node."""
     graph, limits = lower(case.program), tl.Limits(firings=5_000)
     read = parse_program(tl.print_program(case.program))
     assert program_problems(read) == []
@@ -207,9 +207,9 @@ UNWRITABLE = {
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
 @settings(max_examples=12)
 @given(case=cases(), seed=st.integers(0, 2**32))
-def test_a_broken_graph_comes_back(edit: Edit, case: Case, seed: int) -> None:
-    """A graph that breaks rules is written and read like any other. What has no words is refused, and nothing else:
-    edges to ports, results and hidden arguments that do not exist, two nodes of one name."""
+def test_an_invalid_graph_survives_a_round_trip(edit: Edit, case: Case, seed: int) -> None:
+    """An invalid graph is printed and read. Only a graph without a text is refused: with edges to ports, results or
+    hidden arguments that do not exist, or with two nodes of one name."""
     graph = edit(random.Random(seed), lower(case.program))
     try:
         text = tl.print_graph(graph)
@@ -225,8 +225,8 @@ def test_a_broken_graph_comes_back(edit: Edit, case: Case, seed: int) -> None:
     [sum_graph(), counting_loop([("a", 0), ("b", 1)]), race("add", 2), race("merge", 1), stuck(), untyped()],
     ids=lambda graph: graph.name,
 )
-def test_graphs_made_by_hand_come_back(graph: Graph) -> None:
-    """Graphs that keep the rules, and graphs that break them, without functions or lines of source."""
+def test_graphs_written_by_hand_survive_a_round_trip(graph: Graph) -> None:
+    """Valid and invalid graphs survive a round trip without functions or source lines."""
     text = tl.print_graph(graph)
     assert parse_graph(text) == graph
     assert (f"  {graph.name}." in text) == (graph.name == "count"), "where a node is called as an argument is"
@@ -234,8 +234,8 @@ def test_graphs_made_by_hand_come_back(graph: Graph) -> None:
 
 @pytest.mark.inner(first=8)
 @pytest.mark.parametrize("name", PAPERS)
-def test_examples_come_back(name: str) -> None:
-    """The papers' programs, and their graphs, go through text unchanged."""
+def test_examples_survive_a_round_trip(name: str) -> None:
+    """The papers' programs, and their graphs, are read back unchanged."""
     functions = [value for value in vars(of_paper("recursion", name)).values() if isinstance(value, tl.Function)]
     assert functions or name == "sentiment_trees"
     for function in (each for each in functions if all(form for _, form in each.source.declared_parameters)):
@@ -244,7 +244,7 @@ def test_examples_come_back(name: str) -> None:
 
 
 def wrong_types(dice: random.Random, program: Program) -> Program:
-    """The program with another type for one result, and with an op that does not exist."""
+    """The program with another type for one result, and with an unknown op."""
     target = dice.randrange(sum(1 for f in program.functions for _ in f.body.walk()) or 1)
     count = 0
 
@@ -265,16 +265,17 @@ def wrong_types(dice: random.Random, program: Program) -> Program:
 
 @settings(max_examples=40)
 @given(cases(), st.integers(0, 2**32))
-def test_a_broken_program_comes_back(case: Case, seed: int) -> None:
-    """A result of a type that the op does not make says so, and what follows from it is inferred again."""
+def test_an_invalid_program_survives_a_round_trip(case: Case, seed: int) -> None:
+    """A result with a type that the op does not give is printed with it; types that follow from it are inferred
+    again."""
     program = wrong_types(random.Random(seed), case.program)
     read = parse_program(tl.print_program(program))
     assert read == program
     assert list(map(str, program_problems(read))) == list(map(str, program_problems(program)))
 
 
-def test_the_entry_is_said_where_it_is_not_the_first() -> None:
-    """A program keeps the order of its functions, whichever is the entry; and an entry that is no function."""
+def test_an_entry_that_is_not_the_first_survives_a_round_trip() -> None:
+    """A program keeps the order of its functions, whichever is the entry, even if the entry is no function."""
     program = of_paper("recursion", "mutual").main.program
     for entry in [function.name for function in program.functions] + ["nowhere"]:
         changed = replace(program, entry=entry)
@@ -284,7 +285,7 @@ def test_the_entry_is_said_where_it_is_not_the_first() -> None:
 
 
 def test_locations_may_come_from_several_files() -> None:
-    """`from` says the file of most, `at` that of others; names of files may be any text."""
+    """`from` names the file of most nodes, and `at` that of others; names of files may be any text."""
     strange = 'a "b"\\c\n\u00e9 \udc80.py'
     program = parse_program("func f(x: int64) -> int64 {\n  y = abs x\n  z = abs y\n  return z\n}")
     one, two = program.main.body.nodes
@@ -319,16 +320,17 @@ def written_cases(draw: st.DrawFn) -> Written:
 
 @settings(max_examples=100)
 @given(st.lists(written_cases(), max_size=4))
-def test_cases_come_back(written: list[Written]) -> None:
-    """Every kind of ending, with its details and the number of firings, for functions of any name."""
+def test_cases_survive_a_round_trip(written: list[Written]) -> None:
+    """Every kind of ending survives a round trip, with its details and the number of firings, for functions of any
+    name."""
     document = Document(None, (), tuple(written))
     assert parse(print_document(document)) == document
 
 
 @settings(max_examples=15)
 @given(st.lists(cases(), min_size=1, max_size=2), st.lists(written_cases(), max_size=2))
-def test_documents_come_back(drawn: list[Case], written: list[Written]) -> None:
-    """A program, graphs and cases in one text: each with its own lines of source."""
+def test_texts_with_several_documents_survive_a_round_trip(drawn: list[Case], written: list[Written]) -> None:
+    """A program, graphs and cases in one text keep their own source lines."""
     graphs = tuple(replace(lower(case.program), name=f"g{k}") for k, case in enumerate(drawn))
     graphs = tuple(graph for graph in graphs if not Counter(map(str, graph.nodes))["g0.x"])
     document = Document(drawn[0].program, graphs, tuple(written))

@@ -1,4 +1,4 @@
-"""Partial programs: what is needed for some values, where others are given, is left, and gives the same (P1 to P5)."""
+"""Partial programs: exactly the nodes that the fetched values need remain, and give the same values (P1 to P5)."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ Asked = tuple[Case, list[str] | None, list[str]]
 @settings(max_examples=50)
 @given(asked(cases()))
 def test_parts_of_generated_programs(question: Asked) -> None:
-    """What is fetched has the value that it has in a run of the whole, also where others are fed; the part keeps the
-    rules, fires nothing that the whole does not fire, and nothing that is not needed (P1 to P4)."""
+    """A fetched value is that of a run of the whole program, also with other values fed. The part is valid, fires no
+    node more often than the whole, and none that is not needed (P1 to P4)."""
     assert list(violations(*question)) == []
 
 
 @settings(max_examples=50)
 @given(asked(act_cases(bounded=False)))
-def test_parts_of_programs_with_acts(question: Asked) -> None:
-    """The same, with cells, effects and random numbers (P3, P4, P5)."""
+def test_parts_of_programs_with_effects(question: Asked) -> None:
+    """The law holds with cells, effects and random numbers (P3, P4, P5)."""
     assert list(violations(*question)) == []
 
 
 @settings(max_examples=30)
 @given(asked(cases(floats=True).map(differentiated)))
 def test_parts_of_programs_with_gradients(question: Asked) -> None:
-    """The same, with pullbacks: where nobody needs adjoints, nothing goes back (P4)."""
+    """The law holds with pullbacks: if no adjoint is needed, there is no reverse pass (P4)."""
     assert list(violations(*question)) == []
 
 
 @settings(max_examples=8)
 @given(asked(cases(floats=True).map(lambda case: differentiated(case, 2))))
 def test_parts_of_programs_with_second_derivatives(question: Asked) -> None:
-    """The same, with four phases."""
+    """The law holds with four phases."""
     assert list(violations(*question)) == []
 
 
@@ -67,14 +67,14 @@ def test_parts_of_programs_with_second_derivatives(question: Asked) -> None:
 @settings(max_examples=80)
 @given(asked(st.one_of(act_cases(bounded=False), cases(arrays=True), cases(floats=True).map(differentiated))))
 def test_parts_of_many_programs(question: Asked) -> None:
-    """The same, of more programs than a person waits for."""
+    """The law holds for many programs."""
     assert list(violations(*question)) == []
 
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", ALL)
 def test_every_value_is_fetched_and_fed(name: str) -> None:
-    """The same of small programs, for each value and each two."""
+    """The law holds for small programs, for each value and each pair of values."""
     assert list(everything(ALL[name])) == []
 
 
@@ -82,28 +82,29 @@ def text(program: Program) -> str:
     return tl.print_program(program, locations=False)
 
 
-def left(program: Program, fetches: Sequence[str] | None, feeds: Sequence[str] = ()) -> list[str]:
-    """What is left of the main body, the parameters first."""
+def remaining_nodes(program: Program, fetches: Sequence[str] | None, feeds: Sequence[str] = ()) -> list[str]:
+    """The remaining nodes of the main body, after the parameters."""
     part, taken = prune_program(program, fetches, feeds)
     return [*taken, *(node.name for node in part.main.body.nodes)]
 
 
-def test_results_without_feeds_are_the_program() -> None:
-    """P3: where all is needed, the part is the program itself."""
+def test_p3_a_part_that_needs_everything_is_the_program() -> None:
+    """P3: if all nodes are needed, the part is the program itself."""
     assert prune_program(SEVERAL.program).program is SEVERAL.program
 
 
-def test_what_is_not_needed_is_left_out() -> None:
-    """P3: of a chain what comes before, and no effect that nobody fetches; that is fetched by its name."""
-    assert left(MODEL.program, ["tanh"]) == ["x", "w", "multiply", "tanh"]
-    assert left(MODEL.program, ["x"]) == ["x"]
-    assert left(MODEL.program, ["print"]) == ["x", "w", "multiply", "tanh", "print"]
-    assert "print" not in left(MODEL.program, None)
+def test_p3_unneeded_nodes_are_left_out() -> None:
+    """P3: of a chain, only the nodes before the fetched one remain, and no effect that is not fetched; effects are
+    fetched by name."""
+    assert remaining_nodes(MODEL.program, ["tanh"]) == ["x", "w", "multiply", "tanh"]
+    assert remaining_nodes(MODEL.program, ["x"]) == ["x"]
+    assert remaining_nodes(MODEL.program, ["print"]) == ["x", "w", "multiply", "tanh", "print"]
+    assert "print" not in remaining_nodes(MODEL.program, None)
 
 
-def test_what_only_makes_other_results_is_left_out() -> None:
-    """P3: variables of a loop, and results of a branch in it, that what is fetched does not depend on; effects and puts
-    stay."""
+def test_p3_unneeded_results_of_loops_and_branches_are_left_out() -> None:
+    """P3: loop variables, and results of branches in the loop, on which the fetched value does not depend are left out;
+    effects and puts remain."""
 
     def within(program: Program, *fetches: str) -> tuple[list[str], set[str]]:
         body = prune_program(program, fetches).program.main.body
@@ -119,9 +120,9 @@ def test_what_only_makes_other_results_is_left_out() -> None:
     assert [result.name for result in chosen.results] == ["a", "c"] and len(list(chosen.regions[0].walk())) == 1
 
 
-def test_functions_that_are_called_once_make_what_is_needed() -> None:
-    """P3: results of a call that nobody takes, and arguments for these alone, as deep as calls go; effects stay, and so
-    does what another call needs."""
+def test_p3_functions_called_once_are_pruned() -> None:
+    """P3: unused results of a call, and arguments for these alone, are left out, as deep as calls go; effects remain,
+    and so do nodes that another call needs."""
 
     def within(*fetches: str) -> dict[str, tuple[int, int, set[str]]]:
         functions = prune_program(CALLED.program, fetches).program.functions
@@ -136,8 +137,8 @@ def test_functions_that_are_called_once_make_what_is_needed() -> None:
     assert within("e")["two"] == (2, 1, {"subtract"}) and within("e", "h")["two"] == (2, 2, {"subtract", "add"})
 
 
-def test_functions_have_less_to_do_where_all_of_the_main_body_is_needed() -> None:
-    """P3: a result of a call that nobody takes is not made, and does not trap, whatever else stands around the call."""
+def test_p3_functions_are_pruned_if_the_main_body_is_not() -> None:
+    """P3: an unused result of a call is not computed, and does not trap, whatever surrounds the call."""
     text = """func main(n: int64) -> int64 {
   a, b = call f n
   return a
@@ -155,35 +156,36 @@ func f(x: int64) -> int64, int64 {
         assert tl.run_graph(tl.lower(part), [0]).value == 1
 
 
-def test_functions_that_nobody_calls_any_more() -> None:
-    """They are left out, so that what one place is left to call has what that needs."""
+def test_uncalled_functions_are_left_out() -> None:
+    """Functions without calls are left out, and do not keep the results of functions that they called."""
     part = prune_program(UNCALLED.program, ["a"]).program
     assert {function.name: len(function.results) for function in part.functions} == {"main": 1, "g": 1, "f": 1}
     assert not program_problems(part)
 
 
-def test_functions_that_are_called_twice_run_as_a_whole() -> None:
-    """P3: also where what one of them calls has fewer results."""
+def test_p3_functions_called_twice_are_not_pruned() -> None:
+    """P3: a function that is called twice runs as a whole, even if one that it calls has fewer results."""
     part = prune_program(TWICE.program, ["b"]).program
     assert [node.op for node in part["g"].body.nodes] == ["call", "floor_divide"] and len(part["f"].results) == 1
 
 
-def test_what_is_fed_needs_nothing() -> None:
-    """P2: what comes before it is left out, and so are parameters that only that took."""
-    assert left(MODEL.program, None, ["tanh"]) == ["x", "tanh", "loop", "greater", "cond"]
-    assert left(MODEL.program, ["tanh"], ["tanh"]) == ["tanh"]
-    assert left(MODEL.program, ["multiply"], ["cond"]) == ["x", "w", "multiply"]
+def test_p2_fed_values_need_nothing() -> None:
+    """P2: the nodes before a fed value are left out, and so are parameters that only they used."""
+    assert remaining_nodes(MODEL.program, None, ["tanh"]) == ["x", "tanh", "loop", "greater", "cond"]
+    assert remaining_nodes(MODEL.program, ["tanh"], ["tanh"]) == ["tanh"]
+    assert remaining_nodes(MODEL.program, ["multiply"], ["cond"]) == ["x", "w", "multiply"]
 
 
-def test_one_of_several_results_is_fed() -> None:
-    """P2: the node stays for its other results, and what is fed has a name of its own."""
+def test_p2_one_of_several_results_is_fed() -> None:
+    """P2: the node remains for its other results, and the fed value has a name of its own."""
     part, taken = prune_program(SEVERAL.program, None, ["i"])
     assert taken == ("n", "i") and [parameter.name for parameter in part.main.body.parameters] == ["n", "i_1"]
     assert text(part).splitlines()[-2] == "  return i_1, s"
 
 
-def test_a_function_that_calls_itself_stays_whole() -> None:
-    """What is pruned of a main function that is called has a name of its own; what it calls is as it was."""
+def test_a_recursive_main_function_is_copied() -> None:
+    """The pruned copy of a main function that is called has a name of its own; the function that it calls is
+    unchanged."""
     part, _ = prune_program(RECURSIVE.program, ["small"])
     assert (part.entry, [function.name for function in part.functions]) == ("fac", ["fac"])
     part, _ = prune_program(RECURSIVE.program, ["r"], ["small"])
@@ -191,8 +193,8 @@ def test_a_function_that_calls_itself_stays_whole() -> None:
     assert tl.run_graph(tl.lower(part), [5, False]).results == (120,)
 
 
-def test_nothing_goes_back_where_no_adjoint_is_needed() -> None:
-    """P4: the function that is called has one phase then, and goes by its name."""
+def test_p4_there_is_no_reverse_pass_without_adjoints() -> None:
+    """P4: the called function then has one phase, under its own name."""
     part, _ = prune_program(STEP.program, ["model"])
     assert [(function.name, function.pullbacks) for function in part.functions] == [
         ("value_and_grad_model", ()),
@@ -201,14 +203,14 @@ def test_nothing_goes_back_where_no_adjoint_is_needed() -> None:
     assert "pullback" not in text(part) and "pullback" in text(prune_program(STEP.program, ["d_x"]).program)
 
 
-def test_puts_are_needed_by_gets() -> None:
-    """P4: also those whose own result nobody takes; other cells are left out."""
-    assert left(CELLS.program, ["got"]) == ["x", "a", "b", "c", "filled", "got"]
+def test_p4_gets_need_puts() -> None:
+    """P4: puts are needed even if their own results are unused; other cells are left out."""
+    assert remaining_nodes(CELLS.program, ["got"]) == ["x", "a", "b", "c", "filled", "got"]
 
 
-def test_random_numbers_stay() -> None:
-    """P5: a function in two forms that draws is refused."""
-    assert left(DRAWS.program, ["again"]) == ["again"]
+def test_p5_random_numbers_do_not_change() -> None:
+    """P5: a function that draws is refused if it would have two forms."""
+    assert remaining_nodes(DRAWS.program, ["again"]) == ["again"]
     with pytest.raises(tl.Usage) as raised:
         prune_program(DRAWS.program, ["more"])
     assert str(raised.value).startswith("P5: drawn is needed both as a part and as a whole, and draws random numbers")
@@ -226,22 +228,23 @@ def test_random_numbers_stay() -> None:
         (["s"], [], "hint: write main/loop[0]/s"),
     ],
 )
-def test_wrong_names(fetches: list[str], feeds: list[str], said: str) -> None:
-    """P1: the name, where it is looked for, what there is, and what was meant, with the tag where that is missing."""
+def test_p1_wrong_names_are_refused(fetches: list[str], feeds: list[str], said: str) -> None:
+    """P1: the error has the name, where it was looked up, the existing names, and the likely one, with the tag if that
+    is missing."""
     with pytest.raises(tl.Usage) as raised:
         prune_program(MODEL.program, fetches, feeds)
     assert said in str(raised.value)
 
 
-def test_cells_are_neither_fetched_nor_fed() -> None:
-    """P1: a handle is no value that leaves a program."""
+def test_p1_cells_are_neither_fetched_nor_fed() -> None:
+    """P1: a handle cannot leave a program."""
     for fetches, feeds in ((["a"], []), ([], ["b"])):
         with pytest.raises(tl.Usage, match=r"P1: . is a handle of cells, which cannot leave a program"):
             prune_program(CELLS.program, fetches, feeds)
 
 
-def test_where_a_value_stands() -> None:
-    """The first tag under which a value stands, by loops and calls; and the nodes of the main body that make it."""
+def test_the_place_of_a_value() -> None:
+    """The place has the first tag of a value, by loops and calls, and the nodes of the main body that compute it."""
     assert enclosing_tag(RECURSIVE.program, "p") == "main"
     assert enclosing_tag(STEP.program, "tanh") == "main/model"
     assert enclosing_tag(STEP.program, "add_1") == "main/model/loop[0]"
@@ -251,6 +254,6 @@ def test_where_a_value_stands() -> None:
     assert enclosing_nodes(STEP.program, "tanh", "loop") == []
 
 
-def test_what_is_needed_is_found_by_the_law_too() -> None:
-    """The search of the law is that of the rules on a chain."""
+def test_the_law_s_search_agrees_on_a_chain() -> None:
+    """On a chain, the search of the law finds the nodes that the rules need."""
     assert needed(MODEL.program, ["tanh"], []) == {"multiply", "tanh"}

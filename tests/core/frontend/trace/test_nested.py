@@ -232,7 +232,7 @@ def test_calls_with_structures() -> None:
     "body", [lambda p: (p[0] + 1, p[1] * 2), lambda p: ((p[0] + 1, p[1] * 2),)], ids=["bare", "in a tuple"]
 )
 def test_one_loop_variable(body: Any) -> None:
-    """A single nested loop variable is returned in the form in which the body returns it: as it is, or in a tuple."""
+    """The body of a loop with a single nested variable may return it as it is, or in a tuple of one."""
 
     def loop(n: Any) -> Any:
         return tl.while_loop(lambda p: p[0] < n, body, (0, 1))
