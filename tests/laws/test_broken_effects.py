@@ -178,7 +178,7 @@ def forget_parked_gets(patch: MonkeyPatch) -> None:
     patch.setattr(state.State, "apply", forgetful)
 
 
-def count_held_tokens(patch: MonkeyPatch) -> None:
+def count_throttled_tokens(patch: MonkeyPatch) -> None:
     """S16: tokens throttled at an iteration make it busy. In lowered programs no law sees this: while such tokens wait,
     no later iteration has been reached."""
     send, release = state.State._apply_send, state.State._release
@@ -208,12 +208,12 @@ def release_one_iteration_early(patch: MonkeyPatch) -> None:
     patch.setattr(bounds, "throttled_iteration", early)
 
 
-def hold_nothing(patch: MonkeyPatch) -> None:
+def throttle_nothing(patch: MonkeyPatch) -> None:
     """S16: a bound throttles no token."""
     patch.setattr(step, "is_throttled", lambda at, rule, record: False)
 
 
-def forget_what_inner_loops_hold(patch: MonkeyPatch) -> None:
+def forget_tokens_throttled_in_inner_loops(patch: MonkeyPatch) -> None:
     """S16: tokens throttled in an inner loop do not make the iteration around it busy."""
     send, release = state.State._apply_send, state.State._release
 
@@ -235,8 +235,8 @@ Laws = Callable[[Case], Iterator[str]]
 
 
 @dataclass(frozen=True)
-class Twin:
-    """How a machine is broken, and the laws and programs that should catch it."""
+class BrokenMachine:
+    """A broken machine, and the laws and programs that should catch it."""
 
     how: Callable[[MonkeyPatch], None]
     laws: Laws
@@ -290,7 +290,7 @@ def getting_twice(n: tl.int64) -> tl.int64:
 
 
 @tl.function
-def getting_what_is_put_later(n: tl.int64) -> tl.int64:
+def getting_before_the_put(n: tl.int64) -> tl.int64:
     """Each iteration has a get that waits for the end of the loop."""
     block = tl.cells(1, tl.int64)
     (i,) = tl.while_loop(lambda i: i < n, lambda i: (block[0], i + 1)[1], 0)
@@ -301,26 +301,26 @@ def getting_what_is_put_later(n: tl.int64) -> tl.int64:
 FREE, EARLY = act_cases(bounded=False), act_cases(early=True, bounded=False)
 TWICE = act_cases(twice=True, bounded=False)
 CAUGHT = (
-    Twin(trap_on_an_empty_cell, acting, EARLY),
-    Twin(lose_a_parked_get, acting, st.just(Case(getting_twice.program, [3]))),
-    Twin(overwrite, putting_twice, TWICE),
-    Twin(report_by_arrival, putting_twice, TWICE),
-    Twin(forget_the_condition, acting, st.just(Case(printing_in_a_condition.program, [2]))),
-    Twin(repeat_effects, acting, FREE),
-    Twin(draw_without_the_iteration, acting, st.just(Case(drawing_in_a_loop.program, [3]))),
-    Twin(draw_without_the_parent, acting, FREE),
-    Twin(draw_without_the_seed, acting, st.just(Case(drawing.program, [3]))),
-    Twin(forget_parked_gets, bounding, st.just(Case(getting_what_is_put_later.program, [4]))),
-    Twin(release_one_iteration_early, bounding, EARLY),
-    Twin(hold_nothing, bounding, EARLY),
-    Twin(forget_what_inner_loops_hold, bounding, EARLY),
+    BrokenMachine(trap_on_an_empty_cell, acting, EARLY),
+    BrokenMachine(lose_a_parked_get, acting, st.just(Case(getting_twice.program, [3]))),
+    BrokenMachine(overwrite, putting_twice, TWICE),
+    BrokenMachine(report_by_arrival, putting_twice, TWICE),
+    BrokenMachine(forget_the_condition, acting, st.just(Case(printing_in_a_condition.program, [2]))),
+    BrokenMachine(repeat_effects, acting, FREE),
+    BrokenMachine(draw_without_the_iteration, acting, st.just(Case(drawing_in_a_loop.program, [3]))),
+    BrokenMachine(draw_without_the_parent, acting, FREE),
+    BrokenMachine(draw_without_the_seed, acting, st.just(Case(drawing.program, [3]))),
+    BrokenMachine(forget_parked_gets, bounding, st.just(Case(getting_before_the_put.program, [4]))),
+    BrokenMachine(release_one_iteration_early, bounding, EARLY),
+    BrokenMachine(throttle_nothing, bounding, EARLY),
+    BrokenMachine(forget_tokens_throttled_in_inner_loops, bounding, EARLY),
 )
 SLOW = (draw_without_the_parent,)
 """Twins that only many examples catch."""
-UNSEEN = (Twin(wake_at_the_front, acting, EARLY), Twin(count_held_tokens, bounding, EARLY))
+UNSEEN = (BrokenMachine(wake_at_the_front, acting, EARLY), BrokenMachine(count_throttled_tokens, bounding, EARLY))
 
 
-def found(twin: Twin, examples: int) -> Case:
+def failing_case(twin: BrokenMachine, examples: int) -> Case:
     """A program on which the broken machine breaks a law, and the true one none."""
 
     def fails(case: Case) -> bool:
@@ -336,14 +336,14 @@ def found(twin: Twin, examples: int) -> Case:
 @pytest.mark.parametrize(
     "twin", [pytest.param(t, id=t.how.__name__, marks=[pytest.mark.heavy] * (t.how in SLOW)) for t in CAUGHT]
 )
-def test_the_laws_catch_a_broken_machine(twin: Twin) -> None:
+def test_the_laws_catch_a_broken_machine(twin: BrokenMachine) -> None:
     """Every broken machine breaks a law on a program on which the true machine keeps all laws."""
-    found(twin, 400)
+    failing_case(twin, 400)
 
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("twin", UNSEEN, ids=lambda twin: twin.how.__name__)
-def test_what_no_law_sees(twin: Twin) -> None:
+def test_two_twins_are_not_caught(twin: BrokenMachine) -> None:
     """Two twins are not caught: they differ only in what schedules decide, or in what never happens."""
     with pytest.raises(NoSuchExample):
-        found(twin, 10)
+        failing_case(twin, 10)

@@ -1,4 +1,4 @@
-"""Broken keepers of events: each differs in one line, and the laws catch each with few generated programs."""
+"""Broken logs of events: in each, one line of the code differs, and the laws catch each with few generated programs."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ SPEAKING = st.just(Case(drawn.program, [6]))
 
 
 @dataclass(frozen=True)
-class Twin:
-    """How a keeper is broken, its description, and the programs that should catch it."""
+class BrokenLog:
+    """A broken log of events, its description, and the programs that should catch it."""
 
     said: str
     how: Break
@@ -52,7 +52,7 @@ class Twin:
 _compiled: dict[str, Any] = {}
 
 
-def noting(said: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
+def code_twin(said: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
     """A machine with another line of machine code, which takes seconds to compile."""
 
     def how(patch: MonkeyPatch) -> None:
@@ -66,20 +66,20 @@ def noting(said: str, line: str, instead: str, programs: st.SearchStrategy[Case]
         patch.setattr(load, "text", lambda variant: text.replace(old, new))
         patch.setattr(run, "load_machine", _compiled.setdefault(said, cache(load.load_machine.__wrapped__)))
 
-    return pytest.param(Twin(said, how, programs), id=said.replace(" ", "_"), marks=pytest.mark.heavy)
+    return pytest.param(BrokenLog(said, how, programs), id=said.replace(" ", "_"), marks=pytest.mark.heavy)
 
 
-def patched(said: str, of: Any, name: str, instead: Callable[[Any], Any], programs: Any = PLAIN) -> Any:
+def function_twin(said: str, of: Any, name: str, instead: Callable[[Any], Any], programs: Any = PLAIN) -> Any:
     """A twin in which `instead`, called with the true function, replaces it."""
 
     def how(patch: MonkeyPatch) -> None:
         patch.setattr(of, name, instead(getattr(of, name)))
 
-    return pytest.param(Twin(said, how, programs), id=said.replace(" ", "_"))
+    return pytest.param(BrokenLog(said, how, programs), id=said.replace(" ", "_"))
 
 
-def hasty(true_forget: Any) -> Any:
-    """Pages that the last events are on are freed."""
+def free_last_pages(true_forget: Any) -> Any:
+    """Pages with the last events are freed."""
 
     def forget(self: keeping.Last) -> Any:
         count, self._count = self._count, max(self._count // 2, 1)
@@ -103,7 +103,7 @@ def alone(true_window: Any) -> Any:
     return lambda self, before=(): true_window(self)
 
 
-def forwards(true_links: Any) -> Any:
+def link_last_closing(true_links: Any) -> Any:
     """A frame's link is taken from its last closing instead of its first."""
 
     def links(pages: Any) -> Any:
@@ -117,7 +117,7 @@ def forwards(true_links: Any) -> Any:
     return links
 
 
-def at_once(true_let_go: Any) -> Any:
+def free_immediately(true_let_go: Any) -> Any:
     """Objects are freed while the journal still refers to them."""
 
     def let_go(self: store.TokenStore, number: int) -> None:
@@ -131,7 +131,7 @@ def without_iterations(true_open: Any) -> Any:
     return lambda self, around, nodes: [(parent, site, 0) for parent, site, _ in true_open(self, around, nodes)]
 
 
-def timeless(true_numbers: Any) -> Any:
+def ignore_time(true_numbers: Any) -> Any:
     """Frames are looked up as of the first item, for all items."""
     return lambda self, frames, items: true_numbers(self, frames, items * 0)
 
@@ -169,31 +169,31 @@ def from_first_tag(true_init: Any) -> Any:
 
 
 TWINS = (
-    patched("the last but one are kept", keeping, "skip_steps", later),
-    patched("a window skips a step", keeping.EventWindow, "_events_from", late),
-    patched("a window forgets what was before", keeping.Last, "window", alone),
-    patched("pages go too early", keeping.Last, "_discard_pages", hasty),
-    patched("tags are read from memory", keeping, "reopened_frame_links", lambda true: lambda pages: {}),
-    patched("links are read forwards", keeping, "reopened_frame_links", forwards),
-    patched("objects go too early", store.TokenStore, "_free_object", at_once, ACTING),
-    noting("a close is forgotten", "note_close(a, r, mem, frame, scope, header)", "scope = scope"),
-    noting("a wrong position", "poke(journal, 0, position <<", "poke(journal, 0, (position >> 1) <<"),
-    noting("a close forgets what was around it", ABOVE, ABOVE.replace("))", ") & LOW_MASK)")),
-    noting("a close is noted after its frame is free", WHEN, "JournalWord.WHEN, -1"),
-    noting("the partner is what came", PARTNER, "value"),
-    noting("released tokens are not noted", "note_release(a, r, held + (of << 3))", "of = of", BOUNDED),
-    noting("what is opened is not noted", "flags += JournalHead.OPENS_ACTIVATION", "flags += 0"),
-    noting("the youngest was the oldest", "end - head - 1", "0"),
-    noting("the clock is not noted", "JournalHead.ENDS_WAVE * (ahead == 1)", "JournalHead.ENDS_WAVE * (ahead == 2)"),
-    patched("every iteration is the first", columns.FrameTagRows, "open_tags", without_iterations),
-    patched("a frame keeps its first tag", columns.FrameLookup, "numbers", timeless),
-    patched("the tag of who sends", columns.PageColumns, "__init__", sender_tags),
-    patched("the first output of a switch", columns.PageColumns, "output_rows", no_second),
-    patched("what fired is in reverse", columns.PageColumns, "closed_rows", reversed_firings),
-    patched("every text is the first", column_log.ColumnLogWriter, "text", first_text, ACTING),
-    patched("columns lose high bits", column_log, "narrow", halved, SPEAKING),
-    patched("a block counts tags from its page", column_log.PageReader, "_tag_lines", from_zero),
-    patched("a page counts tags from the first", column_log.PageReader, "__init__", from_first_tag),
+    function_twin("the last but one are kept", keeping, "skip_steps", later),
+    function_twin("a window skips a step", keeping.EventWindow, "_events_from", late),
+    function_twin("a window forgets what was before", keeping.Last, "window", alone),
+    function_twin("pages go too early", keeping.Last, "_discard_pages", free_last_pages),
+    function_twin("tags are read from memory", keeping, "reopened_frame_links", lambda true: lambda pages: {}),
+    function_twin("links are read forwards", keeping, "reopened_frame_links", link_last_closing),
+    function_twin("objects go too early", store.TokenStore, "_free_object", free_immediately, ACTING),
+    code_twin("a close is forgotten", "note_close(a, r, mem, frame, scope, header)", "scope = scope"),
+    code_twin("a wrong position", "poke(journal, 0, position <<", "poke(journal, 0, (position >> 1) <<"),
+    code_twin("a close forgets what was around it", ABOVE, ABOVE.replace("))", ") & LOW_MASK)")),
+    code_twin("a close is noted after its frame is free", WHEN, "JournalWord.WHEN, -1"),
+    code_twin("the partner is what came", PARTNER, "value"),
+    code_twin("released tokens are not noted", "note_release(a, r, held + (of << 3))", "of = of", BOUNDED),
+    code_twin("what is opened is not noted", "flags += JournalHead.OPENS_ACTIVATION", "flags += 0"),
+    code_twin("the youngest was the oldest", "end - head - 1", "0"),
+    code_twin("the clock is not noted", "JournalHead.ENDS_WAVE * (ahead == 1)", "JournalHead.ENDS_WAVE * (ahead == 2)"),
+    function_twin("every iteration is the first", columns.FrameTagRows, "open_tags", without_iterations),
+    function_twin("a frame keeps its first tag", columns.FrameLookup, "numbers", ignore_time),
+    function_twin("the tag of who sends", columns.PageColumns, "__init__", sender_tags),
+    function_twin("the first output of a switch", columns.PageColumns, "output_rows", no_second),
+    function_twin("what fired is in reverse", columns.PageColumns, "closed_rows", reversed_firings),
+    function_twin("every text is the first", column_log.ColumnLogWriter, "text", first_text, ACTING),
+    function_twin("columns lose high bits", column_log, "narrow", halved, SPEAKING),
+    function_twin("a block counts tags from its page", column_log.PageReader, "_tag_lines", from_zero),
+    function_twin("a page counts tags from the first", column_log.PageReader, "__init__", from_first_tag),
 )  # fmt: skip
 
 
@@ -215,9 +215,8 @@ def broken_law(case: Case) -> str | None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("twin", TWINS)
-def test_the_laws_catch_a_broken_keeper(twin: Twin) -> None:
-    """Every keeper that differs in one line breaks a law on one of 100 programs on which the true one keeps the
-    laws."""
+def test_the_laws_catch_a_broken_log(twin: BrokenLog) -> None:
+    """Every broken log breaks a law on one of 100 programs on which the true one keeps the laws."""
 
     def fails(case: Case) -> bool:
         with broken(twin.how):

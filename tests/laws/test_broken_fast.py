@@ -37,8 +37,8 @@ NARROW = st.just(Case(doubled.program, [np.int8(7), 5]))
 
 
 @dataclass(frozen=True)
-class Twin:
-    """How a machine is broken, its description, and the programs that should catch it."""
+class BrokenFastMachine:
+    """A broken fast machine, its description, and the programs that should catch it."""
 
     said: str
     how: Break
@@ -67,7 +67,7 @@ def _rewritten(said: str, lines: dict[str, str], programs: st.SearchStrategy[Cas
         patch.setattr(load, "text", lambda variant: text)
         patch.setattr(run, "load_machine", _machines.setdefault(said, cache(load.load_machine.__wrapped__)))
 
-    return pytest.param(Twin(said, how, programs), id=said.replace(" ", "_"), marks=pytest.mark.heavy)
+    return pytest.param(BrokenFastMachine(said, how, programs), id=said.replace(" ", "_"), marks=pytest.mark.heavy)
 
 
 _machines: dict[str, Any] = {}
@@ -89,7 +89,7 @@ def imaged(said: str, change: Callable[[Image], None]) -> Any:
 
         patch.setattr(run, "cached_image", changed)
 
-    return pytest.param(Twin(said, how), id=said.replace(" ", "_"))
+    return pytest.param(BrokenFastMachine(said, how), id=said.replace(" ", "_"))
 
 
 def wrong_opcode(made: Image) -> None:
@@ -152,7 +152,7 @@ NEXT = "iteration_of(mem, frame) + 1 - bound"
 TWINS = (
     imaged("one wrong opcode", wrong_opcode),
     imaged("two operands share a place", shared_place),
-    pytest.param(Twin("a tag forgets the iteration of its parent", forgetful_tag), id="a_forgetful_tag"),
+    pytest.param(BrokenFastMachine("a tag forgets the iteration of its parent", forgetful_tag), id="a_forgetful_tag"),
     general("one firing too many", "firings >= firings_limit", "firings > firings_limit"),
     general("one token too few", "- needs > tokens_limit", "- needs >= tokens_limit"),
     general("calls go one deeper", "depth_of(mem, frame) >= depth_limit", "depth_of(mem, frame) > depth_limit"),
@@ -191,7 +191,7 @@ def broken_law(case: Case) -> str | None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("twin", TWINS)
-def test_the_laws_catch_a_broken_machine(twin: Twin) -> None:
+def test_the_laws_catch_a_broken_machine(twin: BrokenFastMachine) -> None:
     """Every machine that differs in one line breaks a law on one of 100 programs on which the true one keeps the
     laws."""
     tried = 0

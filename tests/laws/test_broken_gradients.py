@@ -21,7 +21,7 @@ from tagloom.core.program import evaluate
 from tagloom.core.program.program import PARALLEL_ITERATIONS, Function, Node, Operand, Region, Var
 from tagloom.core.value import literal
 from tagloom.interp.machine import fire
-from test_gradient_laws import wrong
+from test_gradient_laws import gradient_violations
 
 Broken = Callable[[pytest.MonkeyPatch], None]
 
@@ -38,7 +38,7 @@ def overwrites(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Reverser, "accumulate", contribute)
 
 
-def lacks_a_factor(patch: pytest.MonkeyPatch) -> None:
+def omits_a_factor(patch: pytest.MonkeyPatch) -> None:
     """The rule of products omits the other operand."""
     row = op.OPS["multiply"]
     broken = replace(row, gradient=lambda do, index, adjoint, result, *operands: adjoint)
@@ -85,7 +85,7 @@ def drops_a_branch(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Reverser, "forward_node", forward)
 
 
-def goes_forwards(patch: pytest.MonkeyPatch) -> None:
+def goes_forward(patch: pytest.MonkeyPatch) -> None:
     """The evaluator runs the pullback of a loop from the first iteration on."""
     patch.setattr(evaluate, "reversed", iter, raising=False)
 
@@ -126,20 +126,20 @@ def forgetful() -> Any:
 CASES = [(factorial, 4.5), (turns, 0.7), (forgetful, 0.9)]
 BROKEN = [
     overwrites,
-    lacks_a_factor,
+    omits_a_factor,
     mixes_adjoints,
     takes_all_for_constant,
     drops_a_branch,
     reenters_too_early,
-    goes_forwards,
+    goes_forward,
     forgets_what_arrives,
 ]
 
 
-def found() -> list[str]:
+def derivation_violations() -> list[str]:
     """The violations for the gradients of a recursion and of a loop."""
     cases = [Case(make().trace(x).program, [x]) for make, x in CASES]
-    return [said for case in cases for said in wrong(case)]
+    return [said for case in cases for said in gradient_violations(case)]
 
 
 @pytest.mark.inner(first=1)
@@ -147,9 +147,9 @@ def found() -> list[str]:
 def test_the_laws_catch_a_broken_derivation(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken derivation breaks a law on a recursion or a loop, and the true one breaks none. An error does not
     count."""
-    assert found() == []
+    assert derivation_violations() == []
     broken(monkeypatch)
-    said = found()
+    said = derivation_violations()
     assert any("the machine failed" not in each for each in said)
 
 
@@ -237,8 +237,8 @@ def by_tapes(function: Callable[..., Any], x: Any, order: int) -> Any:
     return tape.gradient(y, x)
 
 
-def unlike() -> list[str]:
-    """Where a correct custom pullback changes a gradient: of the first or second order, in a program or on a tape."""
+def changed_gradients() -> list[str]:
+    """The gradients that a correct custom pullback changes, of the first or second order, in a program or on a tape."""
     said, wanted = [], tl.function(lambda x: plain(x, tl.exp(x)) * x)
     found = tl.function(lambda x: ruled(x, tl.exp(x)) * x)
     for order in (1, 2):
@@ -255,9 +255,9 @@ def unlike() -> list[str]:
 def test_broken_custom_gradients_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A function whose custom pullback equals its derivative catches every broken use of custom pullbacks, and shows
     nothing if none is broken."""
-    assert unlike() == []
+    assert changed_gradients() == []
     CUSTOM[name](monkeypatch)
-    assert unlike()
+    assert changed_gradients()
 
 
 def bounded() -> Any:
@@ -271,7 +271,7 @@ def bounded() -> Any:
     return tl.function(lambda x: tl.while_loop(lambda k, *_: k < 4, body, 0, x, x, parallel_iterations=2)[1])
 
 
-def misses(node_is: Callable[[Node], bool]) -> Broken:
+def loses_adjoints_of(node_is: Callable[[Node], bool]) -> Broken:
     """The adjoint that passes such a node is lost."""
 
     def broken(patch: pytest.MonkeyPatch) -> None:
@@ -286,14 +286,14 @@ def misses(node_is: Callable[[Node], bool]) -> Broken:
 
 
 PAST_ACTS = {
-    "a bound": misses(lambda node: PARALLEL_ITERATIONS in dict(node.attributes)),
-    "what a callback decides": misses(lambda node: node.op == "cond"),
-    "random numbers": lacks_a_factor,
+    "a bound": loses_adjoints_of(lambda node: PARALLEL_ITERATIONS in dict(node.attributes)),
+    "what a callback decides": loses_adjoints_of(lambda node: node.op == "cond"),
+    "random numbers": omits_a_factor,
 }
 
 
 @pytest.mark.parametrize("name", PAST_ACTS)
-def test_wrong_adjoints_past_acts_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lost_adjoints_of_effects_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Finite differences catch every lost adjoint, and show nothing if none is lost."""
 
     def told() -> str | None:

@@ -130,7 +130,7 @@ def skip_an_iteration(patch: MonkeyPatch) -> None:
 
 
 def switch_backwards(patch: MonkeyPatch) -> None:
-    """S6: a switch sends to the side that was not taken."""
+    """S6: a switch sends to the other side."""
     patch.setitem(fire._ROUTING, "switch", lambda inputs, tag: ((1 if inputs[1] else 0, inputs[0]),))
 
 

@@ -255,7 +255,7 @@ def looks_on(patch: pytest.MonkeyPatch) -> None:
     ],
     ids=lambda broken: broken.__name__,
 )
-def test_a_broken_look_under_tags_is_caught(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_fetching_under_tags_is_caught(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
     """With every twin, some value under a tag is wrong or missing."""
     broken(monkeypatch)
     try:

@@ -18,7 +18,7 @@ FEW = ("lifo", "random:1", "random:2")
 
 @settings(max_examples=40)
 @given(act_cases(bounded=False))
-def test_laws_hold_on_programs_with_acts(case: Case) -> None:
+def test_laws_hold_on_programs_with_effects(case: Case) -> None:
     """S13, S14, S15: machine and evaluator agree, including printed lines and calls; every schedule gives the same
     ending, results, traps, residue, order of effects, and firings; `revert` undoes `apply` and performs nothing."""
     assert list(violations(case, FEW)) == []
@@ -26,15 +26,15 @@ def test_laws_hold_on_programs_with_acts(case: Case) -> None:
 
 @settings(max_examples=20)
 @given(act_cases(early=True))
-def test_bounds_keep_what_they_promise(case: Case) -> None:
-    """S16: no iteration j fires while iteration j-k is busy, nor waits longer; a bound removes firings and changes
-    none; only a deferred get keeps a run from returning; a large bound has no effect."""
+def test_the_laws_of_bounds_hold(case: Case) -> None:
+    """S16: no iteration j fires while iteration j-k is busy, nor waits longer than that. A bound removes firings and
+    changes none; only a deferred get keeps a run from returning; a large bound has no effect."""
     assert list(bound_violations(case, (None, 1, 2), ("waves", "random:1"))) == []
 
 
 @settings(max_examples=25)
 @given(act_cases(twice=True, bounded=False))
-def test_every_schedule_tells_of_a_second_put(case: Case) -> None:
+def test_every_schedule_reports_a_second_put(case: Case) -> None:
     """S13: a second put to a cell is a trap under every schedule, which names all puts in program order."""
     assert list(twice_violations(case, FEW)) == []
 
@@ -43,7 +43,7 @@ def test_every_schedule_tells_of_a_second_put(case: Case) -> None:
 @pytest.mark.timeout(1800)
 @settings(max_examples=120)
 @given(act_cases(bounded=False))
-def test_laws_hold_on_many_programs_with_acts(case: Case) -> None:
+def test_laws_hold_on_many_programs_with_effects(case: Case) -> None:
     """The laws of effects hold on many more programs and schedules."""
     assert list(violations(case)) == []
 
@@ -52,7 +52,7 @@ def test_laws_hold_on_many_programs_with_acts(case: Case) -> None:
 @pytest.mark.timeout(1800)
 @settings(max_examples=40)
 @given(act_cases())
-def test_bounds_keep_what_they_promise_in_many_programs(case: Case) -> None:
+def test_the_laws_of_bounds_hold_on_many_programs(case: Case) -> None:
     """The laws of bounds hold on many more programs and bounds."""
     assert list(bound_violations(case, (None, 1, 2, 3, 4, 5), ("waves", "fifo", "lifo", "random:1", "random:2"))) == []
 
@@ -61,7 +61,7 @@ def test_bounds_keep_what_they_promise_in_many_programs(case: Case) -> None:
 @pytest.mark.timeout(1800)
 @settings(max_examples=60)
 @given(act_cases(twice=True, bounded=False))
-def test_every_schedule_tells_of_a_second_put_in_many_programs(case: Case) -> None:
+def test_every_schedule_reports_a_second_put_in_many_programs(case: Case) -> None:
     """A second put traps alike under many more schedules."""
     assert list(twice_violations(case)) == []
 
@@ -88,7 +88,7 @@ def distribution(count: int) -> Counter[str]:
 
 
 @pytest.mark.full
-def test_programs_with_acts_have_all_of_them() -> None:
+def test_generated_programs_have_all_effects() -> None:
     """Most generated programs return and some trap; many of them park gets, print, call Python, draw and have
     bounds."""
     found = distribution(200)

@@ -25,7 +25,7 @@ PROGRAMS = {
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("kind", PROGRAMS)
-def test_programs(kind: str) -> None:
+def test_events_are_the_reference_s(kind: str) -> None:
     """All events, the last events, and log lines equal the reference's, wherever a run is imported and pauses."""
 
     @settings(max_examples=5, phases=[Phase.generate])
@@ -38,7 +38,7 @@ def test_programs(kind: str) -> None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("kind", PROGRAMS)
-def test_replay(kind: str, tmp_path_factory: Any) -> None:
+def test_a_log_replays_to_the_outcome(kind: str, tmp_path_factory: Any) -> None:
     """A log that the fast engine wrote replays to the outcome of its run."""
     folder = tmp_path_factory.mktemp("logs")
 

@@ -35,7 +35,7 @@ RUNS: dict[str, tuple[Graph, list[Any]]] = {
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("name", RUNS)
-def test_programs_that_have_everything(name: str, schedule: str) -> None:
+def test_histories_with_bases_are_right(name: str, schedule: str) -> None:
     """Histories that begin at several bases are right for calls, loops, traps, arrays, cells and bounds."""
     for seed in range(4):
         assert list(base_violations(*RUNS[name], schedule, seed)) == []
@@ -55,7 +55,7 @@ def test_a_history_with_a_base(case: Case, schedule: str, seed: int) -> None:
 
 @settings(max_examples=4)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
-def test_a_session_that_goes_far(case: Case, schedule: str, seed: int) -> None:
+def test_a_session_that_fast_forwards(case: Case, schedule: str, seed: int) -> None:
     """Commands lead a fast-forwarding session to the same positions as one that knows every event."""
     graph = lower(case.program)
     assert list(session_violations(graph, case.arguments, schedule, seed)) == []
@@ -119,13 +119,13 @@ def reveal_to_the_wrong_place(patch: MonkeyPatch) -> None:
     patch.setattr(far, "Lineage", misplaced)
 
 
-def take_what_is_not_known_for_nothing(patch: MonkeyPatch) -> None:
-    """Queries assume that a node that fired before the base has not fired."""
+def treat_unknown_firings_as_none(patch: MonkeyPatch) -> None:
+    """Queries treat a node that fired before the base as one that has not fired."""
     patch.setattr(late.PartialIndex, "firing_event", late.EventIndex.firing_event)
 
 
-def forget_what_was_there(patch: MonkeyPatch) -> None:
-    """A token that existed at the base is said to have no sender."""
+def forget_tokens_of_the_base(patch: MonkeyPatch) -> None:
+    """A token that existed at the base has no sender."""
     patch.setattr(late.PartialIndex, "existed_at_base", lambda self, token: False)
 
 
@@ -177,8 +177,8 @@ WRONG: tuple[Callable[[MonkeyPatch], None], ...] = (
     miscount_waves,
     lose_parked_readers,
     reveal_to_the_wrong_place,
-    take_what_is_not_known_for_nothing,
-    forget_what_was_there,
+    treat_unknown_firings_as_none,
+    forget_tokens_of_the_base,
     stop_after_the_node,
     turn_comparisons_round,
     count_before_the_step,
@@ -189,7 +189,7 @@ WRONG: tuple[Callable[[MonkeyPatch], None], ...] = (
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("how", WRONG, ids=lambda how: how.__name__)
-def test_the_laws_catch_what_is_wrong(how: Callable[[MonkeyPatch], None], monkeypatch: MonkeyPatch) -> None:
+def test_the_laws_catch_every_twin(how: Callable[[MonkeyPatch], None], monkeypatch: MonkeyPatch) -> None:
     """Every twin that differs in one line breaks a law on one of these programs."""
     how(monkeypatch)
 

@@ -48,7 +48,7 @@ def test_plain_programs(case: Case, dice: Random) -> None:
 
 @settings(max_examples=20, phases=[Phase.generate])
 @given(act_cases(bounded=False), DICE)
-def test_programs_with_acts(case: Case, dice: Random) -> None:
+def test_programs_with_effects(case: Case, dice: Random) -> None:
     """Programs with cells, effects and random numbers run as on the reference (S13 to S15)."""
     check(case, dice)
 
@@ -113,7 +113,7 @@ def seen(case: Case) -> set[str]:
 
 @pytest.mark.heavy
 @pytest.mark.timeout(1800)
-def test_generated_programs_do_what_the_laws_are_about() -> None:
+def test_generated_programs_cover_the_laws() -> None:
     """Many generated programs with bounds throttle tokens, park, wake, trap and draw; most runs continue after an
     export."""
     found: Counter[str] = Counter()

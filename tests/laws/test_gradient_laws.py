@@ -18,7 +18,7 @@ from tagloom.core.program.validate import program_problems
 FEW = ("fifo", "lifo", "random:1", "random:2")
 
 
-def wrong(case: Case, order: int = 1) -> list[str]:
+def gradient_violations(case: Case, order: int = 1) -> list[str]:
     """The violations of a program's derivative: in its graph, in its runs, and in its numbers."""
     before = case if order == 1 else differentiated(case, order - 1)
     derived = differentiated(case, order)
@@ -34,14 +34,14 @@ def wrong(case: Case, order: int = 1) -> list[str]:
 def test_gradients_of_smooth_programs(case: Case) -> None:
     """Derivatives of smooth programs run alike on machine and evaluator, with the same firings under every schedule and
     no residue; adjoints equal finite differences if those converge."""
-    assert wrong(case) == []
+    assert gradient_violations(case) == []
 
 
 @settings(max_examples=5)
 @given(smooth_cases())
 def test_second_derivatives_of_smooth_programs(case: Case) -> None:
     """Second derivatives of smooth programs keep the same laws."""
-    assert wrong(case, 2) == []
+    assert gradient_violations(case, 2) == []
 
 
 @pytest.mark.full
@@ -52,7 +52,7 @@ def test_gradients_of_smooth_programs_with_cells(order: int, count: int) -> None
     @settings(max_examples=count)
     @given(smooth_cases(by_cells=True))
     def check(case: Case) -> None:
-        assert wrong(case, order) == []
+        assert gradient_violations(case, order) == []
 
     check()
 
@@ -61,14 +61,14 @@ def test_gradients_of_smooth_programs_with_cells(order: int, count: int) -> None
 @given(cases(floats=True))
 def test_gradients_of_generated_programs(case: Case) -> None:
     """Gradients of programs of all types keep the same laws; few results of these depend on the arguments."""
-    assert wrong(case) == []
+    assert gradient_violations(case) == []
 
 
 @settings(max_examples=5)
 @given(cases(floats=True))
 def test_second_derivatives_of_generated_programs(case: Case) -> None:
     """Second derivatives of programs of all types keep the same laws."""
-    assert wrong(case, 2) == []
+    assert gradient_violations(case, 2) == []
 
 
 @settings(max_examples=12)
@@ -76,7 +76,7 @@ def test_second_derivatives_of_generated_programs(case: Case) -> None:
 def test_gradients_of_programs_of_arrays(case: Case) -> None:
     """Gradients of programs that split and join arrays keep the same laws."""
     try:
-        assert wrong(case) == []
+        assert gradient_violations(case) == []
     except Invalid as error:
         assume(error.rule != "D1")
         raise
@@ -84,7 +84,7 @@ def test_gradients_of_programs_of_arrays(case: Case) -> None:
 
 @settings(max_examples=60)
 @given(act_cases())
-def test_gradients_of_programs_with_acts(case: Case) -> None:
+def test_gradients_of_programs_with_effects(case: Case) -> None:
     """Gradients of programs with cells, effects, random numbers and bounds keep the same laws; cells that are used
     beside their thread are refused."""
     derived = unless_refused(case)
@@ -94,7 +94,7 @@ def test_gradients_of_programs_with_acts(case: Case) -> None:
 
 @settings(max_examples=20)
 @given(act_cases(floats=True))
-def test_adjoints_of_programs_with_acts(case: Case) -> None:
+def test_adjoints_of_programs_with_effects(case: Case) -> None:
     """Adjoints of programs with deferred gets and bounds equal finite differences if those converge."""
     derived = unless_refused(case)
     if derived is not None:
@@ -114,7 +114,7 @@ def unless_refused(case: Case) -> Case | None:
 
 @settings(max_examples=4)
 @given(smooth_cases(by_acts=True))
-def test_gradients_of_smooth_programs_with_acts(case: Case) -> None:
+def test_gradients_of_smooth_programs_with_effects(case: Case) -> None:
     """Effects, random numbers, bounds, and constants that are read before they are put change no adjoint: under every
     schedule adjoints equal finite differences."""
     derived = differentiated(case)
@@ -128,7 +128,7 @@ def test_gradients_of_smooth_programs_with_acts(case: Case) -> None:
 @pytest.mark.timeout(1800)
 def test_gradients_of_many_smooth_programs(case: Case) -> None:
     """First and second derivatives of many more smooth programs keep the laws."""
-    assert wrong(case) == wrong(case, 2) == []
+    assert gradient_violations(case) == gradient_violations(case, 2) == []
 
 
 @pytest.mark.heavy
@@ -137,14 +137,14 @@ def test_gradients_of_many_smooth_programs(case: Case) -> None:
 @pytest.mark.timeout(1800)
 def test_gradients_of_many_smooth_programs_with_cells(case: Case) -> None:
     """Gradients of many more programs with cells keep the laws."""
-    assert wrong(case) == wrong(case, 2) == []
+    assert gradient_violations(case) == gradient_violations(case, 2) == []
 
 
 @pytest.mark.heavy
 @settings(max_examples=25)
 @given(smooth_cases(by_acts=True))
 @pytest.mark.timeout(1800)
-def test_gradients_of_many_smooth_programs_with_acts(case: Case) -> None:
+def test_gradients_of_many_smooth_programs_with_effects(case: Case) -> None:
     """Adjoints of many more programs with effects, random numbers and bounds equal finite differences."""
     derived = differentiated(case)
     assert derived is not None
@@ -158,7 +158,7 @@ def test_gradients_of_many_smooth_programs_with_acts(case: Case) -> None:
 def test_gradients_of_many_generated_programs(case: Case) -> None:
     """Gradients of many more programs of arrays keep the laws."""
     try:
-        assert wrong(case) == wrong(case, 2) == []
+        assert gradient_violations(case) == gradient_violations(case, 2) == []
     except Invalid as error:
         assume(error.rule != "D1")
         raise

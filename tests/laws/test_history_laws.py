@@ -27,7 +27,7 @@ SMALL = Limits(firings=150)
 
 @settings(max_examples=20)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS, st.integers(1, 9))
-def test_a_history_is_where_replay_is(case: Case, schedule: str, seed: int, spacing: int) -> None:
+def test_a_history_agrees_with_replay(case: Case, schedule: str, seed: int, spacing: int) -> None:
     """After any walk of steps both ways, jumps, forks, choices and edits, a history at event i equals replay to i, and
     no history changes another."""
     assert list(walk_violations(lower(case.program), case.arguments, schedule, seed, spacing)) == []
@@ -44,7 +44,7 @@ def test_keyframes_far_apart(case: Case, schedule: str, seed: int, spacing: int)
 
 @settings(max_examples=15)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
-def test_a_history_ends_as_the_run(case: Case, schedule: str, seed: int) -> None:
+def test_a_history_has_the_run_s_outcome(case: Case, schedule: str, seed: int) -> None:
     """A history has the outcome and statistics of `run_graph`, also under limits and after going back."""
     assert list(outcome_violations(lower(case.program), case.arguments, schedule, seed, SMALL)) == []
 

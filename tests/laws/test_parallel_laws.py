@@ -94,7 +94,7 @@ def of_the_corpus() -> Iterator[tuple[Graph, list[Value]]]:
 
 
 @pytest.mark.full
-def test_corpus() -> None:
+def test_corpus_programs() -> None:
     """Several cores end corpus programs as the reference does; a third of those with calls or loops donate
     activations."""
     limits, given = Limits(firings=4_000), []
@@ -111,7 +111,7 @@ def test_corpus() -> None:
 @pytest.mark.parametrize(
     ("function", "arguments"), [(fib, [9]), (tak, [6, 3, 1]), (sums, [5]), (relayed, [8])], ids=str
 )
-def test_turns(function: tl.Function, arguments: list[int]) -> None:
+def test_any_turns_give_the_same_run(function: tl.Function, arguments: list[int]) -> None:
     """The run is the same for every number of cores and every length of turns, and donates many activations."""
     counts = []
     for seed in range(12):
@@ -124,7 +124,7 @@ def test_turns(function: tl.Function, arguments: list[int]) -> None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("function", "arguments"), [(fib, [9]), (tak, [6, 3, 1]), (sums, [5]), (twice, [7])], ids=repr)
-def test_in_the_middle(function: tl.Function, arguments: list[int]) -> None:
+def test_states_between_turns_are_consistent(function: tl.Function, arguments: list[int]) -> None:
     """In the middle of a run, waiting tokens are tokens that the reference delivers, under the same tags, and the
     statistics count what has fired."""
     events = function.run(*arguments, engine="reference", keep="events").events
@@ -156,7 +156,7 @@ def several(function: tl.Function, arguments: list[int], cores: int, **options: 
 
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("cores", [2, 3, 8])
-def test_threads(cores: int) -> None:
+def test_concurrent_threads_give_one_result(cores: int) -> None:
     """Concurrent threads, more than the machine has cores, give the results of one thread, each time."""
     wanted = [fib.run(17, engine="fast", cores=1), sums.run(12, engine="fast", cores=1)]
     for burst in (1, 3, 50, 700):
@@ -166,7 +166,7 @@ def test_threads(cores: int) -> None:
             assert told(run.outcome(flat_treedef(1))) == told(one)
 
 
-def test_activations_are_given_away() -> None:
+def test_long_runs_are_shared() -> None:
     """Several cores share a long run, as the outcome says; one core does a short run alone."""
     out = fib.run(25, engine="fast", cores=2)
     assert (out.value, out.status, out.engine, out.cores) == (75_025, "Returned", "fast", 2)
@@ -234,7 +234,7 @@ def test_other_endings_of_turns(function: tl.Function, arguments: list[int], lim
 
 
 @pytest.mark.parametrize(("tokens", "ended"), [(10**6, "quiet"), (500, "again")])
-def test_waves_are_looked_at_while_it_runs(tokens: int, ended: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waves_are_checked_during_the_run(tokens: int, ended: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A parallel run is abandoned early only if one of its waves may have exceeded the limit on tokens."""
     monkeypatch.setattr(module, "FIRST_TOKEN_CHECK", 1_000)
     with eager() as runs:
@@ -245,7 +245,7 @@ def test_waves_are_looked_at_while_it_runs(tokens: int, ended: str, monkeypatch:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("limit", "function", "argument"), [("seconds", fib, 40), ("bytes", endless, 3)])
-def test_ends_from_outside(limit: str, function: tl.Function, argument: int) -> None:
+def test_s12_limits_end_a_shared_run(limit: str, function: tl.Function, argument: int) -> None:
     """S12: limits on seconds and bytes end a shared run, whose outcome has its firings and residue up to then."""
     began = time.monotonic()
     ends = {"seconds": 0.3} if limit == "seconds" else {"bytes": resident_memory() + 2**26}
@@ -260,11 +260,11 @@ def test_ends_from_outside(limit: str, function: tl.Function, argument: int) -> 
     assert all(each.tag.depth <= out.stats.deepest_tag for each in out.residue)
 
 
-def cores_left() -> list[threading.Thread]:
+def running_cores() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "tagloom core"]
 
 
-def test_ctrl_c() -> None:
+def test_ctrl_c_ends_all_cores() -> None:
     """Ctrl-C ends all cores within 0.2 s, in at least two of three runs, since other processes may be busy; the outcome
     has what was done by then."""
     pressed, took = 0.0, []
@@ -282,7 +282,7 @@ def test_ctrl_c() -> None:
             took.append(time.monotonic() - pressed)
         assert (out.status, out.error.limit, out.cores) == ("Exhausted", "interrupt", 2)  # type: ignore[union-attr]
         assert out.firings == sum(out.stats.by_node) > 0
-        assert not cores_left()
+        assert not running_cores()
     assert sorted(took)[1] < 0.2
 
 
@@ -314,9 +314,9 @@ def test_ctrl_c_when_cores_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.full
-def test_a_run_that_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_restarted_run_has_all_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """A restarted run has all the memory, and the seconds minus those of the cores; compiling takes none."""
-    before, true, rerun = alive(), module.load_machine, module.run_fast
+    before, true, rerun = core_store_count(), module.load_machine, module.run_fast
     spent: list[float] = []
 
     def slow(variant: Any) -> Any:
@@ -325,7 +325,7 @@ def test_a_run_that_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
         return true(variant)
 
     def run_fast(*arguments: Any, **options: Any) -> Any:
-        assert alive() == before
+        assert core_store_count() == before
         spent.append(options["elapsed"])
         return rerun(*arguments, **options)
 
@@ -340,7 +340,7 @@ def test_a_run_that_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < spent[0] < 1
 
 
-def alive() -> int:
+def core_store_count() -> int:
     """The number of core stores that exist."""
     return sum(type(each) is CoreStore for each in gc.get_objects())
 
@@ -362,7 +362,7 @@ def test_idle_cores_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(slept["tagloom core"]) == MAX_IDLE_SLEEP
 
 
-def test_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_continues_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run continues with the threads that it gets if the system starts fewer than requested, or none."""
     true, begun = threading.Thread.start, []
 
@@ -380,8 +380,8 @@ def test_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (out.results, out.cores) == ((1597,), cores)
 
 
-def test_nobody_writes_to_himself() -> None:
-    """No core donates an activation to itself, as one could that gets work after it has requested some."""
+def test_no_core_donates_to_itself() -> None:
+    """No core donates an activation to itself; one could that gets work after it has requested some."""
     for seed in range(20):
         run, _ = in_turns(first_state(tak.graph, [6, 3, 1], "waves"), Limits(), 3, Random(seed))
         written = run.shared_words.reshape(-1, CACHE_LINE_WORDS)[4 : 4 + 2 * 9, 0].reshape(3, 3, 2)
@@ -389,7 +389,7 @@ def test_nobody_writes_to_himself() -> None:
         assert not written.diagonal().any()
 
 
-def test_little_room() -> None:
+def test_arrays_grow_before_they_are_full() -> None:
     """Arrays grow first if there is room for only a few more steps, since short bursts are slower."""
     run = ParallelRun(first_state(fib.graph, [9], "waves"), Limits(), 1)
     store = run.stores[0]
@@ -402,7 +402,7 @@ def test_little_room() -> None:
 
 
 @pytest.mark.parametrize("cores", [1, 2, 5, 64])
-def test_lines(cores: int) -> None:
+def test_shared_words_begin_at_cache_lines(cores: int) -> None:
     """The shared words of each core begin at a cache line."""
     assert new_shared_words(cores, 1).ctypes.data % (8 * CACHE_LINE_WORDS) == 0
 
@@ -420,13 +420,13 @@ def test_lines(cores: int) -> None:
         ({"cores": 2, "keep": "events"}, "keep=None"),
     ],
 )
-def test_what_has_no_cores(options: dict[str, Any], said: str) -> None:
+def test_unsupported_options_are_refused(options: dict[str, Any], said: str) -> None:
     """Options that several cores do not support are refused before the run begins."""
     with pytest.raises(Usage, match=said):
         fib.run(5, **{"engine": "fast", **options})
 
 
-def test_failing_core(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     """An exception in a thread is raised, and no thread remains."""
 
     def fails(self: Any) -> None:
@@ -438,4 +438,4 @@ def test_failing_core(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     with pytest.raises(RuntimeError, match="of a thread"):
         run.go()
-    assert not cores_left()
+    assert not running_cores()

@@ -93,7 +93,7 @@ def runs(document: Document) -> Iterator[tuple[Case, Graph, list[Any], dict[str,
 
 @pytest.mark.inner(first=20)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_it_passes_the_corpus(file: Path) -> None:
+def test_the_second_machine_agrees_on_the_corpus(file: Path) -> None:
     """Every corpus case that the second machine knows ends as on the reference: the same ending, bits of values, traps,
     counts by node, residue and statistics, under every schedule."""
     known = list(runs(parse(file.read_text())))
@@ -105,7 +105,7 @@ def test_it_passes_the_corpus(file: Path) -> None:
 
 
 @pytest.mark.full
-def test_how_much_of_the_corpus_it_runs() -> None:
+def test_the_second_machine_runs_most_of_the_corpus() -> None:
     """The second machine runs all cases without newer features, and the documents state their number."""
     known = [is_known(graph) for file in FILES for _, graph, _, _ in cases_run(parse(file.read_text()))]
     assert (known.count(True), known.count(False)) == (RUN, LEFT_OUT)
@@ -118,7 +118,7 @@ def test_how_much_of_the_corpus_it_runs() -> None:
 
 
 @pytest.mark.full
-def test_it_passes_the_corpus_by_itself() -> None:
+def test_the_second_machine_has_the_counts_of_the_corpus() -> None:
     """The second machine alone has the counts that the cases state."""
     counted = 0
     for file in FILES:
@@ -135,7 +135,7 @@ KNOWN = cases().filter(lambda case: not any(map(is_newer, lower(case.program).no
 
 @settings(max_examples=20)
 @given(KNOWN, st.sampled_from(SCHEDULES))
-def test_it_agrees_on_generated_programs(case: Generated, schedule: str) -> None:
+def test_the_second_machine_agrees_on_generated_programs(case: Generated, schedule: str) -> None:
     """On generated programs both machines agree step by step, also under `random`."""
     assert differences(lower(case.program), case.arguments, schedule, firings=1_000) == []
 
@@ -144,21 +144,21 @@ def test_it_agrees_on_generated_programs(case: Generated, schedule: str) -> None
 @pytest.mark.timeout(1800)
 @settings(max_examples=400)
 @given(KNOWN, st.sampled_from(SCHEDULES))
-def test_it_agrees_on_many_generated_programs(case: Generated, schedule: str) -> None:
+def test_the_second_machine_agrees_on_many_generated_programs(case: Generated, schedule: str) -> None:
     """On many more generated programs both machines agree."""
     assert differences(lower(case.program), case.arguments, schedule, firings=2_000) == []
 
 
 @settings(max_examples=10)
 @given(KNOWN, st.sampled_from(["firings", "tokens", "depth"]), st.integers(0, 40))
-def test_limits_are_the_same(case: Generated, limit: str, number: int) -> None:
+def test_both_machines_stop_at_the_same_firing(case: Generated, limit: str, number: int) -> None:
     """Both machines stop at limits before the same firing."""
     limits = {"firings": 1_000, limit: number}
     for schedule in SCHEDULES[:3]:
         assert differences(lower(case.program), case.arguments, schedule, **limits) == []
 
 
-def test_it_was_written_from_the_documents() -> None:
+def test_the_second_machine_is_independent() -> None:
     """The second machine is one file of some 400 lines, and imports nothing but the standard library and NumPy."""
     source = MACHINE.read_text()
     imported = {
@@ -171,7 +171,7 @@ def test_it_was_written_from_the_documents() -> None:
     assert len(source.splitlines()) < 410 and "tagloom" not in source.replace('"tagloom": "outcome"', "")
 
 
-def test_it_is_a_command() -> None:
+def test_the_second_machine_is_a_command() -> None:
     """`python second_machine.py < TASK.json` prints an outcome."""
     subject = parse("func twice(x: int8) -> int8 {\n  y = add x, x\n  return y\n}")["twice"]
     assert isinstance(subject, tl.Program)

@@ -32,7 +32,7 @@ def staged(program: tuple[Statement, ...], **options: Any) -> tuple[bytes, dict[
 
 @settings(max_examples=20)
 @given(programs, st.integers(0, 2**32))
-def test_eager_and_staged(program: tuple[Statement, ...], seed: int) -> None:
+def test_eager_and_staged_programs_have_the_same_bits(program: tuple[Statement, ...], seed: int) -> None:
     """The result and all variables are the same bit by bit."""
     wanted = eagerly(program)
     for engine in ENGINES:
@@ -43,7 +43,7 @@ def test_eager_and_staged(program: tuple[Statement, ...], seed: int) -> None:
 @pytest.mark.heavy
 @settings(max_examples=25)
 @given(programs)
-def test_compiled(program: tuple[Statement, ...]) -> None:
+def test_compiled_programs_agree(program: tuple[Statement, ...]) -> None:
     """Results and variables are the same on the compiled engine."""
     assert staged(program, engine="compiled") == eagerly(program)
 
@@ -66,7 +66,7 @@ def gradients_staged(program: tuple[Statement, ...]) -> list[Any]:
 
 @settings(max_examples=20)
 @given(programs)
-def test_gradients(program: tuple[Statement, ...]) -> None:
+def test_gradients_by_variables_agree(program: tuple[Statement, ...]) -> None:
     """A gradient by the initial values of variables equals the tape's."""
     for one, other in zip(gradients_eagerly(program), gradients_staged(program), strict=True):
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-10, atol=1e-10)
@@ -85,22 +85,22 @@ LOOP = (Statement("loop", "n", 3, ((CAUGHT,),)), Statement("add", "b", 1))
 BRANCH = (CAUGHT, Statement("cond", "w", 0, ((Statement("add", "a", 5), Statement("add", "a", 3)), ())))
 
 
-def test_a_branch_that_sees_what_was_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_branch_with_old_values_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin whose regions read the value from outside, instead of what they have assigned, is caught."""
     assert staged(BRANCH, engine="reference") == eagerly(BRANCH)
     monkeypatch.setattr(RegionBuilder, "read_resource", _first_of_both)
     assert staged(BRANCH, engine="reference") != eagerly(BRANCH)
 
 
-def test_a_loop_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forgetful_loop_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin whose iterations all begin with the values from before the loop is caught."""
     assert staged(LOOP, engine="reference") == eagerly(LOOP)
     monkeypatch.setattr(looping, "sort_resources", lambda resources: ())
     assert staged(LOOP, engine="reference") != eagerly(LOOP)
 
 
-def _decides_first(turned: Any, *variables: Any) -> Any:
-    """An iteration evaluates the condition for the next one before its body."""
+def _evaluate_condition_first(turned: Any, *variables: Any) -> Any:
+    """An iteration evaluates the condition of the next one before its body."""
     going_on = turned.evaluate_condition(variables[:-1])
     return turned.body(*variables[:-1]), going_on
 
@@ -108,8 +108,8 @@ def _decides_first(turned: Any, *variables: Any) -> Any:
 DECIDED = (Statement("decided", "n", 3, ((Statement("mix", "a", 5),), (Statement("add", "a", 4),))),)
 
 
-def test_a_loop_that_decides_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_condition_that_runs_too_early_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin whose loop condition assigns before the body is caught."""
     assert staged(DECIDED, engine="reference") == eagerly(DECIDED)
-    monkeypatch.setattr(looping.RotatedLoopBody, "__call__", _decides_first)
+    monkeypatch.setattr(looping.RotatedLoopBody, "__call__", _evaluate_condition_first)
     assert staged(DECIDED, engine="reference") != eagerly(DECIDED)

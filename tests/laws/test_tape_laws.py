@@ -35,8 +35,8 @@ def lines(draw: Any) -> Case:
 
 @pytest.mark.parametrize("order", [1, 2, 3])
 @given(data=st.data())
-def test_a_straight_line(order: int, data: st.DataObject) -> None:
-    """On a program of ops alone a tape adds in the order of the derivative: the first order is the same to the bit,
+def test_a_tape_of_ops_alone_has_the_same_bits(order: int, data: st.DataObject) -> None:
+    """On a program of ops alone, a tape adds in the order of the derivative: the first derivative has the same bits,
     eagerly and in a trace."""
     case = data.draw(lines())
     assert is_straight(case)
@@ -55,7 +55,7 @@ def nested(function: Any, x: Any, order: int) -> Any:
 
 
 @pytest.mark.parametrize("function", [tl.tanh, tl.atan, tl.sqrt, lambda x: x * x * tl.exp(x)])
-def test_nested_to_the_bit(function: Any) -> None:
+def test_nested_tapes_have_the_same_bits(function: Any) -> None:
     """Nested tapes have the bits of nested `tl.grad`, at any order."""
     derivative = tl.function(lambda x: function(x))
     for order in (1, 2, 3):
@@ -85,28 +85,28 @@ def test_a_tape_on_arrays(data: st.DataObject) -> None:
     assert violations(data.draw(cases(floats=True, arrays=True)), 1) == []
 
 
-class Forgetful(tl.Tape):
+class OverwritingTape(tl.Tape):
     """The last contribution to an adjoint replaces the others."""
 
     def _accumulate(self, known: Any, more: Any) -> Any:
         return more
 
 
-class Slow(tl.Tape):
+class TraceRecordingTape(tl.Tape):
     """Eager ops are recorded as those of a trace are."""
 
     def record_eager_op(self, step: DeferredOpEntry) -> None:
         self.record(OpTapeEntry(*step))
 
 
-class ByValue(Slow):
+class ValueKeyedTape(TraceRecordingTape):
     """Arrays with equal values count as one; in a trace, those of one type."""
 
     def _identity_key(self, value: Any) -> Any:
         return value._type if isinstance(value, Symbol) else fingerprint(value._tagloom_literal.value)
 
 
-class Alone(tl.Tape):
+class UnrecordedReverseTape(tl.Tape):
     """The reverse pass itself is not recorded."""
 
     def gradient(self, target: Any, sources: Any, adjoints: Any = None) -> Any:
@@ -118,14 +118,14 @@ class Alone(tl.Tape):
             TAPE_STACK.set(tuple(each for each in before if each is not self))
 
 
-class Forwards(tl.Tape):
+class ForwardTape(tl.Tape):
     """The reverse pass begins with the first step."""
 
     def _backpropagate(self, records: Any, *further: Any) -> dict[Any, Any]:
         return super()._backpropagate(records[::-1], *further)
 
 
-class Shortsighted(Slow):
+class OneStepTape(TraceRecordingTape):
     """Only the first step that depends on a watched value is recorded."""
 
     def record(self, step: AnyTapeEntry) -> None:
@@ -141,14 +141,14 @@ CALM = settings(
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-TWINS = {Forgetful: 1, ByValue: 1, Alone: 2, Forwards: 1, Shortsighted: 1}
+TWINS = {OverwritingTape: 1, ValueKeyedTape: 1, UnrecordedReverseTape: 2, ForwardTape: 1, OneStepTape: 1}
 """Broken tapes, and the order of derivatives at which each is caught."""
 
 
 @pytest.mark.inner(first=6)
 @pytest.mark.parametrize("way", [eagerly, in_trace])
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.__name__)
-def test_broken_tapes_are_found(twin: type[tl.Tape], way: Way) -> None:
+def test_broken_tapes_are_caught(twin: type[tl.Tape], way: Way) -> None:
     """Every broken tape differs from the derivative on some program of ops alone."""
 
     def breaks(case: Case) -> bool:
@@ -157,7 +157,7 @@ def test_broken_tapes_are_found(twin: type[tl.Tape], way: Way) -> None:
     find(lines(), breaks, settings=CALM)
 
 
-class OpsAlone(tl.Tape):
+class OpsOnlyTape(tl.Tape):
     """Calls are not recorded, nor branches and loops in a trace."""
 
     def record(self, step: AnyTapeEntry) -> None:
@@ -165,10 +165,10 @@ class OpsAlone(tl.Tape):
             super().record(step)
 
 
-def test_a_tape_of_ops_alone_is_found() -> None:
+def test_a_tape_that_records_ops_alone_is_caught() -> None:
     """A tape that records ops alone differs from the derivative on a traced program with calls, branches and loops."""
 
     def breaks(case: Case) -> bool:
-        return not violations(case, 1, way=in_trace) and bool(violations(case, 1, OpsAlone, in_trace))
+        return not violations(case, 1, way=in_trace) and bool(violations(case, 1, OpsOnlyTape, in_trace))
 
     find(smooth_cases(), breaks, settings=CALM)

@@ -28,8 +28,8 @@ def plain(value: Any) -> Any:
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(("name", "row"), [(name, row) for name in FILES for row in load(name).EXPECTED])
-def test_expected(name: str, row: dict[str, Any], schedule: str) -> None:
-    """Graphs give what is expected, under every schedule, and leave nothing behind."""
+def test_results_are_as_expected(name: str, row: dict[str, Any], schedule: str) -> None:
+    """Graphs have the expected results under every schedule, without residue."""
     function, *arguments = row["run"]
     out = getattr(load(name), function).run(*arguments, schedule=schedule)
     assert (out.status, plain(out.value), out.residue) == ("Returned", row["result"], ())
@@ -38,15 +38,15 @@ def test_expected(name: str, row: dict[str, Any], schedule: str) -> None:
 @pytest.mark.parametrize(
     ("call", "result"), [pytest.param(*row, id=name) for name in FILES for row in load(name).EAGER]
 )
-def test_eagerly(call: Any, result: Any) -> None:
-    """So does what runs eagerly."""
+def test_eager_results_are_as_expected(call: Any, result: Any) -> None:
+    """Eager calls have the expected results."""
     assert plain(call()) == result
 
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", FILES)
-def test_the_tables(name: str) -> None:
-    """What a file prints stands in the README."""
+def test_the_readme_has_the_tables(name: str) -> None:
+    """The README has the tables that a file prints."""
     command = [sys.executable, str(FOLDER / f"{name}.py")]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     assert name == "selection" or all(f"\n{line}\n" in README for line in filter(None, ran.stdout.splitlines()))
@@ -54,8 +54,10 @@ def test_the_tables(name: str) -> None:
 
 @pytest.mark.inner(first=5)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[2])
-def test_the_commands(row: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands of the README's first table print what it says, and then what variables hold by now."""
+def test_the_readme_s_commands_print_its_results(
+    row: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commands of the README's first table print its results, and then the values of variables."""
 
     monkeypatch.chdir(FOLDER)
     cli.app(["run", *shlex.split(row[2].strip("` "))], standalone_mode=False)
@@ -64,8 +66,8 @@ def test_the_commands(row: list[str], capsys: pytest.CaptureFixture[str], monkey
     assert variables == {"counter.py": ["count: 3"], "l2hmc.py": ["count: 3"]}.get(row[2].strip("` ").split()[0], [])
 
 
-def test_training_and_evaluating() -> None:
-    """One flag, two graphs: that for evaluating draws nothing, and the other keeps a fifth."""
+def test_one_flag_gives_two_graphs() -> None:
+    """The graph for evaluating draws nothing, and the one for training keeps a fifth."""
     module = load("lossy_matmul")
     drawn = [{node.op for node in function.graph.nodes} for function in (module.evaluating, module.main)]
     assert ["uniform" in ops for ops in drawn] == [False, True]
@@ -78,8 +80,8 @@ def test_training_and_evaluating() -> None:
     assert 0.15 < np.mean([made > 0 for made in kept]) < 0.25
 
 
-def test_noise() -> None:
-    """NumPy's is a literal; `tl.uniform` draws anew for each seed and in each iteration, alike under every schedule."""
+def test_noise_of_numpy_is_a_literal() -> None:
+    """`tl.uniform` draws other numbers for each seed and in each iteration, alike under every schedule."""
     module = load("add_noise")
     assert not module.frozen.program.main.body.nodes[0].inputs == ()
     assert len({module.frozen.run(0.0, seed=seed).value for seed in range(9)}) == 1
@@ -89,9 +91,9 @@ def test_noise() -> None:
     assert len({round(step, 12) for step in np.diff(walked[0])}) == 4
 
 
-def test_weights_are_made_once() -> None:
-    """A network's second input of another length is another tracing, and makes no weights; a new one is restored as
-    it makes them."""
+def test_weights_are_created_once() -> None:
+    """An input of another length gives another trace of a network, and no further weights. A new network is restored
+    while it creates its weights."""
     module = load("net")
     net = module.Net()
     for xs, ys in ((module.XS, module.YS), (module.XS[:2], module.YS[:2])):
@@ -119,24 +121,25 @@ def test_staging_changes_no_numbers() -> None:
         assert np.asarray(left) == pytest.approx(np.asarray(right), rel=1e-9, abs=1e-12)
 
 
-def gone(sampler: Any, x: Any, v: Any, ahead: bool, steps: int) -> Any:
-    """So many leapfrog steps, ahead or back: where to, and the logarithm of how much that stretches."""
+def after_leapfrogs(sampler: Any, x: Any, v: Any, ahead: bool, steps: int) -> Any:
+    """The position after this many leapfrog steps, forwards or back, and the logarithm of the change of volume."""
     side, grown = np.full((len(x), 1), ahead), np.zeros(len(x))
     for k in range(10 - steps if not ahead else 0, 10 if not ahead else steps):
         _, x, v, grown = sampler.leapfrog(k, x, v, grown, side)
     return np.asarray(x), np.asarray(v), np.asarray(grown)
 
 
-def test_steps_can_be_undone(sampler: Any) -> None:
-    """Back is the inverse of ahead, and stretches by the inverse; what is said to be the stretch is the determinant."""
+def test_leapfrog_steps_are_reversible(sampler: Any) -> None:
+    """A step back is the inverse of one forwards, also in its change of volume, which is the determinant of the
+    step."""
     x, v = np.asarray(sampler.samples), np.random.default_rng(2).normal(size=(5, 2))
-    there, w, grown = gone(sampler, x, v, True, 3)
-    back, u, same = gone(sampler, there, w, False, 3)
+    there, w, grown = after_leapfrogs(sampler, x, v, True, 3)
+    back, u, same = after_leapfrogs(sampler, there, w, False, 3)
     assert np.abs(there - x).max() > 0.1 and np.abs(grown).max() > 0.01
     assert back == pytest.approx(x) and u == pytest.approx(v) and same == pytest.approx(grown)
 
     def moved(z: Any) -> Any:
-        there, w, _ = gone(sampler, z[None, :2], z[None, 2:], True, 3)
+        there, w, _ = after_leapfrogs(sampler, z[None, :2], z[None, 2:], True, 3)
         return np.concatenate([there[0], w[0]])
 
     start = np.concatenate([x[0], v[0]])
@@ -144,9 +147,9 @@ def test_steps_can_be_undone(sampler: Any) -> None:
     assert np.log(abs(np.linalg.det(np.array(slopes)))) == pytest.approx(grown[0], rel=1e-4)
 
 
-def test_a_sampler_that_forgets_what_it_stretches_is_noticed(sampler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A twin that leaves out what one half step stretches."""
+def test_a_sampler_with_a_wrong_volume_is_caught(sampler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin that leaves out the change of volume of one half step is caught."""
     pushed = sampler.pushed
     monkeypatch.setattr(sampler, "pushed", lambda *given: (pushed(*given)[0], np.zeros(len(given[0]))))
     with pytest.raises(AssertionError):
-        test_steps_can_be_undone(sampler)
+        test_leapfrog_steps_are_reversible(sampler)

@@ -1,4 +1,4 @@
-"""The notebooks beside the papers' programs run to their ends, and are kept without what they print."""
+"""The notebooks of the papers' programs run without errors, and are stored without outputs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ assert any("<iframe" in each.get("text/html", "") for each in shown), "no run is
 @pytest.mark.full
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_the_notebook_runs(folder: Path) -> None:
-    """Each folder has one, which begins where its programs are; it shows a picture and plays a run."""
+    """Each folder has a notebook that starts in its folder, shows a picture and plays a run."""
     notebook = folder / f"{folder.name}.ipynb"
     settings = {**os.environ, "IPYTHONDIR": os.devnull, "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     command = [sys.executable, "-c", RUN, str(notebook)]
@@ -38,7 +38,7 @@ def test_the_notebook_runs(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_the_notebook_is_kept_clean(folder: Path) -> None:
-    """What is checked in has no outputs: they are made by whoever runs it."""
+def test_the_notebook_has_no_outputs(folder: Path) -> None:
+    """The stored notebook has no outputs: whoever runs it creates them."""
     cells = json.loads((folder / f"{folder.name}.ipynb").read_text())["cells"]
     assert all(not cell["outputs"] and cell["execution_count"] is None for cell in cells if cell["cell_type"] == "code")

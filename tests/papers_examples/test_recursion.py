@@ -24,20 +24,20 @@ SIZES = ("quick", "heavy", "huge")
 KEYS = {"run", "result", "within", "calls", "size", "status", "until", "max_firings", "thesis"}
 
 
-def said(argument: Any) -> str:
-    """An argument in the name of a test: a number, or how many nodes trees have."""
+def label(argument: Any) -> str:
+    """An argument in the name of a test: a number, or the number of nodes of trees."""
     return f"{len(argument[0])} nodes" if isinstance(argument, tuple) else str(argument)
 
 
 def rows(*sizes: str) -> list[Any]:
-    """The rows of these sizes of all files, with their marks, as parameters `name, row`."""
+    """The rows of these sizes in all files, with their marks, as parameters `name, row`."""
     marks: dict[str, Any] = {
         "quick": (),
         "heavy": pytest.mark.heavy,
         "huge": pytest.mark.skip(reason="over two minutes on the reference machine"),
     }
     return [
-        pytest.param(name, row, id="-".join([name, *map(said, row["run"])]), marks=marks[row["size"]])
+        pytest.param(name, row, id="-".join([name, *map(label, row["run"])]), marks=marks[row["size"]])
         for name in FILES
         for row in load(name).EXPECTED
         if row["size"] in sizes
@@ -52,7 +52,7 @@ def run(name: str, row: dict[str, Any], schedule: str) -> tl.Outcome:
 
 
 def check(name: str, row: dict[str, Any], schedule: str) -> tl.Outcome:
-    """Run a row and compare everything that it says."""
+    """Runs a row and compares all that it states."""
     out = run(name, row, schedule)
     assert out.status == row.get("status", "Returned")
     result = pytest.approx(row["result"], rel=row["within"]) if "within" in row else row["result"]
@@ -66,8 +66,8 @@ def check(name: str, row: dict[str, Any], schedule: str) -> tl.Outcome:
 
 
 @pytest.mark.parametrize(("name", "row"), rows("quick", "heavy", "huge"))
-def test_expected(name: str, row: dict[str, Any]) -> None:
-    """Result, status and calls are as expected, and a run that became quiet left nothing behind."""
+def test_results_are_as_expected(name: str, row: dict[str, Any]) -> None:
+    """Result, status and calls are as expected, and a run that became quiescent leaves no residue."""
     check(name, row, "waves")
 
 
@@ -75,7 +75,7 @@ def test_expected(name: str, row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("schedule", SCHEDULES[1:])
 @pytest.mark.parametrize(("name", "row"), [p for p in rows("quick") if "status" not in p.values[1]])
 def test_schedules_agree(name: str, row: dict[str, Any], schedule: str) -> None:
-    """Every schedule has the same results, and the same firings of every node if it becomes quiet."""
+    """Every schedule has the same results, and the same firings of each node if it becomes quiescent."""
     if "until" in row and schedule == "lifo":
         pytest.skip("lifo may starve a result for ever; see test_not_lazy")
     out = check(name, row, schedule)
@@ -84,16 +84,16 @@ def test_schedules_agree(name: str, row: dict[str, Any], schedule: str) -> None:
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_diverging(schedule: str) -> None:
-    """What never ends takes as many calls as its limit allows, under every schedule: one token is all there is."""
+def test_a_diverging_run_reaches_its_limit(schedule: str) -> None:
+    """An endless program makes as many calls as its limit allows, under every schedule, since it has one token only."""
     (row,) = load("diverging").EXPECTED
     out = check("diverging", row, schedule)
     assert out.firings == row["max_firings"]
     assert isinstance(out.error, tl.Exhausted)
 
 
-def test_not_lazy() -> None:
-    """A result may come though the graph is never quiet; a fair schedule gets to it, and lifo never does."""
+def test_a_result_may_come_without_quiescence() -> None:
+    """A result may come although the graph never becomes quiescent; a fair schedule gets to it, and lifo never does."""
     quiet, result = load("not_lazy").EXPECTED
     for schedule in ("waves", "fifo", "random:1"):
         out = check("not_lazy", quiet, schedule)
@@ -114,15 +114,12 @@ def firings_by_op(out: tl.Outcome) -> dict[str, int]:
 def test_fib_firings(n: int) -> None:
     """An inner call of fib fires 11 nodes and a leaf 7, so fib(n) takes 18 fib(n) - 11 firings.
 
-    Read from `tl.print_graph(fib.graph)`, whose 14 nodes fall to the calls so:
+    `tl.print_graph(fib.graph)` has 14 nodes. Every call fires 6 of them: the merge of n, less_equal, the switches of n
+    and of the branches' trigger, the merge of the branches, and one of the three returns: that of the calling site, or
+    of the environment. A leaf also fires identity, for the literal 1 as a token. An inner call also fires subtract and
+    call, subtract and call, and add.
 
-    every call   6   the merge of n, less_equal, the switches of n and of the branches' trigger, the merge of the
-                     branches, and one of the three returns: that of the site that called, or of the environment
-    a leaf      +1   identity, the literal 1 as a token
-    inner       +5   subtract and call, subtract and call, add
-
-    There are fib(n) leaves, and fib(n) - 1 inner calls.
-    """
+    There are fib(n) leaves, and fib(n) - 1 inner calls."""
     out = load("fib").fib.run(n)
     leaves = out.value
     inner = leaves - 1
@@ -145,8 +142,7 @@ def test_fib_firings(n: int) -> None:
 def test_factorial_firings(n: int) -> None:
     """An inner call of fac fires 9 nodes and the last 7, so fac(n) takes 9n - 2 firings.
 
-    As in fib, 6 of every call and the literal 1 of the last; subtract, call and multiply of the n - 1 others.
-    """
+    As in fib, every call fires 6, and the last the literal 1. The n - 1 others fire subtract, call and multiply."""
     out = load("factorial").fac.run(n)
     inner = n - 1
     assert len(out.graph.nodes) == 5 + 2 + 1 + 3
@@ -167,11 +163,10 @@ def test_factorial_firings(n: int) -> None:
 def test_gradient_firings(n: int) -> None:
     """The gradient of fac at n takes n calls, as fac does, and 17n + 5 firings.
 
-    An inner call of the split fac fires 9 nodes forwards, as fac does, and 8 back: the merge of the adjoint that comes,
+    An inner call of the split fac fires 9 nodes forwards, as fac does, and 8 back: the merge of the incoming adjoint,
     its switch, both products, the call that sends one down and the return that brings it up again, the sum, and the
-    merge of the branches. The last one fires 6 and 4: 0.0 is a literal there. 12 more are those of the two functions
-    around it, which are called once, and hand 5.0 and a trigger on.
-    """
+    merge of the branches. The last call fires 6 and 4, since 0.0 is a literal there. The two functions around it, which
+    are called once, and pass 5.0 and a trigger on, fire 12."""
     gradient = load("gradient")
     out = gradient.main.run(float(n))
     inner = n - 1
@@ -182,8 +177,8 @@ def test_gradient_firings(n: int) -> None:
     assert (ops["multiply"], ops["multiply_no_nan"], ops["add"], ops["identity"]) == (inner, 2 * inner, inner, 2)
 
 
-def test_one_body_however_many_calls() -> None:
-    """L1: the graph of `twice` has the nodes of fac as often as the graph of fac, and one more return."""
+def test_l1_one_body_for_all_calls() -> None:
+    """L1: the graph of `twice` has as many nodes of fac as the graph of fac, and one more return."""
     factorial = load("factorial")
 
     def ops(graph: tl.Graph) -> list[str]:
@@ -224,7 +219,7 @@ def plain_tak(x: int, y: int, z: int) -> Plain:
 
 
 def plain_test(number: int) -> tuple[bool, int]:
-    """Whether no 6i - 1 up to its root divides a number; and how many were tried, counting the one beyond the root."""
+    """Whether no 6i - 1 up to its root divides a number, and how many were tried, with the one beyond the root."""
     for i in itertools.count(1):
         divisor = 6 * i - 1
         if divisor**2 > number or number % divisor == 0:
@@ -233,7 +228,7 @@ def plain_test(number: int) -> tuple[bool, int]:
 
 
 def plain_primes(n: int) -> Plain:
-    """With loops. Each trial is a call and each divisor is one, and the first call is one."""
+    """The primes, by loops. Each trial counts as a call, and so do each divisor and the first call."""
     if n < 2:
         return (2, 3)[n], 1
     successes, calls = 0, 1
@@ -256,8 +251,8 @@ PLAIN: dict[str, Callable[..., Plain]] = {
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_expected_against_plain_python(name: str) -> None:
-    """Results and counts of calls come out of independent programs too, also where ours would take too long."""
+def test_expected_results_agree_with_plain_python(name: str) -> None:
+    """Independent programs give the results and counts of calls, even of runs that would take too long here."""
     for row in load(name).EXPECTED:
         _, *arguments = row["run"]
         assert PLAIN[name](*arguments) == (row["result"], sum(row["calls"].values())), row["run"]
@@ -265,7 +260,7 @@ def test_expected_against_plain_python(name: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_file_has_a_docstring_and_expectations(name: str) -> None:
-    """Each file says what it claims, has one function or `main`, and rows of one shape with something quick."""
+    """Each file has a docstring with its claim, one function or `main`, and rows of one shape, one of them quick."""
     module = load(name)
     assert module.__doc__ and "arXiv 2410.20225" in module.__doc__
     functions = [value for value in vars(module).values() if isinstance(value, tl.Function)]
@@ -286,7 +281,7 @@ def test_the_readme_names_every_file() -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", FILES)
 def test_the_command_line_runs_it(name: str) -> None:
-    """`tagloom run FILE ARGS` exits with 0 where the program returns and with 1 where it does not."""
+    """`tagloom run FILE ARGS` exits with 0 if the program returns, and with 1 otherwise."""
     module = load(name)
     row = next(row for row in module.EXPECTED if row["run"][0] == "main" or "main" not in vars(module))
     _, *arguments = row["run"]

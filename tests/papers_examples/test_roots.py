@@ -25,7 +25,7 @@ KEYS = {"run", "result", "calls", "size", "status", "k"}
 
 
 def rows(*sizes: str) -> list[Any]:
-    """The rows of these sizes of all files, with their marks, as parameters `name, row`."""
+    """The rows of these sizes in all files, with their marks, as parameters `name, row`."""
     return [
         pytest.param(name, row, marks=[pytest.mark.heavy] if row["size"] == "heavy" else [])
         for name in FILES
@@ -35,7 +35,7 @@ def rows(*sizes: str) -> list[Any]:
 
 
 def check(name: str, row: dict[str, Any], schedule: str) -> tl.Outcome:
-    """Run a row and compare everything that it says."""
+    """Runs a row and compares all that it states."""
     function, *arguments = row["run"]
     out = getattr(load(name), function).run(*arguments, schedule=schedule, k=row.get("k"))
     assert (out.status, out.results[0]) == (row.get("status", "Returned"), row["result"])
@@ -47,15 +47,16 @@ def check(name: str, row: dict[str, Any], schedule: str) -> tl.Outcome:
 
 
 @pytest.mark.parametrize(("name", "row"), rows("quick", "heavy"))
-def test_expected(name: str, row: dict[str, Any]) -> None:
-    """Result, status and calls are as expected, and a run that returned left nothing behind."""
+def test_results_are_as_expected(name: str, row: dict[str, Any]) -> None:
+    """Result, status and calls are as expected, and a run that returned leaves no residue."""
     check(name, row, "waves")
 
 
 @pytest.mark.inner(first=12)
 @pytest.mark.parametrize(("name", "row"), rows("quick"))
 def test_schedules_agree(name: str, row: dict[str, Any]) -> None:
-    """Every schedule ends alike and fires every node as often, in a deadlock too, although cells are read early."""
+    """Every schedule has the same ending and the same firings of each node, in a deadlock too, although cells are read
+    early."""
     counts = {check(name, row, schedule).stats.by_node for schedule in ("waves", *SCHEDULES)}
     assert len(counts) == 1
 
@@ -72,7 +73,7 @@ def in_readme(*lines: str) -> bool:
 
 
 def first_rows(name: str) -> list[str]:
-    """The rows of the tables that do not take long."""
+    """The rows of the tables that are quick."""
     module = load(name)
     tables: dict[str, Callable[[], list[str]]] = {
         "bounded_deadlock": lambda: module.table(),
@@ -88,15 +89,15 @@ def first_rows(name: str) -> list[str]:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", FILES)
-def test_the_tables(name: str) -> None:
-    """The first rows of each table are those in the README."""
+def test_the_readme_has_the_first_rows(name: str) -> None:
+    """The README has the first rows of each table."""
     assert in_readme(*first_rows(name))
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", FILES)
-def test_the_whole_tables(name: str) -> None:
-    """What a file prints stands in the README."""
+def test_the_readme_has_the_tables(name: str) -> None:
+    """The README has the tables that a file prints."""
     command = [sys.executable, str(FOLDER / f"{name}.py")]
     said = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
     assert name == "rondogiannis_wadge" or in_readme(*filter(None, said.splitlines()))
@@ -117,8 +118,8 @@ def tagloom(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str,
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_file_says_what_it_is(name: str) -> None:
-    """Each file has a docstring with its source and how to run it, one function or `main`, and something quick."""
+def test_every_file_has_a_docstring(name: str) -> None:
+    """Each file has a docstring with its source and its command, one function or `main`, and a quick row."""
     module = load(name)
     assert module.__doc__ and "Source: " in module.__doc__ and f"roots/{name}.py" in module.__doc__
     functions = [value for value in vars(module).values() if isinstance(value, tl.Function)]
@@ -129,7 +130,7 @@ def test_every_file_says_what_it_is(name: str) -> None:
 
 
 def readme_runs() -> list[Any]:
-    """What the first table of the README says to run, with its result."""
+    """The commands of the README's first table, with their results."""
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in README.splitlines()]
     runs = [(row[2].strip("`"), row[3]) for row in cells if len(row) == 4 and ".py" in row[2]]
     long = ("4749", "matmult.py 14", "unfolding.py 20")
@@ -138,8 +139,8 @@ def readme_runs() -> list[Any]:
 
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize(("run", "result"), readme_runs())
-def test_the_runs_of_the_readme(tagloom: Any, run: str, result: str) -> None:
-    """The command line prints what the README's first table says, and `--stats` what it took."""
+def test_the_readme_s_commands_print_its_results(tagloom: Any, run: str, result: str) -> None:
+    """The command line prints the results of the README's first table, and `--stats` its measures."""
     code, stdout, stderr = tagloom("run", *run.split(), "--stats")
     assert stdout.splitlines()[0].split()[-1] == result, stderr
     assert code == (result == "Deadlocked") and "critical path (Sinf)" in stdout
@@ -148,8 +149,8 @@ def test_the_runs_of_the_readme(tagloom: Any, run: str, result: str) -> None:
 # bounded_deadlock
 
 
-def test_the_deadlock_is_explained(tagloom: Any) -> None:
-    """The README has the words of the command; they name the cells, the tags and the bound."""
+def test_the_readme_has_the_text_of_the_deadlock(tagloom: Any) -> None:
+    """The README has the output of the command, which names the cells, the tags and the bound."""
     code, _, stderr = tagloom("run", "bounded_deadlock.py", "10", "--k", "5")
     assert code == 1 and f"```\n{stderr}```\n" in README
     for words in (
@@ -162,7 +163,8 @@ def test_the_deadlock_is_explained(tagloom: Any) -> None:
 
 @pytest.mark.parametrize("n", [2, 3, 6, 12])
 def test_it_deadlocks_exactly_below_n_minus_1(n: int) -> None:
-    """15 n + 5 firings, 12 k + 8 where it deadlocks; then k + 1 gets are parked: the bound's, and the result's."""
+    """The run takes 15 n + 5 firings, or 12 k + 8 if it deadlocks. Then k + 1 gets are parked: those of the bound, and
+    that of the result."""
     main = load("bounded_deadlock").main
     assert (main.run(n).value, main.run(n).firings) == (2 ** (n - 1), 15 * n + 5)
     for k in range(1, n + 2):
@@ -175,8 +177,8 @@ def test_it_deadlocks_exactly_below_n_minus_1(n: int) -> None:
             assert sorted(empty) == list(range(1, k + 2))
 
 
-def test_a_bound_is_the_loops_or_the_runs() -> None:
-    """`five` has its bound in the program, and a run sets it aside."""
+def test_a_run_can_replace_the_bound_of_a_loop() -> None:
+    """`five` has its bound in the program, and an option of the run replaces it."""
     five = load("bounded_deadlock").five
     assert "parallel_iterations=5" in tl.print_program(five.program)
     assert [five.run(10).status, five.run(10, k=9).status] == ["Deadlocked", "Returned"]
@@ -201,7 +203,8 @@ def plain_inner_product(n: int) -> float:
 @pytest.mark.inner(first=4)
 @pytest.mark.parametrize("n", [1, 2, 5, 10, 40])
 def test_producers_and_consumer_overlap(n: int) -> None:
-    """Sinf is 5 n + 36, and with a barrier 10 n + 41; filling alone is 5 n + 30. S1 is 104 n + 61, and 9 more."""
+    """Sinf is 5 n + 36, and 10 n + 41 with a barrier; filling alone takes 5 n + 30. S1 is 104 n + 61, and 9 more with a
+    barrier."""
     module = load("inner_product")
     both, apart, filling = (each.run(n, keep="events") for each in (module.main, module.phases, module.fill))
     assert both.value == apart.value == plain_inner_product(n)
@@ -212,8 +215,8 @@ def test_producers_and_consumer_overlap(n: int) -> None:
 
 
 @pytest.mark.full
-def test_parallelism_is_bought_with_storage() -> None:
-    """The larger the bound, the shorter the critical path and the larger the store; from 7 on nothing changes."""
+def test_larger_bounds_need_more_storage() -> None:
+    """With a larger bound, the critical path is shorter and the store larger; from 7 on nothing changes."""
     main = load("inner_product").main
     stats = [main.run(60, k=k).stats for k in range(1, 9)]
     spans, stores = [each.critical_path for each in stats], [each.largest_store for each in stats]
@@ -234,8 +237,8 @@ def plain_grid(n: int) -> int:
 
 @pytest.mark.inner(first=4)
 @pytest.mark.parametrize("n", [2, 3, 4, 7, 10])
-def test_a_wavefront(n: int) -> None:
-    """Work grows with n^2 and the critical path with n, whichever end is first; not so where one loop counts all."""
+def test_work_and_span_of_a_wavefront(n: int) -> None:
+    """Work grows with n^2 and the critical path with n, in both directions, but not if one loop counts all elements."""
     module = load("wavefront")
     main, backward, flat = (each.run(n, keep="events") for each in (module.main, module.backward, module.flat))
     assert main.value == backward.value == flat.value == plain_grid(n) == math.comb(2 * n - 2, n - 1)
@@ -248,7 +251,7 @@ def test_a_wavefront(n: int) -> None:
 
 @pytest.mark.parametrize("n", [8, 12, 15])
 def test_the_profile_is_a_triangle(n: int) -> None:
-    """Sums over 5 waves rise by 44 from diagonal to diagonal, and fall by 44, up to a few at the ends and the top."""
+    """Sums over 5 waves rise by 44 from diagonal to diagonal, and fall by 44, except a few at the ends and the top."""
     profile = load("wavefront").main.run(n).stats.profile
     sums = [sum(profile[at : at + 5]) for at in range(8, len(profile) - 5, 5)]
     slopes = Counter(b - a for a, b in itertools.pairwise(sums))
@@ -259,14 +262,14 @@ def test_the_profile_is_a_triangle(n: int) -> None:
 
 @pytest.mark.parametrize("n", [2, 4, 6])
 def test_backward_needs_a_bound_of_n(n: int) -> None:
-    """With a smaller bound no row that has its values ever begins."""
+    """With a smaller bound, the rows whose values are known never begin."""
     backward = load("wavefront").backward
     ends = [backward.run(n, k=k).status for k in range(1, n + 2)]
     assert ends == ["Deadlocked"] * (n - 1) + ["Returned"] * 2
 
 
-def test_the_profile_of_the_readme(tagloom: Any) -> None:
-    """The picture is what `--stats` prints."""
+def test_the_readme_has_the_profile(tagloom: Any) -> None:
+    """The picture is the output of `--stats`."""
     _, stdout, _ = tagloom("run", "wavefront.py", "12", "--stats")
     assert f"```\n{stdout[stdout.index('firings in each wave') :]}```\n" in README
 
@@ -275,7 +278,8 @@ def test_the_profile_of_the_readme(tagloom: Any) -> None:
 
 
 def test_tags_are_contexts() -> None:
-    """What the equations leave in the warehouse is what the run sent, context for tag; 18 firings, 10 waves."""
+    """The values that the equations leave in the warehouse are those that the run sent, with tags as contexts: 18
+    firings, 10 waves."""
     module = load("rondogiannis_wadge")
     out = module.main.run(4, 5, keep="events")
     assert (out.firings, out.stats.critical_path) == (18, 10)
@@ -297,8 +301,9 @@ def test_tags_are_contexts() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 31, 64, 100])
-def test_the_double_recursion(n: int) -> None:
-    """26 n - 11 firings, 10 for a number and 16 for a pair; 6 each are merges and switches; 6 n - 3 duplicates."""
+def test_firings_of_the_double_recursion(n: int) -> None:
+    """The sum takes 26 n - 11 firings, 10 for a number and 16 for a pair; 6 of each are merges and switches; 6 n - 3
+    duplicate a value."""
     module = load("manchester_sum")
     out = module.main.run(n, keep="events")
     ops = firings_by_op(out)
@@ -309,15 +314,15 @@ def test_the_double_recursion(n: int) -> None:
 
 @pytest.mark.full
 def test_the_critical_path_of_the_sum() -> None:
-    """Sinf is 9 d + 8 for 2^d numbers, and between them never more than for the next power."""
+    """Sinf is 9 d + 8 for 2^d numbers, and for numbers between powers at most that of the next one."""
     main = load("manchester_sum").main
     spans = [0, *(main.run(n).stats.critical_path for n in range(1, 65))]
     assert [spans[2**d] for d in range(7)] == [9 * d + 8 for d in range(7)]
     assert all(spans[2**d] < spans[n] <= spans[2 ** (d + 1)] for d in range(6) for n in range(2**d + 1, 2 ** (d + 1)))
 
 
-def test_the_nearest_sizes() -> None:
-    """4,749 numbers and 14 x 14 matrices are the sizes whose S1 comes nearest to the published one."""
+def test_the_sizes_nearest_to_the_published_work() -> None:
+    """The S1 of 4,749 numbers and of 14 x 14 matrices is nearest to the published one."""
     sum_, product = load("manchester_sum").PUBLISHED["S1"], load("manchester_matmult").PUBLISHED["S1"]
     assert min(range(1, 10_000), key=lambda n: abs(26 * n - 11 - sum_)) == 4749
     assert min(range(1, 100), key=lambda n: abs(matmult_firings(n) - product)) == 14
@@ -329,8 +334,8 @@ def matmult_firings(n: int) -> int:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
-def test_the_product_of_matrices(n: int) -> None:
-    """S1 is cubic in n and Sinf linear, 15 n + 10."""
+def test_work_and_span_of_the_product_of_matrices(n: int) -> None:
+    """S1 is cubic in n, and Sinf is linear: 15 n + 10."""
     out = load("manchester_matmult").main.run(n)
     assert out.value == sum((n - 1 + k) * (k - (n - 1)) for k in range(n))
     assert (out.firings, out.stats.critical_path) == (matmult_firings(n), 15 * n + 10)
@@ -340,8 +345,8 @@ def test_the_product_of_matrices(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", range(2, 13))
-def test_unfolding(n: int) -> None:
-    """The graph has 14 nodes; 2 fib(n) - 1 copies have 24 fib(n) - 12, of which 18 fib(n) - 11 fire."""
+def test_sizes_of_the_unfolded_graph(n: int) -> None:
+    """The graph has 14 nodes. Its 2 fib(n) - 1 copies have 24 fib(n) - 12 nodes, of which 18 fib(n) - 11 fire."""
     module = load("unfolding")
     out = module.fib.run(n)
     calls = 2 * out.value - 1
@@ -350,8 +355,8 @@ def test_unfolding(n: int) -> None:
     assert (module.unfolded(out), out.firings) == (24 * out.value - 12, 18 * out.value - 11)
 
 
-def test_no_node_of_a_copy_fires_twice() -> None:
-    """S4: so the firings of a run are nodes of its copies."""
+def test_s4_no_node_of_a_copy_fires_twice() -> None:
+    """S4: each firing of a run is another node of its copies."""
     out = load("unfolding").fib.run(8, keep="events")
     fired = [(event.token.node, event.token.tag) for event in out.events if event.fired]
     assert len(fired) == len(set(fired)) == out.firings

@@ -14,16 +14,16 @@ TRAINED = {"tree_lstm", "tree_rnn"}
 FILES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in TRAINED)
 
 
-def printed(name: str) -> str:
+def output_of(name: str) -> str:
     command = [sys.executable, str(FOLDER / f"{name}.py")]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", FILES)
-def test_a_script_prints(name: str) -> None:
-    assert printed(name).count("\n") >= 1
+def test_a_script_prints_its_results(name: str) -> None:
+    assert output_of(name).count("\n") >= 1
 
 
-def test_fib() -> None:
-    assert "fib(10) = 89, in 177 calls" in printed("fib")
+def test_the_output_of_fib() -> None:
+    assert "fib(10) = 89, in 177 calls" in output_of("fib")

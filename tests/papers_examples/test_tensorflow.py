@@ -22,7 +22,7 @@ SLOW = ("digits.py 300",)
 
 
 def load(name: str) -> ModuleType:
-    """A program's file as a module, each time anew, since its variables change as it runs."""
+    """A program's file as a new module, since its variables change in each run."""
     return of_paper_anew("tensorflow", name)
 
 
@@ -30,8 +30,8 @@ def plain(value: Any) -> Any:
     return np.asarray(value).tolist()
 
 
-def same(made: Any, wanted: Any) -> bool:
-    """Whether a value is what is expected: of floats but for rounding, since processors add up products of matrices in
+def are_close(made: Any, wanted: Any) -> bool:
+    """Whether a value is the expected one, but for rounding of floats, since processors add up matrix products in
     different orders."""
     found = np.asarray(made)
     if found.dtype.kind != "f":
@@ -40,7 +40,7 @@ def same(made: Any, wanted: Any) -> bool:
 
 
 def rows() -> list[Any]:
-    """The rows of EXPECTED in all files; those of programs that learn run under one schedule."""
+    """The rows of EXPECTED in all files; programs that learn run under one schedule."""
     found = []
     for name in FILES:
         for row in getattr(load(name), "EXPECTED", []):
@@ -52,19 +52,19 @@ def rows() -> list[Any]:
 
 @pytest.mark.inner(first=40)
 @pytest.mark.parametrize(("name", "row", "schedule"), rows())
-def test_expected(name: str, row: dict[str, Any], schedule: str) -> None:
-    """Programs give what is expected, under every schedule, and leave nothing behind."""
+def test_results_are_as_expected(name: str, row: dict[str, Any], schedule: str) -> None:
+    """Programs have the expected results under every schedule, without residue."""
     function, *arguments = row["run"]
     out = getattr(load(name), function).run(*arguments, schedule=schedule)
-    assert (out.status, out.residue) == ("Returned", ()) and same(out.value, row["result"])
+    assert (out.status, out.residue) == ("Returned", ()) and are_close(out.value, row["result"])
 
 
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.heavy] if name == "digits" else []) for name in FILES]
 )
-def test_the_tables(name: str) -> None:
-    """What a file prints stands in the README."""
+def test_the_readme_has_the_tables(name: str) -> None:
+    """The README has the tables that a file prints."""
     module = load(name)
     made = module.table()
     assert made and "\n".join((*module.HEADING, *made)) in README
@@ -75,17 +75,19 @@ def test_the_tables(name: str) -> None:
     "row",
     [pytest.param(row, id=row[2], marks=[pytest.mark.heavy] if row[2].strip("` ") in SLOW else []) for row in RUNS],
 )
-def test_the_commands(row: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands of the README's first table print what it says."""
+def test_the_readme_s_commands_print_its_results(
+    row: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commands of the README's first table print its results."""
     monkeypatch.chdir(FOLDER)
     cli.app(["run", *shlex.split(row[2].strip("` "))], standalone_mode=False)
     printed, wanted = capsys.readouterr().out.splitlines()[0], row[3].strip("| ")
-    assert printed == wanted or ("." in wanted and same(float(printed), float(wanted)))
+    assert printed == wanted or ("." in wanted and are_close(float(printed), float(wanted)))
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_file_says_what_it_is(name: str) -> None:
-    """Each file has a docstring with its source and how to run it, and stands in the README's table."""
+def test_every_file_has_a_docstring(name: str) -> None:
+    """Each file has a docstring with its source and its command, and a row in the README's table."""
     module = load(name)
     assert module.__doc__ and "Source: " in module.__doc__ and f"tensorflow/{name}.py" in module.__doc__
     assert isinstance(module.main, tl.Function) and f"({name}.py)" in README
@@ -93,7 +95,8 @@ def test_every_file_says_what_it_is(name: str) -> None:
 
 @pytest.mark.full
 def test_digits_are_learnt() -> None:
-    """Step by step, over 95 % of digits that were held out are read right; one program goes the same way."""
+    """Trained step by step, the network recognizes over 95 % of the held-out digits; one program with all steps gives
+    the same."""
     module, whole = load("digits"), load("digits")
     right, losses = module.step_by_step(100)
     assert whole.main.run(100, engine="reference").value == int(right)
@@ -110,8 +113,8 @@ def bits(module: ModuleType) -> list[bytes]:
     return [np.asarray(each).tobytes() for each in (module.w, module.b, *kept)]
 
 
-def test_what_is_not_taken_does_not_fire() -> None:
-    """What stands outside of a branch fires always, in it only where it is taken; a loop in it has no token else."""
+def test_branches_that_are_not_taken_do_not_fire() -> None:
+    """Nodes outside of a branch always fire, and those in it only if it is taken; a loop in it then gets no token."""
     module, loops = load("cond"), load("loops")
     for function, wanted in ((module.main, [[1, 0], [1, 1]]), (module.inside, [[1, 0], [0, 1]])):
         assert [module.products(function, *at) for at in ((2, 3), (3, 2))] == wanted
@@ -119,8 +122,8 @@ def test_what_is_not_taken_does_not_fire() -> None:
 
 
 def test_gradients_of_loops() -> None:
-    """The slope and curvature of a conditional in a loop are those carried along by hand; those by a loop's constant
-    n w^(n-1) x."""
+    """First and second derivatives of a conditional in a loop are those computed alongside by hand. The gradient by a
+    loop's constant is n w^(n-1) x."""
     module, constant = load("cond_in_while"), load("loop_constant")
     for n in range(6):
         found = [float(f(0.75, n)) for f in (module.main, module.slope, module.curvature)]
@@ -128,8 +131,8 @@ def test_gradients_of_loops() -> None:
         assert float(constant.by_w(1.5, 2.0, n)) == pytest.approx(n * 1.5 ** (n - 1) * 2.0)
 
 
-def test_through_time() -> None:
-    """The gradient of the recurrent network is that of differences, and one graph serves all lengths."""
+def test_gradients_through_time() -> None:
+    """The gradient of the recurrent network agrees with differences, and one graph serves all lengths."""
     module = load("rnn")
     states, gradient = np.asarray(module.states(module.XS)), np.asarray(module.gradient(module.XS))
     assert float(module.main(module.XS)) == pytest.approx(np.sum(states[-1] ** 2))
@@ -147,15 +150,16 @@ def test_through_time() -> None:
 
 
 def test_momentum_is_that_of_the_library() -> None:
-    """To the bit."""
+    """The momentum of the program has the bits of the library's."""
     module = load("momentum")
     module.main(30)
     assert plain(module.w) == plain(module.of_the_library(30))
 
 
 @pytest.mark.full
-def test_a_pipeline_goes_on() -> None:
-    """Broken off after any number of steps, it begins at the last one that was saved, and ends with the same bits."""
+def test_a_pipeline_resumes() -> None:
+    """A pipeline that is interrupted after any number of steps begins at the last saved one, and ends with the same
+    bits."""
     module = load("pipeline")
     ends = [module.broken_off(after) for after in range(20)]
     assert [first for first, *_ in ends] == [after - after % 5 for after in range(20)]
@@ -163,8 +167,8 @@ def test_a_pipeline_goes_on() -> None:
     assert module.main.run(21).status == "Trapped"
 
 
-def test_few_rows_change() -> None:
-    """Words that are not in the sentence keep their vectors, and what Adagrad has for them."""
+def test_only_rows_of_the_sentence_change() -> None:
+    """Words that are not in the sentence keep their vectors, and their state in Adagrad."""
     module = load("embedding")
     module.main(module.SENTENCE)
     first, seen = np.asarray(module.first()), set(module.SENTENCE)
@@ -176,8 +180,8 @@ def test_few_rows_change() -> None:
 
 
 @pytest.mark.full
-def test_samples_stand_for_all() -> None:
-    """A training with samples learns the same language, if slower; other seeds draw others."""
+def test_sampled_training_learns_the_language() -> None:
+    """A training with samples learns the same language, more slowly; other seeds draw other samples."""
     module = load("sampled_softmax")
     before = float(module.whole(0))
     some = float(module.main(60))
@@ -191,8 +195,8 @@ SPANS: dict[str, Callable[[int], int]] = {"mapped": lambda n: 5 * n + 21, "folde
 
 
 @pytest.mark.parametrize("name", SPANS)
-def test_what_waits_is_long(name: str) -> None:
-    """The critical path of map has a loop's counter for each element, that of foldl all of an iteration."""
+def test_the_critical_paths_of_map_and_foldl(name: str) -> None:
+    """The critical path of map grows by a loop's counter for each element, and that of foldl by a whole iteration."""
     function = getattr(load("folds"), name)
     for n in (1, 2, 5, 20):
         assert function.run([0.5] * n, keep="events").stats.critical_path == SPANS[name](n)

@@ -1,4 +1,4 @@
-"""Networks on trees, papers_examples/recursion: four forms of one loss, with one gradient."""
+"""Networks on trees, papers_examples/recursion: four forms of one loss have one gradient."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def check_forms(net: Any, trees: Any) -> None:
         assert abs(other - loss) < 1e-9 and np.abs(flat(others) - flat(slopes)).max() < 1e-9, form
 
 
-def test_the_rule_of_the_trees() -> None:
-    """A seed gives the same trees; children come before parents; labels are signs of what the program computes, too."""
+def test_trees_follow_their_rule() -> None:
+    """A seed determines the trees, children come before parents, and the program computes the labels as signs, too."""
     for trees, again in zip(batches(3, 4), batches(3, 4), strict=True):
         assert all(np.array_equal(one, other) for one, other in zip(trees, again, strict=True))
         assert all(trees.left < np.arange(len(trees.left))) and all(trees.right < np.arange(len(trees.left)))
@@ -50,13 +50,13 @@ def test_the_rule_of_the_trees() -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("net", NETS)
 def test_forms_agree(net: Callable[..., Any]) -> None:
-    """On batches of five trees, and on one of one word."""
+    """The forms agree on batches of five trees, and on one tree of one word."""
     for trees in (*batches(seed=5, count=1, most=5), trees_of(["good"])):
         check_forms(net(seed=2), trees)
 
 
-def test_a_form_without_gradients_is_noticed() -> None:
-    """A twin whose losses are right, and where nothing goes back through the states of `cells` and `loop`."""
+def test_a_form_without_gradients_is_caught() -> None:
+    """A twin whose losses are right, but without gradients through the states of `cells` and `loop`, is caught."""
 
     class Broken(TreeRNN):  # type: ignore[misc]
         def loss_of_all(self, states: Any, trees: Any) -> Any:
@@ -67,7 +67,7 @@ def test_a_form_without_gradients_is_noticed() -> None:
 
 
 def plain_loss(net: Any, weights: list[Any], trees: Any) -> float:
-    """The loss of a TreeRNN by NumPy, and by Python's recursion."""
+    """The loss of a TreeRNN by NumPy and Python's recursion."""
     words, w1, b1, u, bs = weights
 
     def node(i: int) -> tuple[Any, float]:
@@ -83,8 +83,8 @@ def plain_loss(net: Any, weights: list[Any], trees: Any) -> float:
     return float(sum(node(root)[1] for root in trees.roots) / len(trees.roots) + decay)
 
 
-def test_gradients_by_differences() -> None:
-    """The loss is that of NumPy, and in random directions it grows as the gradient says."""
+def test_gradients_agree_with_differences() -> None:
+    """The loss is that of NumPy, and in random directions it changes as the gradient says."""
     net, (trees,) = TreeRNN(seed=4), batches(seed=6, count=1, most=5)
     loss, slopes = net.slopes("recursion")(trees)
     weights = [np.asarray(variable) for variable in net.variables]
@@ -100,8 +100,9 @@ def test_gradients_by_differences() -> None:
 
 
 @pytest.mark.full
-def test_depth_and_size() -> None:
-    """Sinf of the recursion grows by 12 for each level, and by 26 with gradients; that of the loop with the nodes."""
+def test_spans_grow_with_depth_or_size() -> None:
+    """Sinf of the recursion grows by 12 for each level, and by 26 with gradients; that of the loop grows with the
+    nodes."""
     net = TreeRNN()
 
     def spans(function: Any) -> list[int]:
@@ -114,7 +115,7 @@ def test_depth_and_size() -> None:
 
 
 def test_one_graph_for_all_trees() -> None:
-    """The recursion is traced once; without it there is a graph for each batch, which grows with it."""
+    """The recursion is traced once. Without it there is a graph for each batch, which grows with the batch."""
     net = TreeRNN()
     sizes = [[len(getattr(net, form).run(trees).graph.nodes) for trees in (chain(2), chain(4))] for form in FORMS]
     assert [small == large for small, large in sizes] == [True, True, True, False]
@@ -122,7 +123,7 @@ def test_one_graph_for_all_trees() -> None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("net", NETS)
-def test_what_is_learnt(net: Callable[..., Any]) -> None:
+def test_the_loss_falls(net: Callable[..., Any]) -> None:
     """The loss falls from epoch to epoch, from about that of guessing: log 3 for each node."""
     found = trained(net(), 2)
     assert found[1] < found[0]
@@ -130,7 +131,7 @@ def test_what_is_learnt(net: Callable[..., Any]) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", ["tree_rnn", "tree_lstm"])
-def test_the_tables(name: str) -> None:
-    """What the files print stands in the README."""
+def test_the_readme_has_the_tables(name: str) -> None:
+    """The README has the tables that the files print."""
     ran = subprocess.run([sys.executable, FOLDER / f"{name}.py"], capture_output=True, text=True, check=True)
     assert [line for line in ran.stdout.splitlines() if f"\n{line}\n" not in README] == []

@@ -1,4 +1,4 @@
-"""Graphs over two devices, and the three ways to synchronise: papers_examples/tensorflow."""
+"""Graphs over two devices, and three ways to synchronise workers: papers_examples/tensorflow."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def workers() -> ModuleType:
     return of_paper_anew("tensorflow", "synchronise")
 
 
-def of_nodes(out: tl.Outcome) -> dict[str, int]:
-    """How often each node fires that is not there for messages."""
+def firings_without_messages(out: tl.Outcome) -> dict[str, int]:
+    """The firings of each node that does not belong to a message."""
     counted = zip(out.graph.nodes, out.stats.by_node, strict=True)
     return {str(node): count for node, count in counted if node.name[:5] not in ("send.", "recv.")}
 
 
-def crossing(graph: Graph, second: frozenset[int]) -> Iterator[str]:
-    """What is wrong with a placement: an edge over which no message goes, or two messages for one value."""
+def placement_faults(graph: Graph, second: frozenset[int]) -> Iterator[str]:
+    """The faults of a placement: an edge between devices without a message, or two messages for one value."""
     pairs = Counter[Any]()
     for edge, sources in graph.sources().items():
         for source in sources:
@@ -51,7 +51,8 @@ def crossing(graph: Graph, second: frozenset[int]) -> Iterator[str]:
 
 
 def placements(graph: Graph) -> list[Callable[[Any], bool]]:
-    """Each node alone on the second device, but for those that a merge of a function or a loop must have beside it."""
+    """Each node alone on the second device, together with the nodes that a merge of a function or loop needs beside
+    it."""
     bound = ("merge", "call", "enter", "next_iteration")
     free = [node for n, node in enumerate(graph.nodes) if node.op not in bound and n not in graph.results]
     return [lambda node, only=each: node is only for each in free]
@@ -59,30 +60,30 @@ def placements(graph: Graph) -> list[Callable[[Any], bool]]:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_over_two_devices(devices: ModuleType, schedule: str) -> None:
-    """Wherever nodes are, they fire as often as on one device, and nothing leaves a device but messages, one for each
-    value and tag."""
+def test_graphs_run_on_two_devices(devices: ModuleType, schedule: str) -> None:
+    """For any placement, nodes fire as often as on one device, and only messages cross devices, one for each value and
+    tag."""
     for function, there, arguments in devices.RUNS:
         whole = function.run(*arguments, schedule=schedule)
         for placed in (there, *placements(function.graph)):
             graph, second = devices.split(function.graph, placed)
-            assert list(crossing(graph, second)) == []
+            assert list(placement_faults(graph, second)) == []
             out, found = devices.messages(function, placed, *arguments, schedule=schedule)
             assert (out.status, out.value, out.residue) == ("Returned", whole.value, ())
-            assert of_nodes(out) == of_nodes(whole)
+            assert firings_without_messages(out) == firings_without_messages(whole)
             assert all(len(set(tags)) == len(tags) for tags in found.values())
 
 
-def test_values_that_leave_their_devices_otherwise_are_noticed(devices: ModuleType) -> None:
-    """A twin that takes the placement of one graph for another that has no messages."""
+def test_edges_without_messages_are_caught(devices: ModuleType) -> None:
+    """A twin that ignores a placement, and so sends no messages, is caught."""
     _, second = devices.split(devices.main.graph, devices.product)
-    assert any(crossing(devices.main.graph, second))
+    assert any(placement_faults(devices.main.graph, second))
 
 
 @pytest.mark.parametrize("n", [0, 1, 7])
 def test_a_loop_needs_no_copy_of_its_own(devices: ModuleType, n: int) -> None:
-    """A product on another device hears of the iterations that there are, and of no others; a loop variable that is
-    there comes once, and the predicate n + 1 times."""
+    """A product on another device receives messages for the iterations that run, and for no others. A loop variable on
+    that device crosses once, and the predicate n + 1 times."""
     (out, product), (_, constant) = (
         devices.messages(devices.main, there, 2.0, 3.0, n) for there in (devices.product, devices.constant)
     )
@@ -92,8 +93,8 @@ def test_a_loop_needs_no_copy_of_its_own(devices: ModuleType, n: int) -> None:
     assert (len(constant["main.w", 1]), len(constant["main.less", 1])) == (1, n + 1)
 
 
-def test_values_of_two_functions_are_two(devices: ModuleType) -> None:
-    """A value has the name of its function before its own: another may have one of that name."""
+def test_messages_have_the_names_of_functions(devices: ModuleType) -> None:
+    """The name of a value begins with that of its function, since another function may have a value of that name."""
 
     @tl.function
     def square(x: tl.float64) -> tl.float64:
@@ -109,8 +110,8 @@ def test_values_of_two_functions_are_two(devices: ModuleType) -> None:
     assert {name: list(map(str, tags)) for (name, device), tags in found.items() if device == 1} == to_it
 
 
-def test_the_fast_machine_runs_it(devices: ModuleType) -> None:
-    """It is a graph as every other."""
+def test_the_fast_machine_runs_placed_graphs(devices: ModuleType) -> None:
+    """A placed graph runs on `fast` like any other."""
     for function, there, arguments in devices.RUNS:
         graph, _ = devices.split(function.graph, there)
         one, other = (
@@ -120,32 +121,32 @@ def test_the_fast_machine_runs_it(devices: ModuleType) -> None:
 
 
 def weights(workers: ModuleType) -> list[float]:
-    """What a training has made of them; they begin anew."""
+    """The weights after a training that begins anew."""
     found: list[float] = np.asarray(workers.w).tolist()
     workers.w.assign([0.0] * len(found))
     return found
 
 
-def same(wanted: list[float]) -> Any:
-    """But for the order in which engines add."""
+def approximately(wanted: list[float]) -> Any:
+    """Equal to these weights, but for the order in which engines add."""
     return pytest.approx(wanted, rel=1e-12)
 
 
 @pytest.mark.full
-def test_all_who_are_synchronous_agree(workers: ModuleType) -> None:
-    """On a clock, on threads and as one program under every schedule, the weights are the same."""
+def test_synchronous_trainings_agree(workers: ModuleType) -> None:
+    """On a clock, on threads, and as one program under every schedule, the weights are the same."""
     assert workers.serve(workers.Clock(workers.times), 4, workers.WORKERS) == (40, 0, 0)
     wanted = weights(workers)
     with workers.Threads() as cluster:
         workers.serve(cluster, 4, workers.WORKERS)
-    assert weights(workers) == same(wanted)
+    assert weights(workers) == approximately(wanted)
     for schedule in SCHEDULES:
         workers.main.run(4, schedule=schedule)
-        assert weights(workers) == same(wanted)
+        assert weights(workers) == approximately(wanted)
 
 
 def test_one_worker_is_never_late(workers: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Alone, it does what descent does in all three ways."""
+    """A single worker does gradient descent in all three ways."""
     monkeypatch.setattr(workers, "WORKERS", 1)
     found = []
     for wanted in (None, 1):
@@ -153,13 +154,13 @@ def test_one_worker_is_never_late(workers: ModuleType, monkeypatch: pytest.Monke
         found.append(weights(workers))
     workers.main.run(5)
     together = weights(workers)
-    assert all(each == same(together) for each in found)
+    assert all(each == approximately(together) for each in found)
 
 
 @pytest.mark.full
-def test_backup_workers_stand_for_those_who_hang(workers: ModuleType) -> None:
-    """Two of ten that stop at their first step, after they have read the weights, are not waited for, and what they
-    bring in the end is dropped."""
+def test_backup_workers_replace_hanging_ones(workers: ModuleType) -> None:
+    """Two of ten workers that stop at their first step, after they have read the weights, are not waited for, and their
+    late gradients are dropped."""
     workers.serve(workers.Clock(lambda worker, step: 1.0 if worker < 8 else 1000.0), 5, 8)
     wanted, go_on = weights(workers), threading.Event()
 
@@ -174,13 +175,13 @@ def test_backup_workers_stand_for_those_who_hang(workers: ModuleType) -> None:
             found = workers.serve(cluster, 5, 8), weights(workers)
         finally:
             go_on.set()
-    assert found == ((40, 0, 0), same(wanted)) and weights(workers) == [0.0] * len(wanted)
+    assert found == ((40, 0, 0), approximately(wanted)) and weights(workers) == [0.0] * len(wanted)
 
 
 @pytest.mark.full
 def test_late_gradients_are_dropped_by_their_tags(workers: ModuleType) -> None:
-    """A worker that takes two steps and a half comes late with each, and no gradient is old; where tags are lost, as
-    in a twin of the clock, old ones are taken."""
+    """A worker that takes two and a half steps is always late, and no old gradient is applied. In a twin of the clock
+    that loses tags, old ones are applied."""
 
     class Untagged(workers.Clock):  # type: ignore[misc, name-defined]
         def begin(self, worker: int, step: int) -> None:
@@ -197,11 +198,11 @@ def test_late_gradients_are_dropped_by_their_tags(workers: ModuleType) -> None:
     assert workers.serve(workers.Clock(takes), 10, 9) == (90, 4, 0)
     right = weights(workers)
     assert workers.serve(Untagged(takes), 10, 9) == (90, 0, 0)
-    assert weights(workers) != same(right)
+    assert weights(workers) != approximately(right)
 
 
 def test_an_error_of_a_worker_ends_the_training(workers: ModuleType) -> None:
-    """It is raised where the server waits."""
+    """The error is raised where the server waits."""
 
     def work(worker: int, step: int) -> Any:
         raise ValueError(f"worker {worker}")
