@@ -136,6 +136,9 @@ class Disagreement(TagloomError):
 class Crash(TagloomError):
     """Our own fault: it cannot happen on a valid graph. Please report it."""
 
+    program: Any = None
+    """The program on which an engine failed, if it is known; its text form is a note of the error."""
+
 
 def plural(number: int, noun: str) -> str:
     """A count with its noun.

@@ -205,10 +205,10 @@ def boolean_mask_type(x: Type, mask: Type) -> Type:
     if mask.dtype is not dtypes.bool:
         raise Invalid("the mask is no bool", required="bool", got=mask, hint="compare first", python=IndexError)
     have, over = require_sizes(x), require_sizes(mask)
-    alike = all(None in (size, other) or size == other for size, other in zip(have, over, strict=False))
-    if len(over) > len(have) or not alike:
+    fits = all(None in (size, other) or other in (size, 0) for size, other in zip(have, over, strict=False))
+    if len(over) > len(have) or not fits:
         message = f"a mask of shape {describe_shapes(over)} does not fit shape {describe_shapes(have)}"
-        raise Invalid(message, required="the sizes of the first axes", got=f"{x} and {mask}")
+        raise Invalid(message, required="the sizes of the first axes, or 0", got=f"{x} and {mask}", python=IndexError)
     return Type(x.dtype, (None, *have[len(over) :]))
 
 
@@ -453,7 +453,7 @@ op(
     has_innocuous_rounding=True,
     gradient=movement_rule("boolean_mask"),
     doc="""`x[mask]`: the elements where the mask is true, in the order of their indices, along one axis that replaces
-those of the mask. Their number is known at run time.
+those of the mask. Their number is known at run time. A mask has the sizes of the first axes of x, or 0.
 
 >>> tl.boolean_mask([1, 2, 3], [True, False, True]).tolist()
 [1, 3]

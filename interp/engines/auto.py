@@ -7,10 +7,12 @@ wants only its value, starts again on `compiled`; from then on that program star
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from ...core.errors import Crash
 from ...core.ops.effects import resource_of
 from ..machine.schedule import schedule
 from ..outcome.outcome import Outcome, build_outcome
@@ -45,7 +47,11 @@ class AutoEngine:
                 outcome = start_on_reference(job, arguments, options)
             if outcome is not None:
                 return outcome
-        outcome = compiled_engine.ENGINE.run(job, arguments, options)
+        try:
+            outcome = compiled_engine.ENGINE.run(job, arguments, options)
+        except Crash as crash:
+            warnings.warn(f"engine auto continues on fast: {crash}", RuntimeWarning, stacklevel=2)
+            return fast_engine.ENGINE.run(job, arguments, options)
         if compiled_engine.ran_out_of_stack(outcome):
             return fast_engine.ENGINE.run(job, arguments, options)
         return outcome
@@ -86,6 +92,8 @@ def _has_usable_machine_code(job: Job, options: RunOptions) -> bool:
 def can_restart_as_compiled(job: Job, options: RunOptions) -> bool:
     """Whether a run may start again on `compiled`: the caller wants only its value, and the run has no effects."""
     if options.account or options.limits is not None or options.keep is not None:
+        return False
+    if compiled_engine.compile_failure(job.program) is not None:
         return False
     has_no_effects = all(resource_of(node.op) is None for node in job.graph.nodes)
     return has_no_effects and compiled_engine.ENGINE.unsupported(job, options) is None

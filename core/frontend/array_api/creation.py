@@ -288,7 +288,7 @@ def eye(
     check_device(device)
     check_dtype(dtype)
     rows, columns = (static_size(size, "a size") for size in (n_rows, n_rows if n_cols is None else n_cols))
-    return _to_concrete(diagonal_of_ones(rows, columns, static_integer(k, "k"), dtype or dtypes.float64))
+    return _to_concrete(diagonal_of_ones(rows, columns, _diagonal_number(k), dtype or dtypes.float64))
 
 
 def diagonal_of_ones(rows: int, columns: int, k: int, dtype: DType) -> Any:
@@ -305,9 +305,8 @@ def tril(x: Any, /, *, k: int = 0) -> Any:
     >>> tril([[1, 2], [3, 4]]).tolist()
     [[1, 0], [3, 4]]
     """
-    return apply(
-        "where", apply("less_equal", _diagonal_offsets(x), static_integer(k, "k")), x, numpy_scalar(0, type_of(x).dtype)
-    )
+    is_below = apply("less_equal", _diagonal_offsets(x), _diagonal_number(k))
+    return apply("where", is_below, x, numpy_scalar(0, type_of(x).dtype))
 
 
 def triu(x: Any, /, *, k: int = 0) -> Any:
@@ -318,12 +317,14 @@ def triu(x: Any, /, *, k: int = 0) -> Any:
     >>> triu([[1, 2], [3, 4]]).tolist()
     [[1, 2], [0, 4]]
     """
-    return apply(
-        "where",
-        apply("greater_equal", _diagonal_offsets(x), static_integer(k, "k")),
-        x,
-        numpy_scalar(0, type_of(x).dtype),
-    )
+    is_above = apply("greater_equal", _diagonal_offsets(x), _diagonal_number(k))
+    return apply("where", is_above, x, numpy_scalar(0, type_of(x).dtype))
+
+
+def _diagonal_number(k: Any) -> int:
+    """A static number of a diagonal. No matrix has a diagonal beyond int64, so that larger numbers mean its ends."""
+    low, high = dtypes.int64.range
+    return min(max(static_integer(k, "k"), low), high)
 
 
 def _diagonal_offsets(x: Any) -> Any:

@@ -10,6 +10,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from ....core.errors import Crash
 from ....core.program.program import Program
 from ...outcome.outcome import Outcome
 from ..fast.engine import run_on_one_core
@@ -65,6 +66,13 @@ def has_machine_code(program: Program | None) -> bool:
     run = sys.modules.get(f"{__package__}.run")
     is_compiled = getattr(run, "is_compiled", None)  # another thread may be importing the module
     return is_compiled is not None and is_compiled(program)
+
+
+def compile_failure(program: Program | None) -> Crash | None:
+    """The crash of an earlier attempt to compile a program, or None. Imports nothing."""
+    run = sys.modules.get(f"{__package__}.run")
+    find_failure = getattr(run, "compile_failure", None)
+    return find_failure(program) if find_failure is not None and program is not None else None
 
 
 def ran_out_of_stack(outcome: Outcome) -> bool:

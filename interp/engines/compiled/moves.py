@@ -153,6 +153,8 @@ def emit_broadcast(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedE
 def emit_permute_dims(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
     """Emit permute_dims."""
     (x,), axes = inputs, node.attribute("axes")
+    if x.type.is_scalar:
+        return x.text
     order = resolve_axes(axes if isinstance(axes, tuple) else (axes,), x.type)
     sizes, strides = x.sizes, contiguous_strides(x.sizes)
     view = StridedView([sizes[axis] for axis in order], [strides[axis] for axis in order])
@@ -349,7 +351,8 @@ def emit_fold(
 
 
 def emit_sum_like(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
-    """Emit sum_like, of floats."""
+    """Emit sum_like, of floats. Where nothing is added the elements are copied: a sum that begins at 0.0 has no
+    -0.0."""
     x, y = inputs
     result = node.results[0].type
     if x.type.dtype.kind != "f" or x.type.is_scalar:
@@ -358,10 +361,23 @@ def emit_sum_like(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedEx
     new_axes = len(sizes) - len(target_sizes)
     if new_axes < 0:
         return None
+    unequal = []
     for size, x_size in zip(target_sizes, sizes[new_axes:], strict=True):
         if not (size.isdigit() and x_size.isdigit()):
             emitter.emit_trap(node, inputs, f"{size} != 1 and {size} != {x_size}")
-    return emit_axis_sum(emitter, x, target_sizes, ["0"] * new_axes + broadcast_strides(y, len(target_sizes)), result)
+        if size != x_size and (size == "1" or not size.isdigit()):
+            unequal.append("True" if size.isdigit() and x_size.isdigit() else f"{size} != {x_size}")
+    strides = ["0"] * new_axes + broadcast_strides(y, len(target_sizes))
+    if new_axes or "True" in unequal:
+        return emit_axis_sum(emitter, x, target_sizes, strides, result)
+    if not unequal:
+        return emit_writable(emitter, x)
+    total = emitter.fresh_name()
+    with emitter.block(f"if {' or '.join(unequal)}:"):
+        emitter.emit(f"{total} = {emit_axis_sum(emitter, x, target_sizes, strides, result)}")
+    with emitter.block("else:"):
+        emitter.emit(f"{total} = {emit_writable(emitter, x)}")
+    return total
 
 
 def emit_axis_sum(

@@ -29,6 +29,7 @@ from ....core.ops.effects import EFFECT_OPS, size_trap_message
 from ....core.ops.op import OPS, build_kernel, trap_message
 from ....core.program.program import Node, Program
 from ....core.tag import ROOT
+from ....core.text.printer import print_program
 from ....core.types import type_of
 from ....core.value import Literal, Value, admit, borrow
 from ....core.world import World
@@ -97,7 +98,8 @@ class CompiledProgram:
     """Whether a run needed more stack than the calling thread has."""
 
 
-_compiled_programs: OrderedDict[int, CompiledProgram] = OrderedDict()
+_compiled_programs: OrderedDict[int, CompiledProgram | Crash] = OrderedDict()
+"""Recent programs, by id: machine code, or the crash of the compiler."""
 _compile_lock = kept.lock_across_fork(threading.RLock())
 """Held while a program is compiled, so that threads that want the same program wait for it."""
 _MAX_PROGRAMS = 64
@@ -105,19 +107,25 @@ _MAX_PROGRAMS = 64
 
 def compile_program(program: Program) -> CompiledProgram:
     """The machine code of a program; recent programs are cached in memory, all on disk. Raises Usage where there is
-    none."""
+    none, and Crash where code generation or numba fails."""
     compiled = _compiled_programs.get(id(program))
     if compiled is None or compiled.program is not program:
         with _compile_lock:
             compiled = _compiled_programs.get(id(program))
             if compiled is None or compiled.program is not program:
-                compiled = _compiled_programs[id(program)] = compile_uncached(program)
+                try:
+                    compiled = compile_uncached(program)
+                except Crash as crash:
+                    compiled = crash
+                _compiled_programs[id(program)] = compiled
             while len(_compiled_programs) > _MAX_PROGRAMS:
                 _compiled_programs.popitem(last=False)
     try:  # noqa: SIM105
         _compiled_programs.move_to_end(id(program))
     except KeyError:  # another thread evicted it; `suppress` takes three times as long
         pass
+    if isinstance(compiled, Crash):
+        raise compiled.with_traceback(None)
     return compiled
 
 
@@ -134,9 +142,7 @@ def compile_uncached(program: Program) -> CompiledProgram:
 
             nodes = (node for function in program.reachable_functions() for node in function.body.walk())
             explanation = explain_compile_error(node.op for node in nodes)
-            if explanation is None:
-                raise
-            raise explanation from error
+            raise explanation or compile_crash(program, error) from error
     parameters = [parameter.type for parameter in program.main.body.parameters]
     return CompiledProgram(
         program,
@@ -148,6 +154,21 @@ def compile_uncached(program: Program) -> CompiledProgram:
         has_effects(program),
         any("m.call_host(" in line for line in module.lines),
     )
+
+
+def compile_crash(program: Program, error: Exception) -> Crash:
+    """The crash for generated code that does not compile, with the program attached."""
+    message, *_ = [*str(error).splitlines(), ""]
+    crash = Crash(
+        "engine compiled cannot compile this program",
+        where=program.entry,
+        got=f"{type(error).__name__}: {message}",
+        hint='please report it with the program; engine="fast" runs it',
+    )
+    crash.program = program
+    with suppress(Usage):  # some programs have no text form
+        crash.add_note(f"the program:\n{print_program(program)}")
+    return crash
 
 
 def load_entry(program: Program) -> tuple[GeneratedModule, Callable[..., int]]:
@@ -164,7 +185,13 @@ def load_entry(program: Program) -> tuple[GeneratedModule, Callable[..., int]]:
 def is_compiled(program: Program) -> bool:
     """Whether the machine code of a program is in memory."""
     compiled = _compiled_programs.get(id(program))
-    return compiled is not None and compiled.program is program
+    return isinstance(compiled, CompiledProgram) and compiled.program is program
+
+
+def compile_failure(program: Program) -> Crash | None:
+    """The crash of an earlier attempt to compile a program, or None."""
+    crash = _compiled_programs.get(id(program))
+    return crash if isinstance(crash, Crash) and crash.program is program else None
 
 
 # Running

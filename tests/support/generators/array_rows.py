@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from random import Random
 from typing import Any, TypeAlias
 
 import numpy as np
 from support.generators.edges import EDGES
 from tagloom.core import dtypes
-from tagloom.core.ops.op import Op
+from tagloom.core.errors import Invalid
+from tagloom.core.ops.op import Op, trap_message
+from tagloom.core.types import Type
 from tagloom.core.value import Value, admit
 
 Attributes: TypeAlias = tuple[tuple[str, Any], ...]
@@ -22,7 +25,7 @@ SOME = (dtypes.int64, dtypes.uint8, dtypes.bool, dtypes.float32, dtypes.float64)
 _AXES = (None, 0, -1)
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "axis": (0, -1),
-    "axes": ((0,), (1, 0)),
+    "axes": ((), (0,), (1, 0)),
     "descending": (False, True),
     "full_matrices": (False, True),
     "mode": ("reduced", "complete"),
@@ -34,17 +37,17 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "dtype": dtypes.ALL,
     "keepdims": (False, True),
     "key": ("::-1", "1", "..., None", "None, 1:", ":, 0"),
-    "shape": ((3,), (1, 3), (-1,)),
+    "shape": ((), (3,), (1, 3), (-1,), (0,)),
     "shift": ((1,), (-2,)),
     "side": ("left", "right"),
     "strides": ((1,), (2,)),
 }
 _OWN: dict[tuple[str, str], tuple[Any, ...]] = {
-    **{(name, "axis"): (*_AXES, (0,)) for name in ("sum", "prod", "max", "min", "all", "any")},
+    **{(name, "axis"): (*_AXES, (0,), ()) for name in ("sum", "prod", "max", "min", "all", "any")},
     **{(name, "axis"): _AXES for name in ("argmax", "argmin", "size")},
     ("roll", "axis"): (None, (0,), (-1,)),
     ("squeeze", "axis"): ((0,), ()),
-    ("broadcast_to", "shape"): ((3,), (2, 3), (1, 3)),
+    ("broadcast_to", "shape"): ((), (3,), (2, 3), (1, 3), (0, 3)),
     ("windows", "shape"): ((1,), (2,)),
 }
 
@@ -97,3 +100,18 @@ def cases(row: Op, count: int) -> list[Case]:
                  for shape, kind in zip(shapes, kinds, strict=True)]  # fmt: skip
         found.append((row.name, tuple(admit(each) for each in edges), attributes))
     return found
+
+
+def edge_cases(row: Op) -> Iterator[Case]:
+    """Calls of a row without a trap that have a scalar, or an axis of size 0, among their operands: one for each
+    combination of shapes and attributes, with dtypes in turn."""
+    seen = set[Any]()
+    for shapes, kinds, given_ in Random(row.name).sample(every := list(choices(row)), len(every)):
+        if (shapes, given_) in seen or not any(shape == () or 0 in shape for shape in shapes):
+            continue
+        with suppress(Invalid):
+            row.type_rule(*map(Type, kinds, shapes), **dict(given_))
+            values = drawn(shapes, kinds)
+            if trap_message(row, values, given_) is None:
+                seen.add((shapes, given_))
+                yield row.name, values, given_

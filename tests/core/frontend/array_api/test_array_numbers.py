@@ -104,3 +104,26 @@ def test_ranges_of_numpys_numbers() -> None:
     for bounds in ((np.int64(3),), (tl.asarray(0), 3), (0, np.int8(3)), (np.float64(0.0), 3.0)):
         made = tl.arange(*bounds)
         assert isinstance(made, ConcreteArray) and np.asarray(made).tolist() == [0, 1, 2]
+
+
+def test_diagonals_far_away() -> None:
+    """Diagonals beyond int64 are beyond any matrix: `eye` has no ones there, `tril` and `triu` keep all or nothing."""
+    x = tl.asarray([[1, 2], [3, 4]])
+    for far in (2**63, 2**70):
+        assert np.asarray(tl.eye(0, k=far)).shape == (0, 0)
+        assert not np.any(tl.eye(3, k=far)) and not np.any(tl.eye(3, 2, k=-far))
+        assert np.array_equal(tl.tril(x, k=far), x) and np.array_equal(tl.triu(x, k=-far - 1), x)
+        assert not np.any(tl.tril(x, k=-far - 1)) and not np.any(tl.triu(x, k=far))
+
+
+@pytest.mark.parametrize("shape, over, taken", [
+    ((0, 3), (0, 3), (0,)), ((0, 3), (0, 0), (0,)), ((3, 2), (0,), (0, 2)), ((3, 2), (3, 0), (0,)), ((), (), (0,)),
+    ((3, 2, 5), (0, 2), (0, 5)),
+])  # fmt: skip
+def test_masks_with_axes_of_size_0(shape: Any, over: Any, taken: Any) -> None:
+    """A mask with an axis of size 0 takes nothing, as in the standard, eagerly and traced; other sizes must fit."""
+    x, mask = tl.zeros(shape), tl.zeros(over, dtype=tl.bool)
+    traced = tl.function(lambda x, mask: x[mask])
+    assert x[mask].shape == np.shape(traced(np.zeros(shape), np.zeros(over, np.bool))) == taken
+    with pytest.raises(IndexError, match="does not fit"):
+        tl.zeros((3, 2))[tl.zeros((2, 0), dtype=tl.bool)]

@@ -114,6 +114,21 @@ def test_machine_code_computes_moves(op: str, monkeypatch: pytest.MonkeyPatch) -
     assert left[op] <= LEFT.get(op, 0)
 
 
+@tl.function
+def nothing_added(x: tl.Array[tl.float64, 2], y: tl.Array[tl.float32, None], z: tl.Array[tl.float32, None]):  # type: ignore[no-untyped-def]
+    return apply("sum_like", x, x), apply("sum_like", y, z)
+
+
+def test_sum_like_of_equal_shapes_keeps_negative_zeros() -> None:
+    """A sum to the shape that an array has is that array, to the sign of its zeros; fixed and open sizes."""
+    zeros = np.array([-0.0, 0.0])
+    for size in (2, 1):
+        given = [zeros, zeros.astype(np.float32), np.ones(size, np.float32)]
+        assert not differences(nothing_added.program, nothing_added.graph, list(map(admit, given)))
+    outcome = nothing_added.run(zeros, zeros.astype(np.float32), np.ones(2, np.float32), engine="compiled")
+    assert [np.signbit(each).tolist() for each in outcome.results] == [[True, False]] * 2
+
+
 HUGE = f"{2**40}, {2**40}"
 TRAPS: dict[str, tuple[str, list[Any]]] = {
     "take": ("x: float64[?], i: int64) -> float64 {\n y = take x, i, axis=0", [np.arange(3.0), 3]),
