@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.eager.recording import record_assignment, recording_tapes, resolve_watched_array
 from ...core.frontend.trace.captures import Resource
@@ -51,7 +53,8 @@ class TracedProgram:
         """All arguments of the program, captures included; `resource_values`, unless None, overrides the current values
         of resources."""
         values = self.resource_values() if resource_values is None else resource_values
-        return [*leaves, *(values[each]._tagloom_literal.value for each in self.captures)]
+        captured = (values[each] for each in self.captures)
+        return [*leaves, *(each if isinstance(each, np.ndarray) else each._tagloom_literal.value for each in captured)]
 
     def resource_values(self) -> dict[Resource, Any]:
         """The current values of the captures, read atomically: no run assigns in between."""

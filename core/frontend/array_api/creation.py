@@ -18,7 +18,7 @@ from ..api import apply, compute
 from ..eager.array import ConcreteArray, result_like
 from ..trace.source_location import user_location
 from ..trace.symbol import Symbol, check_device
-from ..trace.trace import current_region, to_operand, unwrap_weak
+from ..trace.trace import current_region, to_literal, unwrap_weak
 from .common import (
     astype,
     check_dtype,
@@ -62,11 +62,11 @@ def asarray(obj: Any, /, *, dtype: DType | None = None, device: Any = None, copy
 def literal_of_dtype(obj: Any, dtype: DType | None) -> Literal:
     """A literal converted to a dtype, as `astype` converts; but raises Usage for Python integers that do not fit."""
     if dtype is None:
-        return _make_literal(obj)
+        return to_literal(obj)
     try:
         return literal(obj, Type(dtype, None))
     except Usage as error:
-        value = np.asarray(_make_literal(obj).value)
+        value = np.asarray(to_literal(obj).value)
         are_integers = isinstance(obj, int | list | tuple) and value.dtype.kind in "biu" and value.size > 0
         low, high = dtype.range if dtype.is_integer and are_integers else (-math.inf, math.inf)
         if are_integers and not low <= int(value.min()) <= int(value.max()) <= high:
@@ -75,15 +75,9 @@ def literal_of_dtype(obj: Any, dtype: DType | None) -> Literal:
         return literal(_compute_eagerly("astype", value, dtype=dtype))
 
 
-def _make_literal(obj: Any) -> Literal:
-    operand = to_operand(obj)
-    assert isinstance(operand, Literal)
-    return operand
-
-
 def _compute_eagerly(op: str, *operands: Any, **attributes: Any) -> Any:
     """The value of an op on constants, computed at once even in a trace."""
-    return compute(op, [_make_literal(operand) for operand in operands], attributes)
+    return compute(op, [to_literal(operand) for operand in operands], attributes)
 
 
 def convert_fill_value(value: Any, dtype: DType) -> Any:

@@ -25,6 +25,7 @@ from ..trace.trace import (
     describe_with_location,
     suspend_tracing,
     suspended_region,
+    to_literal,
     to_operand,
     to_weak_operand,
     unwrap_weak,
@@ -203,8 +204,7 @@ def _initial_array(value: Any, dtype: Any) -> ConcreteArray:
         raise Usage("the first value of a variable is symbolic", where=user_location(), got=repr(value), hint=hint)
     type_ = None if dtype is None else Type(dtype, None) if isinstance(dtype, DType) else as_type(dtype)
     try:
-        operand = to_operand(value, type_)
-        assert isinstance(operand, Literal)
+        operand = to_literal(value, type_)
         constant = operand if type_ is None or type_.admits(operand.type) else literal(operand.value, type_)
     except TagloomError as error:
         error.where = error.where or user_location()

@@ -1,4 +1,5 @@
-"""Resources: arrays that a program captures, namely the values of variables and the arrays that functions close over.
+"""Resources: arrays that a program captures, namely the values of variables, the concrete arrays that functions close
+over, and other constants that are too large for literals.
 
 A trace threads the value of a resource through branches, loops and calls as one more parameter, and, where it is
 assigned, as one more result. So a program with variables is an ordinary pure program.
@@ -10,9 +11,12 @@ import itertools
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, ClassVar
+from weakref import WeakValueDictionary
 
 from ...types import Type
+from ...value import Literal, fingerprint
 
 _CREATION_COUNTER = itertools.count()
 
@@ -24,7 +28,7 @@ class Resource:
     name: str
     type: Type
     stored_value: Any
-    """The current array; read it through `value`."""
+    """The current array, a concrete one; of a large constant, a value. Read it through `value`."""
     trainable: bool = False
     """Whether tapes watch it automatically."""
     is_new: bool = False
@@ -62,6 +66,18 @@ def constant_resource(array: Any, name: Callable[[Any], str | None]) -> Resource
         resource = Resource(name(array) or "constant", array._type, array)
         array._tagloom_resource = weakref.ref(resource)
     return resource
+
+
+_LITERAL_RESOURCES: WeakValueDictionary[tuple[str, str, tuple[int, ...], bytes], Resource] = WeakValueDictionary()
+"""The resources of large constants that are in use, by name, dtype, shape and a hash of the elements."""
+
+
+def literal_resource(constant: Literal, name: str) -> Resource:
+    """The resource of a constant that is too large for a literal of the program. Equal constants of one name share it,
+    in all traces, so that a function that is traced again has the same captures."""
+    dtype, shape, elements = fingerprint(constant.value)
+    key = name, dtype, shape, blake2b(elements, digest_size=32).digest()
+    return _LITERAL_RESOURCES.setdefault(key, Resource(name, constant.type, constant.value))
 
 
 def is_constant(resource: Resource) -> bool:

@@ -23,15 +23,17 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from ...dtypes import DType, promote
 from ...errors import Invalid, TagloomError, Usage
 from ...ops.effects import lookup_row
 from ...ops.op import Attributes
 from ...program.program import STRUCTURED_OPS, Function, Location, Node, Operand, Program, Region, Var
 from ...types import Type
-from ...value import Literal, literal
+from ...value import MAX_PRINTED_ELEMENTS, Literal, literal
 from .annotation import FunctionSpec
-from .captures import Resource, VariableBase, constant_resource, sort_resources
+from .captures import Resource, VariableBase, constant_resource, literal_resource, sort_resources
 from .pytree import (
     TreeDef,
     TreeType,
@@ -43,6 +45,12 @@ from .pytree import (
     unflatten,
 )
 from .source_location import definition_location, traced_user_location, user_location, user_name_of
+
+MAX_LITERAL_ELEMENTS = MAX_PRINTED_ELEMENTS
+"""The most elements of an array that a program has as a literal; larger constants become hidden arguments."""
+
+MAX_CONSTANTS = 1000
+"""The most constants of one program that are hidden arguments; more count as an endless recursion."""
 
 MAX_FUNCTIONS = 1000
 """The most functions that one program may have; more count as an endless recursion."""
@@ -67,9 +75,11 @@ class ProgramBuilder:
         self.captured_values: dict[tuple[Specialization, str, Type], Resource] = {}
         """The symbolic values that nested functions close over, as resources."""
         self.created_arrays: dict[int, Any] = {}
-        """The concrete arrays created during tracing, by identity; the program has them as literals."""
+        """The concrete arrays created during tracing, by identity; small ones are literals of the program."""
         self.captured_arrays: dict[int, Resource] = {}
         """The concrete arrays that functions close over, by identity."""
+        self.captured_constants: set[Resource] = set()
+        """The large constants of functions."""
         self.specializations: dict[tuple[FunctionSpec, tuple[TreeType, ...], WeakTypes], Specialization] = {}
         self.nesting_depth = 0
 
@@ -88,7 +98,12 @@ class ProgramBuilder:
                 if function.deferred_error is not None:
                     raise function.deferred_error
             check_functions_return(functions)
-            assert entry.signature is not None
+            if entry.signature is None:  # a pullback of a function whose captures change
+                raise Invalid(
+                    f"{source.name} closes over other arrays each time it is traced",
+                    where=entry.location,
+                    hint="make its arrays once, outside; tl.normal and the like draw random ones",
+                )
             return emit_program(functions, self.callbacks), entry.signature
         finally:
             self._release()
@@ -223,13 +238,26 @@ class ProgramBuilder:
         resource.stored_value = value
         return resource
 
-    def capture_array(self, array: Any) -> Resource | None:
-        """The resource of a concrete array that is older than this trace; None for one created in it."""
-        if id(array) in self.created_arrays:
+    def capture_constant(self, value: Any, constant: Literal) -> Resource | None:
+        """The resource of a concrete value: of an array that is older than this trace, or of a large constant; None for
+        a literal of the program.
+
+        Raises Invalid where the program gets too many constants."""
+        if hasattr(value, "_tagloom_literal") and id(value) not in self.created_arrays:
+            if id(value) not in self.captured_arrays:
+                self.captured_arrays[id(value)] = constant_resource(value, user_name_of)
+            return self.captured_arrays[id(value)]
+        if np.size(constant.value) <= MAX_LITERAL_ELEMENTS:  # type: ignore[arg-type]
             return None
-        if id(array) not in self.captured_arrays:
-            self.captured_arrays[id(array)] = constant_resource(array, user_name_of)
-        return self.captured_arrays[id(array)]
+        resource = literal_resource(constant, user_name_of(value) or "constant")
+        self.captured_constants.add(resource)
+        if len(self.captured_constants) > MAX_CONSTANTS:
+            raise Invalid(
+                f"this program has more than {MAX_CONSTANTS:,} arrays as constants",
+                where=user_location(),
+                hint="a new array seems to be made at every trace; make it once, outside",
+            )
+        return resource
 
     def register_variable(self, variable: Resource) -> None:
         """Record a new variable; raises Usage where the trace may not create any."""
@@ -692,11 +720,16 @@ def to_operand(value: object, expected: Type | None = None) -> TracedValue | Lit
     symbolic = getattr(value, "_tagloom_value", None)
     if isinstance(symbolic, TracedValue):
         return symbolic
+    constant, region = to_literal(value, expected), current_region()
+    resource = None if region is None else region.specialization.program_builder.capture_constant(value, constant)
+    return constant if region is None or resource is None else region.read_resource(resource)
+
+
+def to_literal(value: object, expected: Type | None = None) -> Literal:
+    """A concrete value as a literal of the expected type; raises Usage, with the user's line, for anything else."""
     constant = getattr(value, "_tagloom_literal", None)
     if isinstance(constant, Literal) and (expected is None or expected.admits(constant.type)):
-        region = current_region()
-        resource = None if region is None else region.specialization.program_builder.capture_array(value)
-        return constant if region is None or resource is None else region.read_resource(resource)
+        return constant
     if isinstance(value, tuple | list) and any(hasattr(item, "_tagloom_value") for item in value):
         raise Invalid(
             f"a {type(value).__name__} of symbolic values is not a value",
