@@ -66,8 +66,11 @@ class Function(SvgReprMixin):
         """`read` returns the parameters and annotations of `python`. It is called on first use, so that annotations may
         name later definitions."""
         if not hasattr(python, "__code__"):
+            is_descriptor = isinstance(python, classmethod | staticmethod)
+            hint = f"write @{type(python).__name__} above @tl.function" if is_descriptor else None
+            got = type(python).__name__ if is_descriptor else repr(python)
             raise Usage(
-                "tl.function needs a Python function", where=user_location(), got=repr(python), python=TypeError
+                "tl.function needs a Python function", where=user_location(), got=got, hint=hint, python=TypeError
             )
         functools.update_wrapper(self, python)
         self.name = python.__name__
@@ -456,7 +459,11 @@ class BoundMethods:
             return None
         methods: BoundMethods | None = attributes.get(_ATTRIBUTE)
         if methods is None or methods.instance is not instance:
-            methods = attributes[_ATTRIBUTE] = cls(instance)
+            methods = cls(instance)
+            if isinstance(instance, type):  # of a class method; the `__dict__` of a class is read-only
+                setattr(instance, _ATTRIBUTE, methods)
+            else:
+                attributes[_ATTRIBUTE] = methods
         return methods
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from ..api import apply, compute
 from ..eager.array import ConcreteArray, result_like
 from ..trace.source_location import user_location
 from ..trace.symbol import Symbol, check_device
-from ..trace.trace import current_region, to_literal, unwrap_weak
+from ..trace.trace import MAX_LITERAL_ELEMENTS, current_region, to_literal, unwrap_weak
 from .common import (
     astype,
     check_dtype,
@@ -32,9 +32,6 @@ from .common import (
     type_of,
 )
 from .manipulation import broadcast_arrays, insert_axes
-
-MAX_LITERAL_ELEMENTS = 64
-"""Ranges of up to this many elements are literals in a program; longer ones are computed when it runs."""
 
 
 def asarray(obj: Any, /, *, dtype: DType | None = None, device: Any = None, copy: bool | None = None) -> Any:

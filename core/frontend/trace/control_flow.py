@@ -207,6 +207,13 @@ LoopParameter: TypeAlias = tuple[str, Type, int | float | None]
 """The name of a leaf of the loop variables, the type of its start, and its weak value or None."""
 
 
+TraceLoop: TypeAlias = Callable[
+    [Sequence[TracedValue | Literal], Sequence[int | float | None]], tuple[LoopRegions | None, tuple[Resource, ...]]
+]
+"""Traces a loop from these starts, with these weak values of its variables: its regions, and the variables that they
+assign."""
+
+
 def trace_loop(
     region: RegionBuilder,
     cond: Callable[..., Any],
@@ -219,18 +226,23 @@ def trace_loop(
 
     `leaves` are the starts of the loop variables, which nest as `structure` says; `attributes` may bound the loop."""
     snapshot, count = region.snapshot(), len(leaves)
-    starts = [to_operand(unwrap_weak(leaf)) for leaf in leaves]
     name = region.names.fresh("loop")
     variable_names = zip(structure.children, parameter_names(body, len(structure.children)), strict=True)
     names = [inner for (_, part), variable in variable_names for inner in leaf_names(part, variable)]
-    parameters: list[LoopParameter] = [
-        (inner, start.type, weak_value_of(leaf)) for inner, start, leaf in zip(names, starts, leaves, strict=True)
-    ]
+    starts = [to_operand(unwrap_weak(leaf)) for leaf in leaves]
+
+    def trace(
+        starts: Sequence[TracedValue | Literal], weak_values: Sequence[int | float | None]
+    ) -> tuple[LoopRegions | None, tuple[Resource, ...]]:
+        parameters = list(zip(names, (start.type for start in starts), weak_values, strict=True))
+        return trace_loop_to_fixpoint(region, cond, body, structure, parameters)
+
     try:
-        loop, assigned = trace_loop_to_fixpoint(region, cond, body, structure, parameters)
+        starts, loop, assigned = trace_loop_from_numbers(region, trace, leaves, starts)
     except NoTypeYet:
-        types, weak_values = [type_ for _, type_, _ in parameters], [weak for _, _, weak in parameters]
-        return placeholder_results(region, structure, types, weak_values)
+        return placeholder_results(
+            region, structure, [start.type for start in starts], list(map(weak_value_of, leaves))
+        )
     if loop is None:
         region.rewind(snapshot)
         return trace_rotated_loop(region, cond, body, leaves, structure, attributes)
@@ -269,6 +281,68 @@ def trace_loop(
         result.weak_value = number
     region.store.update(zip(assigned, results[count:], strict=False))
     return unflatten(structure, map(Symbol, results[:count]))
+
+
+def trace_loop_from_numbers(
+    region: RegionBuilder,
+    trace: TraceLoop,
+    leaves: Sequence[Any],
+    starts: Sequence[TracedValue | Literal],
+) -> tuple[list[TracedValue | Literal], LoopRegions | None, tuple[Resource, ...]]:
+    """The starts of a loop, its regions, and the variables that they assign. A variable that starts with a Python
+    number takes the dtype, of the number's kind, that the body gives it."""
+    snapshot, kinds = region.snapshot(), {kind for leaf in leaves for kind in number_kinds(weak_number(leaf))}
+    weak, starts = list(map(weak_value_of, leaves)), list(starts)
+    try:
+        loop, assigned = trace(starts, weak)
+        if loop is None or not has_other_dtypes(loop, kinds):
+            return starts, loop, assigned
+    except (Invalid, Usage):
+        if not kinds:
+            raise
+    region.rewind(snapshot)
+    starts = infer_number_dtypes(region, trace, leaves, starts)
+    return starts, *trace(starts, weak)
+
+
+def infer_number_dtypes(
+    region: RegionBuilder, trace: TraceLoop, leaves: Sequence[Any], starts: Sequence[TracedValue | Literal]
+) -> list[TracedValue | Literal]:
+    """The starts of a loop, with the dtypes that the body gives to Python numbers. The loop is traced with these as
+    weak values until no dtype changes."""
+    starts, numbers = list(starts), list(map(weak_number, leaves))
+    has_changed, snapshot = any(number is not None for number in numbers), region.snapshot()
+    while has_changed:
+        weak = [weak_value_of(leaf) if number is None else number for leaf, number in zip(leaves, numbers, strict=True)]
+        try:
+            loop, _ = trace(starts, weak)
+        except (Invalid, Usage):  # the caller meets it without weak values, or not at all
+            loop = None
+        finally:
+            region.rewind(snapshot)
+        has_changed = False
+        for k, value in enumerate(() if loop is None else loop.body_result.leaves):
+            if numbers[k] is None or weak_number(value) is not None:
+                continue
+            type_ = to_operand(value).type
+            if type_.is_scalar and type_.dtype.kind in number_kinds(numbers[k]):
+                starts[k], numbers[k], has_changed = to_operand(leaves[k], type_), None, True
+    return starts
+
+
+def number_kinds(number: int | float | None) -> str:
+    """The kinds of the dtypes that a loop variable which starts with a Python number may have."""
+    return "" if number is None else "f" if isinstance(number, float) else "iu"
+
+
+def has_other_dtypes(loop: LoopRegions, kinds: set[str]) -> bool:
+    """Whether a loop has values of other dtypes of these kinds than those that Python numbers have by themselves."""
+    types = [value.type for value in loop.condition_parameters]
+    for part in (loop.condition_region, loop.body_region):
+        types += [value.type for value in part.captures]
+        nodes = (each for node in part.nodes for each in (node, *(n for region in node.regions for n in region.walk())))
+        types += [each.type for node in nodes for each in (*node.results, *node.inputs) if not isinstance(each, str)]
+    return any(type_.dtype.kind in kinds and type_.dtype not in dtypes.PYTHON_DTYPES for type_ in types)
 
 
 def trace_loop_to_fixpoint(

@@ -31,7 +31,7 @@ from ...ops.effects import lookup_row
 from ...ops.op import Attributes
 from ...program.program import STRUCTURED_OPS, Function, Location, Node, Operand, Program, Region, Var
 from ...types import Type
-from ...value import MAX_PRINTED_ELEMENTS, Literal, literal
+from ...value import Literal, literal
 from .annotation import FunctionSpec
 from .captures import Resource, VariableBase, constant_resource, literal_resource, sort_resources
 from .pytree import (
@@ -46,7 +46,7 @@ from .pytree import (
 )
 from .source_location import definition_location, traced_user_location, user_location, user_name_of
 
-MAX_LITERAL_ELEMENTS = MAX_PRINTED_ELEMENTS
+MAX_LITERAL_ELEMENTS = 64
 """The most elements of an array that a program has as a literal; larger constants become hidden arguments."""
 
 MAX_CONSTANTS = 1000
