@@ -28,11 +28,13 @@ UNTIL_CHOICES: tuple[Until, ...] = ("quiet", "result", "trap")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits that end a run. Firings, tokens and depth are exact."""
+    """The limits that end a run. By default depth and memory are limited, which protects the machine; firings, tokens
+    and seconds are not. Firings, tokens and depth are exact."""
 
-    firings: int = 100_000_000
-    tokens: int = 10_000_000
-    """Tokens alive at once: in flight, waiting, in deferred reads, and throttled."""
+    firings: int | None = None
+    """The number of firings, or None for no limit."""
+    tokens: int | None = None
+    """Tokens alive at once, in flight, waiting, in deferred reads, and throttled; or None for no limit."""
     depth: int = 250_000
     """The depth of a tag: the number of nested calls and loops."""
     bytes: int = field(default_factory=lambda: machine_memory() // 2)
@@ -42,10 +44,22 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("firings", "tokens", "depth", "bytes"):
             number = getattr(self, name)
+            if number is None and name in ("firings", "tokens"):
+                continue
             if not isinstance(number, int) or isinstance(number, bool) or number < 0:
                 raise Usage(f"the limit on {name} must be an integer from 0 up", got=repr(number))
         if self.seconds is not None and not (type(self.seconds) in (int, float) and 0 <= self.seconds < math.inf):
             raise Usage("the limit on seconds must be a number from 0 up", got=repr(self.seconds))
+
+    @property
+    def max_firings(self) -> float:
+        """The greatest number of firings; infinite if there is no limit."""
+        return math.inf if self.firings is None else self.firings
+
+    @property
+    def max_tokens(self) -> float:
+        """The greatest number of tokens alive at once; infinite if there is no limit."""
+        return math.inf if self.tokens is None else self.tokens
 
 
 def check_until(until: Until) -> None:

@@ -32,8 +32,8 @@ def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None 
 
     Raises Exhausted before a step would exceed a limit, memory included, and on Ctrl-C; Broken as `step` does.
     """
-    if state.live_count > limits.tokens:
-        raise limit_exceeded("tokens at once", "tokens", limits.tokens)
+    if state.live_count > limits.max_tokens:
+        raise limit_exceeded("tokens at once", "tokens", limits.max_tokens)
     alarm = LimitMonitor(limits.seconds, limits.bytes, interrupt or Interrupt())
     flight, watched, event, is_due = state.flight, state.limit_checked_nodes, None, True
     while flight:
@@ -72,14 +72,14 @@ def _check_effect_limits(state: State, position: int, limits: Limits) -> None:
     rule = state.rules[token.node]
     if resource_of(rule.node.op) is None or not completes_operands(state, token):
         return
-    if state.firings >= limits.firings:
-        raise limit_exceeded("firings", "firings", limits.firings)
+    if state.firings >= limits.max_firings:
+        raise limit_exceeded("firings", "firings", limits.max_firings)
     ways = zip(rule.edges, rule.routes, strict=True)
     token_count = sum(
         len(edges if routes is None else routes.get(token.tag.site, routes[None])) for edges, routes in ways
     )
-    if state.live_count + token_count - rule.required_tokens > limits.tokens:
-        raise limit_exceeded("tokens at once", "tokens", limits.tokens)
+    if state.live_count + token_count - rule.required_tokens > limits.max_tokens:
+        raise limit_exceeded("tokens at once", "tokens", limits.max_tokens)
 
 
 def out_of_memory_error(state: State, position: int) -> Exhausted:
@@ -107,14 +107,14 @@ def _describe_firing(state: State, position: int) -> tuple[GraphNode, dict[str, 
 
 
 def _check_event_limits(state: State, event: Event, limits: Limits) -> None:
-    if state.firings >= limits.firings:
-        raise limit_exceeded("firings", "firings", limits.firings)
+    if state.firings >= limits.max_firings:
+        raise limit_exceeded("firings", "firings", limits.max_firings)
     tokens = event.sent
     if tokens:
         if tokens[0].tag.depth > limits.depth:
             raise limit_exceeded("nested calls and loops", "depth", limits.depth)
-        if state.live_count + len(tokens) - state.rules[event.token.node].required_tokens > limits.tokens:
-            raise limit_exceeded("tokens at once", "tokens", limits.tokens)
+        if state.live_count + len(tokens) - state.rules[event.token.node].required_tokens > limits.max_tokens:
+            raise limit_exceeded("tokens at once", "tokens", limits.max_tokens)
 
 
 def run_graph(

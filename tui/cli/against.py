@@ -160,7 +160,7 @@ def describe_limit(outcome: Outcome, limits: Limits) -> str:
     """The limit that a run reached."""
     if isinstance(outcome.error, Exhausted) and outcome.error.limit != "firings":
         return f"did not end: {outcome.error.message}"
-    return f"did not end within {plural(limits.firings, 'firing')}"
+    return f"did not end within {plural(int(limits.max_firings), 'firing')}"
 
 
 TOLERANCES: dict[DType, float] = {float64: 1e-9, float32: 1e-5}

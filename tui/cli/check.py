@@ -46,7 +46,7 @@ def check(
     target: Target,
     args: Arguments = None,
     max_firings: CheckedFirings = None,
-    max_tokens: Tokens = DEFAULT_LIMITS.tokens,
+    max_tokens: Tokens = None,
     max_depth: Depth = DEFAULT_LIMITS.depth,
     seed: Seed = 0,
     k: Bound = None,

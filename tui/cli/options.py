@@ -24,7 +24,7 @@ class UntilCondition(StrEnum):
 
 Target = Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl or .json file, and a name in it.")]
 Arguments = Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Literals: 3, -2.5, true, [1, 2], @x.npy.")]
-Firings = Annotated[int, typer.Option("--max-firings", help="End the run after this many firings.")]
+Firings = Annotated[int | None, typer.Option("--max-firings", help="End the run after this many firings.")]
 ShownFirings = Annotated[
     int | None,
     typer.Option(
@@ -37,7 +37,9 @@ CheckedFirings = Annotated[
         "--max-firings", help="End a run after this many firings; 1,000,000 by default, 100,000 with --against."
     ),
 ]
-Tokens = Annotated[int, typer.Option("--max-tokens", help="End the run if more tokens than this are alive at once.")]
+Tokens = Annotated[
+    int | None, typer.Option("--max-tokens", help="End the run if more tokens than this are alive at once.")
+]
 Depth = Annotated[int, typer.Option("--max-depth", help="End the run if calls and loops nest deeper than this.")]
 Bytes = Annotated[int, typer.Option("--max-bytes", help="End the run if the process uses more memory than this.")]
 Seconds = Annotated[float | None, typer.Option("--timeout", help="End the run after this many seconds.")]

@@ -47,7 +47,7 @@ def play(
     k: Bound = None,
     unchecked: Unchecked = False,
     max_firings: Firings = 1_000_000,
-    max_tokens: Tokens = DEFAULT_LIMITS.tokens,
+    max_tokens: Tokens = None,
     max_depth: Depth = DEFAULT_LIMITS.depth,
     max_bytes: Bytes = DEFAULT_LIMITS.bytes,
     timeout: Seconds = None,

@@ -32,7 +32,7 @@ from ...viz.view import View
 from ..load import find_program, program_and_graph, program_of
 from ..run_start import Start, StartOptions
 from ..session.fast_forward import FAST_FORWARD_THRESHOLD, check_interrupt, run_until
-from .options import DEFAULT_LIMITS, Arguments, Bound, Boxes, Fold, Schedule, Seed, ShownFirings, Target, Unchecked
+from .options import Arguments, Bound, Boxes, Fold, Schedule, Seed, ShownFirings, Target, Unchecked
 from .terminal import print_to_stderr, terminal_text
 
 STATIC_FORMS = ("program", "graph", "image")
@@ -226,7 +226,7 @@ def show(
     profile (the firings of each wave).
     """
     is_moment = at is not None and form == "graph"
-    most_firings = (DEFAULT_LIMITS.firings if is_moment else 1_000_000) if max_firings is None else max_firings
+    most_firings = 1_000_000 if max_firings is None and not is_moment else max_firings
     options = StartOptions(schedule, Limits(firings=most_firings), seed, k, unchecked)
     wanted = ShowRequest(form, output, at, tuple(only or ()), tuple(fold or ()), dark, most, ascii)
     text = draw(Start(target, tuple(args or ()), options), wanted)

@@ -130,8 +130,8 @@ class WaveRun:
         r, n = store.registers, int(store.registers[Register.FLIGHT_LENGTH])
         tokens = store.live_tokens + n * store.image.max_fanout
         if (
-            r[Register.FIRINGS] + n > limits.firings
-            or tokens > limits.tokens
+            r[Register.FIRINGS] + n > limits.max_firings
+            or tokens > limits.max_tokens
             or r[Register.DEEPEST_TAG] >= store.options[MachineOption.DEPTH_LIMIT]
         ):
             return True

@@ -154,8 +154,8 @@ class FastRun:
 
     def _run_bursts(self, steps: int | None, interrupt: Interrupt) -> TagloomError | None:
         store, alarm = self.store, RunMonitor(self.limits, interrupt, self.elapsed)
-        if store.live_tokens > self.limits.tokens:
-            return limit_exceeded("tokens at once", "tokens", self.limits.tokens)
+        if store.live_tokens > self.limits.max_tokens:
+            return limit_exceeded("tokens at once", "tokens", self.limits.max_tokens)
         end = None if steps is None else int(store.registers[Register.STEPS]) + steps
         ringing = alarm.exceeded_limit(store)
         while ringing is None:
@@ -203,7 +203,7 @@ class FastRun:
             case ExitReason.ARRAY_FULL:
                 self._grow()
             case ExitReason.FIRING_LIMIT:
-                raise limit_exceeded("firings", "firings", self.limits.firings)
+                raise limit_exceeded("firings", "firings", self.limits.max_firings)
             case ExitReason.STOP_CONDITION if self._is_stop_hit():
                 self.stopped_by = "node"
                 return True
@@ -217,7 +217,7 @@ class FastRun:
             case ExitReason.DEPTH_LIMIT:
                 raise limit_exceeded("nested calls and loops", "depth", self.limits.depth)
             case ExitReason.TOKEN_LIMIT:
-                raise limit_exceeded("tokens at once", "tokens", self.limits.tokens)
+                raise limit_exceeded("tokens at once", "tokens", self.limits.max_tokens)
             case ExitReason.SECOND_TOKEN:
                 raise Crash("the machine failed on a valid graph", where=self.store.image.graph.name)
             case ExitReason.HOST_FIRING:

@@ -73,8 +73,8 @@ class TokenStore:
         self.options = np.zeros(len(MachineOption), np.int64)
         self.options[[MachineOption.ORDER, MachineOption.SEED]] = order, np.uint64(seed).astype(np.int64)
         self.options[[MachineOption.FIRING_LIMIT, MachineOption.TOKEN_LIMIT]] = (
-            min(limits.firings, LARGEST_LIMIT),
-            min(limits.tokens, LARGEST_LIMIT),
+            int(min(limits.max_firings, LARGEST_LIMIT)),
+            int(min(limits.max_tokens, LARGEST_LIMIT)),
         )
         self.options[MachineOption.DEPTH_LIMIT] = min(limits.depth, MAX_DEPTH)
         self.options[MachineOption.RESULT_LIMIT] = result_limit

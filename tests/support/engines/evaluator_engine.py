@@ -23,7 +23,12 @@ class EvaluatorEngine:
         values = admit_arguments(job.graph, arguments)
         world = options.world or World()
         ended = evaluate(
-            job.program, values, max_steps=limits.firings, max_depth=limits.depth, seed=options.seed, world=world
+            job.program,
+            values,
+            max_steps=limits.firings or 10**9,
+            max_depth=limits.depth,
+            seed=options.seed,
+            world=world,
         )
         error = None
         if ended.trap:

@@ -65,7 +65,7 @@ def violations(case: Case, schedules: Sequence[str] = SCHEDULES, limits: Limits 
 
 def divergence(case: Case, limits: Limits) -> Iterator[str]:
     """If the machine exceeds its limit of firings, the evaluator does not return after a few nodes."""
-    few = limits.firings // 100
+    few = int(limits.max_firings) // 100
     if evaluate(case.program, case.arguments, max_steps=few).status == "Returned":
         yield f"the machine took over {limits.firings} firings, and the evaluator returned after at most {few} nodes"
 

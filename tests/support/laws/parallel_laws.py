@@ -82,7 +82,7 @@ def in_turns(state: State, limits: Limits, cores: int, dice: Random, rounds: int
         for store in run.stores:
             store.registers[[Register.OFFER_DELAY, Register.REQUEST_DELAY]], store.idle_sleep = 0, 0.0
         run.run_bursts(dice.choice(run.stores), dice.choice((1, 1, 3)))
-        if run.end_reason is not None or run.firings > limits.firings:
+        if run.end_reason is not None or run.firings > limits.max_firings:
             break
     else:
         assert rounds < ROUNDS, "the cores do not come to an end"

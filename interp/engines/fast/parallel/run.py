@@ -49,6 +49,8 @@ BURSTS_PER_CHECK = 128
 FIRST_TOKEN_CHECK = 2**26
 """The number of firings before the first check of the limit on tokens, some half a second; the next check follows at
 twice the number. So much time is lost if the run must start again."""
+MAX_TOKENS = 2**31 - 1
+"""The most tokens alive at once that the profile of waves can count."""
 RESTART = "again"
 """The end reason of a parallel run that must start again on one core."""
 
@@ -66,13 +68,15 @@ def run_on_cores(
     k: int | None = None,
     world: World | None = None,
 ) -> Outcome:
-    """Run a validated graph under `waves` until it is quiescent; the outcome says how the run ended.
+    """Run a validated graph under `waves` until it is quiescent; the outcome says how the run ended. A run with a limit
+    on firings or tokens, which are exact, has one core from the beginning.
 
     Raises Usage if the arguments do not fit.
     """
     admitted, spent = admit_arguments(graph, arguments), 0.0
     state, most = first_state(graph, admitted, schedule, seed, k, world), resolve_limits(limits)
-    if supports_parallel_run(cached_image(graph, state.loop_bounds)) and most.tokens < 2**31:
+    has_counts = most.firings is not None or most.tokens is not None
+    if not has_counts and supports_parallel_run(cached_image(graph, state.loop_bounds)):
         run = ParallelRun(state, most, cores)
         run.go()
         if run.is_conclusive:
@@ -144,7 +148,7 @@ class ParallelRun:
             self._request_stop(alarm.exceeded_limit(0, None))
             self.run_bursts(self.stores[0], bursts)
             firings, bursts = self.firings, BURSTS_PER_CHECK
-            if firings > self._limits.firings:
+            if firings > self._limits.max_firings:
                 self._request_stop(RESTART)
             if firings > next_check:
                 next_check = 2 * firings
@@ -213,8 +217,8 @@ class ParallelRun:
         return wave_profile(self.stores, self._initial_tokens)
 
     def _fits_token_limit(self, by_wave: WaveProfile) -> bool:
-        """Whether the number of tokens certainly stayed within the limit."""
-        return by_wave.peak_tokens_bound() <= self._limits.tokens
+        """Whether the number of tokens certainly stayed within the limit, and within what the profile can count."""
+        return by_wave.peak_tokens_bound() <= min(self._limits.max_tokens, MAX_TOKENS)
 
     @cached_property
     def _final_profile(self) -> WaveProfile:
@@ -233,7 +237,7 @@ class ParallelRun:
         return bool(
             is_clean
             and is_complete
-            and self.firings <= self._limits.firings
+            and self.firings <= self._limits.max_firings
             and self._fits_token_limit(self._final_profile)
         )
 
