@@ -166,18 +166,23 @@ def emit_permute_dims(emitter: FunctionEmitter, node: Node, inputs: Sequence[Typ
 def emit_reshape(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
     """Emit reshape_like, squeeze, and reshape to static sizes."""
     x, result = inputs[0], node.results[0].type
-    if x.type.is_scalar or result.is_scalar or (node.op == "reshape" and None in (result.shape or ())):
+    if x.type.is_scalar and result.is_scalar:
+        return x.text
+    if node.op == "reshape" and None in (result.shape or ()):
         return None
     if node.op == "squeeze":
         squeezed_axes = resolve_axes(node.attribute("axis"), x.type)
         for axis in (axis for axis in squeezed_axes if (x.type.shape or ())[axis] is None):
             emitter.emit_trap(node, inputs, f"{x.text}.shape[{axis}] != 1")
-        return emit_subarray(emitter, x, "0", [size for axis, size in enumerate(x.sizes) if axis not in squeezed_axes])
-    target = inputs[1] if node.op == "reshape_like" else TypedExpression("", result)
-    sizes = target.sizes
-    if None in (*(x.type.shape or ()), *(target.type.shape or ())):
-        emitter.emit_trap(node, inputs, f"{product_expression(x.sizes)} != {product_expression(sizes)}")
-    return emit_subarray(emitter, x, "0", sizes)
+        sizes = [size for axis, size in enumerate(x.sizes) if axis not in squeezed_axes]
+    else:
+        target = inputs[1] if node.op == "reshape_like" else TypedExpression("", result)
+        sizes = target.sizes
+        if None in (*(x.type.shape or ()), *(target.type.shape or ())):
+            emitter.emit_trap(node, inputs, f"{product_expression(x.sizes)} != {product_expression(sizes)}")
+    if result.is_scalar:
+        return emitter.assign(f"{LANE_TYPES[lane(result.dtype)]}({emit_subarray(emitter, x, '0', ['1'])}[0])")
+    return emit_subarray(emitter, _as_array(emitter, x), "0", sizes)
 
 
 def key_view(value: TypedExpression, key: str) -> StridedView | None:

@@ -34,7 +34,7 @@ MORE = [
 RULES = {op: [case for case in (*CASES, *MORE) if case.op == op] for op in moves.MOVE_EMITTERS}
 LEFT = {
     "reshape": 0,
-    "reshape_like": 2,
+    "reshape_like": 0,
     "scatter_add": 9,
     "scatter_index": 0,
     "max": 2,
