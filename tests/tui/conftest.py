@@ -1,4 +1,4 @@
-"""A folder with programs to run, right ones and wrong ones, and the command line in the process of the tests."""
+"""A folder with right and wrong programs, and the command line in the process of the tests."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def untyped(n: tl.int64):
 
 
 class Run(NamedTuple):
-    """What a command did."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -211,13 +211,13 @@ CommandLine: TypeAlias = Callable[..., Run]
 
 @pytest.fixture
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the user's is read or written."""
+    """No file of the user is read or written."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder where the files are; it is the working directory."""
+    """The folder with the files, which is the working directory."""
     for name, text in FILES.items():
         (tmp_path / name).write_text(HEAD + text)
     (tmp_path / "bytes.py").write_bytes(b'import tagloom as tl\nx = "\xff\xfe"\n')

@@ -1,4 +1,4 @@
-"""The app, driven by keys, clicks and commands: whatever it does, the session does, and panes show what came of it."""
+"""The app, driven by keys, clicks and commands: the session does what it says, and the panes show the result."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ SHOWN = {
 
 @pytest.mark.full
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_every_pane(folder: Path, size: tuple[int, int]) -> None:
-    """A digit leads to each pane, which is then shown, has the focus, and says what it is there for."""
+def test_digits_lead_to_panes(folder: Path, size: tuple[int, int]) -> None:
+    """A digit shows its pane, gives it the focus, and says what it is for."""
 
     async def script(screen: Screen) -> None:
         await screen.do("goto 40", "watches")
@@ -59,8 +59,8 @@ def test_every_pane(folder: Path, size: tuple[int, int]) -> None:
 
 
 @pytest.mark.full
-def test_in_ascii(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For a terminal that has no other letters each sign is one of ASCII, and there is one for each that is used."""
+def test_ascii_terminals(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On an ASCII terminal, every sign is ASCII, and every sign in use has one."""
     monkeypatch.setattr(app.Debugger, "writes_ascii", True)
 
     used: set[str] = set()
@@ -86,8 +86,9 @@ def test_in_ascii(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.full
-def test_nothing_commands_the_terminal(folder: Path) -> None:
-    """What a program prints, or its source has, comes to the terminal as signs: nothing else, each as wide as it is."""
+def test_no_text_controls_the_terminal(folder: Path) -> None:
+    """Text that a program prints, or its source, reaches the terminal as visible signs only, each as wide as it is
+    drawn."""
     source = (folder / "acts.py").read_text().replace('"i is"', r'"a\tb\x1b[2J\nc"')
     (folder / "acts.py").write_text(source.replace("    ", "\t"))
 
@@ -102,8 +103,8 @@ def test_nothing_commands_the_terminal(folder: Path) -> None:
 
 
 @pytest.mark.full
-def test_a_refusal_is_said(folder: Path) -> None:
-    """What cannot be done is said in the line of what happened, and among the answers."""
+def test_a_refusal_is_shown(folder: Path) -> None:
+    """A refusal appears in the line of the last reply, and among the answers."""
 
     async def script(screen: Screen) -> None:
         await screen.do("stpe")
@@ -115,8 +116,8 @@ def test_a_refusal_is_said(folder: Path) -> None:
 
 
 @pytest.mark.full
-def test_what_is_typed_comes_after_what_a_key_began(folder: Path) -> None:
-    """A key that wants words begins the line; what is typed next does not replace that."""
+def test_typed_text_follows_a_suggestion(folder: Path) -> None:
+    """A key whose command needs words begins the line; text typed next is appended."""
 
     async def script(screen: Screen) -> None:
         await screen.press("j", "5", "enter")
@@ -127,7 +128,7 @@ def test_what_is_typed_comes_after_what_a_key_began(folder: Path) -> None:
 
 @pytest.mark.full
 def test_the_command_line(folder: Path) -> None:
-    """A typed line is a command; Tab completes it, up brings back those of before, Escape leaves."""
+    """A typed line is a command. Tab completes it, up recalls earlier lines, and Escape leaves."""
 
     async def script(screen: Screen) -> None:
         await screen.press("colon", *"got")
@@ -145,8 +146,8 @@ def test_the_command_line(folder: Path) -> None:
 
 @pytest.mark.full
 def test_the_mouse(folder: Path) -> None:
-    """A click on an event goes there, on a node selects it, on a line sets a breakpoint, on a name in a border leads to
-    that pane, on a tag shows only what is under it."""
+    """A click on an event goes to it, on a node selects it, on a line sets a breakpoint, on a name in a border leads to
+    that pane, and on a tag shows only the part below it."""
 
     async def script(screen: Screen) -> None:
         await screen.do("goto 30")
@@ -168,7 +169,7 @@ def test_the_mouse(folder: Path) -> None:
 
 @pytest.mark.full
 def test_hints_are_keys(folder: Path) -> None:
-    """A click on a key of the line at the bottom is that key: so all can be done by the mouse, by the palette too."""
+    """A click on a key in the bottom line presses it, so that the mouse can do everything, through the palette too."""
 
     async def script(screen: Screen) -> None:
         async def click(word: str) -> None:
@@ -206,7 +207,7 @@ def test_hints_are_keys(folder: Path) -> None:
 
 @pytest.mark.full
 def test_borders_are_tabs(folder: Path) -> None:
-    """A click on the name of a pane in the border of another leads there."""
+    """A click on the name of a pane in another pane's border leads to it."""
 
     async def script(screen: Screen) -> None:
         flight = screen.app.panes()["flight"]
@@ -224,7 +225,7 @@ def test_borders_are_tabs(folder: Path) -> None:
 
 @pytest.mark.full
 def test_folding(folder: Path) -> None:
-    """A function that is folded is one box, and its tokens are counted on it; unfolded, it is as before."""
+    """A folded function is one box that counts its tokens; unfolded, it is as before."""
 
     async def script(screen: Screen) -> None:
         before = screen.text("graph")
@@ -238,8 +239,8 @@ def test_folding(folder: Path) -> None:
 
 @pytest.mark.full
 def test_a_large_graph_is_folded(folder: Path) -> None:
-    """Where a graph is much larger than its pane, inner loops are a box each; a click on such a box, or `unfold`, opens
-    it, and the zoom does too. What has just fired in there is lit on the box."""
+    """If a graph is much larger than its pane, inner loops are boxes. A click on a box, `unfold`, or zooming opens it.
+    A firing inside lights the box."""
 
     async def script(screen: Screen) -> None:
         assert "folded: five.loop" in str(screen.app.panes()["graph"].border_subtitle)
@@ -257,8 +258,8 @@ def test_a_large_graph_is_folded(folder: Path) -> None:
 
 
 @pytest.mark.full
-def test_keys_are_told(folder: Path) -> None:
-    """At every size a line says which keys help: those of the pane where one is first."""
+def test_keys_are_shown(folder: Path) -> None:
+    """At every size, a line shows the useful keys, those of the focused pane first."""
 
     async def script(screen: Screen) -> None:
         assert "zoom" in screen.line("hints") and "F1 help" in " ".join(screen.line("hints").split())
@@ -273,7 +274,7 @@ def test_keys_are_told(folder: Path) -> None:
 
 @pytest.mark.full
 def test_a_key_after_a_digit(folder: Path) -> None:
-    """What is typed right after a digit is about the pane that it leads to."""
+    """A key typed right after a digit belongs to the pane of the digit."""
 
     async def script(screen: Screen) -> None:
         await screen.do("goto 30")
@@ -287,28 +288,28 @@ def test_a_key_after_a_digit(folder: Path) -> None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", TEXT_OF)
-def test_screens(name: str) -> None:
-    """Whole screens, but for the inside of the graph, look as they did; `python tests/onscreen.py` writes them anew."""
+def test_screens_are_as_stored(name: str) -> None:
+    """Whole screens, without the inside of the graph, are as stored; `python tests/onscreen.py` writes them."""
     assert text_of(name) == (TEXTS / f"{name}.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(("name", "theme"), LOOKS)
-def test_looks(name: str, theme: str) -> None:
-    """So do the colours of what stands in the panes, on dark and on light paper."""
+def test_colours_are_as_stored(name: str, theme: str) -> None:
+    """The colours of the panes' contents are as stored, on dark and on light paper."""
     assert looks_of(name, theme) == (TEXTS / f"{name}_{theme}.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.full
 def test_another_colour_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cursor that is tinted a little less breaks this."""
+    """A cursor with a slightly weaker tint is caught."""
     monkeypatch.setattr(lines, "tint", lambda colour, dark, share: tint(colour, dark, share * 0.9))
     assert looks_of(*LOOKS[0]) != (TEXTS / "{}_{}.txt".format(*LOOKS[0])).read_text(encoding="utf-8")
 
 
 @pytest.mark.full
 def test_help_jump_and_tour(folder: Path) -> None:
-    """F1 explains the pane where one is; a letter jumps to a pane; the tour has its pages."""
+    """F1 explains the focused pane, a letter jumps to a pane, and the tour has its pages."""
     assert any("  ,p printed " in page for page in help_pages("graph", COMMANDS.values()))
 
     async def script(screen: Screen) -> None:
@@ -331,8 +332,8 @@ def test_help_jump_and_tour(folder: Path) -> None:
 
 
 @pytest.mark.full
-def test_the_palette(folder: Path) -> None:
-    """Every command is in the palette, and is found by its name."""
+def test_the_palette_has_every_command(folder: Path) -> None:
+    """Every command is in the palette under its name."""
 
     async def script(screen: Screen) -> None:
         provider = modals.SessionCommandProvider(screen.app.screen)
@@ -371,8 +372,8 @@ Signs: TypeAlias = dict[tuple[int, int], tuple[str, str]]
 """What a terminal shows: by line and column a sign and its look."""
 
 
-def sent(signs: Signs, text: str) -> None:
-    """A text comes to a terminal."""
+def send(signs: Signs, text: str) -> None:
+    """Sends text to a terminal."""
     y, x, look = 0, 0, ""
     for place, style, sign in re.findall(r"\x1b\[([\d;]*)H|\x1b\[([\d;]*)m|([^\x1b])", text):
         if place:
@@ -385,13 +386,13 @@ def sent(signs: Signs, text: str) -> None:
             look = style
 
 
-async def stale(screen: Screen, lines: Sequence[str] = PAINTED) -> list[str]:
-    """After which commands a line of the screen is not what it would be, were all of it painted anew."""
+async def stale_lines(screen: Screen, lines: Sequence[str] = PAINTED) -> list[str]:
+    """The commands after which a line of the screen differs from a full repaint."""
     found, at, signs, display = [], screen.app, Signs(), screen.app._display
 
     def seen(of: Any, update: Any) -> None:
         if update is not None and not at._batch_count:
-            sent(signs, update.render_segments(at.console))
+            send(signs, update.render_segments(at.console))
         display(of, update)
 
     at._display = seen  # type: ignore[method-assign]
@@ -402,7 +403,7 @@ async def stale(screen: Screen, lines: Sequence[str] = PAINTED) -> list[str]:
         for pane in at.panes().values():
             pane.refresh()
         await screen.still()
-        sent(anew, at.screen._compositor.render_update(full=True).render_segments(at.console))
+        send(anew, at.screen._compositor.render_update(full=True).render_segments(at.console))
         if before != anew:
             found.append(line)
     return found
@@ -412,30 +413,30 @@ async def stale(screen: Screen, lines: Sequence[str] = PAINTED) -> list[str]:
 @pytest.mark.parametrize(
     "size", [pytest.param(size, marks=[pytest.mark.heavy] * (size != (120, 40))) for size in SIZES], ids=str
 )
-def test_what_is_painted_is_what_there_is(folder: Path, size: tuple[int, int]) -> None:
-    """Only lines in which something is another are painted, and no other is left as it was."""
+def test_repainted_lines_are_the_changed_ones(folder: Path, size: tuple[int, int]) -> None:
+    """Exactly the lines that have changed are repainted."""
 
     async def script(screen: Screen) -> None:
-        assert await stale(screen) == []
+        assert await stale_lines(screen) == []
 
     shown(script, "fib.py:fib", "5", size=size)
 
 
 def paint_the_first_line(patch: pytest.MonkeyPatch, pane: type[Pane]) -> None:
-    """Of the lines of a pane that changed only one is painted."""
+    """Only the first changed line of a pane is painted."""
     refresh = pane.refresh
     patch.setattr(pane, "refresh", lambda self, *regions, **how: refresh(self, *regions[:1], **how))
 
 
 def paint_one_line_too_high(patch: pytest.MonkeyPatch, pane: type[Pane]) -> None:
-    """The lines of a pane that changed are taken for those above them."""
+    """The lines above the changed ones are painted."""
     refresh = pane.refresh
     up = Offset(0, -1)
     patch.setattr(pane, "refresh", lambda self, *regions, **how: refresh(self, *(each + up for each in regions), **how))
 
 
 def paint_one_column(patch: pytest.MonkeyPatch, pane: type[Pane]) -> None:
-    """Of the lines of a pane that changed only the first column is painted."""
+    """Only the first column of changed lines is painted."""
     refresh = pane.refresh
     narrow = lambda region: Region(region.x, region.y, 1, region.height)  # noqa: E731
     patch.setattr(pane, "refresh", lambda self, *regions, **how: refresh(self, *map(narrow, regions), **how))
@@ -444,26 +445,26 @@ def paint_one_column(patch: pytest.MonkeyPatch, pane: type[Pane]) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("pane", [GraphPane, LinesPane])
 @pytest.mark.parametrize("how", [paint_the_first_line, paint_one_line_too_high, paint_one_column])
-def test_what_is_not_painted_is_caught(
+def test_missing_repaints_are_caught(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     how: Callable[[pytest.MonkeyPatch, type[Pane]], None],
     pane: type[Pane],
 ) -> None:
-    """A screen that leaves a line as it was breaks this."""
+    """A twin that leaves a changed line unpainted is caught."""
     how(monkeypatch, pane)
     found = []
 
     async def script(screen: Screen) -> None:
-        found.extend(await stale(screen, PAINTED[:4]))
+        found.extend(await stale_lines(screen, PAINTED[:4]))
 
     shown(script, "fib.py:fib", "5")
     assert found
 
 
 @pytest.mark.full
-def test_what_is_lit_is_painted(folder: Path) -> None:
-    """Where nothing but what is lit is another, its lines are painted anew; those around are kept."""
+def test_lit_lines_are_repainted(folder: Path) -> None:
+    """If only the highlight changes, its lines are repainted, and those around it are not."""
 
     async def script(screen: Screen) -> None:
         pane = screen.app.query_one(GraphPane)
@@ -489,8 +490,8 @@ def test_what_is_lit_is_painted(folder: Path) -> None:
 
 
 @pytest.mark.full
-def test_a_key_that_asks_looks_once(folder: Path) -> None:
-    """The pane that has the answer stands in front when it is looked at: nothing is looked at twice."""
+def test_a_query_takes_one_snapshot(folder: Path) -> None:
+    """The pane with the answer is in front before the snapshot, so that nothing is computed twice."""
 
     async def script(screen: Screen) -> None:
         looks, look = [], ScreenPresenter.snapshot
@@ -505,8 +506,8 @@ def test_a_key_that_asks_looks_once(folder: Path) -> None:
 
 
 @pytest.mark.full
-def test_without_a_program(folder: Path) -> None:
-    """There may be no program yet; `load` brings one."""
+def test_the_app_starts_without_a_program(folder: Path) -> None:
+    """The app may start without a program, and `load` brings one."""
 
     async def script(screen: Screen) -> None:
         assert "load" in screen.line("status")
@@ -519,8 +520,8 @@ def test_without_a_program(folder: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_no_pane_covers_another(folder: Path, size: tuple[int, int]) -> None:
-    """The panes that are shown fill the desk, and none stands over another."""
+def test_panes_fill_the_screen_without_overlap(folder: Path, size: tuple[int, int]) -> None:
+    """The visible panes fill the screen, and none covers another."""
 
     async def script(screen: Screen) -> None:
         regions = [pane.region for pane in screen.app.panes().values() if pane.display]
@@ -531,8 +532,8 @@ def test_no_pane_covers_another(folder: Path, size: tuple[int, int]) -> None:
 
 
 @pytest.mark.full
-def test_the_terminal_gets_another_size(folder: Path) -> None:
-    """Whatever sizes it has had, the panes fill it, and as many keys are told as there is room for."""
+def test_resizing(folder: Path) -> None:
+    """After any resizes, the panes fill the terminal, and as many keys are shown as fit."""
 
     async def script(screen: Screen) -> None:
         for size in ((200, 60), (80, 24)):

@@ -1,4 +1,4 @@
-"""The app in a terminal of its own."""
+"""The app in a real terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def seen_the_tour(folder: Path) -> None:
 @pytest.mark.full
 @pytest.mark.timeout(120)
 def test_the_first_command(tmp_path: Path) -> None:
-    """`tagloom debug fib.py 5`: twenty steps on and back, a breakpoint, a why, a changed token, quit."""
+    """`tagloom debug fib.py 5`: twenty steps forward and back, a breakpoint, a why, an edited token, quit."""
     seen_the_tour(tmp_path)
     with terminal(tmp_path, [*TAGLOOM, "debug", FIB, "5"]) as at:
         at.wait_for("n <= 1")
@@ -33,7 +33,7 @@ def test_the_first_command(tmp_path: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.timeout(120)
-def test_the_tour(tmp_path: Path) -> None:
+def test_the_tour_is_shown_once(tmp_path: Path) -> None:
     """The first start begins with a tour, and the second does not."""
     with terminal(tmp_path, [*TAGLOOM, "debug", FIB, "5"]) as at:
         at.wait_for("a one-minute tour")
@@ -49,7 +49,7 @@ def test_the_tour(tmp_path: Path) -> None:
 @pytest.mark.full
 @pytest.mark.timeout(120)
 def test_a_terminal_without_unicode(tmp_path: Path) -> None:
-    """Where a terminal has no other letters, all is written in ASCII."""
+    """On an ASCII terminal, the whole screen is ASCII."""
     seen_the_tour(tmp_path)
     with terminal(tmp_path, [*TAGLOOM, "debug", FIB, "5"], encoding="ascii") as at:
         at.wait_for(",- 1 graph")
@@ -61,7 +61,7 @@ def test_a_terminal_without_unicode(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(120)
 def test_the_plain_prompt(tmp_path: Path) -> None:
-    """With --plain the same is a prompt."""
+    """With --plain, the same session is a prompt."""
     with terminal(tmp_path, [*TAGLOOM, "debug", FIB, "4", "--plain"]) as at:
         at.wait_for(r"\(tagloom\) ")
         at.type("step 3\n")
@@ -86,8 +86,8 @@ print("and on")
 
 @pytest.mark.full
 @pytest.mark.timeout(120)
-def test_from_python(tmp_path: Path) -> None:
-    """`fib.debug(5)` opens the app, in which is what the program prints, and returns when somebody leaves."""
+def test_debug_opens_the_app(tmp_path: Path) -> None:
+    """`fib.debug(5)` opens the app, which shows what the program prints, and returns when the user leaves."""
     seen_the_tour(tmp_path)
     with terminal(tmp_path, [sys.executable, "-c", HERE]) as at:
         at.wait_for("3/3 events")
@@ -100,8 +100,8 @@ def test_from_python(tmp_path: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.timeout(120)
-def test_from_python_at_a_prompt(tmp_path: Path) -> None:
-    """At a dumb terminal it is a prompt."""
+def test_debug_on_a_dumb_terminal(tmp_path: Path) -> None:
+    """On a dumb terminal, `debug` is a prompt."""
     dumb = "import os; os.environ['TERM'] = 'dumb'"
     with terminal(tmp_path, [sys.executable, "-c", dumb + HERE]) as at:
         at.wait_for(r"\(tagloom\) ")
@@ -111,8 +111,8 @@ def test_from_python_at_a_prompt(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_from_python_without_a_terminal() -> None:
-    """A notebook, or a pipe, is told what there is instead."""
+def test_debug_without_a_terminal() -> None:
+    """In a notebook or a pipe, the error names the alternatives."""
     ran = subprocess.run([sys.executable, "-c", HERE], capture_output=True, text=True, timeout=100)
     assert ran.returncode == 1 and "and on" not in ran.stdout
     assert "there is no terminal to debug at" in ran.stderr and "f.history(...)" in ran.stderr

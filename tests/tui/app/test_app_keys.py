@@ -1,4 +1,4 @@
-"""The keys of the app: each command has one, of one stroke or two, and the line at the bottom tells them."""
+"""The keys of the app: each command has one, of one stroke or two, and the bottom line shows them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ REFUSED = {"adjoint", "forward"}
 
 @pytest.mark.parametrize("size", [SIZES[0], pytest.param(SIZES[2], marks=pytest.mark.heavy)], ids=str)
 def test_every_command(folder: Path, size: tuple[int, int]) -> None:
-    """Every command is done by its key, with what that proposes, on a small screen and on a large one."""
+    """The key of every command, with its suggested arguments, does the command, on a small screen and on a large
+    one."""
     (folder / "out").mkdir()
 
     async def script(screen: Screen) -> None:
@@ -82,7 +83,7 @@ def test_every_command(folder: Path, size: tuple[int, int]) -> None:
 
 @pytest.mark.full
 def test_keys_are_commands(folder: Path) -> None:
-    """A key does its command, or begins its line with what it is probably meant for."""
+    """A key does its command, or begins its line with the likely arguments."""
 
     async def script(screen: Screen) -> None:
         await screen.press(*"sss")
@@ -102,7 +103,7 @@ def test_keys_are_commands(folder: Path) -> None:
 
 
 def test_keys_of_the_screen_are_no_commands() -> None:
-    """A key that the screen has for itself is no session command's: that could not be given."""
+    """A key that the screen uses is no command's key, since it could not be pressed."""
     names = {"less_than_sign": "<", "greater_than_sign": ">", "full_stop": "."}
     own = {names.get(binding.key, binding.key) for binding in app.Debugger.BINDINGS if isinstance(binding, Binding)}
     assert {"<", ">", "."} <= own
@@ -114,9 +115,9 @@ def test_keys_of_the_screen_are_no_commands() -> None:
 
 @pytest.mark.full
 def test_two_strokes(folder: Path) -> None:
-    """After the first, the lines below the panes say what may follow; the panes stay as they are. The second stroke
-    does it. Escape drops the first, and stops nothing; a letter that is no second stroke leads nowhere; what is no
-    letter is what it always is."""
+    """After the first stroke, the lines below the panes show the possible second ones, and the panes stay. The second
+    stroke does its command. Escape drops the first, and interrupts nothing. Another letter does nothing, and other keys
+    have their usual meaning."""
 
     async def script(screen: Screen) -> None:
         for size in SIZES:
@@ -152,7 +153,7 @@ def test_two_strokes(folder: Path) -> None:
 
 @pytest.mark.full
 def test_two_strokes_by_the_mouse(folder: Path) -> None:
-    """A click on the leader in the line of hints, and one on what may follow, are the two strokes."""
+    """A click on the leader in the line of hints, and one on a second stroke, are the two strokes."""
 
     async def script(screen: Screen) -> None:
         async def click(word: str) -> None:
@@ -171,8 +172,8 @@ def test_two_strokes_by_the_mouse(folder: Path) -> None:
     shown(script, "fib.py:fib", "4")
 
 
-def test_what_may_follow_in_columns() -> None:
-    """All of it has room on 80 columns, each key below another; on fewer, whole columns are left out."""
+def test_second_strokes_fit_in_columns() -> None:
+    """All second strokes fit into 80 columns, with the keys below one another; in fewer, whole columns are left out."""
     rows = second_key_hints(COMMANDS.values(), 80)
     assert max(len(row.text) for row in rows) <= 80 and "Esc leave" in rows[0].text
     assert [key_at(row, 1) for row in rows] == ["p", "o", "s"] and key_at(rows[1], 30) == "d"
@@ -187,8 +188,8 @@ def test_what_may_follow_in_columns() -> None:
 
 @pytest.mark.full
 def test_the_graph_follows_and_is_dragged(folder: Path) -> None:
-    """Where it follows, what has just happened is in sight; where it stands still, it stays where it was. It goes with
-    the mouse, and where that is let go nothing is clicked."""
+    """A graph that follows shows the last event; one that does not keeps its position. It can be dragged with the
+    mouse, and releasing the mouse is no click."""
 
     async def script(screen: Screen) -> None:
         graph = screen.app.query_one(GraphPane)

@@ -1,4 +1,4 @@
-"""The app is stopped, left, and begun again: by Escape, by `q`, by an edit; what it remembers."""
+"""Stopping, leaving and restarting the app: by Escape, by `q`, by an edit; and what it remembers."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ async def goes_on(screen: Screen) -> None:
         await screen.pilot.pause(0.05)
 
 
-def is_working(name: str) -> bool:
-    """Whether a thread of this name is still there after a while, in which its work may stop."""
+def keeps_working(name: str) -> bool:
+    """Whether a thread of this name is alive after a while in which its work could stop."""
     until = time.monotonic() + 2
     while any(thread.name.startswith(name) for thread in threading.enumerate()) and time.monotonic() < until:
         time.sleep(0.01)
@@ -40,8 +40,8 @@ def is_working(name: str) -> bool:
 
 
 @pytest.mark.full
-def test_escape_stops_what_takes_long(folder: Path) -> None:
-    """A run that does not end is stopped by Escape, stands where it has come to, and goes on from there."""
+def test_escape_stops_a_run(folder: Path) -> None:
+    """Escape stops an endless run at its position, from which it can continue."""
 
     async def script(screen: Screen) -> None:
         screen.app.do("run")
@@ -57,7 +57,7 @@ def test_escape_stops_what_takes_long(folder: Path) -> None:
 
 @pytest.mark.full
 def test_escape_stops_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A layout that takes long says so, is stopped by Escape and not begun again by itself; the zoom begins another."""
+    """A long layout says so, is stopped by Escape and not begun again by itself; zooming begins another."""
     calls = []
 
     def slow(paper: LayoutRequest) -> GraphLayout:
@@ -83,9 +83,9 @@ def test_escape_stops_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     shown(stopping, "fib.py:fib", "4", waits=False)
 
 
-def test_escape_stops_a_look(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What takes long may be to look, after the command is done: stopped, the lines say where one is, and the next
-    command looks again. A look that is on the way, as after a resize, is not dropped."""
+def test_escape_stops_a_snapshot(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The snapshot after a command may take long. Stopped, the lines show the position, and the next command takes a
+    snapshot again. A snapshot in progress, as after a resize, is not dropped."""
     catch_up, stopped = RunIndex.catch_up, list[bool]()
 
     def slow(known: RunIndex, *more: object) -> None:
@@ -119,8 +119,8 @@ def test_escape_stops_a_look(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.full
-def test_one_can_leave_at_any_time(folder: Path) -> None:
-    """While a run that does not end goes on, `q` leaves, and no thread is left that Python would wait for."""
+def test_q_leaves_during_a_run(folder: Path) -> None:
+    """`q` leaves during an endless run, and no thread remains that Python would wait for."""
 
     async def script(screen: Screen) -> None:
         await goes_on(screen)
@@ -130,12 +130,12 @@ def test_one_can_leave_at_any_time(folder: Path) -> None:
         assert screen.app.return_code == 0
 
     shown(script, "ends.py:endless", "1")
-    assert not is_working("session")
+    assert not keeps_working("session")
 
 
 @pytest.mark.full
-def test_one_can_leave_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A layout that goes on when somebody leaves is stopped."""
+def test_q_leaves_during_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layout in progress is stopped when the user leaves."""
     began = threading.Event()
 
     def endless(paper: LayoutRequest) -> GraphLayout:
@@ -151,15 +151,15 @@ def test_one_can_leave_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         await screen.pilot.press("q")
 
     shown(script, "fib.py:fib", "4", waits=False)
-    assert not is_working("layout")
+    assert not keeps_working("layout")
 
 
 # Beginning again
 
 
 @pytest.mark.full
-def test_an_edit_begins_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the program's file is edited, the run begins again, at the same event; breakpoints stay."""
+def test_an_edit_restarts_the_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the program's file is edited, the run restarts at the same event; breakpoints stay."""
     monkeypatch.setattr(app, "WATCH_INTERVAL", 0.01)
 
     async def script(screen: Screen) -> None:
@@ -175,8 +175,8 @@ def test_an_edit_begins_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.full
-def test_an_edit_meanwhile_begins_again_afterwards(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is edited while a command goes on is loaded when that is over."""
+def test_an_edit_during_a_command_restarts_afterwards(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is edited during a command is loaded after it."""
     monkeypatch.setattr(app, "WATCH_INTERVAL", 0.01)
 
     async def script(screen: Screen) -> None:
@@ -195,13 +195,13 @@ def test_an_edit_meanwhile_begins_again_afterwards(folder: Path, monkeypatch: py
 
 
 def edit(file: Path, before: str, after: str) -> None:
-    """Write something else into a file, as of another time."""
+    """Writes other text into a file, with another time."""
     file.write_text(file.read_text().replace(before, after))
     os.utime(file, ns=(1, 1))
 
 
 def test_an_edit_is_noticed_once(folder: Path) -> None:
-    """The file of the program has changed when it was written since somebody looked, and then no more."""
+    """A file counts as changed once after each write."""
     session = new_session()
     session.load_run(Start("fib.py:fib", ("4",), session.options))
     watched = FileWatcher(session)
@@ -217,7 +217,7 @@ def test_an_edit_is_noticed_once(folder: Path) -> None:
 
 @pytest.mark.full
 def test_the_theme_is_remembered(folder: Path) -> None:
-    """F3, and the palette, choose the theme of the next time too; a start chooses nothing."""
+    """F3 and the palette choose the theme of the next start too; a start chooses nothing."""
     save_preference("theme", "tagloom-light")
 
     async def script(screen: Screen) -> None:

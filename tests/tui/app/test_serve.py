@@ -1,4 +1,4 @@
-"""The app in a browser: only for who knows the address, and only for its own pages."""
+"""The app in a browser: it serves only those who know the address, and only its own pages."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ def free_port() -> int:
 
 
 @pytest.mark.parametrize("missing", ["aiohttp", "textual_serve.server"])
-def test_without_what_serves(missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whichever of the two packages is missing, that is said, and no address is."""
+def test_missing_packages_are_reported(
+    missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The error names the missing one of the two packages, and no address."""
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(Usage, match="the browser needs textual-serve"):
         serve_debugger([FIB, "4"], 0)
@@ -37,9 +39,9 @@ def test_without_what_serves(missing: str, monkeypatch: pytest.MonkeyPatch, caps
 
 @pytest.mark.full
 @pytest.mark.timeout(60)
-def test_who_gets_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the secret there is nothing; foreign origins and hosts are refused; the page asks nobody else; the socket
-    gives the app."""
+def test_only_the_secret_gives_access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the secret there is no page. Foreign origins and hosts are refused, the page loads nothing from
+    elsewhere, and the socket gives the app."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
     async def run() -> None:
@@ -83,9 +85,9 @@ def test_who_gets_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.full
 @pytest.mark.timeout(120)
-def test_in_a_browser(tmp_path: Path) -> None:
-    """The page has the keyboard at once and sends the app what is typed; nothing is asked of anybody else, and nothing
-    complains."""
+def test_the_page_in_a_browser(tmp_path: Path) -> None:
+    """The page has the keyboard at once and sends typed text to the app; it loads nothing from elsewhere, without
+    errors."""
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
     (tmp_path / "tagloom").mkdir()
     (tmp_path / "tagloom" / "tour").write_text("seen")  # which `q` would leave otherwise, if it was there by then

@@ -1,4 +1,4 @@
-"""The thread that works beside the screen: what it is told to stop, it stops, whether it has begun or not."""
+"""The worker thread beside the screen: a job that is cancelled ends, whether it has begun or not."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import threading
 from tagloom.tui.app.worker import BackgroundWorker
 
 
-def test_a_piece_that_has_begun_is_stopped() -> None:
-    """A piece that goes on for ever ends when it is told to, and the next one is done."""
+def test_a_running_job_is_cancelled() -> None:
+    """An endless job ends when it is cancelled, and the next one runs."""
 
     async def script() -> None:
         work, begun = BackgroundWorker("test"), threading.Event()
@@ -30,8 +30,8 @@ def test_a_piece_that_has_begun_is_stopped() -> None:
     asyncio.run(script())
 
 
-def test_a_piece_that_has_not_begun_never_does() -> None:
-    """Told to stop between being given and being begun, a piece is not done; the next one is."""
+def test_a_queued_job_is_cancelled() -> None:
+    """A job that is cancelled before it begins does not run; the next one does."""
 
     async def script() -> None:
         work, free, done = BackgroundWorker("test"), threading.Event(), list[str]()

@@ -1,4 +1,5 @@
-"""Bad input of every kind: one clear error on stderr, nothing on stdout, exit code 2, and never a traceback of ours."""
+"""Bad input of every kind: one clear error on stderr, nothing on stdout, exit code 2, and never a traceback of
+tagloom's own code."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ COMMANDS = ("run", "check", "show")
 
 
 def assert_refused(run: Any, said: str) -> None:
-    """`said` is the whole of the error, or with ... in it its parts."""
+    """`said` is the whole error or, if it contains ..., its parts."""
     assert (run.code, run.out) == (2, ""), run
     pattern = re.escape(said).replace(r"\.\.\.", "(?s:.*)")
     assert re.fullmatch(pattern, run.err.rstrip("\n")), run.err
@@ -65,11 +66,12 @@ def assert_refused(run: Any, said: str) -> None:
     ],
 )
 def test_files_and_names(tagloom: Any, command: str, target: str, said: str) -> None:
-    """What cannot be found or read is refused by every command in the same words, with the line where there is one."""
+    """A missing or unreadable file or name is refused by every command with the same message, with a line if there is
+    one."""
     assert_refused(tagloom(command, target), said)
 
 
-def test_a_file_that_must_not_be_read(tagloom: Any, folder: Path) -> None:
+def test_an_unreadable_file(tagloom: Any, folder: Path) -> None:
     """A file without permission is refused with the system's reason."""
     if os.geteuid() == 0:
         pytest.skip("root may read everything")
@@ -79,8 +81,8 @@ def test_a_file_that_must_not_be_read(tagloom: Any, folder: Path) -> None:
     )
 
 
-def test_a_file_that_cannot_be_read(tagloom: Any, folder: Path) -> None:
-    """So is one that fails while it is read."""
+def test_a_file_with_a_read_error(tagloom: Any, folder: Path) -> None:
+    """A file that fails while it is read is refused with the system's reason."""
     if not Path("/proc/self/mem").exists():
         pytest.skip("this system has no such file")
     (folder / "memory.py").symlink_to("/proc/self/mem")
@@ -111,14 +113,14 @@ def test_a_file_that_cannot_be_read(tagloom: Any, folder: Path) -> None:
         ),
     ],
 )
-def test_tracing(tagloom: Any, command: str, target: str, said: str) -> None:
-    """Errors of the user's own Python, and what tracing refuses, name the user's line."""
+def test_errors_while_tracing(tagloom: Any, command: str, target: str, said: str) -> None:
+    """Errors of the user's own Python, and those of tracing, name the user's line."""
     words = [] if command == "show" else ["3"]
     assert_refused(tagloom(command, target, *words), said)
 
 
 def test_our_own_errors_keep_their_traceback(tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What fails inside tagloom while a right program is traced is not called the user's error."""
+    """An error inside tagloom while a valid program is traced is not reported as the user's."""
 
     def broken(*arguments: object) -> None:
         raise KeyError("ours")
@@ -164,18 +166,18 @@ def test_our_own_errors_keep_their_traceback(tagloom: Any, monkeypatch: pytest.M
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
 )  # fmt: skip
-def test_arguments(tagloom: Any, command: str, words: list[str], said: str) -> None:
-    """Arguments that do not fit are refused with the parameter, what is required and what came."""
+def test_wrong_arguments(tagloom: Any, command: str, words: list[str], said: str) -> None:
+    """Arguments that do not fit are refused with the parameter, what is required and what was got."""
     assert_refused(tagloom(command, *words), said)
 
 
 def test_an_argument_of_the_wrong_kind_for_an_op(tagloom: Any) -> None:
-    """Where the argument decides the type and no op takes it, the error is the op's, at the user's line."""
+    """If the argument decides the type and an op does not accept it, the error is the op's, at the user's line."""
     assert_refused(tagloom("run", "kinds.py:anything", "true"), "V4: add: operands of the wrong kind (kinds.py:36)...")
 
 
 def test_deep_brackets(tagloom: Any) -> None:
-    """A hundred thousand brackets are no literal, and overflow nothing."""
+    """A hundred thousand brackets are no literal, without a RecursionError."""
     for brackets in ("[" * 100_000, "[" * 100_000 + "]" * 100_000):
         run = tagloom("run", "kinds.py:doubled", brackets)
         assert (run.code, run.out, run.err[:17]) == (2, "", "argument v: not a")
@@ -193,7 +195,7 @@ def test_deep_brackets(tagloom: Any) -> None:
     ],
 )
 def test_unknown_options(tagloom: Any, words: list[str], option: str) -> None:
-    """An option that does not exist is called so wherever it stands, though `-3` is an argument."""
+    """An unknown option is reported wherever it stands, although `-3` is an argument."""
     run = tagloom(*words)
     assert_refused(run, f"...\n  hint: there is no option {option}")
 
@@ -211,7 +213,7 @@ def test_unknown_options(tagloom: Any, words: list[str], option: str) -> None:
         (["run", "add.py", "2", "3", "--max-depth", "1.5"], "Invalid value for '--max-depth'"),
     ],
 )
-def test_usage(tagloom: Any, words: list[str], said: str) -> None:
+def test_wrong_usage(tagloom: Any, words: list[str], said: str) -> None:
     """Wrong words on the command line are refused with the usage, and how to get help."""
     code, out, err = tagloom(*words)
     assert (code, out) == (2, "")
@@ -239,8 +241,8 @@ def test_usage(tagloom: Any, words: list[str], said: str) -> None:
     ],
 )
 @pytest.mark.parametrize("target", [["add.py", "2", "3"], ["graphs.py:double", "2"]], ids=["function", "graph"])
-def test_values_of_options(tagloom: Any, target: list[str], options: list[str], said: str) -> None:
-    """Names and numbers that options do not take are refused, with those that they do, for functions and graphs."""
+def test_wrong_values_of_options(tagloom: Any, target: list[str], options: list[str], said: str) -> None:
+    """Wrong names and numbers for options are refused with the valid ones, for functions and graphs."""
     assert_refused(tagloom("run", *target, *options), said)
 
 
@@ -255,13 +257,13 @@ def test_values_of_options(tagloom: Any, target: list[str], options: list[str], 
         (["-o", "add.py/x.tl"], "this file cannot be written\n  got: add.py/x.tl\n  hint: Not a directory"),
     ],
 )  # fmt: skip
-def test_output_files(tagloom: Any, words: list[str], said: str) -> None:
-    """A file that cannot be written, or drawn, is refused with the reason."""
+def test_wrong_output_files(tagloom: Any, words: list[str], said: str) -> None:
+    """A file that cannot be written or drawn is refused with the reason."""
     assert_refused(tagloom("show", "add.py", *words), said)
 
 
 def test_an_output_file_that_must_not_be_written(tagloom: Any, folder: Path) -> None:
-    """A file without permission is refused, and left as it was."""
+    """A file without write permission is refused and left unchanged."""
     if os.geteuid() == 0:
         pytest.skip("root may write everything")
     (folder / "x.tl").write_text("mine")
@@ -272,8 +274,8 @@ def test_an_output_file_that_must_not_be_written(tagloom: Any, folder: Path) -> 
     assert (folder / "x.tl").read_text() == "mine"
 
 
-def test_show_of_what_has_no_such_form(tagloom: Any) -> None:
-    """A graph has no structured program; a function without annotations has neither form without arguments."""
+def test_missing_forms(tagloom: Any) -> None:
+    """A graph has no structured program, and a function without annotations has no form without arguments."""
     assert_refused(
         tagloom("show", "graphs.py:double", "--form", "program"),
         "a graph has no structured program\n  got: graphs.py:double\n  hint: leave --form program out",

@@ -1,4 +1,4 @@
-"""The command line: what it prints where, and how it ends. Bad input is in test_bad_input."""
+"""The command line: its output, streams and exit codes. Bad input is in test_bad_input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tagloom.interp.oracle.check import ENGINE_SCHEDULES, SCHEDULES
 
 
 def test_values_are_printed(tagloom: Any) -> None:
-    """The value goes to stdout, alone; the exit code is 0."""
+    """stdout has the value only, and the exit code is 0."""
     assert tagloom("run", "add.py", "2", "3") == (0, "5\n", "")
     assert tagloom("run", "add.py:add", "2", "3") == (0, "5\n", "")
     assert tagloom("run", "fib.py", "10") == (0, "90\n", "")
@@ -55,7 +55,7 @@ def test_values_are_printed(tagloom: Any) -> None:
     ],
 )
 def test_arguments_are_literals(tagloom: Any, name: str, word: str, printed: str) -> None:
-    """Literals of every type are read, negative numbers without `--`; several results are a line each."""
+    """Literals of every type are read, negative numbers without `--`; several results are printed on a line each."""
     assert tagloom("run", f"kinds.py:{name}", word) == (0, f"{printed}\n", "")
 
 
@@ -65,13 +65,13 @@ def test_negative_arguments_after_a_double_dash(tagloom: Any) -> None:
 
 
 def test_options_stand_anywhere(tagloom: Any) -> None:
-    """Options are known before, between and after the arguments."""
+    """Options may stand before, between and after the arguments."""
     for words in (["--seed", "3", "2", "-3"], ["2", "--seed", "3", "-3"], ["2", "-3", "--seed", "3"]):
         assert tagloom("run", "add.py", *words) == (0, "-1\n", "")
 
 
 def test_a_file_elsewhere(tagloom: Any, folder: Path, monkeypatch: MonkeyPatch) -> None:
-    """A file is found by any path, and imports what lies beside it; the names that it imports are not its own."""
+    """A file is found by any path, and imports its neighbours; names that it imports are not its own programs."""
     (folder / "away").mkdir()
     (folder / "uses.py").write_text(
         "from add import add\nimport tagloom as tl\n\n@tl.function\ndef f(x):\n    return add(x, x)\n"
@@ -89,7 +89,7 @@ def test_a_name_with_a_colon_or_a_blank(tagloom: Any, folder: Path) -> None:
 
 
 def test_stats_of_waves(tagloom: Any) -> None:
-    """--stats tells what the run took, after the value, and draws the profile."""
+    """--stats prints the statistics after the value, and draws the profile."""
     code, out, err = tagloom("run", "fib.py:fib", "10", "--stats")
     lines = out.splitlines()
     assert (code, err, lines[0]) == (0, "", "89")
@@ -122,7 +122,7 @@ def test_stats_of_waves(tagloom: Any) -> None:
 
 
 def test_stats_of_another_schedule(tagloom: Any) -> None:
-    """Without a clock there is no critical path, and the table says under which schedule there is."""
+    """Without a clock there is no critical path, and the table names the schedule that has one."""
     _, out, _ = tagloom("run", "fib.py:fib", "5", "--stats", "--schedule", "fifo")
     assert out.count("measured under --schedule waves") == 3
     assert "firings in each wave" not in out
@@ -130,14 +130,14 @@ def test_stats_of_another_schedule(tagloom: Any) -> None:
 
 
 def test_stats_of_a_small_run(tagloom: Any) -> None:
-    """A profile of at most one firing a wave is one row high; one is singular."""
+    """A profile of at most one firing a wave is one row high; numbers of one are in the singular."""
     _, out, _ = tagloom("run", "graphs.py:double", "3", "--stats")
     assert "largest store         1 token\n" in out
     assert out.endswith("firings in each wave\n1│██\n0└──\n  1\n2 firings in 2 waves, at most 1 in one\n")
 
 
 def test_cores(tagloom: Any) -> None:
-    """--cores says on how many cores fast may run; --stats says how many ran; what cannot be is said."""
+    """--cores is the number of cores that fast may use, and --stats says how many ran; wrong numbers are refused."""
     one = tagloom("run", "fib.py:fib", "24", "--engine", "fast", "--cores", "1", "--stats").out.splitlines()
     two = tagloom("run", "fib.py:fib", "24", "--engine", "fast", "--cores", "2", "--stats").out.splitlines()
     row = one.index("engine, schedule      fast, waves")
@@ -148,7 +148,7 @@ def test_cores(tagloom: Any) -> None:
 
 
 def test_json(tagloom: Any) -> None:
-    """--json prints one document, and nothing else: status, value, firings and stats among its keys."""
+    """--json prints one document only, with keys such as status, value, firings and stats."""
     code, out, err = tagloom("run", "kinds.py:both", "3", "--json", "--stats")
     document = json.loads(out)
     assert (code, err, out.count("\n")) == (0, "", 1)
@@ -173,7 +173,7 @@ def test_json(tagloom: Any) -> None:
     ],
 )
 def test_json_values(tagloom: Any, words: list[str], value: list[Any]) -> None:
-    """Values are JSON's own, but that infinities and NaN are strings, and what did not come is null."""
+    """Values are JSON's own, except that infinities and NaN are strings, and missing results are null."""
 
     def refuse(word: str) -> None:
         pytest.fail(f"{word} is no JSON")
@@ -182,7 +182,7 @@ def test_json_values(tagloom: Any, words: list[str], value: list[Any]) -> None:
 
 
 def test_json_of_a_trap(tagloom: Any) -> None:
-    """A run that does not return has its error in the document, calls and all, and on stderr; it exits 1."""
+    """If a run does not return, its error is in the document, with its calls, and on stderr; the exit code is 1."""
     code, out, err = tagloom("run", "ends.py:divide", "3", "0", "--json")
     document = json.loads(out)
     assert (code, document["status"], document["value"]) == (1, "Trapped", [None])
@@ -192,7 +192,7 @@ def test_json_of_a_trap(tagloom: Any) -> None:
 
 @pytest.mark.full
 def test_schedules_and_seeds(tagloom: Any) -> None:
-    """Every schedule gives the value, and the document says which it was; --seed is that of random numbers."""
+    """Every schedule gives the value, and the document names it; --seed is that of random numbers."""
     for schedule in ("fifo", "lifo", "waves", "random:7"):
         document = json.loads(tagloom("run", "fib.py:fib", "6", "--schedule", schedule, "--json").out)
         assert (document["value"], document["schedule"]) == ([13], schedule)
@@ -201,15 +201,15 @@ def test_schedules_and_seeds(tagloom: Any) -> None:
 
 
 def test_bounds(tagloom: Any) -> None:
-    """--k bounds how many iterations of a loop run at once, whatever the loop says."""
+    """--k bounds how many iterations of a loop overlap, and replaces the loops' own bounds."""
     assert tagloom("run", "acts.py:chain", "10", "--k", "9") == (0, "512\n", "")
     code, out, error = tagloom("run", "acts.py:chain", "10")
     assert (code, out) == (1, "") and "a larger bound on the iterations of chain.loop may do: --k N" in error
 
 
 def test_effects(tagloom: Any) -> None:
-    """Prints come before the value; with --json they are on stderr, where they leave the document alone. Checking
-    prints nothing."""
+    """Prints come before the value. With --json they are on stderr, so that stdout is the document only. `check` prints
+    nothing."""
     assert tagloom("run", "acts.py:told", "2") == (0, "i is 0\ni is 1\n2\n", "")
     code, out, error = tagloom("run", "acts.py:told", "2", "--json")
     assert (code, json.loads(out)["value"], error) == (0, [2], "i is 0\ni is 1\n")
@@ -217,14 +217,14 @@ def test_effects(tagloom: Any) -> None:
 
 
 def test_the_time_and_memory_of_a_run(tagloom: Any) -> None:
-    """--timeout and --max-bytes end it."""
+    """--timeout and --max-bytes end a run."""
     for words, said in (("--timeout 0", "0 on time, in seconds"), ("--max-bytes 1", "1 on bytes of memory")):
         code, out, error = tagloom("run", "fib.py:fib", "20", *words.split())
         assert (code, out) == (1, "") and said in error
 
 
 def test_until(tagloom: Any) -> None:
-    """--until result stops where the result is there; run to quiet, the limit ends it, with the result printed."""
+    """--until result stops at the result. Run to quiescence, the limit ends the run, and the result is printed."""
     words = ["run", "ends.py:first", "2", "2", "--max-firings", "1000"]
     assert tagloom(*words, "--until", "result") == (0, "1\n", "")
     code, out, err = tagloom(*words)
@@ -240,7 +240,7 @@ def test_until(tagloom: Any) -> None:
 
 @pytest.mark.parametrize(("limit", "what"), [("firings", "firings"), ("tokens", "tokens at once"), ("depth", "nested")])
 def test_limits(tagloom: Any, limit: str, what: str) -> None:
-    """What diverges ends by any limit, with exit code 1 and an error that names the option."""
+    """Any limit ends an endless program, with exit code 1 and an error that names the option."""
     code, out, err = tagloom("run", "ends.py:endless", "1", f"--max-{limit}", "1000")
     assert (code, out) == (1, "")
     assert err.startswith(f"S12: the run exceeds the limit of 1,000 on {what}")
@@ -248,7 +248,7 @@ def test_limits(tagloom: Any, limit: str, what: str) -> None:
 
 
 def test_traps(tagloom: Any) -> None:
-    """A trap says where, what was divided, and in which calls; the results that came are not half printed."""
+    """A trap has its place, its operands and its calls; the results so far are not printed."""
     code, out, err = tagloom("run", "ends.py:partly", "0")
     assert (code, out) == (1, "")
     assert err.splitlines() == [
@@ -259,7 +259,7 @@ def test_traps(tagloom: Any) -> None:
 
 
 def test_many_traps(tagloom: Any) -> None:
-    """Of many traps the first four are told, in program order, and how many more there are."""
+    """Of many traps, the first four in program order are printed, with the number of others."""
     code, out, err = tagloom("run", "ends.py:traps", "20")
     assert (code, out) == (1, "")
     assert re.findall(r"under (\S+)", err) == [f"main/loop[{k}]" for k in range(4)]
@@ -267,8 +267,8 @@ def test_many_traps(tagloom: Any) -> None:
     assert tagloom("run", "ends.py:traps", "5").err.endswith("and 1 more trap\n")
 
 
-def test_every_trap_is_told(tagloom: Any) -> None:
-    """Traps are told whatever the ending: after the limit's own error, and of a run that stopped at its result."""
+def test_traps_are_printed_for_every_ending(tagloom: Any) -> None:
+    """Traps are printed after a limit's own error, and for a run that stopped at its result."""
     quiet = tagloom("run", "ends.py:careless", "0")
     assert (quiet.code, quiet.out, quiet.err.count("S5: ")) == (1, "0\n", 2)
     limited = tagloom("run", "ends.py:careless", "0", "--max-firings", "30")
@@ -276,15 +276,16 @@ def test_every_trap_is_told(tagloom: Any) -> None:
 
 
 def test_graphs_of_the_builder(tagloom: Any) -> None:
-    """A graph made in Python runs like a function."""
+    """A graph built in Python runs like a function."""
     assert tagloom("run", "graphs.py:double", "-4") == (0, "-8\n", "")
 
 
 @pytest.mark.parametrize(
     ("name", "rule", "ending"), [("race", "V11", "S4: node race.m got a second token"), ("stuck", "V10", "S12: ")]
 )
-def test_a_graph_that_breaks_the_rules(tagloom: Any, name: str, rule: str, ending: str) -> None:
-    """It is refused with the rule, exit code 2; with --unchecked it runs, and shows what goes wrong, exit code 1."""
+def test_an_invalid_graph(tagloom: Any, name: str, rule: str, ending: str) -> None:
+    """An invalid graph is refused with its rule and exit code 2; with --unchecked it runs, and ends with exit code
+    1."""
     code, out, err = tagloom("run", f"graphs.py:{name}", "2")
     assert (code, out, err.startswith(f"{rule}: ")) == (2, "", True)
     code, out, err = tagloom("run", f"graphs.py:{name}", "2", "--unchecked")
@@ -293,7 +294,7 @@ def test_a_graph_that_breaks_the_rules(tagloom: Any, name: str, rule: str, endin
 
 
 def test_check_agrees(tagloom: Any) -> None:
-    """check prints a line for each way of running, and exits 0 where all agree."""
+    """check prints a line for each way to run the program, and exits with 0 if all agree."""
     code, out, err = tagloom("check", "fib.py", "7")
     lines = [line.split(maxsplit=3) for line in out.splitlines()]
     assert (code, err) == (0, "")
@@ -310,7 +311,7 @@ def json_firings(tagloom: Any) -> int:
 
 
 def test_check_differs(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
-    """Where a way differs, its line says so, the first difference is told on stderr, and the exit code is 1."""
+    """If a way differs, its line says so, stderr has the first difference, and the exit code is 1."""
     monkeypatch.setitem(fire._ROUTING, "merge", lambda inputs, tag: ((0, 1),))
     code, out, err = tagloom("check", "add.py", "2", "3")
     differing = [line.split()[0] for line in out.splitlines() if line.split()[1] == "differs"]
@@ -322,8 +323,8 @@ def test_check_differs(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
     ]
 
 
-def test_check_of_what_a_limit_ended(tagloom: Any) -> None:
-    """Where a limit ended the runs, check says how little was compared."""
+def test_check_with_limits(tagloom: Any) -> None:
+    """If a limit ended the runs, check says how little was compared."""
     code, out, err = tagloom("check", "ends.py:endless", "2", "--max-firings", "100")
     assert (code, out.count("agrees   Exhausted")) == (0, len(SCHEDULES) + len(ENGINE_SCHEDULES) + 1)
     assert "compiled      -        Refused" in out
@@ -331,7 +332,7 @@ def test_check_of_what_a_limit_ended(tagloom: Any) -> None:
 
 
 def test_check_of_other_programs(tagloom: Any) -> None:
-    """check takes what run takes: no annotations, graphs, traps."""
+    """check accepts what run accepts: functions without annotations, graphs, traps."""
     assert tagloom("check", "kinds.py:anything", "2.5").code == 0
     assert tagloom("check", "graphs.py:double", "-2").out.count("agrees   Returned   -4") == len(
         (*SCHEDULES, *ENGINE_SCHEDULES)
@@ -343,7 +344,7 @@ def test_check_of_other_programs(tagloom: Any) -> None:
 
 
 def test_show_prints_the_text_form(tagloom: Any) -> None:
-    """Without a file, show prints the graph, or the program, in the text form."""
+    """Without an output file, show prints the text form of the graph or program."""
     code, out, err = tagloom("show", "add.py")
     assert (code, err) == (0, "")
     assert out.startswith('from "add.py"\ngraph add(x: int64, y: int64) -> int64 {\n') and out.endswith("}\n")
@@ -362,7 +363,7 @@ def test_show_prints_the_text_form(tagloom: Any) -> None:
     ("suffix", "begins"), [("tl", b""), ("dot", b"digraph"), ("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
 )
 def test_show_draws(tagloom: Any, folder: Path, form: str, suffix: str, begins: bytes) -> None:
-    """With -o, both forms are written as text, DOT or a picture, by the file's suffix; nothing is printed."""
+    """With -o, both forms are written as text, DOT or a picture, by the suffix of the file; nothing is printed."""
     run = tagloom("show", "fib.py", "--form", form, "-o", f"drawn.{suffix.upper()}")
     if "this machine has no font" in run.err:
         pytest.skip("no font")
@@ -375,13 +376,13 @@ def test_show_draws(tagloom: Any, folder: Path, form: str, suffix: str, begins: 
 
 
 def test_version(tagloom: Any) -> None:
-    """--version says which, and no more."""
+    """--version prints the version only."""
     assert tagloom("--version") == (0, f"tagloom {tl.__version__}\n", "")
 
 
 @pytest.mark.parametrize("words", [[], ["run"], ["check"], ["show"]])
 def test_help(tagloom: Any, words: list[str]) -> None:
-    """Help goes to stdout where it is asked for, fits 80 columns, and -h is --help."""
+    """Requested help goes to stdout and fits into 80 columns; -h is --help."""
     code, out, err = tagloom(*words, "--help")
     assert (code, err, out[:14]) == (0, "", "Usage: tagloom")
     assert max(map(len, out.splitlines())) <= 80
@@ -389,7 +390,7 @@ def test_help(tagloom: Any, words: list[str]) -> None:
 
 
 def test_no_command(tagloom: Any) -> None:
-    """Without a command the help is the complaint: on stderr, exit code 2."""
+    """Without a command, the help is the error: on stderr, with exit code 2."""
     code, out, err = tagloom()
     assert (code, out) == (2, "")
     assert all(command in err for command in ("run", "check", "show"))

@@ -1,4 +1,4 @@
-"""JSON on the command line: programs and graphs in, outcomes and logs out, logs checked."""
+"""JSON on the command line: programs and graphs as input, outcomes and logs as output, and checked logs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tagloom.interp.oracle.check import ENGINE_SCHEDULES, SCHEDULES
 
 
 @pytest.fixture
-def shown(tagloom: Any) -> Any:
+def json_files(tagloom: Any) -> Any:
     """fib.py in both forms, as JSON files."""
     for form in ("program", "graph"):
         assert tagloom("show", "fib.py:fib", "--form", form, "-o", f"{form}.json") == (0, "", "")
     return tagloom
 
 
-def test_show_writes_what_can_be_read(shown: Any, folder: Path) -> None:
-    """`show -o x.json` writes the form that was asked for, and it is what the file defines."""
+def test_show_writes_json(json_files: Any, folder: Path) -> None:
+    """`show -o x.json` writes the requested form, which defines the same program."""
     program, graph = (tl.read_json(folder / f"{form}.json") for form in ("program", "graph"))
     assert isinstance(program, tl.Program) and isinstance(graph, tl.Graph)
     assert tl.lower(program) == graph
@@ -28,23 +28,23 @@ def test_show_writes_what_can_be_read(shown: Any, folder: Path) -> None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("file", ["program.json", "graph.json", "program.json:fib", "graph.json:fib"])
-def test_json_files_are_programs(shown: Any, file: str) -> None:
-    """run, check and show take a program or a graph from JSON, as from Python."""
-    assert shown("run", file, "10") == (0, "89\n", "")
-    code, out, err = shown("check", file, "5")
+def test_json_files_are_programs(json_files: Any, file: str) -> None:
+    """run, check and show take a program or a graph from JSON as from Python."""
+    assert json_files("run", file, "10") == (0, "89\n", "")
+    code, out, err = json_files("check", file, "5")
     assert (code, err, out.count("agrees")) == (0, "", len((*SCHEDULES, *ENGINE_SCHEDULES)) + 2 * ("program" in file))
-    assert shown("show", file, "--form", "graph").out == shown("show", "fib.py:fib", "--form", "graph").out
+    assert json_files("show", file, "--form", "graph").out == json_files("show", "fib.py:fib", "--form", "graph").out
 
 
-def test_a_program_of_json_is_shown_as_it_was(shown: Any) -> None:
-    """The structured form comes back; a graph has none."""
-    text = shown("show", "fib.py:fib", "--form", "program").out
-    assert shown("show", "program.json", "--form", "program") == (0, text, "")
-    assert shown("show", "graph.json", "--form", "program").code == 2
+def test_a_program_from_json_is_shown(json_files: Any) -> None:
+    """The structured form is shown as in Python; a graph has none."""
+    text = json_files("show", "fib.py:fib", "--form", "program").out
+    assert json_files("show", "program.json", "--form", "program") == (0, text, "")
+    assert json_files("show", "graph.json", "--form", "program").code == 2
 
 
 def test_a_name_chooses_the_entry(tagloom: Any) -> None:
-    """A program's functions are all there; a name that is none of them is refused with those that are."""
+    """A name chooses a function of the program; another name is refused with the existing ones."""
     tagloom("show", "fib.py:main", "--form", "program", "-o", "main.json")
     assert tagloom("run", "main.json", "10").out == "90\n"
     assert tagloom("run", "main.json:fib", "10").out == "89\n"
@@ -52,7 +52,7 @@ def test_a_name_chooses_the_entry(tagloom: Any) -> None:
 
 
 def test_keep_and_check(tagloom: Any, folder: Path) -> None:
-    """`run --keep` writes a log, and prints what it always prints; `check` replays it and says how much it was."""
+    """`run --keep` writes a log, with the usual output; `check` replays it and says how long it was."""
     assert tagloom("run", "fib.py:fib", "6", "--keep", "run.jsonl") == tagloom("run", "fib.py:fib", "6")
     events = len(tl.read_events(folder / "run.jsonl").events)
     assert tagloom("check", "run.jsonl") == (0, f"waves      agrees   Returned   {events} events of fib\n", "")
@@ -61,8 +61,8 @@ def test_keep_and_check(tagloom: Any, folder: Path) -> None:
     assert tagloom("check", "cut.jsonl").out == f"waves      agrees   cut short  {events} events of fib\n"
 
 
-def test_columns_are_kept_and_turned_into_lines(tagloom: Any, folder: Path) -> None:
-    """A log in columns is checked, shown and stepped as one of lines is; `show -o` writes the same lines."""
+def test_logs_in_columns(tagloom: Any, folder: Path) -> None:
+    """A log in columns is checked, shown and stepped like one in lines; `show -o` writes the same lines."""
     for name in ("run.jsonl", "run.npz"):
         assert tagloom("run", "fib.py:fib", "6", "--keep", name) == tagloom("run", "fib.py:fib", "6")
     assert tagloom("check", "run.npz") == tagloom("check", "run.jsonl")
@@ -78,7 +78,7 @@ def test_columns_are_kept_and_turned_into_lines(tagloom: Any, folder: Path) -> N
 
 
 def test_keep_spares_other_files(tagloom: Any, folder: Path) -> None:
-    """A log is never written over a program: its name ends in .jsonl or .npz."""
+    """A log never overwrites a program: its name ends in .jsonl or .npz."""
     source = (folder / "fib.py").read_text()
     for name in ("fib.py", "events", "run.json"):
         code, out, err = tagloom("run", "fib.py:fib", "6", "--keep", name)
@@ -90,7 +90,8 @@ def test_keep_spares_other_files(tagloom: Any, folder: Path) -> None:
 
 
 def test_a_wrong_log_exits_1(tagloom: Any, folder: Path) -> None:
-    """An event that the machine would not do is a difference: its line, required, got; what is no log is bad input."""
+    """An event that the machine would not do is a difference, with its line, required and got; a file that is no log is
+    bad input."""
     tagloom("run", "add.py", "2", "3", "--keep", "run.jsonl")
     text = (folder / "run.jsonl").read_text()
     (folder / "wrong.jsonl").write_text(text.replace('"data":5}', '"data":6}', 1))
@@ -104,8 +105,8 @@ def test_a_wrong_log_exits_1(tagloom: Any, folder: Path) -> None:
     assert tagloom("run", "run.jsonl").err.endswith("hint: `tagloom check` reads a log of events\n")
 
 
-def test_outcomes_are_published(tagloom: Any) -> None:
-    """What `run --json` prints is an outcome, that can be read."""
+def test_outcomes_can_be_read(tagloom: Any) -> None:
+    """The output of `run --json` is an outcome document."""
     document = json.loads(tagloom("run", "ends.py:divide", "3", "0", "--json").out)
     again = tl.from_json(document)
     assert isinstance(again, tl.OutcomeRecord)
@@ -124,7 +125,7 @@ def test_outcomes_are_published(tagloom: Any) -> None:
     ],
 )
 def test_bad_documents(tagloom: Any, folder: Path, text: str, said: str) -> None:
-    """What is no program is bad input, said in words; never a traceback."""
+    """A document that is no program is bad input, reported in words, without a traceback."""
     (folder / "x.json").write_text(text)
     for command in ("run", "check", "show"):
         code, out, err = tagloom(command, "x.json")

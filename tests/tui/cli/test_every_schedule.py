@@ -1,4 +1,4 @@
-"""`check --every-schedule`: counts, the verdict, and two scripts where endings differ."""
+"""`check --every-schedule`: its counts, its verdict, and two scripts if endings differ."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def fib(n: tl.int64) -> tl.int64:
 
 @pytest.mark.full
 def test_one_ending(tagloom: Any) -> None:
-    """Where all schedules agree: the ending, how many schedules and states there are, and exit code 0."""
+    """If all schedules agree, the output has the ending and the numbers of schedules and states, and the exit code is
+    0."""
     assert tagloom("check", "fib.py:fib", "1", "--every-schedule") == (
         0,
         "every      agrees   Returned   1 after 7 firings\n96 schedules, 31 states, 1 ending\n",
@@ -41,7 +42,7 @@ def test_one_ending(tagloom: Any) -> None:
 
 
 def test_endings_that_differ(tagloom: Any, folder: Path) -> None:
-    """A race is refused, unless --unchecked: then each ending has its line, two scripts stand in the difference, which
+    """A race is refused without --unchecked. With it, each ending has its line, the difference has two scripts that
     lead to these endings, and the exit code is 1."""
     (folder / "race.tl").write_text(RACE)
     assert tagloom("check", "race.tl:two", "1", "2", "--every-schedule").code == 2
@@ -61,7 +62,7 @@ def test_endings_that_differ(tagloom: Any, folder: Path) -> None:
 
 
 def test_a_race_of_the_machine(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
-    """A machine whose sum is what came last ends in two ways on a program that keeps the rules."""
+    """A machine whose sum is its last operand has two endings on a valid program."""
 
     def racing(state: State, position: int) -> Event:
         event = step(state, position)
@@ -75,7 +76,7 @@ def test_a_race_of_the_machine(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
 
 
 def test_every_schedule_is_broken(tagloom: Any, folder: Path) -> None:
-    """Where all schedules break in the same way they agree, and the breach is told; the exit code is 1."""
+    """If all schedules break in the same way they agree; the error is printed, and the exit code is 1."""
     (folder / "breach.tl").write_text(BREACH)
     code, out, err = tagloom("check", "breach.tl:both", "1", "--every-schedule", "--unchecked")
     assert (code, out.splitlines()[0]) == (1, "every      agrees   Broken     - after 0 firings")
@@ -84,14 +85,14 @@ def test_every_schedule_is_broken(tagloom: Any, folder: Path) -> None:
 
 @pytest.mark.parametrize("words", [["--unchecked"], ["--unchecked", "--every-order"]])
 def test_unchecked_is_for_every_schedule(tagloom: Any, words: list[str]) -> None:
-    """Without it, and with --every-order, which holds for graphs that keep the rules, --unchecked is refused."""
+    """--unchecked is refused without --every-schedule, and with --every-order, which needs a valid graph."""
     code, out, err = tagloom("check", "add.py", "2", "3", *words)
     assert (code, out) == (2, "") and err.startswith("--unchecked is for --every-schedule")
 
 
 @pytest.mark.full
 def test_runs_that_are_too_large(tagloom: Any) -> None:
-    """A limit ends it, with exit code 1 and what to do."""
+    """A limit ends the exploration, with exit code 1 and a hint."""
     code, out, err = tagloom("check", "fib.py:fib", "6", "--every-schedule", "--max-states", "50")
     assert (code, out) == (1, "") and "more than 50 states" in err and "--max-states" in err
     assert tagloom("check", "ends.py:endless", "2", "--every-order").err.startswith("S12: the schedules of this run")

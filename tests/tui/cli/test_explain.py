@@ -1,5 +1,4 @@
-"""`tagloom explain RULE`: every rule has its words, and every V rule a right and a wrong example that are what they
-say."""
+"""`tagloom explain RULE`: every rule has a text, and every V rule a valid and an invalid example."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from tagloom.tui.cli.explain import RULE_EXAMPLES, describe_problem, describe_ru
 
 
 def test_every_rule_is_explained() -> None:
-    """Every numbered rule can be explained, in capitals or not; another number is refused with those there are."""
+    """Every numbered rule is explained, in either case; an unknown number is refused with the known ones."""
     assert [number for number in rule_texts() if describe_rule(number.lower()).startswith(number)] == list(rule_texts())
     assert {f"V{k}" for k in range(1, 18)} <= set(RULE_EXAMPLES) and len(rule_texts()) == 4 + 17 + 11 + 17 + 2 + 6 + 5
     with pytest.raises(tl.Usage, match="no rule is called 'V99'"):
@@ -19,7 +18,7 @@ def test_every_rule_is_explained() -> None:
 
 @pytest.mark.parametrize("number", RULE_EXAMPLES)
 def test_examples_are_right_and_wrong(number: str) -> None:
-    """The right example breaks no rule; the wrong one breaks this rule first, and no other V rule besides."""
+    """The right example is valid. The wrong one breaks this rule first, and no other V rule."""
     lesson = RULE_EXAMPLES[number]
     assert rule_problems(parse_one(lesson.right)) == []
     found = [problem.rule for problem in rule_problems(parse_one(lesson.wrong))]
@@ -28,7 +27,7 @@ def test_examples_are_right_and_wrong(number: str) -> None:
     assert describe_problem(lesson).startswith(f"{number}: ")
 
 
-def test_an_explanation() -> None:
-    """An explanation has the rule, both examples, and what is said of the wrong one."""
+def test_the_parts_of_an_explanation() -> None:
+    """An explanation has the rule, both examples, and the error of the wrong one."""
     said = describe_rule("V4")
     assert "right:" in said and "wrong:" in said and "V4: add: operands of different dtypes" in said

@@ -14,7 +14,7 @@ NAMES = [name for name in ALL_OPS if name != "store"]
 
 
 def test_every_op_is_listed() -> None:
-    """A line for each op that a program may have, none longer than a terminal is wide."""
+    """Each op that a program may have has a line, which fits a terminal."""
     lines = list_ops().splitlines()
     assert sorted(line.split()[0] for line in lines) == sorted(NAMES)
     assert max(map(len, lines)) <= 100 and all(line.endswith(".") for line in lines)
@@ -22,7 +22,7 @@ def test_every_op_is_listed() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_op_is_described(name: str) -> None:
-    """Its operands, its attributes, how it is written, and what its row says."""
+    """A description has operands, attributes, the written form, and the row's text."""
     said = describe_op(name)
     assert said.startswith(f"{name}: ") and f"= {name}" in said and ALL_OPS[name].doc.strip() in said
     assert all(attribute in said for attribute in ALL_OPS[name].attributes)
@@ -31,8 +31,8 @@ def test_an_op_is_described(name: str) -> None:
     assert arity in (None, len(operands)), written
 
 
-def test_another_name_is_refused() -> None:
-    """With those that are nearly called so."""
+def test_an_unknown_op_is_refused() -> None:
+    """The error about an unknown name has similar ones."""
     for wrong, meant in (("summ", "sum"), ("matrix_nrm", "matrix_norm"), ("total", "all ops are listed")):
         with pytest.raises(tl.Usage, match=f"no op is called '{wrong}'") as refused:
             describe_op(wrong)
@@ -51,7 +51,7 @@ FUNCTIONS = [
 @pytest.mark.inner(first=38)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_is_described(name: str) -> None:
-    """A function of arrays that is no op: how it is called, what it gives, and an example."""
+    """An array function that is no op is described by its call, its result, and an example."""
     said = describe_op(name)
     assert said.startswith(("tl.", "tl.linalg.")) and f".{name.rpartition('.')[2]}(" in said and ">>>" in said
     assert "typing" not in said and "Any" not in said.splitlines()[0]

@@ -17,7 +17,7 @@ def play(*words: str) -> tuple[int, str, str]:
 
 
 def test_a_page_of_a_run(tmp_path: Path) -> None:
-    """It is one file, smaller than 2 MB by far, which nothing in it leaves."""
+    """A page is one file, far smaller than 2 MB, that loads nothing from elsewhere."""
     target = tmp_path / "run.html"
     assert play(FIB, "8", "-o", str(target)) == (0, f"{target}\n", "")
     html = target.read_text()
@@ -25,8 +25,8 @@ def test_a_page_of_a_run(tmp_path: Path) -> None:
     assert "src=" not in html and "http" not in html.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
 
 
-def test_a_part_is_said(tmp_path: Path) -> None:
-    """Where the page leaves something out, stderr says so, and the page."""
+def test_omitted_parts_are_reported(tmp_path: Path) -> None:
+    """If the page leaves something out, stderr and the page say so."""
     target = tmp_path / "run.html"
     code, _, said = play(FIB, "8", "-o", str(target), "--from", "100", "--most", "50")
     assert code == 0 and said == "50 of 768 events are shown: 100 to 149\n"
@@ -48,8 +48,8 @@ def test_a_part_is_said(tmp_path: Path) -> None:
         ("--timeout", "0", "the limit of 0 on time"),
     ],
 )
-def test_limits(tmp_path: Path, option: str, limit: str, said: str) -> None:
-    """A run that comes to a limit is played up to there, and the page says which."""
+def test_a_run_that_reaches_a_limit(tmp_path: Path, option: str, limit: str, said: str) -> None:
+    """A run is played up to its limit, which the page names."""
     target = tmp_path / "run.html"
     assert play(FIB, "8", option, limit, "-o", str(target))[0] == 0
     html = target.read_text()
@@ -57,7 +57,7 @@ def test_limits(tmp_path: Path, option: str, limit: str, said: str) -> None:
 
 
 def test_other_schedules_and_a_deadlock(tmp_path: Path) -> None:
-    """A run need not return, nor go by waves, to be played."""
+    """Runs of other schedules, and deadlocks, can be played."""
     deadlock = str(Path(FIB).parents[1] / "roots" / "bounded_deadlock.py")
     target = tmp_path / "run.html"
     assert play(deadlock, "4", "--k", "2", "--schedule", "lifo", "-o", str(target))[0] == 0

@@ -1,4 +1,4 @@
-"""The command line as a process: its streams, signals and encodings, which only a process has."""
+"""The command line as a process: its streams, signals and encodings."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def run(*words: str, **more: str) -> subprocess.CompletedProcess[bytes]:
 
 @pytest.mark.full
 def test_exit_codes(folder: Path) -> None:
-    """A process exits 0 where the run returned, 1 at another ending, 2 on bad input; results and diagnostics are on
-    streams of their own."""
+    """A process exits with 0 if the run returned, with 1 at another ending, and with 2 on bad input; stdout has the
+    results and stderr the diagnostics."""
     returned, trapped, refused = (run("run", "ends.py:divide", "7", word) for word in ("2", "0", "x"))
     assert (returned.returncode, returned.stdout, returned.stderr) == (0, b"3\n", b"")
     assert (trapped.returncode, trapped.stdout, trapped.stderr[:4]) == (1, b"", b"S5: ")
@@ -63,15 +63,15 @@ def test_exit_codes(folder: Path) -> None:
 
 
 def test_the_script_is_the_module(folder: Path) -> None:
-    """The installed command `tagloom` does what `python -m tagloom` does."""
+    """The installed command `tagloom` is `python -m tagloom`."""
     script = Path(sys.executable).parent / "tagloom"
     done = subprocess.run([script, "run", "add.py", "2", "-3"], capture_output=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"-1\n", b"")
 
 
 @pytest.mark.full
-def test_ascii(folder: Path) -> None:
-    """On a stream of ASCII everything is ASCII: the drawn profile, and names that have other letters."""
+def test_ascii_streams(folder: Path) -> None:
+    """On an ASCII stream all output is ASCII: the profile, and names with other letters."""
     (folder / "named.py").write_text(NAMED)
     done = run("run", "named.py", "3", "--stats", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr, done.stdout.isascii()) == (0, b"", True)
@@ -84,8 +84,8 @@ def test_ascii(folder: Path) -> None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"NO_COLOR": "1"}, {"FORCE_COLOR": "1"}])
-def test_terminals(folder: Path, variables: dict[str, str]) -> None:
-    """No colours, with NO_COLOR or without; a dumb terminal gets ASCII."""
+def test_colours_and_dumb_terminals(folder: Path, variables: dict[str, str]) -> None:
+    """There are no colours, with or without NO_COLOR; a dumb terminal gets ASCII."""
     done = run("run", "add.py", "3", "4", "--stats", PYTHONIOENCODING="utf-8", **variables)
     assert done.returncode == 0 and b"\x1b" not in done.stdout + done.stderr
     assert done.stdout.isascii() == ("TERM" in variables)
@@ -93,7 +93,7 @@ def test_terminals(folder: Path, variables: dict[str, str]) -> None:
 
 @pytest.mark.full
 def test_a_broken_pipe(folder: Path) -> None:
-    """A reader that goes away (`| head -0`) ends it without a word."""
+    """If the reader leaves (`| head -0`), the process ends silently."""
     for words in (["run", "add.py", "2", "3"], ["check", "add.py", "2", "3"]):
         with subprocess.Popen(command(*words), stdout=PIPE, stderr=PIPE, env=environment()) as process:
             assert process.stdout is not None and process.stderr is not None
@@ -104,7 +104,7 @@ def test_a_broken_pipe(folder: Path) -> None:
 
 @pytest.mark.full
 def test_a_full_disk(folder: Path) -> None:
-    """An output that cannot be written is told, in words."""
+    """A full disk is reported in words."""
     if not Path("/dev/full").exists():
         pytest.skip("this system has no full device")
     with open("/dev/full", "wb") as full:
@@ -113,8 +113,8 @@ def test_a_full_disk(folder: Path) -> None:
 
 
 @pytest.mark.full
-def test_no_output(folder: Path) -> None:
-    """Without a stdout at all, the exit code still tells."""
+def test_a_closed_stdout(folder: Path) -> None:
+    """Without stdout, the exit code is still right."""
     for word, code in (("2", 0), ("x", 2)):
         words = " ".join(f"'{part}'" for part in command("run", "add.py", word, "3", "--stats"))
         done = subprocess.run(["sh", "-c", f"exec {words} >&-"], stderr=PIPE, timeout=60)
@@ -123,8 +123,8 @@ def test_no_output(folder: Path) -> None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("text", "delay"), [(ENDLESS, 0.3), (SLEEPY, 0.0)], ids=["running", "importing"])
-def test_an_interrupt_ends_it(folder: Path, text: str, delay: float) -> None:
-    """Ctrl-C ends a run, or an import, within two seconds: no traceback, and an exit code that is not 0."""
+def test_ctrl_c_ends_a_process(folder: Path, text: str, delay: float) -> None:
+    """Ctrl-C ends a run, or an import, within two seconds, without a traceback and with a nonzero exit code."""
     (folder / "endless.py").write_text(INTERRUPTIBLE + text)
     words = command("run", "endless.py", "1")
     with subprocess.Popen(words, stdout=PIPE, stderr=PIPE, env=environment()) as process:

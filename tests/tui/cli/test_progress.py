@@ -1,4 +1,4 @@
-"""A bar on terminals and nowhere else; metrics in a file; curves of them by the command line."""
+"""Progress: a bar on terminals only, metrics in a file, and their curves on the command line."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ print("done")
 """
 
 
-def on_a_terminal(**settings: str) -> tuple[str, str]:
-    """What a program writes to stdout, which is none, and to stderr, which is a terminal."""
+def output_on_a_terminal(**settings: str) -> tuple[str, str]:
+    """The program's output on stdout, which is no terminal, and on stderr, which is one."""
     pty = pytest.importorskip("pty")
     mine, theirs = pty.openpty()
     environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
@@ -44,20 +44,21 @@ def on_a_terminal(**settings: str) -> tuple[str, str]:
 
 
 @pytest.mark.full
-def test_a_bar() -> None:
-    """On a terminal there is a bar with what was said, on stderr alone; without colours where nobody wants them, and
-    none where the cursor cannot be moved."""
-    stdout, stderr = on_a_terminal()
+def test_the_bar_on_a_terminal() -> None:
+    """On a terminal, stderr has a bar with the metrics, without colours if NO_COLOR is set; a terminal whose cursor
+    cannot be moved has no bar."""
+    stdout, stderr = output_on_a_terminal()
     assert (
         stdout == "done\n" and "digits" in stderr and "3/3" in stderr and "loss 0.5" in stderr and "\x1b[38;" in stderr
     )
-    stdout, stderr = on_a_terminal(NO_COLOR="1")
+    stdout, stderr = output_on_a_terminal(NO_COLOR="1")
     assert "3/3" in stderr and "\x1b[38;" not in stderr
-    assert on_a_terminal(TERM="dumb") == ("done\n", "")
+    assert output_on_a_terminal(TERM="dumb") == ("done\n", "")
 
 
-def test_without_a_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """There is no bar; steps come as they are, and lines have their numbers, or places where they are no integers."""
+def test_no_bar_without_a_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Without a terminal there is no bar. Steps are given unchanged, and metrics have their numbers, or positions if
+    these are no integers."""
     run = tl.progress(range(5, 8), log=tmp_path / "run.jsonl")
     for step in run:
         run.log(loss=tl.asarray(step / 2))
@@ -70,8 +71,8 @@ def test_without_a_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
         run.log(size=1)
 
 
-def test_a_training_that_goes_on(tmp_path: Path) -> None:
-    """A file goes on; of steps that come again the later count."""
+def test_a_resumed_training(tmp_path: Path) -> None:
+    """A file is continued, and a repeated step replaces the earlier one."""
     for first, last in ((0, 4), (2, 6)):
         run = tl.progress(range(first, last), log=tmp_path / "run.jsonl")
         for _ in run:
@@ -79,8 +80,8 @@ def test_a_training_that_goes_on(tmp_path: Path) -> None:
     assert list(tl.read_metrics(tmp_path / "run.jsonl")["from_"].values()) == [0, 0, 2, 2, 2, 2]
 
 
-def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    """`tagloom curve` draws them."""
+def test_curve_draws_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """`tagloom curve` draws the metrics."""
     monkeypatch.chdir(tmp_path)
     run = tl.progress(range(3), log="run.jsonl")
     for step in run:

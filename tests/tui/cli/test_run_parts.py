@@ -1,4 +1,4 @@
-"""`tagloom run --fetch --feed`: what of a program is run, and on what."""
+"""`tagloom run --fetch --feed`: which part of a program runs, and on which values."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def run(tagloom: Any, *words: str) -> tuple[int, str, str]:
     ],
 )
 def test_parts_are_run(tagloom: Any, words: tuple[str, ...], printed: str) -> None:
-    """What is fetched is printed, on a line each where it is several; `...` and what is left out is not needed."""
+    """Fetched values are printed, on a line each if there are several; `...` and omitted arguments are not needed."""
     code, out, err = run(tagloom, *words)
     assert (code, err) == (0, "")
     assert "".join(line for line in out.splitlines(keepends=True) if not line.startswith("i is")) == printed
 
 
 def test_text_has_parts(tagloom: Any, tmp_path: Any) -> None:
-    """A program in the text form is run in part as a function of Python is; a graph is run as a whole."""
+    """A part of a program in text form can be run like one of a Python function; a graph runs as a whole."""
     file = tmp_path / "two.tl"
     file.write_text("func two(x: int64, y: int64) -> int64 {\n  a = add x, 1\n  b = multiply a, y\n  return b\n}\n")
     assert run(tagloom, str(file), "4", "--fetch", "a") == (0, "5\n", "")
@@ -53,8 +53,8 @@ def test_text_has_parts(tagloom: Any, tmp_path: Any) -> None:
     assert (code, out) == (2, "") and err.startswith("a graph is run as a whole")
 
 
-def test_documents_nest_as_what_is_fetched(tagloom: Any) -> None:
-    """The value of a JSON document is what was fetched, by names and tags; null where it did not come."""
+def test_documents_have_fetched_values(tagloom: Any) -> None:
+    """The value of a JSON document has the fetched names and tags, with null for a missing value."""
     words = ("fib.py", "3", "--fetch", "n", "--fetch", "main/fib/**/add", "--json")
     document = json.loads(run(tagloom, *words)[1])
     assert document["value"] == {"n": 3, "main/fib/**/add": {"main/fib": 3, "main/fib/fib": 2}}
@@ -82,7 +82,7 @@ def test_documents_nest_as_what_is_fetched(tagloom: Any) -> None:
         (("kinds.py:anything", "--fetch", "add"), "parameter x of anything has no type"),
     ],
 )
-def test_what_is_not_there(tagloom: Any, words: tuple[str, ...], said: str) -> None:
-    """Bad names and words are bad usage, with what there is."""
+def test_unknown_names_are_refused(tagloom: Any, words: tuple[str, ...], said: str) -> None:
+    """Unknown names and wrong words are bad usage; the error has the known names."""
     code, out, err = run(tagloom, *words)
     assert (code, out) == (2, "") and said in err

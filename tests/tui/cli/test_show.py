@@ -1,4 +1,4 @@
-"""`tagloom show` of runs: every form, at any moment; and what is said where there is nothing to show."""
+"""`tagloom show` of runs: every form, at any moment; and errors if there is nothing to show."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ RUNS = [form for form in PICTURE_FORMS if form not in STATIC_FORMS]
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("form", ["graph", *RUNS])
 def test_every_form_of_a_run(tagloom: Any, folder: Path, form: str) -> None:
-    """With arguments a program is run, and drawn into the file; nothing else is printed."""
+    """With arguments a program is run and drawn into the file; nothing else is printed."""
     assert tagloom("show", "fib.py:fib", "3", "--form", form, "-o", "run.svg") == (0, "", "")
     assert "<svg" in (folder / "run.svg").read_text()
 
 
 @pytest.mark.full
-def test_image(tagloom: Any, folder: Path) -> None:
-    """The image is printed; it is no picture, and none of a run."""
+def test_show_prints_an_image(tagloom: Any, folder: Path) -> None:
+    """The image is printed; it is no picture, and has no form of a run."""
     out = tagloom("show", "fib.py:fib", "--form", "image")
     assert out == (0, format_image(build_image(program_and_graph(find_program("fib.py:fib"))[1])), "")
     for words in (["3"], ["-o", "a.svg"], ["--ascii"], ["--at", "3"]):
@@ -36,7 +36,7 @@ def test_image(tagloom: Any, folder: Path) -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("form", ["graph", "unfolded", "tags", "spacetime", "profile"])
 def test_at_a_moment(tagloom: Any, folder: Path, form: str) -> None:
-    """--at N shows N events; all of them is what there is without."""
+    """--at N shows N events; the number of all events gives the picture without the option."""
     drawn = []
     for words in (["--at", "30"], ["--at", "59"], []):
         assert tagloom("show", "fib.py:main", "3", "--form", form, *words, "-o", "run.svg").code == 0
@@ -48,8 +48,8 @@ def test_at_a_moment(tagloom: Any, folder: Path, form: str) -> None:
 
 @pytest.mark.full
 def test_a_moment_far_ahead(tagloom: Any, folder: Path) -> None:
-    """The fast machine goes there, past what a picture of all events has; a limit that was asked for ends the run, and
-    that is said."""
+    """The fast machine runs to it, beyond the limit of pictures with all events; a requested limit ends the run, with a
+    message."""
     words = ("fib.py:fib", "26", "--schedule", "lifo", "--at", "3000000", "-o", "run.svg")
     assert tagloom("show", *words) == (0, "", "")
     assert "after 3,000,000 events" in (folder / "run.svg").read_text()
@@ -58,15 +58,15 @@ def test_a_moment_far_ahead(tagloom: Any, folder: Path) -> None:
 
 
 def test_a_log_is_a_run(tagloom: Any, folder: Path) -> None:
-    """A log of events is drawn as the run that wrote it."""
+    """A log of events is drawn like its run."""
     assert tagloom("run", "fib.py:fib", "3", "--keep", "run.jsonl").code == 0
     for words in (["run.jsonl"], ["fib.py:fib", "3"]):
         assert tagloom("show", *words, "--form", "tags", "-o", f"{len(words)}.dot").code == 0
     assert (folder / "1.dot").read_text() == (folder / "2.dot").read_text()
 
 
-def test_what_deadlocks_and_what_breaks(tagloom: Any, folder: Path) -> None:
-    """The picture of a run is one however it ended, and says how; a graph that breaks the rules has to be asked for."""
+def test_runs_that_deadlock_or_break(tagloom: Any, folder: Path) -> None:
+    """A run is drawn however it ended, with its ending; an invalid graph needs --unchecked."""
     assert tagloom("show", "acts.py:chain", "10", "-o", "run.dot").code == 0
     text = (folder / "run.dot").read_text()
     assert "Deadlocked" in text and "throttled by a bound" in text and "parked at an empty cell" in text
@@ -76,15 +76,15 @@ def test_what_deadlocks_and_what_breaks(tagloom: Any, folder: Path) -> None:
     assert "Broken" in (folder / "run.dot").read_text()
 
 
-def test_what_a_program_prints_is_no_result(tagloom: Any) -> None:
-    """It goes to stderr, while the run is drawn."""
+def test_prints_of_the_program_go_to_stderr(tagloom: Any) -> None:
+    """Prints of the program go to stderr while the run is drawn."""
     out = tagloom("show", "acts.py:told", "2", "-o", "run.dot")
     assert (out.code, out.out) == (0, "") and "i is" in out.err
 
 
 @pytest.mark.full
 def test_schedules_and_dark(tagloom: Any, folder: Path) -> None:
-    """The options of runs hold; the papers are two."""
+    """Options of runs apply, and --dark gives dark paper."""
     for number, words in enumerate((["--schedule", "lifo"], [], ["--dark"])):
         assert tagloom("show", "fib.py:fib", "4", "--at", "30", *words, "-o", f"{number}.dot").code == 0
     texts = [(folder / f"{number}.dot").read_text() for number in range(3)]
@@ -110,15 +110,15 @@ def test_schedules_and_dark(tagloom: Any, folder: Path) -> None:
         (["add.py", "--form", "tags", "-o", "a.svg"], "add takes 2 arguments"),
     ],
 )
-def test_what_cannot_be_shown(tagloom: Any, words: list[str], said: str) -> None:
-    """Is refused in words, with exit code 2."""
+def test_wrong_requests_are_refused(tagloom: Any, words: list[str], said: str) -> None:
+    """Wrong requests are refused in words, with exit code 2."""
     out = tagloom("show", *words)
     assert out.code == 2 and said in out.err and "Traceback" not in out.err
 
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_long_layout_says_so(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
-    """From the first second on, in a line that is wiped away; and never into a file."""
+    """After a second a line says so, which is erased at the end; a file never gets it."""
     screen = StringIO()
     monkeypatch.setattr(screen, "isatty", lambda: terminal)
     monkeypatch.setattr("sys.stderr", screen)

@@ -1,4 +1,4 @@
-"""`tagloom show --ascii`: programs, graphs and runs in the characters of the terminal that there is."""
+"""`tagloom show --ascii`: programs, graphs and runs in the characters of the terminal."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tagloom.tui.cli import terminal
 
 
 @pytest.mark.full
-def test_graphs_and_programs(tagloom: Any) -> None:
-    """Both are drawn, with what the signs mean, and nothing is said besides."""
+def test_graphs_and_programs_are_drawn(tagloom: Any) -> None:
+    """Both are drawn with the meaning of signs, and nothing else is printed."""
     for form, *said in (("graph", r"\merge n/", "predicate"), ("program", "[< return cond]", "decides")):
         code, out, err = tagloom("show", "fib.py:fib", "--ascii", "--form", form)
         assert (code, err) == (0, "")
@@ -19,16 +19,16 @@ def test_graphs_and_programs(tagloom: Any) -> None:
 
 
 @pytest.mark.full
-def test_runs(tagloom: Any) -> None:
-    """A run has its tokens where they are, and says what run it is."""
+def test_runs_are_drawn(tagloom: Any) -> None:
+    """A run is drawn with its tokens in place, and a title that names it."""
     code, out, _ = tagloom("show", "fib.py:fib", "4", "--at", "20", "--ascii")
     assert code == 0
     assert "fib(4) after 20 events" in out and "in flight" in out
 
 
 @pytest.mark.full
-def test_parts(tagloom: Any) -> None:
-    """What is folded is a box, and what is not asked for is left out."""
+def test_parts_are_drawn(tagloom: Any) -> None:
+    """A folded part is a box, and other parts can be left out."""
     whole, folded, only = (
         tagloom("show", "fib.py:main", "--ascii", *words).out for words in ([], ["--fold", "fib"], ["--only", "fib"])
     )
@@ -37,8 +37,8 @@ def test_parts(tagloom: Any) -> None:
 
 
 @pytest.mark.full
-def test_terminals(tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """ASCII for a dumb terminal; colours for a terminal, unless nobody wants any; the same drawing all the time."""
+def test_terminals_get_their_characters(tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dumb terminals get ASCII, and terminals colours unless they are switched off; the drawing is always the same."""
     plain = tagloom("show", "fib.py:fib", "--ascii").out
     with monkeypatch.context() as patched:
         patched.setattr(terminal, "has_colours", lambda: True)
@@ -50,8 +50,8 @@ def test_terminals(tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("setting", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_colours_can_be_had_off(setting: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NO_COLOR and dumb terminals are heeded on a terminal too."""
+def test_colours_can_be_switched_off(setting: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NO_COLOR and dumb terminals switch colours off."""
     monkeypatch.setattr(terminal.sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
@@ -61,8 +61,8 @@ def test_colours_can_be_had_off(setting: str, value: str, monkeypatch: pytest.Mo
 
 
 @pytest.mark.full
-def test_what_is_too_large_says_so(tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On stderr, with what can be done."""
+def test_large_drawings_get_a_hint(tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """stderr has a hint for drawings that are larger than the terminal."""
     monkeypatch.setattr(terminal, "WIDTH", 20)
     code, out, err = tagloom("show", "fib.py:fib", "--ascii")
     assert code == 0 and "--only and --fold" in err and "merge n" in out
@@ -75,7 +75,7 @@ def test_what_is_too_large_says_so(tagloom: Any, monkeypatch: pytest.MonkeyPatch
         (["fib.py:fib", "4", "--form", "profile"], "charts are not drawn in characters"),
     ],
 )
-def test_what_cannot_be_drawn(tagloom: Any, words: list[str], said: str) -> None:
-    """Usage errors say why."""
+def test_wrong_requests_are_refused(tagloom: Any, words: list[str], said: str) -> None:
+    """Usage errors give the reason."""
     out = tagloom("show", *words, "--ascii")
     assert out.code == 2 and said in out.err

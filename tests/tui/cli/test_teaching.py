@@ -1,4 +1,4 @@
-"""`tagloom examples`, and `tagloom check --against`: what a course needs."""
+"""`tagloom examples`, and `tagloom check --against`, for courses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ARGUMENTS = {
 
 
 def test_examples_are_listed_and_copied(tagloom: Any, folder: Path) -> None:
-    """Each has a line that says what it is; what is copied runs, and gives what it says."""
+    """Each example has a line of description; a copy runs, with its stated results."""
     listed = tagloom("examples")
     assert listed.code == 0 and [line.split()[0] for line in listed.out.splitlines()] == sorted(example_programs())
     assert max(map(len, listed.out.splitlines())) <= 120
@@ -34,8 +34,8 @@ def test_examples_are_listed_and_copied(tagloom: Any, folder: Path) -> None:
         assert tagloom("run", f"lessons/{name}", *words) == (0, f"{value}\n", "")
 
 
-def test_copies_keep_what_was_edited(tagloom: Any, folder: Path) -> None:
-    """A second copy leaves alone what was changed, says which files, and brings the others."""
+def test_copying_again_keeps_edited_files(tagloom: Any, folder: Path) -> None:
+    """A second copy keeps edited files, lists them, and copies the others."""
     assert tagloom("examples", "--copy", "lessons").code == 0
     assert tagloom("examples", "--copy", "lessons").code == 0
     (folder / "lessons" / "fib.py").write_text("mine")
@@ -47,7 +47,7 @@ def test_copies_keep_what_was_edited(tagloom: Any, folder: Path) -> None:
 
 
 def test_copies_stay_in_the_folder(tagloom: Any, folder: Path) -> None:
-    """No link is followed to write a file elsewhere; a folder, or a file where the folder should be, is named."""
+    """Copying follows no link out of the folder; a folder, or a file in place of the folder, is reported."""
     (folder / "lessons").mkdir()
     (folder / "lessons" / "fib.py").symlink_to(folder / "elsewhere.py")
     (folder / "lessons" / "chain.py").mkdir()
@@ -60,7 +60,7 @@ def test_copies_stay_in_the_folder(tagloom: Any, folder: Path) -> None:
 
 
 def test_an_exercise_that_is_wrong(tagloom: Any, folder: Path) -> None:
-    """The first arguments on which it differs are said, what was required, and where the two go apart."""
+    """The error has the first arguments with a difference, what was required, and the first difference of the runs."""
     tagloom("examples", "--copy", "lessons")
     ran = tagloom("check", "lessons/power.py", "--against", "lessons/power_right.py")
     assert ran.code == 1 and ran.out == "agrees    power(0, 0) 1\ndiffers   power(0, 1) the reference: 0\n"
@@ -69,7 +69,7 @@ def test_an_exercise_that_is_wrong(tagloom: Any, folder: Path) -> None:
 
 @pytest.mark.full
 def test_an_exercise_that_is_right(tagloom: Any, folder: Path) -> None:
-    """Any program that gives the same counts, however it is written."""
+    """Any program with the same counts is right."""
     tagloom("examples", "--copy", "lessons")
     (folder / "mine.py").write_text(
         "import tagloom as tl\n\n@tl.function\ndef far(a: tl.int64, b: tl.int64) -> tl.int64:\n    return abs(a - b)\n"
@@ -90,8 +90,8 @@ def test_an_exercise_that_is_right(tagloom: Any, folder: Path) -> None:
         ("return 7 // n", "the runs end differently"),
     ],
 )
-def test_more_than_results_counts(tagloom: Any, folder: Path, body: str, said: str) -> None:
-    """What is printed, and how a run ends."""
+def test_prints_and_endings_count(tagloom: Any, folder: Path, body: str, said: str) -> None:
+    """Prints, and how a run ends, count too."""
     head = "import tagloom as tl\n\n@tl.function\ndef main(n: tl.int64) -> tl.int64:\n    "
     (folder / "right.py").write_text(f"{head}tl.print('n is', n)\n    tl.print('end', n)\n    return n\n")
     (folder / "mine.py").write_text(f"{head}{body}\n")
@@ -100,7 +100,7 @@ def test_more_than_results_counts(tagloom: Any, folder: Path, body: str, said: s
 
 
 def test_files_are_loaded_once(tagloom: Any, folder: Path) -> None:
-    """Whatever is tried; what their Python prints goes to stderr, and stdout has a line for each run."""
+    """Files are loaded once for all runs. Their Python's prints go to stderr, and stdout has a line for each run."""
     body = "\n\n@tl.function\ndef main(n: tl.int64) -> tl.int64:\n    print('traced')\n    return n + 1\n"
     for name in ("mine", "right"):
         (folder / f"{name}.py").write_text(f"import tagloom as tl\n\nprint('{name} is loaded'){body}")
@@ -111,8 +111,8 @@ def test_files_are_loaded_once(tagloom: Any, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_floats_may_be_rounded_otherwise(tagloom: Any, folder: Path, dtype: str) -> None:
-    """A cube is a cube, as a result and where it is printed; what is further off differs, and so does another type."""
+def test_floats_may_differ_by_rounding(tagloom: Any, folder: Path, dtype: str) -> None:
+    """Floats may differ by rounding, as results and in prints; larger differences, and other types, count."""
     head = f"import tagloom as tl\n\n@tl.function\ndef main(x: tl.{dtype}) -> tl.{dtype}:\n    "
     (folder / "right.py").write_text(f"{head}cube = x**3 / 3\n    tl.print('x is', cube)\n    return cube\n")
     (folder / "mine.py").write_text(f"{head}cube = x / 3 * x * x\n    tl.print('x is', cube)\n    return cube\n")
@@ -124,8 +124,9 @@ def test_floats_may_be_rounded_otherwise(tagloom: Any, folder: Path, dtype: str)
 
 
 @pytest.mark.full
-def test_a_reference_that_does_not_end_decides_nothing(tagloom: Any, folder: Path) -> None:
-    """Such a run is said, and does not count as one that agrees; where there is no other, that is a failure."""
+def test_a_solution_that_does_not_end_decides_nothing(tagloom: Any, folder: Path) -> None:
+    """A run in which the solution does not end is listed and does not count as agreeing; if all are so, the check
+    fails."""
     tagloom("examples", "--copy", "lessons")
     source = (folder / "lessons" / "squares.py").read_text()
     (folder / "endless.py").write_text(source.replace("i <= n", "i > 0"))
@@ -141,7 +142,7 @@ def test_a_reference_that_does_not_end_decides_nothing(tagloom: Any, folder: Pat
 
 @pytest.mark.full
 def test_the_limit_can_be_raised(tagloom: Any, folder: Path) -> None:
-    """By default a run ends at 100,000 firings; a limit that is named holds instead."""
+    """By default a run ends at 100,000 firings; an option changes the limit."""
     tagloom("examples", "--copy", "lessons")
     words = ("check", "lessons/squares.py", "10000", "--against", "lessons/squares.py")
     assert "did not end within 100,000 firings" in tagloom(*words).out
@@ -150,14 +151,14 @@ def test_the_limit_can_be_raised(tagloom: Any, folder: Path) -> None:
 
 
 def test_programs_with_other_arguments(tagloom: Any, folder: Path) -> None:
-    """Are not run: what each takes is said."""
+    """Programs with different parameters are not run; the error has both signatures."""
     tagloom("examples", "--copy", "lessons")
     ran = tagloom("check", "lessons/fib.py", "--against", "lessons/sums.py")
     assert ran.code == 2 and "required: (x: int64, y: int64)" in ran.err and "got: (n: int64)" in ran.err
 
 
-def test_the_page_says_what_is_tried() -> None:
-    """The numbers of the tutorial are those of the code."""
+def test_the_tutorial_has_the_numbers_of_the_code() -> None:
+    """The numbers in the tutorial are those of the code."""
     page = " ".join((Path(__file__).resolve().parents[3] / "docs" / "tutorial.md").read_text().split())
     rows = {"integer": against._INTEGERS, "float": against._FLOATS, "bool": against._BOOLEANS}
     assert all(f"| {kind} | {', '.join(words)}" in page for kind, words in rows.items())
@@ -167,7 +168,7 @@ def test_the_page_says_what_is_tried() -> None:
 
 
 def test_small_arguments(folder: Path) -> None:
-    """The smallest come first, each once, of the kinds that the parameters have; arrays have to be named."""
+    """The smallest arguments of the parameters' types come first, each once; arrays must be given."""
     head = "import tagloom as tl\n\n@tl.function\ndef main("
     (folder / "a.py").write_text(f"{head}x: tl.uint8, y: tl.bool, z: tl.float64):\n    return z\n")
     found = list(small_arguments(find_program("a.py")))

@@ -1,4 +1,4 @@
-"""Files of the text form on the command line: run, shown, checked; what is wrong in them is shown in its line."""
+"""Files in the text form on the command line: they are run, shown and checked, and errors show their line."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def file(tmp_path: Path) -> str:
 
 
 @pytest.mark.full
-def test_run(file: str) -> None:
-    """FILE.tl:NAME runs a function; a trap names the line of the file and shows it."""
+def test_a_function_of_a_file_runs(file: str) -> None:
+    """FILE.tl:NAME runs a function; a trap names and shows the line of the file."""
     ran = tagloom("run", f"{file}:ratio", "3")
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "3\n", "")
     ran = tagloom("run", f"{file}:ratio", "0")
@@ -64,8 +64,8 @@ MAIN = ONE.replace("f(", "main(").replace("return x", "y = negative x\n  return 
     ],
 )
 def test_the_entry_runs(tmp_path: Path, text: str, value: str) -> None:
-    """A file without a name runs the entry of its functions: the first, or the one that `entry` says, whatever they are
-    called; the graph called main only where there are no functions."""
+    """A file without a name runs its entry: the function that `entry` names, or the first; the graph called main only
+    if there are no functions."""
     path = tmp_path / "f.tl"
     path.write_text(text)
     ran = tagloom("run", str(path), "5")
@@ -73,8 +73,8 @@ def test_the_entry_runs(tmp_path: Path, text: str, value: str) -> None:
 
 
 @pytest.mark.full
-def test_what_breaks_rules_is_refused(file: str) -> None:
-    """With the rule, the line and a hint; a graph runs with --unchecked."""
+def test_an_invalid_file_is_refused(file: str) -> None:
+    """The error has the rule, the line and a hint; a graph runs with --unchecked."""
     ran = tagloom("run", f"{file}:broken", "0")
     assert ran.returncode == 2 and ran.stderr.startswith("V3: there is no op 'ad' (f.tl:6)\n      y = ad n, 1\n")
     assert "do you mean add?" in ran.stderr
@@ -85,8 +85,8 @@ def test_what_breaks_rules_is_refused(file: str) -> None:
 
 
 @pytest.mark.full
-def test_show_writes_what_is_read(file: str, tmp_path: Path) -> None:
-    """`show -o x.tl` writes the text form, which is read again."""
+def test_show_writes_the_text_form(file: str, tmp_path: Path) -> None:
+    """`show -o x.tl` writes the text form, which can be read."""
     for form in ("program", "graph"):
         out = tmp_path / f"{form}.tl"
         assert tagloom("show", f"{file}:ratio", "--form", form, "-o", str(out)).returncode == 0
@@ -97,7 +97,8 @@ def test_show_writes_what_is_read(file: str, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_check_tries_the_cases(file: str) -> None:
-    """`check FILE.tl` tries every case, a line each; 1 where one differs. With NAME and ARGS it checks that run."""
+    """`check FILE.tl` tries every case, a line each, and exits with 1 if one differs. With NAME and ARGS it checks that
+    run."""
     path = Path(file)
     text = f"{TEXT}case broken refused V3\ncase race refused V11\n"
     path.write_text(f'{text}case ratio(2) returns 5\ncase ratio(0) traps "integer division by zero"\n')
@@ -115,9 +116,9 @@ def test_check_tries_the_cases(file: str) -> None:
 
 
 @pytest.mark.full
-def test_check_says_what_no_case_expects(file: str) -> None:
-    """What breaks a rule is said before the cases, unless a case expects it: exit 2, whatever the cases give. A case
-    that differs because of a rule has the problem as a note. Rules come before the number of arguments."""
+def test_check_reports_unexpected_problems(file: str) -> None:
+    """A broken rule is reported before the cases, with exit code 2, unless a case expects it. A case that differs
+    because of a rule has the problem as a note. Rules come before the number of arguments."""
     path = Path(file)
     ran = tagloom("check", file)
     assert ran.returncode == 2 and ran.stderr.startswith("V3: ") and "\nV11: " in ran.stderr
@@ -134,8 +135,8 @@ def test_check_says_what_no_case_expects(file: str) -> None:
 
 
 @pytest.mark.full
-def test_what_unchecked_cannot_run(tmp_path: Path) -> None:
-    """`--unchecked` runs no program, and no graph that breaks V7 or V15: the refusal and the help say so."""
+def test_the_limits_of_unchecked(tmp_path: Path) -> None:
+    """`--unchecked` runs no program, and no graph that breaks V7 or V15; the refusal and the help say so."""
     path = tmp_path / "f.tl"
     path.write_text(TEXT.replace("merge", "mrege"))
     for name in ("broken", "race"):
@@ -145,8 +146,8 @@ def test_what_unchecked_cannot_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_show_prints_a_program_that_breaks_rules(file: str) -> None:
-    """The program as it is written; its graph there is not."""
+def test_show_prints_an_invalid_program(file: str) -> None:
+    """An invalid program is printed as written, and has no graph."""
     ran = tagloom("show", f"{file}:broken", "--form", "program")
     assert ran.returncode == 0 and "y = ad n, 1" in ran.stdout
     assert tagloom("show", f"{file}:broken").stderr.startswith("V3: ")
@@ -163,16 +164,17 @@ def test_show_prints_a_program_that_breaks_rules(file: str) -> None:
         (b"func f(x: int64) {\n  y = call f x\n  return y\n}", "(f.tl:1)"),
     ],
 )
-def test_what_cannot_be_read(tmp_path: Path, written: bytes, said: str) -> None:
-    """Bad input is exit code 2 and words, never a traceback."""
+def test_unreadable_files_are_refused(tmp_path: Path, written: bytes, said: str) -> None:
+    """Bad input gives exit code 2 and a message, without a traceback."""
     path = tmp_path / "f.tl"
     path.write_bytes(written)
     ran = tagloom("run", str(path), "1")
     assert ran.returncode == 2 and said in ran.stderr and "Traceback" not in ran.stderr
 
 
-def test_a_folder(tagloom: Any, tmp_path: Path) -> None:
-    """Of a folder the cases of all its texts are tried, a line a file; what differs, or cannot be read, is said."""
+def test_check_tries_a_folder(tagloom: Any, tmp_path: Path) -> None:
+    """For a folder, the cases of all its texts are tried, a line a file; differences and unreadable files are
+    reported."""
     right = "func f(n: int64) -> int64 {\n  y = add n, 1\n  return y\n}\ncase f(1) returns 2\n"
     (tmp_path / "a.tl").write_text(right)
     (tmp_path / "b.tl").write_text(right + "case f(2) returns 3\n")
