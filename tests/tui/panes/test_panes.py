@@ -1,4 +1,4 @@
-"""What panes show, as text, without a screen: each is a function of the session."""
+"""The contents of panes, as text, without a screen: each is a function of the session."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from tagloom.viz.state_view import overlay_state, state_view
 from tagloom.viz.style import DARK, LIGHT, PALETTE
 
 
-def begun(target: str, *words: str, do: str = "") -> Session:
-    """A session in which this run stands where these commands lead."""
+def session_after(target: str, *words: str, do: str = "") -> Session:
+    """A session of this run after these commands."""
     session = new_session()
     session.load_run(Start(target, words, session.options))
     for line in filter(None, do.split(";")):
@@ -45,23 +45,23 @@ def begun(target: str, *words: str, do: str = "") -> Session:
 
 
 def test_flight_and_store(folder: Path) -> None:
-    """The next token is marked; what waits says what it holds, and which ports are empty."""
-    session = begun("fib.py:fib", "4", do="goto 22")
+    """The next token is marked; a waiting node has its tokens and its empty ports."""
+    session = session_after("fib.py:fib", "4", do="goto 22")
     assert flight_page(session).text().splitlines() == [
         ">   0 ▷     3 → fib.subtract.0  fib",
         "    1 ▷     3 → fib.subtract_1.0  fib",
         "    2 ▷     2 → fib.subtract.0  fib_1",
         "    3 ▷     2 → fib.subtract_1.0  fib_1",
     ]
-    session = begun("fib.py:fib", "4", do="goto 96")
+    session = session_after("fib.py:fib", "4", do="goto 96")
     assert waiting_page(session).text() == "  main\n    fib.add 0:_ 1:○2"
     session.execute("only main/fib_1")
     assert "no token waits" in waiting_page(session).text()
 
 
-def test_cells(folder: Path) -> None:
-    """An array of cells says what is full, who put it, and who is parked."""
-    session = begun("acts.py:chain", "4", do="goto 40")
+def test_the_pane_of_cells(folder: Path) -> None:
+    """An array of cells shows which are full, who put them, and which reads are parked."""
+    session = session_after("acts.py:chain", "4", do="goto 40")
     said = cells_page(session).text()
     assert "full" in said and "□" in said and "[" in said
 
@@ -79,9 +79,10 @@ def wide(n: tl.int64) -> tl.int64:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("schedule", ["fifo", "lifo", "random:5"])
 def test_the_next_token_is_listed(folder: Path, schedule: str) -> None:
-    """However many are in flight, the next one is the first; how many have no room is said, on screen and without."""
+    """However many tokens are in flight, the next one is first; the number of those without room is given, on screen
+    and without."""
     (folder / "wide.py").write_text(WIDE)
-    session = begun("wide.py", "1", do=f"load wide.py 1 --schedule {schedule}")
+    session = session_after("wide.py", "1", do=f"load wide.py 1 --schedule {schedule}")
     flying = session.history.state.flight
     while len(flying) <= MAX_TOKENS or (schedule == "random:5" and (session.history.next_choice or 0) < MAX_TOKENS):
         assert session.execute("event").ok
@@ -94,9 +95,9 @@ def test_the_next_token_is_listed(folder: Path, schedule: str) -> None:
     assert [row["position"] for row in reply.data["flight"]] == positions
 
 
-def test_what_waits_is_counted(folder: Path) -> None:
-    """Of what has no room it is said how many tokens they are."""
-    session = begun("fib.py:fib", "14", do="load fib.py:fib 14 --schedule fifo;goto 6000")
+def test_hidden_tokens_are_counted(folder: Path) -> None:
+    """If rows have no room, the number of their tokens is given."""
+    session = session_after("fib.py:fib", "14", do="load fib.py:fib 14 --schedule fifo;goto 6000")
     page, waiting = waiting_page(session), session.history.state.waiting_count
     listed = sum(row.text.count("○") for row in page.rows)
     assert len(page.rows) == MAX_TOKENS + 1 and page.rows[-1].text == f"and {waiting - listed:,} tokens more"
@@ -108,10 +109,9 @@ def is_under(tag: str, top: str) -> bool:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
-def test_only_what_is_under_a_tag(folder: Path, schedule: str) -> None:
-    """`only` holds for tokens in flight, those that wait, cells, events and the timeline: each lists what all list,
-    but for what is not under the tag."""
-    session = begun("acts.py:twice", "9", do=f"load acts.py:twice 9 --schedule {schedule}")
+def test_only_limits_panes_to_a_tag(folder: Path, schedule: str) -> None:
+    """`only` limits tokens in flight, waiting tokens, cells, events and the timeline to those under a tag."""
+    session = session_after("acts.py:twice", "9", do=f"load acts.py:twice 9 --schedule {schedule}")
     for position in (0, 60, 90, 120, 180):
         assert session.execute(f"goto {position}").ok
         session.run.index.catch_up(session.history)
@@ -129,8 +129,8 @@ def test_only_what_is_under_a_tag(folder: Path, schedule: str) -> None:
 
 
 def test_the_timeline_shows_what_is_listed(folder: Path) -> None:
-    """Its bars stand where events are that the pane of events lists."""
-    session = begun("fib.py:fib", "4", do="run;events op == 'add'")
+    """The bars of the timeline stand at the events that the pane of events lists."""
+    session = session_after("fib.py:fib", "4", do="run;events op == 'add'")
     found = list(events_page(session).rows)
     made = build_timeline(session, len(session.history), 1)
     assert [at for at, sign in enumerate(made.rows[0].text) if sign != " "] == [
@@ -138,9 +138,11 @@ def test_the_timeline_shows_what_is_listed(folder: Path) -> None:
     ]
 
 
-def test_another_program_is_looked_at(folder: Path) -> None:
-    """What was chosen in one program and is not in another is as if it was not chosen."""
-    session = begun("fib.py:fib", "4", do="run;select add;only main/fib;events node == 'fib.add';load add.py:add 1 2")
+def test_choices_of_another_program_are_ignored(folder: Path) -> None:
+    """A choice from one program that does not exist in another is ignored."""
+    session = session_after(
+        "fib.py:fib", "4", do="run;select add;only main/fib;events node == 'fib.add';load add.py:add 1 2"
+    )
     looker = ScreenPresenter(session)
     seen = looker.snapshot({pane: PaneSize(40, 10) for pane in PANES})
     assert "x" in seen.pages["flight"].text() or "add" in seen.pages["flight"].text()
@@ -148,9 +150,9 @@ def test_another_program_is_looked_at(folder: Path) -> None:
     assert session.root_tag is None and "no event matches" in seen.pages["events"].text()
 
 
-def test_tags(folder: Path) -> None:
-    """The tree has calls with what went in, and, from when it came, what came out; loops have their variables."""
-    session = begun("fib.py:fib", "3", do="run")
+def test_the_tree_of_tags(folder: Path) -> None:
+    """Calls have their arguments and, once it has come, their result; loops have their variables."""
+    session = session_after("fib.py:fib", "3", do="run")
     assert tags_page(session).text().splitlines()[:3] == [
         "> ✓ fib(3) = 3",
         "    ✓ fib(2) = 2  fib",
@@ -158,13 +160,13 @@ def test_tags(folder: Path) -> None:
     ]
     session.execute("goto 20")
     assert "=" not in tags_page(session).text() and "more" not in tags_page(session).text()
-    assert "loop[0]: i = 0, n = 30" in tags_page(begun("acts.py:told", "30", do="goto 20")).text()
-    assert "19 more" in tags_page(begun("acts.py:told", "30", do="run")).text()
+    assert "loop[0]: i = 0, n = 30" in tags_page(session_after("acts.py:told", "30", do="goto 20")).text()
+    assert "19 more" in tags_page(session_after("acts.py:told", "30", do="run")).text()
 
 
-def test_the_tree_is_told_without_a_screen(folder: Path) -> None:
-    """`tags all` says of each activation what the pane says."""
-    session = begun("fib.py:fib", "3", do="goto 40")
+def test_tags_all_agrees_with_the_pane(folder: Path) -> None:
+    """`tags all` prints the activations of the pane."""
+    session = session_after("fib.py:fib", "3", do="goto 40")
     reply = session.execute("tags all")
     assert reply.text[0] == "   main: fib(3), open, 1 token" and reply.text[-1] == "     fib_1: fib(1) = 1"
     rows = tags_page(session).rows
@@ -173,9 +175,9 @@ def test_the_tree_is_told_without_a_screen(folder: Path) -> None:
     assert not session.execute("tags some").ok
 
 
-def test_inspector(folder: Path) -> None:
-    """It is about the present node, or the one that is selected: ports, firings, and values as a line of blocks."""
-    session = begun("fib.py:fib", "5", do="run;select add")
+def test_the_inspector(folder: Path) -> None:
+    """The pane shows the current or the selected node: ports, firings, and values as a line of blocks."""
+    session = session_after("fib.py:fib", "5", do="run;select add")
     said = inspector_page(session)
     assert said.subtitle == "fib.add (selected)" and "7 firings" in said.text() and "▁" in said.text()
     assert next(row for row in said.rows if "→ 8" in row.text).command.startswith("goto ")
@@ -183,7 +185,7 @@ def test_inspector(folder: Path) -> None:
     assert "fib.subtract  subtract" in inspector_page(session).text()
     assert "fires once port 0 has a token (S2)" in inspector_page(session).text()
     assert "then computes, under the same tag (S5)" in inspector_page(session).text()
-    said = begun("fib.py:fib", "5", do="goto 30;select cond;run;node-back cond")
+    said = session_after("fib.py:fib", "5", do="goto 30;select cond;run;node-back cond")
     ports = [each.text for each in inspector_page(said).rows if each.text.startswith("  port")]
     assert sorted(port.split()[2] for port in ports) == ["no", "▶"], "a merge takes one token"
 
@@ -191,10 +193,10 @@ def test_inspector(folder: Path) -> None:
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("target", ["fib.py:fib", "acts.py:chain"])
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
-def test_what_ports_have(folder: Path, target: str, schedule: str) -> None:
-    """Of every node, under every tag under which it fired or waits, the pane says what the events say, and so does
-    `inspect`: what a firing took, what waits, or that there is nothing yet."""
-    session = begun(target, "4", do=f"load {target} 4 --schedule {schedule}")
+def test_ports_agree_with_the_events(folder: Path, target: str, schedule: str) -> None:
+    """For every node, under every tag under which it fired or waits, the pane and `inspect` agree with the events: the
+    operands of a firing, the waiting tokens, or nothing yet."""
+    session = session_after(target, "4", do=f"load {target} 4 --schedule {schedule}")
     for position in (30, 49):
         assert session.execute(f"goto {position}").ok
         history, fired = session.history, {}
@@ -222,8 +224,8 @@ def test_what_ports_have(folder: Path, target: str, schedule: str) -> None:
 
 
 def test_an_old_firing_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many firings a node has had before and since, what it took under a tag is known."""
-    session = begun("acts.py:told", "40", do="run")
+    """The operands of any firing are found, however many others the node has."""
+    session = session_after("acts.py:told", "40", do="run")
     for near in (1, 2, 100):
         monkeypatch.setattr("tagloom.tui.session.node.SCAN_LIMIT", near)
         for iteration in (0, 7, 20, 39):
@@ -231,9 +233,9 @@ def test_an_old_firing_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -
             assert f"port 0  ▶ {iteration}" in inspector_page(session).text()
 
 
-def test_arrays_are_told_without_a_screen(folder: Path) -> None:
-    """`inspect` says of an array what the pane says: its type, its statistics, and the slice that is chosen."""
-    session = begun("kinds.py:doubled", "[1, 2, 3]", do="run;slice 1:")
+def test_inspect_agrees_with_the_pane_on_arrays(folder: Path) -> None:
+    """`inspect` prints the type, statistics and chosen slice of an array, as the pane does."""
+    session = session_after("kinds.py:doubled", "[1, 2, 3]", do="run;slice 1:")
     reply = session.execute("inspect add")
     assert reply.text[-1] == "  int64[3], min 2, max 6, mean 4, std 1.633; [1:]: [4, 6]"
     assert reply.data["array"] == {
@@ -248,19 +250,18 @@ def test_arrays_are_told_without_a_screen(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [27, 40, 90])
-def test_sentences_are_as_wide_as_their_pane(folder: Path, width: int) -> None:
-    """What a node does is said in lines that fit, and no word of it is lost."""
-    session = begun("fib.py:fib", "5", do="run;select add")
+def test_sentences_are_wrapped(folder: Path, width: int) -> None:
+    """The sentence about a node fits the pane, and no word is lost."""
+    session = session_after("fib.py:fib", "5", do="run;select add")
     rows = [each.text for each in inspector_page(session, width).rows]
     said = rows[2 : next(number for number, text in enumerate(rows) if text.startswith("gives"))]
     assert max(map(len, said)) <= width
     assert "fires once all have tokens: port 0, port 1 (S2)" in " ".join(" ".join(said).split())
 
 
-def test_a_node_of_what_has_not_begun(folder: Path) -> None:
-    """Of a node in a loop that has not opened nothing is said about ports: there is no activation, in which it could
-    have tokens. Once there is one, they are told."""
-    session = begun("acts.py:told", "3", do="select told.less")
+def test_a_node_before_its_activation(folder: Path) -> None:
+    """A node in a loop that has not opened has no activation, and so no ports; later they are shown."""
+    session = session_after("acts.py:told", "3", do="select told.less")
     assert "no activation of told.loop yet" in inspector_page(session).text()
     assert "no activation of told.loop yet" in "\n".join(session.execute("inspect told.less").text)
     session.execute("run")
@@ -268,16 +269,16 @@ def test_a_node_of_what_has_not_begun(folder: Path) -> None:
 
 
 def test_the_slice_of_arrays_is_chosen(folder: Path) -> None:
-    """`slice` says which part of arrays is shown; what is no slice is refused, and changes nothing."""
-    session = begun("fib.py:fib", "3")
+    """`slice` chooses the part of arrays that is shown; a wrong slice is refused, and changes nothing."""
+    session = session_after("fib.py:fib", "3")
     assert session.execute("slice [0, 2:5]").ok and session.focus.array_slice == "0, 2:5"
     for wrong in ("", "main()", "::0", "..., ...", "1 2", "0,,1"):
         assert not session.execute(f"slice {wrong}").ok and session.focus.array_slice == "0, 2:5"
     assert session.execute("slice ...").ok and not session.focus.array_slice
 
 
-def test_arrays() -> None:
-    """An array is shown by its type, statistics and a slice; one that is empty, or not finite, too."""
+def test_rows_of_arrays() -> None:
+    """An array has its type, its statistics and a slice, also if it is empty or not finite."""
     said = [
         "\n".join(row.text for row in array_rows(array)) for array in (np.arange(12.0).reshape(6, 2), np.zeros((0, 3)))
     ]
@@ -290,9 +291,9 @@ def test_arrays() -> None:
     assert "1 of 2 true" in "\n".join(row.text for row in array_rows(np.array([True, False])))
 
 
-def test_source(folder: Path) -> None:
-    """The line of the present node is marked, and one with a breakpoint; a second click takes that away."""
-    session = begun("fib.py:fib", "4", do="goto 6")
+def test_the_pane_of_source(folder: Path) -> None:
+    """The line of the current node is marked, and so is one with a breakpoint; a second click removes that."""
+    session = session_after("fib.py:fib", "4", do="goto 6")
     line = source_page(session).rows[5]
     assert line.is_current and line.command == "break line == 6 and fired"
     session.execute(line.command)
@@ -300,9 +301,9 @@ def test_source(folder: Path) -> None:
     assert again.text.startswith("●") and again.command == "delete 1"
 
 
-def test_events(folder: Path) -> None:
-    """All that are known are listed; or those under a tag, or for which a condition holds, new ones too."""
-    session = begun("fib.py:fib", "4", do="goto 50;goto 23")
+def test_the_pane_of_events(folder: Path) -> None:
+    """All known events are listed; or those under a tag, or with a condition that holds, new ones too."""
+    session = session_after("fib.py:fib", "4", do="goto 50;goto 23")
     assert len(events_page(session).rows) == 50 and events_page(session).rows[22].is_current
     session.execute("only main/fib_1"), session.execute("events op == 'subtract'")
     assert {row.tag for row in events_page(session).rows} == {"main/fib_1"} and len(events_page(session).rows) == 2
@@ -310,10 +311,10 @@ def test_events(folder: Path) -> None:
     assert len(events_page(session).rows) == 8
 
 
-def test_timeline(folder: Path) -> None:
-    """It is as wide as it is told, whatever is known; each column leads to an event."""
+def test_the_width_of_the_timeline(folder: Path) -> None:
+    """The timeline has the requested width, whatever is known; each column leads to an event."""
     for position in (0, 1, 30, 200):
-        session = begun("fib.py:fib", "4", do="run;goto " + str(min(position, 99)))
+        session = session_after("fib.py:fib", "4", do="run;goto " + str(min(position, 99)))
         for width in (1, 10, 78, 300):
             made = build_timeline(session, width, 3)
             assert {len(row.text) for row in made.rows} == {width} and len(made.click_commands) == width
@@ -321,33 +322,33 @@ def test_timeline(folder: Path) -> None:
 
 
 def test_the_end_of_the_timeline(folder: Path) -> None:
-    """At the end of what is known the sign stands in the last column, and all before it is past."""
-    session = begun("fib.py:fib", "4", do="goto 26")
+    """At the end of the known events, the sign stands in the last column, and all before it is past."""
+    session = session_after("fib.py:fib", "4", do="goto 26")
     for width in (10, 26, 77, 200):
         assert build_timeline(session, width, 1).rows[-1].text == "━" * (width - 1) + "◆"
-    assert build_timeline(begun("fib.py:fib", "4"), 20, 1).subtitle == "nothing has happened yet"
+    assert build_timeline(session_after("fib.py:fib", "4"), 20, 1).subtitle == "nothing has happened yet"
 
 
 def test_answers_are_wrapped(folder: Path) -> None:
-    """No line is longer than the pane; what a line leads to, its rest leads to as well."""
-    looker = ScreenPresenter(begun("fib.py:fib", "4"))
+    """No line is longer than the pane; a continued line leads where its beginning does."""
+    looker = ScreenPresenter(session_after("fib.py:fib", "4"))
     seen = looker.do("run", lambda _: {}), looker.do("why add", lambda _: {"answers": PaneSize(41, 10)})
     rows = seen[1].pages["answers"].rows
     assert max(len(row.text) for row in rows) <= 40
     assert sum(row.command == "goto 99" for row in rows) == 2
 
 
-def test_how_it_ended_is_told(folder: Path) -> None:
-    """The status says that a run is over, or that it is deadlocked; the flight, where to look then."""
-    assert "✓ 5 over" in status_row(begun("fib.py:fib", "4", do="run")).text
-    stuck = begun(str(ROOT / DEADLOCK), "10", do="run")
+def test_the_status_has_the_ending(folder: Path) -> None:
+    """The status says that a run is over, or deadlocked; the flight names the pane to look at then."""
+    assert "✓ 5 over" in status_row(session_after("fib.py:fib", "4", do="run")).text
+    stuck = session_after(str(ROOT / DEADLOCK), "10", do="run")
     assert "deadlocked" in status_row(stuck).text
     assert "15 tokens left waiting" in flight_page(stuck).text() and "6 reads left parked" in flight_page(stuck).text()
 
 
-def test_what_is_folded_first(folder: Path) -> None:
-    """Inner loops before what is around them; what somebody opened, and what is around that, never."""
-    graph = begun(str(ROOT / "papers_examples/roots/wavefront.py"), "3").history.graph
+def test_inner_loops_are_folded_first(folder: Path) -> None:
+    """Inner loops are folded before outer ones; a loop that the user opened, and those around it, never."""
+    graph = session_after(str(ROOT / "papers_examples/roots/wavefront.py"), "3").history.graph
     view = graph_view(graph)
     names = {each.name: each.subject for each in view.root.walk()}
     order, must = folding_order(view)
@@ -358,9 +359,9 @@ def test_what_is_folded_first(folder: Path) -> None:
 
 
 @pytest.mark.full
-def test_nothing_is_folded_in_vain() -> None:
-    """With one fold less the graph would be too large, in the most legible writing too."""
-    graph = begun(str(ROOT / "papers_examples/recursion/gradient.py"), "5.0").history.graph
+def test_no_fold_is_needless() -> None:
+    """With one fold less, the graph would be too large, even with the largest writing."""
+    graph = session_after(str(ROOT / "papers_examples/recursion/gradient.py"), "5.0").history.graph
     draft = lay_out_graph(LayoutRequest(graph, (), 62, 29))
     assert draft.folded and _times(draft.drawing) <= MAX_EXCESS
     less = folding_order(draft.view, {"main"})[0][: len(draft.folded) - 1]
@@ -372,17 +373,17 @@ def _times(drawing: Drawing) -> float:
     return max(columns / 62, rows / 29)
 
 
-def test_a_tag_alone_is_asked_about(folder: Path) -> None:
-    """Where a row is about an activation, a question is about the present node in it."""
-    session = begun("fib.py:fib", "4", do="goto 30")
+def test_a_query_on_a_row_of_a_tag(folder: Path) -> None:
+    """On a row about an activation, a query is about the current node in it."""
+    session = session_after("fib.py:fib", "4", do="goto 30")
     line = suggest_line(session, COMMANDS["why"], tags_page(session).rows[1])
     assert line.startswith("why fib.") and line.endswith(" main/fib")
 
 
 @pytest.mark.full
-def test_graph(folder: Path) -> None:
-    """The tokens on a layout are those of a picture that is drawn anew; only those under a tag, if one is chosen."""
-    session = begun("fib.py:fib", "4", do="goto 30")
+def test_the_pane_of_the_graph(folder: Path) -> None:
+    """Tokens on a cached layout are those of a new drawing; only those under a chosen tag are drawn."""
+    session = session_after("fib.py:fib", "4", do="goto 30")
     draft = lay_out_graph(LayoutRequest(session.history.graph, (), 80, 40))
     made = draw_tokens(draft, session)
     assert made.nodes["n4"] == str(session.history.graph.nodes[4]) and made.focus_cell is not None
@@ -394,9 +395,9 @@ def test_graph(folder: Path) -> None:
     assert made.drawing.text().count("●") > draw_tokens(draft, session).drawing.text().count("●")
 
 
-def test_what_a_key_means(folder: Path) -> None:
-    """Where a command wants more words, they are taken from the row under the cursor, else from where one is."""
-    session = begun("fib.py:fib", "4", do="goto 22")
+def test_suggested_arguments_of_keys(folder: Path) -> None:
+    """Missing words of a command are taken from the row under the cursor, or else from the current position."""
+    session = session_after("fib.py:fib", "4", do="goto 22")
     second = flight_page(session).rows[1]
     assert suggest_line(session, COMMANDS["change"], second) == "change 1 "
     assert suggest_line(session, COMMANDS["choose"], second) == "choose 1"
@@ -405,9 +406,9 @@ def test_what_a_key_means(folder: Path) -> None:
     assert suggest_line(session, COMMANDS["break"], source_page(session).rows[5]) == "break line == 6 and fired"
 
 
-def test_a_look(folder: Path) -> None:
-    """One look has all that a screen shows; an answer leads to the pane that has it."""
-    looker = ScreenPresenter(begun("fib.py:fib", "4"))
+def test_a_snapshot_has_the_whole_screen(folder: Path) -> None:
+    """One snapshot has all that a screen shows; an answer leads to its pane."""
+    looker = ScreenPresenter(session_after("fib.py:fib", "4"))
     sizes = {pane: PaneSize(40, 10) for pane in PANES}
     assert looker.do("step 8", lambda front: sizes).front_pane is None
     seen = looker.do("why subtract", lambda front: sizes)
@@ -416,17 +417,17 @@ def test_a_look(folder: Path) -> None:
     assert "8 fired" in status_row(looker.session).text and seen.layout_request is not None
 
 
-def test_what_is_printed_is_no_place(folder: Path) -> None:
-    """A program may print what looks as a motion's answer does: that of `printed` is told all the same."""
+def test_printed_text_is_no_position(folder: Path) -> None:
+    """A line that a program prints may look like a reply with a position; `printed` shows it as text."""
     source = (folder / "acts.py").read_text().replace('"i is"', '"told: "')
     (folder / "acts.py").write_text(source)
-    looker = ScreenPresenter(begun("acts.py:told", "2", do="run"))
+    looker = ScreenPresenter(session_after("acts.py:told", "2", do="run"))
     assert looker.do("printed", lambda _: {}).last_event.text == " told:  0"
 
 
 @given(some.integers(20, 400), some.integers(10, 120), some.permutations(PANES))
 def test_panes_fill_the_screen(width: int, height: int, asked: list[str]) -> None:
-    """Whatever its size, and whichever panes were asked for: each pane has one place, and places fill the screen."""
+    """For every size and every choice of panes, each pane has one place, and the places fill the screen."""
     fronts = {pane: number for number, pane in enumerate(asked)}
     slots = arrange_panes(width, height, fronts)
     assert sum(slot.width * slot.height for slot in slots) == width * height
@@ -435,8 +436,8 @@ def test_panes_fill_the_screen(width: int, height: int, asked: list[str]) -> Non
     assert next(slot for slot in slots if asked[-1] in slot.panes).front == asked[-1]
 
 
-def test_colours_can_be_read() -> None:
-    """Every colour of the table of looks, as text on either paper, has the contrast that text needs."""
+def test_colours_are_legible() -> None:
+    """Each colour of the table of styles has the contrast that text needs on either paper."""
     for theme in (LIGHT, DARK):
         for colour in PALETTE:
             assert contrast(legible_colour(colour, theme), theme.background) >= CONTRAST
@@ -444,8 +445,8 @@ def test_colours_can_be_read() -> None:
 
 @pytest.mark.full
 def test_another_thread_is_interrupted(folder: Path) -> None:
-    """What Ctrl-C is to the main thread, another has too: a motion stops where it has come to."""
-    session = begun("ends.py:endless", "1")
+    """Another thread can interrupt a command as Ctrl-C does in the main thread; the command stops at its position."""
+    session = session_after("ends.py:endless", "1")
     replies = []
     thread = threading.Thread(target=lambda: replies.append(session.execute("run")))
     thread.start()
@@ -458,7 +459,7 @@ def test_another_thread_is_interrupted(folder: Path) -> None:
 
 
 def test_hints_end_with_a_whole_word() -> None:
-    """As many keys are told as there is room for; the last one is not cut."""
+    """As many keys are shown as fit, and the last one is complete."""
     for width in range(30, 220):
         said = key_hints("graph", width).text
         assert len(said) <= width and said == said.rstrip()

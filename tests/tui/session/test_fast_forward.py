@@ -1,4 +1,4 @@
-"""Going far in a session, as a person does: what is said, what is known, and what goes back."""
+"""Fast-forwarding in a session: its replies, what it knows, and going back."""
 
 from __future__ import annotations
 
@@ -26,72 +26,72 @@ from tagloom.tui.session.session import Session
 FIB = str(Path(__file__).resolve().parents[3] / "papers_examples/recursion/fib.py")
 
 
-def begun(number: str, target: str = FIB, **options: Any) -> Session:
+def session_of(number: str, target: str = FIB, **options: Any) -> Session:
     session = new_session(StartOptions(**options))
     session.load_run(Start(target, (number,), session.options))
     return session
 
 
-def said(session: Session, line: str) -> str:
+def reply_lines(session: Session, line: str) -> str:
     reply = session.execute(line)
     assert reply.ok, reply.text
     return "\n".join(reply.text)
 
 
 @pytest.mark.full
-def test_a_place_far_ahead() -> None:
-    """One stands there, the events before it are known, and no others; steps lead on and back as ever; what was before
-    is come back to by undo, by a number, and by the reverse of a motion."""
-    session = begun("22", schedule="lifo")
-    assert "the fast machine skipped ahead: events are known from 380,000 on" in said(session, "goto 400000")
+def test_goto_a_far_event() -> None:
+    """After a far `goto`, the events before the position are known and no others. Steps work in both directions, and
+    undo, a number, or the reverse of a command lead back to the earlier position."""
+    session = session_of("22", schedule="lifo")
+    assert "the fast machine skipped ahead: events are known from 380,000 on" in reply_lines(session, "goto 400000")
     history = session.history
     assert (history.base, history.position, history.state.steps) == (380_000, 400_000, 400_000)
     first = history.state.snapshot()
-    assert "400,001 events" in said(session, "event") and "400,000 events" in said(session, "event-back")
+    assert "400,001 events" in reply_lines(session, "event") and "400,000 events" in reply_lines(session, "event-back")
     assert "known from 380,000 on" in build_timeline(session, 80, 2).subtitle
-    assert "381,000" in said(session, "goto 381000") and session.history is history
-    said(session, "event-back")
-    assert history.base == 360_000 and "380,999" in said(session, "where")
-    said(session, "goto 300000")
+    assert "381,000" in reply_lines(session, "goto 381000") and session.history is history
+    reply_lines(session, "event-back")
+    assert history.base == 360_000 and "380,999" in reply_lines(session, "where")
+    reply_lines(session, "goto 300000")
     assert history.base == 280_000 and session.history is history and len(history) == 400_001
-    said(session, "start")
+    reply_lines(session, "start")
     assert session.history.base == 0 and len(session.history) == 0
     for _ in range(4):
-        said(session, "undo")
+        reply_lines(session, "undo")
     assert session.history.position == 400_000 and session.history.state.snapshot() == first
 
 
 def test_the_end_and_a_breakpoint(monkeypatch: MonkeyPatch) -> None:
-    """`run` goes to the end, with the outcome and the measures of the run; `continue` to the first hit, or says why
+    """`run` goes to the end, with the outcome and statistics of the run; `continue` goes to the first hit, or says why
     every event was stepped."""
     near(monkeypatch)
-    session, ordinary = begun("7"), begun("7", whole=True)
+    session, ordinary = session_of("7"), session_of("7", whole=True)
     for each in (session, ordinary):
-        assert "it is over" in said(each, "run")
+        assert "it is over" in reply_lines(each, "run")
     assert session.history.base > 0 == ordinary.history.base
     assert session.execute("stats").data == ordinary.execute("stats").data
     assert session.execute("outcome").text == ordinary.execute("outcome").text
     assert "the events of this run are not all known" in session.execute("compare --schedule lifo").text[0]
-    session = begun("7")
-    said(session, "break trap")
-    assert "it is over" in said(session, "continue") and session.history.base > 0
-    session = begun("7")
-    said(session, "break value == -1")
-    assert "it is over" in said(session, "continue") and session.history.base > 0
-    session = begun("7")
-    said(session, "break store == -1")
-    assert "every event was stepped: breakpoint 1 looks at what becomes of tokens" in said(session, "continue")
+    session = session_of("7")
+    reply_lines(session, "break trap")
+    assert "it is over" in reply_lines(session, "continue") and session.history.base > 0
+    session = session_of("7")
+    reply_lines(session, "break value == -1")
+    assert "it is over" in reply_lines(session, "continue") and session.history.base > 0
+    session = session_of("7")
+    reply_lines(session, "break store == -1")
+    assert "every event was stepped: breakpoint 1 looks at what becomes of tokens" in reply_lines(session, "continue")
     assert session.history.base == 0
 
 
 def test_hits_on_the_way(monkeypatch: MonkeyPatch) -> None:
-    """What the fast machine passes is counted: those that ignore hits stop where they should, log points say all that
-    they would say, and `breaks` counts from the beginning; once one has been elsewhere, from there."""
+    """Hits that the fast machine passes are counted: ignore counts work, log points print every line, and `breaks`
+    counts from the beginning, or, after a jump, from there."""
     near(monkeypatch)
-    session, ordinary = begun("7", schedule="lifo"), begun("7", schedule="lifo", whole=True)
+    session, ordinary = session_of("7", schedule="lifo"), session_of("7", schedule="lifo", whole=True)
     for each in (session, ordinary):
-        said(each, "break op == 'add' and fired and value > 1 ignore 6")
-        said(each, 'log value <= 3 and not fired "{step}: {value} under {tag}"')
+        reply_lines(each, "break op == 'add' and fired and value > 1 ignore 6")
+        reply_lines(each, 'log value <= 3 and not fired "{step}: {value} under {tag}"')
     replies = [each.execute("continue").data for each in (session, ordinary)]
     assert replies[0] == {**replies[1], "base": session.history.base, "known": len(session.history)}
     assert session.history.base > 0 and replies[0]["hits"] == [
@@ -99,23 +99,23 @@ def test_hits_on_the_way(monkeypatch: MonkeyPatch) -> None:
     ]
     assert len(replies[0]["logged"]) > 1
     assert session.execute("breaks").text == ordinary.execute("breaks").text
-    session = begun("7", schedule="lifo")
-    said(session, "break op == 'add' and fired"), said(session, "goto 250")
-    assert "since event 242" in said(session, "breaks") and "since" not in said(ordinary, "breaks")
+    session = session_of("7", schedule="lifo")
+    reply_lines(session, "break op == 'add' and fired"), reply_lines(session, "goto 250")
+    assert "since event 242" in reply_lines(session, "breaks") and "since" not in reply_lines(ordinary, "breaks")
 
 
 @pytest.mark.full
-def test_a_value_far_ahead() -> None:
-    """A breakpoint on values in a run of ten million events is there at once: the machine looks for it."""
-    session = begun("33", schedule="lifo")
-    said(session, "break value == 317811 and op == 'add' and fired")
-    assert "breakpoint 1" in said(session, "continue")
+def test_a_breakpoint_on_a_value_far_ahead() -> None:
+    """A breakpoint on values in a run of ten million events is found at once, by the fast machine."""
+    session = session_of("33", schedule="lifo")
+    reply_lines(session, "break value == 317811 and op == 'add' and fired")
+    assert "breakpoint 1" in reply_lines(session, "continue")
     assert session.history.position > 1_000_000
     assert session.history.last_event is not None and session.history.last_event.outputs[0][1] == 317_811
 
 
-def pressed_after(events: int, monkeypatch: MonkeyPatch) -> None:
-    """Have Escape pressed when the fast machine has come so far."""
+def press_after(events: int, monkeypatch: MonkeyPatch) -> None:
+    """Presses Escape when the fast machine has come this far."""
     go_ahead = History._run_machine
 
     def pressed(self: History, run: Any, goal: Any, stops: Any) -> Any:
@@ -126,14 +126,14 @@ def pressed_after(events: int, monkeypatch: MonkeyPatch) -> None:
 
 
 def test_escape_without_a_goal(monkeypatch: MonkeyPatch) -> None:
-    """Stopped on the way to the end, one stands where it has come to: it does not go on by itself."""
+    """Escape on the way to the end stops at the position, and the session does not continue by itself."""
     near(monkeypatch)
-    session = begun("20", schedule="lifo")
-    pressed_after(30_000, monkeypatch)
+    session = session_of("20", schedule="lifo")
+    press_after(30_000, monkeypatch)
     reply = session.execute("run")
     assert not reply.ok and "interrupted after 30,000 events" in reply.text[0]
-    session = begun("20", schedule="lifo")
-    said(session, 'log value == 5 and fired "{step}"')
+    session = session_of("20", schedule="lifo")
+    reply_lines(session, 'log value == 5 and fired "{step}"')
     reply = session.execute("continue")
     assert not reply.ok and "interrupted after 30,000 events" in reply.text[0]
     lines = [int(line) for line in reply.text if line.isdecimal()]
@@ -141,9 +141,9 @@ def test_escape_without_a_goal(monkeypatch: MonkeyPatch) -> None:
 
 
 def test_undo_that_is_stopped(monkeypatch: MonkeyPatch) -> None:
-    """It takes nothing back, and may be asked for again."""
-    session = begun("5")
-    said(session, "step 3"), said(session, "step 4")
+    """An undo that is stopped changes nothing, and can be repeated."""
+    session = session_of("5")
+    reply_lines(session, "step 3"), reply_lines(session, "step 4")
     there = session.history.position
 
     def stopped(self: Any, situation: Any) -> None:
@@ -152,43 +152,42 @@ def test_undo_that_is_stopped(monkeypatch: MonkeyPatch) -> None:
 
     monkeypatch.setattr(Session, "_restore", stopped)
     assert not session.execute("undo").ok and session.history.position == there
-    said(session, "undo")
+    reply_lines(session, "undo")
     assert session.history.state.firings == 3
 
 
-def test_a_fork_where_what_is_known_begins(monkeypatch: MonkeyPatch) -> None:
-    """It knows what its run knows there: the arguments too."""
+def test_a_fork_at_the_base(monkeypatch: MonkeyPatch) -> None:
+    """A fork at the base knows what its run knows there, with the arguments."""
     near(monkeypatch)
-    session = begun("6", schedule="lifo")
-    said(session, "goto 250"), said(session, "event-back 30")
+    session = session_of("6", schedule="lifo")
+    reply_lines(session, "goto 250"), reply_lines(session, "event-back 30")
     assert session.history.position == session.history.base
     before = session.run.index.activation(ROOT).arguments
-    said(session, "fork")
+    reply_lines(session, "fork")
     assert session.run.index.activation(ROOT).arguments == before != {}
 
 
 def test_a_hit_far_ahead(monkeypatch: MonkeyPatch) -> None:
-    """The hit that the fast machine stops at is the one that stepping finds."""
+    """The hit at which the fast machine stops is the one that stepping finds."""
     near(monkeypatch)
     places = []
     for whole in (False, True):
-        session = begun("7", schedule="lifo", whole=whole)
-        said(session, "break op == 'add' and fired and function == 'fib'")
+        session = session_of("7", schedule="lifo", whole=whole)
+        reply_lines(session, "break op == 'add' and fired and function == 'fib'")
         reply = session.execute("continue")
         places.append((session.history.position, session.history.last_event, reply.data["hits"]))
     assert places[0] == places[1] and places[0][0] > 40
 
 
-def test_what_is_not_known_is_said(monkeypatch: MonkeyPatch) -> None:
-    """A `why` ends where what is known begins; what cannot be answered, says so; what is counted, is counted by the
-    run."""
+def test_unknown_events_are_named(monkeypatch: MonkeyPatch) -> None:
+    """A `why` ends at the base; a query without an answer says so; counts are those of the whole run."""
     near(monkeypatch)
-    session = begun("6", schedule="lifo")
-    said(session, "goto 250")
+    session = session_of("6", schedule="lifo")
+    reply_lines(session, "goto 250")
     assert session.history.base == 242
-    assert "sent before event 242" in said(session, "why cond")
+    assert "sent before event 242" in reply_lines(session, "why cond")
     assert "fib(…)" in tags_page(session).text() and "fib()" not in tags_page(session).text()
-    assert said(session, "inspect add").splitlines()[3].split()[0] == str(
+    assert reply_lines(session, "inspect add").splitlines()[3].split()[0] == str(
         session.history.state.firings_by_node[session.find_node("add")]
     )
     for line in ("export it.jsonl", "schedule it.json", "picture it.svg tags", "why subtract main"):
@@ -197,43 +196,43 @@ def test_what_is_not_known_is_said(monkeypatch: MonkeyPatch) -> None:
     assert session.execute("why-not add main").ok
 
 
-def test_who_cannot_go_far(monkeypatch: MonkeyPatch, tmp_path: Path) -> None:
-    """Effects, choices and forks are stepped; the reply says why."""
+def test_runs_that_cannot_fast_forward(monkeypatch: MonkeyPatch, tmp_path: Path) -> None:
+    """Runs with effects, choices and forks are stepped, and the reply says why."""
     near(monkeypatch)
     file = tmp_path / "loud.py"
     file.write_text(
         "import tagloom as tl\n\n@tl.function\ndef loud(n: tl.int64) -> tl.int64:\n    tl.print(n)\n"
         "    return tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0]\n"
     )
-    loud = begun("50", str(file))
-    assert "every event was stepped: the program has effects" in said(loud, "goto 200")
+    loud = session_of("50", str(file))
+    assert "every event was stepped: the program has effects" in reply_lines(loud, "goto 200")
     assert loud.history.base == 0
-    session = begun("6", schedule="lifo")
-    said(session, "goto 250")
-    said(session, "fork other")
-    assert "every event was stepped: it is a fork" in said(session, "run")
-    said(session, "goto 245")
+    session = session_of("6", schedule="lifo")
+    reply_lines(session, "goto 250")
+    reply_lines(session, "fork other")
+    assert "every event was stepped: it is a fork" in reply_lines(session, "run")
+    reply_lines(session, "goto 245")
     reply = session.execute("goto 20")
     assert not reply.ok and "far before the known events of other" in reply.text[0]
-    said(session, "switch fib")
-    said(session, "goto 20")
-    said(session, "fork")
+    reply_lines(session, "switch fib")
+    reply_lines(session, "goto 20")
+    reply_lines(session, "fork")
     assert session.run.parent == "fib"
 
 
-def test_a_test_of_a_moment_far_ahead(monkeypatch: MonkeyPatch, tmp_path: Path) -> None:
-    """It goes there as the session did."""
-    session = begun("22", schedule="lifo")
-    said(session, "goto 400000")
-    said(session, f"pytest {tmp_path / 'test_it.py'}")
+def test_an_exported_test_fast_forwards(monkeypatch: MonkeyPatch, tmp_path: Path) -> None:
+    """The test goes to its moment as the session did."""
+    session = session_of("22", schedule="lifo")
+    reply_lines(session, "goto 400000")
+    reply_lines(session, f"pytest {tmp_path / 'test_it.py'}")
     text = (tmp_path / "test_it.py").read_text()
     assert "run = run.far(400000)" in text
     known: dict[str, Callable[[], None]] = {}
     exec(compile(text, str(tmp_path / "test_it.py"), "exec"), {"__file__": str(tmp_path / "test_it.py")}, known)
 
 
-def test_the_command_line(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
-    """`--at` begins far ahead, `--whole` knows every event; what is never reached is an error."""
+def test_options_of_fast_forwarding(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
+    """`--at` begins far ahead, and `--whole` knows every event; a position that is never reached is an error."""
     near(monkeypatch)
     Path("where.txt").write_text("where\n")
     for words, base in (((), 242), (("--whole",), 0)):
@@ -244,19 +243,20 @@ def test_the_command_line(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
     assert ran.code == 2 and "event 250 is never reached" in ran.err
 
 
-def test_ctrl_c_while_the_fast_machine_goes_ahead(monkeypatch: MonkeyPatch) -> None:
-    """It stands where it has come to, which is then where what is known begins, and goes on from there, and back."""
-    session = begun("27", schedule="lifo")
-    pressed_after(1_000_000, monkeypatch)
+def test_ctrl_c_while_fast_forwarding(monkeypatch: MonkeyPatch) -> None:
+    """The session stops at the machine's position, which is the new base, and continues from there in both
+    directions."""
+    session = session_of("27", schedule="lifo")
+    press_after(1_000_000, monkeypatch)
     reply = session.execute("goto 3000000")
     monkeypatch.undo()
     assert not reply.ok and "interrupted after 1,000,000 events" in reply.text[0]
     assert session.history.base == session.history.position == 1_000_000
-    assert "earlier events are not known" in said(session, "where")
-    assert "1,000,001 events" in said(session, "event")
-    said(session, "event-back 2")
+    assert "earlier events are not known" in reply_lines(session, "where")
+    assert "1,000,001 events" in reply_lines(session, "event")
+    reply_lines(session, "event-back 2")
     assert session.history.position == 999_999
-    said(session, "undo"), said(session, "undo"), said(session, "undo")
+    reply_lines(session, "undo"), reply_lines(session, "undo"), reply_lines(session, "undo")
     assert session.history.position == 0
 
 
@@ -266,9 +266,9 @@ def far_interrupt(history: History) -> Any:
     return external_limit_error("interrupt", history.limits)
 
 
-def test_python_goes_far_too() -> None:
-    """Histories do it without a session, and say what cannot be done."""
-    history = begun("20").history
+def test_histories_fast_forward() -> None:
+    """Histories fast-forward without a session, and say what they cannot do."""
+    history = session_of("20").history
     late = history.far(100_000)
     assert (late.base, late.position, history.base, len(history)) == (80_000, 80_000, 0, 0)
     with pytest.raises(Usage, match="event 5 is before what is known"):
@@ -283,8 +283,8 @@ def test_python_goes_far_too() -> None:
 
 
 @pytest.mark.full
-def test_on_screen() -> None:
-    """The status says where one is, and the border of the timeline where what is known begins."""
+def test_the_screen_shows_the_base() -> None:
+    """The status shows the position, and the border of the timeline the base."""
 
     async def script(screen: Screen) -> None:
         await screen.do("goto 400000")
@@ -298,18 +298,18 @@ def test_on_screen() -> None:
 
 
 @pytest.mark.full
-def test_a_node_whose_firing_is_not_known(monkeypatch: MonkeyPatch) -> None:
-    """What fired before what is known is said to have: of an activation that is open, that it did; of one that has
-    closed, that nobody here knows. The pane says so, too."""
+def test_a_node_that_fired_before_the_base(monkeypatch: MonkeyPatch) -> None:
+    """For an open activation, the answer is that the node fired; for a closed one, that this is unknown here. The pane
+    agrees."""
     monkeypatch.setattr(node, "SCAN_LIMIT", 1)
-    session = begun("22", schedule="lifo")
-    said(session, "select fib.less_equal main")
-    said(session, "goto 400000")
-    assert "it has fired" in said(session, "inspect less_equal main")
+    session = session_of("22", schedule="lifo")
+    reply_lines(session, "select fib.less_equal main")
+    reply_lines(session, "goto 400000")
+    assert "it has fired" in reply_lines(session, "inspect less_equal main")
     assert any("consumed earlier" in each.text for each in inspector_page(session, 80).rows)
     closed = session.execute("inspect add main/fib_1/fib")
     assert not closed.ok and "the answer is in events that are not known" in closed.text[0]
-    session = begun("22", schedule="lifo")
+    session = session_of("22", schedule="lifo")
     for line in ("goto 1000", "select add main/fib_1/fib", "goto 400000"):
-        said(session, line)
+        reply_lines(session, line)
     assert any("the answer is in events that are not known" in each.text for each in inspector_page(session, 80).rows)

@@ -1,8 +1,7 @@
-"""`tagloom debug --headless`: whole sessions, as they are written down in transcripts/.
+"""`tagloom debug --headless`: whole sessions, as recorded in transcripts/.
 
-A transcript is the command line after `tagloom`, and then what was typed and what was answered. After a change that is
-meant, `python tests/tui/session/test_headless.py` writes them anew; read the difference before you commit it.
-"""
+A transcript is the command line after `tagloom`, followed by the typed lines and their replies. After an intended
+change, `python tests/tui/session/test_headless.py` writes them; read the difference before you commit it."""
 
 from __future__ import annotations
 
@@ -38,8 +37,8 @@ REPLY = {
 }
 
 
-def typed(transcript: str) -> tuple[list[str], str]:
-    """The words of the command line, and what was typed."""
+def parse_transcript(transcript: str) -> tuple[list[str], str]:
+    """The words of the command line, and the typed lines."""
     first, *lines = transcript.splitlines()
     commands = [line.removeprefix(PROMPT) for line in lines if line.startswith(PROMPT)]
     return first.removeprefix("$ tagloom ").split(), "".join(f"{command}\n" for command in commands)
@@ -47,7 +46,7 @@ def typed(transcript: str) -> tuple[list[str], str]:
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder in which sessions of transcripts are held."""
+    """The folder in which sessions of transcripts run."""
     for program in PROGRAMS:
         shutil.copy(program, tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -56,9 +55,9 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("file", TRANSCRIPTS, ids=lambda file: file.stem)
 def test_transcripts(file: Path, programs: Path, tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is typed is answered as it is written, in text; as JSON lines the same texts come."""
+    """The replies are as recorded, in text; JSON lines have the same texts."""
     transcript = file.read_text()
-    words, lines = typed(transcript)
+    words, lines = parse_transcript(transcript)
     monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
     ran = tagloom(*words)
     assert f"$ tagloom {' '.join(words)}\n{ran.out}" == transcript
@@ -73,8 +72,8 @@ def test_transcripts(file: Path, programs: Path, tagloom: Any, monkeypatch: pyte
 
 
 def test_commands_from_a_file(tagloom: Any, folder: Path) -> None:
-    """`--commands FILE` is like stdin; comments and empty lines are passed over, `quit` is the end. A mark of the byte
-    order is no part of a command, and only a line break ends one."""
+    """`--commands FILE` is like stdin: comments and empty lines are skipped, and `quit` is the end. A byte order mark
+    is no part of a command, and only a line break ends one."""
     lines = "\ufeff# a comment\n\nstep\r\n  # another\n   back\nbookmark a b\u2028c\nquit\nstep\n"
     (folder / "lines.txt").write_bytes(lines.encode())
     ran = tagloom("debug", "fib.py:fib", "3", "--headless", "--commands", "lines.txt")
@@ -86,7 +85,7 @@ def test_commands_from_a_file(tagloom: Any, folder: Path) -> None:
 
 @pytest.mark.full
 def test_exit_codes(tagloom: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """0 where all could be done, 1 where a command could not, 2 where the session cannot begin."""
+    """The exit code is 0 if all commands succeed, 1 if one fails, and 2 if the session cannot begin."""
     (folder / "good.txt").write_text("step\n")
     (folder / "bad.txt").write_text("step\nnonsense\nstep\n")
     (folder / "bytes.txt").write_bytes(b"\xff\xfe")
@@ -119,8 +118,7 @@ def test_without_a_program(tagloom: Any, folder: Path, monkeypatch: pytest.Monke
 @pytest.mark.full
 @pytest.mark.timeout(60)
 def test_in_a_process(folder: Path) -> None:
-    """In a process of its own, as a script would use it: stdout has nothing but JSON lines, whatever the program's
-    own Python prints."""
+    """In a process of its own, stdout has nothing but JSON lines, whatever the program's Python prints."""
     (folder / "acts.py").write_text((folder / "acts.py").read_text() + "\nprint('from Python')\n")
     command = [sys.executable, "-m", "tagloom", "debug", "acts.py:told", "3", "--headless", "--json"]
     ran = subprocess.run(command, input="run\nwhy-not nothing\n", capture_output=True, text=True, cwd=folder)
@@ -134,23 +132,23 @@ PAGES = (GUIDE, GUIDE.parent / "case-studies.md")
 
 
 def sessions(page: Path) -> list[str]:
-    """The transcripts on a page."""
+    """The transcripts on a page of the docs."""
     return re.findall(r"```\n(\$ tagloom debug.*?)```\n", page.read_text(), re.DOTALL)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_sessions_of_pages(page: Path, tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every session in the guide, and in the case studies, is answered as it is written."""
+    """The replies of every session in the guide and in the case studies are as written."""
     monkeypatch.chdir(GUIDE.parents[1])
     assert sessions(page)
     for transcript in sessions(page):
-        words, lines = typed(transcript)
+        words, lines = parse_transcript(transcript)
         monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
         assert f"$ tagloom {' '.join(words)}\n{tagloom(*words).out}" == transcript
 
 
 def test_the_guide() -> None:
-    """The example in Python gives what it says, and the tables are the registry."""
+    """The guide's example in Python has its stated results, and the tables are the registry's."""
     found = doctest.testfile(str(GUIDE), module_relative=False)
     assert found.failed == 0 and found.attempted > 5
     rows = re.findall(r"^\| `(.*)` \| (?:`(.*)`)? ?\| (.*) \|$", GUIDE.read_text(), re.MULTILINE)
@@ -159,25 +157,25 @@ def test_the_guide() -> None:
     ]
 
 
-def write_anew() -> None:
-    """Type again what the transcripts have, and write down what is answered."""
+def rewrite_transcripts() -> None:
+    """Runs the transcripts again, and writes the replies."""
     for page in PAGES:
         for transcript in sessions(page):
-            page.write_text(page.read_text().replace(transcript, _said_now(transcript, GUIDE.parents[1])))
+            page.write_text(page.read_text().replace(transcript, _current_transcript(transcript, GUIDE.parents[1])))
     for file in TRANSCRIPTS:
         with tempfile.TemporaryDirectory() as folder:
             for program in PROGRAMS:
                 shutil.copy(program, folder)
-            file.write_text(_said_now(file.read_text(), Path(folder)))
+            file.write_text(_current_transcript(file.read_text(), Path(folder)))
 
 
-def _said_now(transcript: str, folder: Path) -> str:
-    """The transcript with what is answered now."""
-    words, lines = typed(transcript)
+def _current_transcript(transcript: str, folder: Path) -> str:
+    """The transcript with the current replies."""
+    words, lines = parse_transcript(transcript)
     command = [sys.executable, "-m", "tagloom", *words]
     ran = subprocess.run(command, input=lines, cwd=folder, text=True, stdout=subprocess.PIPE)
     return f"$ tagloom {' '.join(words)}\n{ran.stdout}"
 
 
 if __name__ == "__main__":
-    write_anew()
+    rewrite_transcripts()

@@ -1,4 +1,4 @@
-"""The session, command by command: what each does, and what it says where it cannot."""
+"""The session, command by command: what each does, and how it refuses."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from tagloom.tui.session.run import SessionRun
 from tagloom.tui.session.session import Session, completions
 
 
-def begun(target: str, *words: str, **options: Any) -> Session:
-    """A session in which this run stands at its beginning."""
+def session_of(target: str, *words: str, **options: Any) -> Session:
+    """A session at the beginning of this run."""
     session = new_session(StartOptions(**options))
     session.load_run(Start(target, words, session.options))
     return session
 
 
-def done(session: Session, *lines: str) -> Any:
-    """The data of the last of some commands, all of which can be done."""
+def run_commands(session: Session, *lines: str) -> Any:
+    """The data of the last of these commands, all of which succeed."""
     for line in lines:
         reply = session.execute(line)
         assert reply.ok, reply
     return reply.data
 
 
-def refused(session: Session, line: str) -> str:
-    """What is said of a command that cannot be done; it changes nothing."""
+def refusal_of(session: Session, line: str) -> str:
+    """The message of a command that fails and changes nothing."""
     before = session.snapshot
     reply = session.execute(line)
     assert not reply.ok and session.snapshot == before
@@ -54,7 +54,7 @@ def refused(session: Session, line: str) -> str:
 
 
 def test_the_registry() -> None:
-    """Names, keys and helps are there and are not given twice; a reverse is a command whose reverse it is. A key is one
+    """Names, keys and help texts exist and are unique, and the reverse of a reverse is the command. A key is one
     stroke, or the leader and a letter of the name."""
     keys = [command.key for command in COMMANDS.values()]
     assert len(set(keys)) == len(keys) and not set(keys) & set(COMMANDS) and LEADER_KEY not in keys
@@ -67,23 +67,23 @@ def test_the_registry() -> None:
 
 
 def test_keys_and_names_mean_the_same(folder: Path) -> None:
-    """A key is a short name; help tells a command, and what is nearly a name is told."""
-    session = begun("fib.py:fib", "3")
-    assert done(session, "s")["position"] == 1 and done(session, "S")["position"] == 0
+    """A key is a short name; help describes a command, and suggests similar names."""
+    session = session_of("fib.py:fib", "3")
+    assert run_commands(session, "s")["position"] == 1 and run_commands(session, "S")["position"] == 0
     assert session.execute("help step").text[0] == "step [N]"
-    assert "do you mean step" in refused(session, "stpe") and "do you mean back" in refused(session, "bac")
-    assert "no command" in refused(session, "  ")
+    assert "do you mean step" in refusal_of(session, "stpe") and "do you mean back" in refusal_of(session, "bac")
+    assert "no command" in refusal_of(session, "  ")
 
 
 def test_before_any_run() -> None:
-    """Every command can be given before there is a run, and says so."""
+    """Without a run every command can be given, and says so."""
     for name in COMMANDS:
         reply = new_session().execute(f"{name} 1")
         assert reply.ok or reply.data["error"] in ("Usage", "Malformed"), reply
 
 
 def test_a_run_without_events(folder: Path) -> None:
-    """Where nothing ever happens, every command has an answer all the same."""
+    """If a run has no events, every command still has an answer."""
     session = new_session()
     session.add_run(tl.History(tl.Builder("empty").build(), []))
     for name in COMMANDS:
@@ -96,23 +96,26 @@ def test_a_run_without_events(folder: Path) -> None:
 
 
 def test_goto(folder: Path) -> None:
-    """To a number, known or not; a number beyond the end is refused; to the start, the end, a bookmark."""
-    session = begun("fib.py:fib", "3")
-    assert done(session, "goto 20")["known"] == 20
-    assert done(session, "bookmark here a note", "goto 7", "goto @here")["position"] == 20
-    assert "55 events" in refused(session, "goto 1,000")
-    assert done(session, "goto end")["position"] == 55
-    assert done(session, "goto start")["position"] == 0
-    assert "there is no bookmark 'x'" in refused(session, "goto @x")
-    assert done(session, "bookmarks")["bookmarks"] == [{"name": "here", "run": "fib", "position": 20, "note": "a note"}]
+    """`goto` takes a number, known or not, the start, the end, or a bookmark; a number beyond the end is refused."""
+    session = session_of("fib.py:fib", "3")
+    assert run_commands(session, "goto 20")["known"] == 20
+    assert run_commands(session, "bookmark here a note", "goto 7", "goto @here")["position"] == 20
+    assert "55 events" in refusal_of(session, "goto 1,000")
+    assert run_commands(session, "goto end")["position"] == 55
+    assert run_commands(session, "goto start")["position"] == 0
+    assert "there is no bookmark 'x'" in refusal_of(session, "goto @x")
+    assert run_commands(session, "bookmarks")["bookmarks"] == [
+        {"name": "here", "run": "fib", "position": 20, "note": "a note"}
+    ]
 
 
 def test_over_goes_over_calls(folder: Path) -> None:
-    """From the last call of an activation, `over` goes to where what was called has returned to it: here, its `add`."""
-    session = begun("fib.py:fib", "4")
+    """From the last call of an activation, `over` goes to the event at which its result has returned: here, to its
+    `add`."""
+    session = session_of("fib.py:fib", "4")
     tags, ops = [], []
     while True:
-        data = done(session, "over")
+        data = run_commands(session, "over")
         if data["over"]:
             break
         tags.append(data["last"]["tag"])
@@ -121,130 +124,135 @@ def test_over_goes_over_calls(folder: Path) -> None:
 
 
 def test_over_goes_from_iteration_to_iteration(folder: Path) -> None:
-    """In a loop, `over` stays in the loop, and `out` leaves it; `out-back` is before it."""
-    session = begun("acts.py:told", "3")
-    tag = done(session, "goto 20")["last"]["tag"]
+    """In a loop, `over` stays in the loop, and `out` leaves it; `out-back` goes before it."""
+    session = session_of("acts.py:told", "3")
+    tag = run_commands(session, "goto 20")["last"]["tag"]
     assert tag.startswith("main/loop")
-    seen = {done(session, "over")["last"]["tag"] for _ in range(12)}
+    seen = {run_commands(session, "over")["last"]["tag"] for _ in range(12)}
     assert len(seen) > 1 and all(each.startswith("main/loop") for each in seen)
-    after = done(session, "out")
-    assert not any("loop" in row["tag"] for row in done(session, "tags")["open"])
-    assert done(session, "goto 20", "out-back")["position"] < 20 < after["position"]
-    assert not any("loop" in row["tag"] for row in done(session, "tags")["open"])
+    after = run_commands(session, "out")
+    assert not any("loop" in row["tag"] for row in run_commands(session, "tags")["open"])
+    assert run_commands(session, "goto 20", "out-back")["position"] < 20 < after["position"]
+    assert not any("loop" in row["tag"] for row in run_commands(session, "tags")["open"])
 
 
-def test_limits_end_a_motion(folder: Path) -> None:
-    """A motion over a run that does not end stops at a limit, says so, and the session goes on."""
-    session = begun("ends.py:endless", "1", limits=Limits(firings=200))
+def test_limits_end_a_command(folder: Path) -> None:
+    """A command on an endless run stops at a limit, says so, and the session continues."""
+    session = session_of("ends.py:endless", "1", limits=Limits(firings=200))
     assert "firings" in session.execute("run").text[0]
-    assert done(session, "back", "where")["position"] > 0
-    assert "the limit of 200" in refused(session, "goto 9999")
-    session = begun("fib.py:fib", "4", limits=Limits(firings=0))
-    assert "the limit of 0" in session.execute("run").text[0] and "the limit of 0" in done(session, "where")["stopped"]
+    assert run_commands(session, "back", "where")["position"] > 0
+    assert "the limit of 200" in refusal_of(session, "goto 9999")
+    session = session_of("fib.py:fib", "4", limits=Limits(firings=0))
+    assert (
+        "the limit of 0" in session.execute("run").text[0]
+        and "the limit of 0" in run_commands(session, "where")["stopped"]
+    )
 
 
 @pytest.mark.full
 @pytest.mark.timeout(60)
-def test_ctrl_c_ends_a_motion(folder: Path) -> None:
-    """Ctrl-C ends a motion over new events where it has come to, and the session can be used; a command that is no
-    motion changes nothing then."""
-    session = begun("ends.py:endless", "1")
+def test_ctrl_c_ends_a_command(folder: Path) -> None:
+    """Ctrl-C ends a command over new events at its position, and the session can be used; other commands then change
+    nothing."""
+    session = session_of("ends.py:endless", "1")
     for line, stays in (("run", True), ("compare --schedule lifo", False)):
         before = session.snapshot
         threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
         reply = session.execute(line)
         assert not reply.ok and "interrupted" in reply.text[0]
         assert (session.snapshot != before) is stays
-        assert done(session, "step")["position"] > 100
-    assert done(session, "undo", "undo")["position"] > 100
-    assert done(session, "undo")["position"] == 0
+        assert run_commands(session, "step")["position"] > 100
+    assert run_commands(session, "undo", "undo")["position"] > 100
+    assert run_commands(session, "undo")["position"] == 0
 
 
 # Breakpoints and watches
 
 
 def test_breakpoints(folder: Path) -> None:
-    """Stops, ignored hits, disabled ones, log points, and hits that are those up to where one stands."""
-    session = begun("fib.py:fib", "4")
-    done(session, "break node == 'add' and fired ignore 1", "log node == 'add' and fired \"{tag}: {value}\"")
-    data = done(session, "continue")
+    """Breakpoints stop, ignore hits, are disabled, or print; hits count up to the position."""
+    session = session_of("fib.py:fib", "4")
+    run_commands(session, "break node == 'add' and fired ignore 1", "log node == 'add' and fired \"{tag}: {value}\"")
+    data = run_commands(session, "continue")
     assert data["last"]["outputs"] == {"0": "2"} and data["logged"] == ["main/fib_1: 2", "main/fib/fib: 2"]
-    assert [row["hits"] for row in done(session, "breaks")["breakpoints"]] == [2, 2]
-    assert done(session, "reverse")["position"] == 0
-    assert [row["hits"] for row in done(session, "breaks")["breakpoints"]] == [0, 0]
-    done(session, "ignore 1 3", "delete 2")
-    assert done(session, "continue")["last"]["outputs"] == {"0": "5"}
-    assert done(session, "disable 1", "start", "continue")["over"]
-    assert done(session, "enable 1", "reverse")["last"]["node"] == "fib.add"
-    assert "there is no breakpoint 7" in refused(session, "delete 7")
-    assert "no node 'nix'" in refused(session, "break node == 'nix'")
+    assert [row["hits"] for row in run_commands(session, "breaks")["breakpoints"]] == [2, 2]
+    assert run_commands(session, "reverse")["position"] == 0
+    assert [row["hits"] for row in run_commands(session, "breaks")["breakpoints"]] == [0, 0]
+    run_commands(session, "ignore 1 3", "delete 2")
+    assert run_commands(session, "continue")["last"]["outputs"] == {"0": "5"}
+    assert run_commands(session, "disable 1", "start", "continue")["over"]
+    assert run_commands(session, "enable 1", "reverse")["last"]["node"] == "fib.add"
+    assert "there is no breakpoint 7" in refusal_of(session, "delete 7")
+    assert "no node 'nix'" in refusal_of(session, "break node == 'nix'")
 
 
 def test_hits_are_those_of_the_run(folder: Path) -> None:
-    """A fork has the hits of its own past, whatever happened in the run that it is a fork of."""
-    session = begun("fib.py:fib", "4")
-    done(session, "break node == 'add' and fired ignore 1", "run", "goto 80", "fork mine")
-    assert done(session, "breaks")["breakpoints"][0]["hits"] == 1
-    assert done(session, "continue")["last"]["tag"] == "main/fib/fib"
-    assert done(session, "switch fib", "breaks")["breakpoints"][0]["hits"] == 1
+    """A fork has the hits of its own past, whatever happens in its parent."""
+    session = session_of("fib.py:fib", "4")
+    run_commands(session, "break node == 'add' and fired ignore 1", "run", "goto 80", "fork mine")
+    assert run_commands(session, "breaks")["breakpoints"][0]["hits"] == 1
+    assert run_commands(session, "continue")["last"]["tag"] == "main/fib/fib"
+    assert run_commands(session, "switch fib", "breaks")["breakpoints"][0]["hits"] == 1
 
 
 def test_the_programs_own_breakpoints(folder: Path) -> None:
-    """What the program calls a breakpoint is the first of the session, and can be disabled like any other."""
+    """The program's own breakpoint is the first of the session, and can be disabled like any other."""
     (folder / "own.py").write_text(
         "import tagloom as tl\n\n@tl.function\ndef f(n: tl.int64) -> tl.int64:\n"
         "    return tl.while_loop(lambda i: i < n, lambda i: (tl.breakpoint(i == 2), i + 1)[1], 0)[0]\n"
     )
-    session = begun("own.py", "4")
-    assert done(session, "continue")["last"]["tag"] == "main/loop[2]"
-    assert done(session, "start", "disable 1", "continue")["over"]
+    session = session_of("own.py", "4")
+    assert run_commands(session, "continue")["last"]["tag"] == "main/loop[2]"
+    assert run_commands(session, "start", "disable 1", "continue")["over"]
 
 
 def test_watches(folder: Path) -> None:
-    """A watch has the values of a node across tags up to where one stands, the last at the end."""
-    session = begun("fib.py:fib", "4")
-    done(session, "watch add")
-    values = [each["value"] for each in done(session, "run")["watches"]["fib.add"]]
+    """A watch has the values of a node across tags up to the position, the last one at the end."""
+    session = session_of("fib.py:fib", "4")
+    run_commands(session, "watch add")
+    values = [each["value"] for each in run_commands(session, "run")["watches"]["fib.add"]]
     assert values == ["2", "2", "3", "5"]
-    assert [each["value"] for each in done(session, "goto 93")["watches"]["fib.add"]] == ["2", "2"]
-    assert len(done(session, "run", "values add 3")["values"]) == 3
-    assert set(done(session, "load add.py 2 3", "watch add")["watches"]) == {"fib.add", "add.add"}
-    assert set(done(session, "unwatch fib.add")["watches"]) == {"add.add"}
-    assert done(session, "switch fib", "watch add", "unwatch add", "unwatch add.add")["watches"] == {}
-    assert "do you mean add" in refused(session, "watch addd")
+    assert [each["value"] for each in run_commands(session, "goto 93")["watches"]["fib.add"]] == ["2", "2"]
+    assert len(run_commands(session, "run", "values add 3")["values"]) == 3
+    assert set(run_commands(session, "load add.py 2 3", "watch add")["watches"]) == {"fib.add", "add.add"}
+    assert set(run_commands(session, "unwatch fib.add")["watches"]) == {"add.add"}
+    assert run_commands(session, "switch fib", "watch add", "unwatch add", "unwatch add.add")["watches"] == {}
+    assert "do you mean add" in refusal_of(session, "watch addd")
 
 
 # Questions
 
 
-def test_questions(folder: Path) -> None:
-    """Why, who, why-not; without a tag they are about the last firing, or about where the node waits."""
-    session = begun("fib.py:fib", "4")
-    done(session, "run")
-    assert done(session, "why add")["tag"] == "main"
-    assert [user["said"][:8] for user in done(session, "who add main/fib")["users"]] == ["fib.cond"]
-    assert done(session, "why-not add")["verdict"] == "fired"
-    done(session, "start")
-    assert "`why-not add main` says why" in refused(session, "why add main")
-    assert done(session, "why-not add main")["verdict"] == "pending"
-    assert done(session, "goto 20", "inspect cond.switch_n main/fib_1")["held"] == {"0": "2"}
-    assert done(session, "state")["waiting"]["count"] == len(done(session, "state main/fib_1")["waiting"])
-    assert "has no call or loop" in refused(session, "why-not add main/fib/loop")
-    source = done(session, "source")
+def test_queries(folder: Path) -> None:
+    """`why`, `who` and `why-not` without a tag are about the last firing, or about the place where the node waits."""
+    session = session_of("fib.py:fib", "4")
+    run_commands(session, "run")
+    assert run_commands(session, "why add")["tag"] == "main"
+    assert [user["said"][:8] for user in run_commands(session, "who add main/fib")["users"]] == ["fib.cond"]
+    assert run_commands(session, "why-not add")["verdict"] == "fired"
+    run_commands(session, "start")
+    assert "`why-not add main` says why" in refusal_of(session, "why add main")
+    assert run_commands(session, "why-not add main")["verdict"] == "pending"
+    assert run_commands(session, "goto 20", "inspect cond.switch_n main/fib_1")["held"] == {"0": "2"}
+    assert run_commands(session, "state")["waiting"]["count"] == len(
+        run_commands(session, "state main/fib_1")["waiting"]
+    )
+    assert "has no call or loop" in refusal_of(session, "why-not add main/fib/loop")
+    source = run_commands(session, "source")
     assert any("tl.cond" in line for line in source["lines"])
 
 
 # What if
 
 
-def test_what_could_go_next(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However few tokens are looked at each time, from where one list ends the next goes on: together they are all."""
+def test_lists_of_next_tokens(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few tokens a list has, the next list continues it, and together they are all."""
     monkeypatch.setattr(asking, "MAX_SCANNED", 2)
-    session = begun("fib.py:fib", "6")
-    done(session, "goto 80")
+    session = session_of("fib.py:fib", "6")
+    run_commands(session, "goto 80")
     found, at = [], 0
     while True:
-        data = done(session, f"enabled {at}")
+        data = run_commands(session, f"enabled {at}")
         found += [row["position"] for row in data["enabled"]]
         assert data["from"] == at and all(at <= row["position"] < at + 2 for row in data["enabled"])
         if not data["unlooked"]:
@@ -255,97 +263,99 @@ def test_what_could_go_next(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_choose(folder: Path) -> None:
-    """Another token than the schedule's goes next; in the past that makes a fork; undone, it never happened."""
-    session = begun("fib.py:fib", "4")
-    done(session, "goto 12")
-    following = done(session, "flight")["next"]
-    other = next(row["position"] for row in done(session, "enabled")["enabled"] if row["position"] != following)
-    data = done(session, f"choose {other}")
+    """Another token than the schedule's goes next; in the past this makes a fork; undone, it never happened."""
+    session = session_of("fib.py:fib", "4")
+    run_commands(session, "goto 12")
+    following = run_commands(session, "flight")["next"]
+    other = next(row["position"] for row in run_commands(session, "enabled")["enabled"] if row["position"] != following)
+    data = run_commands(session, f"choose {other}")
     assert data["run"] == "fib" and data["position"] == 13
-    assert done(session, "undo", "flight")["next"] == following
-    assert done(session, "step", "back", "runs")["runs"][0]["run"] == "fib"
-    made = done(session, "run", "goto 12", f"choose {other}")
+    assert run_commands(session, "undo", "flight")["next"] == following
+    assert run_commands(session, "step", "back", "runs")["runs"][0]["run"] == "fib"
+    made = run_commands(session, "run", "goto 12", f"choose {other}")
     assert made["fork_of"] == "fib" and made["run"] == "fib.1"
-    assert done(session, "run")["results"] == ["5"]
-    assert "no token is at position 99" in refused(session, "choose 99")
+    assert run_commands(session, "run")["results"] == ["5"]
+    assert "no token is at position 99" in refusal_of(session, "choose 99")
 
 
 def test_a_schedule_is_saved(folder: Path) -> None:
-    """What was chosen up to here is a script with which the run is the same."""
-    session = begun("fib.py:fib", "4", schedule="lifo")
-    done(session, "step 9", "choose 0", "step 4", "schedule mine.json")
+    """The choices so far are a script that gives the same run."""
+    session = session_of("fib.py:fib", "4", schedule="lifo")
+    run_commands(session, "step 9", "choose 0", "step 4", "schedule mine.json")
     here = str(session.history.moment())
-    again = begun("fib.py:fib", "4", schedule="hand:mine.json")
-    done(again, f"goto {session.history.position}")
+    again = session_of("fib.py:fib", "4", schedule="hand:mine.json")
+    run_commands(again, f"goto {session.history.position}")
     assert str(again.history.moment()) == here
 
 
 def test_change_and_inject(folder: Path) -> None:
-    """A fork in which a token is another, or one more; values are of the type of the port."""
-    session = begun("fib.py:fib", "4")
-    done(session, "step 6")
-    number = next(at for at, token in enumerate(done(session, "flight")["flight"]) if token["value"] == "3")
-    assert done(session, f"change {number} 1", "run")["results"] == ["3"]
-    done(session, "switch fib", "inject add 0 main 40")
+    """A fork in which a token is changed, or injected; values have the type of the port."""
+    session = session_of("fib.py:fib", "4")
+    run_commands(session, "step 6")
+    number = next(at for at, token in enumerate(run_commands(session, "flight")["flight"]) if token["value"] == "3")
+    assert run_commands(session, f"change {number} 1", "run")["results"] == ["3"]
+    run_commands(session, "switch fib", "inject add 0 main 40")
     assert "nobody sent" in "\n".join(session.execute("runs").text)
     assert "a second token" in session.execute("run").text[0] and session.history.outcome().status == "Broken"
-    assert "not a literal of this type" in refused(session, "inject add 0 main 1.5")
-    assert "not a literal" in refused(session, "change add 0 main true")
-    assert "a fork with an edit has no log" in refused(session, "export x.jsonl")
+    assert "not a literal of this type" in refusal_of(session, "inject add 0 main 1.5")
+    assert "not a literal" in refusal_of(session, "change add 0 main true")
+    assert "a fork with an edit has no log" in refusal_of(session, "export x.jsonl")
     for line in ("inject literal 0 main true", "change literal 0 main true"):
-        assert "required: port 1" in refused(session, line)
-    assert "no token comes to port 7" in refused(session, "change add 7 main 5")
+        assert "required: port 1" in refusal_of(session, line)
+    assert "no token comes to port 7" in refusal_of(session, "change add 7 main 5")
 
 
 def test_effects_are_not_repeated(folder: Path) -> None:
-    """Going over what is known prints nothing; a fork says how many effects may happen again, and does them."""
-    session = begun("acts.py:told", "3")
-    assert done(session, "run")["printed"] == ["i is 0", "i is 1", "i is 2"]
-    assert done(session, "start", "run")["printed"] == []
-    made = done(session, "goto 30", "fork")
-    assert made["repeats"] == 2 and done(session, "run")["printed"] == ["i is 1", "i is 2"]
+    """Moving over known events prints nothing. A fork says how many effects may happen again, and performs them."""
+    session = session_of("acts.py:told", "3")
+    assert run_commands(session, "run")["printed"] == ["i is 0", "i is 1", "i is 2"]
+    assert run_commands(session, "start", "run")["printed"] == []
+    made = run_commands(session, "goto 30", "fork")
+    assert made["repeats"] == 2 and run_commands(session, "run")["printed"] == ["i is 1", "i is 2"]
 
 
-def test_what_has_been_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Up to where one is, before and after a fork too; of the events that are known only those are looked at."""
-    session = begun("acts.py:told", "3")
-    assert done(session, "printed")["lines"] == [] and done(session, "goto 30", "printed")["lines"] == ["i is 0"]
-    assert done(session, "fork", "run", "printed")["lines"] == ["i is 0", "i is 1", "i is 2"]
+def test_printed_lines_up_to_the_position(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`printed` has the lines up to the position, before and after a fork too, and reads known events only."""
+    session = session_of("acts.py:told", "3")
+    assert run_commands(session, "printed")["lines"] == [] and run_commands(session, "goto 30", "printed")["lines"] == [
+        "i is 0"
+    ]
+    assert run_commands(session, "fork", "run", "printed")["lines"] == ["i is 0", "i is 1", "i is 2"]
     read, looked = History.__getitem__, list[int]()
     with monkeypatch.context() as patch:
         patch.setattr(History, "__getitem__", lambda self, number: (looked.append(number), read(self, number))[1])
-        assert len(done(session, "printed")["lines"]) == len(looked) == 3
-    assert done(session, "start", "printed")["lines"] == []
+        assert len(run_commands(session, "printed")["lines"]) == len(looked) == 3
+    assert run_commands(session, "start", "printed")["lines"] == []
     assert session.execute("load fib.py:fib 3").ok and session.execute("printed").text == ("nothing has been printed",)
 
 
 def test_effects_after_a_choice(folder: Path) -> None:
-    """What a run did after a choice at its end, a fork from before the choice may do again, and so may the run itself
-    once the choice is undone: both say so. Done again, nothing is repeated."""
-    session = begun("acts.py:told", "3")
-    assert done(session, "goto 17", "choose 2", "run")["printed"] == ["i is 0", "i is 1", "i is 2"]
-    assert done(session, "goto 5", "fork")["repeats"] == 3
-    assert done(session, "switch told", "goto 20", "fork late", "goto 8", "fork")["fork_of"] == "told"
-    done(session, *["undo"] * 5)
-    assert [done(session, "undo")["repeats"] for _ in ("fork", "goto 5", "run", "choose 2")] == [0, 0, 0, 3]
-    assert done(session, "redo", "redo")["printed"] == [] and done(session, "where")["over"]
+    """After a choice at the end, the effects of a run may happen again in a fork from before the choice, and in the run
+    itself if the choice is undone; both say so. Redo repeats nothing."""
+    session = session_of("acts.py:told", "3")
+    assert run_commands(session, "goto 17", "choose 2", "run")["printed"] == ["i is 0", "i is 1", "i is 2"]
+    assert run_commands(session, "goto 5", "fork")["repeats"] == 3
+    assert run_commands(session, "switch told", "goto 20", "fork late", "goto 8", "fork")["fork_of"] == "told"
+    run_commands(session, *["undo"] * 5)
+    assert [run_commands(session, "undo")["repeats"] for _ in ("fork", "goto 5", "run", "choose 2")] == [0, 0, 0, 3]
+    assert run_commands(session, "redo", "redo")["printed"] == [] and run_commands(session, "where")["over"]
 
 
 def test_runs_beside_each_other(folder: Path) -> None:
-    """Two runs in two columns, and as data; names are not given twice."""
-    session = begun("fib.py:fib", "4")
-    sides = done(session, "step 5", "fork mine", "step 2", "beside fib")["sides"]
+    """Two runs can be shown in two columns, and as data; names of runs are unique."""
+    session = session_of("fib.py:fib", "4")
+    sides = run_commands(session, "step 5", "fork mine", "step 2", "beside fib")["sides"]
     assert [side["run"] for side in sides] == ["mine", "fib"] and sides[0]["position"] > sides[1]["position"]
-    assert "there is a run 'mine' already" in refused(session, "fork mine")
-    assert done(session, "load fib.py:fib 3")["run"] == "fib-2"
+    assert "there is a run 'mine' already" in refusal_of(session, "fork mine")
+    assert run_commands(session, "load fib.py:fib 3")["run"] == "fib-2"
 
 
 @pytest.mark.full
 def test_many_forks_and_many_activations(folder: Path) -> None:
-    """Forks of forks go as deep as one likes; of many activations some are told, and how many there are."""
-    session = begun("ends.py:endless", "1", limits=Limits(firings=3000))
-    assert done(session, "run", "tags")["count"] > 500
-    assert session.execute("tags").text[-1].endswith("more") and len(done(session, "tags")["open"]) == 200
+    """Forks nest without limit. Of many activations, some are listed, with the number of all."""
+    session = session_of("ends.py:endless", "1", limits=Limits(firings=3000))
+    assert run_commands(session, "run", "tags")["count"] > 500
+    assert session.execute("tags").text[-1].endswith("more") and len(run_commands(session, "tags")["open"]) == 200
     for number in range(1500):
         session.enter_run(SessionRun(str(number), session.history, None, session.run.name))
     assert session.execute("runs").text[-1].startswith(f"->{'  ' * 1500} 1499: at")
@@ -355,29 +365,30 @@ def test_many_forks_and_many_activations(folder: Path) -> None:
 
 
 def test_compare(folder: Path) -> None:
-    """Schedules agree; arguments and edited programs differ, and `difference` goes there in both runs."""
-    session = begun("fib.py:fib", "4")
-    assert done(session, "goto 9", "compare --schedule lifo")["differs"] is False
-    assert done(session, "where")["position"] == 9
-    assert done(session, "compare --args 5")["arguments"] == ["argument n is 4 in the first, 5 in the second"]
+    """Schedules agree; other arguments and edited programs differ, and `difference` goes to the difference in both
+    runs."""
+    session = session_of("fib.py:fib", "4")
+    assert run_commands(session, "goto 9", "compare --schedule lifo")["differs"] is False
+    assert run_commands(session, "where")["position"] == 9
+    assert run_commands(session, "compare --args 5")["arguments"] == ["argument n is 4 in the first, 5 in the second"]
     (folder / "edited.py").write_text((folder / "fib.py").read_text().replace("lambda: 1", "lambda: 2"))
-    found = done(session, "compare edited.py:fib")
+    found = run_commands(session, "compare edited.py:fib")
     assert found["kind"] == "operands" and found["node"] == str(
         session.history.graph.nodes[session.find_node(found["node"])]
     )
-    sides = done(session, "difference")["sides"]
+    sides = run_commands(session, "difference")["sides"]
     assert sides[0]["last"]["node"] == sides[1]["last"]["node"]
-    assert done(session, "compare fib-lifo", "undo")["run"] == "fib"
-    assert "no engine is called 'x'" in refused(session, "compare --engine x")
-    assert "nothing says with what" in refused(session, "compare")
-    assert done(session, "compare --engine reference")["differs"] is False
+    assert run_commands(session, "compare fib-lifo", "undo")["run"] == "fib"
+    assert "no engine is called 'x'" in refusal_of(session, "compare --engine x")
+    assert "nothing says with what" in refusal_of(session, "compare")
+    assert run_commands(session, "compare --engine reference")["differs"] is False
 
 
 def test_search(folder: Path) -> None:
-    """The known events for which a condition holds, by number."""
-    session = begun("fib.py:fib", "4")
-    assert done(session, "search node == 'add' and fired")["events"] == []
-    numbers = [event["event"] for event in done(session, "run", "search node == 'add' and fired")["events"]]
+    """`search` gives the numbers of the known events for which a condition holds."""
+    session = session_of("fib.py:fib", "4")
+    assert run_commands(session, "search node == 'add' and fired")["events"] == []
+    numbers = [event["event"] for event in run_commands(session, "run", "search node == 'add' and fired")["events"]]
     assert [session.history[number].outputs[0][1] for number in numbers] == [2, 2, 3, 5]
 
 
@@ -385,17 +396,21 @@ def test_search(folder: Path) -> None:
 
 
 def test_export_and_replay(folder: Path) -> None:
-    """A log, an outcome and a graph are written, and a log is a run again; nothing is written over a program."""
-    session = begun("fib.py:fib", "4")
-    assert "the run of fib is not over" in refused(session, "export a.json")
-    done(session, "run", "export a.jsonl", "export a.json", "export a.tl")
+    """A log, an outcome and a graph are written, and a log can be loaded again; no program is overwritten."""
+    session = session_of("fib.py:fib", "4")
+    assert "the run of fib is not over" in refusal_of(session, "export a.json")
+    run_commands(session, "run", "export a.jsonl", "export a.json", "export a.tl")
     assert tl.read_json("a.json").status == "Returned"
-    assert done(session, "replay a.jsonl")["run"] == "fib-2" and done(session, "goto 8")["position"] == 8
+    assert (
+        run_commands(session, "replay a.jsonl")["run"] == "fib-2" and run_commands(session, "goto 8")["position"] == 8
+    )
     for line in ("pytest fib.py", "schedule fib.py"):
-        assert "a run began from this file" in refused(session, line)
-    assert "NUL" in refused(session, "export a\0.tl") and "cannot be read" in refused(session, f"load {'a' * 5000}.py")
-    assert "cannot be read" in refused(session, "replay none.jsonl")
-    assert "cannot be written" in refused(session, "export nowhere/a.tl")
+        assert "a run began from this file" in refusal_of(session, line)
+    assert "NUL" in refusal_of(session, "export a\0.tl") and "cannot be read" in refusal_of(
+        session, f"load {'a' * 5000}.py"
+    )
+    assert "cannot be read" in refusal_of(session, "replay none.jsonl")
+    assert "cannot be written" in refusal_of(session, "export nowhere/a.tl")
 
 
 MOMENTS: dict[str, tuple[str, Sequence[str], dict[str, Any], Sequence[str]]] = {
@@ -423,28 +438,28 @@ def rows(v: tl.Array[tl.float32, None, 2]) -> tl.Array[tl.float32, None, 2]:
 """
 
 
-def test_a_test_of_a_moment(folder: Path) -> None:
-    """`pytest FILE` writes a test that ruff has nothing to say of, and that passes; it fails once the program is
-    otherwise at that moment. All sorts of moments are tried in one go."""
+def test_exported_tests_pass(folder: Path) -> None:
+    """`pytest FILE` writes a test that ruff accepts, and that passes; it fails if the program changes at that moment.
+    Many kinds of moments are tried."""
     (folder / "rows.py").write_text(ROWS)
     names = {name: f"test_{name.replace(' ', '_')}.py" for name in MOMENTS}
     for name, (target, words, options, lines) in MOMENTS.items():
-        session = begun(target, *words, **options)
-        done(session, *lines, f"pytest {names[name]}")
+        session = session_of(target, *words, **options)
+        run_commands(session, *lines, f"pytest {names[name]}")
     for ruff in (["check"], ["format", "--check"]):
         ran = subprocess.run(
             ["ruff", *ruff, "--isolated", "--no-cache", *names.values()], capture_output=True, text=True
         )
         assert ran.returncode == 0, ran.stdout
-    assert _passed(names) == set(names)
+    assert _passing(names) == set(names)
     for file in ("fib.py", "add.py", "acts.py", "kinds.py"):
         changed = (folder / file).read_text().replace("n - 1", "n - 3").replace("x + y", "x - y")
         (folder / file).write_text(changed.replace("2 * a", "3 * a").replace("v + v", "v * v"))
-    assert _passed(names) == {"start", "traps", "script", "empty", "a log", "graph"}
+    assert _passing(names) == {"start", "traps", "script", "empty", "a log", "graph"}
 
 
-def _passed(names: Mapping[str, str]) -> set[str]:
-    """Which of these tests pass, by what they are of. They run in this process, as functions."""
+def _passing(names: Mapping[str, str]) -> set[str]:
+    """The subjects of the tests that pass. They run in this process, as functions."""
     passed = set[str]()
     for name, file in names.items():
         space: dict[str, Any] = {"__file__": str(Path(file).resolve())}
@@ -460,7 +475,7 @@ def _passed(names: Mapping[str, str]) -> set[str]:
 
 
 def test_the_prompt(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A person's lines are done one by one; Ctrl-C at the prompt begins a new line, and Ctrl-D leaves."""
+    """Typed lines are executed one by one; Ctrl-C at the prompt begins a new line, and Ctrl-D leaves."""
     lines = iter(["step", KeyboardInterrupt(), "", "nonsense", EOFError(), "step"])
 
     def typed(prompt: str) -> str:
@@ -470,39 +485,39 @@ def test_the_prompt(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
         return line
 
     monkeypatch.setattr("builtins.input", typed)
-    session = begun("fib.py:fib", "3")
+    session = session_of("fib.py:fib", "3")
     assert run_prompt(session) == 0 and session.history.position == 1
     said = capsys.readouterr().out
     assert "after 1 event" in said and "there is no such command" in said
 
 
 def test_completion(folder: Path) -> None:
-    """Tab knows the commands, and after one the nodes, runs and bookmarks."""
-    session = begun("fib.py:fib", "3")
-    done(session, "bookmark here")
+    """Tab completes commands, and then nodes, runs and bookmarks."""
+    session = session_of("fib.py:fib", "3")
+    run_commands(session, "bookmark here")
     assert "step" in set(completions(session, "st"))
     assert {"fib", "add", "fib.add", "@here"} <= set(completions(session, "goto "))
 
 
 def test_replies_are_json(folder: Path) -> None:
-    """What a reply says is JSON, values that JSON has no number for among it."""
-    session = begun("kinds.py:half", "nan")
-    done(session, "run")
+    """The data of a reply is JSON, with values for which JSON has no number."""
+    session = session_of("kinds.py:half", "nan")
+    run_commands(session, "run")
     assert json.loads(json.dumps(session.execute("where").to_json(), allow_nan=False))["data"]["results"] == ["nan"]
 
 
 def test_nothing_is_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Programs, log points and commands print nothing themselves: all is in the replies."""
-    session = begun("acts.py:told", "2")
-    done(session, 'log fired "x"', "continue", "runs", "help")
+    """Programs, log points and commands print nothing themselves: all output is in the replies."""
+    session = session_of("acts.py:told", "2")
+    run_commands(session, 'log fired "x"', "continue", "runs", "help")
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_text_does_not_command_the_terminal(folder: Path) -> None:
-    """What is printed comes as lines of signs, and raw only as data."""
+def test_printed_text_is_escaped(folder: Path) -> None:
+    """Printed text is shown as lines of visible signs, and is raw only in the data."""
     source = (folder / "acts.py").read_text()
     (folder / "acts.py").write_text(source.replace('"i is"', r'"a\tb\x1b[2J\nc"'))
-    reply = begun("acts.py:told", "1").execute("run")
+    reply = session_of("acts.py:told", "1").execute("run")
     assert reply.text[:2] == ("a   b·[2J", "c 0") and reply.data["printed"] == ["a\tb\x1b[2J\nc 0"]
 
 
@@ -510,7 +525,8 @@ def test_a_text_does_not_command_the_terminal(folder: Path) -> None:
     ("term", "driver", "way"), [("dumb", "", "prompt"), ("dumb", "web", "app"), ("xterm", "", "app")]
 )
 def test_a_dumb_terminal_gets_the_prompt(monkeypatch: pytest.MonkeyPatch, term: str, driver: str, way: str) -> None:
-    """But not where the app is for a browser: what the server's terminal is like is not asked then."""
+    """A dumb terminal gets the prompt, unless the app runs for a browser, where the server's terminal does not
+    count."""
     monkeypatch.setenv("TERM", term)
     monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
     if driver:

@@ -1,4 +1,4 @@
-"""Pictures out of a session, comparisons of a program with itself under other options, and short names of nodes."""
+"""Pictures from a session, comparisons of a program with itself under other options, and short names of nodes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def session() -> Session:
 
 
 @pytest.mark.full
-def test_every_picture(session: Session, tmp_path: Path) -> None:
-    """`picture FILE FORM` draws where one is, in every form, and moves nothing."""
+def test_every_form_of_picture(session: Session, tmp_path: Path) -> None:
+    """`picture FILE FORM` draws the position in every form, and moves nothing."""
     assert session.execute("run").ok
     before = session.execute("where").text
     for form in ("", *PICTURES):
@@ -45,15 +45,15 @@ def test_every_picture(session: Session, tmp_path: Path) -> None:
         ("compare --seed", "a word is missing after --seed"),
     ],
 )
-def test_what_is_refused(session: Session, line: str, said: str) -> None:
-    """In words; the file of the program stays what it is."""
+def test_wrong_files_are_refused(session: Session, line: str, said: str) -> None:
+    """Wrong files are refused in words, and the program's file is not changed."""
     before = BACKWARDS.read_text()
     reply = session.execute(line)
     assert not reply.ok and said in "\n".join(reply.text) and BACKWARDS.read_text() == before
 
 
 def test_a_larger_bound_compared(session: Session) -> None:
-    """The same program with another bound is a run with a name of its own, and the difference names the node."""
+    """The same program with another bound is a run with its own name, and the difference names the node."""
     reply = session.execute("compare --k 6")
     assert reply.ok and reply.data["differs"] and reply.data["with"] == "backwards-k-6"
     assert (reply.data["node"], reply.data["tag"]) == ("backwards.loop.i", "main/loop[4]")
@@ -63,7 +63,7 @@ def test_a_larger_bound_compared(session: Session) -> None:
 
 
 def test_short_names_of_nodes() -> None:
-    """A node goes by the end of its name where none is called so, and where that is one node only."""
+    """A node can be named by the end of its name if no other node has that name or that end."""
     graph = nested.graph
     assert str(graph.nodes[graph.only("j")]) == "nested.loop_1.j"
     assert len(graph.find("i")) == 2, "it goes through the outer loop and the inner"

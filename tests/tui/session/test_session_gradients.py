@@ -1,4 +1,4 @@
-"""Stepping through a backward pass: from a firing to what goes back through it, and back again; and asking about it."""
+"""Stepping through a reverse pass: from a firing to the one that reverses it, and back; and queries about both."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ def loop(tmp_path: Path) -> Session:
     return made
 
 
-def last(session: Session, line: str) -> tuple[str, str]:
-    """The node of the last event after a command, and its tag."""
+def last_firing(session: Session, line: str) -> tuple[str, str]:
+    """The node and the tag of the last event after a command."""
     reply = session.execute(line)
     assert reply.ok, reply
     event = session.history[session.history.position - 1]
     return session.history.graph.nodes[event.token.node].name, str(event.token.tag)
 
 
-def test_there_and_back(session: Session) -> None:
+def test_stepping_to_the_reverse_pass_and_back(session: Session) -> None:
     """From the last product forwards to the products with its adjoint, under the same tag, and back."""
     session.execute("run")
-    assert last(session, "node-back multiply") == ("multiply", "main/grad_fac/fac")
+    assert last_firing(session, "node-back multiply") == ("multiply", "main/grad_fac/fac")
     position = session.history.position
     reply = session.execute("adjoint")
     assert [line.strip() for line in reply.text[2:]] == [f"also fac_split.back_multiply_1 at event {at(session, 1)}"]
-    assert last(session, "where") == ("back_multiply", "main/grad_fac/fac")
-    assert last(session, ")") == ("multiply", "main/grad_fac/fac")
+    assert last_firing(session, "where") == ("back_multiply", "main/grad_fac/fac")
+    assert last_firing(session, ")") == ("multiply", "main/grad_fac/fac")
     assert session.history.position == position
     session.execute("undo")
     session.execute("undo")
@@ -70,38 +70,38 @@ def at(session: Session, nth: int) -> Any:
     return reply.data["partners"][nth]
 
 
-def test_on_to_what_has_not_happened(session: Session) -> None:
-    """Where the run has not come to the adjoint yet it goes on; a call is undone by the return of its pullback."""
-    assert last(session, "node fac_split.fac.call_x") == ("fac.call_x", "main/grad_fac/fac")
+def test_a_partner_in_the_future(session: Session) -> None:
+    """If the adjoint has not come yet, the run continues; the return of its pullback reverses a call."""
+    assert last_firing(session, "node fac_split.fac.call_x") == ("fac.call_x", "main/grad_fac/fac")
     known = len(session.history)
-    assert last(session, "(") == ("back_fac", "main/grad_fac/fac/fac")
+    assert last_firing(session, "(") == ("back_fac", "main/grad_fac/fac/fac")
     assert session.history.position > known
-    assert last(session, ")") == ("fac.call_x", "main/grad_fac/fac")
+    assert last_firing(session, ")") == ("fac.call_x", "main/grad_fac/fac")
 
 
-def test_through_a_loop(loop: Session) -> None:
-    """In a loop the partner is that of the same iteration, from where the loop is left to where it began."""
+def test_partners_in_a_loop(loop: Session) -> None:
+    """In a loop the partner is in the same iteration, from the end of the loop to its beginning."""
     loop.execute("run")
     tag = "main/grad_power/power/loop[1]"
-    assert last(loop, f"adjoint loop.p {tag}") == ("back_loop", tag)
-    assert last(loop, "forward") == ("loop.p", tag)
-    assert last(loop, f"adjoint multiply {tag}") == ("back_multiply", tag)
-    assert last(loop, "adjoint loop_p main/grad_power/power/loop[3]") == (
+    assert last_firing(loop, f"adjoint loop.p {tag}") == ("back_loop", tag)
+    assert last_firing(loop, "forward") == ("loop.p", tag)
+    assert last_firing(loop, f"adjoint multiply {tag}") == ("back_multiply", tag)
+    assert last_firing(loop, "adjoint loop_p main/grad_power/power/loop[3]") == (
         "back_loop.d_multiply.reenter",
         "main/grad_power/power",
     )
-    assert last(loop, "forward") == ("loop_p", "main/grad_power/power/loop[3]")
+    assert last_firing(loop, "forward") == ("loop_p", "main/grad_power/power/loop[3]")
 
 
-def test_what_passes_on(session: Session) -> None:
-    """The adjoint of a difference has no node of its own: it is that of the call that the difference goes to."""
+def test_a_difference_passes_its_adjoint_on(session: Session) -> None:
+    """The adjoint of a difference has no node of its own: it is that of the call that receives the difference."""
     session.execute("run")
-    name, tag = last(session, "adjoint subtract main/grad_fac/fac")
+    name, tag = last_firing(session, "adjoint subtract main/grad_fac/fac")
     assert (name, tag) == ("back_fac", "main/grad_fac/fac/fac")
 
 
-def test_what_has_no_partner(session: Session) -> None:
-    """A comparison has no adjoint; what runs forwards goes back through nothing; at the beginning nothing has fired."""
+def test_firings_without_partners(session: Session) -> None:
+    """A comparison has no adjoint, a forward node reverses nothing, and at the beginning no node has fired."""
     assert "nothing has fired yet" in session.execute("adjoint").text[0]
     session.execute("run")
     assert "this firing has no adjoint" in session.execute("adjoint less_equal main/grad_fac/fac").text[0]
@@ -110,8 +110,8 @@ def test_what_has_no_partner(session: Session) -> None:
     assert "has not fired" in refused.text[0] and "why-not" in refused.text[1]
 
 
-def test_why_an_adjoint(loop: Session) -> None:
-    """An adjoint goes back to the forward values that it met and to the adjoint after it, through back and reenter."""
+def test_why_of_an_adjoint(loop: Session) -> None:
+    """An adjoint comes from the forward values that it met and from the adjoint after it, through back and reenter."""
     loop.execute("run")
     said = "\n".join(loop.execute("why back_loop.d_multiply main/grad_power/power/loop[2]").text)
     assert "back_multiply" in said and "switch_x" in said and "loop[3]" in said and "back 1.0 -> 1.0" in said
@@ -123,15 +123,15 @@ def test_why_an_adjoint(loop: Session) -> None:
     assert loop.execute("why-not back_multiply main/grad_power/power/loop[3]").data["verdict"] == "never"
 
 
-def test_the_tree_of_tags_says_both_phases(session: Session) -> None:
-    """A call with what it took and made, and what its pullback did, as far as that has happened."""
+def test_the_tree_of_tags_has_both_phases(session: Session) -> None:
+    """A call has its arguments and results, and those of its pullback as far as it has happened."""
     session.execute("run")
     session.execute("node-back back_multiply")
     said = [str("".join(span.text for span in row.spans)) for row in tags_page(session).rows]
     assert any("fac_split(4.0), ∂(1.0)" in line for line in said)
 
 
-def test_rules_of_what_goes_back(loop: Session) -> None:
+def test_rules_of_reverse_passes(loop: Session) -> None:
     """The inspector names the rule by which a reenter or a back fires."""
     nodes = {node.op: node for node in loop.history.graph.nodes}
     assert describe_effect(nodes["reenter"]).endswith("(S17)") and describe_effect(nodes["back"]).endswith("(S17)")

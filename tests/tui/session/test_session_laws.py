@@ -55,16 +55,16 @@ RUNS: dict[str, tuple[Graph, list[Any]]] = {
 
 @settings(max_examples=8)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
-def test_a_session_is_where_replay_is(case: Case, schedule: str, seed: int) -> None:
-    """After any walk of commands every run is where replaying its choices and edits from zero leads, undo of a command
-    gives all back that was shown, redo does it again, and every reply is the JSON that it says."""
+def test_a_session_agrees_with_replay(case: Case, schedule: str, seed: int) -> None:
+    """After any walk of commands, every run agrees with a replay of its choices and edits from the beginning; undo
+    restores all that was shown, and redo repeats it; every reply is valid JSON."""
     assert list(walk_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
 
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", RUNS)
-def test_runs_of_all_sorts(name: str) -> None:
-    """The same with loops, traps, cells and bounds, and a graph that breaks the rules."""
+def test_the_laws_hold_on_runs_of_all_kinds(name: str) -> None:
+    """The laws hold with loops, traps, cells and bounds, and on an invalid graph."""
     graph, arguments = RUNS[name]
     for seed in range(3):
         assert list(walk_violations(begun(graph, arguments, "waves", unchecked=True), seed)) == []
@@ -73,22 +73,22 @@ def test_runs_of_all_sorts(name: str) -> None:
 @settings(max_examples=15)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
 def test_a_fork_knows_its_past(case: Case, schedule: str, seed: int) -> None:
-    """What forks of forks know of a past that they share, hits of breakpoints included, is what its events say."""
+    """The shared past of nested forks, with the hits of breakpoints, agrees with its events."""
     assert list(fork_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
 
 
 @settings(max_examples=15)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
-def test_a_motion_and_its_reverse(case: Case, schedule: str, seed: int) -> None:
-    """From a stop, a motion and its reverse are the identity, and no motion passes over a stop."""
+def test_a_command_and_its_reverse(case: Case, schedule: str, seed: int) -> None:
+    """From a stop, a motion command and its reverse are the identity, and neither passes a stop."""
     assert list(motion_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
 
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", ["fib", "mixed", "chain"])
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
-def test_over_and_out(name: str, schedule: str) -> None:
-    """Over and out are what the tags of the events say."""
+def test_over_and_out_agree_with_tags(name: str, schedule: str) -> None:
+    """`over` and `out` agree with the tags of the events."""
     graph, arguments = RUNS[name]
     assert list(activation_violations(begun(graph, arguments, schedule))) == []
 
@@ -96,7 +96,7 @@ def test_over_and_out(name: str, schedule: str) -> None:
 @settings(max_examples=10)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
 def test_over_and_out_go_event_by_event(case: Case, schedule: str, seed: int) -> None:
-    """Over and out look at no state of what happened elsewhere, and go where one goes that looks at all."""
+    """`over` and `out`, which inspect no state elsewhere, agree with a search that inspects every state."""
     assert list(around_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
 
 
@@ -104,7 +104,7 @@ def test_over_and_out_go_event_by_event(case: Case, schedule: str, seed: int) ->
 @pytest.mark.parametrize("name", RUNS)
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
 def test_over_and_out_of_loops(name: str, schedule: str) -> None:
-    """The same with loops, whose iterations may overlap."""
+    """This holds in loops too, whose iterations may overlap."""
     graph, arguments = RUNS[name]
     assert list(around_violations(begun(graph, arguments, schedule, unchecked=True), 1)) == []
 
@@ -131,8 +131,8 @@ PARTS = st.sampled_from(
 @settings(max_examples=60)
 @given(st.lists(st.builds(lambda name, parts: name + " ".join(parts), WORDS, st.lists(PARTS | st.text()))))
 def test_any_line_is_answered(lines: list[str]) -> None:
-    """Whatever a line is, its reply is words: nothing is raised, nothing is evaluated by Python, and what fails changes
-    nothing. Commands that write or read files are left out here."""
+    """Every line gets a reply in words: nothing is raised, nothing is evaluated by Python, and a failure changes
+    nothing. Commands that write or read files are left out."""
     session = begun(fib.graph, [3])
     for line in lines:
         if line.split(" ")[0] in ("load", "replay", "export", "pytest", "schedule", "compare"):
@@ -147,7 +147,7 @@ def test_any_line_is_answered(lines: list[str]) -> None:
 @settings(max_examples=60)
 @given(st.sampled_from(["break", "log", "search"]), st.text() | st.lists(PARTS, max_size=12).map(" ".join))
 def test_any_condition_is_answered(name: str, text: str) -> None:
-    """Conditions and texts are read by the language of breakpoints, and by nothing else."""
+    """Only the language of breakpoints reads conditions and texts."""
     session = begun(fib.graph, [3])
     reply = session.execute(f"{name} {text}")
     assert reply.ok or reply.data["error"] in ("Usage", "Malformed")
@@ -157,8 +157,8 @@ def test_any_condition_is_answered(name: str, text: str) -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", RUNS)
 def test_any_edit_is_answered(name: str) -> None:
-    """A token can be changed or injected at every port of every node, or it is said why not; undone, nothing is left
-    of it. Where it can be, the run goes on to some end."""
+    """A token can be edited or injected at every port of every node, or the reply says why not. Undone, nothing is left
+    of it. Otherwise the run continues to some ending."""
     session = begun(*RUNS[name], "waves", unchecked=True)
     session.execute("step 3")
     before = session.snapshot
@@ -172,7 +172,7 @@ def test_any_edit_is_answered(name: str) -> None:
 
 
 def test_python_is_not_evaluated() -> None:
-    """What would be a call in Python is refused, wherever a value or a condition stands."""
+    """A Python call is refused as a value and as a condition."""
     session = begun(fib.graph, [3])
     for line in (
         "break __import__('os')",
@@ -187,7 +187,7 @@ CORPUS = sorted((Path(__file__).resolve().parents[2] / "corpus").glob("*.tl"))
 
 
 def corpus_violations(file: Path, seed: int, moves: int) -> Iterator[str]:
-    """What goes wrong on a walk over a program of the corpus: that of its last case that can be run."""
+    """The violations on a walk over a program of the corpus, for its last case that can run."""
     for case in reversed(tl.parse(file.read_text()).cases):
         session = new_session(StartOptions("waves", LIMITS, unchecked=True))
         try:
@@ -201,14 +201,14 @@ def corpus_violations(file: Path, seed: int, moves: int) -> Iterator[str]:
 
 @pytest.mark.parametrize("file", CORPUS[::16], ids=lambda file: file.stem)
 def test_some_of_the_corpus(file: Path) -> None:
-    """The same on programs of the corpus, as a person would load them."""
+    """The laws hold on some programs of the corpus, loaded as a user would load them."""
     assert list(corpus_violations(file, 1, 4)) == []
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("file", CORPUS, ids=lambda file: file.stem)
-def test_the_corpus(file: Path) -> None:
-    """The same on all of it."""
+def test_the_whole_corpus(file: Path) -> None:
+    """The laws hold on the whole corpus."""
     assert list(corpus_violations(file, 2, 25)) == []
 
 
@@ -217,7 +217,7 @@ def test_the_corpus(file: Path) -> None:
 @given(cases() | act_cases(), st.sampled_from(SCHEDULES), SEEDS)
 @pytest.mark.timeout(1800)
 def test_many_walks(case: Case, schedule: str, seed: int) -> None:
-    """The same on more programs, with acts among them, and longer walks than a person waits for."""
+    """The laws hold on more programs, with effects, and on longer walks."""
     graph = lower(case.program)
     if any(node.op == "callback" for node in graph.nodes):
         return
@@ -230,7 +230,7 @@ def test_many_walks(case: Case, schedule: str, seed: int) -> None:
 @given(cases(), st.sampled_from(SCHEDULES))
 @pytest.mark.timeout(1800)
 def test_over_and_out_of_generated_programs(case: Case, schedule: str) -> None:
-    """Over and out are what the tags of the events say, whatever the program is."""
+    """`over` and `out` agree with the tags of the events on generated programs."""
     assert list(activation_violations(begun(lower(case.program), case.arguments, schedule))) == []
 
 
@@ -238,7 +238,7 @@ def test_over_and_out_of_generated_programs(case: Case, schedule: str) -> None:
 
 
 def stop_early(patch: MonkeyPatch) -> None:
-    """A motion on stops one event early."""
+    """A motion forward stops one event early."""
     ahead = moving.step_forward
 
     def early(history: History, kind: moving.EventFilter, places: Sequence[int] | None = None) -> bool:
@@ -251,7 +251,7 @@ def stop_early(patch: MonkeyPatch) -> None:
 
 
 def stop_here(patch: MonkeyPatch) -> None:
-    """A motion back takes where one is for the last stop before."""
+    """A motion back takes the position for the last stop before it."""
 
     def behind(history: History, kind: moving.EventFilter, places: Sequence[int] | None = None) -> bool:
         for position in range(history.position, 0, -1):
@@ -265,47 +265,47 @@ def stop_here(patch: MonkeyPatch) -> None:
 
 
 def forget_the_run(patch: MonkeyPatch) -> None:
-    """undo forgets which run was the current one."""
+    """undo forgets which run was current."""
     _return = Session._restore
     patch.setattr(
         Session, "_restore", lambda self, to: _return(self, replace(to, current=self.snapshot.current or to.current))
     )
 
 
-def forget_where_runs_stood(patch: MonkeyPatch) -> None:
-    """undo gives all back but the positions."""
+def forget_positions(patch: MonkeyPatch) -> None:
+    """undo restores all but the positions."""
     patch.setattr(Session, "_restore", lambda self, to: self.__setattr__("_state", to))
 
 
 def change_the_run_itself(patch: MonkeyPatch) -> None:
-    """A choice at the end is made in the run itself, where undo cannot take it back."""
+    """A choice at the end changes the run itself, so that undo cannot remove it."""
     patch.setattr(forking, "deliver_by_hand", lambda session, wanted: session.history.deliver(wanted))
 
 
-def know_the_future_of_the_parent(patch: MonkeyPatch) -> None:
-    """A fork knows of activations what its parent did after it began."""
+def read_the_parent_s_later_events(patch: MonkeyPatch) -> None:
+    """A fork sees activations of its parent from after the fork."""
     patch.setattr(ActivationSummary, "as_of", lambda self, position: self)
 
 
 def open_again(patch: MonkeyPatch) -> None:
-    """A fork takes activations that are open where it begins for new ones."""
+    """A fork opens activations again that were open at its beginning."""
     patch.setattr(RunIndexSegment, "_is_opening", lambda self, tag: True)
 
 
 def begin_a_wave(patch: MonkeyPatch) -> None:
-    """A fork counts the firings of the wave that goes on where it begins from zero."""
+    """A fork counts the firings of the current wave from zero."""
     patch.setattr(RunIndex, "_count_wave_firings", lambda self, position: 0)
 
 
-def overlook_iterations(patch: MonkeyPatch) -> None:
-    """A loop is taken to have opened with the iteration where one is."""
+def forget_iterations(patch: MonkeyPatch) -> None:
+    """A loop counts as opened by the current iteration."""
     patch.setattr(
         activations.ActivationScope, "open_position", lambda self, known: known.activation(self.tag).open_position or 0
     )
 
 
 def keep_later_hits(patch: MonkeyPatch) -> None:
-    """A fork has the hits that its parent had after it began."""
+    """A fork keeps the hits that its parent had after the fork."""
     patch.setattr(Breakpoints, "fork", lambda self, step: self)
 
 
@@ -313,11 +313,11 @@ WRONG: dict[Callable[[MonkeyPatch], None], str] = {
     stop_early: r"^from \d+, |passes over|stays at",
     stop_here: r"^from \d+, ",
     forget_the_run: "undo does not undo|does not do .* again",
-    forget_where_runs_stood: "undo does not undo|does not do .* again",
+    forget_positions: "undo does not undo|does not do .* again",
     change_the_run_itself: "undo does not undo choose",
-    know_the_future_of_the_parent: "other activations .* are known",
+    read_the_parent_s_later_events: "other activations .* are known",
     open_again: "other activations .* are known",
-    overlook_iterations: "out-back from|over-back from",
+    forget_iterations: "out-back from|over-back from",
     begin_a_wave: "other waves .* are known",
     keep_later_hits: "breakpoint .* hits",
 }
@@ -325,7 +325,7 @@ WRONG: dict[Callable[[MonkeyPatch], None], str] = {
 
 
 def violations(seed: int) -> Iterator[str]:
-    """What the laws say on a walk over fib."""
+    """The violations of the laws on a walk over fib."""
     yield from motion_violations(begun(fib.graph, [3]), seed, 3)
     yield from walk_violations(begun(fib.graph, [3]), seed, 12)
     yield from fork_violations(begun(*RUNS["count"]), seed)
@@ -335,8 +335,8 @@ def violations(seed: int) -> Iterator[str]:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("how", "said"), WRONG.items(), ids=[how.__name__ for how in WRONG])
 def test_the_laws_catch_a_wrong_session(how: Callable[[MonkeyPatch], None], said: str) -> None:
-    """A session that is wrong in one line breaks the law that is about it on some walk, on which the true one keeps
-    all; it does not merely fail."""
+    """Each session that is wrong in one line breaks the law about it on some walk, on which the true one keeps all
+    laws; it does not merely fail."""
     for seed in range(60):
         with MonkeyPatch.context() as patch:
             how(patch)
