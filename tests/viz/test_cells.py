@@ -1,4 +1,4 @@
-"""Views in character cells: what is drawn can be read back, from its characters alone."""
+"""Views in character cells: a drawing can be read back from its characters alone."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ VIEWS = {
 
 @tl.function
 def shared(n: tl.int64) -> tl.int64:
-    """Cells that are put in a loop."""
+    """Cells that a loop fills."""
     a, _ = tl.while_loop(lambda a, i: i < n, lambda a, i: (tl.put(a, i, i * i), i + 1), tl.cells(n, tl.int64), 0)
     return a[0] + a[n - 1]
 
@@ -53,7 +53,7 @@ def check(view: View, **size: int) -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", VIEWS)
 def test_drawings_can_be_read(name: str) -> None:
-    """Each box is there once, each arrow goes from its tail to its head, and says its kind and its output."""
+    """Each box is drawn once, and each arrow goes from its tail to its head, with its kind and output."""
     check(VIEWS[name])
 
 
@@ -61,14 +61,14 @@ def test_drawings_can_be_read(name: str) -> None:
 @pytest.mark.parametrize("name", ["fib", "even", "race"])
 @pytest.mark.parametrize("size", [(1, 1), (60, 20), (400, 400)])
 def test_drawings_of_any_size_can_be_read(name: str, size: tuple[int, int]) -> None:
-    """However much is cut out or written shorter to fit."""
+    """This holds however much is cut out, or shortened, to fit."""
     check(VIEWS[name], width=size[0], height=size[1])
 
 
 @settings(max_examples=8)
 @given(graphs())
 def test_any_graph_can_be_drawn(graph: Any) -> None:
-    """Graphs that break rules too, with strange names."""
+    """Invalid graphs can be drawn, with strange names."""
     check(graph_view(graph))
 
 
@@ -76,7 +76,7 @@ def test_any_graph_can_be_drawn(graph: Any) -> None:
 @pytest.mark.parametrize("name", ["unfolded", "critical", "tags", "beside"])
 @pytest.mark.parametrize("function", [shared, FUNCTIONS["fib"]])
 def test_runs_can_be_drawn(name: str, function: Any) -> None:
-    """Firings, with what goes through cells; and trees of tags, whose lines have no heads, as if they had some."""
+    """Firings are drawn with their dependences through cells; trees of tags have lines without heads."""
     history = History(function.graph, [np.int64(3)])
     history.run()
     view = run_picture(history, name)
@@ -89,7 +89,7 @@ def test_runs_can_be_drawn(name: str, function: Any) -> None:
 
 
 def test_arrows_differ() -> None:
-    """Each kind has a line and a head that no other has both of, in ASCII too, and a meaning."""
+    """Each kind of arrow has its own line and head, in ASCII too, and a meaning."""
     kinds = [(STROKES[line.style], HEADS[line.head]) for line in LINE_LOOKS.values()]
     for ways in (
         [(stroke.glyphs, *(signs[:1] for signs in head)) for stroke, head in kinds],
@@ -103,16 +103,16 @@ def test_arrows_differ() -> None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", GOLDEN)
-def test_drawings_to_look_at(name: str) -> None:
-    """They fit into 120 columns and 40 rows, and are as they were when somebody last looked."""
+def test_drawings_are_as_stored(name: str) -> None:
+    """The drawings fit into 120 columns and 40 rows, and are as stored."""
     drawing = draw_cells(VIEWS[name])
     assert drawing.fits
     assert drawing.size <= (WIDTH, HEIGHT)
     assert drawing.text() + "\n" == (DRAWINGS / f"{name}.txt").read_text()
 
 
-def test_the_page_of_pictures_shows_one() -> None:
-    """fib, as it is drawn."""
+def test_the_page_of_pictures_has_fib() -> None:
+    """docs/pictures.md has the drawing of fib."""
     page = Path(__file__).parents[2] / "docs" / "pictures.md"
     assert f"```text\n{(DRAWINGS / 'fib.txt').read_text()}```" in page.read_text()
 
@@ -125,7 +125,7 @@ def test_drawings_are_stable() -> None:
 
 @pytest.mark.full
 def test_ascii_is_the_same_drawing() -> None:
-    """ASCII only, in the same cells, and what the signs mean with it."""
+    """An ASCII drawing has ASCII only, in the same cells, and the meaning of its signs."""
     drawing = draw_cells(VIEWS["nested"])
     plain = drawing.text(unicode=False)
     assert plain.isascii()
@@ -134,8 +134,8 @@ def test_ascii_is_the_same_drawing() -> None:
 
 
 @pytest.mark.full
-def test_what_does_not_fit_is_larger() -> None:
-    """And the drawing says so; it is written in words, with room, since it is to be scrolled."""
+def test_large_drawings_say_so() -> None:
+    """A drawing that does not fit says so; it has words and room, since it must be scrolled."""
     drawing = draw_cells(VIEWS["ack"], width=20, height=10)
     assert not drawing.fits
     assert "merge m" in drawing.text()
@@ -143,7 +143,7 @@ def test_what_does_not_fit_is_larger() -> None:
 
 @pytest.mark.full
 def test_letters_are_explained() -> None:
-    """Where letters take the place of words, and where they alone tell kinds of boxes apart, the legend has them."""
+    """If letters stand for words, or alone distinguish kinds of boxes, the legend explains them."""
     large, small = draw_cells(VIEWS["main"], width=400, height=400), draw_cells(VIEWS["main"])
     for drawing, letters in ((large, False), (small, True)):
         assert ("\\M x" in drawing.text()) == ("M merge" in to_text(drawing.legend)) == letters
@@ -154,8 +154,8 @@ def test_letters_are_explained() -> None:
 
 
 @pytest.mark.full
-def test_tokens_are_where_they_are() -> None:
-    """At every moment of a run everything that has a badge shows its first sign, and nothing moves for it."""
+def test_tokens_stand_at_their_places() -> None:
+    """At every moment of a run, everything with a badge shows its first sign, and nothing moves for it."""
     history = History(FUNCTIONS["nested"].graph, [np.int64(3)])
     history.run()
     still = draw_cells(VIEWS["nested"])
@@ -176,7 +176,7 @@ def test_tokens_are_where_they_are() -> None:
             assert not what.badges or BADGE_LOOKS[what.badges[0].mark].glyph in signs, (thing, what.badges)
 
 
-def test_more_than_fit_are_counted() -> None:
+def test_tokens_without_room_are_counted() -> None:
     """Many tokens in little room are a sign and a number."""
     view = graph_view(FUNCTIONS["fib"].graph)
     view.arrows[0] = view.arrows[0]._replace(badges=(Badge("flight", "123456"),) * 12)
@@ -195,8 +195,9 @@ def test_colours_are_for_terminals() -> None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("broken", ["tracks", "behind", "columns", "seams"])
-def test_the_laws_find_broken_drawings(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arrows that share a track, that in ASCII seem to go on behind others, that share a column; torn seams."""
+def test_broken_drawings_are_caught(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrows that share a track or column, or seem to continue behind others in ASCII, and gaps in cut drawings are
+    caught."""
     size = (120, 40)
     if broken == "tracks":
         monkeypatch.setattr(tracks, "overlap", lambda one, other, upright: False)
@@ -217,7 +218,7 @@ def test_the_laws_find_broken_drawings(broken: str, monkeypatch: pytest.MonkeyPa
 @settings(max_examples=60, deadline=None)
 @given(graphs())
 def test_many_graphs_can_be_drawn(graph: Any) -> None:
-    """In little room, and in enough."""
+    """Many graphs can be drawn, in little room and in enough."""
     for size in (40, 120):
         check(graph_view(graph), width=size, height=size // 3)
 
@@ -226,7 +227,7 @@ def test_many_graphs_can_be_drawn(graph: Any) -> None:
 @settings(max_examples=20, deadline=None)
 @given(cases())
 def test_generated_programs_can_be_drawn(case: Case) -> None:
-    """Their graphs, and their structured forms."""
+    """Graphs and structured forms of generated programs can be drawn."""
     check(graph_view(lower(case.program)))
     check(program_view(case.program))
 

@@ -1,4 +1,4 @@
-"""Folding clusters: what is inside is one box, and nothing else changes."""
+"""Folding clusters: the inside of a folded cluster is one box, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _is_outer(view: View, name: str, names: set[str]) -> bool:
 
 
 def _weight(view: View, stands: dict[str, str]) -> int:
-    """How many badges there are, where a number inside of what is folded counts as many."""
+    """The number of badges, with the number in a folded box counted as that many."""
     total = 0
     for box in view.boxes.values():
         total += sum(_many(b.text) if box.name in stands and b.mark == "ready" else 1 for b in box.badges)
@@ -78,8 +78,8 @@ def _many(text: str) -> int:
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(runs(), st.integers(0, 2**32), st.booleans())
 def test_folding_changes_nothing_else(history: History, seed: int, unfolded: bool) -> None:
-    """Boxes outside stay; each folded cluster is a box with their number; arrows that cross its border end at it; no
-    token is lost. For the graph at a moment, and for what unfolded from it."""
+    """Boxes outside stay. Each folded cluster is a box with the number of its boxes, arrows that cross its border end
+    at it, and no token is lost. This holds for a graph at a moment, and for an unfolded graph."""
     dice = random.Random(seed)
     events = history[: history.position]
     view = (
@@ -97,8 +97,8 @@ def test_folding_changes_nothing_else(history: History, seed: int, unfolded: boo
         assert list(view_violations(small)) == []
 
 
-def test_a_fold_that_loses_tokens_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The law above catches a fold that does not count what is inside."""
+def test_a_fold_that_loses_tokens_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fold that does not count the tokens inside is caught."""
     monkeypatch.setattr(collapse, "count_inside", lambda view, made, stands: None)
     history = nested.history(3)
     history.run()
@@ -107,8 +107,8 @@ def test_a_fold_that_loses_tokens_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
     assert list(fold_violations(view, {view.root.clusters[0].clusters[0].name}))
 
 
-def test_by_name() -> None:
-    """Functions and loops go by the names that people use."""
+def test_clusters_are_named() -> None:
+    """Functions and loops are found by the names that people use."""
     view = graph_view(main.graph)
     titles = {
         name: [c.title for c in view.root.walk() if c.name in find_clusters(view, [name])]
@@ -127,7 +127,7 @@ LOOPS = 900
 
 @pytest.mark.full
 def test_ten_thousand_nodes_fit() -> None:
-    """A graph of 10,000 nodes in many loops is folded to what can be looked at, says so, and is laid out."""
+    """A graph of 10,000 nodes in many loops is folded to a readable size, says so, and is laid out."""
     body = "\n".join(
         f"""
   i{n}, s{n} = while_loop 0, {f"s{n - 1}" if n else "n"} {{
@@ -152,7 +152,7 @@ def test_ten_thousand_nodes_fit() -> None:
 
 
 def test_of_many_iterations_the_first_and_the_last_are_drawn() -> None:
-    """A long loop, unfolded, is its first iterations, one box for those between, and its last."""
+    """A long unfolded loop is its first iterations, one box for the middle, and its last ones."""
     history = nested.history(9)
     history.run()
     made = fold_to_fit(unfolded_view(history.graph, history.arguments, history[:]), 120)
@@ -166,7 +166,7 @@ def test_of_many_iterations_the_first_and_the_last_are_drawn() -> None:
 
 @pytest.mark.full
 def test_a_deep_recursion_is_drawn() -> None:
-    """Clusters in clusters, deeper than Python's stack, are copied, and folded however many boxes are wanted."""
+    """Clusters nested deeper than Python's stack are copied, and folded to any number of boxes."""
     view = View("deep")
     deepest = view.root
     for number in range(1100):
@@ -184,7 +184,7 @@ def test_a_deep_recursion_is_drawn() -> None:
 
 @pytest.mark.parametrize("option", ["only", "fold"])
 def test_parts_of_a_program_go_by_the_same_names(option: str) -> None:
-    """Functions and loops of a structured program are found as those of its graph are."""
+    """Functions and loops of a structured program have the names of those of its graph."""
     view, graph = program_view(nested.program), graph_view(nested.graph)
     names = {each.subject for each in view.root.walk() if each.subject}
     assert names == {each.subject for each in graph.root.walk() if each.subject}
@@ -197,7 +197,7 @@ def test_parts_of_a_program_go_by_the_same_names(option: str) -> None:
 
 @pytest.mark.parametrize(("name", "many"), [("loop_1", 6), ("nested.loop", 4), ("main/loop[2]", 1)])
 def test_iterations_go_by_the_name_of_their_loop(name: str, many: int) -> None:
-    """In what a run unfolds, a loop is all its iterations, and a tag is one of them."""
+    """In an unfolded graph, a loop is all its iterations, and a tag is one of them."""
     history = nested.history(3)
     history.run()
     view = unfolded_view(history.graph, history.arguments, history[:])

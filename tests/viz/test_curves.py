@@ -1,4 +1,4 @@
-"""Learning curves show every number where it belongs, on light and dark."""
+"""Learning curves show every number at its place, on light and dark paper."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def lines(svg: str) -> list[list[tuple[float, float]]]:
 
 
 @given(series=st.dictionaries(st.text(), SERIES, min_size=1, max_size=3))
-def test_any_numbers(series: Any) -> None:
-    """Whatever the numbers are, the picture is XML, and each finite one is a point inside of its chart."""
+def test_every_number_is_drawn(series: Any) -> None:
+    """For any numbers, the picture is XML, and each finite one is a point inside its chart."""
     finite = [sum(map(math.isfinite, numbers.values())) for numbers in series.values()]
     ordered = {name: dict(sorted(numbers.items())) for name, numbers in series.items()}
     if not any(finite):
@@ -41,9 +41,9 @@ def test_any_numbers(series: Any) -> None:
     assert len(points) >= sum(finite)
 
 
-def test_where_points_are() -> None:
-    """The highest number is at the top and the lowest at the bottom, the first step left and the last right; what is
-    not finite is a gap."""
+def test_points_are_at_their_places() -> None:
+    """The highest number is at the top and the lowest at the bottom, the first step at the left and the last at the
+    right; numbers that are not finite are gaps."""
     numbers = {0: 4.0, 10: 2.0, 20: math.nan, 30: 1.0, 40: 0.0}
     (first, second), said = (
         lines(curves_svg("run.jsonl", {"loss": numbers})),
@@ -55,8 +55,8 @@ def test_where_points_are() -> None:
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
-def test_legible(theme: Any) -> None:
-    """Lines and words have a contrast of 4.5 at least with the paper."""
+def test_curves_are_legible(theme: Any) -> None:
+    """Lines and words have a contrast of at least 4.5 with the paper."""
     svg = curves_svg("run", {"loss": {0: 1.0, 1: 0.5}}, theme)
     colours = set(re.findall(r'<text[^>]*fill="(#\w{6})"', svg)) | set(
         re.findall(r'<polyline[^>]*stroke="(#\w{6})"', svg)
@@ -68,14 +68,14 @@ def test_legible(theme: Any) -> None:
 
 
 def luminance(colour: str) -> float:
-    """That of the guidelines for accessible pages (WCAG 2)."""
+    """The luminance of a colour by the guidelines for accessible pages (WCAG 2)."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def test_a_curve_shows_itself(tmp_path: Path) -> None:
-    """It is an SVG for notebooks, and is saved as one."""
+    """A curve is an SVG in notebooks, and is saved as one."""
     (tmp_path / "run.jsonl").write_text('{"step": 0, "loss": 1.0}\n{"step": 1, "loss": 0.5}\n')
     made = tl.curve(tmp_path / "run.jsonl", dark=True)
     made.save(tmp_path / "curve.svg")
@@ -87,7 +87,7 @@ def test_a_curve_shows_itself(tmp_path: Path) -> None:
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
 def test_ticks_are_round(one: float, other: float) -> None:
-    """Whatever the ends are, ticks rise from one to the other, and there are few; those of a chart have other words."""
+    """For any ends, a few rising ticks lead from one end to the other; those of one chart have different labels."""
     low, high = sorted((one, other))
     found = ticks(low, high, 5)
     assert found == sorted(found) and low <= found[0] and found[-1] <= high and len(found) <= 7

@@ -1,4 +1,4 @@
-"""The corpus as pictures: whatever can be read can be drawn, graphs that break rules too."""
+"""The corpus as pictures: every text that can be read can be drawn, invalid graphs too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILES = sorted((Path(__file__).parents[1] / "corpus").glob("*.tl"))
 
 
 def test_every_text_can_be_drawn() -> None:
-    """Every graph of the corpus, every program, and the graph of every valid one, gives DOT that names it."""
+    """Every graph of the corpus, every program, and the graph of every valid program, gives DOT with its name."""
     drawn = 0
     for file in FILES:
         document = parse(file.read_text())

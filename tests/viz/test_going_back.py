@@ -1,4 +1,5 @@
-"""Pictures of programs, graphs and runs that go back: what runs back stands beside what it runs back through."""
+"""Pictures of programs, graphs and runs with reverse passes: a node of a reverse pass stands beside the node that it
+reverses."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ def homes(view: View) -> dict[str, list[Cluster]]:
 
 
 @by_name
-def test_what_runs_back_has_a_cluster(name: str) -> None:
-    """Each node of a graph is drawn once, those of a further phase in a cluster of that phase, inside that of their
+def test_reverse_passes_have_clusters(name: str) -> None:
+    """Each node of a graph is drawn once; a node of a later phase is in a cluster of that phase, inside that of its
     function or loop."""
     graph = GRADIENTS[name][0].graph
     view, phases = graph_view(graph), PhaseMap(graph)
@@ -50,7 +51,8 @@ def test_what_runs_back_has_a_cluster(name: str) -> None:
 
 
 def test_back_leads_to_the_iteration_before() -> None:
-    """From a back arrows lead to the iteration before, and one out, which says so; a reenter stands in its loop."""
+    """Arrows lead from a back to the iteration before, and one leads out, with a label; a reenter stands in its
+    loop."""
     graph = grad_power.graph
     view = graph_view(graph)
     backs = {f"n{number}" for number, node in enumerate(graph.nodes) if node.op == "back"}
@@ -68,7 +70,7 @@ def count(region: Region) -> int:
 
 @by_name
 def test_each_node_of_a_program_is_drawn_once(name: str) -> None:
-    """Every node of every phase is a box, in a cluster; a pullback has an arrow from the node whose phase it begins."""
+    """Every node of every phase is a box in a cluster; a pullback has an arrow from the node whose phase it begins."""
     program = GRADIENTS[name][0].program
     view = program_view(program)
     assert list(view_violations(view)) == []
@@ -82,8 +84,8 @@ def test_each_node_of_a_program_is_drawn_once(name: str) -> None:
     assert {each.title for each in view.root.walk() if each.kind == "pullback"} >= {"pullback"}
 
 
-def test_a_program_says_what_it_pulls_back() -> None:
-    """The boxes of fac and its pullback: an adjoint comes in through the box, and leaves by a merge of the branches."""
+def test_the_picture_of_fac_and_its_pullback() -> None:
+    """The adjoint enters through the box of the pullback, and leaves by a merge of the branches."""
     drawing = Drawing(program_dot(grad_fac.program))
     said = {tuple(drawing.says(name)) for name in drawing.nodes}
     assert {("pullback cond(d_cond)", "back_cond"), ("pullback fac(back_multiply_1)", "back_fac")} <= said
@@ -91,8 +93,8 @@ def test_a_program_says_what_it_pulls_back() -> None:
     assert len([path for path in drawing.titles if "pullback" in path[-1]]) == 3
 
 
-def test_the_variables_of_a_loop_go_back() -> None:
-    """Each yields to a back, which leads to its merge; what nobody wants does not leave."""
+def test_adjoints_of_loop_variables() -> None:
+    """The adjoint of each variable goes to a back, which leads to its merge; unused ones do not leave."""
     view = program_view(grad_power.program)
     backs = [box for box in view.boxes.values() if box.kind == "back"]
     assert [box.title for box in backs] == ["back d_multiply", "back d_x"]
@@ -103,7 +105,7 @@ def test_the_variables_of_a_loop_go_back() -> None:
 @pytest.mark.inner(first=1)
 @by_name
 def test_graphviz_lays_them_out(name: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """Programs and graphs, without complaint; and a pullback alone, or folded."""
+    """Graphviz lays out programs and graphs without complaint, and a pullback alone, or folded."""
     function, _ = GRADIENTS[name]
     for source in (graph_dot(function.graph), program_dot(function.program)):
         Drawing(source).graph.draw(format="svg", prog="dot")
@@ -119,8 +121,8 @@ def test_graphviz_lays_them_out(name: str, capfd: pytest.CaptureFixture[str]) ->
 
 @pytest.mark.inner(first=1)
 @by_name
-def test_pictures_of_runs_that_go_back(name: str) -> None:
-    """Every picture of a run, at its end and on the way, is whole."""
+def test_pictures_of_runs_with_reverse_passes(name: str) -> None:
+    """Every picture of such a run, at its end and before, is complete."""
     function, arguments = GRADIENTS[name]
     history = History(function.graph, list(arguments))
     history.run()
@@ -131,8 +133,8 @@ def test_pictures_of_runs_that_go_back(name: str) -> None:
             assert not isinstance(made, View) or list(view_violations(made)) == []
 
 
-def test_activations_say_what_they_gave_back() -> None:
-    """A call says both phases, and an iteration the adjoints of its variables beside them."""
+def test_activations_have_both_phases() -> None:
+    """A call has both phases, and an iteration has the adjoints beside its variables."""
     assert titles(grad_fac, 3.0) == [
         "grad_fac(3.0) = 5.0",
         "grad_fac_1(3.0) = 5.0",
@@ -161,8 +163,8 @@ def titles(function: tl.Function, *arguments: object) -> list[str]:
 
 
 @pytest.mark.full
-def test_a_terminal_draws_them() -> None:
-    """In cells a reenter and a back have ends of their own, and words; the frame says what it has."""
+def test_reverse_passes_in_cells() -> None:
+    """In cells, a reenter and a back have their own ends and words, and the frame says what it contains."""
     view = trim_view(graph_view(grad_power.graph), only=("power_split.loop",))
     text = "\n".join(draw_cells(view, width=size).text() for size in (90, 300))
     assert "∂ pullback" in text
@@ -172,7 +174,7 @@ def test_a_terminal_draws_them() -> None:
 
 @by_name
 def test_a_player_has_the_tokens_of_the_machine(name: str) -> None:
-    """What a page replays of a run that goes back is what was in flight, after each of its events."""
+    """After each event, the replay of a page has the tokens in flight of a run with a reverse pass."""
     function, arguments = GRADIENTS[name]
     history = History(function.graph, list(arguments), schedule="lifo")
     history.run()
@@ -187,7 +189,7 @@ def test_a_player_has_the_tokens_of_the_machine(name: str) -> None:
     assert history.state.records.get(ROOT) is None or position < len(history)
 
 
-def test_nested_loops_stand_in_each_other() -> None:
+def test_pullbacks_of_nested_loops() -> None:
     """The pullback of an inner loop stands in that loop, and not in the pullback of the outer one."""
     around = homes(graph_view(grad_nested.graph)).values()
     titles = {tuple(cluster.title for cluster in clusters) for clusters in around}

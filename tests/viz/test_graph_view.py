@@ -1,4 +1,4 @@
-"""What a drawn graph keeps of the graph: everything, once, in the right place."""
+"""A drawn graph has everything of the graph, once, in the right place."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ def check_drawn_once(graph: Graph) -> None:
 
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=list(GRAPHS))
 def test_each_node_and_each_edge_is_drawn_once(graph: Graph) -> None:
-    """Nothing is left out, nothing is drawn twice, and arrows point as tokens go."""
+    """Nothing is left out or drawn twice, and arrows point in the direction of tokens."""
     check_drawn_once(graph)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=_SLOW)
 @given(graphs())
-def test_graphs_that_break_the_rules_are_drawn_whole(graph: Graph) -> None:
-    """Whatever a Builder makes can be drawn, under whatever names, and Graphviz can read it."""
+def test_invalid_graphs_are_drawn(graph: Graph) -> None:
+    """Every graph that a Builder makes can be drawn, under any names, and Graphviz can read it."""
     check_drawn_once(graph)
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=_SLOW)
 @given(cases())
 def test_functions_and_loops_are_clusters(case: Case) -> None:
-    """Each function is a cluster, each loop one inside that of the loop around it; gates stand in their loop."""
+    """Each function is a cluster, each loop is one inside that of the loop around it, and gates stand in their loop."""
     graph = tl.lower(case.program)
     drawing = Drawing(graph_dot(graph))
     functions = {(node.function,) for node in graph.nodes}
@@ -79,15 +79,15 @@ def test_nested_loops_nest() -> None:
     assert drawing.paths[f"n{multiply}"] == inner
 
 
-def test_outside_of_all_clusters_stand_arguments_and_results() -> None:
-    """What the environment sends and gets belongs to no function."""
+def test_arguments_and_results_stand_outside() -> None:
+    """The environment's arguments and results belong to no function's cluster."""
     drawing = Drawing(graph_dot(main.graph))
     outside = {name for name, path in drawing.paths.items() if not path}
     assert outside == {"a0", "a1", "a2", "r0"}
     assert [drawing.says(name) for name in ("a0", "a1", "a2")] == [["trigger"], ["x"], ["n"]]
 
 
-def test_nodes_say_what_they_compute() -> None:
+def test_labels_of_nodes() -> None:
     """Formulas have their literals, and the names of their operands, through switches."""
     graph = fib.graph
     drawing = Drawing(graph_dot(graph))
@@ -102,14 +102,14 @@ def test_nodes_say_what_they_compute() -> None:
 
 
 def test_gates_name_their_variable() -> None:
-    """Gates of a loop say which of its variables they let in, round, and out, and from what it starts."""
+    """A gate of a loop says which variable it lets in, round or out, and its first value."""
     graph = nested.graph
     drawing = Drawing(graph_dot(graph))
     said = [drawing.says(f"n{number}")[0] for number, node in enumerate(graph.nodes) if node.site]
     assert {"enter j = 0", "enter t", "next j", "exit t"} <= set(said)
 
 
-def test_edges_differ_by_what_they_carry() -> None:
+def test_edges_have_styles() -> None:
     """Predicates, triggers, calls and next iterations have lines of their own."""
     graph = main.graph
     drawing = Drawing(graph_dot(graph))
@@ -142,8 +142,8 @@ func f(c: bool, n: int64) -> bool {
 
 
 def test_the_order_of_effects_is_dashed() -> None:
-    """What orders effects on a resource is no value: its edges are those into their triggers and out of their second
-    outputs."""
+    """The order of effects on a resource is no value: dashed edges lead into the triggers of effects, and out of their
+    second outputs."""
     graph = tl.lower(tl.parse_program(EFFECTS))
     drawing = Drawing(graph_dot(graph))
     ops = {f"n{number}": node.op for number, node in enumerate(graph.nodes)}
@@ -157,8 +157,8 @@ def test_the_order_of_effects_is_dashed() -> None:
     assert any(ops[edge.tail] == "print" and ops[edge.head] == "switch" for edge in order)
 
 
-def test_acts_say_what_they_do() -> None:
-    """Cells are indexed, a text has the names of its operands, a callback its function."""
+def test_labels_of_effects() -> None:
+    """Cells have their index, a text has the names of its operands, and a callback its function."""
     said = []
     for program in (FILL, tl.parse_program(EFFECTS)):
         graph = tl.lower(program)
@@ -170,7 +170,7 @@ def test_acts_say_what_they_do() -> None:
 
 
 def test_outputs_are_labelled() -> None:
-    """A switch says T and F, an exit which of its outputs is the number of trips."""
+    """The outputs of a switch are T and F, and an exit says which of its outputs is the number of trips."""
     builder = tl.Builder("g")
     x, p = builder.argument("x", INT), builder.argument("p", tl.Type(tl.bool))
     yes, no = builder.node("switch", "s", [x, p], [INT, INT])
@@ -184,7 +184,7 @@ def test_outputs_are_labelled() -> None:
 
 
 def test_tooltips_have_source_lines_and_types() -> None:
-    """A node tells where in the source it comes from, an edge the type of its tokens and their port."""
+    """A node has its source line, and an edge has the type of its tokens and their port."""
     graph = fib.graph
     drawing = Drawing(graph_dot(graph))
     (subtract,) = graph.find("subtract")
@@ -196,7 +196,7 @@ def test_tooltips_have_source_lines_and_types() -> None:
 
 @pytest.mark.parametrize("name", STRANGE, ids=ascii)
 def test_strange_names_are_only_names(name: str) -> None:
-    """No name is read as markup, as an escape, or as the end of a string; what is printable is shown as it is."""
+    """No name is read as markup, as an escape, or as the end of a string; printable names are shown unchanged."""
     builder = tl.Builder(name)
     x = builder.argument(name, INT)
     (y,) = builder.node("add", name, [x, literal(1)], [INT])
@@ -211,7 +211,7 @@ def test_strange_names_are_only_names(name: str) -> None:
 @pytest.mark.inner(first=3)
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=list(GRAPHS))
 def test_graphviz_lays_it_out_without_complaint(graph: Graph, capfd: pytest.CaptureFixture[str]) -> None:
-    """Nesting, levels and edges that are laid out backwards never contradict one another."""
+    """Nesting, ranks and reversed edges never contradict one another."""
     drawing = Drawing(graph_dot(graph))
     svg = drawing.graph.draw(format="svg", prog="dot")
     assert svg.count(b'class="edge ') == len(drawing.edges)
@@ -222,7 +222,7 @@ def test_graphviz_lays_it_out_without_complaint(graph: Graph, capfd: pytest.Capt
 
 @pytest.mark.full
 def test_drawing_is_stable(tmp_path: Path) -> None:
-    """The same graph is the same text, in every process."""
+    """The same graph gives the same text in every process."""
     code = "from support.pictures import drawings as d; print(d.graph_dot(d.main.graph))"
     code += "; print(d.program_dot(d.main.program))"
     texts = set()

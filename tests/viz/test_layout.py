@@ -1,4 +1,4 @@
-"""Where Graphviz puts boxes, in whole columns."""
+"""The layout of boxes by Graphviz, in whole columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def laid_out(view: View, writing: BoxStyle) -> tuple[list[BoxRow], CellLayout]:
 
 
 def check(view: View, writing: BoxStyle) -> None:
-    """Every box stands once, none touches another, and frames are around what is theirs."""
+    """Each box stands once, none touches another, and frames surround their boxes."""
     rows, found = laid_out(view, writing)
     assert sorted(slot.box for row in rows for slot in row.boxes) == sorted(view.boxes)
     assert found.placements.keys() == {row.name for row in rows}
@@ -49,7 +49,7 @@ def check(view: View, writing: BoxStyle) -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("writing", [BoxStyle(), BoxStyle(uses_letters=True, max_length=8, max_joined=3)])
 def test_boxes_and_frames_stand_apart(name: str, writing: BoxStyle) -> None:
-    """In words, and in letters with chains in a line; all frames are there."""
+    """This holds for words, and for letters with chains on one line; all frames are drawn."""
     view = graph_view(FUNCTIONS[name].graph)
     check(view, writing)
     clusters = {cluster.name for cluster in view.root.walk()} - {view.root.name}
@@ -59,12 +59,12 @@ def test_boxes_and_frames_stand_apart(name: str, writing: BoxStyle) -> None:
 @settings(max_examples=10)
 @given(graphs())
 def test_any_graph_is_laid_out(graph: Any) -> None:
-    """Graphs that break rules too."""
+    """Invalid graphs are laid out, too."""
     check(graph_view(graph), BoxStyle())
 
 
 def test_ranks_follow_the_arrows() -> None:
-    """An arrow that is not turned, and not free, goes down; one that is turned goes up."""
+    """An arrow goes down, unless it is reversed or free; a reversed one goes up."""
     view = graph_view(FUNCTIONS["nested"].graph)
     rows, found = laid_out(view, BoxStyle())
     rank = {slot.box: found.placements[row.name].rank for row in rows for slot in row.boxes}
@@ -74,7 +74,7 @@ def test_ranks_follow_the_arrows() -> None:
 
 
 def test_courses_are_between_the_ends() -> None:
-    """An arrow over several ranks says where it passes those between."""
+    """An arrow over several ranks has its course between them."""
     view = graph_view(FUNCTIONS["fib"].graph)
     rows, found = laid_out(view, BoxStyle())
     rank = {slot.box: found.placements[row.name].rank for row in rows for slot in row.boxes}
@@ -87,8 +87,8 @@ def test_courses_are_between_the_ends() -> None:
     assert long
 
 
-def test_what_is_joined_shares_a_line() -> None:
-    """A box that is all that feeds another, which it alone feeds, stands in its line, and no arrow is lost."""
+def test_chains_share_a_line() -> None:
+    """A box whose only source has no other target stands in its line, and no arrow is lost."""
     view = graph_view(FUNCTIONS["nested"].graph)
     rows = build_box_rows(view, BoxStyle(max_joined=2), Counter())
     joints = [joint for row in rows for joint in row.joints]

@@ -1,4 +1,4 @@
-"""What a notebook shows, and pictures from Python."""
+"""Displays in notebooks, and pictures from Python."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def open_ended(x):  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.full
-def test_things_show_themselves() -> None:
-    """Programs, graphs, functions, runs and histories are pictures; what has none is words."""
+def test_objects_display_themselves() -> None:
+    """Programs, graphs, functions, runs and histories display as pictures; an object without a picture displays as
+    text."""
     history = fib.history(3)
     history.run()
     for subject in (fib, fib.graph, fib.program, history, fib.run(3)):
@@ -34,7 +35,7 @@ def test_things_show_themselves() -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("form", ["graph", *PICTURES])
 def test_every_picture_of_a_history(form: str, tmp_path: Path) -> None:
-    """Each form that the command line knows is there, dark too, and can be saved."""
+    """Each form of the command line exists, dark too, and can be saved."""
     history = fib.history(3)
     history.run()
     picture = tl.picture(history, form, dark=True)
@@ -45,7 +46,7 @@ def test_every_picture_of_a_history(form: str, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_parts_and_folds() -> None:
-    """A loop alone, and a loop as one box, by their names."""
+    """A loop alone, and a loop as one box, are chosen by name."""
     alone, folded = tl.picture(nested, only=["loop_1"]), tl.picture(nested, fold=["loop_1"])
     assert "while loop_1" in alone._repr_svg_() and "nested</text>" not in alone._repr_svg_()
     assert "19 nodes" in folded._repr_svg_()
@@ -63,14 +64,14 @@ def test_parts_and_folds() -> None:
         (fib.history(2, schedule="fifo"), "profile", "waves are counted"),
     ],
 )
-def test_what_has_no_such_picture(subject: Any, form: str, said: str) -> None:
-    """Is refused in words."""
+def test_missing_forms_are_refused(subject: Any, form: str, said: str) -> None:
+    """A form that the object lacks is refused in words."""
     with pytest.raises(tl.Usage, match=said):
         tl.picture(subject, form)
 
 
-def test_where_nobody_draws_there_are_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without the slot filled nothing is drawn; a file that cannot be written is said to be."""
+def test_without_drawing_there_is_text(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """If the display slot is empty, nothing is drawn; a file that cannot be written is reported."""
     with pytest.raises(tl.Usage, match="cannot be written"):
         tl.picture(fib).save(tmp_path / "no" / "such.svg")
     with pytest.raises(tl.Usage, match="no format"):
@@ -80,7 +81,7 @@ def test_where_nobody_draws_there_are_words(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 @pytest.mark.full
-def test_nothing_is_loaded_before_it_is_drawn() -> None:
-    """`import tagloom` loads nothing that draws."""
+def test_importing_loads_no_drawing() -> None:
+    """`import tagloom` loads no module that draws."""
     code = "import sys, tagloom; print([name for name in sys.modules if 'graphviz' in name])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"

@@ -1,4 +1,4 @@
-"""Laws of the drawn profile: nothing is wider than asked, area and the highest wave are kept, nothing vanishes."""
+"""Laws of the drawn profile: no line is too wide, area and highest wave are kept, and nothing vanishes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHART = draw_profile([1, 2, 3, 4, 4, 1], height=2, unicode=False)
 
 @given(profiles, sizes, st.integers(1, 12), st.booleans())
 def test_no_line_is_wider_than_asked(profile: list[int], width: int, height: int, unicode: bool) -> None:
-    """However long, however high, and however narrow."""
+    """No line is wider than requested, for any length and height, and however narrow."""
     drawn = draw_profile(profile, width=width, height=height, unicode=unicode)
     assert all(len(line) <= width for line in drawn.splitlines())
     assert drawn.isascii() or unicode
@@ -35,8 +35,8 @@ def test_binning_keeps_the_area(profile: list[int], most: int) -> None:
 
 
 @given(profiles, sizes)
-def test_what_fits_is_not_binned(profile: list[int], most: int) -> None:
-    """A wave has a column of its own wherever there is room for all, and never more than one."""
+def test_short_profiles_are_not_binned(profile: list[int], most: int) -> None:
+    """If there is room for all waves, each has one column."""
     size, means = bin_means(profile, most)
     assert (size == 1) == (len(profile) <= most)
     if size == 1:
@@ -51,7 +51,7 @@ def bars(drawn: str) -> list[str]:
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=60), st.integers(1, 9))
 def test_bars_are_as_high_as_the_waves(profile: list[int], height: int) -> None:
-    """The highest wave fills its column; the others follow in order; what is not zero is never blank."""
+    """The highest wave fills its column, the others are in proportion, and no nonzero wave is blank."""
     rows = bars(draw_profile(profile, height=height))
     assert len(rows) == height
     assert set("".join(rows)) <= BLOCKS
@@ -62,8 +62,8 @@ def test_bars_are_as_high_as_the_waves(profile: list[int], height: int) -> None:
     assert [level for _, level in ordered] == sorted(filled)
 
 
-def test_ascii_chart() -> None:
-    """Axes, labels and caption, in ASCII."""
+def test_the_chart_in_ascii() -> None:
+    """Axes, labels and caption are ASCII."""
     assert CHART == (
         "4|  :##\n"
         " |:####:\n"
@@ -73,16 +73,16 @@ def test_ascii_chart() -> None:
     )  # fmt: skip
 
 
-def test_caption_says_how_columns_were_made() -> None:
-    """Where waves share a column the caption says so, and the highest wave is still named."""
+def test_the_caption_names_shared_columns() -> None:
+    """If waves share a column, the caption says so, and still names the highest wave."""
     drawn = draw_profile([1, 9] * 50, width=60)
     assert "500 firings in 100 waves, at most 9 in one; a column is the" in drawn
     assert "mean of 2 waves" in drawn
     assert "5│█" in drawn
 
 
-def test_edges() -> None:
-    """No waves, one wave, only zeros, one column, a number of forty digits."""
+def test_charts_of_extreme_profiles() -> None:
+    """No waves, one wave, only zeros, one column, and a number of forty digits are drawn."""
     assert draw_profile([]) == "no firings"
     assert draw_profile([5], height=1).splitlines() == ["5│█", "0└─", "  1", "5 firings in 1 wave, at most 5 in one"]
     assert draw_profile([0, 0], height=1).splitlines()[0] == "1│"
@@ -91,14 +91,14 @@ def test_edges() -> None:
 
 
 @pytest.mark.parametrize(("profile", "width", "height"), [([1], 0, 1), ([1], 1, 0), ([1, -1], 9, 9)])
-def test_wrong_arguments(profile: list[int], width: int, height: int) -> None:
-    """No columns, no rows, fewer than no firings: the caller's fault."""
+def test_wrong_arguments_are_refused(profile: list[int], width: int, height: int) -> None:
+    """No columns, no rows, and negative firings are the caller's mistake."""
     with pytest.raises(tl.Usage):
         draw_profile(profile, width=width, height=height)
 
 
 def test_profile_of_a_run() -> None:
-    """The profile that a machine measures can be drawn as it is."""
+    """The profile that a machine measures can be drawn."""
     stats = fib.run(10).stats
     assert stats.profile is not None
     assert f"{stats.firings:,} firings in {stats.critical_path} waves" in draw_profile(stats.profile)

@@ -1,4 +1,4 @@
-"""What a drawn program keeps of the program: every node and every use of a value, in nested regions."""
+"""A drawn program has every node and every use of a value, in nested regions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_bas
 
 
 def depths(region: Region, depth: int = 0) -> list[int]:
-    """For every node of a region, in program order, in how many clusters it stands inside its function's."""
+    """The number of clusters around each node of a region inside its function's, in program order."""
     found = []
     for node in region.nodes:
         found.append(depth + {"cond": 1, "while_loop": 2}.get(node.op, 0))
@@ -42,13 +42,13 @@ def check_nodes(program: Program) -> Drawing:
 @settings(max_examples=30, deadline=None, suppress_health_check=_SLOW)
 @given(cases())
 def test_each_node_is_drawn_once_in_its_region(case: Case) -> None:
-    """Functions, branches of conds, conditions and bodies of whiles are clusters, nested as the regions are."""
+    """Functions, branches of conds, and conditions and bodies of whiles are clusters, nested like the regions."""
     check_nodes(case.program)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=list(FUNCTIONS))
 def test_each_use_is_drawn_once(function: tl.Function) -> None:
-    """A node has an edge for each operand that is no literal, a merge one for each side, a variable two."""
+    """A node has an edge for each operand that is no literal, a merge has one for each side, and a variable has two."""
     program = function.program
     drawing = check_nodes(program)
     arriving = Counter(edge.head for edge in drawing.edges if edge.link in ("data", "predicate"))
@@ -68,7 +68,7 @@ def test_each_use_is_drawn_once(function: tl.Function) -> None:
 
 
 def test_a_cond_decides_between_its_branches() -> None:
-    """The decision has an edge into each branch, labelled with the outcome."""
+    """The decision has an edge into each branch, labelled with its outcome."""
     drawing = Drawing(program_dot(fib.program))
     into = {edge.label: drawing.paths[edge.head][-1] for edge in drawing.of("control")}
     assert into == {"T": "then", "F": "else"}
@@ -78,19 +78,19 @@ def test_a_cond_decides_between_its_branches() -> None:
 
 
 def test_a_while_has_only_the_exits_that_are_used() -> None:
-    """Of the results of a while those that nothing uses are left out."""
+    """Unused results of a while are left out."""
     drawing = Drawing(program_dot(nested.program))
     assert {drawing.says(name)[0] for name in drawing.nodes if "exit" in name} == {"exit t", "exit s"}
 
 
 def test_the_entry_comes_first() -> None:
-    """The functions of a program stand side by side, the one that a run calls first."""
+    """The functions of a program stand side by side, with the entry first."""
     drawing = Drawing(program_dot(even.program))
     assert [path for path in drawing.titles if len(path) == 1] == [("even",), ("odd",)]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=list(FUNCTIONS))
 def test_graphviz_lays_it_out_without_complaint(function: tl.Function, capfd: pytest.CaptureFixture[str]) -> None:
-    """Clusters, and edges that end at the border of one, are such that Graphviz has nothing to say."""
+    """Graphviz lays out clusters, and edges that end at their borders, without complaint."""
     Drawing(program_dot(function.program)).graph.draw(format="svg", prog="dot")
     assert [line for line in capfd.readouterr().err.splitlines() if "ontconfig" not in line] == []

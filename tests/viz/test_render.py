@@ -1,4 +1,4 @@
-"""Layout in a process of its own: what it gives, how it fails, and that nothing of it outlives the call."""
+"""Layout in a separate process: its results, its failures, and that nothing of it outlives the call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STUCK = "import os, sys, time; open(sys.stdin.read(), 'w').write(str(os.getpid()
 
 
 def picture(dot: str, form: str) -> bytes:
-    """A picture; skips where the machine has no font to draw it with."""
+    """A picture; skips the test if the machine has no font."""
     try:
         return render(dot, form)
     except tl.Usage as error:
@@ -45,14 +45,14 @@ def is_gone(number: int) -> bool:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("form", FORMATS)
-def test_formats(form: str) -> None:
-    """Each format is what it is called."""
+def test_each_format_has_its_signature(form: str) -> None:
+    """The data of each format begin as that format does."""
     assert picture(graph_dot(fib.graph), form).startswith(BEGINNINGS[form])
 
 
 @pytest.mark.full
 def test_text_is_in_the_picture() -> None:
-    """An svg has the words of the graph, and of a program; a graph that breaks the rules is laid out too."""
+    """An SVG has the words of the graph or program; an invalid graph is laid out too."""
     assert ">n - 1</text>" in svg(graph_dot(fib.graph))
     assert ">yield 1</text>" in svg(program_dot(fib.program))
     assert ">merge</text>" in svg(graph_dot(race()))
@@ -60,13 +60,13 @@ def test_text_is_in_the_picture() -> None:
 
 @pytest.mark.full
 def test_letters_are_drawn() -> None:
-    """A picture of pixels differs by its letters: the machine's fonts are found."""
+    """Bitmaps differ by their letters, so the machine's fonts are used."""
     one, other = (picture(f"graph {{ a [label={letters} fixedsize=true] }}", "png") for letters in ("MMM", "iii"))
     assert one != other
 
 
 def test_a_machine_without_fonts_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rather than draw boxes for letters; an svg needs no font to be made."""
+    """Without fonts, bitmaps are refused instead of drawn with boxes for letters; an SVG needs no fonts."""
     if sys.platform != "linux":
         pytest.skip("fonts come from fontconfig on Linux only")
     config = tmp_path / "fonts.conf"
@@ -77,22 +77,22 @@ def test_a_machine_without_fonts_says_so(tmp_path: Path, monkeypatch: pytest.Mon
     assert ">n - 1</text>" in svg(graph_dot(fib.graph))
 
 
-def test_unknown_format() -> None:
-    """The error names the formats that there are."""
+def test_unknown_formats_are_refused() -> None:
+    """The error lists the formats."""
     with pytest.raises(tl.Usage, match="svg, png, pdf"):
         render("digraph { }", "gif")
 
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("dot", ["", "nonsense", "digraph {", "digraph { a -> }"])
-def test_what_is_no_dot_is_said(dot: str) -> None:
-    """Text that Graphviz cannot read is the caller's fault, and Graphviz says why."""
+def test_wrong_dot_is_refused(dot: str) -> None:
+    """Text that Graphviz cannot read is the caller's mistake, with Graphviz's reason."""
     with pytest.raises(tl.Usage, match="cannot lay this out\n  got: "):
         render(dot, "svg")
 
 
-def test_missing_pygraphviz_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it is not installed the hint says how to get it."""
+def test_missing_pygraphviz_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hint says how to install it."""
     lacking = module._LAYOUT.replace("pygraphviz", "pygraphviz_that_nobody_has")
     monkeypatch.setattr(module, "_LAYOUT", lacking)
     with pytest.raises(tl.Usage, match="pip install pygraphviz"):
@@ -100,7 +100,7 @@ def test_missing_pygraphviz_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_crash_of_the_layout_is_survived(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where Graphviz takes its process with it, the caller gets an error."""
+    """If Graphviz crashes its process, the caller gets an error."""
     monkeypatch.setattr(module, "_LAYOUT", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     with pytest.raises(tl.Usage, match="SIGKILL"):
         render("digraph { }", "svg")
@@ -108,7 +108,7 @@ def test_a_crash_of_the_layout_is_survived(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.full
 def test_timeout_kills_the_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the timeout the other process is gone, and the error says what to do."""
+    """After the timeout the process has ended, and the error has a hint."""
     monkeypatch.setattr(module, "_LAYOUT", STUCK)
     with pytest.raises(tl.Usage, match="longer than 3 s"):
         render(str(tmp_path / "number"), "svg", timeout=3)
@@ -117,7 +117,7 @@ def test_timeout_kills_the_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.full
 def test_timeout_kills_graphviz() -> None:
-    """A layout that would take minutes ends in time, though it is deep in C."""
+    """A layout that would take minutes ends in time, although it runs in C."""
     edges = ";".join(f"a{i} -> a{j}" for i in range(200) for j in range(i))
     begun = time.monotonic()
     with pytest.raises(tl.Usage, match="longer"):
@@ -127,7 +127,7 @@ def test_timeout_kills_graphviz() -> None:
 
 @pytest.mark.full
 def test_interrupt_kills_the_layout(tmp_path: Path) -> None:
-    """Ctrl-C ends the call with KeyboardInterrupt, and the other process with it."""
+    """Ctrl-C ends the call with KeyboardInterrupt, and ends the process."""
     number = tmp_path / "number"
     code = f"from tagloom.viz import render; render._LAYOUT = {STUCK!r}; render.render({str(number)!r}, 'svg')"
     caller = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
@@ -142,7 +142,7 @@ def test_interrupt_kills_the_layout(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_import_of_tagloom_loads_no_graphviz(tmp_path: Path) -> None:
-    """Neither `import tagloom` nor importing what draws loads Graphviz; drawing does."""
+    """Neither `import tagloom` nor the modules that draw load Graphviz; drawing does."""
     code = """
 import sys, tagloom, tagloom.viz.dot, tagloom.viz.render, tagloom.viz.profile
 assert "graphviz" not in sys.modules and "pygraphviz" not in sys.modules

@@ -1,4 +1,4 @@
-"""A graph at a moment of a run: every token is on it, where it is, and nothing else."""
+"""A graph at a moment of a run: it has exactly the tokens of the moment, at their places."""
 
 from __future__ import annotations
 
@@ -67,20 +67,20 @@ def _place(history: History, token: Token) -> tuple[int, int, str]:
 @settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(runs())
 def test_every_token_is_drawn_where_it_is(history: History) -> None:
-    """What is in flight, waits, is parked, is held, has come and can fire is all on the view, once; the rest is the
-    view of the graph alone."""
+    """Tokens in flight, waiting, parked and throttled, results, and nodes that can fire are on the view, once each; the
+    rest is the view of the graph alone."""
     assert list(moment_violations(history)) == []
 
 
-def _forgets(mark: str) -> Any:
+def _twin_without(mark: str) -> Any:
     true = moment.placed_tokens
     return lambda state, among: (found for found in true(state, among) if found[0] != mark)
 
 
 @pytest.mark.parametrize("mark", ["flight", "waits"])
-def test_a_token_forgotten_is_noticed(monkeypatch: pytest.MonkeyPatch, mark: str) -> None:
-    """The law above catches a view that leaves tokens out."""
-    monkeypatch.setattr(moment, "placed_tokens", _forgets(mark))
+def test_missing_tokens_are_caught(monkeypatch: pytest.MonkeyPatch, mark: str) -> None:
+    """A view that leaves tokens out is caught."""
+    monkeypatch.setattr(moment, "placed_tokens", _twin_without(mark))
     history = fib.history(4)
     history.run()
     history.jump(20)
@@ -88,7 +88,7 @@ def test_a_token_forgotten_is_noticed(monkeypatch: pytest.MonkeyPatch, mark: str
 
 
 def test_fib_of_4_after_20_events() -> None:
-    """The moment of the gallery: which tokens are where, and what can fire."""
+    """The gallery's moment: the places of tokens, and the nodes that can fire."""
     history = fib.history(4)
     history.run()
     history.jump(20)
@@ -112,7 +112,7 @@ def test_fib_of_4_after_20_events() -> None:
 
 
 def test_tokens_of_a_race_each_have_their_arrow() -> None:
-    """Of two tokens for one port each is on the arrow that it came by."""
+    """Each of two tokens for one port is on its own arrow."""
     history = History(race("add", 2), [1, 2, 3], unchecked=True)
     view = state_view(history.state)
     assert {arrow.tail: [badge.text for badge in arrow.badges] for arrow in view.arrows if arrow.badges} == {
@@ -121,7 +121,7 @@ def test_tokens_of_a_race_each_have_their_arrow() -> None:
 
 
 def test_many_tokens_at_one_place_are_counted() -> None:
-    """Of more tokens than there is room for, the rest is a number, and is told where one points at it."""
+    """If there is no room for all tokens of a place, the others are a number with a tooltip."""
     history = fib.history(9)
     history.forward_to(lambda state, event: sum(token.node == 1 for token in state.flight) > 8)
     view = state_view(history.state, most=3)
@@ -132,7 +132,7 @@ def test_many_tokens_at_one_place_are_counted() -> None:
 
 
 def test_the_last_firing_stands_out() -> None:
-    """What fired last is bold, and says what it made; where a token only waits, nothing is."""
+    """The last node that fired is bold, with its result; if a token only waits, no node is."""
     history = fib.history(3)
     event = history.forward_to("node == 'add' and fired")
     assert event is not None
@@ -160,8 +160,8 @@ def test_a_trap_is_marked() -> None:
 
 
 @pytest.mark.full
-def test_captions_are_whole() -> None:
-    """A long caption takes several lines, none of which lies below the picture's edge."""
+def test_long_captions_are_wrapped() -> None:
+    """A long caption takes several lines, and none lies below the picture's edge."""
     words = " ".join(f"word{number}" for number in range(20))
     for caption in (words, "short"):
         view = View("a", caption)

@@ -1,4 +1,4 @@
-"""The table of looks: complete, in one palette, and not by colour alone."""
+"""The table of styles is complete, has one palette, and does not rely on colour alone."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tagloom.viz.style import BADGE_LOOKS, BOX_LOOKS, CLUSTER_LOOKS, DARK, GREY,
 from tagloom.viz.view import BadgeMark, BoxKind, ClusterKind, LinkKind
 
 
-def test_every_op_has_a_look() -> None:
-    """Every op of the registry, and every routing op, is of a kind; a routing op is a kind of its own."""
+def test_every_op_has_a_style() -> None:
+    """Every op of the registry, and every routing op, has a kind; the routing op's is its own."""
     assert all(kind_of(op) in BOX_LOOKS and kind_of(op) != "unknown" for op in (*OPS, *EFFECT_OPS))
     assert [kind_of(op) for op in ROUTING_OPS] == list(ROUTING_OPS)
     assert set(BOX_LOOKS) == set(get_args(BoxKind))
@@ -23,14 +23,14 @@ def test_every_op_has_a_look() -> None:
 
 
 def test_comparisons_are_the_ops_that_make_bools_of_numbers() -> None:
-    """The kinds say what the families of the registry say."""
+    """The kinds agree with the families of the registry."""
     compared = [op for op in OPS if kind_of(op) == "comparison"]
     assert compared == ["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"]
     assert all(kind_of(op) == "logic" for op in OPS if op.startswith("logical_"))
 
 
-def test_acts_are_told_from_what_computes() -> None:
-    """What acts on cells, on the world, or at random is of a kind that no op has which only computes."""
+def test_effect_ops_have_kinds_of_their_own() -> None:
+    """Ops on cells, on the world, and random draws have kinds that no purely computing op has."""
     kinds = {op: kind_of(op) for op in EFFECT_OPS}
     assert not set(kinds.values()) & {kind_of(op) for op in (*OPS, *ROUTING_OPS)}
     assert {op for op, kind in kinds.items() if kind == "effect"} == {
@@ -48,7 +48,7 @@ def test_acts_are_told_from_what_computes() -> None:
 
 
 def test_colours_are_of_the_palette() -> None:
-    """Okabe and Ito's colours and a grey, and no others; black and grey are what the paper makes of them."""
+    """All colours are Okabe and Ito's, or a grey; black and grey depend on the paper."""
     rows = chain(BOX_LOOKS.values(), LINE_LOOKS.values(), CLUSTER_LOOKS.values(), BADGE_LOOKS.values())
     used = {row.colour for row in rows}
     assert used <= {*PALETTE, GREY}
@@ -56,8 +56,8 @@ def test_colours_are_of_the_palette() -> None:
     assert {DARK.resolve_colour(colour) for colour in used} == used - {PALETTE[0], GREY} | {DARK.foreground, DARK.muted}
 
 
-def test_nothing_is_told_by_colour_alone() -> None:
-    """Without colours, kinds differ in shape or style, but for those whose nodes say their op in words."""
+def test_kinds_differ_without_colours() -> None:
+    """Without colours, kinds differ in shape or style, except for those whose nodes have the op in words."""
     in_words = {"call", "return", "enter", "exit"}
     silent = [(look.shape, look.style) for kind, look in BOX_LOOKS.items() if kind not in in_words]
     assert len(set(silent)) == len(silent)

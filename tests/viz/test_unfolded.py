@@ -1,4 +1,4 @@
-"""The unfolded graph of a run, its critical path, its tags, and its charts: what they show is what happened."""
+"""The unfolded graph of a run, its critical path, its tags and its charts agree with the run."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def unfolding_violations(history: History) -> Iterator[str]:
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(runs())
 def test_boxes_are_firings_and_arrows_dependences(history: History) -> None:
-    """Every firing is a box in the cluster of its tag, every dependence an arrow, and none goes back; the critical path
-    is a chain as long as the deepest firing is deep."""
+    """Each firing is a box in the cluster of its tag, each dependence is an arrow, and none goes back; the critical
+    path is a chain as long as the deepest firing is deep."""
     assert list(unfolding_violations(history)) == []
 
 
-def test_an_unfolding_that_mistakes_senders_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The law above catches arrows from another firing than the one that sent."""
+def test_wrong_senders_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrows from another firing than the sender are caught."""
     history = fib.history(4)
     history.run()
     true = unfolded.EventIndex.operands
@@ -75,7 +75,7 @@ def test_an_unfolding_that_mistakes_senders_is_noticed(monkeypatch: pytest.Monke
 
 
 def test_every_schedule_unfolds_the_same() -> None:
-    """But for the numbers of events, the unfolded graph belongs to the program and its arguments."""
+    """Apart from the numbers of events, the unfolded graph does not depend on the schedule."""
     shapes = set()
     for schedule in ("waves", "lifo", "random:5"):
         history = nested.history(3, schedule=schedule)
@@ -86,7 +86,7 @@ def test_every_schedule_unfolds_the_same() -> None:
 
 
 def test_two_views_beside_each_other() -> None:
-    """Both are whole, and no name of one is a name of the other."""
+    """Both views are complete, and have no names in common."""
     history = fib.history(3)
     history.run()
     left, right = graph_view(history.graph), unfolded_view(history.graph, history.arguments, history[:])
@@ -104,8 +104,8 @@ def _frames(view: View) -> list[Cluster]:
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(runs())
 def test_the_tree_of_tags_is_that_of_the_run(history: History) -> None:
-    """There is a box for each activation that was opened, marked if it is open still, below that of its parent; their
-    firings sum up to those of the run. A tree cut short says how many more there are."""
+    """There is a box for each activation that opened, marked if it is still open, below its parent's; their firings add
+    up to the run's. A tree that is cut off says how many are left out."""
     state, events = history.state, history[: history.position]
     view = activation_tree_view(history.graph, history.arguments, events, most=10_000)
     assert list(view_violations(view)) == []
@@ -119,8 +119,8 @@ def test_the_tree_of_tags_is_that_of_the_run(history: History) -> None:
 
 
 @pytest.mark.full
-def test_of_many_iterations_the_tree_has_the_first() -> None:
-    """A tree that is too large grows no wider than a picture can be; what is left out is counted where it would be."""
+def test_a_wide_tree_has_the_first_iterations() -> None:
+    """A tree is no wider than a picture can be; iterations that are left out are counted at their place."""
     history = nested.history(30)
     history.run()
     view = activation_tree_view(history.graph, history.arguments, history[:], most=100)
@@ -130,8 +130,8 @@ def test_of_many_iterations_the_tree_has_the_first() -> None:
     assert list(view_violations(view)) == []
 
 
-def test_activations_are_told_as_calls() -> None:
-    """A call has its arguments and its result, an iteration its variables."""
+def test_activations_are_labelled_as_calls() -> None:
+    """A call has its arguments and its result, and an iteration its variables."""
     history = fib.history(3)
     history.run()
     titles = [box.title for box in activation_tree_view(history.graph, history.arguments, history[:]).boxes.values()]
@@ -147,7 +147,7 @@ def test_activations_are_told_as_calls() -> None:
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(runs())
 def test_space_time_counts_every_firing_once(history: History) -> None:
-    """Its rows sum up to the firings, its columns to those of each depth."""
+    """The rows add up to the firings, and the columns to those of each depth."""
     events = history[: history.position]
     rows = spacetime_rows(history.graph, events)
     depths = Counter(each.depth for each in dependences(history.graph, events).values())
@@ -162,7 +162,7 @@ def test_space_time_counts_every_firing_once(history: History) -> None:
 
 
 def test_columns_of_space_time_are_the_profile() -> None:
-    """Without cells and bounds a column is a wave."""
+    """Without cells and bounds, a column is a wave."""
     history = fib.history(6)
     out = history.run()
     total = sum((row.firings for row in spacetime_rows(history.graph, history[:])), Counter[int]())
@@ -170,13 +170,13 @@ def test_columns_of_space_time_are_the_profile() -> None:
 
 
 def _texts(svg: str) -> list[str]:
-    """What is written in an SVG, which is well formed."""
+    """The texts of an SVG, which is well formed."""
     return [element.text or "" for element in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
 @pytest.mark.full
-def test_long_runs_are_drawn_in_few_columns() -> None:
-    """More waves than there is room for share columns, and the chart says so."""
+def test_long_runs_share_columns() -> None:
+    """If there are more waves than room, they share columns, and the chart says so."""
     history = fib.history(12, schedule="waves")
     out = history.run()
     graph = nested.history(40)

@@ -1,4 +1,4 @@
-"""A browser, and the page of a run that most tests look at."""
+"""A browser, and the page of a run that most tests use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def browser() -> Iterator[Tab]:
 
 @pytest.fixture
 def tab(browser: Tab) -> Iterator[Tab]:
-    """A tab whose page complains of nothing, and asks the network for nothing."""
+    """A tab whose page has no errors, and loads nothing from the network."""
     browser.complaints.clear()
     browser.requests.clear()
     browser.prefer(reduced_motion="reduce", color_scheme="light")
@@ -29,7 +29,7 @@ def tab(browser: Tab) -> Iterator[Tab]:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """fib(5), by waves."""
+    """The page of fib(5), by waves."""
     target = tmp_path_factory.mktemp("pages") / "fib.html"
     fib.run(5, keep="events").player().save(target)
     return target

@@ -1,4 +1,4 @@
-"""Everybody can use the page: all that can be pressed has a name, text has contrast, and the keyboard reaches it."""
+"""The page is accessible: all controls have names, text has contrast, and the keyboard reaches everything."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.full
-def test_what_can_be_pressed_has_a_name(tab: Tab, page: Path) -> None:
-    """Every control, node, region and activation says what it is."""
+def test_controls_have_names(tab: Tab, page: Path) -> None:
+    """Every control, node, region and activation has a name."""
     tab.open(page, "#step=20")
     tab.do("Accessibility.enable")
     nodes = [each for each in tab.do("Accessibility.getFullAXTree")["nodes"] if not each["ignored"]]
@@ -66,8 +66,8 @@ PAIRS = """[...document.querySelectorAll('p, button, h1, h2, .line, .number, li,
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_contrast(tab: Tab, page: Path, scheme: str) -> None:
-    """On the paper, of either kind; on lines that are lit; and in the graph, second lines too, on what fired and on
-    what was predicted."""
+    """Text has contrast on light and dark paper, on highlighted lines, and in the graph: in second lines too, and on
+    nodes that fired or were predicted."""
     tab.prefer(reduced_motion="reduce", color_scheme=scheme)
     tab.open(page, "#step=20")
     pairs = tab.run(PAIRS)
@@ -87,7 +87,7 @@ def test_text_has_contrast(tab: Tab, page: Path, scheme: str) -> None:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_cells_have_contrast(tab: Tab, cells: Path, scheme: str) -> None:
-    """Those that are full, and those that are empty."""
+    """Full and empty cells have contrast."""
     tab.prefer(reduced_motion="reduce", color_scheme=scheme)
     tab.open(cells, "#step=50")
     assert tab.run("document.querySelectorAll('#cells .full').length") > 0
@@ -127,7 +127,7 @@ def _luminance(colour: tuple[float, ...]) -> float:
 
 
 def test_the_keyboard_reaches_the_graph(tab: Tab, page: Path) -> None:
-    """One node can be tabbed to; from there arrows go to the others, and the space key chooses one."""
+    """Tab reaches one node; arrows lead from it to the others, and the space key selects one."""
     tab.open(page, "#step=20")
     assert tab.run("document.querySelectorAll('#plan [tabindex=\"0\"]').length") == 1
     tab.run("document.querySelector('#plan [tabindex=\"0\"]').focus()")
@@ -141,8 +141,8 @@ def test_the_keyboard_reaches_the_graph(tab: Tab, page: Path) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("key", ["End", "p", "?"])
-def test_axe_finds_nothing_serious(tab: Tab, page: Path, cells: Path, scheme: str, key: str) -> None:
-    """axe-core, where TAGLOOM_AXE says where it is, has no finding."""
+def test_axe_has_no_findings(tab: Tab, page: Path, cells: Path, scheme: str, key: str) -> None:
+    """axe-core, if TAGLOOM_AXE names it, has no findings."""
     axe = os.environ.get("TAGLOOM_AXE")
     if not axe:
         pytest.skip("axe-core is not there: TAGLOOM_AXE=axe.min.js")

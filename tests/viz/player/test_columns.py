@@ -1,4 +1,4 @@
-"""What a page is told is the run: replayed from its columns, it is the machine's history."""
+"""The data of a page describe the run: replayed from its columns, it is the machine's history."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tagloom.viz.state_view import abbreviate_value
 
 
 def form_of(history: tl.History, **choice: Any) -> Any:
-    """What the page of a history is told, as the page reads it."""
+    """The data of the page of a history, as the page reads them."""
     recording = record_tokens(history.graph, history[:], history.arguments)
     boxes = choice.pop("boxes", 400)
     form = PlayerColumns(select_segment(recording, **choice), plan_view(history.graph, boxes), ()).to_json()
     return json.loads(script_json(form))
 
 
-class Replayed:
+class ReplayedPage:
     """The run as a page replays it."""
 
     def __init__(self, form: Any) -> None:
@@ -60,7 +60,7 @@ class Replayed:
         ]
 
 
-def said(state: State, token: Token) -> tuple[int, int, str, str]:
+def token_row(state: State, token: Token) -> tuple[int, int, str, str]:
     value = describe_value(state.graph, token.value)
     cut = value if len(value) <= MAX_VALUE_LENGTH else f"{value[: MAX_VALUE_LENGTH - 1]}\u2026"
     return token.node, token.port, "/".join(reversed([tag.last_step for tag in token.tag.self_and_ancestors()])), cut
@@ -77,14 +77,14 @@ def waiting(state: State) -> list[Token]:
 
 @settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(runs())
-def test_the_page_is_told_the_history(history: tl.History) -> None:
-    """At every step: the flight in its order, what waits, and the results; and what every event did."""
-    page = Replayed(form_of(history))
+def test_the_page_has_the_history(history: tl.History) -> None:
+    """At every step the page has the flight in order, the waiting tokens, the results, and the effect of each event."""
+    page = ReplayedPage(form_of(history))
     for position in range(len(history) + 1):
         state = history.jump(position)
-        flight = [said(state, token) for token in state.flight]
+        flight = [token_row(state, token) for token in state.flight]
         assert page.at(TokenPlace.IN_FLIGHT, TokenPlace.READY) == flight
-        assert Counter(page.at(TokenPlace.WAITING)) == Counter(said(state, token) for token in waiting(state))
+        assert Counter(page.at(TokenPlace.WAITING)) == Counter(token_row(state, token) for token in waiting(state))
         assert {port: value for _, port, _, value in page.at(TokenPlace.RETURNED)} == {
             result: describe_value(state.graph, value)[:MAX_VALUE_LENGTH] for result, value in state.results.items()
         }
@@ -99,20 +99,20 @@ def test_the_page_is_told_the_history(history: tl.History) -> None:
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(runs(), st.data())
 def test_a_window_is_that_part_of_the_run(history: tl.History, data: Any) -> None:
-    """It begins with the tokens that are there, and goes on as the run does."""
+    """A window begins with the tokens at its first event, and continues like the run."""
     if not len(history):
         return
     first = data.draw(st.integers(0, len(history) - 1))
-    page = Replayed(form_of(history, first=first, most=20))
+    page = ReplayedPage(form_of(history, first=first, most=20))
     for position in range(first, min(first + 20, len(history)) + 1):
         state = history.jump(position)
-        assert page.at(TokenPlace.IN_FLIGHT, TokenPlace.READY) == [said(state, token) for token in state.flight]
+        assert page.at(TokenPlace.IN_FLIGHT, TokenPlace.READY) == [token_row(state, token) for token in state.flight]
         if position < min(first + 20, len(history)):
             page.step()
 
 
 def test_the_cells_are_those_of_the_history() -> None:
-    """At every step the page has in cells what the machine has, and the same readers are parked."""
+    """At every step the page has the machine's cells and parked reads."""
     history = chain.history(5)
     history.run()
     told = form_of(history)["cells"]
@@ -131,10 +131,10 @@ def test_the_cells_are_those_of_the_history() -> None:
 
 
 def test_an_activation_is_its_tokens() -> None:
-    """Of one activation: its tokens and those below it, and the events that move them; no other."""
+    """The page of an activation has its tokens and those below it, the events that move them, and no others."""
     history = fib.history(6)
     history.run()
-    page = Replayed(form_of(history, under="main/fib/fib_1"))
+    page = ReplayedPage(form_of(history, under="main/fib/fib_1"))
     inside = "main/fib/fib_1"
     numbers = page.form["events"]["at"]
     own = [number for number, event in enumerate(history) if str(event.token.tag).startswith(inside)]
@@ -143,16 +143,16 @@ def test_an_activation_is_its_tokens() -> None:
     for place, number in enumerate(numbers):
         page.step()
         state = history.jump(number + 1)
-        flight = [said(state, token) for token in state.flight if str(token.tag).startswith(inside)]
+        flight = [token_row(state, token) for token in state.flight if str(token.tag).startswith(inside)]
         assert page.at(TokenPlace.IN_FLIGHT, TokenPlace.READY) == flight
         seen = seen or bool(flight)
         assert page.position == place + 1
     assert seen
 
 
-def test_every_token_has_a_way() -> None:
-    """Each token of a graph that is drawn whole comes by an arrow from where it was sent; of a folded one, by an arrow
-    that is drawn, or by none."""
+def test_every_token_has_an_arrow() -> None:
+    """In a whole graph, each token moves along the arrow from its sender; in a folded graph, along an arrow that is
+    drawn, or along none."""
     history = nested.history(3)
     history.run()
     form = form_of(history)
@@ -169,7 +169,7 @@ def test_every_token_has_a_way() -> None:
 
 @pytest.mark.full
 def test_an_outcome_is_enough() -> None:
-    """A page of an outcome is that of its history: what the arguments were, the events tell."""
+    """A page of an outcome is that of its history; the arguments follow from the events."""
     history = fib.history(4)
     history.run()
     page = page_of_history(history)
@@ -180,8 +180,8 @@ def test_an_outcome_is_enough() -> None:
 
 
 @pytest.mark.full
-def test_what_is_said_of_a_part() -> None:
-    """A page that leaves something out says what, and how to have more is an option."""
+def test_a_page_of_a_part_says_so() -> None:
+    """A page that leaves something out says what, and names the option to have more."""
     history = fib.history(5)
     history.run()
     total = len(history)
@@ -195,8 +195,8 @@ def test_what_is_said_of_a_part() -> None:
 
 
 @pytest.mark.full
-def test_what_is_folded() -> None:
-    """Is one box, from Python as on the command line; so is what a limit on the boxes folds."""
+def test_folded_parts_are_boxes() -> None:
+    """A folded part is one box, from Python as on the command line; so is one that a limit on boxes folds."""
     history = fib.history(3)
     history.run()
     assert history.player(fold=["fib"]).html == page_of_history(history, PlayerSelection(fold=("fib",))).html
@@ -218,16 +218,16 @@ def test_what_is_folded() -> None:
         ({"under": "main/nobody"}, "the run has no such activation"),
     ],
 )
-def test_parts_that_are_not_there(choice: dict[str, Any], message: str) -> None:
-    """Are refused in words."""
+def test_unknown_parts_are_refused(choice: dict[str, Any], message: str) -> None:
+    """Unknown parts are refused in words."""
     history = fib.history(3)
     history.run()
     with pytest.raises(tl.Usage, match=message):
         history.player(**choice)
 
 
-def test_runs_of_which_there_is_no_page() -> None:
-    """A run that kept no events, or only its end; one that is not over; a what-if."""
+def test_runs_without_a_page() -> None:
+    """A run without events, or with the last ones only, an unfinished run, and a what-if have no page."""
     with pytest.raises(tl.Usage, match="kept no events"):
         fib.run(3).player()
     with pytest.raises(tl.Usage, match="did not keep all events"):
@@ -244,7 +244,7 @@ def test_runs_of_which_there_is_no_page() -> None:
 
 
 def test_large_values_are_cut() -> None:
-    """An array of ten thousand numbers is in no page."""
+    """No page contains an array of ten thousand numbers."""
 
     @tl.function
     def twice(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None]:

@@ -1,4 +1,4 @@
-"""The page in headless Chromium: it plays a run, and does nothing else."""
+"""The page in headless Chromium: it plays a run, and runs nothing else."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def position(tab: Tab) -> int:
 
 
 def test_it_plays_to_the_end(tab: Tab, page: Path) -> None:
-    """The space key plays; at the end stands the value that the run returned."""
+    """The space key plays to the end, which shows the value that the run returned."""
     tab.open(page)
     assert tab.text("result") == ""
     for _ in range(4):
@@ -40,7 +40,7 @@ def test_it_plays_to_the_end(tab: Tab, page: Path) -> None:
 
 @pytest.mark.full
 def test_it_plays_with_motion_too(tab: Tab, page: Path) -> None:
-    """Several tokens move at once, and stand where they belong when they have moved."""
+    """Several tokens move at once, and stand in their places afterwards."""
     tab.prefer(reduced_motion="no-preference")
     tab.open(page, "#step=40")
     places = "[...document.querySelectorAll('.token')].map(each => each.getAttribute('transform')).join()"
@@ -95,7 +95,7 @@ def test_fit_shows_all_of_a_large_graph(tab: Tab, tmp_path: Path) -> None:
 
 
 def test_keys(tab: Tab, page: Path) -> None:
-    """Arrows, Home, End, digits, w and ? do what the help says, and the slider goes where it is dragged."""
+    """Arrows, Home, End, digits, w and ? do what the help says, and the slider can be dragged."""
     total = len(fib.run(5, keep="events").events)
     tab.open(page)
     tab.key("w")
@@ -117,8 +117,8 @@ def test_keys(tab: Tab, page: Path) -> None:
 
 
 @pytest.mark.full
-def test_the_address(tab: Tab, page: Path) -> None:
-    """#step=17 is read when the page opens and when it changes, and written when one steps."""
+def test_the_address_has_the_step(tab: Tab, page: Path) -> None:
+    """#step=17 is read when the page opens and when it changes, and is written at each step."""
     tab.open(page, "#step=17")
     assert position(tab) == 17
     tab.key("w")
@@ -133,7 +133,7 @@ def test_the_address(tab: Tab, page: Path) -> None:
 
 @pytest.mark.full
 def test_the_page_has_the_tokens_of_the_machine(tab: Tab, page: Path) -> None:
-    """At every position as many pills as there are tokens, those that are heaped up counted."""
+    """At every position there are as many pills as tokens, with stacked ones counted."""
     history = fib.history(5)
     history.run()
     tab.open(page)
@@ -152,7 +152,7 @@ def test_the_page_has_the_tokens_of_the_machine(tab: Tab, page: Path) -> None:
 
 
 def test_predictions_are_judged(tab: Tab, page: Path) -> None:
-    """By events, the nodes that could fire now are right, all others wrong; the next step is not told before."""
+    """By events, exactly the nodes that could fire now are right; the next step is not revealed before."""
     history = fib.history(5)
     history.run()
     tab.open(page, "#step=30")
@@ -177,7 +177,7 @@ def test_predictions_are_judged(tab: Tab, page: Path) -> None:
 
 
 def test_predictions_by_wave(tab: Tab, page: Path) -> None:
-    """By waves, what fires in the next one is right."""
+    """By waves, the nodes that fire in the next wave are right."""
     tab.open(page, "#step=0")
     tab.key("p")
     tab.click("#b-n0")
@@ -186,7 +186,8 @@ def test_predictions_by_wave(tab: Tab, page: Path) -> None:
 
 
 def test_a_prediction_is_of_the_whole_run(tab: Tab, page: Path) -> None:
-    """While one predicts, an activation cannot be chosen, and the tree says so; at the end it is said how it ended."""
+    """During a prediction no activation can be selected, and the tree says so; at the end, the page says how the run
+    ended."""
     tab.open(page, "#step=60")
     tab.key("p")
     tab.run("[...document.querySelectorAll('#tags li')].find(each => each.textContent === 'fib(3)').click()")
@@ -201,7 +202,7 @@ def test_a_prediction_is_of_the_whole_run(tab: Tab, page: Path) -> None:
 
 @pytest.mark.full
 def test_a_run_that_a_limit_ends(tab: Tab, tmp_path: Path) -> None:
-    """Is not over; and a page of a part of a run ends before the run does."""
+    """The page of a run that a limit ended says that it is not over, and a page of a part ends before the run does."""
     tab.open(saved(fib.history(5, limits=tl.Limits(20)), tmp_path / "limit.html"))
     tab.key("p")
     tab.key("End")
@@ -213,8 +214,8 @@ def test_a_run_that_a_limit_ends(tab: Tab, tmp_path: Path) -> None:
     assert tab.text("asked") == "This page ends here; the run goes on."
 
 
-def test_what_is_said_of_tokens(tab: Tab, tmp_path: Path) -> None:
-    """At the beginning of a page, how many tokens are in flight, wait, are parked or held."""
+def test_the_counts_of_tokens(tab: Tab, tmp_path: Path) -> None:
+    """At its beginning, a page has the numbers of tokens that are in flight, waiting, parked or throttled."""
     history = fib.history(6)
     target = saved(history, tmp_path / "page.html", first=40, max_events=30)
     state = history.jump(40)
@@ -223,8 +224,8 @@ def test_what_is_said_of_tokens(tab: Tab, tmp_path: Path) -> None:
     assert tab.text("sentence").endswith(said)
 
 
-def test_a_trap_is_told_in_full(tab: Tab, tmp_path: Path) -> None:
-    """Before what else happens in its wave; it is no firing of those that are counted."""
+def test_a_trap_is_described(tab: Tab, tmp_path: Path) -> None:
+    """A trap is described before the other events of its wave, and is not counted as a firing."""
 
     @tl.function
     def main(n: tl.int64) -> tl.int64:
@@ -238,8 +239,8 @@ def test_a_trap_is_told_in_full(tab: Tab, tmp_path: Path) -> None:
     assert 0 < said.index(" traps on 7, 0: ") < said.index("2 firings at once: ")
 
 
-def test_the_source_and_the_graph_are_lit_together(tab: Tab, page: Path) -> None:
-    """A click on a line chooses its nodes; a click on a node lights its line, and says what is known of it."""
+def test_source_and_graph_are_highlighted_together(tab: Tab, page: Path) -> None:
+    """A click on a line selects its nodes; a click on a node highlights its line, and describes the node."""
     tab.open(page, "#step=50")
     tab.click("button.line")
     assert tab.run("document.querySelectorAll('.node.chosen').length") > 0
@@ -252,7 +253,7 @@ def test_the_source_and_the_graph_are_lit_together(tab: Tab, page: Path) -> None
 
 
 def test_an_activation_alone(tab: Tab, page: Path) -> None:
-    """Choosing one in the tree shows its tokens, and steps by its events."""
+    """An activation that is selected in the tree shows its tokens, and steps by its events."""
     tab.open(page, "#step=60")
     tab.run("[...document.querySelectorAll('#tags li')].find(each => each.textContent === 'fib(3)').click()")
     assert tab.text("filter").startswith("Only main/fib/fib ")
@@ -264,9 +265,9 @@ def test_an_activation_alone(tab: Tab, page: Path) -> None:
 
 
 @pytest.mark.full
-def test_what_is_said_of_an_activation(tab: Tab, page: Path) -> None:
-    """By waves: at each stop of an activation the sentence and the lit nodes are of its events in that wave alone;
-    where nothing happens in it, that is said."""
+def test_an_activation_describes_its_own_events(tab: Tab, page: Path) -> None:
+    """By waves, at each stop of an activation, the sentence and the highlighted nodes are of its events in that wave
+    only; if it has none, the page says so."""
     events = list(fib.run(5, keep="events").events)
     waves = [sum(each.ends_wave for each in events[:number]) for number in range(len(events))]
     inside = [
@@ -296,7 +297,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)><!--@@DATA@@ & \u2028 \x07 \\u00
 
 @pytest.mark.full
 def test_hostile_names_are_names(tab: Tab, tmp_path: Path) -> None:
-    """A graph made by hand may call its nodes, arguments and itself as it likes."""
+    """A graph written by hand may have any names for its nodes, its arguments and itself."""
     evil = "</title><img src=x onerror=alert(1)>"
     builder = tl.Builder(evil)
     x = builder.argument(f"{evil}{{}}", tl.Type(tl.int64))
@@ -313,7 +314,7 @@ def test_hostile_names_are_names(tab: Tab, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_hostile_text_is_text(tab: Tab, tmp_path: Path) -> None:
-    """Names, printed text, source and paths that look like markup are shown as they are, and nothing is run."""
+    """Names, printed text, source and paths that look like markup are shown unchanged, and nothing is run."""
     source = tmp_path / "<img src=x onerror=alert(3)>.py"
     source.write_text(
         "import tagloom as tl\n\n@tl.function\ndef main(n: tl.int64) -> tl.int64:\n"
@@ -333,7 +334,8 @@ def test_hostile_text_is_text(tab: Tab, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_a_long_run_is_shown_by_window(tab: Tab, tmp_path: Path) -> None:
-    """The page says which part it has, numbers steps as the run does, and begins with the tokens that are there."""
+    """The page says which part of the run it has, numbers steps as the run does, and begins with the tokens of its
+    first step."""
     history = fib.history(9)
     target = saved(history, tmp_path / "page.html", first=200, max_events=300)
     tab.open(target, "#step=250")
@@ -346,7 +348,8 @@ def test_a_long_run_is_shown_by_window(tab: Tab, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_five_thousand_steps_are_smooth(tab: Tab, tmp_path: Path) -> None:
-    """Of 200 jumps in a page of 5,000 events half take few milliseconds, and none takes long, on a busy machine too."""
+    """Of 200 jumps in a page of 5,000 events, half take few milliseconds, and none takes long, on a busy machine
+    too."""
     target = saved(fib.history(15), tmp_path / "page.html")
     tab.open(target)
     times = tab.run(
@@ -362,7 +365,7 @@ def test_five_thousand_steps_are_smooth(tab: Tab, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_a_film_strip_on_paper(tab: Tab, page: Path) -> None:
-    """Printing shows some moments side by side, light, with their tokens."""
+    """Printing shows some moments side by side, on light paper, with their tokens."""
     tab.prefer(color_scheme="dark", reduced_motion="reduce")
     tab.open(page)
     assert tab.printed().startswith(b"%PDF")
@@ -371,8 +374,8 @@ def test_a_film_strip_on_paper(tab: Tab, page: Path) -> None:
 
 
 @pytest.mark.full
-def test_in_a_notebook(tab: Tab, tmp_path: Path) -> None:
-    """In the frame of a notebook it runs too, with an address that cannot be written."""
+def test_the_page_in_a_notebook(tab: Tab, tmp_path: Path) -> None:
+    """The page runs in the frame of a notebook, whose address cannot be written."""
     shown = fib.run(3, keep="events").player()._repr_html_()
     target = tmp_path / "notebook.html"
     target.write_text(f"<!DOCTYPE html><title>notebook</title><p id='where'>x</p>{shown}")

@@ -1,4 +1,4 @@
-"""What does not fit: wide graphs on the screen and on paper, labels beside tokens, many activations."""
+"""The layout of the page: wide graphs on screen and paper, labels beside tokens, many activations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.pictures.drawings import fib
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A graph that is much wider than a screen: many sums side by side, of an argument that comes in at one of them."""
+    """A graph much wider than a screen: many sums of an argument that comes in at one of them."""
 
     @tl.function
     def main(n: tl.int64) -> tl.int64:
@@ -28,7 +28,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A loop that is bounded, and deadlocks: each iteration reads the cell that the next one would fill."""
+    """A bounded loop that deadlocks: each iteration reads the cell that the next one would fill."""
 
     @tl.function
     def main(n: tl.int64) -> tl.int64:
@@ -54,7 +54,7 @@ IN_SIGHT = """(() => { const sight = document.getElementById('scroll').getBoundi
 
 @pytest.mark.full
 def test_a_wide_graph_is_followed(tab: Tab, wide: Path) -> None:
-    """It opens on tokens in flight, and at each step some of what fired is in sight."""
+    """The page opens on tokens in flight, and at each step some nodes that fired are in sight."""
     tab.open(wide)
     assert tab.run("(pane => pane.scrollWidth > 2 * pane.clientWidth)(document.getElementById('scroll'))")
     assert tab.run(IN_SIGHT % "'#tokens .token'")[1] > 0
@@ -66,7 +66,7 @@ def test_a_wide_graph_is_followed(tab: Tab, wide: Path) -> None:
 
 @pytest.mark.full
 def test_a_wide_graph_is_scrolled(tab: Tab, wide: Path) -> None:
-    """Shift and an arrow scroll, and do not step."""
+    """Shift and an arrow scroll without stepping."""
     tab.open(wide)
     at = "document.getElementById('scroll').scrollLeft"
     tab.run(f"{at} = 100")
@@ -80,7 +80,7 @@ def test_a_wide_graph_is_scrolled(tab: Tab, wide: Path) -> None:
 
 @pytest.mark.full
 def test_a_wide_graph_on_paper(tab: Tab, wide: Path) -> None:
-    """Each moment has a page of the paper, which is turned, and is as high as its width asks for."""
+    """Each moment has a page of its own, in landscape, as high as its width needs."""
     tab.open(wide)
     tab.printed()
     assert tab.run("document.getElementById('strip').className") == "one wide"
@@ -96,7 +96,7 @@ HIDDEN = """(() => { const box = (each) => each.getBoundingClientRect();
 
 @pytest.mark.full
 def test_no_pill_hides_another(tab: Tab, page: Path, cells: Path) -> None:
-    """At no step does a token lie on another: where many come, they are heaped up and counted."""
+    """At no step does one token cover another: if many come to a place, they are stacked and counted."""
     for shown in (page, cells):
         tab.open(shown)
         for at in range(5, int(tab.run("document.getElementById('slider').max")), 9):
@@ -109,8 +109,8 @@ CELLS = "[...document.querySelectorAll('#cells li')].map(each => each.className 
 
 
 @pytest.mark.full
-def test_the_cells(tab: Tab, page: Path, cells: Path) -> None:
-    """What each cell holds at a step, and who is parked at it; there is no pane without cells."""
+def test_the_pane_of_cells(tab: Tab, page: Path, cells: Path) -> None:
+    """At each step, a cell shows its value and its parked reads; without cells there is no pane."""
     tab.open(page)
     assert tab.run("document.getElementById('cells-pane').hidden")
     tab.open(cells)
@@ -127,7 +127,7 @@ def test_the_cells(tab: Tab, page: Path, cells: Path) -> None:
 
 @pytest.mark.full
 def test_steps_by_firing(tab: Tab, tmp_path: Path) -> None:
-    """A run without a clock goes by firings: each step ends with one."""
+    """A run without a clock is stepped by firings: each step ends with one."""
     target = tmp_path / "page.html"
     fib.run(4, keep="events", schedule="random:3").player().save(target)
     tab.open(target)
@@ -140,7 +140,7 @@ def test_steps_by_firing(tab: Tab, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_paper_has_legible_moments(tab: Tab, page: Path) -> None:
-    """As many side by side as can be read, each with what happened."""
+    """As many moments stand side by side as can be read, each with its description."""
     tab.open(page)
     tab.printed()
     assert tab.run("document.getElementById('strip').className") == "two"
@@ -148,7 +148,7 @@ def test_paper_has_legible_moments(tab: Tab, page: Path) -> None:
 
 
 def test_labels_cross_no_pill(tab: Tab, page: Path) -> None:
-    """At no moment does the tag beside a token lie on another token."""
+    """At no moment does the tag beside a token cover another token."""
     tab.open(page)
     for at in range(10, 160, 15):
         tab.run(f"location.hash = '#step={at}'")
@@ -167,7 +167,7 @@ def test_labels_cross_no_pill(tab: Tab, page: Path) -> None:
 
 @pytest.mark.full
 def test_a_tree_of_many_activations(tab: Tab, tmp_path: Path) -> None:
-    """Shows so many, and says of how many more there are."""
+    """The tree shows a part of many activations, and counts the others."""
     target = tmp_path / "page.html"
     fib.run(17, keep="events").player(most=40_000).save(target)
     tab.open(target)

@@ -1,4 +1,4 @@
-"""The foot of the page: the chart with its cursor, what a screen reader is told, and that it plays smoothly."""
+"""The lower part of the page: the chart with its cursor, announcements for screen readers, and smooth playing."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def position(tab: Tab) -> int:
     return int(tab.run("document.getElementById('slider').value"))
 
 
-def press(tab: Tab, part: float) -> None:
-    """Click the chart, so far from its left end."""
+def click_chart(tab: Tab, part: float) -> None:
+    """Clicks the chart at this share of its width."""
     tab.run(
         "(each => { const box = each.getBoundingClientRect(); each.dispatchEvent(new MouseEvent('click', "
         f"{{bubbles: true, clientX: box.left + {part} * box.width, clientY: box.top + 5}})); }})"
@@ -31,8 +31,8 @@ def press(tab: Tab, part: float) -> None:
 
 @pytest.mark.full
 def test_the_chart_of_waves(tab: Tab, page: Path) -> None:
-    """A bar for each wave is as high as nodes fire in it; the cursor stands where the page does; a click goes to the
-    end of the wave that is clicked."""
+    """The bar of each wave is as high as its number of firings; the cursor stands at the position; a click goes to the
+    end of its wave."""
     outcome = fib.run(5, keep="events")
     waves, ends, total = [0], list[int](), len(outcome.events)
     for number, event in enumerate(outcome.events, 1):
@@ -47,10 +47,10 @@ def test_the_chart_of_waves(tab: Tab, page: Path) -> None:
     assert tab.text("profile-title") == f"Firings in each wave: {len(waves)} waves, at most {max(waves)}"
     assert tab.run(CURSOR) == 0
     for wave in (0, 3, len(waves) // 2, len(waves) - 1):
-        press(tab, (wave + 0.5) / len(waves))
+        click_chart(tab, (wave + 0.5) / len(waves))
         assert position(tab) == ends[wave]
         assert tab.run(CURSOR) == wave + 1
-    press(tab, 2.5 / len(waves))
+    click_chart(tab, 2.5 / len(waves))
     tab.key("w")
     tab.key("w")
     tab.key("ArrowRight")
@@ -59,7 +59,7 @@ def test_the_chart_of_waves(tab: Tab, page: Path) -> None:
 
 @pytest.mark.full
 def test_the_chart_of_a_run_without_a_clock(tab: Tab, tmp_path: Path) -> None:
-    """A bar for each event is as high as there are tokens in flight after it."""
+    """The bar of each event is as high as the number of tokens in flight after it."""
     history = fib.history(3, schedule="lifo")
     history.run()
     history.player().save(tmp_path / "page.html")
@@ -68,12 +68,12 @@ def test_the_chart_of_a_run_without_a_clock(tab: Tab, tmp_path: Path) -> None:
     bars = tab.run(BARS)
     assert [round(bar * max(flights) / max(bars)) for bar in bars] == flights
     assert tab.text("profile-title").startswith("Tokens in flight after each event: ")
-    press(tab, 7.5 / len(flights))
+    click_chart(tab, 7.5 / len(flights))
     assert position(tab) == 8 and tab.run(CURSOR) == 8
 
 
-def test_what_a_screen_reader_is_told(tab: Tab, page: Path) -> None:
-    """Each step that one takes, but none of those that go by while the page plays; the slider says where it is."""
+def test_announcements_for_screen_readers(tab: Tab, page: Path) -> None:
+    """Each step of the user is announced, and none while the page plays; the slider has the position."""
     live = "document.getElementById('sentence').getAttribute('aria-live')"
     tab.open(page, "#step=20")
     assert tab.run(live) == "polite"
@@ -103,8 +103,8 @@ STUTTER = f"{SLOW} requestAnimationFrame(slow); }}; requestAnimationFrame(slow);
 
 @pytest.mark.full
 def test_five_thousand_steps_play_smoothly(tab: Tab, long: Path) -> None:
-    """With motion and at the highest speed, event by event, half of the frames come within a thirtieth of a second or
-    little more, on a busy machine too, and all steps are taken in time; a page that stutters would be noticed."""
+    """With motion and at the highest speed, event by event, half of the frames come within about a thirtieth of a
+    second, on a busy machine too, and all steps are taken in time; a page that stutters would be noticed."""
     tab.prefer(reduced_motion="no-preference")
     tab.open(long, "#step=2500")
     found = played(tab, 64, "event", 1.0)
@@ -115,9 +115,9 @@ def test_five_thousand_steps_play_smoothly(tab: Tab, long: Path) -> None:
 
 
 @pytest.mark.full
-def test_lines_that_were_printed(tab: Tab, tmp_path: Path) -> None:
-    """A page that begins later has what was printed before, too: the last 200 lines, and how many more there are.
-    Empty lines are lines."""
+def test_printed_lines(tab: Tab, tmp_path: Path) -> None:
+    """A page that begins later has the lines printed before, too: the last 200, and the number of others. Empty lines
+    are lines."""
 
     @tl.function
     def main(n: tl.int64) -> tl.int64:

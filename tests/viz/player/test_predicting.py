@@ -1,4 +1,4 @@
-"""What one predicts: the question is about a whole step, and the answer stays until one goes to another."""
+"""Predictions on the page: each is about a whole step, and an answer stays until the user goes to another step."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def run() -> tl.History:
 
 
 def waves_of(history: tl.History) -> list[int]:
-    """After how many events each wave has ended."""
+    """The number of events at which each wave has ended."""
     return [number for number, event in enumerate(history[:], 1) if event.ends_wave or number == len(history)]
 
 
-def firing(history: tl.History, begin: int, end: int) -> list[int]:
+def firing_nodes(history: tl.History, begin: int, end: int) -> list[int]:
     """The nodes that fire between two positions."""
     return sorted({event.token.node for event in history[begin:end] if event.fired})
 
@@ -50,8 +50,7 @@ LOOKS = {
 @pytest.mark.full
 @pytest.mark.parametrize("way", LOOKS)
 def test_an_answer_stays(tab: Tab, page: Path, run: tl.History, way: str) -> None:
-    """Whoever looks elsewhere while answering, or when it has been judged, keeps what was answered, and what was said
-    of it."""
+    """An answer, judged or not, and its verdict stay when the user looks elsewhere."""
     tab.open(page, "#step=60")
     tab.key("p")
     tab.click("#b-n0")
@@ -83,14 +82,15 @@ WAYS = {
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_prediction_is_of_a_whole_wave(tab: Tab, page: Path, run: tl.History, way: str) -> None:
-    """However one comes to a place, it is where a wave ends, and what fires in the whole of the next one is right."""
+    """However the user comes to a position, it is the end of a wave, and the nodes that fire in the whole next wave are
+    right."""
     ends = waves_of(run)
     tab.open(page, "#step=0")
     tab.key("p")
     WAYS[way](tab)
     at = position(tab)
     assert at in ends and tab.text("where").startswith(f"Step {at} of")
-    right = firing(run, at, ends[ends.index(at) + 1])
+    right = firing_nodes(run, at, ends[ends.index(at) + 1])
     for node in right:
         tab.click(f"#b-n{node}")
     tab.key("c")
@@ -99,7 +99,7 @@ def test_a_prediction_is_of_a_whole_wave(tab: Tab, page: Path, run: tl.History, 
 
 @pytest.mark.full
 def test_the_graph_still_fits(tab: Tab, page: Path) -> None:
-    """The question takes its place from the graph, which was all in sight, and still is, when it is judged too."""
+    """The question takes its room from the graph, which was all in sight, and still is, also with the verdict."""
     over = "(pane => pane.scrollHeight - pane.clientHeight)(document.getElementById('scroll'))"
     tab.open(page, "#step=61")
     tab.click("#fit")
@@ -109,8 +109,8 @@ def test_the_graph_still_fits(tab: Tab, page: Path) -> None:
 
 
 @pytest.mark.full
-def test_a_wave_that_the_page_has_a_part_of(tab: Tab, run: tl.History, tmp_path: Path) -> None:
-    """Where a page begins or ends within a wave, the question says so."""
+def test_an_incomplete_wave_is_named(tab: Tab, run: tl.History, tmp_path: Path) -> None:
+    """If a page begins or ends within a wave, the question says so."""
     ends = waves_of(run)
     wide = next(number for number, (one, other) in enumerate(pairwise(ends)) if other - one > 3)
     begin, end = ends[wide] + 2, ends[wide + 2] + 1

@@ -1,4 +1,4 @@
-"""A recording has, after each event, the tokens that the machine has."""
+"""A recording has, after each event, the machine's tokens."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def alike(token: Token) -> tuple[object, ...]:
 
 
 def differences(state: State, recording: TokenRecording, live: dict[int, TokenPlace]) -> Iterator[str]:
-    """What a recording says that is otherwise in a state."""
+    """Differences of a recording from a state."""
     tokens = recording.tokens
     if list(map(alike, state.flight)) != [alike(tokens[each]) for each, place in live.items() if place in FLYING]:
         yield "the flight differs"
@@ -61,7 +61,7 @@ def differences(state: State, recording: TokenRecording, live: dict[int, TokenPl
 
 
 def violations(history: History) -> Iterator[str]:
-    """What the recording of a run says that is otherwise in its history."""
+    """Differences of the recording of a run from its history."""
     recording = record_tokens(history.graph, history[:], history.arguments)
     live: dict[int, TokenPlace] = {}
     apply_moves(live, recording.initial_moves)
@@ -76,12 +76,13 @@ def violations(history: History) -> Iterator[str]:
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(runs())
 def test_a_recording_is_the_history(history: History) -> None:
-    """After every event: the flight in its order, what waits, is parked, is held, has come, and what could fire."""
+    """After every event the recording has the flight in order, the waiting, parked and throttled tokens, the results,
+    and the nodes that could fire."""
     assert list(violations(history)) == []
 
 
 def test_a_run_that_breaks_a_rule_is_recorded() -> None:
-    """Up to where it broke."""
+    """A run that breaks a rule is recorded up to that event."""
     text = "graph race(x: int64, y: int64) -> int64 {\n  m = merge x, y\n  return m\n}\n"
     history = History(tl.parse_graph(text), [1, 2], unchecked=True)
     assert history.run().status == "Broken"
@@ -89,8 +90,8 @@ def test_a_run_that_breaks_a_rule_is_recorded() -> None:
 
 
 @pytest.mark.parametrize("forgotten", ["update_readiness", "place_token", "record_delivery"])
-def test_a_recorder_that_forgets_is_caught(monkeypatch: pytest.MonkeyPatch, forgotten: str) -> None:
-    """One that does not see what can fire, that leaves new tokens out, or delivered ones where they were."""
+def test_forgetful_recorders_are_caught(monkeypatch: pytest.MonkeyPatch, forgotten: str) -> None:
+    """Twins are caught that do not see which nodes can fire, leave new tokens out, or keep delivered ones."""
     right = getattr(recordings._TokenRecorder, forgotten)
     wrong = {
         "update_readiness": lambda self, numbers: [],
