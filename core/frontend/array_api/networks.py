@@ -112,11 +112,8 @@ def segment_sum(values: Any, segments: Any, count: int, /) -> Any:
         "broadcast_to", numpy_scalar(0, type_of(values).dtype), shape=(static_size(count, "the count"), *rest)
     )
     size = shape_of(segments)[0]
-    if None in (
-        first,
-        size,
-    ):  # a mask that is true everywhere, and traps where there are not as many segments as values
-        segments = apply("boolean_mask", segments, apply("greater_equal", iota(element_count(values, 0)), 0))
+    if None in (first, size):  # traps where there are not as many segments as values
+        segments = apply("reshape_like", segments, iota(element_count(values, 0)))
     elif first != size:
         message, got = "there is not one segment for each value", _describe_types(values, segments)
         raise Invalid(message, rule="V4", where=user_location(), required=first, got=got)
