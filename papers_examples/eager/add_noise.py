@@ -1,9 +1,9 @@
-"""Noise: what is drawn while a function is traced is drawn once and for all.
+"""Noise: a number that Python draws during the trace is a constant of the graph.
 
-`frozen` adds numbers that NumPy draws. Python runs when the function is traced, and then never again: its noise is a
-literal of the graph, the same in every run. `main` adds what `tl.uniform` draws, which is a node: each run draws with
-its own seed, each call and each iteration of a run for itself, and a run with the same seed draws the same, whatever
-the schedule and the engine.
+`frozen` adds numbers that NumPy draws. Python runs only when the function is traced, so its noise is a literal of the
+graph, the same in every run. `main` adds a number of `tl.uniform`, which is a node: each run draws with its own seed,
+and each call and iteration of a run draws its own number. A run with the same seed draws the same numbers, under any
+schedule and on any engine.
 
     tagloom run papers_examples/eager/add_noise.py 1.0 --seed 7
 
@@ -28,7 +28,7 @@ def main(x: tl.float64) -> tl.float64:
 
 @tl.function
 def walk(x: tl.float64, n: tl.int64) -> tl.float64:
-    """n steps of noise: `main` is called in every iteration, and draws for each."""
+    """n steps of noise: each iteration calls `main`, which draws its own number."""
     return tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, main(x)), 0, x)[1]
 
 

@@ -1,11 +1,11 @@
-"""A counter: state that a function closes over, in program order on a machine that has none.
+"""A counter: state that a function closes over, in program order on a machine without one.
 
-`counter()` makes a variable, and a function that counts it up; each counter has its own. The function captures the
-variable by reference: in its graph the count comes in as one more argument and leaves as one more result, which the
-variable keeps when the run has returned. So calls count on: 1, 2, 3.
+`counter()` creates a variable, and a function that increments it; each counter has its own. The function captures the
+variable by reference: in its graph the count is one more argument and one more result, which becomes the variable's
+value when the run has returned. So successive calls give 1, 2, 3.
 
-`main` calls one three times in one graph. Functions nest, and what the inner ones assign is threaded through the outer
-one: the second call gets the count that the first one gave. Nothing else keeps the order, and no schedule can change
+`main` calls a counter three times in one graph. Functions nest, and the assignments of inner ones are threaded through
+the outer one: the second call gets the count of the first. This is all that orders them, and no schedule can change
 it.
 
     tagloom run papers_examples/eager/counter.py 0
@@ -33,19 +33,19 @@ COUNT, counted = counter()
 
 @tl.function
 def main(start: tl.int64) -> tl.int64:
-    """The calls as the digits of a number."""
+    """The three counts as the digits of a number."""
     COUNT.assign(start)
     return 100 * counted() + 10 * counted() + counted()
 
 
 def thrice():
-    """A counter of its own, called from Python."""
+    """The counts of a new counter, called from Python."""
     _, function = counter()
     return function(), function(), function()
 
 
 def plainly():
-    """The same eagerly, without a function."""
+    """The counts of an eager counter, without a function."""
     count = tl.Variable(0)
 
     def one():

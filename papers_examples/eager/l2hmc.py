@@ -1,18 +1,18 @@
-"""L2HMC: a sampler that learns how to go, eagerly and staged, with the same numbers.
+"""L2HMC: a sampler with learnt moves, eagerly and staged, with the same numbers.
 
-A Hamiltonian sampler gives each sample a random momentum, lets it go ten leapfrog steps, ahead or back, and takes where
-it comes to with a probability that keeps the distribution. Here two small networks say how a step stretches and shifts
-momentum and place; they see half of the coordinates and change the other half, so that each step can be undone, and it
-is known by how much it stretches space. The loss is small where samples go far and are taken. Two dimensions, and a
-normal distribution whose deviations are 10 along one diagonal and 0.3 along the other.
+A Hamiltonian sampler gives each sample a random momentum, moves it by ten leapfrog steps, forwards or backwards, and
+accepts the new position with a probability that preserves the distribution. Here two small networks determine how a
+step scales and shifts momentum and position. They read half of the coordinates and change the other half, so that each
+step can be inverted, and its change of volume is known. The loss is small if samples move far and are accepted. There
+are two dimensions, and a normal distribution with deviation 10 along one diagonal and 0.3 along the other.
 
-`Sampler.loss` is plain Python on variables: weights, the samples, and the count of a `tl.Generator`, which goes on from
-draw to draw. `eager` runs it op by op under a tape. `staged` is the same function traced, with the gradient and the
-descent in the same graph: its ten steps are one loop, on which a gradient goes back. Both draw the same numbers.
+`Sampler.loss` is plain Python on variables: weights, the samples, and the count of a `tl.Generator`. `eager` runs it op
+by op under a tape. `staged` is the same function traced, with the gradient and the descent in the same graph: its ten
+steps are one loop, whose reverse pass is the gradient. Both draw the same numbers.
 
     tagloom run papers_examples/eager/l2hmc.py "[[0.0, 0.0], [1.0, 1.0], [5.0, 5.0], [9.0, -9.0]]"
 
-says how many of four samples are taken. How much staging gains: tests/benchmarks/training.py.
+prints how many of four samples are accepted. tests/benchmarks/training.py measures the gain of staging.
 
 Source: "TensorFlow Eager" (Agrawal and others, arXiv 1903.01855) measures it, with 10 to 200 samples. The sampler is
 that of Levy, Hoffman and Sohl-Dickstein, "Generalizing Hamiltonian Monte Carlo with neural networks" (arXiv
@@ -31,13 +31,13 @@ def energy(x):
 
 
 def objective(x, there, chance):
-    """Small where samples go far and are taken."""
+    """Small if samples move far and are accepted."""
     jump = tl.sum((x - there) ** 2, axis=1) * chance + 1e-4
     return tl.mean(SCALE / jump - jump / SCALE)
 
 
 class Net:
-    """Of two vectors of 2 numbers and a time from 0 to 9: how to stretch, how to stretch what is added, what to add."""
+    """Maps two vectors of 2 numbers and a time from 0 to 9 to a scale, a scale of the shift, and a shift."""
 
     def __init__(self, dice):
         def weights(rows, columns, name, factor=1.0):
@@ -59,7 +59,7 @@ class Net:
 
 
 class Sampler:
-    """Samples on their way; all that changes is in variables."""
+    """Samples and their state, all in variables."""
 
     def __init__(self, samples, seed=0, step=0.1):
         dice = np.random.default_rng(seed)
@@ -70,14 +70,14 @@ class Sampler:
         self.random = tl.Generator(seed)
 
     def pushed(self, x, v, t, ahead):
-        """Half a step of the momentum, or back."""
+        """Half a step of the momentum, or its inverse."""
         slope, half = x @ PRECISION, 0.5 * tl.exp(self.log_step)
         s, q, f = self.of_v(x, slope, t)
         grown, force = half * s, half * (slope * tl.exp(2.0 * half * q) + f)
         return tl.where(ahead, v * tl.exp(grown) - force, (v + force) * tl.exp(-grown)), tl.sum(grown, axis=1)
 
     def moved(self, x, v, t, mask, ahead):
-        """A step, or back, of those coordinates that the mask has, by the others and the momentum."""
+        """A step, or its inverse, of the coordinates in the mask, by the others and the momentum."""
         step = tl.exp(self.log_step)
         s, q, f = self.of_x(x * (1.0 - mask), v, t)
         grown, way = step * s, step * (v * tl.exp(step * q) + f)
@@ -94,7 +94,7 @@ class Sampler:
         return k + 1, x, v, grown + one + two + three + four
 
     def step(self, x):
-        """Where samples are proposed to go, with which probabilities, and where they are after it."""
+        """The proposed positions, the probabilities to accept them, and the positions after the step."""
         count = x.shape[0]
         v, ahead = self.random.normal((count, 2)), self.random.uniform((count, 1)) < 0.5
         _, there, w, grown = tl.while_loop(
@@ -107,7 +107,7 @@ class Sampler:
         return there, chance, tl.where(is_taken[:, None], there, x)
 
     def loss(self):
-        """The loss, after a step of all samples."""
+        """The loss, after one step of all samples."""
         x = self.samples.value
         there, chance, following = self.step(x)
         self.samples.assign(following)
@@ -118,7 +118,7 @@ class Sampler:
             variable.assign_sub(rate * slope)
 
     def eager(self, rate):
-        """A step of the samples and of what is learnt, op by op; the loss."""
+        """A step of the samples and of the weights, op by op; returns the loss."""
         with tl.Tape() as tape:
             loss = self.loss()
         self.descend(tape.gradient(loss, self.variables), rate)
@@ -126,7 +126,7 @@ class Sampler:
 
     @tl.function
     def staged(self, rate: tl.float64) -> tl.float64:
-        """The same as one graph."""
+        """The same step as one graph."""
         loss, slopes = tl.value_and_grad(self.loss, self.variables)()
         self.descend(slopes, rate)
         return loss
@@ -137,7 +137,7 @@ SAMPLER = Sampler(PLACES)
 
 
 def taken(x):
-    """How many of four samples go somewhere else."""
+    """How many of four samples move."""
     SAMPLER.random.count.assign(0)
     return tl.count_nonzero(tl.any(SAMPLER.step(x)[2] != x, axis=1))
 

@@ -1,10 +1,10 @@
-"""A lossy product: a flag of Python's, and a graph for each of its values.
+"""A lossy product: a Python flag, and a graph for each of its values.
 
-In training a product of matrices loses each element with probability 0.8, and what stays counts five times; otherwise
-it is the product. The flag is no value of the program: `tl.Static` says that Python decides by it while it traces. Each
-value of it gets a graph of its own, that of False without a random number, and `explain()` says why there are two.
+In training, a matrix product drops each element with probability 0.8, and scales the others by five; otherwise it is
+the plain product. The flag is no value of the program: `tl.Static` lets Python decide by it during the trace. Each
+value has a graph of its own, that of False without random numbers, and `explain()` gives the reason.
 
-What is lost depends on the seed of the run and not on the schedule: each run has its own.
+The dropped elements depend on the seed of the run, and not on the schedule.
 
     tagloom run papers_examples/eager/lossy_matmul.py:evaluating "[[1.0, 2.0]]" "[[3.0], [4.0]]"
 

@@ -1,8 +1,8 @@
-"""Nested tapes: x * x at 3, its slope 6, and the slope of that, 2.
+"""Nested tapes: x * x at 3, its slope 6, and the slope of the slope, 2.
 
-A tape records the ops that run under it, and goes back through them. What it goes back by are ops as well; so an outer
-tape has recorded those, and gives the second derivative. `slope` and `main` are the same as programs: tl.grad makes
-a graph of a graph, with no tape at all, and the second one is made of the first.
+A tape records the ops that run under it, and its reverse pass consists of ops, too. So an outer tape records those, and
+gives the second derivative. `slope` and `main` are the same as programs: tl.grad makes a graph of a graph, without a
+tape, and the second one differentiates the first.
 
     tagloom run papers_examples/eager/nested_tapes.py 3.0
 
@@ -17,7 +17,7 @@ def square(x):
 
 
 def by_tapes(x):
-    """The value, the slope and the slope of the slope, of what runs eagerly."""
+    """The value, its slope and the slope of the slope, computed eagerly."""
     with tl.Tape() as outer:
         outer.watch(x)
         with tl.Tape() as inner:

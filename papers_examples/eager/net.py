@@ -1,12 +1,12 @@
-"""A network whose weights are made by its first call, and a checkpoint that fills them when they are.
+"""A network that creates its weights in its first call, and a checkpoint that restores them when they are created.
 
-A layer learns how wide its weights are when it first sees an input. `Net` makes its variables in the first trace of its
-function, which is then traced once more, without making any; in a later trace a variable may not be made. So weights
-are made once, and the graph captures them.
+A layer learns the shape of its weights from its first input. `Net` creates its variables in the first trace of its
+function, which is then traced once more without creating any; a later trace may not create variables. So weights are
+created once, and the graph captures them.
 
-State is a graph of objects with named edges, and a checkpoint matches by names, not by when or where a variable was
-made: a new `Net`, restored before it has any weights, gets each of them as it is made. `main` is the line of best fit
-to 1, 3, 5, 7, where 120 steps have led.
+State is a graph of objects with named edges, and a checkpoint matches by names, not by the time or place of creation: a
+new `Net`, restored before it has weights, gets each of them when it is created. `main` is the line through 1, 3, 5, 7
+that 120 training steps find.
 
     tagloom run papers_examples/eager/net.py 10.0
 
@@ -60,7 +60,7 @@ def main(x: tl.float64) -> tl.float64:
 
 
 def restored():
-    """What a new network says of 10 after it was restored, before and after its first call; what was left to match."""
+    """A restored new network's prediction for 10, before and after its first call; and what was left to match."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "net.safetensors"
         tl.Checkpoint(net=NET).save(path)
@@ -80,5 +80,5 @@ if __name__ == "__main__":
     print("| 0 | 1 | 5 | 20 | 119 |", "|---|---|---|---|---|", sep="\n")
     print("|", " | ".join(f"{LOSSES[k]:.4f}" for k in (0, 1, 5, 20, 119)), "|\n")
     waiting, said = restored()
-    print("| not there when it was restored | what it says of 10 |", "|---|---|", sep="\n")
+    print("| missing when it was restored | prediction for 10 |", "|---|---|", sep="\n")
     print(f"| {', '.join(waiting)} | {said:.3f} |")

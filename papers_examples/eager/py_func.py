@@ -1,12 +1,12 @@
-"""Python in a graph: a callback that recurs as Python does, and calls the graph's own function again.
+"""Python in a graph: a callback that is recursive in Python, and calls functions of the graph.
 
-`main` calls Python for the number of steps that Collatz's rule takes from n to 1. `steps` is plain Python on what the
-run hands it: it decides by values, recurs, and lets `following`, a tl.function, compute each next number, so that graph
-and Python call each other. Callbacks happen one after another, in program order.
+`main` calls Python for the number of Collatz steps from n to 1. `steps` is plain Python on concrete values: it
+branches, recurs, and calls `following`, a tl.function, for each next number, so that graph and Python call each other.
+Callbacks run one after another, in program order.
 
-`power` recurs in Python as well, and is differentiated: on a tape by what it has done; and as a callback, of which
-neither tapes nor graphs see anything, by the gradient that `tl.custom_gradient` gives it. That is the same callback
-once more, made beforehand: where a graph goes back, nothing has effects.
+`power` is recursive in Python as well, and is differentiated: on a tape by the ops that ran; and as a callback, which
+is opaque to tapes and graphs, by the gradient that `tl.custom_gradient` gives it. That gradient calls Python again, in
+the forward pass, since a reverse pass has no effects.
 
     tagloom run papers_examples/eager/py_func.py 27
 
@@ -37,7 +37,7 @@ def power(x, n):
 
 @tl.custom_gradient
 def called(x, n):
-    """The same by a callback, which gets numbers of Python's, and leaves nothing to go back through."""
+    """The power by a callback, which gets Python numbers, and leaves nothing to differentiate."""
     steepness = tl.astype(n, tl.float64) * tl.callback(power, x, n - 1, returns=tl.float64)
     return tl.callback(power, x, n, returns=tl.float64), lambda adjoint: (steepness * adjoint, None)
 

@@ -1,8 +1,8 @@
 """Select: one Python function, op by op and as a graph.
 
 The row (1, 0) times a column of two picks its first element. `select` is that as plain Python: on concrete values its
-ops run eagerly. `staged` is the same function traced: a graph of one product, which gives the same. The ops, their rows
-and their kernels are the same both ways, so that programs are written and debugged eagerly, and run as graphs.
+ops run eagerly. `staged` is the same function traced: a graph of one product, with the same result. Ops, rows and
+kernels are the same in both cases, so that programs are written and debugged eagerly, and run as graphs.
 
     tagloom run papers_examples/eager/selection.py "[[2.0], [-2.0]]"
 

@@ -1,7 +1,7 @@
 """Ackermann's function: a recursive call as the argument of another.
 
-The outer call of `ack(m - 1, ack(m, n - 1))` starts as soon as its first argument is there, and waits inside, not
-before, for the second: arguments travel separately, each through a merge of its own.
+The outer call of `ack(m - 1, ack(m, n - 1))` starts as soon as its first argument has come, and waits for the second
+inside the body: arguments travel separately, each through a merge of its own.
 
 ack(3, 3) = 61, in 2,432 calls.
 

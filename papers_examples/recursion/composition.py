@@ -1,9 +1,9 @@
 """Composition: the result of one call is the argument of another, F(G(5)) = 50.
 
-The token that leaves G through its return goes straight into F's call, one tag step for another.
+The token that leaves G through its return enters F's call, which replaces one step of the tag by another.
 
-The thesis gives the result; the functions are ours. They do not commute, so that their order shows:
-F(G(5)) = 2 * 25 = 50, and G(F(5)) would be 100. Three calls.
+The thesis gives the result; the functions are ours. They do not commute, so the result shows their order: F(G(5)) = 2 *
+25 = 50, and G(F(5)) would be 100. Three calls.
 
 Source: "Recursive functions in static dataflow graphs", arXiv 2410.20225, and the thesis of the same title (2018).
 """

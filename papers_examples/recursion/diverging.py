@@ -1,7 +1,7 @@
-"""Divergence: fac(n) = fac(n) calls itself for ever, and a limit has to end it.
+"""Divergence: fac(n) = fac(n) calls itself for ever, until a limit ends it.
 
-The graph is as static as any other; it is the tags that grow, by one step per call. The run ends Exhausted, without
-a result, after as many calls as the limit allows: each call fires two nodes, the merge of n and the call itself.
+The graph is as static as any other; only the tags grow, by one step per call. The run ends Exhausted, without a result,
+after as many calls as the limit allows: each call fires two nodes, the merge of n and the call itself.
 
 Source: "Recursive functions in static dataflow graphs", arXiv 2410.20225, and the thesis of the same title (2018).
 """

@@ -1,7 +1,7 @@
 """Factorials: the smallest recursion, called once and twice in one graph.
 
-`main` adds one to a factorial. `twice` does so two times: its graph has one body of `fac` and two call sites from
-outside, and no token of one computation meets a token of the other, though both pass through the same nodes.
+`main` adds one to a factorial. `twice` does so two times: its graph has one body of `fac` and two outer call sites, and
+no token of one computation meets a token of the other, although both pass through the same nodes.
 
 fac(6) + 1 = 721, in 6 calls of fac; twice, (721, 721), in 12.
 

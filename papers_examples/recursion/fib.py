@@ -1,10 +1,10 @@
 """Fibonacci numbers: a function with two recursive calls is one static graph.
 
-The body stands in the graph once. Its parameter is a merge, fed from outside and by both call sites; each token
-carries in its tag which site sent it, so the two results come back to the two places that asked for them.
+The graph contains the body once. Its parameter is a merge, fed by the environment and by both call sites. The tag of
+each token says which site sent it, so each result returns to the site that called.
 
-With fib(0) = fib(1) = 1, computing fib(n) takes 2 fib(n) - 1 calls: fib(n) of them are leaves, which count one
-each towards the result, and a binary tree has one inner node fewer than leaves.
+With fib(0) = fib(1) = 1, computing fib(n) takes 2 fib(n) - 1 calls: fib(n) of them are leaves, which add one each to
+the result, and a binary tree has one inner node less than leaves.
 
 fib(24) = 75025, in 150,049 calls.
 

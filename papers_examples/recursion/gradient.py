@@ -1,11 +1,11 @@
-"""The gradient of a recursion, and a step down it.
+"""The gradient of a recursion, and one step of gradient descent.
 
 The reverse pass of a call runs under the tag of that call: x * fac(x - 1) waits there with its operands until the
-adjoint comes, and the call sends another one down to the call that it made. Nothing is kept on a stack, and no call is
-made twice: for d fac(5.0) there are 5 calls of fac, as for fac(5.0).
+adjoint comes, and then sends another adjoint to the inner call. There is no stack, and no call runs twice: d fac(5.0)
+takes 5 calls of fac, as fac(5.0) does.
 
-d fac(5.0) = 5*4*3*2 (1/5 + 1/4 + 1/3 + 1/2) = 154. One step of gradient descent on fac(v + 1), from v = 4 at the rate
-0.01, leads to 4 - 0.01 * 154 = 2.46.
+d fac(5.0) = 5*4*3*2 (1/5 + 1/4 + 1/3 + 1/2) = 154. One step of gradient descent on fac(v + 1), from v = 4 with learning
+rate 0.01, leads to 4 - 0.01 * 154 = 2.46.
 
 Source: "Recursive functions in static dataflow graphs", arXiv 2410.20225, and the thesis of the same title (2018).
 """

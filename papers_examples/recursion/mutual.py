@@ -1,10 +1,10 @@
-"""Mutual recursion: two functions that call each other need nothing that one does not.
+"""Mutual recursion: two functions that call each other need nothing that one alone does not.
 
-Each body stands in the graph once. The merge of each parameter is fed by `main` and by the other function, and the
-tag says to whom a result goes back.
+The graph contains each body once. `main` and the other function feed the merge of each parameter, and the tag says
+where a result returns to.
 
-The thesis runs a pair of functions F and G; which ones to take is our choice. For 7: (False, True),
-in 8 calls of each.
+The thesis runs a pair of functions F and G; we chose even and odd. For 7: (False, True), in 8 calls of
+each.
 
 Source: "Recursive functions in static dataflow graphs", arXiv 2410.20225, and the thesis of the same title (2018).
 """

@@ -1,12 +1,12 @@
-"""Not lazy: an argument that nobody needs is computed all the same, and here that never ends.
+"""Not lazy: an unneeded argument is computed all the same, and here that never ends.
 
-f(2, 2) calls f(1, f(2, 2)), whose result is 1 whatever its second argument is. Calls are non-strict: the outer f
-starts on its first argument and returns 1. But dataflow is driven by data, not by need, so the second argument is
-being computed meanwhile, and that computation starts another of itself, and so on.
+f(2, 2) calls f(1, f(2, 2)), whose result is 1 whatever its second argument is. Calls are non-strict: the outer f starts
+on its first argument and returns 1. But dataflow is driven by data and not by need, so the second argument is computed
+meanwhile, and that computation starts another one, and so on.
 
-Run to quiet, it ends Exhausted, with its result 1 there. Run until the result, it returns 1. Which schedule delivers
-the tokens matters here, as it never does where a run becomes quiet: waves, fifo and random are fair and get to the
-result; lifo always goes on with the newest token, so that it follows the inner calls for ever and never does.
+Run until quiescent, it ends Exhausted, with its result 1. Run until the result, it returns 1. The schedule matters
+here, as it never does if a run becomes quiescent: waves, fifo and random are fair and get to the result; lifo always
+continues with the newest token, so it follows the inner calls for ever.
 
 Source: "Recursive functions in static dataflow graphs", arXiv 2410.20225, and the thesis of the same title (2018).
 """

@@ -1,9 +1,9 @@
-"""The thesis's search for primes: four functions, three of them recursive, two of those mutually.
+"""The thesis's search for primes: four functions, three of them recursive, two of those mutually recursive.
 
-This is not the n-th prime. The algorithm is kept as it was measured, and as it was measured it is in error:
-`first` and `second` both try 6i - 1 (the second was surely meant for 6i + 1), so that each success counts twice;
-and `test` divides by numbers 6i - 1 only, so that it lets 77 = 7 * 11 pass, for instance. Counting from 2 as
-number 0, as the program does, prime number 7500 is 76213.
+This is not the n-th prime. The algorithm is kept as it was measured, with its errors: `first` and `second` both try 6i
+- 1 (the second was surely meant for 6i + 1), so that each success counts twice; and `test` divides by numbers 6i - 1
+only, so that it accepts 77 = 7 * 11, for instance. Counting from 2 as number 0, as the program does, prime number 7500
+is 76213.
 
     test(N, i)   true if (6i - 1)^2 > N; false if 6i - 1 divides N; else test(N, i + 1)
     the search   tries 6i - 1 twice before it goes on to i + 1, and ends with the success number n - 1
@@ -34,7 +34,7 @@ def test(number: tl.int64, i: tl.int64) -> tl.bool:
 
 @tl.function
 def first(skip: tl.int64, i: tl.int64) -> tl.int64:
-    """Try 6i - 1; `skip` successes are still to be passed over."""
+    """Try 6i - 1; `skip` is the number of successes that remain."""
     candidate = 6 * i - 1
     return tl.cond(
         test(candidate, 1),

@@ -1,18 +1,18 @@
-"""Sentiment trees: sentences as data, and the rule that labels them as one recursion for all of them.
+"""Sentiment trees: sentences as data, and one recursion that labels all of them.
 
-A sentence is a binary tree over its words, and every node has a sentiment. A word has a valence, and a factor by which
-it scales what stands to the right of it: "not" turns it around, "very" doubles it. So a node is worth
+A sentence is a binary tree over its words, and every node has a sentiment. A word has a valence, and a factor that
+scales the part to its right: "not" negates it, "very" doubles it. So the value of a node is
 
     value(left) + factor(left) * value(right)
 
-where the factor is 1 but for a word that says another, and its label is 0, 1 or 2: negative, neutral or positive. Thus
-"not very good" is -2, and it takes the whole tree to know.
+where the factor is 1 except for such words. The label is 0, 1 or 2: negative, neutral or positive. So "not very good"
+is -2, and depends on the whole tree.
 
-A tree is no part of the program. It is data, arrays with a place for each node, in which children come before their
-parents: the places of its children, its word and its label, -1 where it has none. Several trees are one set of arrays,
-and the places of their roots. (The thesis numbers the children of node i 2i and 2i + 1. For a deep tree that takes
-2^depth places; with places in arrays a tree of n words takes 2n - 1.) `main` adds up the values of the roots; its graph
-is the same for every tree, and each node of a tree is a call.
+A tree is no part of the program. It is data: arrays with a place for each node, in which children come before their
+parents. They give the places of its children, its word and its label, or -1 if it has none. Several trees share the
+arrays, with a list of their roots. (In the thesis, the children of node i are nodes 2i and 2i + 1. A deep tree needs
+2^depth places that way; with stored places a tree of n words needs 2n - 1.) `main` adds up the values of the roots; its
+graph is the same for every tree, and each node of a tree is a call.
 
     tagloom run papers_examples/recursion/sentiment_trees.py "[-1, -1, 0]" "[-1, -1, 1]" "[11, 0, -1]" "[1, 2, 0]" "[2]"
 
@@ -43,7 +43,7 @@ Places = tl.Array[tl.int64, None]
 
 
 class Trees(NamedTuple):
-    """Trees of n nodes in all. Children come before their parents."""
+    """Trees with n nodes in all. Children come before their parents."""
 
     left: Places
     right: Places
@@ -53,7 +53,7 @@ class Trees(NamedTuple):
 
 
 def value(trees, node):
-    """What a node is worth, in Python."""
+    """The value of a node, computed in Python."""
     if trees.left[node] < 0:
         return int(VALENCES[trees.word[node]])
     left = trees.left[node]
@@ -62,7 +62,7 @@ def value(trees, node):
 
 
 def trees_of(shapes):
-    """Trees from nested pairs of words: ("not", ("very", "good")) is one."""
+    """Trees from nested pairs of words such as ("not", ("very", "good"))."""
     trees = Trees([], [], [], [], [])
 
     def node(shape):
@@ -79,7 +79,7 @@ def trees_of(shapes):
 
 
 def generated(dice, words):
-    """A nested pair of so many words: any shape, in which words that scale stand to the left."""
+    """A nested pair of this many words, of any shape; words that scale stand on the left."""
     if words == 1:
         return WORDS[dice.choice(PLAIN)]
     if dice.random() < 0.4:
@@ -89,13 +89,13 @@ def generated(dice, words):
 
 
 def batches(seed, count, size=5, most=8):
-    """So many batches of trees of 2 to `most` words."""
+    """This many batches of trees, each with 2 to `most` words."""
     dice = np.random.default_rng(seed)
     return [trees_of([generated(dice, int(dice.integers(2, most + 1))) for _ in range(size)]) for _ in range(count)]
 
 
 def chain(words):
-    """A tree as deep as can be: each word scales all that follows."""
+    """The deepest possible tree: each word scales all later ones."""
     shape = "good"
     for k in range(words - 1):
         shape = ("not" if k % 3 else "lovely"), shape
@@ -103,7 +103,7 @@ def chain(words):
 
 
 def balanced(depth):
-    """A tree as flat as can be, of 2^depth words."""
+    """The flattest possible tree, with 2^depth words."""
 
     def shape(depth, k=0):
         return WORDS[k % len(PLAIN)] if depth == 0 else (shape(depth - 1, 2 * k), shape(depth - 1, 2 * k + 1))
@@ -113,7 +113,7 @@ def balanced(depth):
 
 @tl.function
 def sentiment(trees: Trees, node: tl.int64) -> tuple[tl.int64, tl.int64]:
-    """A node's value, and its factor."""
+    """The value of a node, and its factor."""
 
     def word():
         return tl.asarray(VALENCES)[trees.word[node]], tl.asarray(FACTORS)[trees.word[node]]

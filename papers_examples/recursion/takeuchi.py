@@ -1,10 +1,10 @@
 """Takeuchi's function: four call sites in one body, three of them arguments of the fourth.
 
-The three inner calls depend on nothing but the arguments, so they run at the same time, and so do the calls inside
+The three inner calls depend on the arguments only, so they run at the same time, and so do the calls inside
 them.
 
-Where y >= x, this function gives z (McCarthy's variant of Takeuchi's, which gives y), and it evaluates all three
-arguments, needed or not: tak(24, 16, 8) = 9, in 2,493,349 calls.
+If y >= x, this function returns z (McCarthy's variant; Takeuchi's own returns y), and it evaluates all three arguments,
+needed or not: tak(24, 16, 8) = 9, in 2,493,349 calls.
 
 Source: "Recursive functions in static dataflow graphs", arXiv 2410.20225, and the thesis of the same title (2018),
 from whose tables the rows with `thesis` are: seconds with static graphs, and with dynamic ones.

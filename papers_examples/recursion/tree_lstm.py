@@ -1,13 +1,13 @@
-"""TreeLSTM: what a node of a tree remembers, with a gate for each of its children.
+"""TreeLSTM: each node of a tree has a memory, with a gate for each child.
 
-A node shows a vector h of 64 numbers, and remembers another, c. With s the logistic function,
+A node has a visible vector h of 64 numbers, and a memory c of 64 numbers. With s the logistic function,
 
     a word    i, o, u = word wx + bx                           c = s(i) tanh(u)
     a pair    i, f, g, o, u = concat(h left, h right) wh + bh     c = s(i) tanh(u) + s(f) c left + s(g) c right
 
-and h = s(o) tanh(c) for both; words have 35 numbers. All else is as in tree_rnn.py, whose forms know of a node only
-what its state is: here it is h and c, one behind the other. So the recursion, the cells, the loop and the graph for
-each batch are the same lines for both networks, and their critical paths grow alike.
+and h = s(o) tanh(c) for both; words have 35 numbers. All else is as in tree_rnn.py, whose forms know only the state of
+a node: here it is h and c, concatenated. So the recursion, the cells, the loop and the graph for each batch have the
+same code for both networks, and their critical paths grow alike.
 
     tagloom run papers_examples/recursion/tree_lstm.py "[-1, -1, 0]" "[-1, -1, 1]" "[11, 0, -1]" "[1, 2, 0]" "[2]"
 
@@ -28,7 +28,7 @@ def sigmoid(x):
 
 
 class TreeLSTM(TreeRNN):
-    """The network: what a node is, in the forms of `TreeRNN`. A state is both of its vectors, one behind the other."""
+    """The network: the states of nodes, for the forms of `TreeRNN`. A state is both vectors, concatenated."""
 
     state = tl.Array[tl.float64, 2 * HIDDEN]
 
@@ -54,12 +54,12 @@ class TreeLSTM(TreeRNN):
 
 
 def made(memory, out):
-    """A state: what a node shows, and what it remembers."""
+    """A state: the visible vector and the memory."""
     return tl.concat([sigmoid(out) * tl.tanh(memory), memory])
 
 
 def parts(x):
-    """The vectors of 64 numbers that stand in one, one behind the other."""
+    """The vectors of 64 numbers in a concatenation."""
     return [x[k : k + HIDDEN] for k in range(0, x.shape[0], HIDDEN)]
 
 

@@ -1,13 +1,13 @@
-"""A product over a tree, and its derivatives: recursion differentiated twice, with a call for each node, once.
+"""A product over a tree, and its derivatives: recursion differentiated twice, with one call for each node.
 
     tree_prod(tree) = base                                              of an empty tree
     tree_prod(tree) = tree_prod(left) * tree_prod(right) * value        of any other
 
-A tree of n values has k = n + 1 empty ones, so this is base^k times the product of the values; its derivative by the
-base is k base^(k-1) times the product, and the second k (k-1) base^(k-2). The values are an array, those below place i
-at 2i and 2i + 1, counted from 1; so every place beyond the end is an empty tree.
+A tree of n values has k = n + 1 empty ones, so this is base^k times the product of the values. Its derivative by the
+base is k base^(k-1) times the product, and the second one k (k-1) base^(k-2). The values are an array; the children of
+place i are at 2i and 2i + 1, counted from 1, so every place beyond the end is an empty tree.
 
-Seven values have eight empty trees, 15 calls: as many with derivatives. `by_values` is the derivative by each value.
+Seven values have eight empty trees: 15 calls, with derivatives too. `by_values` is the derivative by each value.
 
     tagloom run papers_examples/recursion/tree_prod.py 1.5 "[1.0, 2.0, 0.5, 3.0, 1.0, 0.25, 2.0]"
 

@@ -1,8 +1,8 @@
-"""TreeRNN: a network that recurs as its data does, on one static graph, in four forms with the same gradients.
+"""TreeRNN: a network that recurs over its data, on one static graph, in four forms with the same gradients.
 
-A node of a sentiment tree has a vector of 35 numbers. That of a word is looked up; that of a pair is
-relu(concat(left, right) w1 + b1). From every vector a softmax guesses the node's label, and the loss of some trees is
-the sum over all their nodes, for each tree, and 0.02 times half the squares of the weights.
+A node of a sentiment tree has a vector of 35 numbers. That of a word is looked up; that of a pair is relu(concat(left,
+right) w1 + b1). A softmax of every vector predicts the node's label. The loss of some trees is the sum over all their
+nodes, for each tree, plus 0.02 times half the sum of squares of the weights.
 
 `recursion`   a call for each node of the data. Calls of siblings run at once, and so do their reverse passes
 `cells`       the recursion writes vectors to write-once cells, and one product guesses the labels of all nodes
@@ -10,15 +10,15 @@ the sum over all their nodes, for each tree, and 0.02 times half the squares of 
 `unrolled`    Python recurs while it traces: a graph of its own for each batch of trees, with a copy of the body for
               each node; the others have one graph for all trees
 
-All four have the same loss and the same gradients. What differs is what they can do at once. The critical path of the
-recursion grows with the depth of a tree, by 12 firings a level, and by 26 or 27 with gradients. That of the loop grows
-with the size of a tree, however flat it is: its counter starts an iteration every 5 waves, and the adjoints of cells
-come back one iteration after another. With `cells` it is the same, since their handle goes through all calls, one after
-another. `python papers_examples/recursion/tree_rnn.py` prints the tables of the README.
+All four have the same loss and the same gradients, and differ in their parallelism. The critical path of the recursion
+grows with the depth of a tree, by 12 firings a level, and by 26 or 27 with gradients. That of the loop grows with the
+size of a tree, however flat it is: its counter starts an iteration every 5 waves, and the adjoints of cells return one
+iteration after another. The same holds for `cells`, whose handle passes through all calls, one after another. `python
+papers_examples/recursion/tree_rnn.py` prints the tables of the README.
 
     tagloom run papers_examples/recursion/tree_rnn.py "[-1, -1, 0]" "[-1, -1, 1]" "[11, 0, -1]" "[1, 2, 0]" "[2]"
 
-is the loss of "not good" before anything is learnt; `trained` learns, five trees a step.
+is the loss of "not good" before training; `trained` trains, with five trees in each step.
 
 Source: "Recursive functions in static dataflow graphs", arXiv 2410.20225, and the thesis of the same title (2018), from
 a description. It compares these forms, and prints no numbers of the recursion.
@@ -61,7 +61,7 @@ class TreeRNN:
         return tl.maximum(tl.concat([left, right]) @ self.w1 + self.b1, 0.0)
 
     def guess(self, state):
-        """The logarithms of the probabilities of all labels."""
+        """The log-probabilities of all labels."""
         return tl.log_softmax(state @ self.u + self.bs)
 
     def loss(self, total, trees):
@@ -75,7 +75,7 @@ class TreeRNN:
 
     @tl.function
     def node(self, trees: Trees, i: tl.int64):
-        """The state of a node, and the losses of all nodes below and of itself."""
+        """The state of a node, and the losses of the node and all nodes below it."""
 
         def word():
             return self.leaf(trees.word[i]), 0.0
@@ -95,7 +95,7 @@ class TreeRNN:
 
     @tl.function
     def filled(self, trees: Trees, i: tl.int64, states):
-        """The cells of states, after those of a node and of all below it have been put."""
+        """The cells of states, after puts for a node and all nodes below it."""
 
         def pair():
             half = self.filled(trees, trees.left[i], states)
@@ -138,7 +138,7 @@ class TreeRNN:
 
     @tl.function
     def right(self, trees: Trees) -> tl.int64:
-        """How many trees it labels right, each by its root."""
+        """How many trees have the right label at the root."""
 
         def further(count, root):
             state, _ = self.node(trees, root)
@@ -147,20 +147,20 @@ class TreeRNN:
         return tl.foldl(further, 0, trees.roots)
 
     def slopes(self, form):
-        """The function that gives the loss and its gradients, in one of the forms."""
+        """The function that gives the loss and its gradients in one of the forms."""
         return tl.value_and_grad(getattr(self, form), self.variables)
 
     @tl.function
     def step(self, trees: Trees) -> tl.float64:
-        """The loss, and one step of Adam down it."""
+        """The loss, followed by one step of Adam."""
         loss, slopes = tl.value_and_grad(self.recursion, self.variables)(trees)
         self.optimizer.apply(slopes, self.variables)
         return loss
 
 
 def trained(net, epochs, count=4, engine=None, log=None):
-    """The mean loss of each epoch, of so many batches of five trees; with a bar on terminals, and a line for each epoch
-    in a file `log`."""
+    """The mean loss of each epoch of this many batches of five trees; with a bar on terminals, and a line for each
+    epoch in the file `log`."""
     trees, found = batches(seed=1, count=count), []
     run = tl.progress(range(epochs), log=log, name=type(net).__name__)
     for _ in run:
@@ -197,8 +197,8 @@ MEASURES = {
 
 
 def table(net, *measures):
-    """The README's tables: of the loss, and of loss and gradients, in each form. But for Sinf, a chain has
-    what a balanced tree of as many words has."""
+    """The README's tables: of the loss, and of loss and gradients, in each form. Except for Sinf, a chain has the
+    figures of a balanced tree with as many words."""
     kinds = [("a chain", 2**k, chain(2**k)) for k in (2, 3, 4)] + [("balanced", 2**k, balanced(k)) for k in (2, 3, 4)]
     found = [
         (kind, words, [(getattr(net, form).run(trees), net.slopes(form).run(trees)) for form in FORMS])
@@ -216,14 +216,14 @@ def table(net, *measures):
 
 
 LEARNING = [
-    "| network | 1 | 2 | 3 | 4 | 5 | right before | right after |",
+    "| network | 1 | 2 | 3 | 4 | 5 | correct before | correct after |",
     "|---|---|---|---|---|---|---|---|",
 ]
 
 
 def learning(net):
-    """A row of the README's table of what is learnt: losses, and how many of 40 other trees are labelled right, before
-    and after. A step is compiled, since there are 200 of them."""
+    """A row of the README's table of training: losses, and how many of 40 other trees are labelled correctly, before
+    and after. The steps are compiled, since there are 200 of them."""
     others = batches(seed=2, count=8)
     before = sum(int(net.right(batch)) for batch in others)
     found = [f"{loss:.2f}" for loss in trained(net, 5, 40, "compiled")]

@@ -1,7 +1,7 @@
-"""Two calls of one function from one function: two sites feed one merge, and results go back unmixed.
+"""Two calls of one function from one function: two sites feed one merge, and each result returns to its site.
 
-The thesis gives the result, 16; the functions are ours. They subtract, so that a mix-up would show: 25 - 9 = 16,
-and 9 - 25 = -16. Three calls.
+The thesis gives the result, 16; the functions are ours. They subtract, so that a mix-up would show: 25 - 9 = 16, but 9
+- 25 = -16. Three calls.
 
 Source: "Recursive functions in static dataflow graphs", arXiv 2410.20225, and the thesis of the same title (2018).
 """

@@ -1,8 +1,8 @@
 """Two inputs and two outputs: one call node per argument, one return node per result.
 
-The thesis gives the result, 10; the functions are ours. `divide` subtracts until it is done, and `main` checks its
-answer by the law of division, quotient * y + remainder = x: for 10 and 3 it gives 3 * 3 + 1 = 10, and with the two
-results swapped it would give 1 * 3 + 3 = 6. Four calls of divide.
+The thesis gives the result, 10; the functions are ours. `divide` subtracts repeatedly, and `main` checks its results by
+the law of division, quotient * y + remainder = x: for 10 and 3 it gives 3 * 3 + 1 = 10, and with the two results
+swapped it would give 1 * 3 + 3 = 6. Four calls of divide.
 
 Source: "Recursive functions in static dataflow graphs", arXiv 2410.20225, and the thesis of the same title (2018).
 """

@@ -1,22 +1,22 @@
-"""A bound on a loop can stop it for good: k = 5 deadlocks where k = 10 does not.
+"""A bound on a loop can deadlock it: with k = 5 it deadlocks, with k = 10 it does not.
 
     a[n] = 1; for j in 1 .. n-1: a[j] = 2 * a[j + 1]
 
 Each iteration reads the cell that the next one fills, so the last iteration is the first that can finish. A loop
-without a bound starts them all: n - 1 gets are parked, one after another, until the last finds a[n] and the values run
-back down to a[1] = 2^(n-1). With a bound k, iteration k waits for iteration 0 to end, which waits for iteration 1, and
-so on up to iteration n - 2, the last: if that has not started, nothing ever happens again. So the run deadlocks exactly
-if k < n - 1. With arrays that are written in order the same loop would read what is not there; here it waits, and the
-machine says for what.
+without a bound starts them all: n - 1 gets are parked, one after another, until the last finds a[n] and the values
+return to a[1] = 2^(n-1). With a bound k, iteration k waits for the end of iteration 0, which waits for iteration 1, and
+so on up to iteration n - 2, the last: if that has not started, nothing can happen any more. So the run deadlocks
+exactly if k < n - 1. With arrays that are written in order, the same loop would read missing values; here it waits, and
+the error names the cells.
 
-For n = 10 without a bound, or with k = 9 or more: 512, in 155 firings, 15 n + 5. With k = 5: Deadlocked, after 68, or
-12 k + 8. The README has the words that say so.
+For n = 10 without a bound, or with k = 9 or more: 512, in 155 firings, 15 n + 5. With k = 5: Deadlocked, after 68
+firings, 12 k + 8. The README has the error.
 
     tagloom run papers_examples/roots/bounded_deadlock.py 10
     tagloom run papers_examples/roots/bounded_deadlock.py 10 --k 5
     tagloom run papers_examples/roots/bounded_deadlock.py:five 10
 
-The last one has its bound in the program, and `--k 10` there sets it aside.
+The last one has its bound in the program, and `--k 10` replaces it.
 
 Source: Arvind and Nikhil, "Executing a program on the MIT tagged-token dataflow architecture" (IEEE Transactions on
 Computers, 1990), which gives this loop, with n = 10 and k = 5, as a danger of k-bounded loops.
@@ -26,7 +26,7 @@ import tagloom as tl
 
 
 def doubled(n, bound):
-    """The program, for both functions below: Python that runs while they are traced."""
+    """The program of both functions below: Python that runs while they are traced."""
 
     def iteration(j):
         tl.put(a, j, 2 * a[j + 1])

@@ -1,20 +1,20 @@
-"""An inner product that begins before its vectors are there: producers and a consumer overlap.
+"""An inner product that begins before its vectors are complete: producers and a consumer overlap.
 
 Two loops fill two vectors of cells, x[i] = e^(i/n) and y[i] = e^(-i/n), each by nine terms of the series; a third loop
-adds up x[i] * y[i]. All three start at once. A get of a cell that is empty is parked, and goes on when the put comes:
-nobody waits for a whole vector, and no order is written down but that of the data. `main` does so. `phases` is the same
-program, but for a consumer that starts when both vectors are full, as a barrier between two parallel loops has it.
+adds up x[i] * y[i]. All three start at once. A get of an empty cell is parked, and continues after the put: no loop
+waits for a whole vector, and only the data determine the order. `main` does so. `phases` is the same program with a
+barrier: its consumer starts when both vectors are full.
 
-The critical path of `main` is 5 n + 36 waves, that of `phases` 10 n + 41: the sum of what filling takes, 5 n + 30, and
-of what adding up takes. Each loop needs five waves from one iteration to the next. The overlap all but halves the time,
-with as many firings, but for the 9 of the barrier. All 2 n gets are parked in `main`, since the consumer is always
-ahead of the series; in `phases` it is the barrier's two.
+The critical path of `main` is 5 n + 36 waves, that of `phases` 10 n + 41: the sum of filling, 5 n + 30, and of adding
+up. Each loop needs five waves from one iteration to the next. The overlap almost halves the time, with the same firings
+except the 9 of the barrier. In `main` all 2 n gets are parked, since the consumer is always ahead of the series; in
+`phases` only the two of the barrier are.
 
-Elements do not depend on each other, so that iterations overlap too, as far as a bound k lets them: the table in the
-README shows loop parallelism against storage. An iteration of a producer lives for more than 30 waves, and the next
-begins after 5, so that seven overlap: a bound of 7 or more changes nothing.
+Elements are independent, so iterations overlap too, as far as a bound k permits: the table in the README shows loop
+parallelism against storage. An iteration of a producer lasts over 30 waves, and the next begins after 5, so seven
+overlap: a bound of 7 or more changes nothing.
 
-For n = 100: 100.00004780261193, since e^(i/n) * e^(-i/n) = 1, and the rest is what the series leaves out.
+For n = 100: 100.00004780261193, since e^(i/n) * e^(-i/n) = 1, and the rest is the truncation error of the series.
 
     tagloom run papers_examples/roots/inner_product.py 100 --stats
     tagloom run papers_examples/roots/inner_product.py:phases 100 --stats
@@ -30,7 +30,7 @@ TERMS = 8
 
 
 def exponential(x):
-    """The series of e^x up to x^8/8!, by Horner's rule: Python's loop makes a straight line of multiplications."""
+    """The series of e^x up to x^8/8!, by Horner's rule: Python's loop unrolls into a chain of multiplications."""
     total = 1.0
     for term in range(TERMS, 0, -1):
         total = 1.0 + x * total / float(term)
@@ -38,7 +38,7 @@ def exponential(x):
 
 
 def filled(n, element):
-    """A vector of n cells, and the loop that fills it; the cells are handed on at once."""
+    """A vector of n cells, and the loop that fills it; the handle is returned at once."""
 
     def iteration(i):
         tl.put(cells, i, element(tl.astype(i, tl.float64)))
@@ -67,7 +67,7 @@ def main(n: tl.int64) -> tl.float64:
 
 @tl.function
 def phases(n: tl.int64) -> tl.float64:
-    """Iteration n - 1 is the last to fill its cells, so the loop's start waits for what it put."""
+    """Iteration n - 1 is the last to fill its cells, so the consumer's start depends on its puts."""
     x, y = vectors(n)
     start = tl.cond(x[n - 1] + y[n - 1] > 0.0, lambda: 0, lambda: 0)
     return added_up(x, y, n, start)
@@ -89,7 +89,7 @@ EXPECTED = [
 
 
 def parked(out: tl.Outcome) -> int:
-    """How many gets came before the put that they wait for."""
+    """The number of gets that came before their put."""
     return sum(event.deferred_at is not None for event in out.events)
 
 
@@ -104,7 +104,7 @@ def overlap(*sizes: int) -> list[str]:
 
 
 def bounded(n: int) -> list[str]:
-    """The rows of its second one."""
+    """The rows of the README's second table."""
     rows = []
     for k in (1, 2, 5, 10, None):
         stats = main.run(n, k=k).stats

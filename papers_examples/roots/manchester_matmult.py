@@ -1,12 +1,12 @@
-"""A product of matrices in cells, beside what was measured on the Manchester machine.
+"""A product of matrices in cells, compared with figures of the Manchester machine.
 
-Three n x n matrices of cells. Loops over rows and columns fill a and b, a third pair of loops starts all elements of
-c = a b, each a loop over n products, and nobody waits for a whole matrix. S1 is 31 n^3 + 88 n^2 + 98 n + 59 firings,
-and Sinf 15 n + 10 waves: 5 waves a row, 5 a column and 5 a product.
+Three n x n matrices of cells. Loops over rows and columns fill a and b, and a third pair of loops starts all elements
+of c = a b, each a loop over n products; no loop waits for a whole matrix. S1 is 31 n^3 + 88 n^2 + 98 n + 59 firings,
+and Sinf 15 n + 10 waves: 5 waves for each row, column and product.
 
-Published for their MATMULT are S1 = 100,288 and Sinf = 425, which is 236.0 on average. Ours comes nearest with n = 14,
-103,743 firings in 220 waves, 471.6. Which size theirs was is not known to us, and the machines count different things:
-see manchester_sum.py.
+The published figures for their MATMULT are S1 = 100,288 and Sinf = 425, an average of 236.0. Ours are nearest for n =
+14: 103,743 firings in 220 waves, 471.6. We do not know the size of theirs, and the machines count different things: see
+manchester_sum.py.
 
     tagloom run papers_examples/roots/manchester_matmult.py 14 --stats
 

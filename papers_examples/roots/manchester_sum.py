@@ -1,13 +1,13 @@
-"""The sum of a range by double recursion, beside what was measured on the Manchester machine.
+"""The sum of a range by double recursion, compared with figures of the Manchester machine.
 
-A sum of low .. high is that of the lower half and that of the upper half, and the two are independent. So there is
-parallelism in a sum: n numbers take 26 n - 11 firings (S1), and 2^d numbers a critical path of 9 d + 8 waves (Sinf).
-S1 / Sinf is the average parallelism.
+The sum of low .. high is that of the lower half plus that of the upper half, and the two are independent. So a sum is
+parallel: n numbers take 26 n - 11 firings (S1), and 2^d numbers a critical path of 9 d + 8 waves (Sinf). S1 / Sinf is
+the average parallelism.
 
-They published, for a sum that they call SUM/8, S1 = 123,472 and Sinf = 247: 499.9 on average. Ours comes nearest to
-that S1 with n = 4,749: 123,463 firings, but 122 waves, and so 1,012.0. Which size SUM/8 is, is not known to us, so
-that the two critical paths may be of different problems. And the machines count different things. Ours is measured;
-what is said of theirs is what is generally known of that machine, and was not read in its code:
+They published, for a sum that they call SUM/8, S1 = 123,472 and Sinf = 247: 499.9 on average. Our S1 is nearest for n =
+4,749: 123,463 firings, but in 122 waves, so 1,012.0. We do not know the size of SUM/8, so the two critical paths may be
+those of different problems. Also, the machines count different things. Our figures are measured; the facts about theirs
+are generally known, and were not read in its code:
 
 - Their instructions have two inputs and two destinations at most, so that a value for many takes instructions that
   duplicate it, one after another, and these count in S1 and in Sinf. Our edges are free. In the run for 4,749 it would
@@ -16,7 +16,7 @@ what is said of theirs is what is generally known of that machine, and was not r
   argument, and one for a result.
 - We count merges and switches like any other node: 6 each of the 26 firings that a number takes.
 
-One published size says nothing of growth; ours is stated above, S1 with n and Sinf with log n.
+One published size does not show growth; ours is stated above: S1 grows with n and Sinf with log n.
 
     tagloom run papers_examples/roots/manchester_sum.py 4749 --stats
 
@@ -52,7 +52,7 @@ EXPECTED = [
 
 
 def duplicates(out: tl.Outcome) -> int:
-    """How many instructions would duplicate values, if each had two destinations: one for every further edge."""
+    """How many instructions would duplicate values if each had two destinations: one for every further edge."""
     return sum(max(0, len(event.sent) - 2) for event in out.events)
 
 

@@ -2,8 +2,8 @@
 
     result = f(4) + f(5);  f(x) = g(x + 1);  g(y) = y
 
-They turn a program of first-order functions into one of plain equations, each a value for every *context* w, a list of
-call sites. The i-th call of f puts its number in front, and a parameter takes its argument from the call that stands
+They turn a program of first-order functions into plain equations, each with a value for every *context* w, a list of
+call sites. The i-th call of f adds its number in front, and a parameter takes its argument from the call that stands
 there:
 
     (call_i f)(w) = f(i:w)                      (actuals a)(i:w) = a_i(w)
@@ -13,12 +13,12 @@ there:
     g = y                 y = actuals(x + 1)
 
 So result at [] is f at [0] plus f at [1], f at [0] is y at [0, 0], which is x + 1 at [0], which is 5, and so on: 11.
-The functions below this text are these equations in Python. They are driven by demand, and a *warehouse* keeps what was
-computed, by name and context.
+The functions below this text are these equations in Python. They are driven by demand, and a *warehouse* stores
+computed values by name and context.
 
 A tag is such a context, and the machine is driven by data instead: the `call` of a site sends an argument from w to
-i:w, a parameter is a merge of the calls of all its sites, and `return` takes the result from i:w back to w. What the
-warehouse holds of x and y at the end went through these merges, under the tag of that context:
+i:w, a parameter is a merge of the calls of all its sites, and `return` sends the result from i:w back to w. The values
+of x and y that the warehouse has at the end passed through these merges, under the tags of their contexts:
 
     context   tag            x   y
     [0]       main/f         4
@@ -58,7 +58,7 @@ WAREHOUSE: dict[tuple[str, tuple[int, ...]], int] = {}
 
 
 def equation(variable):
-    """A variable of the equations: its value at a context is computed once, and then stands in the warehouse."""
+    """A variable of the equations: its value at a context is computed once, and then stored in the warehouse."""
 
     @functools.wraps(variable)
     def at(context=()):

@@ -1,13 +1,13 @@
-"""Dynamic unfolding beside the static graph: the size of the graph against the size of the run.
+"""Dynamic unfolding compared with the static graph: the size of the graph and the size of the run.
 
-There are two ways to run recursion on a dataflow machine. One copies the body of a function whenever it is called, and
-the graph of a run grows with the run. The other leaves the body where it is, once, and tells the calls apart by tags:
-the graph of fib has 14 nodes, whatever it computes. This file counts what the copies would have been.
+There are two ways to run recursion on a dataflow machine. One copies the body of a function at each call, and the graph
+of a run grows with the run. The other has the body once, and distinguishes calls by tags: the graph of fib has 14
+nodes, whatever it computes. This file counts the nodes of the copies.
 
-Of the 14 nodes, three are returns, one for each place that calls; an activation uses one of them, so a copy of the body
-has 12 nodes. fib(n), with its 2 fib(n) - 1 calls, unfolds into 24 fib(n) - 12 nodes, of which 18 fib(n) - 11 fire: a
-node of a copy fires at most once, so that three quarters of the copies are ever used. The rest are the branches that
-were not taken.
+Of the 14 nodes, three are returns, one for each site; an activation uses one of them, so a copy of the body has 12
+nodes. fib(n), with its 2 fib(n) - 1 calls, unfolds into 24 fib(n) - 12 nodes, of which 18 fib(n) - 11 fire: a node
+of a copy fires at most once, so three quarters of the copies are used. The rest are the branches that were not
+taken.
 
 For fib(20): 14 nodes, or 262,692, of which 197,017 fire.
 
@@ -35,7 +35,7 @@ EXPECTED = [
 
 
 def body_sizes(graph: tl.Graph) -> dict[str, int]:
-    """The nodes of one copy of each function's body: those in it, with the returns of one site instead of all."""
+    """The size of one copy of each function's body: its nodes, with the returns of one site instead of all."""
     sizes = Counter(node.function for node in graph.nodes if node.op != "return")
     returns = {(node.function, node.site): 0 for node in graph.nodes if node.op == "return"}
     for node in graph.nodes:
@@ -46,7 +46,7 @@ def body_sizes(graph: tl.Graph) -> dict[str, int]:
 
 
 def unfolded(out: tl.Outcome) -> int:
-    """The nodes of the graph that dynamic unfolding would make for a run without loops: a copy for each activation."""
+    """The nodes of the dynamically unfolded graph of a run without loops: a copy for each activation."""
     sizes = body_sizes(out.graph)
     return sum(calls * sizes[function] for function, calls in out.activations().items())
 

@@ -1,28 +1,28 @@
-"""A wavefront: n x n cells, each of its two neighbours, and all anti-diagonals at once.
+"""A wavefront: n x n cells, each computed from two neighbours, a whole anti-diagonal at a time.
 
     a[i, j] = 1 on the upper and left edge, else a[i - 1, j] + a[i, j - 1]
 
-The elements are started by loops, a loop over the columns in a loop over the rows; their order is no order of the
-computation. An element waits for its neighbours and for nothing else, so what can be computed at one time is an
-anti-diagonal, i + j = constant, and it is: the critical path grows with n although the work grows with n^2.
+Loops start the elements, a loop over the columns in a loop over the rows, but their order is not that of the
+computation. An element waits for its neighbours and for nothing else, so an anti-diagonal, i + j = constant, can be
+computed at one time, and is: the critical path grows with n although the work grows with n^2.
 
 `main` starts the rows from above and the columns from the left. Its Sinf is 10 n + 14 for n >= 2: a row starts every 5
-waves, so does a column in it, and there are n of each. The values come just in time: no get but that of the result is
-parked. `backward` starts both from the other end, where everything has yet to be computed: every get of the run, all
-2 (n-1)^2 + 1, finds its cell empty and is parked. It gives the same values, and takes 20 n - 8 waves for n >= 2: 10 n
-to start all elements, and 10 n for the values to come back, 5 waves from a diagonal to the next. A bound k < n on its
-loops deadlocks it. `flat` starts the elements by one loop over all n^2, in the order of `main`, and its Sinf is
-5 n^2 + 17: the counter of that loop is a chain as long as the work, whatever the cells allow.
+waves, so does a column in it, and there are n of each. The values come just in time: only the get of the result is
+parked. `backward` starts both from the other end, where nothing is computed yet: every get of the run, all 2 (n-1)^2 +
+1, finds its cell empty and is parked. It gives the same values, and takes 20 n - 8 waves for n >= 2: 10 n to start all
+elements, and 10 n for the values to return, 5 waves from a diagonal to the next. A bound k < n on its loops deadlocks
+it. `flat` starts the elements by one loop over all n^2, in the order of `main`, and its Sinf is 5 n^2 + 17: the counter
+of that loop is a chain as long as the work, whatever the cells permit.
 
-The profile of `main` is a triangle: with every diagonal, which is 5 waves, there are 44 firings more, and from the
-middle on 44 fewer. S1 is 44 n^2 + 12 n + 29, so that the average parallelism, S1 / Sinf, grows as 4.4 n. For 12:
+The profile of `main` is a triangle: each diagonal, which takes 5 waves, has 44 firings more than the one before, and
+after the middle 44 less. S1 is 44 n^2 + 12 n + 29, so the average parallelism, S1 / Sinf, grows as 4.4 n. For 12:
 705432, in 6,509 firings and 134 waves; `flat` takes 737.
 
     tagloom run papers_examples/roots/wavefront.py 12 --stats
     tagloom run papers_examples/roots/wavefront.py:backward 12 --stats
     tagloom run papers_examples/roots/wavefront.py:flat 12 --stats
 
-a[n-1, n-1] is the number of shortest ways across the grid, (2n-2)! / (n-1)!^2.
+a[n-1, n-1] is the number of shortest paths across the grid, (2n-2)! / (n-1)!^2.
 
 Source: I-structures and the overlap of those who fill them with those who read them are those of Arvind and Nikhil,
 "Executing a program on the MIT tagged-token dataflow architecture" (IEEE Transactions on Computers, 1990). The program
@@ -93,7 +93,7 @@ EXPECTED = [
 
 
 def parked(out: tl.Outcome) -> int:
-    """How many gets came before the put that they wait for."""
+    """The number of gets that came before their put."""
     return sum(event.deferred_at is not None for event in out.events)
 
 

@@ -1,8 +1,8 @@
-"""Conditionals: a branch that is not taken computes nothing, but what stands before it is computed.
+"""Conditionals: a branch that is not taken computes nothing, but nodes before it are computed.
 
-`main` is cond(x < y, x + z, y * y), where z = x * y is computed outside of both branches. Whether z is needed or
-not, its product is computed: in the graph it is no part of a branch. `inside` has that product in the branch, where it
-is computed only if x < y. Many have taken the first for the second (tensorflow/tensorflow issues 3287 and 2062).
+`main` is cond(x < y, x + z, y * y), where z = x * y is computed outside of both branches. The product is computed
+whether z is needed or not: in the graph it belongs to no branch. `inside` has the product in the branch, where it is
+computed only if x < y. Many users confused the two (tensorflow/tensorflow issues 3287 and 2062).
 
     tagloom run papers_examples/tensorflow/cond.py 3 2 --stats
 
@@ -31,7 +31,7 @@ EXPECTED = [
 
 
 def products(function, x, y):
-    """How often x * y is computed, which is the first product of the graph, and how often y * y."""
+    """How often x * y, the first product of the graph, is computed, and how often y * y."""
     out = function.run(x, y)
     fired = zip(out.graph.nodes, out.stats.by_node, strict=True)
     return [count for node, count in fired if node.op == "multiply"]
@@ -41,7 +41,7 @@ def said(function, x, y):
     return ", ".join(map(str, products(function, x, y)))
 
 
-HEADING = ["| x * y | where it is needed | where it is not |", "|---|---|---|"]
+HEADING = ["| x * y | if it is needed | if it is not |", "|---|---|---|"]
 
 
 def table() -> list[str]:

@@ -1,8 +1,8 @@
-"""A conditional in a loop, and its gradient: the reverse pass takes in each iteration the branch that was taken.
+"""A conditional in a loop, and its gradient: each iteration is reversed through the branch that it took.
 
-For n steps: where the count k is even, x becomes 3 x, else x + x x / 2. The adjoint of an iteration goes back through
-the branch that was taken, under that iteration's own tag; no stack has kept which one it was. The second derivative is
-there as well, made in the same way.
+For n steps: if the count k is even, x becomes 3 x, otherwise x + x x / 2. The adjoint of an iteration goes back through
+the branch that was taken, under that iteration's own tag; no stack recorded the branch. The second derivative is made
+in the same way.
 
     tagloom run papers_examples/tensorflow/cond_in_while.py:slope 1.0 4
 
@@ -26,7 +26,7 @@ curvature = tl.grad(slope)
 
 
 def by_hand(x, n):
-    """The value, the slope and the curvature, carried along."""
+    """The value, the slope and the curvature, computed step by step."""
     d, dd = 1.0, 0.0
     for k in range(n):
         if k % 2 == 0:

@@ -1,13 +1,13 @@
 """Softmax on handwritten digits: 64 pixels, 10 digits, one layer, trained by Adagrad.
 
-`step` is one program: the loss of a batch, its gradient, and what Adagrad makes of the weights and of the slots that it
-keeps for them. `step_by_step` runs it again and again, from Python. `main` is one program of the whole training: a loop
-in the graph around the same step, and then the count of held-out digits that it reads right. On one engine both go the
-same way, to the bit. A quarter of the digits, every fourth, is held out.
+`step` is one program: the loss of a batch, its gradient, and Adagrad's update of the weights and of its slots.
+`step_by_step` runs it repeatedly, from Python. `main` is one program of the whole training: a loop in the graph around
+the same step, followed by the number of held-out digits that it recognizes. On one engine both have the same bits. A
+quarter of the digits, every fourth, is held out.
 
     tagloom run papers_examples/tensorflow/digits.py 300
 
-It needs scikit-learn for the digits: pip install "tagloom[learn]".
+The digits come from scikit-learn: pip install "tagloom[learn]".
 
 Source: the sample program of the talk on "TensorFlow: a system for large-scale machine learning" (Abadi and others,
 OSDI 2016), from a description; there it is 784 pixels, batches of 10 and 10,000 steps at the rate 0.01.
@@ -22,7 +22,7 @@ BATCH, HELD_OUT = 100, 4
 
 @functools.cache
 def digits():
-    """The pixels, from 0 to 1, and the digits: to train with, and held out."""
+    """The pixels, from 0 to 1, and the digits: for training, and held out."""
     try:
         from sklearn.datasets import load_digits
     except ImportError as error:
@@ -44,7 +44,7 @@ def cross_entropy(x, labels):
 
 @tl.function
 def step(k: tl.int64) -> tl.float64:
-    """The k-th step; gives the loss before it."""
+    """The k-th step; returns the loss before it."""
     pixels, labels, *_ = digits()
     batch = (k * BATCH + tl.arange(BATCH)) % len(labels)
     loss, gradients = tl.value_and_grad(cross_entropy, (w, b))(pixels[batch], labels[batch])
@@ -54,7 +54,7 @@ def step(k: tl.int64) -> tl.float64:
 
 @tl.function
 def right() -> tl.int64:
-    """How many of the held-out digits it reads right."""
+    """How many of the held-out digits are recognized."""
     *_, pixels, labels = digits()
     return tl.count_nonzero(tl.argmax(pixels @ w + b, axis=1) == labels)
 
@@ -66,7 +66,7 @@ def main(steps: tl.int64) -> tl.int64:
 
 
 def step_by_step(steps, log=None):
-    """The same from Python, with a bar on terminals, and losses in a file `log`; gives the losses, too."""
+    """The training from Python, with a bar on terminals, and losses in the file `log`; returns the losses, too."""
     run, losses = tl.progress(range(steps), log=log, name="digits"), []
     for k in run:
         losses.append(float(step(k)))
@@ -80,7 +80,7 @@ EXPECTED = [
 ]
 
 
-HEADING = ["| steps | loss of the last batch | held-out digits read right | |", "|---|---|---|---|"]
+HEADING = ["| steps | loss of the last batch | held-out digits recognized | |", "|---|---|---|---|"]
 
 
 def table() -> list[str]:

@@ -1,10 +1,10 @@
-"""A sharded embedding: part, gather on each shard, stitch; and a step that touches few rows.
+"""A sharded embedding: partition, gather on each shard, stitch; and a step that changes few rows.
 
-A table of 1,000 vectors lies in three shards, row i in shard i % 3. A look-up parts the ids by shard, gathers from each
-those that it has, and stitches them together in the order of the ids: on machines with a shard each, no shard ever
-moves. The gradient is asked for by rows, and is as small as what was looked up; a step of Adagrad computes with these
-rows of the table and of its slots, and changes no others, and a word that comes twice has the sum of both. Values stay
-what they were, so the rows that do not change are copied, of shards of which some do.
+A table of 1,000 vectors is in three shards, row i in shard i % 3. A lookup partitions the ids by shard, gathers from
+each shard, and stitches the rows together in the order of the ids: with a machine for each shard, no shard ever moves.
+The gradient is by rows, as small as the lookup. A step of Adagrad computes with these rows of the table and of its
+slots, and changes no others; a word that occurs twice gets the sum of both gradients. Values are immutable, so in a
+shard that changes, the other rows are copied.
 
 The loss pulls the vectors of neighbours in a sentence together.
 
@@ -21,7 +21,7 @@ Ids = tl.Array[tl.int64, None]
 
 
 def first():
-    """Vectors to begin with: sines of different lengths."""
+    """Initial vectors: sines of different lengths."""
     rows = tl.reshape(tl.arange(float(COUNT)), (-1, 1))
     return tl.sin(rows * tl.asarray([1.0, 2.0, 3.0, 5.0]))
 
@@ -31,14 +31,14 @@ optimizer = tl.optimizers.Adagrad(rate=0.5)
 
 
 def apart(sentence):
-    """How far the vectors of words are from those of the next ones, squared."""
+    """The squared distances of the vectors of words from those of the next words."""
     rows = words(sentence)
     return tl.sum((rows[1:, :] - rows[:-1, :]) ** 2)
 
 
 @tl.function
 def main(sentence: Ids) -> tl.float64:
-    """One step; gives the loss before it."""
+    """One step; returns the loss before it."""
     loss, gradients = tl.value_and_grad(apart, words.shards, rows=words.shards)(sentence)
     optimizer.apply(gradients, words.shards)
     return loss
@@ -49,7 +49,7 @@ EXPECTED = [{"run": ("main", SENTENCE), "result": 48.40614500862392, "size": "qu
 
 
 def changed():
-    """How many rows of each shard are not what they were at first."""
+    """How many rows of each shard have changed."""
     whole = first()
     return [int(tl.count_nonzero(tl.any(shard != whole[k::3, :], axis=1))) for k, shard in enumerate(words.shards)]
 

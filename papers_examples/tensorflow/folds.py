@@ -1,9 +1,9 @@
-"""map, scan and foldl, made of a loop and write-once arrays.
+"""map, scan and foldl, composed of a loop and write-once arrays.
 
-None of them is an op: each is a while loop that puts what it makes into cells, or hands it on. Where iterations need
-nothing from each other, as those of `mapped`, many run at a time, and all that the critical path has of one is what the
-loop's counter takes; where each waits for the one before, as in `folded`, it has all of each. Gradients come of those
-of loops and cells.
+None of them is an op: each is a while loop that puts its results into cells, or passes them on. If iterations are
+independent, as in `mapped`, many overlap, and each adds only the time of the loop's counter to the critical path. If
+each waits for the one before, as in `folded`, each adds all its time. Gradients follow from those of loops and
+cells.
 
     tagloom run papers_examples/tensorflow/folds.py "[1.0, 2.0, 3.0]"
 
@@ -28,7 +28,7 @@ def squares(x: Vector) -> Vector:
 
 @tl.function
 def polynomial(coefficients: Vector, x: tl.float64) -> tl.float64:
-    """Horner's rule, from the highest coefficient on."""
+    """Horner's rule, from the highest coefficient to the lowest."""
     return tl.foldl(lambda y, each: y * x + each, 0.0, coefficients)
 
 

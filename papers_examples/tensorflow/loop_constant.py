@@ -1,8 +1,8 @@
-"""The gradient by what a loop only reads: the sum over all iterations.
+"""The gradient by a value that a loop only reads: the sum over all iterations.
 
 `main` is w^n x, computed by a loop that reads w in each iteration. w is a loop variable whose next value is itself; so
-its adjoint goes back from iteration to iteration, and each adds what it contributes: n w^(n-1) x. No accumulator is
-made for it. With no iteration the gradient is 0.
+its adjoint goes back from iteration to iteration, and each adds its contribution: n w^(n-1) x. It needs no accumulator.
+Without iterations the gradient is 0.
 
     tagloom run papers_examples/tensorflow/loop_constant.py:by_w 2.0 3.0 5
 

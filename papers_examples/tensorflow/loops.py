@@ -1,8 +1,8 @@
-"""Loops: one, one in another, and one in a branch.
+"""Loops: a single one, nested ones, and one in a branch.
 
-`main` counts to a limit. `nested` has a loop in each iteration of a loop: the inner one gets a tag of its own in each
-iteration of the outer one, so that several of them run at a time. `untaken` has a loop in a branch: if that is not
-taken, no token enters the loop, and nothing of it fires. No dead tokens are sent around it, as other machines do.
+`main` counts to a limit. `nested` has a loop in each iteration of a loop: the inner one has its own tag in each
+iteration of the outer one, so that several of them overlap. `untaken` has a loop in a branch: if that is not taken, no
+token enters the loop, and none of its nodes fires. No dead tokens are sent around it, as on other machines.
 
     tagloom run papers_examples/tensorflow/loops.py 10
 

@@ -1,7 +1,7 @@
-"""Momentum from primitives: who wants another optimizer writes it, of variables and arithmetic.
+"""Momentum from primitives: another optimizer is just variables and arithmetic.
 
-A velocity v is a variable beside the weight; a step makes it u v + g, and the weight less by the rate times that. That
-is all of it, and nothing in the machine knows of optimizers: `tl.optimizers.Momentum` does the same, to the bit.
+A velocity v is a variable beside the weight; a step sets it to u v + g, and subtracts the rate times that from the
+weight. That is all, and nothing in the machine knows of optimizers: `tl.optimizers.Momentum` has the same bits.
 
     tagloom run papers_examples/tensorflow/momentum.py 30
 
@@ -33,7 +33,7 @@ def main(steps: tl.int64) -> tl.float64:
 
 
 def of_the_library(steps):
-    """The same by `tl.optimizers`: the weights after some steps."""
+    """The weights after some steps of `tl.optimizers`."""
     w = tl.Variable([4.0, -3.0], name="w")
     optimizer, slope = tl.optimizers.Momentum(RATE, U), tl.grad(lambda: tl.sum((w - 1.0) ** 2), w)
     for _ in range(steps):

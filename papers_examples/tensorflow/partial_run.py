@@ -1,8 +1,8 @@
-"""Parts of a graph: fetch any value, feed any value, and run what that needs.
+"""Parts of a graph: fetch any value, feed any value, and run only the nodes in between.
 
-A diamond: x + 1 and x - 1, and their product. A step of a session names what it wants (fetches) and what it gives
-(feeds), and both may be in the middle. To fetch one side runs that side alone; to feed a side runs nothing of what it
-would have been made of, and x itself is needed for the other side only.
+A diamond: x + 1 and x - 1, and their product. A step of a session names the values that it fetches and those that it
+feeds, and both may be in the middle. Fetching one side runs that side alone. Feeding a side runs nothing before it, and
+x is then needed for the other side only.
 
     tagloom run papers_examples/tensorflow/partial_run.py --feed add=100 5
 

@@ -1,9 +1,9 @@
-"""A training pipeline: a thread reads, a queue holds, steps take, and every few steps all that matters is saved.
+"""A training pipeline: a thread reads, a queue buffers, steps dequeue, and every few steps the state is saved.
 
-Lines of text are parsed by a thread, which fills a queue of batches; the step, one program, takes a batch from it,
-so that reading and learning overlap, and the queue's size bounds how far reading gets ahead. Every five steps a
-checkpoint has the weights, the optimizer's slots and the number of steps. A training that was broken off goes on from
-the last one: it reads the lines from there on, and its weights at the end are those of one that was not, to the bit.
+A thread parses lines of text, and fills a queue of batches; the step, one program, takes a batch from it, so that
+reading and learning overlap, and the queue's size bounds how far reading gets ahead. Every five steps a checkpoint has
+the weights, the optimizer's slots and the number of steps. A training that was interrupted continues from the last one:
+it reads the lines from there on, and ends with the weights of an uninterrupted one, bit for bit.
 
     tagloom run papers_examples/tensorflow/pipeline.py 20
 
@@ -19,7 +19,7 @@ BATCH, EVERY = 4, 5
 
 
 def lines(first, last):
-    """Lines `x y`, of the line y = 2 x - 1, as a file would have them."""
+    """Lines `x y` on the line y = 2 x - 1, as in a file."""
     for k in range(first * BATCH, last * BATCH):
         x = k * 37 % 20 / 10 - 1
         yield f"{x} {2 * x - 1}"
@@ -47,7 +47,7 @@ class Training:
         return loss
 
     def run(self, last, folder):
-        """Go on to this number of steps from what a folder has, saving there; gives the number of steps it began at."""
+        """Continues to this number of steps from the state in a folder, and saves there; returns the first step."""
         manager = tl.CheckpointManager(tl.Checkpoint(training=self), folder, keep=2)
         manager.restore_latest()
         first = int(self.steps)
@@ -62,7 +62,7 @@ class Training:
 
 
 def broken_off(after, last=20):
-    """A training that was broken off, and gone on with; where it began again, and the weights at the end."""
+    """An interrupted and resumed training: the step at which it resumed, and the final weights."""
     with tempfile.TemporaryDirectory() as folder:
         Training().run(after, folder)
         again = Training()
@@ -77,7 +77,7 @@ QUEUE.close()
 
 @tl.function
 def main(steps: tl.int64) -> tl.float64:
-    """The same as one program, which takes its batches itself from a queue that has 20; one more is a trap."""
+    """The training as one program, which takes its batches itself from a queue of 20; one more is a trap."""
 
     def step(k, loss):
         batch = QUEUE.dequeue_many(BATCH)
@@ -89,7 +89,7 @@ def main(steps: tl.int64) -> tl.float64:
 EXPECTED = [{"run": ("main", 20), "result": 2.0680944644990777e-06, "size": "quick"}]
 
 
-HEADING = ["| broken off after | goes on from | slope at the end | offset |", "|---|---|---|---|"]
+HEADING = ["| interrupted after | resumed from | slope at the end | offset |", "|---|---|---|---|"]
 
 
 def table() -> list[str]:

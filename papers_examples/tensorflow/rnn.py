@@ -1,8 +1,8 @@
 """A recurrent network as a loop in the graph, and its gradient through time.
 
-A cell takes h to tanh(x W + h U); it is scanned over a sequence whose length the run decides. So one graph serves all
-lengths, and so does that of the gradient, which runs through the same iterations backwards. `unrolled` is what
-machines without loops do: a copy of the cell for each step, made by Python, and a graph for each length.
+A cell maps h to tanh(x W + h U), and is scanned over a sequence whose length is known only to the run. So one graph
+serves all lengths, and so does that of the gradient, which goes through the same iterations backwards. `unrolled` is
+the form for machines without loops: Python makes a copy of the cell for each step, and a graph for each length.
 
     tagloom run papers_examples/tensorflow/rnn.py "[[1.0], [0.5], [-1.0]]"
 
@@ -30,13 +30,13 @@ def main(xs: Sequence) -> tl.float64:
 
 @tl.function
 def gradient(xs: Sequence) -> tl.Array[tl.float64, 2, 2]:
-    """By U, through all steps."""
+    """The gradient by U, through all steps."""
     return tl.grad(main, U)(xs)
 
 
 @tl.function
 def states(xs: Sequence) -> tl.Array[tl.float64, None, 2]:
-    """All of the states."""
+    """All states."""
     return tl.scan(lambda h, x: (cell(h, x), cell(h, x)), tl.zeros(2), xs)[1]
 
 

@@ -1,12 +1,12 @@
-"""Sampled softmax: of many classes the right one and a few others are computed, and stand for all.
+"""Sampled softmax: of many classes, only the right one and a few others are computed, and represent all.
 
-A language of 200 words, in which each word is followed by one other; a model of a vector for each word and a vector for
-each next word is to find out which. The whole softmax computes 200 logits for each example. The sampled one computes
-that of the right word, and those of 8 others that are drawn with the log-uniform distribution, the same for all of a
-batch; each logit is less by the logarithm of how often its word was to be expected among the 8. Each step draws others,
-by the run's seed.
+A language of 200 words, in which each word has one successor; a model with a vector for each word and for each
+next word is to learn it. The full softmax computes 200 logits for each example. The sampled one computes that
+of the right word, and those of 8 others, drawn from the log-uniform distribution for the whole batch; each
+logit is reduced by the logarithm of its word's expected count among the 8. Each step draws others, by the run's
+seed.
 
-`main` trains with samples, `whole` without. Both give the loss of the whole softmax afterwards.
+`main` trains with samples, `whole` without. Both return the loss of the full softmax afterwards.
 
     tagloom run papers_examples/tensorflow/sampled_softmax.py 100
 
@@ -20,7 +20,7 @@ WORDS, WIDTH, BATCH, SAMPLES = 200, 16, 50, 8
 
 
 def spread(phase):
-    """Vectors to begin with: sines of many lengths."""
+    """Initial vectors: sines of many lengths."""
     rows = tl.reshape(tl.arange(float(WORDS)), (-1, 1)) + 1.0
     return tl.sin(rows * (tl.arange(float(WIDTH)) + 1.0) * phase) / 4.0
 
@@ -32,7 +32,7 @@ MODEL = (vectors, nexts, biases)
 
 
 def following(words):
-    """The language: which word follows."""
+    """The language: the successor of each word."""
     return (7 * words + 3) % WORDS
 
 
@@ -67,7 +67,7 @@ def whole(steps: tl.int64) -> tl.float64:
 
 
 def reset():
-    """Begin anew."""
+    """Restores the initial weights."""
     for variable, first in zip(MODEL, (spread(1.7), spread(2.3), tl.zeros(WORDS)), strict=True):
         variable.assign(first)
     for slots in optimizer.slots.values():

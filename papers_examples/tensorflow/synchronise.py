@@ -1,14 +1,14 @@
-"""Workers that learn one model together, in the three ways to synchronise.
+"""Workers that train one model together, synchronised in three ways.
 
-A worker computes the gradient of a batch of its own by what the weights are when it begins, and sends it with the step
-that it is of: that is its tag. A server waits for gradients of the step it is at, changes the weights, and begins the
-next step. Asynchronous is where it waits for one, of whatever step: nobody waits, and a gradient may be old.
-Synchronous is where it waits for all: none is old, and the slowest worker says how fast it goes. With backup workers it
-waits for the first m of n, and drops by their tags those that come late: none is old, and nobody waits for the slowest.
+A worker computes the gradient of its own batch with the weights at its beginning, and sends it with the number of its
+step: that is its tag. A server waits for gradients of its current step, updates the weights, and begins the next step.
+If it waits for one gradient, of any step, the training is asynchronous: nobody waits, and a gradient may be old. If it
+waits for all, it is synchronous: none is old, and the slowest worker sets the pace. With backup workers it waits for
+the first m of n, and drops late ones by their tags: none is old, and nobody waits for the slowest.
 
-The same server runs over `Threads`, whose workers run at the same time and give what they have to a queue, and over a
-`Clock`, on which workers take the times that we say, so that there is a table. `main` is the synchronous way as one
-program: gradients are put into write-once cells, and whoever comes first, the weights are the same.
+The same server runs over `Threads`, whose workers run concurrently and put their gradients into a queue, and over a
+`Clock`, on which workers take given times, for a table that can be repeated. `main` is the synchronous way as one
+program: gradients are put into write-once cells, so that the weights do not depend on the order of workers.
 
     tagloom run papers_examples/tensorflow/synchronise.py 3
 
@@ -33,7 +33,7 @@ def apart(x, y):
 
 @tl.function
 def gradient(worker: tl.int64, step: tl.int64) -> Vector:
-    """By the weights, of the batch that a worker has at a step: points on a plane, and a little noise."""
+    """The gradient by the weights, of a worker's batch at a step: points on a plane, with a little noise."""
     count = 1000 * step + worker
     x = tl.normal_at(1, count, shape=(BATCH, len(TRUE)))
     y = x @ tl.asarray(TRUE) + 0.5 * tl.normal_at(2, count, shape=BATCH)
@@ -42,20 +42,20 @@ def gradient(worker: tl.int64, step: tl.int64) -> Vector:
 
 @tl.function
 def update(gradients):
-    """Each gradient moves the weights as far, however many come at once."""
+    """Each gradient moves the weights equally far, however many come at once."""
     w.assign_sub(RATE / WORKERS * tl.sum(gradients, axis=0))
 
 
 def error():
-    """How far the weights are from those of the plane."""
+    """The distance of the weights from those of the plane."""
     return float(tl.sqrt(tl.sum((w - tl.asarray(TRUE)) ** 2)))
 
 
 def serve(cluster, steps, wanted=None):
-    """So many steps, each of the first `wanted` gradients that are of that step, or of the next one of any; gives how
-    many were taken, how many dropped, and of how many steps before the oldest one was.
+    """Takes this many steps, each with the first `wanted` gradients of its step, or with the next one of any step.
+    Returns the numbers of gradients taken and dropped, and the age in steps of the oldest one.
 
-    A cluster begins work, `begin(worker, step)`, and gives what is done, `next()`: worker, step, gradient.
+    A cluster has `begin(worker, step)`, which starts work, and `next()`, which returns worker, step, gradient.
     """
     taken = dropped = oldest = 0
     kept, idle = {}, range(WORKERS)
@@ -79,10 +79,10 @@ def serve(cluster, steps, wanted=None):
 
 
 class Clock:
-    """Workers on a clock: who began at t is done at t and the time it takes, and the clock goes on to who is next."""
+    """Workers on a clock: work that begins at t ends at t plus its time, and the clock jumps to the next end."""
 
     def __init__(self, takes):
-        """`takes(worker, step)` is how long a worker is at work."""
+        """`takes(worker, step)` is the time that a worker takes."""
         self.now, self.takes, self.busy = 0.0, takes, []
 
     def begin(self, worker, step):
@@ -95,7 +95,7 @@ class Clock:
 
 
 class Threads:
-    """Workers on threads, each with a queue of steps to begin, and one queue for what they have made."""
+    """Workers on threads, each with a queue of steps to begin, and one queue for all results."""
 
     def __init__(self, work=gradient):
         """`work(worker, step)` is what a worker computes."""
@@ -132,7 +132,7 @@ class Threads:
 
 @tl.function
 def main(steps: tl.int64) -> tl.float64:
-    """The synchronous way as one program; gives how far the weights are from the plane's."""
+    """The synchronous way as one program; returns the distance of the weights from the plane's."""
 
     def step(k):
         made = tl.cells(WORKERS, Vector)
@@ -148,7 +148,7 @@ EXPECTED = [{"run": ("main", 3), "result": 0.7018081681796975, "size": "quick"}]
 
 
 def times(worker, step):
-    """A unit or a little more; of ten, one takes five."""
+    """A unit or a little more; one of ten takes five."""
     return 1.0 + (7 * worker + 3 * step) % 5 / 20 + 4.0 * ((3 * worker + 7 * step) % 10 == 0)
 
 

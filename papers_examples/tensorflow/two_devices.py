@@ -1,16 +1,16 @@
-"""A graph over two devices: a send and a recv for each value and the device it goes to, and a loop without a copy of
-its own there.
+"""A graph over two devices: a send and a recv for each value and its target device, and a loop without a copy of itself
+there.
 
-A placement says on which device each node is. Where an edge leaves its device, `split` puts a send on the one and a
-recv on the other; whoever else takes that value there takes it from the same recv. Nothing else of a device is known to
-the other. What passes is a message: which recv, under which tag, and the value.
+A placement assigns a device to each node. If an edge leaves its device, `split` puts a send on the one and a recv on
+the other; all consumers of that value there use the same recv. The devices know nothing else of each other. Each
+message has its recv, its tag, and the value.
 
-Where a machine's recv must be started, each part of a loop needs a loop of its own, a state machine that makes the tags
-once more, and hears each time whether there is another trip. Here a tag comes with its message, and a node fires when
-it has all under one tag. So the other device may have the product alone (`product`): it has no gate of the loop, and
-without a trip nothing comes to it at all. What the loop only reads then comes once for each trip. It may have the gates
-of that variable, too (`constant`): then that comes once, and the predicate for each trip and for the end. The same
-holds of a recursive function: no call, merge or switch of it needs to be where its product is.
+On machines whose recvs must be started, each part of a loop needs a loop of its own, a state machine that makes the
+tags again, and is told whether there is another iteration. Here a message has its tag, and a node fires when it has all
+operands under one tag. So the other device may have the product alone (`product`): without iterations it gets no
+message, and a value that the loop only reads crosses once for each iteration. The device may have the gates of that
+variable, too (`constant`): then the value crosses once, and the predicate for each iteration and for the end. The same
+holds for a recursive function: its calls, merges and switches may be elsewhere.
 
     python papers_examples/tensorflow/two_devices.py
 
@@ -52,20 +52,20 @@ def constant(node):
 
 
 def body(node):
-    """A function as a whole, with its calls."""
+    """A whole function, with its calls."""
     return node.function == "factorial" or node.op == "call" or (node.op == "return" and node.name != "return")
 
 
 def split(graph, there):
-    """The graph with its sends and recvs, and what is on the second device: the nodes that are there, and their recvs.
+    """The graph with its sends and recvs, and the second device: its nodes and their recvs.
 
-    Arguments and results are on the first.
+    Arguments and results are on the first device.
     """
     place = [int(there(node) and n not in graph.results) for n, node in enumerate(graph.nodes)]
     nodes = list(graph.nodes)
 
     def cut(name, function, output, home):
-        """An output whose edges stay at home, but for one to a send."""
+        """An output whose edges stay on its device, except one to a send."""
         away = tuple(edge for edge in output.edges if place[edge.node] != home)
         if not away:
             return output
@@ -86,7 +86,7 @@ def split(graph, there):
 
 
 def messages(function, there, *arguments, schedule="waves"):
-    """A run over two devices: how it ends, and the messages, (value, device that it goes to) -> tags."""
+    """A run over two devices: its outcome, and the messages, (value, target device) -> tags."""
     graph, second = split(function.graph, there)
     out = tl.run_graph(graph, arguments, keep="events", schedule=schedule)
     found = {}
