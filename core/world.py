@@ -39,10 +39,10 @@ class World:
             raise CallbackError(f"no Python function is given for callback {function}")
         try:
             result = self.callbacks[function](*operands)
-        except TagloomError as error:
-            raise CallbackError(f"callback {function} raised {type(error).__name__}: {error.message}") from None
         except Exception as error:
-            raise CallbackError(f"callback {function} raised {type(error).__name__}: {error}") from None
+            name = "the callback" if function == "callback" else f"callback {function}"
+            message = error.message if isinstance(error, TagloomError) else error
+            raise CallbackError(f"{name} raised {type(error).__name__}: {message}") from None
         try:
             return admit(result, returns)
         except Usage:

@@ -39,6 +39,7 @@ from .trace.control_flow import (
     no_results_error,
     open_subregion,
     placeholder_cond_results,
+    takes,
     trace_branch,
     trace_loop,
 )
@@ -246,6 +247,7 @@ def while_loop(
     >>> while_loop(lambda p: p["n"] < 4, lambda p: {"n": p["n"] + 1, "s": p["s"] + p["n"]}, {"n": 0, "s": 0})
     ({'n': 4, 's': 6},)
     """
+    check_separate_variables(cond, variables)
     leaves, structure = flatten(variables)
     if parallel_iterations is not None and not (type(parallel_iterations) is int and parallel_iterations > 0):
         required = "an integer from 1 up, or None"
@@ -262,7 +264,33 @@ def while_loop(
     if recording_tapes():
         loop = functools.partial(while_loop, cond, body, *variables, parallel_iterations=parallel_iterations)
         return call_as_one_step("loop", body, loop)  # type: ignore[no-any-return]
-    return trace_loop(region, cond, body, leaves, structure, attributes)  # type: ignore[no-any-return]
+    try:
+        return trace_loop(region, cond, body, leaves, structure, attributes)  # type: ignore[no-any-return]
+    except Invalid as error:
+        if len(variables) == 1 and type(variables[0]) is list and error.hint is None:
+            error.hint = (
+                "a list is an array; pass loop variables as separate arguments: tl.while_loop(cond, body, i, x)"
+            )
+        raise
+
+
+def check_separate_variables(cond: Callable[..., Any], variables: Sequence[Any]) -> None:
+    """Raises Usage where the loop variables are in one tuple or list, as other libraries take them: a list of symbols,
+    or as many values as the condition has parameters."""
+    packed = variables[0] if len(variables) == 1 else None
+    if type(packed) not in (tuple, list):
+        return
+    assert isinstance(packed, tuple | list)
+    is_list_of_symbols = type(packed) is list and any(isinstance(each, Symbol) for each in packed)
+    if is_list_of_symbols or (len(packed) != 1 and takes(cond, len(packed)) and not takes(cond, 1)):
+        raise Usage(
+            f"the loop variables are one {type(packed).__name__}",
+            where=user_location(),
+            required="separate arguments: while_loop(cond, body, i, x)",
+            got=f"while_loop(cond, body, {'(i, x)' if type(packed) is tuple else '[i, x]'})",
+            hint="write *variables to pass the values of a tuple or list",
+            python=TypeError,
+        )
 
 
 def eager_while_loop(cond: Callable[..., Any], body: Callable[..., Any], leaves: list[Any], structure: TreeDef) -> Any:

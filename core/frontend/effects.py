@@ -84,7 +84,7 @@ def print(*parts: Any) -> None:
         _emit_effect(region, "print", list(map(to_operand, operands)), text=text)
 
 
-def callback(function: Callable[..., Any], *operands: Any, returns: Any) -> Any:
+def callback(function: Callable[..., Any], *operands: Any, returns: Any = ...) -> Any:
     """Call a Python function with these values when the program runs. Returns its result, of the dtype or type
     `returns`.
 
@@ -96,6 +96,14 @@ def callback(function: Callable[..., Any], *operands: Any, returns: Any) -> Any:
             "the first argument of callback is not a function",
             where=user_location(),
             got=repr(function),
+            python=TypeError,
+        )
+    if returns is ...:
+        raise Usage(
+            "callback needs the type of its result",
+            where=user_location(),
+            required="returns=tl.float64, or another dtype or type",
+            hint="a function that returns nothing may return 0, with returns=tl.int64; tl.print prints values",
             python=TypeError,
         )
     try:

@@ -222,7 +222,7 @@ def trap_class(op: str, message: str) -> type[Exception]:
         condition = row.trap_condition
         return condition.error if condition is not None and condition.message == message else ValueError
     if op == "callback":
-        raised = re.match(r"callback \S+ raised (\w+)", message)
+        raised = re.match(r"(?:the callback|callback \S+) raised (\w+)", message)
         return next((error for error in PYTHON_ERRORS if raised and error.__name__ == raised[1]), ValueError)
     return IndexError if message.startswith(_NO_CELL_MESSAGE) else ValueError
 

@@ -13,6 +13,7 @@ from ...errors import Invalid, TagloomError, Usage
 from ...types import Type
 from ..api import apply
 from ..trace.source_location import user_location
+from ..trace.symbol import Symbol
 from ..trace.trace import to_operand, unwrap_weak
 
 
@@ -39,7 +40,13 @@ def shape_of(x: Any) -> tuple[int | None, ...]:
 
 
 def static_integer(number: Any, noun: str) -> int:
-    """A static integer, called `noun` in messages; raises Usage for anything else."""
+    """A static integer, called `noun` in messages; raises Invalid (F1) for a symbol, Usage for anything else."""
+    if isinstance(number, Symbol):
+        hint = "a parameter annotated tl.Static is concrete, and the function is traced for each of its values"
+        if "size" in noun:
+            hint += "; tl.zeros_like(x) and tl.broadcast_like(y, x) take the shape of an array"
+        message = f"{noun} needs a concrete value, and {number!r} is symbolic while tagloom traces the function"
+        raise Invalid(message, rule="F1", where=user_location(), hint=hint, python=TypeError)
     if not isinstance(number, bool | np.bool_):
         try:
             return operator.index(number)
@@ -125,7 +132,7 @@ def static_size(size: Any, noun: str) -> int:
 
 def static_shape(shape: Any) -> tuple[int, ...]:
     """A static shape, given as a size or as a tuple or list of sizes; raises Usage for anything else."""
-    if None in (shape if isinstance(shape, tuple | list) else (shape,)):
+    if any(size is None for size in (shape if isinstance(shape, tuple | list) else (shape,))):
         hint = "tl.zeros_like(x), tl.full_like(x, 1) and tl.broadcast_like(y, x) take the shape of an array"
         raise Usage("a size is not static", where=user_location(), required="integers", got=repr(shape), hint=hint)
     sizes = static_integers(shape, "a size")

@@ -147,9 +147,19 @@ def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | 
         raise Usage(f"the annotations of {python.__name__} cannot be read", where=location, got=error) from None
     for parameter in declared.parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-            raise Usage("the parameters of a tl.function are positional", where=location, got=str(parameter))
+            raise Usage(
+                "the parameters of a tl.function are positional",
+                where=location,
+                got=str(parameter),
+                hint="write a parameter for each argument; a tuple or a dict may hold several",
+            )
         if parameter.default is not parameter.empty:
-            raise Usage("the parameters of a tl.function have no defaults", where=location, got=str(parameter))
+            raise Usage(
+                "the parameters of a tl.function have no defaults",
+                where=location,
+                got=str(parameter),
+                hint=f"write {parameter.name} without it, and pass the value in each call",
+            )
     names = getattr(python, "__globals__", {})
     annotations = [parameter.annotation for parameter in declared.parameters.values()]
     if signature is not None and len(signature) != len(annotations):

@@ -153,23 +153,30 @@ def parameter_names(body: Callable[..., Any], count: int) -> list[str]:
     return names if len(names) == count else [f"v{k}" for k in range(count)]
 
 
-def check_arity(python: Callable[..., Any], count: int) -> None:
-    """Raises Usage where a function cannot be called with `count` positional arguments."""
+def takes(python: Callable[..., Any], count: int) -> bool:
+    """Whether a function can be called with `count` positional arguments; true for a builtin without a signature."""
     try:
         signature = inspect.signature(python)
     except (TypeError, ValueError):
-        return  # a builtin without a signature
+        return True
     try:
         signature.bind(*range(count))
     except TypeError:
+        return False
+    return True
+
+
+def check_arity(python: Callable[..., Any], count: int) -> None:
+    """Raises Usage where a function cannot be called with `count` positional arguments."""
+    if not takes(python, count):
         raise Usage(
             "a branch, condition or body takes another number of values",
             where=function_location(python),
             required=plural(count, "parameter"),
-            got=str(signature),
+            got=str(inspect.signature(python)),
             hint="a branch takes none; a condition and a body take each loop variable",
             python=TypeError,
-        ) from None
+        )
 
 
 def captured_values(*regions: RegionBuilder) -> list[TracedValue]:

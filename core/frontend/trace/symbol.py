@@ -7,7 +7,7 @@ An operator applies an op by name. In a trace this adds a node; methods that nee
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -195,6 +195,18 @@ class ArrayOperators:
             )
         return ArrayOperators.apply("pow", self, other)
 
+    def __divmod__(self, other: object) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: object) -> tuple[Any, Any]:
+        return other // self, other % self
+
+    @property
+    def at(self) -> NoReturn:
+        """Raises Usage, an AttributeError, which says what to write for `x.at[...]` of other libraries."""
+        hint = "tl.scatter(x, value, index) replaces elements, tl.scatter_add(x, value, index) adds to them"
+        raise Usage("arrays have no attribute at", where=user_location(), hint=hint, python=AttributeError)
+
     def __pos__(self) -> Any:
         return ArrayOperators.namespace.positive(self)
 
@@ -227,6 +239,17 @@ def _concrete_value_error(symbol: Symbol, construct: str, hint: str) -> Invalid:
     )
 
 
+_REDUCTIONS = {
+    "add.reduce": "sum",
+    "multiply.reduce": "prod",
+    "maximum.reduce": "max",
+    "minimum.reduce": "min",
+    "logical_and.reduce": "all",
+    "logical_or.reduce": "any",
+}
+"""The NumPy functions that reduce by a ufunc, by its name and method."""
+MAX_UNROLLED_ELEMENTS = 1000
+"""The most elements of the first axis that iterating over a symbol gives: each is a node of the program."""
 _NUMPY_HINT = "use tagloom's function of that name, as in tl.sqrt(x)"
 
 
@@ -253,7 +276,10 @@ class Symbol(ArrayOperators):
         """Apply the op for an operator with a NumPy array on its left; refuse any other NumPy function."""
         if function in UFUNC_OPS and method == "__call__" and not options:
             return Symbol.apply(self.resolve_op(UFUNC_OPS[function]), *operands)
-        raise _concrete_value_error(self, f"np.{function.__name__}", _NUMPY_HINT)
+        name = f"{function.__name__}.{method}" if method != "__call__" else function.__name__
+        name = _REDUCTIONS.get(name, name)
+        hint = f"write tl.{name}" if hasattr(Symbol.namespace, name) else _NUMPY_HINT
+        raise _concrete_value_error(self, f"np.{name}", hint)
 
     def __bool__(self) -> NoReturn:
         construct, hint = describe_construct()
@@ -264,8 +290,32 @@ class Symbol(ArrayOperators):
     __index__ = _refuse("range(), indexing or a size", "count with tl.while_loop; tl.take(x, i) takes an element")
     __complex__ = _refuse("complex()", "there are no complex dtypes")
     __dlpack__ = __dlpack_device__ = _refuse("DLPack", "return it from the function, and export the result")
-    __iter__ = _refuse("iterating, or unpacking,", "loop with tl.while_loop")
-    __len__ = _refuse("len()", "x.shape has the static sizes; the number of cells is what tl.cells was given")
+    __contains__ = _refuse("`in`", "write tl.any(x == a)")
+
+    def __iter__(self) -> Iterator[Any]:
+        """The elements along the first axis. Raises Invalid (F1) where their number is not static, or is large."""
+        size = self.shape[0] if self.shape else None
+        if size is None or size > MAX_UNROLLED_ELEMENTS:
+            hint = "loop with tl.while_loop, tl.map or tl.foldl"
+            if size is not None:
+                hint = f"up to {MAX_UNROLLED_ELEMENTS:,} elements are unrolled; {hint}"
+            raise _concrete_value_error(self, "iterating, or unpacking,", hint)
+        return (self[at] for at in range(size))
+
+    def __len__(self) -> int:
+        """The size of the first axis. Raises Invalid (F1) where it is not static."""
+        size = self.shape[0] if self.shape else None
+        if size is None:
+            hint = "x.shape has the static sizes; the number of cells is what tl.cells was given"
+            raise _concrete_value_error(self, "len()", hint)
+        return size
+
+    def __format__(self, spec: str) -> str:
+        """The symbol's name and type; raises Invalid (F1) for a format of its elements."""
+        if spec:
+            raise _concrete_value_error(self, "a format", "tl.print prints values when the program runs")
+        return str(self)
+
     __setitem__ = _refuse(
         "assigning to an element", "values do not change; write x = tl.scatter(x, value, i), or tl.put"
     )
