@@ -26,7 +26,6 @@ DEFENDED = {
     ("interp/machine/event.py", "woken"): "a field of events, in the docs and in logs",
     ("interp/machine/schedule.py", "then"): "a field of scripts, in the docs and in JSON",
     ("interp/outcome/statistics.py", "waiting"): "W(t) of the papers, in the docs and in JSON",
-    ("interp/history/fast_forward.py", "far"): "History.far, in the docs",
     ("core/graph/graph.py", "only"): "Graph.only, in the docs",
     ("tui/run_start.py", "whole"): "an option of load_run, in the docs",
     ("tui/cli/show.py", "only"): "an option that users type",

@@ -6,6 +6,8 @@ import subprocess
 import sys
 
 import pytest
+import tagloom as tl
+from tagloom.interp.history.history import History
 
 OLD = (
     "from tagloom.interp.reference import Limits, drive, first_state",
@@ -33,6 +35,20 @@ def test_documented_imports(line: str) -> None:
 def test_other_old_paths_are_gone() -> None:
     """What was never documented has no alias."""
     assert "ModuleNotFoundError" in python("import tagloom.interp.alarm").stderr
+
+
+@tl.function
+def identity(x: tl.int64) -> tl.int64:
+    return x
+
+
+def test_history_far() -> None:
+    """`History.far` warns, and does what `fast_forward` does; other unknown names are an AttributeError."""
+    history = History(identity.graph, [1])
+    with pytest.warns(DeprecationWarning, match=r"History.far is now History.fast_forward"):
+        assert history.far == history.fast_forward  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="no attribute 'near'"):
+        history.near  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_session_methods() -> None:

@@ -41,6 +41,7 @@ from .tag_pattern import compile_tag_pattern
 from .values import comparison, computation, format_operand, is_true, negate
 
 EventPredicate: TypeAlias = Callable[[State, Event], bool]
+"""Whether an event matches, given the state after it."""
 
 _KIND_NAMES: dict[ExpressionKind, str] = {
     "number": "a number",

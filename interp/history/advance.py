@@ -14,7 +14,7 @@ from typing import TypeAlias, overload
 from ...core.errors import Broken, Exhausted, TagloomError, Usage, plural
 from ...core.world import World
 from ..breakpoints.breakpoint import Breakpoints, program_breakpoint
-from ..breakpoints.expression import compile_condition
+from ..breakpoints.expression import EventPredicate, compile_condition
 from ..engines.protocol import Limits, Until, check_until, resolve_limits
 from ..engines.reference import add_first_token_note, check_callbacks, is_until_met, resume
 from ..machine.event import Event
@@ -27,7 +27,6 @@ from ..records.documents import OutcomeRecord
 from .edit import Edit
 from .segment import Keyframe, Lineage, RunOrigin
 
-EventPredicate: TypeAlias = Callable[[State, Event], bool]
 EventSelector: TypeAlias = str | EventPredicate | Breakpoints | None
 """Selects events: a condition; a function of the state after an event, and the event; breakpoints; or None, for the
 program's own `tl.breakpoint`."""
@@ -117,10 +116,10 @@ class HistoryCursor:
     def jump(self, position: int) -> State:
         """Move to a position and return its state. The first state of a fork is that after its edit."""
         self._check_position(position)
-        stretch = self._lineage.segment_at(position)
-        current = (self.state, self.position) if stretch is self._lineage.segment_at(self.position) else None
+        segment = self._lineage.segment_at(position)
+        current = (self.state, self.position) if segment is self._lineage.segment_at(self.position) else None
         try:
-            self.state = stretch.state_at(position, current)
+            self.state = segment.state_at(position, current)
         except BaseException:  # interrupted: the state is at some position on the way
             self.state = self._lineage.segment_at(self.position).state_at(self.position)
             raise
@@ -299,24 +298,24 @@ class Advance(HistoryCursor):
 
     def _drive(self, pick: Pick, is_enough: Callable[[], bool]) -> Event | None:
         """Compute new events until `is_enough()` or the end of the run; returns the last one, if any."""
-        stretch, length = self._lineage.last_segment, len(self)
+        segment, length = self._lineage.last_segment, len(self)
         if self.state.flight and self.state.world is not self.world:
             check_callbacks(self.graph, self.world)  # not yet checked for a log
         broken, limits = self.is_invalid or bool(self.edits), resolve_limits(self.limits)
         self._stop_error, self._until, self._outcome = None, "quiet", None
-        stretch.meter.state, self.state.world = self.state, self.world
+        segment.meter.state, self.state.world = self.state, self.world
         try:
-            self._stop_error = resume(self.state, pick, limits, is_enough, [stretch.add], broken)
+            self._stop_error = resume(self.state, pick, limits, is_enough, [segment.add], broken)
         except BaseException:
-            self.state = stretch.roll_back()
+            self.state = segment.roll_back()
             raise
         finally:
             self.position = len(self)
             if self.position > length:
                 self._logged_outcome = None
         if isinstance(self._stop_error, Broken):  # the step may have broken half way
-            self.state = stretch.roll_back()
-        return None if len(self) == length else stretch.events[-1]
+            self.state = segment.roll_back()
+        return None if len(self) == length else segment.events[-1]
 
     def outcome(self) -> Outcome:
         """The outcome of the run, at any position; raises Usage if the run is not over.

@@ -15,6 +15,7 @@ the flight or the store are not supported, since the machine does not know it in
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Self, TypeAlias
 
@@ -108,13 +109,13 @@ class FastForward(Advance):
             return error.message
         return None
 
-    def far(
+    def fast_forward(
         self, position: int | None = None, stops: StopConditions | None = None, *, window: int | None = None
     ) -> Self:
-        """Fast-forward: a history of the same run that begins `window` (default WINDOW) events before a position; or
-        before the position where the fast machine stops or the run is over, if that is earlier. Its cursor is at its
-        beginning. Returns this history itself if the new beginning is among its known events. The known events are not
-        searched for stops.
+        """A history of the same run that begins `window` (default WINDOW) events before a position; or before the
+        position where the fast machine stops or the run is over, if that is earlier. Its cursor is at its beginning.
+        Returns this history itself if the new beginning is among its known events. The known events are not searched
+        for stops.
 
         If the run is interrupted, or out of time or memory, the history begins where the fast machine was; `stop_error`
         says why. Raises Usage if the fast machine does not support this run.
@@ -135,6 +136,15 @@ class FastForward(Advance):
             run = self._start_machine(goal)
             error = self._run_machine(run, goal, None)
         return self._from_machine(run, None if is_exact_stop(error) else error)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """`far`, the old name of `fast_forward`, with a DeprecationWarning."""
+            if name != "far":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            warnings.warn("History.far is now History.fast_forward", DeprecationWarning, stacklevel=2)
+            return self.fast_forward
 
     def reveal(self, position: int) -> None:
         """Compute the events from an earlier position on, so that they are known, too. The current position does not

@@ -163,10 +163,10 @@ class Lineage:
     """The segments of one run, from the first known event on. In this lineage, each ends where the next begins; a
     lineage that was forked from may have more of its events."""
 
-    def __init__(self, stretches: tuple[Segment, ...]) -> None:
-        self.segments = stretches
-        self.last_segment = stretches[-1]
-        self.base = stretches[0].start
+    def __init__(self, segments: tuple[Segment, ...]) -> None:
+        self.segments = segments
+        self.last_segment = segments[-1]
+        self.base = segments[0].start
         """The first known position."""
 
     @property
@@ -178,28 +178,28 @@ class Lineage:
         return self.last_segment.end
 
     def __getitem__(self, number: int) -> Event:
-        stretch = self.segment_at(number)
-        return stretch.events[number - stretch.start]
+        segment = self.segment_at(number)
+        return segment.events[number - segment.start]
 
     def __iter__(self) -> Iterator[Event]:
-        for stretch, end in self.segment_ends():
-            yield from stretch.events_between(stretch.start, end)
+        for segment, end in self.segment_ends():
+            yield from segment.events_between(segment.start, end)
 
     def events_after(self, position: int) -> Iterator[tuple[int, Event]]:
         """The known events from a position on, with their numbers."""
-        for stretch, end in self.segment_ends():
-            for number in range(max(position, stretch.start), end):
-                yield number, stretch.events[number - stretch.start]
+        for segment, end in self.segment_ends():
+            for number in range(max(position, segment.start), end):
+                yield number, segment.events[number - segment.start]
 
     def events_before(self, position: int) -> Iterator[tuple[int, Event]]:
         """The known events before a position, with their numbers, the last first."""
-        for stretch, end in reversed(self.segment_ends()):
-            for number in range(min(position, end) - 1, stretch.start - 1, -1):
-                yield number, stretch.events[number - stretch.start]
+        for segment, end in reversed(self.segment_ends()):
+            for number in range(min(position, end) - 1, segment.start - 1, -1):
+                yield number, segment.events[number - segment.start]
 
     def segment_ends(self) -> list[tuple[Segment, int]]:
         """The segments, each with its end in this lineage."""
-        ends = [stretch.start for stretch in self.segments[1:]] + [len(self)]
+        ends = [segment.start for segment in self.segments[1:]] + [len(self)]
         return list(zip(self.segments, ends, strict=True))
 
     def segment_at(self, position: int) -> Segment:
@@ -213,12 +213,12 @@ class Lineage:
                 required=f"{self.base:,} or later",
                 hint=f"`goto {position}` of the debugger, or history.reveal({position}), makes it known",
             )
-        return self.segments[bisect_right(self.segments, position, key=lambda stretch: stretch.start) - 1]
+        return self.segments[bisect_right(self.segments, position, key=lambda segment: segment.start) - 1]
 
-    def fork(self, stretch: Segment) -> Lineage:
-        """The lineage of a fork: it shares the segments before the beginning of `stretch`, the first segment of the
+    def fork(self, segment: Segment) -> Lineage:
+        """The lineage of a fork: it shares the segments before the beginning of `segment`, the first segment of the
         fork's own."""
-        return Lineage((*(past for past in self.segments if past.start < stretch.start), stretch))
+        return Lineage((*(past for past in self.segments if past.start < segment.start), segment))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from tagloom.core.graph.lower import lower
 from tagloom.interp.breakpoints.breakpoint import Breakpoints
 from tagloom.interp.engines.fast import run
 from tagloom.interp.engines.fast import state_transfer as handover
-from tagloom.interp.history import fast_forward as ahead
-from tagloom.interp.history import fast_forward as far
+from tagloom.interp.history import fast_forward
 from tagloom.interp.machine.state import State
 from tagloom.interp.queries import index as late
 
@@ -76,8 +75,10 @@ def test_many_programs(case: Case, schedule: str, seed: int) -> None:
 
 def begin_one_late(patch: MonkeyPatch) -> None:
     """The base is one event after the imported state."""
-    stretch = far.RunOrigin.new_segment
-    patch.setattr(far.RunOrigin, "new_segment", lambda self, start, meter: stretch(self, start + bool(start), meter))
+    new_segment = fast_forward.RunOrigin.new_segment
+    patch.setattr(
+        fast_forward.RunOrigin, "new_segment", lambda self, start, meter: new_segment(self, start + bool(start), meter)
+    )
 
 
 def miscount_waves(patch: MonkeyPatch) -> None:
@@ -109,14 +110,14 @@ def lose_parked_readers(patch: MonkeyPatch) -> None:
 
 def reveal_to_the_wrong_place(patch: MonkeyPatch) -> None:
     """Revealed events are placed one event too late."""
-    lineage = far.Lineage
+    lineage = fast_forward.Lineage
 
-    def misplaced(stretches: Any) -> Any:
-        made = lineage(stretches)
-        made.base += len(stretches) > 1
+    def misplaced(segments: Any) -> Any:
+        made = lineage(segments)
+        made.base += len(segments) > 1
         return made
 
-    patch.setattr(far, "Lineage", misplaced)
+    patch.setattr(fast_forward, "Lineage", misplaced)
 
 
 def treat_unknown_firings_as_none(patch: MonkeyPatch) -> None:
@@ -131,21 +132,21 @@ def forget_tokens_of_the_base(patch: MonkeyPatch) -> None:
 
 def stop_after_the_node(patch: MonkeyPatch) -> None:
     """The fast machine skips a firing of the node that is next at its position."""
-    go_ahead = far.FastForward._run_machine
+    go_ahead = fast_forward.FastForward._run_machine
 
-    def beyond(self: far.FastForward, machine: Any, goal: Any, stops: Any) -> Any:
+    def beyond(self: fast_forward.FastForward, machine: Any, goal: Any, stops: Any) -> Any:
         stopped = go_ahead(self, machine, goal, stops)
         if stops is not None and stops.comparisons and machine.stopped_by == "node":
             stopped = go_ahead(self, machine, goal, stops)
         return stopped
 
-    patch.setattr(far.FastForward, "_run_machine", beyond)
+    patch.setattr(fast_forward.FastForward, "_run_machine", beyond)
 
 
 def turn_comparisons_round(patch: MonkeyPatch) -> None:
     """The machine stops if a value is larger instead of smaller."""
-    patch.setitem(ahead.COMPARISON_SIGNS, "<", ahead.StopOperator.GREATER)
-    patch.setitem(ahead.COMPARISON_SIGNS, ">=", ahead.StopOperator.LESS_EQUAL)
+    patch.setitem(fast_forward.COMPARISON_SIGNS, "<", fast_forward.StopOperator.GREATER)
+    patch.setitem(fast_forward.COMPARISON_SIGNS, ">=", fast_forward.StopOperator.LESS_EQUAL)
 
 
 def count_before_the_step(patch: MonkeyPatch) -> None:
@@ -162,9 +163,9 @@ def count_before_the_step(patch: MonkeyPatch) -> None:
 
 def forget_tokens_that_stay(patch: MonkeyPatch) -> None:
     """The machine stops only before nodes that fire, not at tokens that wait."""
-    need = ahead.ConditionAnalysis.comparison_at
+    need = fast_forward.ConditionAnalysis.comparison_at
     fires = lambda self, number, port: need(self, number, None) if port is None else None  # noqa: E731
-    patch.setattr(ahead.ConditionAnalysis, "comparison_at", fires)
+    patch.setattr(fast_forward.ConditionAnalysis, "comparison_at", fires)
 
 
 def forget_hits_on_the_way(patch: MonkeyPatch) -> None:

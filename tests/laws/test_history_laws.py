@@ -14,8 +14,7 @@ from support.laws.history_laws import outcome_violations, walk_violations
 from support.twins.twins import Break, broken, caught
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.protocol import Limits
-from tagloom.interp.history import edit, history
-from tagloom.interp.history import segment as stretch
+from tagloom.interp.history import edit, history, segment
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.state import State
 from tagloom.interp.outcome.statistics import Meter
@@ -38,7 +37,7 @@ def test_a_history_agrees_with_replay(case: Case, schedule: str, seed: int, spac
 def test_keyframes_far_apart(case: Case, schedule: str, seed: int, spacing: int) -> None:
     """The laws hold if open activations are so expensive that keyframes are further apart than their spacing."""
     with MonkeyPatch.context() as patch:
-        patch.setattr(stretch, "FORK_COST", 3.0)
+        patch.setattr(segment, "FORK_COST", 3.0)
         assert list(walk_violations(lower(case.program), case.arguments, schedule, seed, spacing)) == []
 
 
@@ -74,8 +73,8 @@ def share_records(patch: MonkeyPatch) -> None:
 
 def jump_one_short(patch: MonkeyPatch) -> None:
     """A jump from a keyframe stops one event early."""
-    between = stretch.Segment.events_between
-    patch.setattr(stretch.Segment, "events_between", lambda self, start, stop: between(self, start, stop)[:-1])
+    between = segment.Segment.events_between
+    patch.setattr(segment.Segment, "events_between", lambda self, start, stop: between(self, start, stop)[:-1])
 
 
 def forget_the_clock(patch: MonkeyPatch) -> None:
@@ -92,27 +91,27 @@ def forget_the_clock(patch: MonkeyPatch) -> None:
 
 def revert_in_order(patch: MonkeyPatch) -> None:
     """Events are reverted in the order in which they happened."""
-    patch.setattr(stretch, "reversed", list, raising=False)
+    patch.setattr(segment, "reversed", list, raising=False)
 
 
 def keep_the_state_itself(patch: MonkeyPatch) -> None:
     """A keyframe is the current state instead of a fork of it."""
-    patch.setattr(stretch.Segment, "_fork_state", lambda self, state: state)
+    patch.setattr(segment.Segment, "_fork_state", lambda self, state: state)
 
 
 def misplace_keyframes(patch: MonkeyPatch) -> None:
     """The first keyframe is used at the position of the second."""
-    keyframes = stretch.Segment.nearby_keyframes
+    keyframes = segment.Segment.nearby_keyframes
 
-    def misplaced(self: stretch.Segment, position: int) -> Any:
+    def misplaced(self: segment.Segment, position: int) -> Any:
         return ((state, at + (at > self.start)) for state, at in keyframes(self, position))
 
-    patch.setattr(stretch.Segment, "nearby_keyframes", misplaced)
+    patch.setattr(segment.Segment, "nearby_keyframes", misplaced)
 
 
 def share_the_future(patch: MonkeyPatch) -> None:
     """A fork appends its events to its parent's list."""
-    patch.setattr(stretch.Lineage, "fork", lambda self, own: self)
+    patch.setattr(segment.Lineage, "fork", lambda self, own: self)
 
 
 def forget_the_edit(patch: MonkeyPatch) -> None:
@@ -136,12 +135,12 @@ def edit_the_parent_too(patch: MonkeyPatch) -> None:
 def go_round_the_edit(patch: MonkeyPatch) -> None:
     """A state moves past the beginning of a fork without the fork's edit."""
 
-    def reach(self: stretch.Lineage, position: int) -> stretch.Segment:
-        first: stretch.Segment = self.segments[0]
-        return first if position <= first.end else true_stretch(self, position)
+    def reach(self: segment.Lineage, position: int) -> segment.Segment:
+        first: segment.Segment = self.segments[0]
+        return first if position <= first.end else true_segment_at(self, position)
 
-    true_stretch = stretch.Lineage.segment_at
-    patch.setattr(stretch.Lineage, "segment_at", reach)
+    true_segment_at = segment.Lineage.segment_at
+    patch.setattr(segment.Lineage, "segment_at", reach)
 
 
 WRONG_WALKS: tuple[Break, ...] = (
@@ -160,10 +159,10 @@ WRONG_WALKS: tuple[Break, ...] = (
 
 def count_twice(patch: MonkeyPatch) -> None:
     """The statistics of a fork continue from its parent's end."""
-    patch.setattr(stretch.Segment, "meter_at", lambda self, position: _meter(self, position))
+    patch.setattr(segment.Segment, "meter_at", lambda self, position: _meter(self, position))
 
 
-def _meter(at: stretch.Segment, position: int) -> Meter:
+def _meter(at: segment.Segment, position: int) -> Meter:
     made = Meter(at.state_at(position), is_clocked=at.meter.is_clocked)
     made.wave_profile = list(at.meter.wave_profile)
     return made
@@ -171,8 +170,8 @@ def _meter(at: stretch.Segment, position: int) -> Meter:
 
 def keep_the_profile(patch: MonkeyPatch) -> None:
     """Keyframes share the growing profile instead of remembering its length."""
-    true_keyframe: Any = stretch.Keyframe
-    patch.setattr(stretch, "Keyframe", lambda state, meter, waves: true_keyframe(state, meter, None))
+    true_keyframe: Any = segment.Keyframe
+    patch.setattr(segment, "Keyframe", lambda state, meter, waves: true_keyframe(state, meter, None))
 
 
 WRONG_ENDINGS: tuple[Break, ...] = (count_twice, keep_the_profile)

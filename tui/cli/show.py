@@ -121,7 +121,7 @@ def history_at(history: History, position: int, form: str) -> History:
     if position < 0:
         raise Usage("events are counted from 0", got=f"--at {position}")
     if form == "graph" and position > len(history) + FAST_FORWARD_THRESHOLD and history.unsupported_reason is None:
-        history = history.far(position)
+        history = history.fast_forward(position)
         check_interrupt(history)
     if len(history) < position:
         run_until(history, lambda state, event: state.steps >= position)

@@ -129,7 +129,7 @@ def replay_statements(history: History) -> Iterator[str]:
     position = history.position
     if not has_manual_choices(history):
         if history.base:
-            yield f"    run = run.far({position})"
+            yield f"    run = run.fast_forward({position})"
             yield f"    run.forward_to(lambda state, event: state.steps == {position})"
         elif position:
             yield f"    for _ in range({position}):"

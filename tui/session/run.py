@@ -162,7 +162,7 @@ class SessionRun:
         if base - REVEAL_LIMIT <= position < base or (position < base and self.history.is_fork):
             self.reveal(max(position - WINDOW, 0))
         elif position < base or position > len(self.history):
-            self.replace_history(self.history.far(position))
+            self.replace_history(self.history.fast_forward(position))
         self.history.jump(min(position, len(self.history)))
         if self.history.position < position:
             self.history.forward_to(lambda state, event: state.steps >= position)

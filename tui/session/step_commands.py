@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias
 
 from ...core.errors import Usage
 from ...core.tag import ROOT, Site, Tag
-from ...interp.history.advance import EventPredicate
+from ...interp.breakpoints.expression import EventPredicate
 from ...interp.history.history import History
 from ...interp.machine.event import Event
 from ...interp.machine.state import State

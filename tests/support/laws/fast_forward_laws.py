@@ -61,10 +61,10 @@ def base_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed:
     known = begun(graph, arguments, schedule)
     for _ in range(dice.choice([0, 0, 5, 40])):
         known.forward()
-    late = known.far(position, window=window)
+    late = known.fast_forward(position, window=window)
     if late is known:
         late.run()
-        late = late.far(position, window=window) if late.base else late
+        late = late.fast_forward(position, window=window) if late.base else late
     elif late.base != max(position - window, 0):
         yield f"the base is {late.base}, and not {window} before {position}"
     yield from same_places(late, whole, dice)
@@ -189,7 +189,7 @@ def stop_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed:
         told = build_stop_conditions(points[0], start.state)
         if isinstance(told, str):
             continue
-        late = start.far(None, told, window=dice.randint(0, 9))
+        late = start.fast_forward(None, told, window=dice.randint(0, 9))
         late.jump(len(late))
         late.forward_to(points[0])
         if late is start:

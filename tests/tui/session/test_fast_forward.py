@@ -226,7 +226,7 @@ def test_an_exported_test_fast_forwards(monkeypatch: MonkeyPatch, tmp_path: Path
     reply_lines(session, "goto 400000")
     reply_lines(session, f"pytest {tmp_path / 'test_it.py'}")
     text = (tmp_path / "test_it.py").read_text()
-    assert "run = run.far(400000)" in text
+    assert "run = run.fast_forward(400000)" in text
     known: dict[str, Callable[[], None]] = {}
     exec(compile(text, str(tmp_path / "test_it.py"), "exec"), {"__file__": str(tmp_path / "test_it.py")}, known)
 
@@ -269,15 +269,15 @@ def far_interrupt(history: History) -> Any:
 def test_histories_fast_forward() -> None:
     """Histories fast-forward without a session, and say what they cannot do."""
     history = session_of("20").history
-    late = history.far(100_000)
+    late = history.fast_forward(100_000)
     assert (late.base, late.position, history.base, len(history)) == (80_000, 80_000, 0, 0)
-    with pytest.raises(Usage, match="event 5 is before what is known"):
+    with pytest.raises(Usage, match="event 5 is before the first known event"):
         late.jump(5)
     with pytest.raises(Usage, match="not all known"):
         late.script()
     branch = late.branch()
     with pytest.raises(Usage, match="the fast engine cannot fast-forward"):
-        branch.far(100_000)
+        branch.fast_forward(100_000)
     late.reveal(79_990)
     assert late.base == 79_990 and late.jump(79_995).steps == 79_995
 
