@@ -34,7 +34,7 @@ from ..core.types import Type
 from ..core.value import Value, admit
 from ..interp.engines.reference import combine_problems
 from ..interp.function.function import Function
-from ..interp.oracle.corpus import read_arguments as read_arguments
+from ..interp.oracle.corpus import read_argument_words
 from ..interp.records.documents import read_json
 from ..interp.records.keep import is_log
 from ..viz.source_lines import local_line
@@ -278,7 +278,7 @@ def parse_partial_arguments(subject: Runnable, words: Sequence[str]) -> list[Any
 def _parse_words(subject: Runnable, words: Sequence[str], read: Callable[[str, Type | None, str], Any]) -> list[Any]:
     called = subject.entry if isinstance(subject, Program) else subject.name
     try:
-        return read_arguments(called, parameters(subject), words, read)
+        return read_argument_words(called, parameters(subject), words, read)
     except Usage as error:
         error.hint = error.hint or next(filter(None, map(describe_stray_option, words)), None)
         raise

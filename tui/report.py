@@ -10,7 +10,7 @@ from ..core.frontend.trace.pytree import LEAF, label_leaves
 from ..core.value import format_value
 from ..interp.outcome.critical_path import time_by_waves
 from ..interp.outcome.outcome import Outcome
-from ..interp.outcome.statistics import firings_by_function, firings_by_op, shares_by_site, site_names
+from ..interp.outcome.statistics import firings_by_function, firings_by_op, shares_by_site, unique_site_names
 from ..viz.profile import draw_profile
 
 
@@ -57,7 +57,7 @@ def share_lines(outcome: Outcome) -> list[str]:
     """A table of firings by function, op and site, at most ten rows. The firings of a site are those of its calls and
     returns, or of its iterations."""
     graph, stats, entered = outcome.graph, outcome.stats, outcome.activations()
-    names = site_names(graph)
+    names = unique_site_names(graph)
     functions = [(name, count, entered.get(name, 0)) for name, count in firings_by_function(graph, stats).items()]
     ops = [(name, count, None) for name, count in firings_by_op(graph, stats).items()]
     sites = [(names[site], share.firings, share.activations) for site, share in shares_by_site(graph, stats).items()]

@@ -70,7 +70,9 @@ def try_case(case: Case, subject: Program | Graph, limits: Limits) -> Disagreeme
     if problems and (program is not None or case.kind not in ("breaks", "deadlocks")):
         return case_disagreement(case, describe_refusal(_rule_names(problems)), problems=problems)
     parameters = [(name, output.type) for name, output in graph.arguments[graph.hidden_count :]]
-    values = read_arguments(graph.name, parameters, case.arguments, lambda _, type_, word: parse_value(word, type_))
+    values = read_argument_words(
+        graph.name, parameters, case.arguments, lambda _, type_, word: parse_value(word, type_)
+    )
     if case.kind == "exhausts":
         number, limit = case.details
         limits = Limits(**{limit: int(number)})
@@ -101,7 +103,7 @@ def unexpected_problems(document: Document) -> list[Invalid]:
     return problems + [each for graph in document.graphs if graph.name not in claimed for each in graph_problems(graph)]
 
 
-def read_arguments(
+def read_argument_words(
     name: str, parameters: Sequence[tuple[str, T]], words: Sequence[str], admit: Callable[[str, T, str], Value]
 ) -> list[Value]:
     """The arguments of a call, read from words: `admit` reads each word with the parameter's name and type. Raises

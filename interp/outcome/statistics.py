@@ -147,7 +147,7 @@ def activations(graph: Graph, stats: Stats) -> dict[str, int]:
     return entered
 
 
-def site_names(graph: Graph) -> dict[Site, str]:
+def unique_site_names(graph: Graph) -> dict[Site, str]:
     """A name for each site of the graph, `function.name`; a name that an earlier site already has is followed by `#`
     and the site's position."""
     sites = dict.fromkeys(node.site for node in graph.nodes if node.site not in (None, ENVIRONMENT))

@@ -201,7 +201,7 @@ class ThrottledToken(NamedTuple):
         return f"the token from {self.origin.short_description} is throttled under {self.tag}: {bound}"
 
 
-class ParkedToken(NamedTuple):
+class DeferredRead(NamedTuple):
     """A deferred read: all operands have arrived, and the last token waits at an empty cell."""
 
     cell: CellAddress
@@ -306,7 +306,7 @@ class UnopenedActivation(NamedTuple):
         return f"waits for {self.tag} to open"
 
 
-Waiter: TypeAlias = UnfiredNode | UnopenedActivation | ParkedToken | ThrottledToken
+Waiter: TypeAlias = UnfiredNode | UnopenedActivation | DeferredRead | ThrottledToken
 """A reason that waits in turn, so that the search continues with what it waits for."""
 
 Reason: TypeAlias = (
@@ -342,7 +342,8 @@ class WaitEntry(NamedTuple):
 
     @property
     def missing_tokens(self) -> Iterator[MissingToken]:
-        return (need for need in self.requirements if isinstance(need, MissingToken))
+        """The requirements that are not met."""
+        return (each for each in self.requirements if isinstance(each, MissingToken))
 
 
 class RootCause(NamedTuple):
@@ -354,7 +355,7 @@ class RootCause(NamedTuple):
 
 
 ActivationStatus: TypeAlias = Word["open", "closed", "unopened"]
-Verdict: TypeAlias = Word["fired", "pending", "never", "unknown"]
+FiringVerdict: TypeAlias = Word["fired", "pending", "never", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -372,7 +373,7 @@ class WhyNotAnswer:
     node: int
     tag: Tag
     activation_status: ActivationStatus
-    verdict: Verdict
+    verdict: FiringVerdict
     firing: FiringOrigin | None = None
     wait_entries: tuple[WaitEntry, ...] = ()
     root_causes: tuple[RootCause, ...] = ()
@@ -409,8 +410,8 @@ class WhyNotAnswer:
 
     def _is_secondary(self, root: RootCause) -> bool:
         """Whether it is an `UnfilledCell` although another store is known to fill the cell."""
-        needs = (need for need in self.wait_entries[root.wait_index].missing_tokens if need.port == root.port)
-        has_known_store = any(isinstance(reason, UnfiredNode) for need in needs for reason in need.reasons)
+        missing_tokens = (each for each in self.wait_entries[root.wait_index].missing_tokens if each.port == root.port)
+        has_known_store = any(isinstance(reason, UnfiredNode) for each in missing_tokens for reason in each.reasons)
         return has_known_store and isinstance(root.reason, UnfilledCell)
 
     def _describe_required(self) -> str:
@@ -425,10 +426,10 @@ class WhyNotAnswer:
         if self.activation_status == "unopened":
             return "no such activation: it has not opened"
         tokens = [
-            f"{describe_value(self.graph, need.value)} on port {need.port}"
-            + (f" from {need.origin.short_description}" if need.origin else "")
-            for need in self.wait_entries[0].requirements
-            if isinstance(need, WaitingToken)
+            f"{describe_value(self.graph, each.value)} on port {each.port}"
+            + (f" from {each.origin.short_description}" if each.origin else "")
+            for each in self.wait_entries[0].requirements
+            if isinstance(each, WaitingToken)
         ]
         closed = ", and the activation has closed" if self.activation_status == "closed" else ""
         return ("; ".join(tokens) or "none") + closed
@@ -436,8 +437,8 @@ class WhyNotAnswer:
     def _path_to(self, at: int) -> list[int]:
         """The path from the node to the entry at a position, along `required_by`."""
         path = [at]
-        while (asked_by := self.wait_entries[path[-1]].required_by) is not None:
-            path.append(asked_by)
+        while (required_by := self.wait_entries[path[-1]].required_by) is not None:
+            path.append(required_by)
         return path[::-1]
 
     def _describe_path(self, root: RootCause) -> list[str]:
@@ -467,7 +468,7 @@ class WhyNotAnswer:
     def _describe_step(self, at: int, following: int) -> str:
         """A waiter, and the next one on the path."""
         waiter = self.wait_entries[following].waiter
-        port = next(need.port for need in self.wait_entries[at].missing_tokens if waiter in need.reasons)
+        port = next(each.port for each in self.wait_entries[at].missing_tokens if waiter in each.reasons)
         return f"{self._describe_port(at, port)}: {waiter.describe(self.graph)}"
 
     def _describe_port(self, at: int, port: int) -> str:
@@ -475,7 +476,7 @@ class WhyNotAnswer:
         match waiter:
             case UnopenedActivation(tag):
                 return f"{tag} has not opened"
-            case ParkedToken(cell, _):
+            case DeferredRead(cell, _):
                 return describe_cell(self.graph, cell._replace(number=-1 - port))
             case ThrottledToken():
                 return f"{waiter.busy_iteration} is busy"

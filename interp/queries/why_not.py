@@ -32,12 +32,13 @@ from ..machine.state import State
 from ..machine.step import step
 from .answers import (
     ActivationStatus,
+    DeferredRead,
     EndOfWave,
     FiringOrigin,
+    FiringVerdict,
     InFlightToken,
     MissingToken,
     OriginId,
-    ParkedToken,
     Reason,
     RootCause,
     RoutedAway,
@@ -49,7 +50,6 @@ from .answers import (
     UnfilledCell,
     UnfiredNode,
     UnopenedActivation,
-    Verdict,
     WaitEntry,
     Waiter,
     WaitingToken,
@@ -109,7 +109,7 @@ def why_not(
     """
     if len(index) != state.steps:
         raise Usage(
-            "the index and the state are not at the same moment",
+            "the index and the state are not at the same position",
             required=f"{state.steps} events",
             got=len(index),
         )
@@ -119,20 +119,24 @@ def why_not(
         return WhyNotAnswer(
             index.graph, node, tag, search.activation_status(tag), "fired", search.firing_origin(number)
         )
-    places, needs, asked_by = search.collect_waiters(UnfiredNode(node, tag), max_waiters)
-    living, surely = (
-        compute_liveness(search, places, needs, lives) for lives in (search.is_possibly_live, search.is_surely_live)
+    waiters, requirements, required_by = search.collect_waiters(UnfiredNode(node, tag), max_waiters)
+    may_live, surely_live = (
+        compute_liveness(search, waiters, requirements, is_live)
+        for is_live in (search.is_possibly_live, search.is_surely_live)
     )
-    verdict: Verdict = "never" if not living[0] else "pending" if surely[0] and len(places) < max_waiters else "unknown"
-    roots, by = find_root_causes(search, places, needs, living)
-    first = (TrappedFiring, UnfedPort) if surely[0] else (TrappedFiring, UnfedPort, UnfilledCell)
-    roots.sort(key=lambda root: not isinstance(root.reason, first))
+    verdict: FiringVerdict = (
+        "never" if not may_live[0] else "pending" if surely_live[0] and len(waiters) < max_waiters else "unknown"
+    )
+    roots, previous = find_root_causes(search, waiters, requirements, may_live)
+    primary_causes = (TrappedFiring, UnfedPort) if surely_live[0] else (TrappedFiring, UnfedPort, UnfilledCell)
+    roots.sort(key=lambda root: not isinstance(root.reason, primary_causes))
     waits = tuple(
-        WaitEntry(waiter, needs[at], living[at], by.get(at, asked_by[at])) for at, waiter in enumerate(places)
+        WaitEntry(waiter, requirements[at], may_live[at], previous.get(at, required_by[at]))
+        for at, waiter in enumerate(waiters)
     )
-    circle = () if living[0] or roots else find_cycle(search, places, needs, living)
+    cycle = () if may_live[0] or roots else find_cycle(search, waiters, requirements, may_live)
     return WhyNotAnswer(
-        index.graph, node, tag, search.activation_status(tag), verdict, None, waits, tuple(roots), circle, stop_error
+        index.graph, node, tag, search.activation_status(tag), verdict, None, waits, tuple(roots), cycle, stop_error
     )
 
 
@@ -163,20 +167,24 @@ class _UpstreamSearch:
         return positions.get((token.port, token.tag))
 
     @cached_property
-    def parked_tokens(self) -> ParkedTokens:
-        return ParkedTokens(self.index, self.state)
+    def blocked_tokens(self) -> BlockedTokens:
+        """The deferred reads and throttled tokens, with why they wait."""
+        return BlockedTokens(self.index, self.state)
 
     @cached_property
     def nodes_by_op_and_site(self) -> dict[tuple[str, Site | None], list[int]]:
+        """The numbers of the nodes of each op and site."""
         nodes = defaultdict[tuple[str, Site | None], list[int]](list)
         for number, node in enumerate(self.nodes):
             nodes[node.op, node.site].append(number)
         return nodes
 
     def firing_origin(self, number: int) -> FiringOrigin:
+        """The firing of an event, by the number of the event."""
         return FiringOrigin(number, self.index.graph, self.index.events[number])
 
     def activation_status(self, tag: Tag) -> ActivationStatus:
+        """Whether the activation of a tag is open, has closed, or has not opened."""
         return "open" if tag in self.state.records else "closed" if self.index.has_closed(tag) else "unopened"
 
     def last_iteration(self, tag: Tag, site: Site) -> int | None:
@@ -205,26 +213,27 @@ class _UpstreamSearch:
     ) -> tuple[list[Waiter], list[Requirements], list[int | None]]:
         """All waiters that the first one waits for, breadth first; for each, its requirements, and the position of the
         waiter that required it first."""
-        places: list[Waiter] = []
-        needs: list[Requirements] = []
-        asked_by: list[int | None] = []
+        waiters: list[Waiter] = []
+        requirements: list[Requirements] = []
+        required_by: list[int | None] = []
         visited, queue = {first}, deque[tuple[Waiter, int | None]]([(first, None)])
-        while queue and len(places) < max_waiters:
+        while queue and len(waiters) < max_waiters:
             waiter, by = queue.popleft()
-            places.append(waiter)
-            asked_by.append(by)
-            needs.append(self.requirements_of(waiter))
-            for reason in required_waiters(needs[-1]):
+            waiters.append(waiter)
+            required_by.append(by)
+            requirements.append(self.requirements_of(waiter))
+            for reason in required_waiters(requirements[-1]):
                 if reason not in visited:
                     visited.add(reason)
-                    queue.append((reason, len(places) - 1))
-        return places, needs, asked_by
+                    queue.append((reason, len(waiters) - 1))
+        return waiters, requirements, required_by
 
     def requirements_of(self, waiter: Waiter) -> Requirements:
+        """What a waiter waits for, port by port, as in `WaitEntry`."""
         match waiter:
             case UnopenedActivation(tag):
                 return (MissingToken(-1, self.opening_reasons(tag)),)
-            case ParkedToken(cell, _):
+            case DeferredRead(cell, _):
                 return self.cell_requirements(cell)
             case ThrottledToken():
                 return self.throttle_requirements(waiter)
@@ -242,12 +251,14 @@ class _UpstreamSearch:
         )
 
     def waiting_token(self, node: int, port: int, tag: Tag) -> WaitingToken:
+        """The token that waits at a port, with its origin."""
         sender = self.index.sender(node, port, tag)
         value = self.state.records[tag].waiting_operands[node][port]
         token = TokenKey(node, port, tag)
         return WaitingToken(port, value, None if sender is None else self.index.origin(sender, token))
 
     def missing_token(self, node: int, port: int, tag: Tag) -> MissingToken:
+        """Why no token waits at a port: the reasons of its sources."""
         sender = self.index.sender(node, port, tag)
         if sender is not None:
             return MissingToken(port, (self.locate_sent_token(TokenKey(node, port, tag), sender),))
@@ -263,21 +274,21 @@ class _UpstreamSearch:
         origin = self.index.origin(sender, token)
         if (position := self.flight_position(token)) is not None:
             return InFlightToken(position, origin)
-        if token in self.parked_tokens.cell_by_token:
-            return ParkedToken(self.parked_tokens.cell_by_token[token], origin)
-        return ThrottledToken(token.tag, self.parked_tokens.bound(token.tag), origin)
+        if token in self.blocked_tokens.cell_by_token:
+            return DeferredRead(self.blocked_tokens.cell_by_token[token], origin)
+        return ThrottledToken(token.tag, self.blocked_tokens.bound(token.tag), origin)
 
     def cell_requirements(self, cell: CellAddress) -> Requirements:
         """The requirements of a cell; for a `collect`, those of each empty cell."""
         return tuple(
-            MissingToken(-1 - each.number, self.parked_tokens.filling_reasons(each))
-            for each in self.parked_tokens.awaited_cells(cell)
+            MissingToken(-1 - each.number, self.blocked_tokens.filling_reasons(each))
+            for each in self.blocked_tokens.awaited_cells(cell)
         )
 
     def throttle_requirements(self, throttled_token: ThrottledToken) -> Requirements:
         """The requirements of a throttled token: everything that keeps the earlier iteration busy."""
         reasons = list[Reason]()
-        for token, status in self.parked_tokens.tokens_below(
+        for token, status in self.blocked_tokens.tokens_below(
             self.index.opened_tag(throttled_token.busy_iteration) or throttled_token.busy_iteration
         ):
             if status == "waits":
@@ -386,6 +397,7 @@ class _UpstreamSearch:
         return isinstance(reason, InFlightToken) or (isinstance(reason, EndOfWave) and bool(self.state.flight))
 
     def needs_any_port(self, waiter: Waiter) -> bool:
+        """Whether a token on any port is enough for this waiter, as for a merge."""
         return isinstance(waiter, UnopenedActivation) or (
             isinstance(waiter, UnfiredNode) and self.nodes[waiter.node].op == "merge"
         )
@@ -403,48 +415,49 @@ class LivenessOracle(Protocol):
     def needs_any_port(self, waiter: Waiter) -> bool: ...
 
 
-def missing_tokens(needs: Requirements) -> Iterator[MissingToken]:
-    return (need for need in needs if isinstance(need, MissingToken))
+def missing_tokens(requirements: Requirements) -> Iterator[MissingToken]:
+    """The requirements that are not met: the ports without a token."""
+    return (each for each in requirements if isinstance(each, MissingToken))
 
 
-def required_waiters(needs: Requirements) -> Iterator[Waiter]:
+def required_waiters(requirements: Requirements) -> Iterator[Waiter]:
     """The waiters among the reasons of these requirements."""
-    for need in missing_tokens(needs):
-        yield from (reason for reason in need.reasons if isinstance(reason, Waiter))
+    for missing in missing_tokens(requirements):
+        yield from (reason for reason in missing.reasons if isinstance(reason, Waiter))
 
 
 def compute_liveness(
-    search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], lives: LivenessTest
+    search: LivenessOracle, waiters: Sequence[Waiter], requirements: Sequence[Requirements], is_live: LivenessTest
 ) -> list[bool]:
-    """Which of these waiters may still fire, open or continue; `lives` decides for the reasons that end the search.
+    """Which of these waiters may still fire, open or continue; `is_live` decides for the reasons that end the search.
     This is the least fixed point, in which a cycle does not keep itself alive."""
-    waiters = set(places)
-    lacking = [
-        1 if search.needs_any_port(waiter) else sum(1 for _ in missing_tokens(needs[at]))
-        for at, waiter in enumerate(places)
+    collected = set(waiters)
+    missing_counts = [
+        1 if search.needs_any_port(waiter) else sum(1 for _ in missing_tokens(requirements[at]))
+        for at, waiter in enumerate(waiters)
     ]
     users = defaultdict[Waiter, list[tuple[int, int]]](list)
     queue: list[tuple[int, int]] = []
-    for at in range(len(places)):
-        for need in missing_tokens(needs[at]):
-            for reason in need.reasons:
-                if isinstance(reason, Waiter) and reason in waiters:
-                    users[reason].append((at, need.port))
-                elif isinstance(reason, Waiter) or lives(reason):
-                    queue.append((at, need.port))
+    for at in range(len(waiters)):
+        for missing in missing_tokens(requirements[at]):
+            for reason in missing.reasons:
+                if isinstance(reason, Waiter) and reason in collected:
+                    users[reason].append((at, missing.port))
+                elif isinstance(reason, Waiter) or is_live(reason):
+                    queue.append((at, missing.port))
     supplied = set[tuple[int, int]]()
     while queue:
         at, port = queue.pop()
         if (at, port) not in supplied:
             supplied.add((at, port))
-            lacking[at] -= 1
-            if not lacking[at]:
-                queue += users[places[at]]
-    return [count <= 0 for count in lacking]
+            missing_counts[at] -= 1
+            if not missing_counts[at]:
+                queue += users[waiters[at]]
+    return [count <= 0 for count in missing_counts]
 
 
 def find_root_causes(
-    search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], living: Sequence[bool]
+    search: LivenessOracle, waiters: Sequence[Waiter], requirements: Sequence[Requirements], may_live: Sequence[bool]
 ) -> tuple[list[RootCause], dict[int, int]]:
     """The root causes of the verdict: for a live node, the live ones; for a dead one, those of ports that no token can
     reach. Also returns, for each waiter on a path to them, the waiter before it.
@@ -452,32 +465,34 @@ def find_root_causes(
     If any of several sources would be enough and none can send, some were simply not chosen by the program. Then only
     paths to a fault (a trap, or a port that nothing feeds) count, if there are any.
     """
-    positions = {waiter: at for at, waiter in enumerate(places)}
-    faulty = set[int]() if living[0] else find_faulty(search, places, needs, living)
+    positions = {waiter: at for at, waiter in enumerate(waiters)}
+    faulty = set[int]() if may_live[0] else find_faulty(search, waiters, requirements, may_live)
     roots: dict[object, RootCause] = {}
-    by, queue = dict[int, int](), deque([0])
+    previous, queue = dict[int, int](), deque([0])
     while queue:
         at = queue.popleft()
-        needs_fault = at in faulty and search.needs_any_port(places[at])
-        for port, reason in deciding_reasons(search, needs[at], living[at], positions, living):
+        needs_fault = at in faulty and search.needs_any_port(waiters[at])
+        for port, reason in deciding_reasons(search, requirements[at], may_live[at], positions, may_live):
             if not isinstance(reason, Waiter):
                 if not needs_fault or isinstance(reason, TrappedFiring | UnfilledCell):
                     roots.setdefault(cause_key(at, port, reason), RootCause(at, port, reason))
-            elif (cause := positions.get(reason, 0)) not in by and (not needs_fault or cause in faulty) and cause:
-                by[cause] = at
+            elif (cause := positions.get(reason, 0)) not in previous and (not needs_fault or cause in faulty) and cause:
+                previous[cause] = at
                 queue.append(cause)
-    return list(roots.values()), by
+    return list(roots.values()), previous
 
 
 def find_faulty(
-    search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], living: Sequence[bool]
+    search: LivenessOracle, waiters: Sequence[Waiter], requirements: Sequence[Requirements], may_live: Sequence[bool]
 ) -> set[int]:
     """The dead waiters with a path to a fault: a trap, or a port that nothing feeds."""
-    positions = {waiter: at for at, waiter in enumerate(places)}
+    positions = {waiter: at for at, waiter in enumerate(waiters)}
     users = defaultdict[int, list[int]](list)
     queue = list[int]()
-    for at, waiter in enumerate(places):
-        for _, reason in deciding_reasons(search, needs[at], False, positions, living) if not living[at] else ():
+    for at, waiter in enumerate(waiters):
+        for _, reason in (
+            deciding_reasons(search, requirements[at], False, positions, may_live) if not may_live[at] else ()
+        ):
             if isinstance(reason, Waiter):
                 users[positions[reason]].append(at)
             elif not isinstance(
@@ -497,35 +512,39 @@ def find_faulty(
 
 
 def deciding_reasons(
-    search: LivenessOracle, needs: Requirements, lives: bool, positions: dict[Waiter, int], living: Sequence[bool]
+    search: LivenessOracle,
+    requirements: Requirements,
+    is_live: bool,
+    positions: dict[Waiter, int],
+    may_live: Sequence[bool],
 ) -> Iterator[tuple[int, Reason]]:
-    """The reasons, by port, why a waiter is live (if `lives`) or dead."""
-    for need in missing_tokens(needs):
-        hopes = [reason for reason in need.reasons if _is_reason_live(search, reason, positions, living)]
-        if lives or not hopes:
-            yield from ((need.port, reason) for reason in (hopes if lives else need.reasons))
+    """The reasons, by port, why a waiter is live (if `is_live`) or dead."""
+    for missing in missing_tokens(requirements):
+        live_reasons = [reason for reason in missing.reasons if _is_reason_live(search, reason, positions, may_live)]
+        if is_live or not live_reasons:
+            yield from ((missing.port, reason) for reason in (live_reasons if is_live else missing.reasons))
 
 
 def find_cycle(
-    search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], living: Sequence[bool]
+    search: LivenessOracle, waiters: Sequence[Waiter], requirements: Sequence[Requirements], may_live: Sequence[bool]
 ) -> tuple[int, ...]:
     """A cycle of waiters that wait for each other, if nothing is live and no path ends."""
-    positions = {waiter: at for at, waiter in enumerate(places)}
+    positions = {waiter: at for at, waiter in enumerate(waiters)}
     at, path = 0, dict[int, None]()
     while at not in path:
         path[at] = None
-        _, reason = next(deciding_reasons(search, needs[at], False, positions, living))
-        assert isinstance(reason, Waiter), "no way ends"
+        _, reason = next(deciding_reasons(search, requirements[at], False, positions, may_live))
+        assert isinstance(reason, Waiter), "no path ends"
         at = positions[reason]
     cycle = list(path)
     return tuple(cycle[cycle.index(at) :])
 
 
 def _is_reason_live(
-    search: LivenessOracle, reason: Reason, positions: dict[Waiter, int], living: Sequence[bool]
+    search: LivenessOracle, reason: Reason, positions: dict[Waiter, int], may_live: Sequence[bool]
 ) -> bool:
     if isinstance(reason, Waiter):
-        return reason not in positions or living[positions[reason]]
+        return reason not in positions or may_live[positions[reason]]
     return search.is_possibly_live(reason)
 
 
@@ -542,7 +561,7 @@ MAX_CELLS = 1_000
 TokenStatus: TypeAlias = Word["waits", "sent"]
 
 
-class ParkedTokens:
+class BlockedTokens:
     """The deferred reads and throttled tokens of a state, and why they wait; computed once for a query."""
 
     def __init__(self, index: EventIndex, state: State) -> None:
@@ -554,6 +573,7 @@ class ParkedTokens:
 
     @cached_property
     def cell_by_token(self) -> dict[TokenKey, CellAddress]:
+        """The empty cell at which each deferred read waits."""
         return {
             TokenKey(*token[:3]): CellAddress(handle, number)
             for handle, block in self.state.cells.blocks.items()
@@ -563,6 +583,7 @@ class ParkedTokens:
 
     @cached_property
     def store_nodes(self) -> list[int]:
+        """The numbers of the `store` nodes."""
         return [number for number, node in enumerate(self.nodes) if node.op == "store"]
 
     @cached_property

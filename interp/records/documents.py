@@ -49,7 +49,7 @@ from ...core.value import Literal, Value, literal
 from ..machine.event import CellAddress, Event
 from ..outcome.critical_path import times_by_waves
 from ..outcome.outcome import Outcome, ResidueToken
-from ..outcome.statistics import SiteShare, firings_by_function, firings_by_op, shares_by_site, site_names
+from ..outcome.statistics import SiteShare, firings_by_function, firings_by_op, shares_by_site, unique_site_names
 
 
 class TagTable:
@@ -236,7 +236,7 @@ def to_trap_record(graph: Graph, event: Event, text: str) -> TrapRecord:
 def stats_dict(outcome: Outcome) -> StatsDict:
     """The statistics, with firings by node name; a repeated name is followed by the node's number."""
     graph, stats = outcome.graph, outcome.stats
-    measures, names = asdict(stats), site_names(graph)
+    measures, names = asdict(stats), unique_site_names(graph)
     by_node: dict[str, int] = {}
     for number, (node, count) in enumerate(zip(graph.nodes, stats.by_node, strict=True)):
         by_node[f"{node}#{number}" if str(node) in by_node else str(node)] = count

@@ -18,7 +18,7 @@ from tagloom.interp.outcome.statistics import (
     firings_by_function,
     firings_by_op,
     shares_by_site,
-    site_names,
+    unique_site_names,
 )
 from tagloom.interp.records.documents import to_outcome_record
 
@@ -69,7 +69,7 @@ def graph_with_equal_names(*sites: Site) -> Graph:
 def test_names_of_sites() -> None:
     """Names distinguish the sites of any graph, even of an invalid graph with two sites of one name."""
     sites = [Site("a.b", "c", "call"), Site("a", "b.c", "call"), Site("a.b", "c", "loop"), Site("a", "b", "loop")]
-    assert list(site_names(graph_with_equal_names(*sites)).values()) == ["a.b.c", "a.b.c#1", "a.b.c#2", "a.b"]
+    assert list(unique_site_names(graph_with_equal_names(*sites)).values()) == ["a.b.c", "a.b.c#1", "a.b.c#2", "a.b"]
 
 
 def test_shares_in_the_record() -> None:

@@ -13,7 +13,7 @@ from tagloom.interp.engines.protocol import Limits
 from tagloom.interp.engines.reference import drive
 from tagloom.interp.machine.schedule import schedule as schedules
 from tagloom.interp.machine.step import step
-from tagloom.interp.queries.answers import EndOfWave, InFlightToken, ParkedToken, ThrottledToken, UnfilledCell
+from tagloom.interp.queries.answers import DeferredRead, EndOfWave, InFlightToken, ThrottledToken, UnfilledCell
 from tagloom.interp.queries.why_not import why_not
 
 
@@ -177,7 +177,7 @@ def test_cells_that_wait_for_each_other() -> None:
     history = history_at_its_end(swap, 1)
     answer = history.ask.why_not("get_2")
     assert answer.verdict == "never" and not answer.root_causes
-    assert sum(isinstance(answer.wait_entries[at].waiter, ParkedToken) for at in answer.cycle) == 2
+    assert sum(isinstance(answer.wait_entries[at].waiter, DeferredRead) for at in answer.cycle) == 2
     assert answer_lines(history)[-1] == "hint: it never will: these nodes wait for each other"
 
 
@@ -248,7 +248,7 @@ def test_a_collect_of_many_cells() -> None:
     (needs,) = [
         waits.requirements
         for waits in history.ask.why_not("return").wait_entries
-        if isinstance(waits.waiter, ParkedToken)
+        if isinstance(waits.waiter, DeferredRead)
     ]
     assert [need.port for need in needs] == [-1, *range(-3, -1_002, -1)]
 

@@ -21,7 +21,6 @@ from tagloom.core.value import literal
 from tagloom.interp.history.history import History
 from tagloom.interp.queries import ask as queries
 from tagloom.interp.queries import difference, index
-from tagloom.interp.queries import why_not as staying
 from tagloom.interp.queries import why_not as why
 
 
@@ -260,19 +259,19 @@ def count_the_flight_from_the_end(patch: MonkeyPatch) -> None:
 
 def ignore_stores(patch: MonkeyPatch) -> None:
     """No store counts as able to fill a cell."""
-    patch.setattr(staying.ParkedTokens, "filling_reasons", lambda self, cell: (staying.UnfilledCell(()),))
+    patch.setattr(why.BlockedTokens, "filling_reasons", lambda self, cell: (why.UnfilledCell(()),))
 
 
 def release_everything(patch: MonkeyPatch) -> None:
     """No iteration counts as busy."""
-    patch.setattr(staying.ParkedTokens, "tokens_below", lambda self, top: iter(()))
+    patch.setattr(why.BlockedTokens, "tokens_below", lambda self, top: iter(()))
 
 
 def ignore_waiting_tokens(patch: MonkeyPatch) -> None:
     """Waiting tokens of an iteration do not keep it busy."""
-    under = staying.ParkedTokens.tokens_below
+    under = why.BlockedTokens.tokens_below
     awake = lambda self, top: (each for each in under(self, top) if each[1] != "waits")  # noqa: E731
-    patch.setattr(staying.ParkedTokens, "tokens_below", awake)
+    patch.setattr(why.BlockedTokens, "tokens_below", awake)
 
 
 def take_any_difference_for_the_first(patch: MonkeyPatch) -> None:

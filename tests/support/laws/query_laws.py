@@ -25,11 +25,11 @@ from tagloom.interp.queries import difference
 from tagloom.interp.queries import why_not as why
 from tagloom.interp.queries.answers import (
     ArgumentOrigin,
+    DeferredRead,
     EndOfWave,
     FiringOrigin,
     InFlightToken,
     InjectedOrigin,
-    ParkedToken,
     RoutedAway,
     ThrottledToken,
     TokenKey,
@@ -47,7 +47,7 @@ Place = tuple[int, Tag]
 HOPES = InFlightToken | EndOfWave | UnfilledCell
 """Reasons that need no further reason: the token may still come."""
 
-AHEAD = UnfiredNode | UnopenedActivation | ParkedToken | ThrottledToken
+AHEAD = UnfiredNode | UnopenedActivation | DeferredRead | ThrottledToken
 """Reasons that wait for something themselves."""
 
 
@@ -405,7 +405,7 @@ def _one(answer: WhyNotAnswer, at: int, state: State, index: EventIndex, future:
             yield "it opened in the end"
         yield from _reasons_hold(None, place.tag, waits.requirements[0].reasons, state, future)
         return
-    if isinstance(place, ParkedToken):
+    if isinstance(place, DeferredRead):
         yield from _parked_holds(place, waits, state, future)
         yield from _stores_are_so(place, waits, state, index)
         return
@@ -435,7 +435,7 @@ def _one(answer: WhyNotAnswer, at: int, state: State, index: EventIndex, future:
             yield from _reasons_hold((node, need.port, tag), tag, need.reasons, state, future)
 
 
-def _parked_holds(place: ParkedToken, waits: Any, state: State, future: Future) -> Iterator[str]:
+def _parked_holds(place: DeferredRead, waits: Any, state: State, future: Future) -> Iterator[str]:
     """A deferred read: its cells are empty, and whichever node fills them later is among those that the answer
     names."""
     for need in waits.requirements:
@@ -451,7 +451,7 @@ def _parked_holds(place: ParkedToken, waits: Any, state: State, future: Future) 
         yield f"{place.cell} was put in the end"
 
 
-def _stores_are_so(place: ParkedToken, waits: Any, state: State, index: EventIndex) -> Iterator[str]:
+def _stores_are_so(place: DeferredRead, waits: Any, state: State, index: EventIndex) -> Iterator[str]:
     """Each store that is said to fill a cell has received its handle and index, and each that has received them is
     named. A possible store has received one of them at most, and is named once. A `collect` waits for every empty
     cell."""
@@ -531,7 +531,7 @@ def _held_holds(place: ThrottledToken, waits: Any, state: State, future: Future)
     if held != {reason.tag for reason in reasons if isinstance(reason, ThrottledToken)}:
         yield f"{held} are held back in {place.busy_iteration}"
     parked = {cell for cell in _cells(state) if any(token.tag in inside for token in _parked(state, cell))}
-    if parked != {reason.cell for reason in reasons if isinstance(reason, ParkedToken)}:
+    if parked != {reason.cell for reason in reasons if isinstance(reason, DeferredRead)}:
         yield f"what is parked in {place.busy_iteration} is at {parked}"
 
 
@@ -555,7 +555,7 @@ def _reasons_hold(token: Any, tag: Tag, found: Sequence[Any], state: State, futu
                 yield f"{reason} is not that token"
             case ThrottledToken() if not any(held[:3] == token for _, held in state.throttled_tokens.get(tag, ())):
                 yield f"{reason}, and is not held"
-            case ParkedToken(cell, _) if token not in [at[:3] for at in _parked(state, cell)]:
+            case DeferredRead(cell, _) if token not in [at[:3] for at in _parked(state, cell)]:
                 yield f"{reason}, and is not parked there"
             case TrappedFiring(firing) if not firing.event.trap or firing.event.sent:
                 yield f"{reason} did not trap"
