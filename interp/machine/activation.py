@@ -39,7 +39,7 @@ class ActivationRecord:
         """The delivered operands that wait for the others of their node, by node, then port."""
         self.fired_nodes: set[int] = set()
         self.token_count = 0
-        """The number of tokens in this activation: in flight, waiting, parked at cells, or throttled."""
+        """The number of tokens in this activation: in flight, waiting, deferred at cells, or throttled."""
         self.busy_count = 0
         """The number of those tokens that are not throttled, plus the child activations that have such tokens, plus the
         tokens throttled for those. Counted only for k-bounds. The parent's count changes only when this one becomes
@@ -50,6 +50,7 @@ class ActivationRecord:
         self.results_returned = 0
 
     def copy(self, owner: object) -> ActivationRecord:
+        """An equal record with its own collections, for another owner."""
         duplicate = _new_object(ActivationRecord)  # skips the fields that `__init__` would fill in vain: 0.5 us of 1.2
         duplicate.tag, duplicate.signature, duplicate.owner = self.tag, self.signature, owner
         duplicate.child_tags = self.child_tags.copy() if self.child_tags else {}
@@ -66,6 +67,7 @@ class ActivationRecord:
         return duplicate
 
     def snapshot(self) -> Any:
+        """The record as plain data: equal snapshots are equal records."""
         operands_by_node = {
             node: {p: fingerprint(v) for p, v in operands.items()} for node, operands in self.waiting_operands.items()
         }

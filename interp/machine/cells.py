@@ -42,6 +42,7 @@ class CellBlock:
         """All cells below this index are full; the search for an empty one begins here."""
 
     def copy(self, owner: object) -> CellBlock:
+        """An equal block with its own dictionaries, for another owner."""
         block = CellBlock(self.size, owner)
         block.writes, block.deferred_reads, block.full_prefix = (
             self.writes.copy(),
@@ -61,14 +62,16 @@ class CellBlock:
         return self.writes[number][0].inputs[2]
 
     def snapshot(self) -> Any:
-        puts = {
-            n: [(put.node, put.tag, *map(fingerprint, put.inputs)) for put in writes]
-            for n, writes in self.writes.items()
+        """The block as plain data: equal snapshots are equal blocks."""
+        writes = {
+            number: [(write.node, write.tag, *map(fingerprint, write.inputs)) for write in cell_writes]
+            for number, cell_writes in self.writes.items()
         }
         deferred_reads = {
-            n: [(*token[:3], fingerprint(token.value)) for token in tokens] for n, tokens in self.deferred_reads.items()
+            number: [(*token[:3], fingerprint(token.value)) for token in tokens]
+            for number, tokens in self.deferred_reads.items()
         }
-        return self.size, puts, deferred_reads
+        return self.size, writes, deferred_reads
 
 
 class CellHeap:
@@ -87,6 +90,7 @@ class CellHeap:
         return heap
 
     def defer(self, cell: CellAddress, token: Token) -> None:
+        """Add a deferred read at an empty cell."""
         reads = self._writable(cell.handle).deferred_reads
         reads[cell.number] = (*reads.get(cell.number, ()), token)
         self.deferred_count += 1
@@ -105,8 +109,8 @@ class CellHeap:
             self.blocks[handle] = CellBlock(handle.size, self.owner)
             return
         assert event.inputs is not None
-        block, put = self._writable(handle), CellWrite(event.token.node, event.token.tag, event.inputs)
-        block.writes[number] = (*block.writes.get(number, ()), put)
+        block, write = self._writable(handle), CellWrite(event.token.node, event.token.tag, event.inputs)
+        block.writes[number] = (*block.writes.get(number, ()), write)
         if event.woken:
             del block.deferred_reads[number]
             self.deferred_count -= len(event.woken)
@@ -134,6 +138,7 @@ class CellHeap:
         return block
 
     def snapshot(self) -> Any:
+        """The heap as plain data: equal snapshots are equal heaps."""
         return self.deferred_count, {handle: block.snapshot() for handle, block in self.blocks.items()}
 
 

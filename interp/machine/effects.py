@@ -166,8 +166,8 @@ def callback_rule(number: int, node: GraphNode) -> EffectRule:
         """S14."""
         try:
             return EffectResult(((0, world.call(function, inputs[:-1], returns)), (1, True)))
-        except CallbackError as failed:
-            return EffectResult(trap=str(failed))
+        except CallbackError as error:
+            return EffectResult(trap=str(error))
 
     return act
 

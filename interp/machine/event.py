@@ -62,4 +62,5 @@ class Event(NamedTuple):
 
     @property
     def fired(self) -> bool:
+        """Whether the delivered token fired its node."""
         return self.inputs is not None

@@ -41,41 +41,46 @@ Edges: TypeAlias = tuple[Edge, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The firing rule of one node of a graph, built before the run.
-
-    `required_tokens` is the number of tokens it fires on; `operands` its ports with the literals filled in, or None for
-    a merge. `compute` computes the results; `find_trap`, unless None, returns the reason for a trap, or None. `edges`
-    lists the targets of each output, and `routes` the same by the site on top of the tag, where that matters (S10).
-    `retag` computes the tag of the results; None if it is the tag of the firing. `sends_argument` says that it sends an
-    argument or loop variable to another activation, `returns_result` that it sends a result out of its own. `effect`
-    performs an effect on cells or the world instead of computing. `bound` is the k-bound of its loop.
-    `needs_limit_check` says that it may take long or allocate much memory. `counts_as_busy` says whether tokens sent to
-    it make an iteration busy (S16).
-    """
+    """The firing rule of one node of a graph, built before the run."""
 
     node: GraphNode
+    """The node that fires by this rule."""
     required_tokens: int
+    """The number of tokens that a firing consumes: 1 for a merge, else one for each port without a literal (S2)."""
     operands: tuple[Value | None, ...] | None
+    """The literal of each port, None where a port takes a token; None for a merge."""
     compute: Compute
+    """Computes the results of a firing from its operands and its tag. Never called with operands that trap, or for a
+    node with an `effect`."""
     find_trap: Callable[[tuple[Value, ...]], str | None] | None
+    """Returns why a firing on these operands traps, or None if it does not; None if the node never traps (S5)."""
     retag: Retag | None
+    """Computes the tag of the results; None if it is the tag of the firing (S7 to S9, S17)."""
     edges: tuple[Edges, ...]
+    """The target ports of each output. A target of node -1 is a result of the graph."""
     routes: tuple[dict[Site | None, Edges] | None, ...]
+    """The target ports of each output, by the site on top of the tag; None if it feeds no `return` (S10)."""
     sends_argument: bool
+    """Whether the results are arguments or loop variables that enter another activation."""
     returns_result: bool
+    """Whether the firing sends a result out of its activation, which S11 counts."""
     effect: EffectRule | None
+    """Performs an effect on cells or on the world, instead of `compute`; None if the node has no such effect."""
     bound: int | None
+    """The k-bound of its loop, for a `next_iteration`; None if there is none (S16)."""
     needs_limit_check: bool
+    """Whether a firing may take long or allocate much memory, so that limits are checked before it."""
     counts_as_busy: bool
+    """Whether tokens for this node make their iteration busy; false for nodes of the reverse pass (S16)."""
 
 
 def build_rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[Rule, ...]:
     """The rule of every node, by number. `seed` seeds random numbers; `bound`, unless None, overrides the k-bounds of
     all loops."""
     results = {number: position for position, number in enumerate(graph.results)}
-    types, later = port_types(graph), adjoint_dependent_nodes(graph)
+    types, adjoint_nodes = port_types(graph), adjoint_dependent_nodes(graph)
     rules = (
-        build_rule(graph, number, types[number], results.get(number), seed, number not in later)
+        build_rule(graph, number, types[number], results.get(number), seed, number not in adjoint_nodes)
         for number in range(len(graph.nodes))
     )
     if bound is None:
@@ -103,8 +108,9 @@ def port_types(graph: Graph) -> list[list[Type]]:
     ]
 
 
-def build_rule(graph: Graph, number: int, ports: list[Type], result: int | None, seed: int, counts: bool) -> Rule:
-    """The rule of one node; `result` is its position among the results of the graph, or None."""
+def build_rule(graph: Graph, number: int, ports: list[Type], result: int | None, seed: int, busy: bool) -> Rule:
+    """The rule of one node; `result` is its position among the results of the graph, or None, and `busy` says that its
+    tokens count as busy."""
     node = graph.nodes[number]
     compute, trap = build_compute(node, ports, seed)
     edges = [output.edges for output in node.outputs] if result is None else [(Edge(-1, result),)]
@@ -123,7 +129,7 @@ def build_rule(graph: Graph, number: int, ports: list[Type], result: int | None,
         effect=effect_rule(number, node),
         bound=_declared_bound(node),
         needs_limit_check=needs_limit_check(node),
-        counts_as_busy=counts,
+        counts_as_busy=busy,
     )
 
 

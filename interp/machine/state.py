@@ -114,7 +114,7 @@ class State:
 
     @property
     def live_count(self) -> int:
-        """The number of live tokens: in flight, waiting, parked and throttled."""
+        """The number of live tokens: in flight, waiting, deferred at cells, and throttled."""
         return len(self.flight) + self.waiting_count + self.cells.deferred_count + self.throttled_count
 
     def child(self, tag: Tag, site: Site, iteration: int) -> Tag:
