@@ -36,14 +36,14 @@ def format_image(image: Image) -> str:
     >>> from tagloom.interp.image.image import build_image
     >>> builder = Builder("twice")
     >>> x = builder.argument("x", Type(int64))
-    >>> made = format_image(build_image(builder.build(builder.node("add", "y", [x, x], [Type(int64)]))))
-    >>> print(made.partition(",")[0])
+    >>> text = format_image(build_image(builder.build(builder.node("add", "y", [x, x], [Type(int64)]))))
+    >>> print(text.partition(",")[0])
     image of twice
     """
     count = (
         f"{len(image.graph.nodes)} nodes, {len(image.ports)} ports, frames with {image.header_words} words of header"
     )
-    options = [word for word, is_so in (("keyed", image.has_tag_keys), ("bounded", image.has_loop_bounds)) if is_so]
+    options = ["tag keys"] * image.has_tag_keys + ["loop bounds"] * image.has_loop_bounds
     head = ", ".join([f"image of {image.graph.name}, version {IMAGE_VERSION}: {count}", *options])
     header = "header: " + ", ".join(f"w{word} {word.name.lower()}" for word in FrameHeader if word < image.header_words)
     parts = [
@@ -59,14 +59,14 @@ def format_image(image: Image) -> str:
 
 def scope_rows(image: Image) -> Iterator[tuple[str, ...]]:
     """The rows of scopes, after a header row; so for the functions below."""
-    yield "scope", "size", "clear below"
+    yield "scope", "words", "zeroed below"
     for scope, row in zip(image.scope_list, image.scopes, strict=True):
         yield str(scope), str(row[ScopeColumn.SIZE]), f"w{row[ScopeColumn.CLEAR_END]}"
 
 
 def site_rows(image: Image) -> Iterator[tuple[str, ...]]:
     """The rows of sites."""
-    yield "site", "scope", "coming", "leaving", "bound", "key"
+    yield "site", "scope", "arguments", "results", "bound", "key"
     for site, row in zip(image.site_list, image.sites, strict=True):
         counts = (str(row[column]) for column in (SiteColumn.ARGUMENTS, SiteColumn.RESULTS, SiteColumn.BOUND))
         yield (
@@ -78,8 +78,12 @@ def site_rows(image: Image) -> Iterator[tuple[str, ...]]:
 
 
 def node_rows(image: Image) -> Iterator[tuple[str, ...]]:
-    """The rows of nodes."""
-    yield "node", "scope", "does", "needs", "bits", "full", "fired", "site", "knows", "boxed", "sends", "and"
+    """The rows of nodes. `tokens` is how many it fires on; `bits` is the word of the frame with the bits of its waiting
+    `operands` and the bit that says that it has `fired`; `child` is the word for the activation that it sends to."""
+    yield (
+        *("node", "scope", "opcode", "tokens", "bits", "operands", "fired"),
+        *("site", "child", "boxed", "output 0", "output 1"),
+    )
     scopes = {
         number: str(scope)
         for scope, members in zip(image.scope_list, image.scope_members, strict=True)
@@ -92,14 +96,14 @@ def node_rows(image: Image) -> Iterator[tuple[str, ...]]:
             _format_bits(int(row[NodeColumn.OPERAND_MASK])),
             _format_bits(int(row[NodeColumn.FIRED_BIT])),
         )
-        cells = describe_site(image, row), child_word, _describe_boxed(int(row[NodeColumn.BOXED_FLAGS]))
-        called = (
+        links = describe_site(image, row), child_word, _describe_boxed(int(row[NodeColumn.BOXED_FLAGS]))
+        node = (
             str(image.graph.nodes[number]),
             scopes[number],
             describe_opcode(row),
             str(row[NodeColumn.REQUIRED_TOKENS]),
         )
-        yield *called, *bits, *cells, describe_targets(image, row, 0), describe_targets(image, row, 1)
+        yield *node, *bits, *links, describe_targets(image, row, 0), describe_targets(image, row, 1)
 
 
 def describe_opcode(row: WordArray) -> str:
@@ -117,7 +121,7 @@ def describe_site(image: Image, row: WordArray) -> str:
     """The site of a node, with its bound; for a node that makes a result, the position of the result."""
     if row[NodeColumn.CODE] == Opcode.RESULT:
         return f"result {row[NodeColumn.SITE]}"
-    bound = f", {row[NodeColumn.BOUND]} at once" if row[NodeColumn.BOUND] else ""
+    bound = f", bound {row[NodeColumn.BOUND]}" if row[NodeColumn.BOUND] else ""
     return f"{image.site_list[row[NodeColumn.SITE]]}{bound}" if row[NodeColumn.SITE] >= 0 else "-"
 
 
@@ -135,8 +139,10 @@ def describe_targets(image: Image, row: WordArray, output: int) -> str:
     route = int(row[NodeColumn.ROUTE_SECOND if output else NodeColumn.ROUTE])
     if route < 0:
         return _format_ports(image, int(begin), int(end))
-    ways = zip(image.site_list, image.routes[route : route + len(image.site_list)].tolist(), strict=True)
-    return "; ".join(f"{site}: {_format_ports(image, *way)}" for site, way in ways if way[1] > way[0]) or "-"
+    ranges = zip(image.site_list, image.routes[route : route + len(image.site_list)].tolist(), strict=True)
+    return (
+        "; ".join(f"{site}: {_format_ports(image, *range_)}" for site, range_ in ranges if range_[1] > range_[0]) or "-"
+    )
 
 
 def _format_ports(image: Image, begin: int, end: int) -> str:
@@ -150,20 +156,20 @@ def _format_port(image: Image, port: int) -> str:
 
 def port_rows(image: Image) -> Iterator[tuple[str, ...]]:
     """The rows of ports."""
-    yield "port", "type", "bit", "waits", "operands, where this port's token comes last"
+    yield "port", "type", "bit", "word", "operands if its token arrives last"
     for number, row in enumerate(image.ports):
-        wait = f"w{row[PortColumn.OPERAND_WORD]}" if row[PortColumn.BIT] else "-"
+        word = f"w{row[PortColumn.OPERAND_WORD]}" if row[PortColumn.BIT] else "-"
         node = image.graph.nodes[row[PortColumn.NODE]]
         columns = (PortColumn.OPERAND_0, PortColumn.OPERAND_1, PortColumn.OPERAND_2)[
             : 1 if node.op == "merge" else len(node.ports)
         ]
-        places = " ".join(format_location(int(row[column])) for column in columns)
+        locations = " ".join(format_location(int(row[column])) for column in columns)
         yield (
             _format_port(image, number),
             str(image.port_types[number]),
             _format_bits(int(row[PortColumn.BIT])),
-            wait,
-            places,
+            word,
+            locations,
         )
 
 
@@ -191,7 +197,7 @@ def literal_rows(image: Image) -> Iterator[tuple[str, ...]]:
 
 def argument_rows(image: Image) -> Iterator[tuple[str, ...]]:
     """The rows of arguments."""
-    yield "argument", "goes to"
+    yield "argument", "ports"
     for (name, _), ports in zip(image.graph.arguments, image.arguments, strict=True):
         yield name, " ".join(_format_port(image, port) for port in ports) or "-"
 

@@ -245,9 +245,9 @@ def column_log_lines(path: Path) -> Iterator[bytes]:
         raise Usage("this log cannot be read", got=path, hint=error.strerror) from None
     except _BROKEN_ARCHIVE as error:
         raise Malformed(
-            "this is no log of events",
+            "this is not a log of events",
             where=path.name,
-            required="an archive of columns, complete",
+            required="a complete archive of columns",
             got=f"{type(error).__name__}: {error}"[:200],
             hint="a run that was killed leaves an archive without its end",
         ) from None
@@ -256,7 +256,7 @@ def column_log_lines(path: Path) -> Iterator[bytes]:
 def archive_lines(archive: _ColumnArchive) -> Iterator[bytes]:
     """The JSON lines of an open archive; raises Malformed for missing or unexpected members."""
     if archive.read("format").tolist() != [FORMAT]:
-        archive.refuse("format", f"the version {FORMAT}", "another")
+        archive.refuse("format", f"version {FORMAT}", "another version")
     yield archive.read("header").tobytes() + b"\n"
     page, tags = 0, 1
     while f"{page}/events/node.npy" in archive.infos:
@@ -267,7 +267,7 @@ def archive_lines(archive: _ColumnArchive) -> Iterator[bytes]:
     if "outcome.npy" in archive.infos:
         yield archive.read("outcome").tobytes() + b"\n"
     for name in archive.infos:
-        archive.refuse(name, f"the members of {page} pages, and no others", name)
+        archive.refuse(name, f"no members other than those of {page} pages", name)
 
 
 class _ColumnArchive:
@@ -280,7 +280,8 @@ class _ColumnArchive:
         self._page, self._page_bytes = "", 0
 
     def refuse(self, name: str, required: str, got: object) -> NoReturn:
-        raise Malformed("this is no log of events", where=name, required=required, got=got)
+        """Raise Malformed for a member, with what is required of it."""
+        raise Malformed("this is not a log of events", where=name, required=required, got=got)
 
     def read(self, name: str) -> npt.NDArray[Any]:
         """The column in a member; raises Malformed if its size is not what the archive's directory says."""
@@ -344,7 +345,7 @@ class PageReader:
         for name in COUNTS.get(table, ()):
             counts = columns[name]
             if rows and not 0 <= int(counts.min()) <= int(counts.max()) < 2**31:
-                self._archive.refuse(f"{self._page}/{table}/{name}", "numbers of rows", "others")
+                self._archive.refuse(f"{self._page}/{table}/{name}", "counts of rows", "numbers out of range")
             self._read_table(name, int(counts.sum(dtype=np.int64)), {})
 
     def _read_texts(self) -> list[str]:
@@ -354,7 +355,7 @@ class PageReader:
         content = self._archive.read(f"{self._page}/texts/bytes").tobytes().decode("ascii")
         begins = [0, *ends[:-1]]
         if ends != sorted(ends) or begins[0] < 0 or ends[-1] != len(content):
-            self._archive.refuse(f"{self._page}/texts/ends", "the ends of its texts, in order", "others")
+            self._archive.refuse(f"{self._page}/texts/ends", "the ends of its texts, in order", "other numbers")
         return [content[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
     def lines(self) -> Iterator[str]:
@@ -371,27 +372,28 @@ class PageReader:
             )
         )  # fmt: skip
         for row in self._stream("events", self._event_rows):
-            deliver, position, flags, opens, takes, gives, trapped, sends, closes, wakes, parks, releases = row
-            yield from islice(tags, opens)
-            line = f'{{"deliver":{deliver},"position":{position}'
-            if parks:
-                line += f',"parked":{join_texts(parked, parks)}'
-            if takes or flags & FIRED:
-                line += f',"inputs":[{join_texts(inputs, takes)}],"outputs":[{join_texts(outputs, gives)}]'
-            elif gives:
-                line += f',"outputs":[{join_texts(outputs, gives)}]'
-            if trapped:
-                line += f',"trap":{join_texts(traps, trapped)}'
-            if sends:
-                line += f',"sent":[{join_texts(sent, sends)}]'
-            if closes:
-                line += f',"closed":[{join_texts(closed, closes)}]'
-            if wakes:
-                line += f',"woken":[{join_texts(woken, wakes)}]'
+            token, position, flags, *counts = row
+            n_tags, n_inputs, n_outputs, n_traps, n_sent, n_closed, n_woken, n_parked, n_released = counts
+            yield from islice(tags, n_tags)
+            line = f'{{"deliver":{token},"position":{position}'
+            if n_parked:
+                line += f',"parked":{join_texts(parked, n_parked)}'
+            if n_inputs or flags & FIRED:
+                line += f',"inputs":[{join_texts(inputs, n_inputs)}],"outputs":[{join_texts(outputs, n_outputs)}]'
+            elif n_outputs:
+                line += f',"outputs":[{join_texts(outputs, n_outputs)}]'
+            if n_traps:
+                line += f',"trap":{join_texts(traps, n_traps)}'
+            if n_sent:
+                line += f',"sent":[{join_texts(sent, n_sent)}]'
+            if n_closed:
+                line += f',"closed":[{join_texts(closed, n_closed)}]'
+            if n_woken:
+                line += f',"woken":[{join_texts(woken, n_woken)}]'
             if flags & THROTTLED:
                 line += ',"held":true'
-            if releases:
-                line += f',"released":[{join_texts(released, releases)}]'
+            if n_released:
+                line += f',"released":[{join_texts(released, n_released)}]'
             yield line + "}\n"
 
     def _stream(self, table: str, render: Callable[[int, Mapping[str, Any]], Any]) -> Iterator[Any]:

@@ -216,9 +216,9 @@ def to_error_record(error: TagloomError) -> ErrorRecord:
     return ErrorRecord(error.rule, error.message, error_text(error), getattr(error, "limit", None))
 
 
-def to_residue_record(waiting: ResidueToken) -> ResidueRecord:
+def to_residue_record(residue_token: ResidueToken) -> ResidueRecord:
     """A token of the residue as plain values."""
-    node, port, tag, value, blocked_on = waiting
+    node, port, tag, value, blocked_on = residue_token
     if isinstance(blocked_on, CellAddress):
         return ResidueRecord(node, port, tag, literal(value), CellRecord(literal(blocked_on.handle), blocked_on.number))
     return ResidueRecord(node, port, tag, literal(value), blocked_on)
@@ -278,7 +278,7 @@ def outcome_form(outcome: OutcomeRecord) -> JsonValue:
     """An outcome as a document: what `tagloom run --json` prints."""
     traps, residue = outcome.traps or (), outcome.residue or ()
     path = outcome.stats and outcome.stats.get("critical_firings")
-    tags = (*(trap.tag for trap in traps), *(waiting.tag for waiting in residue), *(tag for _, tag in path or ()))
+    tags = (*(trap.tag for trap in traps), *(token.tag for token in residue), *(tag for _, tag in path or ()))
     table = TagTable(tags)
     return document_header(
         "outcome",
@@ -290,7 +290,7 @@ def outcome_form(outcome: OutcomeRecord) -> JsonValue:
         engine=outcome.engine,
         schedule=outcome.schedule,
         traps=None if outcome.traps is None else [trap_form(trap, table) for trap in traps],
-        residue=None if outcome.residue is None else [waiting_form(each, table.numbers[each.tag]) for each in residue],
+        residue=None if outcome.residue is None else [residue_form(each, table.numbers[each.tag]) for each in residue],
         open_activations=outcome.open_activations,
         error=None if outcome.error is None else error_form(outcome.error),
         sites=[site_to_json(site) for site in table.sites],
@@ -332,9 +332,9 @@ def trap_form(trap: TrapRecord, table: TagTable) -> JsonValue:
     }
 
 
-def waiting_form(waiting: ResidueRecord, tag: JsonValue) -> list[JsonValue]:
+def residue_form(token: ResidueRecord, tag: JsonValue) -> list[JsonValue]:
     """A token of the residue as JSON data."""
-    node, port, _, value, blocked_on = waiting
+    node, port, _, value, blocked_on = token
     row = [node, port, tag, value_to_json(value.value)]
     match blocked_on:
         case CellRecord(handle, number):
@@ -354,8 +354,8 @@ def read_outcome(at: JsonCursor) -> OutcomeRecord:
     """Read an outcome from a document. `value` is for people, and is not read."""
     names = ("status", "results", "firings", "stats", "engine", "schedule")
     more = ("traps", "residue", "open_activations", "error", "sites", "tags")
-    _, _, *places = at.fields("tagloom", "version", *names, *more, optional=["value"])
-    status, results, firings, stats, engine, schedule, traps, residue, opened, error, sites, tags = places
+    _, _, *cursors = at.fields("tagloom", "version", *names, *more, optional=["value"])
+    status, results, firings, stats, engine, schedule, traps, residue, open_activations, error, sites, tags = cursors
     table = read_tags(sites, tags)
     return OutcomeRecord(
         status=status.one_of(STATUS_NAMES),
@@ -365,8 +365,8 @@ def read_outcome(at: JsonCursor) -> OutcomeRecord:
         engine=engine.optional(JsonCursor.text),
         schedule=schedule.optional(JsonCursor.text),
         traps=traps.optional(lambda listed: listed.map_entries(lambda trap: read_trap(trap, table))),
-        residue=residue.optional(lambda listed: listed.map_entries(lambda waiting: read_waiting_token(waiting, table))),
-        open_activations=opened.optional(read_natural),
+        residue=residue.optional(lambda listed: listed.map_entries(lambda token: read_residue_token(token, table))),
+        open_activations=open_activations.optional(read_natural),
         error=error.optional(read_error),
     )
 
@@ -374,13 +374,13 @@ def read_outcome(at: JsonCursor) -> OutcomeRecord:
 def read_stats(at: JsonCursor, table: list[Tag]) -> StatsDict:
     """The statistics of a document."""
     names = (*_COUNT_STATS, "parallelism", *_WAVE_STATS, *_MAPPING_STATS)
-    places = dict(zip(names, at.fields(*names, optional=_OPTIONAL_STATS), strict=True))
+    cursors = dict(zip(names, at.fields(*names, optional=_OPTIONAL_STATS), strict=True))
     *counts, by_site, path = (at.value_at(name) if at.has_key(name) else JsonCursor(None) for name in _OPTIONAL_STATS)
     return {
-        **{name: places[name].optional(read_natural) for name in _COUNT_STATS},
+        **{name: cursors[name].optional(read_natural) for name in _COUNT_STATS},
         "parallelism": places["parallelism"].optional(JsonCursor.number),
-        **{name: places[name].optional(lambda waves: waves.map_entries(read_natural)) for name in _WAVE_STATS},
-        **{name: places[name].optional(read_counts) for name in _MAPPING_STATS},
+        **{name: cursors[name].optional(lambda waves: waves.map_entries(read_natural)) for name in _WAVE_STATS},
+        **{name: cursors[name].optional(read_counts) for name in _MAPPING_STATS},
         **{name: count.optional(read_counts) for name, count in zip(_OPTIONAL_STATS, counts, strict=False)},
         "by_site": by_site.optional(lambda sites: {name: read_share(share) for name, share in sites.items()}),
         "critical_firings": path.optional(lambda rows: rows.map_entries(lambda row: read_firing(row, table))),
@@ -414,11 +414,11 @@ def read_trap(at: JsonCursor, tags: list[Tag]) -> TrapRecord:
     )  # fmt: skip
 
 
-def read_waiting_token(at: JsonCursor, tags: list[Tag]) -> ResidueRecord:
+def read_residue_token(at: JsonCursor, tags: list[Tag]) -> ResidueRecord:
     """A token of the residue of a document."""
     names = ("node", "port", "tag", "value")
     node, port, tag, value, *rest = (
-        at.fixed_list(*names, "stays") if len(at.raw_list()) > len(names) else at.fixed_list(*names)
+        at.fixed_list(*names, "blocked_on") if len(at.raw_list()) > len(names) else at.fixed_list(*names)
     )
     blocked_on = read_blocked_on(rest[0]) if rest else None
     return ResidueRecord(
@@ -453,8 +453,8 @@ def outcome_differences(expected: OutcomeRecord, actual: OutcomeRecord) -> Itera
     if (expected.error is None) != (actual.error is None):
         yield (
             "error",
-            _abbreviate_json(expected.error and expected.error.rule),
-            _abbreviate_json(actual.error and actual.error.rule),
+            abbreviate_json(expected.error and expected.error.rule),
+            abbreviate_json(actual.error and actual.error.rule),
         )
     elif expected.error and actual.error:
         yield from first_difference("error.rule", expected.error.rule, actual.error.rule)
@@ -470,7 +470,7 @@ def first_difference(key: str, required: Any, got: Any) -> Iterator[tuple[str, s
         pairs = enumerate(zip(required, got, strict=True))
         number, (required, got) = next((number, pair) for number, pair in pairs if pair[0] != pair[1])
         key = f"{key}[{number}]"
-    yield key, _abbreviate_json(required), _abbreviate_json(got)
+    yield key, abbreviate_json(required), abbreviate_json(got)
 
 
 def without_words(part: Any) -> Any:
@@ -480,8 +480,8 @@ def without_words(part: Any) -> Any:
     return part._replace(words=None) if isinstance(part, TrapRecord) else part
 
 
-def _abbreviate_json(part: Any) -> str:
-    """A part of a record as abbreviated JSON, with tags as paths."""
+def abbreviate_json(part: Any) -> str:
+    """JSON data, or a part of a record, as abbreviated JSON text, with tags as paths; None is "nothing"."""
     text = "nothing" if part is None else json.dumps(part_json(part), separators=(",", ":"))
     return text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}..."
 
@@ -494,7 +494,7 @@ def part_json(part: Any) -> JsonValue:
         case Tag():
             return str(part)
         case ResidueRecord():
-            return waiting_form(part, str(part.tag))
+            return residue_form(part, str(part.tag))
         case TrapRecord():
             return {name: part_json(value) for name, value in part._asdict().items() if name != "words"}
         case Location():

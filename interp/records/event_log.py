@@ -30,7 +30,7 @@ from ...core.json.value import (
 from ...core.tag import ROOT, Site, Tag
 from ...core.value import Value, fingerprint
 from ..machine.event import CellAddress, Event, Token
-from .documents import OutcomeRecord, outcome_form
+from .documents import OutcomeRecord, abbreviate_json, outcome_form
 
 WriteLine: TypeAlias = Callable[[str], object]
 
@@ -93,8 +93,8 @@ class TagNumbers:
         while (parent := new[-1].parent) is not None and parent not in self.numbers:
             new.append(parent)
         for tag in reversed(new):
-            above = self.numbers[tag.parent or ROOT]
-            rows.append(TagRow(self.next_number, above, self.site_numbers[tag.site], tag.iteration))
+            parent_number = self.numbers[tag.parent or ROOT]
+            rows.append(TagRow(self.next_number, parent_number, self.site_numbers[tag.site], tag.iteration))
             self.numbers[tag] = self.next_number
             self.next_number += 1
         return rows
@@ -109,9 +109,11 @@ class TagNumbers:
 class LogWriter(Protocol):
     """A log that is open for writing."""
 
-    def write_event(self, event: Event, /) -> None: ...
+    def write_event(self, event: Event, /) -> None:
+        """Write an event, after the tags that it opens."""
 
-    def write_outcome(self, outcome: OutcomeRecord, /) -> None: ...
+    def write_outcome(self, outcome: OutcomeRecord, /) -> None:
+        """Write the outcome, which ends the log."""
 
 
 class JsonLogWriter:
@@ -149,11 +151,11 @@ def event_line(event: Event, numbers: dict[Tag, int]) -> str:
 
     String formatting by hand takes 3 us, json.dumps of lists 9 us.
     """
-    token, position, inputs, outputs, sent, trap, closed, _, parked, woken, held, released = event
+    token, position, inputs, outputs, sent, trap, closed, _, deferred_at, woken, is_throttled, released = event
     line = f'{{"deliver":{token_json(token, numbers)},"position":{position}'
     if inputs is None:
-        if parked is not None:
-            line += f',"parked":[{value_to_json_text(parked.handle)},{parked.number}]'
+        if deferred_at is not None:
+            line += f',"parked":[{value_to_json_text(deferred_at.handle)},{deferred_at.number}]'
         return f"{line}{released_field(released, numbers)}}}\n" if released else line + "}\n"
     pairs = ",".join([f"[{output},{value_to_json_text(value)}]" for output, value in outputs])
     line += f',"inputs":[{",".join(map(value_to_json_text, inputs))}],"outputs":[{pairs}]'
@@ -166,7 +168,7 @@ def event_line(event: Event, numbers: dict[Tag, int]) -> str:
         line += f',"closed":[{activations}]'
     if woken:
         line += f',"woken":[{",".join([token_json(each, numbers) for each in woken])}]'
-    if held:
+    if is_throttled:
         line += ',"held":true'
     return f"{line}{released_field(released, numbers)}}}\n" if released else line + "}\n"
 
@@ -209,10 +211,6 @@ def create_json_log(path: Path, graph: Graph, header: str) -> Iterator[JsonLogWr
 def unwritable_log(path: Path, error: OSError) -> Usage:
     """The error for a log that cannot be written."""
     return Usage("this log cannot be written", got=path, hint=error.strerror)
-
-
-_MAX_QUOTED = 200
-"""The most characters of a line that a message quotes."""
 
 
 class OpenTags:
@@ -302,18 +300,13 @@ def event_differences(at: JsonCursor, event: Event, numbers: dict[Tag, int]) -> 
             yield (
                 key,
                 f"tokens under {event.sent[0].tag}, a tag that has no line yet",
-                _abbreviate_json(line and line.data),
+                abbreviate_json(line and line.data),
             )
         if line is not None and form is not None and compact_json(line.data) == compact_json(form):
             continue  # equal text, as in most lines: twice as fast
         got = _FIELD_DEFAULTS[key] if line is None else _FIELD_READERS[key](line)
         if got != (_FIELD_DEFAULTS[key] if form is None else _FIELD_READERS[key](JsonCursor(form))):
-            yield key, _abbreviate_json(form), _abbreviate_json(line and line.data)
-
-
-def _abbreviate_json(form: Any) -> str:
-    text = "nothing" if form is None else compact_json(form)
-    return text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}..."
+            yield key, abbreviate_json(form), abbreviate_json(line and line.data)
 
 
 def event_fields(event: Event, numbers: dict[Tag, int]) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def log_path(keep: KeepOption) -> Path | None:
         return Path(name)
     suffixes = " or ".join(LOG_SUFFIXES)
     if isinstance(keep, os.PathLike):  # also for `--keep FILE`: a program named by mistake would be overwritten
-        raise Usage("this is no name for a log of events", required=f"one that ends in {suffixes}", got=name)
+        raise Usage("this is not the name of a log of events", required=f"one that ends in {suffixes}", got=name)
     raise Usage(
         f"a run cannot keep {keep!r}",
         required=f'keep="events", a number of events from 1 up, or the name of a file that ends in {suffixes}',

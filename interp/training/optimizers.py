@@ -2,14 +2,15 @@
 
 The common part pairs gradients with variables and creates slots. The update of a first-order optimizer is a pure
 function of a variable's value, its gradient and its slots, element by element. In the docstrings x is a variable, g its
-gradient, r the rate. L-BFGS takes quasi-Newton steps from the recent changes of the gradient (Nocedal and Wright,
-algorithms 7.4 and 3.1).
+gradient, r the rate. L-BFGS takes quasi-Newton steps from the last curvature pairs (Nocedal and Wright, algorithms
+7.4 and 3.1).
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -63,20 +64,24 @@ class Optimizer:
             if isinstance(gradient, Rows):
                 self._apply_rows(gradient, variable, slots)
                 continue
-            value, after = self.update(variable.value, gradient, {name: each.value for name, each in slots.items()})
+            value, new_slots = self.update(variable.value, gradient, {name: each.value for name, each in slots.items()})
             variable.assign(value)
-            for name, slot_value in after.items():
+            for name, slot_value in new_slots.items():
                 slots[name].assign(slot_value)
 
     def make_slots(self, variables: Any) -> None:
-        """Create the missing slots of variables, in any nest of tuples, lists and dicts. Otherwise the first step
-        does."""
+        """Create the missing slots of variables, nested in tuples, lists and dicts, before the first step does."""
         for variable in flatten_variables(variables):
             self._find_or_make_slots(variable)
 
-    def first(self, value: Any) -> Slots:
+    def initial_slots(self, value: Any) -> Slots:
         """The initial slots of a variable that holds this value."""
-        raise NotImplementedError
+        old_method = getattr(self, "first", None)
+        if old_method is None:
+            raise NotImplementedError
+        warnings.warn("Optimizer.first is now Optimizer.initial_slots", DeprecationWarning, stacklevel=2)
+        slots: Slots = old_method(value)
+        return slots
 
     def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
         """The new value of a variable, and its new slots. Slots are scalars or have the shape of the value, and each
@@ -91,9 +96,9 @@ class Optimizer:
             name: take(slot, rows.indices, axis=0) if is_rowwise(slot, variable) else slot.value
             for name, slot in slots.items()
         }
-        value, after = self.update(take(variable, rows.indices, axis=0), rows.values, slot_values)
+        value, new_slots = self.update(take(variable, rows.indices, axis=0), rows.values, slot_values)
         variable.assign(scatter(variable, value, rows.indices))
-        for name, new in after.items():
+        for name, new in new_slots.items():
             slot = slots[name]
             slot.assign(scatter(slot, new, rows.indices) if is_rowwise(slot, variable) else new)
 
@@ -105,7 +110,7 @@ class Optimizer:
                     name: Variable(
                         value, dtype=slot_type(value, variable), name=f"{variable.name}_{name}", trainable=False
                     )
-                    for name, value in self.first(variable.value).items()
+                    for name, value in self.initial_slots(variable.value).items()
                 }
             self._names[number] = self._unique_name(variable.name)
             self.slots[self._names[number]] = slots
@@ -216,7 +221,7 @@ class SGD(Optimizer):
         super().__init__()
         self.rate = rate
 
-    def first(self, value: Any) -> Slots:
+    def initial_slots(self, value: Any) -> Slots:
         return {}
 
     def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
@@ -230,13 +235,13 @@ class Momentum(Optimizer):
         super().__init__()
         self.rate, self.momentum, self.nesterov = rate, momentum, nesterov
 
-    def first(self, value: Any) -> Slots:
+    def initial_slots(self, value: Any) -> Slots:
         return {"momentum": zeros_like(value)}
 
     def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
         momentum = self.momentum * slots["momentum"] + gradient
-        towards = gradient + self.momentum * momentum if self.nesterov else momentum
-        return value - self.rate * towards, {"momentum": momentum}
+        step = gradient + self.momentum * momentum if self.nesterov else momentum
+        return value - self.rate * step, {"momentum": momentum}
 
 
 class Adagrad(Optimizer):
@@ -246,7 +251,7 @@ class Adagrad(Optimizer):
         super().__init__()
         self.rate, self.initial, self.epsilon = rate, initial, epsilon
 
-    def first(self, value: Any) -> Slots:
+    def initial_slots(self, value: Any) -> Slots:
         return {"squares": full_like(value, self.initial)}
 
     def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
@@ -261,7 +266,7 @@ class Adadelta(Optimizer):
         super().__init__()
         self.rate, self.decay, self.epsilon = rate, decay, epsilon
 
-    def first(self, value: Any) -> Slots:
+    def initial_slots(self, value: Any) -> Slots:
         return {"squares": zeros_like(value), "steps": zeros_like(value)}
 
     def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
@@ -290,20 +295,20 @@ class RMSProp(Optimizer):
         super().__init__()
         self.rate, self.decay, self.momentum, self.epsilon, self.centered = rate, decay, momentum, epsilon, centered
 
-    def first(self, value: Any) -> Slots:
+    def initial_slots(self, value: Any) -> Slots:
         names = ["squares", *["mean"] * self.centered, *["momentum"] * (self.momentum != 0.0)]
         return {name: zeros_like(value) for name in names}
 
     def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
-        after = {"squares": moving_mean(slots["squares"], gradient * gradient, self.decay)}
-        spread = after["squares"]
+        new_slots = {"squares": moving_mean(slots["squares"], gradient * gradient, self.decay)}
+        variance = new_slots["squares"]
         if self.centered:
-            after["mean"] = moving_mean(slots["mean"], gradient, self.decay)
-            spread = spread - after["mean"] * after["mean"]
-        step = gradient / (sqrt(spread) + self.epsilon)
+            new_slots["mean"] = moving_mean(slots["mean"], gradient, self.decay)
+            variance = variance - new_slots["mean"] * new_slots["mean"]
+        step = gradient / (sqrt(variance) + self.epsilon)
         if self.momentum != 0.0:
-            step = after["momentum"] = self.momentum * slots["momentum"] + step
-        return value - self.rate * step, after
+            step = new_slots["momentum"] = self.momentum * slots["momentum"] + step
+        return value - self.rate * step, new_slots
 
 
 class Adam(Optimizer):
@@ -314,7 +319,7 @@ class Adam(Optimizer):
         super().__init__()
         self.rate, self.beta_1, self.beta_2, self.epsilon = rate, beta_1, beta_2, epsilon
 
-    def first(self, value: Any) -> Slots:
+    def initial_slots(self, value: Any) -> Slots:
         return {"mean": zeros_like(value), "squares": zeros_like(value), "count": 0}
 
     def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
@@ -341,16 +346,18 @@ def bias_correction(beta: float, count: Any, value: Any) -> Any:
 _SUFFICIENT_DECREASE = 1e-4
 """The fraction of the decrease predicted by the slope that a step must reach (Armijo's condition)."""
 _MIN_CURVATURE = 1e-10
-"""A pair is appended to the history if the dot product of the move and the change of the gradient exceeds this fraction
-of the squared norm of that change."""
+"""A curvature pair is kept if the dot product of its step and its gradient difference exceeds this fraction of the
+squared norm of the gradient difference."""
+_STEPS, _GRADIENT_DIFFERENCES = "moves", "turns"
+"""The names of the slots with the curvature pairs. Checkpoints contain these names, so they must not change."""
 
 
 class LBFGS:
     """L-BFGS, a quasi-Newton method, for losses that are the same function at each step, for example over all data.
 
-    The direction of a step is computed by the two-loop recursion over the last `history` pairs of a move and the change
-    of the gradient along it. The step is halved, at most `halvings` times, until the loss is low enough; if it never
-    is, the variables do not change. `slots` has the state, as variables.
+    The direction of a step is computed by the two-loop recursion over the last `history` curvature pairs: the steps,
+    and the differences of the gradients along them. The step is halved, at most `halvings` times, until the loss is low
+    enough; if it never is, the variables do not change. `slots` has the state, as variables.
 
     >>> import tagloom as tl
     >>> w, optimizer = tl.Variable([4.0, -2.0], name="w"), LBFGS()
@@ -375,20 +382,20 @@ class LBFGS:
         self.slots: dict[str, Variable] = {}
 
     def step(self, loss: Callable[[], Any], variables: Any) -> Any:
-        """Take one step of variables, in any nest of tuples, lists and dicts; returns the loss before it. `loss` takes
+        """Take one step of variables, nested in tuples, lists and dicts; returns the loss before it. `loss` takes
         no arguments and returns one float that depends on the variables. Outside of tracing it is traced again for each
         step, unless it is a `tl.function`.
 
         Raises Usage if a variable's sizes or the number of variables change from step to step, or dtypes differ.
         """
         leaves = tuple(flatten_variables(variables))
-        before, gradients = value_and_grad(loss, leaves)()
+        loss_before, gradients = value_and_grad(loss, leaves)()
         point, gradient = flatten_to_vector(leaves), flatten_to_vector(gradients)
         self._make_slots(leaves)
         self._update_history(point, gradient)
         direction = self._direction(gradient)
-        self._line_search(loss, leaves, (before, point), (direction, total(direction * gradient)))
-        return before
+        self._line_search(loss, leaves, (loss_before, point), (direction, total(direction * gradient)))
+        return loss_before
 
     def _make_slots(self, leaves: Sequence[Variable]) -> None:
         sizes = sum(variable_size(each) for each in leaves)
@@ -398,7 +405,7 @@ class LBFGS:
         if not self.slots:
             with init_scope():
                 for name, shape in (
-                    *(("moves", (self.history, sizes)), ("turns", (self.history, sizes))),
+                    *((_STEPS, (self.history, sizes)), (_GRADIENT_DIFFERENCES, (self.history, sizes))),
                     *(("point", (sizes,)), ("gradient", (sizes,))),
                 ):
                     first = zeros(shape, dtype=leaves[0].dtype)
@@ -411,55 +418,58 @@ class LBFGS:
             )
 
     def _update_history(self, point: Any, gradient: Any) -> None:
-        """Append the last move and the change of the gradient along it to the history, if the curvature is positive."""
+        """Append the last curvature pair, if there is one and its curvature is positive; the oldest is discarded."""
         slots = self.slots
-        move, turn = point - slots["point"], gradient - slots["gradient"]
-        bends = logical_and(slots["count"] > 0, total(move * turn) > _MIN_CURVATURE * total(turn * turn))
-        for name, new in (("moves", move), ("turns", turn)):
+        step, difference = point - slots["point"], gradient - slots["gradient"]
+        is_curved = total(step * difference) > _MIN_CURVATURE * total(difference * difference)
+        is_valid = logical_and(slots["count"] > 0, is_curved)
+        for name, new in ((_STEPS, step), (_GRADIENT_DIFFERENCES, difference)):
             shifted = concat([slots[name][1:, :], expand_dims(new, axis=0)], axis=0)
-            slots[name].assign(where(bends, shifted, slots[name]))
+            slots[name].assign(where(is_valid, shifted, slots[name]))
         slots["point"].assign(point)
         slots["gradient"].assign(gradient)
         slots["count"].assign_add(1)
 
     def _direction(self, gradient: Any) -> Any:
         """The direction of the step, by the two-loop recursion. Missing pairs are zeros, and have no weight."""
-        moves, turns = self.slots["moves"].value, self.slots["turns"].value
-        bends = [total(moves[k, :] * turns[k, :]) for k in range(self.history)]
-        weights = [where(each > 0.0, 1.0 / each, 0.0) for each in bends]
-        back, shares = gradient, {}
+        steps, differences = self.slots[_STEPS].value, self.slots[_GRADIENT_DIFFERENCES].value
+        curvatures = [total(steps[k, :] * differences[k, :]) for k in range(self.history)]
+        weights = [where(each > 0.0, 1.0 / each, 0.0) for each in curvatures]
+        direction, coefficients = gradient, {}
         for k in reversed(range(self.history)):
-            shares[k] = weights[k] * total(moves[k, :] * back)
-            back = back - shares[k] * turns[k, :]
-        newest = total(turns[-1, :] * turns[-1, :])
-        first = 1.0 / maximum(1.0, sqrt(total(gradient * gradient)))
-        ahead = back * where(bends[-1] > 0.0, bends[-1] / newest, first)
+            coefficients[k] = weights[k] * total(steps[k, :] * direction)
+            direction = direction - coefficients[k] * differences[k, :]
+        newest_norm = total(differences[-1, :] * differences[-1, :])
+        first_scale = 1.0 / maximum(1.0, sqrt(total(gradient * gradient)))
+        direction = direction * where(curvatures[-1] > 0.0, curvatures[-1] / newest_norm, first_scale)
         for k in range(self.history):
-            ahead = ahead + (shares[k] - weights[k] * total(turns[k, :] * ahead)) * moves[k, :]
-        return -ahead
+            correction = coefficients[k] - weights[k] * total(differences[k, :] * direction)
+            direction = direction + correction * steps[k, :]
+        return -direction
 
     def _line_search(
-        self, loss: Callable[[], Any], leaves: Sequence[Variable], start: tuple[Any, Any], towards: tuple[Any, Any]
+        self, loss: Callable[[], Any], leaves: Sequence[Variable], start: tuple[Any, Any], descent: tuple[Any, Any]
     ) -> None:
-        """Assign the variables the point after the step, halved until the loss is low enough; NaN never is."""
-        (before, point), (direction, slope) = start, towards
+        """Assign to the variables the point after the step, halved until the loss is low enough; NaN never is. `start`
+        is the loss and the point before the step, `descent` its direction and the slope of the loss along it."""
+        (loss_before, point), (direction, slope) = start, descent
 
         def is_sufficient(rate: Any) -> Any:
             assign_from_vector(leaves, point + rate * direction)
-            return less_equal(loss(), before + _SUFFICIENT_DECREASE * rate * slope)
+            return less_equal(loss(), loss_before + _SUFFICIENT_DECREASE * rate * slope)
 
-        def halve_rate(rate: Any, attempts: Any, fits: Any) -> Any:
+        def halve_rate(rate: Any, attempts: Any, is_low: Any) -> Any:
             return rate / 2.0, attempts - 1, is_sufficient(rate / 2.0)
 
-        rate = 0.0 * before + self.rate
-        _, _, fits = while_loop(
-            lambda rate, attempts, fits: logical_and(attempts > 0, logical_not(fits)),
+        rate = 0.0 * loss_before + self.rate
+        _, _, is_low = while_loop(
+            lambda rate, attempts, is_low: logical_and(attempts > 0, logical_not(is_low)),
             halve_rate,
             rate,
             self.halvings,
             is_sufficient(rate),
         )
-        assign_from_vector(leaves, where(fits, flatten_to_vector(leaves), point))
+        assign_from_vector(leaves, where(is_low, flatten_to_vector(leaves), point))
 
 
 def variable_size(variable: Variable) -> int:

@@ -128,7 +128,7 @@ def test_other_files_are_never_overwritten(name: str, tmp_path: Path) -> None:
     """A path must end in .jsonl or .npz, so that a program named by mistake is not overwritten."""
     path = tmp_path / name
     path.write_text("precious")
-    with pytest.raises(tl.Usage, match="no name for a log") as raised:
+    with pytest.raises(tl.Usage, match="not the name of a log") as raised:
         fib.run(5, keep=path)
     assert (raised.value.required, raised.value.got) == ("one that ends in .jsonl or .npz", str(path))
     assert path.read_text() == "precious"

@@ -79,7 +79,7 @@ def test_values_that_are_no_numbers_are_refused(value: Any, tmp_path: Path) -> N
     path = tmp_path / "run.jsonl"
     with pytest.raises(tl.TagloomError, match=r"must be a number|of arrays of no axes"):
         append_metrics(path, 0, {"loss": value})
-    with pytest.raises(tl.Usage, match="a metric cannot be called step"):
+    with pytest.raises(tl.Usage, match="a metric cannot be named step"):
         append_metrics(path, 0, {"step": 1})
     assert not path.exists()
 

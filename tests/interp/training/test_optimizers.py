@@ -47,8 +47,8 @@ class _Forgets(of.Optimizer):
         super().__init__()
         self.inner = inner
 
-    def first(self, value: Any) -> Any:
-        return self.inner.first(value)
+    def initial_slots(self, value: Any) -> Any:
+        return self.inner.initial_slots(value)
 
     def update(self, value: Any, gradient: Any, slots: Any) -> Any:
         return self.inner.update(value, gradient, slots)[0], slots
@@ -156,6 +156,24 @@ def test_slots_are_named_variables() -> None:
     assert all(optimizer.slots["w"][name] is each for name, each in made.items())
     assert [int(optimizer.slots[name]["count"]) for name in ("w", "w_1")] == [1, 2]
     assert made["mean"].dtype is tl.float32
+
+
+class _Scaled(of.Optimizer):
+    """An optimizer written before `first` became `initial_slots`."""
+
+    def first(self, value: Any) -> Any:
+        return {"scale": 0.5 + 0.0 * value}
+
+    def update(self, value: Any, gradient: Any, slots: Any) -> Any:
+        return value - slots["scale"] * gradient, {}
+
+
+def test_the_old_name_of_initial_slots() -> None:
+    """An optimizer that defines `first` still works, with a warning."""
+    x = tl.Variable(3.0, name="x")
+    with pytest.warns(DeprecationWarning, match=r"Optimizer.first is now Optimizer.initial_slots"):
+        _Scaled().apply(2.0, x)
+    assert float(x) == 2.0
 
 
 def test_a_rate_may_change() -> None:

@@ -74,7 +74,7 @@ def test_logs_in_columns(tagloom: Any, folder: Path) -> None:
     assert tl.read_events(folder / "again.npz") == tl.read_events(folder / "run.jsonl")
     (folder / "wrong.npz").write_bytes(b"PK hello")
     code, out, err = tagloom("check", "wrong.npz")
-    assert (code, out, err.splitlines()[0]) == (2, "", "this is no log of events (wrong.npz)")
+    assert (code, out, err.splitlines()[0]) == (2, "", "this is not a log of events (wrong.npz)")
 
 
 def test_keep_spares_other_files(tagloom: Any, folder: Path) -> None:
@@ -84,7 +84,8 @@ def test_keep_spares_other_files(tagloom: Any, folder: Path) -> None:
         code, out, err = tagloom("run", "fib.py:fib", "6", "--keep", name)
         assert (code, out) == (2, "")
         assert (
-            err == f"this is no name for a log of events\n  required: one that ends in .jsonl or .npz\n  got: {name}\n"
+            err
+            == f"this is not the name of a log of events\n  required: one that ends in .jsonl or .npz\n  got: {name}\n"
         )
     assert (folder / "fib.py").read_text() == source and not (folder / "events").exists()
 
