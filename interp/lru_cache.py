@@ -13,10 +13,10 @@ Value = TypeVar("Value")
 class LRUCache(Generic[Key, Value]):
     """A cache of values by key. When it is over capacity, it evicts the least recently used value.
 
-    >>> known = LRUCache(2)
-    >>> known.put("a", 1), known.put("b", 2), known.get("a"), known.put("c", 3)
+    >>> cache = LRUCache(2)
+    >>> cache.put("a", 1), cache.put("b", 2), cache.get("a"), cache.put("c", 3)
     (1, 2, 1, 3)
-    >>> known.values()
+    >>> cache.values()
     [1, 3]
     """
 
@@ -33,10 +33,10 @@ class LRUCache(Generic[Key, Value]):
 
     def get(self, key: Key) -> Value | None:
         """The value of a key, or None; it becomes the most recently used."""
-        found = self._entries.get(key)
-        if found is not None and len(self._entries) > 1:
+        value = self._entries.get(key)
+        if value is not None and len(self._entries) > 1:
             self._entries.move_to_end(key)
-        return found
+        return value
 
     def put(self, key: Key, value: Value) -> Value:
         """Store a value as the most recently used, and return it."""
@@ -46,7 +46,7 @@ class LRUCache(Generic[Key, Value]):
             self._entries.popitem(last=False)
         return value
 
-    def get_or_create(self, key: Key, make: Callable[[], Value]) -> Value:
-        """The value of a key; if there is none, `make` creates it."""
-        found = self.get(key)
-        return self.put(key, make()) if found is None else found
+    def get_or_create(self, key: Key, create: Callable[[], Value]) -> Value:
+        """The value of a key; if there is none, `create` does."""
+        value = self.get(key)
+        return self.put(key, create()) if value is None else value

@@ -105,12 +105,12 @@ def explore(
     if the arguments do not fit or the graph has callbacks; and Invalid if it breaks a rule, unless `unchecked`, as
     `run_graph` does.
     """
-    broken = breaks_rules(graph, unchecked=unchecked)
-    walk = _StateSearch(initial_state(graph, arguments, seed, k), broken, choices, states)
-    counts = walk.run()
-    sorted_endings = sorted(walk.endings.values(), key=lambda each: each[0])
+    is_ill_formed = breaks_rules(graph, unchecked=unchecked)
+    search = _StateSearch(initial_state(graph, arguments, seed, k), is_ill_formed, choices, states)
+    counts = search.run()
+    sorted_endings = sorted(search.endings.values(), key=lambda each: each[0])
     endings = tuple(ScheduleEnding(outcome, script, counts[number]) for number, outcome, script in sorted_endings)
-    return Exploration(counts.total(), len(walk.visited), endings)
+    return Exploration(counts.total(), len(search.visited), endings)
 
 
 def state_key(state: State) -> Hashable:
@@ -146,8 +146,8 @@ class _SearchNode:
 class _StateSearch:
     """A depth-first search: `state` is the current state, and `events` led to it."""
 
-    def __init__(self, state: State, broken: bool, choices: ChooseTokens, most: int) -> None:
-        self.state, self.is_ill_formed, self.choices, self.max_states = state, broken, choices, most
+    def __init__(self, state: State, is_ill_formed: bool, choices: ChooseTokens, max_states: int) -> None:
+        self.state, self.is_ill_formed, self.choices, self.max_states = state, is_ill_formed, choices, max_states
         self.events: list[Event] = []
         self.firing_counts: Counter[Hashable] = Counter()
         self.visited: dict[Hashable, Counter[int]] = {}
@@ -193,6 +193,7 @@ class _StateSearch:
         path.append(self._search_node(key))
 
     def backtrack(self) -> None:
+        """Revert the last event."""
         event = self.events.pop()
         self.state.revert(event)
         if event.fired:
@@ -202,6 +203,7 @@ class _StateSearch:
         return _SearchNode(key, iter(self.choices(self.state)))
 
     def search_key(self) -> Hashable:
+        """A key of the current state and all firings that led to it."""
         return state_key(self.state), frozenset(self.firing_counts.items())
 
     def find_ending(self, error: TagloomError | None, *more: int) -> int:
@@ -216,14 +218,14 @@ class _StateSearch:
 
 def initial_state(graph: Graph, arguments: Sequence[object], seed: int, k: int | None) -> State:
     """The first state of every schedule."""
-    lasting = [node for node in graph.nodes if node.op != "print" and resource_of(node.op) is not None]
-    if lasting:
+    effects = [node for node in graph.nodes if node.op != "print" and resource_of(node.op) is not None]
+    if effects:
         hint = "the effects of a callback cannot be undone"
-        raise Usage("this cannot be run under every schedule", where=lasting[0].origin, got=lasting[0].op, hint=hint)
+        raise Usage("this cannot be run under every schedule", where=effects[0].origin, got=effects[0].op, hint=hint)
     return first_state(graph, admit_arguments(graph, arguments), "fifo", seed, k, World(lambda line: None))
 
 
-def try_step(state: State, position: int, broken: bool) -> Event | TagloomError:
+def try_step(state: State, position: int, is_ill_formed: bool) -> Event | TagloomError:
     """The event of a step, or its error; raises Exhausted if a result does not fit into memory."""
     try:
         return step(state, position)
@@ -232,7 +234,7 @@ def try_step(state: State, position: int, broken: bool) -> Event | TagloomError:
     except Broken as error:
         return error
     except Exception:
-        if not broken:
+        if not is_ill_formed:
             raise
         return bad_operands_error(state, position)
 

@@ -55,18 +55,18 @@ def dependences(graph: Graph, events: Sequence[Event]) -> dict[int, Dependence]:
     stores: dict[CellAddress, int] = {}
     for number, event in enumerate(events):
         node, port, tag, _ = event.token
-        maker = senders.pop((node, port, tag), None)
-        makers = operand_producers.setdefault((tag, node), [])
-        if maker is not None:
-            makers.append(maker)
+        sender = senders.pop((node, port, tag), None)
+        producers = operand_producers.setdefault((tag, node), [])
+        if sender is not None:
+            producers.append(sender)
         if event.inputs is None:
             continue
         del operand_producers[tag, node]
         op = graph.nodes[node].op
         if op == "store" and event.trap is None:
             stores[accessed_cell(event.inputs)] = number
-        makers += [stores[cell] for cell in cells_read(op, event.inputs) if cell in stores]
-        firings[number] = Dependence(1 + max((firings[each].depth for each in makers), default=0), tuple(makers))
+        producers += [stores[cell] for cell in cells_read(op, event.inputs) if cell in stores]
+        firings[number] = Dependence(1 + max((firings[each].depth for each in producers), default=0), tuple(producers))
         senders.update(((token.node, token.port, token.tag), number) for token in event.sent)
     return firings
 
@@ -83,12 +83,12 @@ def critical_path(graph: Graph, events: Sequence[Event]) -> tuple[CriticalFiring
         return ()
     ranks = program_ranks(graph, events, firings)
     deepest = max(firings[number].depth for number in firings)
-    at = min((number for number in firings if firings[number].depth == deepest), key=ranks.__getitem__)
-    path = [at]
-    while firings[at].depth > 1:
-        producers = (maker for maker in firings[at].producers if firings[maker].depth == firings[at].depth - 1)
-        at = min(producers, key=ranks.__getitem__)
-        path.append(at)
+    current = min((number for number in firings if firings[number].depth == deepest), key=ranks.__getitem__)
+    path = [current]
+    while (depth := firings[current].depth) > 1:
+        producers = (producer for producer in firings[current].producers if firings[producer].depth == depth - 1)
+        current = min(producers, key=ranks.__getitem__)
+        path.append(current)
     return tuple(critical_firing(number, events[number]) for number in reversed(path))
 
 
@@ -108,7 +108,7 @@ def times_on(graph: Graph, events: Sequence[Event], processors: float) -> dict[i
     next_free: dict[int, int] = {}
     for number in sorted(firings, key=lambda each: (firings[each].depth, ranks[each])):
         # Firings take one unit each, so this gives the greedy times: a later firing never delays an earlier one.
-        time = first_free_time(next_free, 1 + max((times[maker] for maker in firings[number].producers), default=0))
+        time = first_free_time(next_free, 1 + max((times[each] for each in firings[number].producers), default=0))
         times[number] = time
         load[time] += 1
         if load[time] == processors:
@@ -149,9 +149,9 @@ def times_by_waves(profile: Sequence[int]) -> dict[int, int]:
 
 def program_ranks(graph: Graph, events: Sequence[Event], firings: Mapping[int, object]) -> dict[int, int]:
     """The ranks of these firings in program order, by the numbers of their events."""
-    places = {number: (events[number].token.tag, events[number].token.node) for number in firings}
-    ranks = program_order(graph, places.values())
-    return {number: ranks[firing] for number, firing in places.items()}
+    tagged_nodes = {number: (events[number].token.tag, events[number].token.node) for number in firings}
+    ranks = program_order(graph, tagged_nodes.values())
+    return {number: ranks[tagged_node] for number, tagged_node in tagged_nodes.items()}
 
 
 def critical_firing(number: int, event: Event) -> CriticalFiring:

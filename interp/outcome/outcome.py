@@ -214,8 +214,8 @@ def build_outcome(
     activation records into the state."""
     graph = state.graph
     missing = tuple(position for position in range(len(graph.results)) if position not in state.results)
-    trapped = _collect_trap_events(state)
-    traps = _build_traps(state, trapped)
+    trap_events = _collect_trap_events(state)
+    traps = _build_traps(state, trap_events)
     residue = _collect_residue(state) if residue_override is None else residue_override
     status, error = decide_status(
         graph, stop_error, missing, [] if until == "result" and not missing else traps, residue
@@ -230,7 +230,7 @@ def build_outcome(
         residue=residue,
         open_activations=len(state.records) if open_activations is None else open_activations,
         error=error,
-        trap_events=trapped,
+        trap_events=trap_events,
         **details,
     )
 
@@ -247,7 +247,7 @@ def decide_status(
         return "Broken", error
     if error is not None:
         if not missing:
-            error.add_note('  its results had come all the same: `--until result` (until="result") stops there')
+            error.add_note('  all its results had arrived: `--until result` (until="result") stops there')
         return "Exhausted", error
     if traps:
         return "Trapped", traps[0]
@@ -277,7 +277,7 @@ def _collect_residue(state: State) -> tuple[ResidueToken, ...]:
 def sort_residue(graph: Graph, residue: Sequence[ResidueToken]) -> tuple[ResidueToken, ...]:
     """The residue in program order."""
     ranks = program_order(graph, ((token.tag, token.node) for token in residue))
-    return tuple(sorted(residue, key=lambda waiting: (ranks[waiting.tag, waiting.node], waiting.port)))
+    return tuple(sorted(residue, key=lambda token: (ranks[token.tag, token.node], token.port)))
 
 
 def _collect_trap_events(state: State) -> tuple[Event, ...]:
@@ -285,11 +285,11 @@ def _collect_trap_events(state: State) -> tuple[Event, ...]:
     second in program order."""
     events = [event for event in state.trap_events if not conflicting_writes(state, event)]
     conflicts = {
-        event.inputs[:2]: puts
+        event.inputs[:2]: writes
         for event in state.trap_events
-        if event.inputs and (puts := conflicting_writes(state, event))
+        if event.inputs and (writes := conflicting_writes(state, event))
     }
-    events += [second_write_event(state.graph, puts) for puts in conflicts.values()]
+    events += [second_write_event(state.graph, writes) for writes in conflicts.values()]
     ranks = program_order(state.graph, ((event.token.tag, event.token.node) for event in events))
     return tuple(sorted(events, key=lambda event: ranks[event.token.tag, event.token.node]))
 
@@ -303,10 +303,10 @@ def conflicting_writes(state: State, event: Event) -> tuple[CellWrite, ...]:
     return state.cells.blocks[handle].writes.get(number, ())  # type: ignore[index, arg-type]
 
 
-def second_write_event(graph: Graph, puts: tuple[CellWrite, ...]) -> Event:
+def second_write_event(graph: Graph, writes: tuple[CellWrite, ...]) -> Event:
     """The event of the store at which a sequential evaluation would trap, whichever store trapped in this run."""
-    ranks = program_order(graph, ((put.tag, put.node) for put in puts))
-    second = sorted(puts, key=lambda put: ranks[put.tag, put.node])[1]
+    ranks = program_order(graph, ((write.tag, write.node) for write in writes))
+    second = sorted(writes, key=lambda write: ranks[write.tag, write.node])[1]
     trap = effects.second_put_trap_message(second.inputs[1])  # type: ignore[arg-type]
     token = Token(second.node, 0, second.tag, second.inputs[0])
     return Event(token, 0, second.inputs, (), (), trap, (), False)
@@ -316,17 +316,17 @@ _MAX_WRITES_LISTED = 16
 """The most stores to one cell that the error for a trap lists."""
 
 
-def _build_traps(state: State, trapped: Sequence[Event]) -> list[Trap]:
-    callers, traps = describe_sites(state.graph), []
-    for event in trapped:
-        error = _build_trap(state.graph, event, callers)
-        puts = conflicting_writes(state, event)
-        ranks = program_order(state.graph, ((put.tag, put.node) for put in puts))
-        for put in sorted(puts, key=lambda put: ranks[put.tag, put.node])[:_MAX_WRITES_LISTED]:
-            node = state.graph.nodes[put.node]
-            error.add_note(f"  {abbreviate(put.inputs[2])} put by {node} ({node.origin}) under {put.tag}")
-        if len(puts) > _MAX_WRITES_LISTED:
-            error.add_note(f"  and {len(puts) - _MAX_WRITES_LISTED:,} more")
+def _build_traps(state: State, trap_events: Sequence[Event]) -> list[Trap]:
+    descriptions, traps = describe_sites(state.graph), []
+    for event in trap_events:
+        error = _build_trap(state.graph, event, descriptions)
+        writes = conflicting_writes(state, event)
+        ranks = program_order(state.graph, ((write.tag, write.node) for write in writes))
+        for write in sorted(writes, key=lambda write: ranks[write.tag, write.node])[:_MAX_WRITES_LISTED]:
+            node = state.graph.nodes[write.node]
+            error.add_note(f"  {abbreviate(write.inputs[2])} put by {node} ({node.origin}) under {write.tag}")
+        if len(writes) > _MAX_WRITES_LISTED:
+            error.add_note(f"  and {len(writes) - _MAX_WRITES_LISTED:,} more")
         traps.append(error)
     return traps
 
@@ -336,7 +336,7 @@ def build_trap(graph: Graph, event: Event) -> Trap:
     return _build_trap(graph, event, describe_sites(graph))
 
 
-def _build_trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:
+def _build_trap(graph: Graph, event: Event, descriptions: dict[Site, str]) -> Trap:
     """S5: the error for a trap, with its operands and call stack."""
     assert event.inputs is not None
     node = graph.nodes[event.token.node]
@@ -349,20 +349,20 @@ def _build_trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:
         got=f"{node.op} {', '.join(abbreviate_value(graph, operand) for operand in operands)}",
         python=effects.trap_class(node.op, event.trap or ""),
     )
-    which = describe_trapping_element(node.op, operands, node.attributes, event.trap or "")
-    for line in (*which, *describe_call_stack(graph, event.token.tag, callers)):
+    element = describe_trapping_element(node.op, operands, node.attributes, event.trap or "")
+    for line in (*element, *describe_call_stack(graph, event.token.tag, descriptions)):
         error.add_note(line)
     return error
 
 
-def describe_call_stack(graph: Graph, tag: Tag, callers: dict[Site, str]) -> list[str]:
-    """A tag as a call stack, innermost first, one line per call or iteration. A deep stack is cut to the inner lines
-    and the root, so that the cost does not grow with depth."""
+def describe_call_stack(graph: Graph, tag: Tag, descriptions: dict[Site, str]) -> list[str]:
+    """A tag as a call stack, innermost first, one line per call or iteration, with the `descriptions` of sites. A deep
+    stack is cut to the inner lines and the root, so that the cost does not grow with depth."""
     count = tag.depth if tag.depth <= 12 else 10
     lines = [
-        f"  in iteration {step.iteration} of {callers[step.site]}"
+        f"  in iteration {step.iteration} of {descriptions[step.site]}"
         if step.site.kind == "loop"
-        else f"  in {callers[step.site]}"
+        else f"  in {descriptions[step.site]}"
         for step in islice(tag.self_and_ancestors(), count)
     ]
     if count < tag.depth:
@@ -407,8 +407,8 @@ def build_deadlock(graph: Graph, missing: tuple[int, ...], residue: Sequence[Res
         line = f" ({node.location})" if node.location else ""
         for port in range(len(node.ports)):
             if node.ports[port] is None and port not in ports:
-                makers = [str(graph.nodes[s.node]) for s in sources.get(Edge(number, port), []) if s.node >= 0]
-                fed = " or ".join(makers) or "nothing"
+                senders = [str(graph.nodes[s.node]) for s in sources.get(Edge(number, port), []) if s.node >= 0]
+                fed = " or ".join(senders) or "nothing"
                 error.add_note(f"  {node}{line} waits for port {port} under {tag}, fed by {fed}")
     return error
 

@@ -35,8 +35,8 @@ _INVERSE_OPS: dict[str, tuple[str, ...]] = {
 }
 """The ops that undo each routing op."""
 
-_LOOP_GATES = ("enter", "next_iteration", "exit", "reenter", "back")
-_GATE_PREFIXES = ("switch_", "enter_", "next_")
+_LOOP_OPS = ("enter", "next_iteration", "exit", "reenter", "back")
+_ROUTING_PREFIXES = ("switch_", "enter_", "next_")
 """The prefixes in the names of routing nodes, before the name of the value that they pass on."""
 
 _MAX_HOPS = 12
@@ -67,24 +67,25 @@ class AdjointPartners:
 
     @cached_property
     def phases(self) -> PhaseMap:
+        """The phases of the graph's nodes."""
         return PhaseMap(self.graph)
 
     @cached_property
     def _partners(self) -> tuple[dict[int, dict[int, None]], dict[int, dict[int, None]]]:
         """The adjoint nodes of each node, and its primal nodes, best matches first."""
-        primal_nodes: dict[int, dict[int, None]] = {}
-        earlier: dict[int, dict[int, None]] = {}
+        adjoints: dict[int, dict[int, None]] = {}
+        primals: dict[int, dict[int, None]] = {}
         for pairs in (
             self.pairs_by_loop_variable(),
             self.pairs_by_site(),
             self.pairs_by_value(),
             self.pairs_by_node(),
         ):
-            for back, forward in pairs:
-                if self.has_adjoint(forward):
-                    primal_nodes.setdefault(forward, {})[back] = None
-                    earlier.setdefault(back, {})[forward] = None
-        return primal_nodes, earlier
+            for adjoint, primal in pairs:
+                if self.has_adjoint(primal):
+                    adjoints.setdefault(primal, {})[adjoint] = None
+                    primals.setdefault(adjoint, {})[primal] = None
+        return adjoints, primals
 
     def adjoint_nodes(self, number: int) -> list[int]:
         """The nodes of later phases that reverse a node."""
@@ -108,14 +109,16 @@ class AdjointPartners:
 
     def successors(self, number: int, tag: Tag) -> Iterator[tuple[int, Tag]]:
         """The nodes of the same phase that consume the results of a node that fires under this tag, with their tags."""
-        to = self.output_tag(number, tag)
+        target_tag = self.output_tag(number, tag)
         for output in self.graph.nodes[number].outputs if self.has_adjoint(number) else ():
             for edge in output.edges:
                 if not self._op(edge.node):
                     continue
                 node = self.graph.nodes[edge.node]
-                if self._phase(edge.node) == self._phase(number) and (node.op != "return" or node.site == to.site):
-                    yield edge.node, to
+                if self._phase(edge.node) == self._phase(number) and (
+                    node.op != "return" or node.site == target_tag.site
+                ):
+                    yield edge.node, target_tag
 
     def output_tag(self, number: int, tag: Tag) -> Tag:
         """The tag of the tokens that a node other than `reenter` and `back` sends when it fires under this tag."""
@@ -154,13 +157,13 @@ class AdjointPartners:
         """Build the loop variable with these entering and merging nodes."""
         reentry = self._source(merge, 1)
         source = reentry if reentry is None or self._op(reentry) != "next_iteration" else self._source(reentry, 0)
-        yielded = "" if source is None else _label(self.graph.nodes[source].name, -1)
+        yield_label = "" if source is None else _label(self.graph.nodes[source].name, -1)
         if self._op(entering) == "reenter":
-            return _LoopVariable(merge, yielded, [merge], self.consumers_of(merge, 0, "back"), [entering])
+            return _LoopVariable(merge, yield_label, [merge], self.consumers_of(merge, 0, "back"), [entering])
         switches = self.consumers_of(merge, 0, "switch")
         exits = [each for switch in switches for each in self.consumers_of(switch, 1, "exit")]
         return _LoopVariable(
-            merge, yielded, switches, [each for each in (merge, entering, reentry) if each is not None], exits
+            merge, yield_label, switches, [each for each in (merge, entering, reentry) if each is not None], exits
         )
 
     def consumers_of(self, number: int, output: int, op: str) -> list[int]:
@@ -193,25 +196,25 @@ class AdjointPartners:
     def pairs_by_value(self) -> _NodePairs:
         """Pair the nodes whose names end with a value with those whose names end with its adjoint."""
         for number, node in enumerate(self.graph.nodes):
-            if node.op not in _LOOP_GATES and number not in self.loop_paired_nodes:
+            if node.op not in _LOOP_OPS and number not in self.loop_paired_nodes:
                 yield from self.pairs_by_label(number, ADJOINT_PREFIX, -1)
 
     def pairs_by_node(self) -> _NodePairs:
         """Pair nodes by the first parts of their names: a node, and one that reverses it or its branches."""
         for number, node in enumerate(self.graph.nodes):
             if node.site is None and number not in self.loop_paired_nodes:
-                for back, forward in self.pairs_by_label(number, REVERSE_PREFIX, 0):
-                    primal = self.graph.nodes[forward]
-                    if primal.site is None and primal.op in _INVERSE_OPS.get(node.op, (primal.op,)):
-                        yield back, forward
+                for adjoint, primal in self.pairs_by_label(number, REVERSE_PREFIX, 0):
+                    primal_node = self.graph.nodes[primal]
+                    if primal_node.site is None and primal_node.op in _INVERSE_OPS.get(node.op, (primal_node.op,)):
+                        yield adjoint, primal
 
     def pairs_by_label(self, number: int, prefix: str, at: int) -> _NodePairs:
         """Pair a node with the nodes whose names have a matching part: with `at` -1 the last part, a value's name; with
         0 the first part, a node's name."""
         node, phase = self.graph.nodes[number], self._phase(number)
         labels = self.nodes_by_label[node.function, at]
-        of = original_name(prefix, _label(node.name, at), labels) if phase else None
-        for each in labels[of] if of is not None else ():
+        label = original_name(prefix, _label(node.name, at), labels) if phase else None
+        for each in labels[label] if label is not None else ():
             if self.phases.owners[each] == self.phases.owners[number] and self._phase(each) == primal_phase(phase):
                 yield number, each
 
@@ -236,7 +239,7 @@ class AdjointPartners:
     @cached_property
     def loop_paired_nodes(self) -> set[int]:
         """The nodes that reverse routing nodes of a loop variable."""
-        return {back for back, _ in self.pairs_by_loop_variable()}
+        return {adjoint for adjoint, _ in self.pairs_by_loop_variable()}
 
     def _source(self, number: int, port: int) -> int | None:
         sources = self.sources.get(Edge(number, port), ())
@@ -253,11 +256,11 @@ def nearest_adjoints(adjoints: AdjointPartners, event: Event) -> list[tuple[int,
     activations = {(event.token.node, event.token.tag): adjoints.activation_of(event)}
     frontier = [*activations]
     for _ in range(_MAX_HOPS):
-        partners = [(back, activations[firing]) for firing in frontier for back in adjoints.adjoint_nodes(firing[0])]
+        partners = [(node, activations[firing]) for firing in frontier for node in adjoints.adjoint_nodes(firing[0])]
         if partners or not frontier:
             return partners
-        places = [each for number, tag in frontier for each in adjoints.successors(number, tag)]
-        frontier = [each for each in dict.fromkeys(places) if each not in activations]
+        successors = [each for number, tag in frontier for each in adjoints.successors(number, tag)]
+        frontier = [each for each in dict.fromkeys(successors) if each not in activations]
         activations.update({(number, tag): adjoints.activation_of_node(number, tag) for number, tag in frontier})
     return []
 
@@ -269,5 +272,5 @@ def _label(name: str, at: int) -> str:
     ('p', 'loop', 'd_p')
     """
     label = name.removesuffix(".reenter").split(".")[at]
-    detail = next((each for each in _GATE_PREFIXES if label.startswith(each)), "") if "." in name else ""
-    return label.removeprefix(detail)
+    prefix = next((each for each in _ROUTING_PREFIXES if label.startswith(each)), "") if "." in name else ""
+    return label.removeprefix(prefix)

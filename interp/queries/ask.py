@@ -65,9 +65,9 @@ class RunQueries:
     """
 
     def __init__(
-        self, walk: HistoryCursorLike, graph: Graph, arguments: Sequence[Value], index: EventIndex | None = None
+        self, cursor: HistoryCursorLike, graph: Graph, arguments: Sequence[Value], index: EventIndex | None = None
     ) -> None:
-        self._cursor = walk
+        self._cursor = cursor
         self._graph = graph
         self._arguments = arguments
         self._index = index
@@ -171,7 +171,7 @@ def _parse_iteration(site: Site, brackets: str, text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class DependenceLink:
-    """A firing or argument that a walk over dependences reached.
+    """A firing or argument that a search along dependences reached.
 
     `depth` is the number of firings on the shortest path to it; 0 is the sender of the queried token, and 1 the firing
     that consumed it. `operands` gives the port and the sender of each token that it consumed: the number of an event,
@@ -194,7 +194,7 @@ def where_from(
 ) -> Iterator[DependenceLink]:
     """The firings and arguments that a token or a firing came from, nearest first, each once; a firing itself is first.
 
-    The walk is lazy, and ends at `depth`. Raises Usage if nothing sent the token.
+    The search is lazy, and ends at `depth`. Raises Usage if nothing sent the token.
     """
     return breadth_first(
         index, [start_of(index, what)], 0, depth, lambda number: [producer for _, producer in index.operands(number)]
@@ -202,7 +202,7 @@ def where_from(
 
 
 def start_of(index: EventIndex, what: Token | TokenKey | FiringOrigin) -> OriginId:
-    """The number at which a backward walk starts: of the firing itself, or of the sender of the token."""
+    """The number at which a backward search starts: of the firing itself, or of the sender of the token."""
     if isinstance(what, FiringOrigin):
         return what.number
     node, port, tag = what[:3]
@@ -233,21 +233,21 @@ def who_used(
 def breadth_first(
     index: EventIndex,
     starts: list[OriginId],
-    at: int,
+    start_depth: int,
     max_depth: int | None,
-    further: Callable[[OriginId], list[OriginId]],
+    neighbors: Callable[[OriginId], list[OriginId]],
 ) -> Iterator[DependenceLink]:
-    """Walk breadth first and lazily from `starts`, whose depth is `at`; `further` returns the numbers next to one."""
-    visited, queue = set(starts), deque((at, number) for number in starts)
+    """Search breadth first and lazily from `starts`, whose depth is `start_depth`, along `neighbors`."""
+    visited, queue = set(starts), deque((start_depth, number) for number in starts)
     while queue:
         depth, number = queue.popleft()
         if max_depth is not None and depth > max_depth:
             return
         changes = (_describe_change(index, token) for token in index.changed_tokens(number)) if index.edits else ()
         yield DependenceLink(depth, number, index.origin(number), index.operands(number), tuple(changes))
-        fresh = [successor for successor in dict.fromkeys(further(number)) if successor not in visited]
-        visited.update(fresh)
-        queue.extend((depth + 1, successor) for successor in fresh)
+        unvisited = [each for each in dict.fromkeys(neighbors(number)) if each not in visited]
+        visited.update(unvisited)
+        queue.extend((depth + 1, each) for each in unvisited)
 
 
 def tree(index: EventIndex, what: Token | TokenKey | FiringOrigin, depth: int = 4, max_lines: int = 100) -> str:
@@ -261,15 +261,15 @@ def tree(index: EventIndex, what: Token | TokenKey | FiringOrigin, depth: int = 
     lines, printed_firings = [str(index.origin(start, None if isinstance(what, FiringOrigin) else what))], {start}
     stack = [(1, *operand) for operand in reversed(operand_tokens(index, start))] if depth else []
     while stack:
-        at, port, number, token = stack.pop()
+        level, port, number, token = stack.pop()
         if len(lines) == max_lines:
             return "\n".join([*lines, "..."])
         origin = index.origin(number, token)
         is_repeated = number in printed_firings and isinstance(origin, FiringOrigin)
         text = f"{origin.short_description}, as above" if is_repeated else origin
-        lines.append(f"{'  ' * at}{'cell' if port < 0 else f'port {port}'}: {text}")
-        if number not in printed_firings and at < depth:
-            stack.extend((at + 1, *operand) for operand in reversed(operand_tokens(index, number)))
+        lines.append(f"{'  ' * level}{'cell' if port < 0 else f'port {port}'}: {text}")
+        if number not in printed_firings and level < depth:
+            stack.extend((level + 1, *operand) for operand in reversed(operand_tokens(index, number)))
             printed_firings.add(number)
     return "\n".join(lines)
 

@@ -19,14 +19,14 @@ def node_contexts(graph: Graph) -> dict[int, Context]:
     """The function or loop under whose tags each node fires; empty for a graph that breaks the rules."""
     if graph_problems(graph):
         return {}
-    places = ControlContexts(graph)
+    control_contexts = ControlContexts(graph)
     contexts = dict[int, Context]()
     for number, node in enumerate(graph.nodes):
         if node.op == "merge":
-            contexts[number] = places.contexts[OutputRef(number, 0)].owner
+            contexts[number] = control_contexts.contexts[OutputRef(number, 0)].owner
         else:
             port = next(port for port, literal in enumerate(node.ports) if literal is None)
-            contexts[number] = places.contexts[places.sources[Edge(number, port)][0]].owner
+            contexts[number] = control_contexts.contexts[control_contexts.sources[Edge(number, port)][0]].owner
     return contexts
 
 
@@ -34,12 +34,12 @@ def check_node_tag(graph: Graph, contexts: Mapping[int, Context], number: int, t
     """Raise Usage, with a suggested tag, if a node never fires under tags of the function or loop of this one."""
     if fires_under(graph, contexts, number, tag):
         return
-    lives, context = contexts[number], context_of_tag(graph, tag)
+    own_context, context = contexts[number], context_of_tag(graph, tag)
     raise Usage(
         f"{graph.nodes[number]} is no node of {context}, which runs under {tag}",
-        required=f"a tag of {lives}",
+        required=f"a tag of {own_context}",
         got=str(tag),
-        hint=suggest_tag(graph, contexts, lives, context, tag),
+        hint=suggest_tag(graph, contexts, own_context, context, tag),
     )
 
 
@@ -55,25 +55,27 @@ def context_of_tag(graph: Graph, tag: Tag) -> Context:
     return {ENVIRONMENT: graph.name, **dict(graph.calls)}.get(tag.site, str(tag.site))
 
 
-def suggest_tag(graph: Graph, contexts: Mapping[int, Context], to: Context, context: Context, tag: Tag) -> str | None:
-    """A tag under which `to` runs, below `tag`, whose context is `context`, or below the root; None if there is no such
+def suggest_tag(
+    graph: Graph, contexts: Mapping[int, Context], target: Context, context: Context, tag: Tag
+) -> str | None:
+    """A tag under which `target` runs, below `tag`, whose context is `context`, or below the root; None if there is no such
     path."""
     steps = list[str]()
-    while to != context:
-        if to == graph.name:
+    while target != context:
+        if target == graph.name:
             tag = ROOT
             break
-        is_loop_or_call = isinstance(to, Site)
-        callers = [site for site, callee in graph.calls if callee == to]
+        is_loop = isinstance(target, Site)
+        callers = [site for site, callee in graph.calls if callee == target]
         sites = (
-            [to]
-            if isinstance(to, Site)
+            [target]
+            if isinstance(target, Site)
             else [site for site in callers if enclosing_context(graph, contexts, site) == context]
         )
         if not sites:
             return None
-        steps.append(f"{sites[0].name}[0]" if is_loop_or_call else sites[0].name)
-        to = enclosing_context(graph, contexts, sites[0])
+        steps.append(f"{sites[0].name}[0]" if is_loop else sites[0].name)
+        target = enclosing_context(graph, contexts, sites[0])
     return "/".join([str(tag), *reversed(steps)])
 
 

@@ -132,11 +132,13 @@ class _ComparedRun:
         self.differing_firings = set[OriginId]()
 
     def firings(self) -> Iterator[tuple[OriginId, int, Tag]]:
+        """The firings of the run: the number of the event, the node, and the tag."""
         for number, event in enumerate(islice(self.index.events, len(self.index))):
             if event.inputs is not None:
                 yield number, event.token.node, event.token.tag
 
     def has_agreeing_operands(self, number: OriginId) -> bool:
+        """Whether all firings that the operands of this one came from agree."""
         return all(sender not in self.differing_firings for _, sender in self.index.operands(number))
 
 
@@ -146,6 +148,7 @@ class _RunComparison:
         self.changed_arguments = tuple(_changed_arguments(first, second))
 
     def find_difference(self) -> Difference | None:
+        """The first difference of the runs, or None."""
         self.mark_differing(self.first, self.second)
         self.mark_differing(self.second, self.first)
         differing = list(self.differing_pairs())
@@ -166,8 +169,8 @@ class _RunComparison:
 
     def counterpart(self, run: _ComparedRun, other_run: _ComparedRun, node: int, tag: Tag) -> OriginId | None:
         """The firing of the same node under the same tag in the other run; None if there is none."""
-        candidates = run.counterparts[node]
-        return None if candidates is None else other_run.index.firing_event(candidates, tag)
+        other_node = run.counterparts[node]
+        return None if other_node is None else other_run.index.firing_event(other_node, tag)
 
     def differing_pairs(self) -> Iterator[FiringPair]:
         """The differing firings as pairs; None for a run without the firing."""
@@ -224,8 +227,8 @@ def _is_quiescent(index: EventIndex) -> bool:
 def _changed_arguments(first: EventIndex, second: EventIndex) -> Iterator[ChangedArgument]:
     for position, (one, other) in enumerate(zip_longest(first.arguments, second.arguments)):
         if one is None or other is None or not is_same_value(one, other):
-            holder = second if one is None else first
-            yield ChangedArgument(holder.graph.arguments[position][0], one, other)
+            index = second if one is None else first
+            yield ChangedArgument(index.graph.arguments[position][0], one, other)
 
 
 def firings_agree(index: EventIndex, number: OriginId, other_index: EventIndex, match: OriginId) -> bool:
@@ -269,14 +272,14 @@ def are_same_cells(graph: Graph, one: Value, other_graph: Graph, other: Value) -
 
 def first_in_program_order(index: EventIndex, pairs: list[FiringPair], side: int) -> FiringPair:
     """The first pair in the program order of one run; `side` is the position of that run's firing in a pair."""
-    at: dict[TaggedNode, FiringPair] = {}
+    pair_by_node: dict[TaggedNode, FiringPair] = {}
     for pair in pairs:
         number = pair[side]
         assert number is not None
         token = index.events[number].token
-        at[token.tag, token.node] = pair
-    ranks = program_order(index.graph, at)
-    return at[min(at, key=ranks.__getitem__)]
+        pair_by_node[token.tag, token.node] = pair
+    ranks = program_order(index.graph, pair_by_node)
+    return pair_by_node[min(pair_by_node, key=ranks.__getitem__)]
 
 
 def _firing(index: EventIndex, number: OriginId) -> FiringOrigin:

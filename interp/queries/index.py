@@ -44,9 +44,9 @@ class EventIndexSegment:
         """By the tag of tokens that were sent from another activation: the senders, with their events."""
         self.closing_events: dict[Tag, OriginId] = {}
         """By tag, the event at which the activation closed."""
-        self.puts: dict[CellAddress, OriginId] = {}
+        self.stores: dict[CellAddress, OriginId] = {}
         """By cell, the store that filled it."""
-        self.gets: dict[OriginId, list[OriginId]] = {}
+        self.reads: dict[OriginId, list[OriginId]] = {}
         """By store, the firings that read the cell it filled."""
 
 
@@ -54,8 +54,8 @@ class EventIndex:
     """The index of a run.
 
     `add` adds the events of the run in order. The index takes about 120 bytes for each firing, besides the events.
-    Queries refer to the moment after `end_position` events; moving back deletes nothing. A fork shares the index of the
-    common past with its parent.
+    Queries are about the position after `end_position` events; moving back deletes nothing. A fork shares the index of
+    the common past with its parent.
     """
 
     def __init__(
@@ -96,12 +96,12 @@ class EventIndex:
 
     # Adding events
 
-    def catch_up(self, walk: NumberedEvents, position: int) -> None:
+    def catch_up(self, events: NumberedEvents, position: int) -> None:
         """Move to this position of a run and add the events that are not indexed yet. If interrupted, the next call
         continues."""
         with interrupt_between_steps() as interrupt:
             for number in range(len(self.events), position):
-                self.add(walk[number])
+                self.add(events[number])
                 if interrupt.is_requested:
                     raise KeyboardInterrupt
         self.end_position = position
@@ -112,33 +112,33 @@ class EventIndex:
         fork.events = self.events[:since]
         event_count = len(fork.events)
         fork._shared_segments = tuple(
-            (part, int(min(end, event_count))) for part, end in self._segments() if part.start < event_count
+            (segment, int(min(end, event_count))) for segment, end in self._segments() if segment.start < event_count
         )
         fork._own_segment, fork._last_tag_firings = EventIndexSegment(event_count), (None, {})
         return fork
 
     def add(self, event: Event) -> None:
         """Add the next event of the run."""
-        number, last = len(self.events), self._own_segment
+        number, segment = len(self.events), self._own_segment
         self.events.append(event)
         if event.inputs is None:
             return
         node, _, tag, _ = event.token
-        latest, under = self._last_tag_firings
-        if tag is not latest:  # a third of the time on fib: hashing a tag is a call
-            under = last.firing_events.setdefault(tag, {})
-            self._last_tag_firings = tag, under
-        under[node] = number
+        last_tag, tag_firings = self._last_tag_firings
+        if tag is not last_tag:  # a third of the time on fib: hashing a tag is a call
+            tag_firings = segment.firing_events.setdefault(tag, {})
+            self._last_tag_firings = tag, tag_firings
+        tag_firings[node] = number
         if self.sends_to_other_tag[node] and event.sent:
-            last.crossing_events.setdefault(event.sent[0].tag, {})[node] = number
+            segment.crossing_events.setdefault(event.sent[0].tag, {})[node] = number
         for finished in event.closed:
-            last.closing_events[finished.tag] = number
+            segment.closing_events[finished.tag] = number
         if self.graph.nodes[node].op in CELL_OPS and event.trap is None:
             if event.outputs:
-                for put in self.filling_stores(event):
-                    last.gets.setdefault(put, []).append(number)
+                for store in self.filling_stores(event):
+                    segment.reads.setdefault(store, []).append(number)
             else:
-                last.puts[CellAddress(*event.inputs[:2])] = number  # type: ignore[arg-type]
+                segment.stores[CellAddress(*event.inputs[:2])] = number  # type: ignore[arg-type]
 
     def _segments(self) -> Iterator[tuple[EventIndexSegment, float]]:
         """All segments from the first on, each with its end."""
@@ -149,28 +149,31 @@ class EventIndex:
 
     def firing_event(self, node: int, tag: Tag) -> OriginId | None:
         """The event at which this node fired under this tag, or None."""
-        for part, end in self._segments():
-            number = part.firing_events.get(tag, _NO_FIRINGS).get(node)
+        for segment, end in self._segments():
+            number = segment.firing_events.get(tag, _NO_FIRINGS).get(node)
             if number is not None and number < end and number < self.end_position:
                 return number
         return None
 
     def crossing_event(self, node: int, tag: Tag) -> OriginId | None:
         """The event at which this node sent a token under this tag from another activation, or None."""
-        for part, end in self._segments():
-            number = part.crossing_events.get(tag, _NO_FIRINGS).get(node)
+        for segment, end in self._segments():
+            number = segment.crossing_events.get(tag, _NO_FIRINGS).get(node)
             if number is not None and number < end and number < self.end_position:
                 return number
         return None
 
     def has_closed(self, tag: Tag) -> bool:
-        return any(part.closing_events.get(tag, inf) < min(end, self.end_position) for part, end in self._segments())
+        """Whether the activation of a tag has closed."""
+        return any(
+            segment.closing_events.get(tag, inf) < min(end, self.end_position) for segment, end in self._segments()
+        )
 
     def opened_tag(self, tag: Tag) -> Tag | None:
         """The interned tag object from the events, if its activation has ever opened. Look-ups with that object take
         constant time, whatever its depth."""
-        for part, end in self._segments():
-            first = next(iter(part.crossing_events.get(tag, _NO_FIRINGS).values()), None)
+        for segment, end in self._segments():
+            first = next(iter(segment.crossing_events.get(tag, _NO_FIRINGS).values()), None)
             if first is not None and first < end and first < self.end_position:
                 return self.events[first].sent[0].tag
         return ROOT if tag == ROOT else None
@@ -216,7 +219,7 @@ class EventIndex:
         return [self._filling_store(CellAddress(inputs[0], number)) for number in numbers]
 
     def _filling_store(self, cell: CellAddress) -> OriginId:
-        stores = ((part.puts.get(cell), end) for part, end in self._segments())
+        stores = ((segment.stores.get(cell), end) for segment, end in self._segments())
         return next(number for number, end in stores if number is not None and number < end)
 
     def operands(self, number: OriginId) -> tuple[tuple[int, OriginId], ...]:
@@ -228,7 +231,7 @@ class EventIndex:
         row = self.graph.nodes[node]
         ports = [arrival_port] if row.op == "merge" else [p for p, literal in enumerate(row.ports) if literal is None]
         senders = ((port, self.sender(node, port, tag)) for port in ports)
-        cells = ((-1, put) for put in self.filling_stores(self.events[number]))
+        cells = ((-1, store) for store in self.filling_stores(self.events[number]))
         return (*((port, sender) for port, sender in senders if sender is not None), *cells)
 
     def users(self, number: OriginId) -> list[OriginId]:
@@ -246,8 +249,10 @@ class EventIndex:
 
     def _reads_of_store(self, number: OriginId) -> Iterator[OriginId]:
         """The firings that read the cell that a store filled."""
-        for part, end in self._segments():
-            yield from (reader for reader in part.gets.get(number, ()) if reader < end and reader < self.end_position)
+        for segment, end in self._segments():
+            yield from (
+                reader for reader in segment.reads.get(number, ()) if reader < end and reader < self.end_position
+            )
 
     def origin(self, number: OriginId, token: Token | TokenKey | None = None) -> Origin:
         """The origin with this number. If `token` is given, it is the origin of that token, and has the token's changed
@@ -256,8 +261,8 @@ class EventIndex:
         if number >= 0:
             return FiringOrigin(number, self.graph, self.events[number], new_value)
         if number < -len(self.arguments):
-            after, edit = self.edits[-1 - len(self.arguments) - number]
-            return InjectedOrigin(after, self.graph, edit.token, new_value)
+            position, edit = self.edits[-1 - len(self.arguments) - number]
+            return InjectedOrigin(position, self.graph, edit.token, new_value)
         name, _ = self.graph.arguments[-1 - number]
         return ArgumentOrigin(-1 - number, name, self.arguments[-1 - number], new_value)
 
@@ -268,7 +273,7 @@ class EventIndex:
 
     def _past_changes(self) -> Iterator[TokenEdit]:
         """The edits so far that changed a token."""
-        return (edit for at, edit in self.edits if at <= len(self) and not edit.is_injection)
+        return (edit for position, edit in self.edits if position <= len(self) and not edit.is_injection)
 
     def changed_tokens(self, number: OriginId) -> tuple[TokenKey, ...]:
         """The tokens of a firing or argument that edits have changed so far."""
@@ -319,11 +324,11 @@ class PartialIndex(EventIndex):
     those that opened later, the events say everything. Queries about an activation that had closed raise Usage.
     """
 
-    def __init__(self, graph: Graph, arguments: Sequence[Value], before: State) -> None:
+    def __init__(self, graph: Graph, arguments: Sequence[Value], base_state: State) -> None:
         super().__init__(graph, arguments)
-        self._base_state = before
-        self.events = _EventsFromBase(before.steps)
-        self._own_segment = EventIndexSegment(before.steps)
+        self._base_state = base_state
+        self.events = _EventsFromBase(base_state.steps)
+        self._own_segment = EventIndexSegment(base_state.steps)
 
     def firing_event(self, node: int, tag: Tag) -> OriginId | None:
         """As in `EventIndex`; BEFORE_BASE if it had fired before the base. Raises Usage if the activation had

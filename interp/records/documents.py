@@ -378,7 +378,7 @@ def read_stats(at: JsonCursor, table: list[Tag]) -> StatsDict:
     *counts, by_site, path = (at.value_at(name) if at.has_key(name) else JsonCursor(None) for name in _OPTIONAL_STATS)
     return {
         **{name: cursors[name].optional(read_natural) for name in _COUNT_STATS},
-        "parallelism": places["parallelism"].optional(JsonCursor.number),
+        "parallelism": cursors["parallelism"].optional(JsonCursor.number),
         **{name: cursors[name].optional(lambda waves: waves.map_entries(read_natural)) for name in _WAVE_STATS},
         **{name: cursors[name].optional(read_counts) for name in _MAPPING_STATS},
         **{name: count.optional(read_counts) for name, count in zip(_OPTIONAL_STATS, counts, strict=False)},

@@ -232,7 +232,7 @@ def test_until(tagloom: Any) -> None:
     assert err.splitlines() == [
         "S12: the run exceeds the limit of 1,000 on firings",
         "  hint: if the program ends, raise the limit: --max-firings N, or limits=tl.Limits(firings=N)",
-        '  its results had come all the same: `--until result` (until="result") stops there',
+        '  all its results had arrived: `--until result` (until="result") stops there',
     ]
     code, out, err = tagloom("run", "ends.py:traps", "5", "--until", "trap")
     assert (code, out, err.count("S5: ")) == (1, "", 1)
