@@ -31,7 +31,7 @@ class TagloomError(Exception):
             if python is None or issubclass(cls, python)
             else _JOINED_CLASSES.get((cls, python)) or _join_classes(cls, python)
         )
-        error: Self = super().__new__(kind, *arguments)
+        error: Self = super(TagloomError, kind).__new__(kind, *arguments)
         return error
 
     def __init__(
@@ -61,7 +61,7 @@ class TagloomError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles name the two classes, since the class derived from them has no name of its own."""
         python = getattr(type(self), "joined_python", None)
-        kind = type(self) if python is None else type(self).__base__
+        kind = type(self) if python is None else type(self).__bases__[0]
         return _rebuild, (kind, python, self.args), self.__dict__
 
     def __str__(self) -> str:

@@ -11,19 +11,21 @@ from .errors import Usage
 
 
 def read_file(path: str | os.PathLike[str], what: str = "file") -> bytes:
-    """The content of a file; raises Usage where it cannot be read."""
+    """The content of a file; raises Usage, which is also an OSError, where it cannot be read."""
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise Usage(f"this {what} cannot be read", got=os.fspath(path), hint=error.strerror) from None
+        python = type(error)
+        raise Usage(f"this {what} cannot be read", got=os.fspath(path), hint=error.strerror, python=python) from None
 
 
 def write_file(path: str | os.PathLike[str], content: bytes, what: str = "file") -> None:
-    """Create or overwrite a file; raises Usage where it cannot be written."""
+    """Create or overwrite a file; raises Usage, which is also an OSError, where it cannot be written."""
     try:
         Path(path).write_bytes(content)
     except OSError as error:
-        raise Usage(f"this {what} cannot be written", got=os.fspath(path), hint=error.strerror) from None
+        python = type(error)
+        raise Usage(f"this {what} cannot be written", got=os.fspath(path), hint=error.strerror, python=python) from None
 
 
 @contextmanager

@@ -39,9 +39,10 @@ class Breakpoint:
 
     def __post_init__(self) -> None:
         if not self.condition.is_condition:
-            raise Usage("a breakpoint wants a truth value", got=f"`{self.condition}`")
+            raise Usage("a breakpoint requires a truth value", got=f"`{self.condition}`", python=TypeError)
         if type(self.ignore) is not int or self.ignore < 0:
-            raise Usage("the hits to ignore are an integer from 0 up", got=repr(self.ignore))
+            python = ValueError if type(self.ignore) is int else TypeError
+            raise Usage("the hits to ignore are an integer from 0 up", got=repr(self.ignore), python=python)
 
     def __str__(self) -> str:
         parts = [str(self.condition)]

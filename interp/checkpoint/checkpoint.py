@@ -50,6 +50,7 @@ class Checkpoint:
                     required="a variable, or an object, dict or list that leads to some",
                     got=repr(each)[:80],
                     hint=f"write {name}=tl.Variable(...), and assign to it",
+                    python=TypeError,
                 )
         self._restoration: Restoration | None = None
 
@@ -146,6 +147,19 @@ def check_not_tracing(action: str) -> None:
         )
 
 
+def check_step(step: SupportsIndex) -> int:
+    """Return a number of steps as an int; raises Usage for anything but an integer from 0 up."""
+    python: type[Exception] = ValueError
+    try:
+        number = operator.index(step)
+    except TypeError:
+        number, python = -1, TypeError
+    if number < 0:
+        message, required = "step must be a number of steps", "an integer from 0 up"
+        raise Usage(message, where=user_location(), required=required, got=repr(step), python=python)
+    return number
+
+
 _FILE_NAME_PATTERN = re.compile(r"step-(0|[1-9][0-9]*)\.safetensors")
 
 
@@ -172,6 +186,7 @@ class CheckpointManager:
                 where=user_location(),
                 required="1 or more",
                 got=repr(keep),
+                python=ValueError if type(keep) is int else TypeError,
             )
         self._checkpoint = checkpoint
         self._folder = Path(folder)
@@ -193,11 +208,7 @@ class CheckpointManager:
     def save(self, step: SupportsIndex) -> Path:
         """Save the checkpoint of a step, an integer from 0 up, and delete the oldest ones. Raises Usage if there is a
         checkpoint of a later step, and as `Checkpoint.save` does."""
-        number, latest = operator.index(step), self.latest
-        if number < 0:
-            raise Usage(
-                "step must be a number of steps", where=user_location(), required="an integer from 0 up", got=number
-            )
+        number, latest = check_step(step), self.latest
         path = self._folder / f"step-{number}.safetensors"
         if latest is not None and int(_FILE_NAME_PATTERN.fullmatch(latest.name)[1]) > number:  # type: ignore[index]
             raise Usage(
@@ -207,7 +218,11 @@ class CheckpointManager:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise Usage(
-                "this folder cannot be created", where=user_location(), got=self._folder, hint=error.strerror
+                "this folder cannot be created",
+                where=user_location(),
+                got=self._folder,
+                hint=error.strerror,
+                python=type(error),
             ) from None
         self._checkpoint.save(path)
         for old in self.paths[: -self._keep]:

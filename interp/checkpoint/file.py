@@ -62,7 +62,8 @@ def write_checkpoint(
     try:
         write_atomically(Path(path), data)
     except OSError as error:
-        raise Usage("this checkpoint cannot be written", where=user_location(), got=path, hint=error.strerror) from None
+        message, python = "this checkpoint cannot be written", type(error)
+        raise Usage(message, where=user_location(), got=path, hint=error.strerror, python=python) from None
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> CheckpointContents:
@@ -71,21 +72,25 @@ def read_checkpoint(path: str | os.PathLike[str]) -> CheckpointContents:
 
     name = os.fspath(path)
     if not Path(name).is_file():
-        raise unreadable_error(name, "it is no file" if Path(name).exists() else "there is no such file")
+        raise (
+            unreadable_error(name, "it is not a file", IsADirectoryError)
+            if Path(name).exists()
+            else unreadable_error(name, "there is no such file", FileNotFoundError)
+        )
     try:
         with safe_open(name, framework="np") as file:
             nodes = parse_nodes(file.metadata() or {}, name, file.keys())
             tensors = {each: read_tensor(file, each, name) for each in file.keys()}  # noqa: SIM118 - it is no dict
     except OSError as error:
-        raise unreadable_error(name, error.strerror or str(error)) from None
+        raise unreadable_error(name, error.strerror or str(error), type(error)) from None
     except SafetensorError as error:
         raise Malformed("this is not a safetensors file, or an incomplete one", where=name, got=error) from None
     return CheckpointContents(name, nodes, tensors)
 
 
-def unreadable_error(path: str, why: str) -> Usage:
-    """The error for a file that cannot be read, and why."""
-    return Usage("this checkpoint cannot be read", where=user_location(), got=path, hint=why)
+def unreadable_error(path: str, reason: str, python: type[OSError]) -> Usage:
+    """The error for a file that cannot be read; it is also of the class `python`."""
+    return Usage("this checkpoint cannot be read", where=user_location(), got=path, hint=reason, python=python)
 
 
 def parse_nodes(metadata: Mapping[str, str], path: str, tensors: Sequence[str]) -> tuple[CheckpointNode, ...]:

@@ -110,13 +110,18 @@ class Partial:
                 where=user_location(),
                 required='feed={"h": 2.0}',
                 got=repr(feed)[:80],
+                python=TypeError,
             )
         self._feeds = dict(feed or {})
         for each in (*(self._fetches or ()), *self._feeds):
             if not isinstance(each, str):
                 required = 'a name, or a tuple or dict of names: "h", "main/loop[4]/h"'
                 raise Usage(
-                    f"no value of {name} has such a name", where=user_location(), required=required, got=repr(each)[:80]
+                    f"no value of {name} has such a name",
+                    where=user_location(),
+                    required=required,
+                    got=repr(each)[:80],
+                    python=TypeError,
                 )
 
     def __repr__(self) -> str:
@@ -275,7 +280,12 @@ def parameter_values(part: PrunedProgram, value_of: Mapping[str, Any], fed: Mapp
         if value_of[name] is ...:
             message, location = f"argument {name} of {main.name} is left out", main.location or main.name
             raise Usage(
-                message, where=location, required=parameter.type, got="...", hint="the fetched values depend on it"
+                message,
+                where=location,
+                required=parameter.type,
+                got="...",
+                hint="the fetched values depend on it",
+                python=TypeError,
             )
         values.append(admit_feed(part, name, value_of[name], parameter.type) if name in fed else value_of[name])
     return values
@@ -348,7 +358,8 @@ def parse_location(graph: Graph, text: str) -> ValueLocation:
     nodes = [number for number, node in enumerate(graph.nodes) if has_name(graph, number, name) and node.outputs]
     if not nodes:
         hint = hints.suggest_name(name, {node.name for node in graph.nodes}) or "tl.print_program shows the names"
-        raise Usage(f"{graph.name} has no value of this name", rule="P1", where=graph.name, got=name, hint=hint)
+        message = f"{graph.name} has no value of this name"
+        raise Usage(message, rule="P1", where=graph.name, got=name, hint=hint, python=KeyError)
     if "*" in tag_text:
         try:
             location = ValueLocation(text, tuple(nodes), compile_tag_pattern(tag_text, graph), None)
@@ -360,7 +371,8 @@ def parse_location(graph: Graph, text: str) -> ValueLocation:
     for number in location.nodes:
         if isinstance(graph.nodes[number].outputs[0].type.dtype, HandleType):
             where, hint = graph.nodes[number].origin, "the results of get and collect can be fetched"
-            raise Usage(f"{name} is a handle of cells, which cannot leave a program", rule="P1", where=where, hint=hint)
+            message = f"{name} is a handle of cells, which cannot leave a program"
+            raise Usage(message, rule="P1", where=where, hint=hint, python=TypeError)
     return location
 
 

@@ -104,6 +104,7 @@ class Function(SvgReprMixin):
                 message,
                 where=user_location(),
                 hint=f"define it outside of the class and call {self.name}(instance, ...)",
+                python=TypeError,
             )
         if self not in methods.functions:
             python, capacity, relax = (
@@ -270,6 +271,7 @@ class Function(SvgReprMixin):
                     f"argument {name} of {self.name} is missing, and its type is not known without it",
                     where=user_location(),
                     hint=hint,
+                    python=TypeError,
                 )
         leaves, forms = self._flatten_arguments(padded)
         traced = self._find_or_trace(forms)
@@ -431,6 +433,7 @@ def function(
             where=user_location(),
             required="from 1 up",
             got=repr(most_tracings),
+            python=ValueError if type(most_tracings) is int else TypeError,
         )
     read = (
         read_function_spec if input_signature is None else partial(read_function_spec, signature=tuple(input_signature))

@@ -108,7 +108,10 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     for what, argument in (("primals", primals), ("tangents", tangents)):
         if not isinstance(argument, tuple | list):
             raise Usage(
-                f"{what} of jvp must be a tuple, with one entry for each argument", where=user_location(), got=argument
+                f"{what} of jvp must be a tuple, with one entry for each argument",
+                where=user_location(),
+                got=argument,
+                python=TypeError,
             )
     inner.source.check_argument_count(len(primals))
     inner.source.check_argument_count(len(tangents))
@@ -258,7 +261,8 @@ class _GradientTargets:
         except TypeError:
             pass
         required = "0, or (0, 1), or variables"
-        raise Usage(f"{word} of {kind} must be integers", where=user_location(), required=required, got=spec)
+        message = f"{word} of {kind} must be integers"
+        raise Usage(message, where=user_location(), required=required, got=spec, python=TypeError)
 
     def nest(self, gradients: Sequence[Any]) -> Any:
         """The gradients, nested as the targets are."""

@@ -43,7 +43,7 @@ def predicate_of(selector: EventSelector, state: State) -> EventPredicate:
         return compile_condition(selector, state.graph).holds
     if not callable(selector):
         required = "a condition, tl.Breakpoints, or a function of a state and an event"
-        raise Usage("this cannot select events", required=required, got=repr(selector))
+        raise Usage("this cannot select events", required=required, got=repr(selector), python=TypeError)
     return selector
 
 
@@ -88,7 +88,8 @@ class HistoryCursor:
             return tuple(self._lineage[each] for each in range(*number.indices(len(self))))
         position = number + len(self) if number < 0 else number
         if not 0 <= position < len(self):
-            raise IndexError(f"no event {number} in a history of {plural(len(self), 'event')}")
+            message = f"no event {number} in a history of {plural(len(self), 'event')}"
+            raise Usage(message, python=IndexError)
         return self._lineage[position]
 
     def __iter__(self) -> Iterator[Event]:
@@ -133,7 +134,8 @@ class HistoryCursor:
 
     def _check_position(self, position: int) -> None:
         if not 0 <= position <= len(self):
-            raise Usage(f"no position {position} in a history of {plural(len(self), 'event')}")
+            message = f"no position {position} in a history of {plural(len(self), 'event')}"
+            raise Usage(message, python=IndexError)
         self._lineage.segment_at(position)
 
     def events(self, start: int, stop: int) -> Iterator[tuple[State, Event]]:
@@ -274,7 +276,8 @@ class Advance(HistoryCursor):
         if self.position < len(self):
             raise Usage("this event has already been computed", hint="choose(position) makes a branch")
         if not 0 <= position < len(self.state.flight):
-            raise Usage(f"no token is at position {position}", got=f"{len(self.state.flight)} in flight")
+            got = f"{len(self.state.flight)} in flight"
+            raise Usage(f"no token is at position {position}", got=got, python=IndexError)
         deviates = position != self._current_pick(self.state)
         length = len(self)
         try:

@@ -103,6 +103,7 @@ def build_injection(state: State, node: str, port: int, tag: str | Tag, value: o
             "this activation is not open, so it takes no token",
             tag=parsed_tag,
             hint="inject the token while it is open",
+            python=KeyError,
         )
     token = Token(number, port, record.tag, False)
     type_ = port_type(graph, token)
@@ -150,7 +151,7 @@ def resolve_place(state: State, location: TokenPlace | NamedPlace) -> TokenPlace
             slot = TokenSlot(state.graph.only(name), port, parsed_tag)
             return next((place for place, token in enumerate(state.flight) if token[:3] == slot), slot)
     required = 'a position in the flight, or ("fib.add", 0, "main/fib"): a node, a port and a tag'
-    raise Usage("this names no token", required=required, got=repr(location))
+    raise Usage("this names no token", required=required, got=repr(location), python=TypeError)
 
 
 def token_at(state: State, place: TokenPlace) -> Token:
@@ -161,10 +162,12 @@ def token_at(state: State, place: TokenPlace) -> Token:
         if place.port in operands:
             return Token(*place, operands[place.port])
         node = state.graph.nodes[place.node]
-        raise Usage(f"no token waits at port {place.port} of node {node}, or is in flight to it", tag=place.tag)
+        message = f"no token waits at port {place.port} of node {node}, or is in flight to it"
+        raise Usage(message, tag=place.tag, python=KeyError)
     if 0 <= place < len(state.flight):
         return state.flight[place]
-    raise Usage(f"no token is at position {place} of the flight", got=f"{plural(len(state.flight), 'token')} there")
+    got = f"{plural(len(state.flight), 'token')} there"
+    raise Usage(f"no token is at position {place} of the flight", got=got, python=IndexError)
 
 
 def port_type(graph: Graph, token: Token) -> Type:
@@ -175,7 +178,8 @@ def port_type(graph: Graph, token: Token) -> Type:
     ports = [str(port) for port, literal in enumerate(node.ports) if literal is None]
     if str(token.port) not in ports:
         required = f"port {' or '.join(ports)}" if ports else None
-        raise Usage(f"no token comes to port {token.port} of node {node}", required=required, got=token.port)
+        message = f"no token comes to port {token.port} of node {node}"
+        raise Usage(message, required=required, got=token.port, python=IndexError)
     sources = graph.sources().get(Edge(token.node, token.port))
     if not sources:
         raise Usage(f"nothing feeds port {token.port} of node {node}, so that it has no type")

@@ -212,6 +212,7 @@ class Lineage:
                 f"event {position:,} is before what is known",
                 required=f"{self.base:,} or later",
                 hint=f"`goto {position}` of the debugger, or history.reveal({position}), makes it known",
+                python=IndexError,
             )
         return self.segments[bisect_right(self.segments, position, key=lambda segment: segment.start) - 1]
 
@@ -242,7 +243,8 @@ class RunOrigin:
 
     def __post_init__(self) -> None:
         if type(self.spacing) is not int or self.spacing < 1:
-            raise Usage("spacing must be an integer from 1 up", got=repr(self.spacing))
+            python = ValueError if type(self.spacing) is int else TypeError
+            raise Usage("spacing must be an integer from 1 up", got=repr(self.spacing), python=python)
 
     def new_segment(self, start: int, meter: Meter) -> Segment:
         """A new segment of this run, without events."""

@@ -48,14 +48,19 @@ class Script:
         """Raises Usage for invalid positions, and for an unknown schedule."""
         if not isinstance(self.positions, Sequence) or isinstance(self.positions, str):
             raise Usage(
-                "the positions of a script must be integers", required="tl.Script([0, 3, 1])", got=self.positions
+                "the positions of a script must be integers",
+                required="tl.Script([0, 3, 1])",
+                got=self.positions,
+                python=TypeError,
             )
         for position in self.positions:
             if type(position) is not int or position < 0:
-                raise Usage("a position in the flight is an integer from 0 up", got=repr(position))
+                python = ValueError if type(position) is int else TypeError
+                raise Usage("a position in the flight is an integer from 0 up", got=repr(position), python=python)
         if self.then not in FIXED_SCHEDULES and (not isinstance(self.then, str) or random_seed(self.then) is None):
             required = f"{', '.join(FIXED_SCHEDULES)}, random:SEED"
-            raise Usage("no such schedule can follow a script", required=required, got=repr(self.then))
+            python = KeyError if isinstance(self.then, str) else TypeError
+            raise Usage("no such schedule can follow a script", required=required, got=repr(self.then), python=python)
         object.__setattr__(self, "positions", tuple(self.positions))
 
     def next_position(self, state: State) -> int | None:
@@ -72,6 +77,7 @@ class Script:
                 got=position,
                 hint=f"the script was made for another program, or other arguments; "
                 f"it fits the first {plural(state.steps, 'step')}",
+                python=IndexError,
             )
         return position
 

@@ -31,7 +31,8 @@ from .fire import Rule, build_rules, loop_bounds, needs_limit_check
 def check_seed(seed: int) -> None:
     """Raises Usage for an invalid seed of random numbers."""
     if type(seed) is not int or not 0 <= seed < 2**64:
-        raise Usage("seed must be an integer from 0 up, below 2**64", got=repr(seed))
+        python = ValueError if type(seed) is int else TypeError
+        raise Usage("seed must be an integer from 0 up, below 2**64", got=repr(seed), python=python)
 
 
 class State:

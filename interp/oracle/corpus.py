@@ -114,6 +114,7 @@ def read_argument_words(
             f"{name} takes {plural(len(parameters), 'argument')}",
             required=f"{name}({signature})",
             got=", ".join(words) or "none",
+            python=TypeError,
         )
     return [admit(name, type_, word) for (name, type_), word in zip(parameters, words, strict=True)]
 

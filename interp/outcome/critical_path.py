@@ -100,7 +100,8 @@ def times_on(graph: Graph, events: Sequence[Event], processors: float) -> dict[i
     `processors` is a positive whole number or infinite.
     """
     if not (processors == math.inf or (isinstance(processors, int) and processors > 0)):
-        raise Usage("processors must be positive", required="an integer from 1 up, or math.inf", got=repr(processors))
+        required, python = "an integer from 1 up, or math.inf", ValueError if type(processors) is int else TypeError
+        raise Usage("processors must be positive", required=required, got=repr(processors), python=python)
     firings = dependences(graph, events)
     ranks = program_ranks(graph, events, firings)
     times: dict[int, int] = {}

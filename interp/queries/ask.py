@@ -119,7 +119,9 @@ class RunQueries:
         Each run is compared up to its current position."""
         queries = other if isinstance(other, RunQueries) else getattr(other, "ask", None)
         if not isinstance(queries, RunQueries):
-            raise Usage("other must be a run", required="a history, or its ask", got=type(other).__name__)
+            raise Usage(
+                "other must be a run", required="a history, or its ask", got=type(other).__name__, python=TypeError
+            )
         return first_difference(self.index, queries.index)
 
     def firing(self, node: str, tag: str | Tag = ROOT) -> FiringOrigin:
@@ -127,7 +129,8 @@ class RunQueries:
         index, (number, parsed_tag) = self.index, self._resolve(node, tag)
         event = index.firing_event(number, parsed_tag)
         if event is None:
-            raise Usage(f"{node} has not fired under {tag}", hint=f"why_not({node!r}, {str(tag)!r}) says why")
+            hint = f"why_not({node!r}, {str(tag)!r}) says why"
+            raise Usage(f"{node} has not fired under {tag}", hint=hint, python=KeyError)
         return FiringOrigin(event, index.graph, index.events[event])
 
     def _resolve(self, node: str, tag: str | Tag) -> tuple[int, Tag]:
@@ -153,7 +156,7 @@ def parse_tag(graph: Graph, text: str) -> Tag:
         if site is None:
             names = [site_name for owner, site_name in sites if owner == function]
             hint = hints.suggest_name(name, names) or f"there are {', '.join(names) or 'none'}"
-            raise Usage(f"{function} has no call or loop {name!r}", got=repr(text), hint=hint)
+            raise Usage(f"{function} has no call or loop {name!r}", got=repr(text), hint=hint, python=KeyError)
         tag = tag.child(site, _parse_iteration(site, bracket + rest, text))
         function = callees.get(site, function) if site.kind == "call" else function
     return tag
@@ -208,7 +211,8 @@ def start_of(index: EventIndex, what: Token | TokenKey | FiringOrigin) -> Origin
     node, port, tag = what[:3]
     sender = index.sender(node, port, tag)
     if sender is None:
-        raise Usage(f"no token has come to {_describe_port(index.graph, node, port)} under {tag}")
+        message = f"no token has come to {_describe_port(index.graph, node, port)} under {tag}"
+        raise Usage(message, python=KeyError)
     return sender
 
 

@@ -40,6 +40,7 @@ def check_node_tag(graph: Graph, contexts: Mapping[int, Context], number: int, t
         required=f"a tag of {own_context}",
         got=str(tag),
         hint=suggest_tag(graph, contexts, own_context, context, tag),
+        python=KeyError,
     )
 
 
@@ -58,8 +59,8 @@ def context_of_tag(graph: Graph, tag: Tag) -> Context:
 def suggest_tag(
     graph: Graph, contexts: Mapping[int, Context], target: Context, context: Context, tag: Tag
 ) -> str | None:
-    """A tag under which `target` runs, below `tag`, whose context is `context`, or below the root; None if there is no such
-    path."""
+    """A tag under which `target` runs, below `tag`, whose context is `context`, or below the root; None if there is no
+    such path."""
     steps = list[str]()
     while target != context:
         if target == graph.name:

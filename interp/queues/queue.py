@@ -67,7 +67,11 @@ class QueueWait:
         if timeout is not None and not (isinstance(timeout, int | float) and timeout >= 0):
             required = "0 or more, or None for no limit"
             raise Usage(
-                "timeout must be a number of seconds", where=user_location(), required=required, got=repr(timeout)
+                "timeout must be a number of seconds",
+                where=user_location(),
+                required=required,
+                got=repr(timeout),
+                python=ValueError if isinstance(timeout, int | float) else TypeError,
             )
         self._description = what
         self._timeout = timeout
@@ -92,16 +96,18 @@ Element: TypeAlias = tuple[Literal, ...]
 
 def check_integer(name: str, number: Any, minimum: int) -> int:
     """Return an integer from `minimum` up; raises Usage for anything else."""
+    is_integer = not isinstance(number, bool)
     try:
         integer = operator.index(number)
     except TypeError:
-        integer = minimum - 1
-    if integer < minimum or isinstance(number, bool):
+        is_integer = False
+    if not is_integer or integer < minimum:
         raise Usage(
             f"{name} must be an integer",
             where=user_location(),
             required=f"an integer from {minimum} up",
             got=repr(number),
+            python=ValueError if is_integer else TypeError,
         )
     return integer
 
@@ -112,7 +118,9 @@ def element_type(type_: Any) -> TreeType:
         form = tree_type_of_annotation(type_, {})
         handles = [leaf for leaf in form.types if isinstance(leaf.dtype, HandleType)]
         if handles:
-            raise Usage("cells do not leave the program", required="numbers or arrays", got=handles[0])
+            raise Usage(
+                "cells do not leave the program", required="numbers or arrays", got=handles[0], python=TypeError
+            )
         if not form.types:
             raise Usage("elements without leaves", required="a type", got=repr(type_))
     except TagloomError as error:
@@ -308,7 +316,7 @@ class Queue:
         """The elements, until the queue is closed and drained."""
         if current_region() is not None:
             hint = "write tl.while_loop(lambda ...: queue.size() > 0, ...), or a fixed number of dequeues"
-            raise Usage("a queue cannot be iterated in traced code", where=user_location(), hint=hint)
+            raise Usage("a queue cannot be iterated in traced code", where=user_location(), hint=hint, python=TypeError)
         while True:
             try:
                 yield self.dequeue()

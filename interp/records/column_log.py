@@ -223,6 +223,8 @@ def create_column_log(path: Path, graph: Graph, header: str) -> Iterator[ColumnL
         try:
             writer.end_page()
             archive.close()
+        except Usage:  # of `write`; it is an OSError, too
+            raise
         except OSError as error:
             raise unwritable_log(path, error) from None
 
@@ -242,7 +244,9 @@ def column_log_lines(path: Path) -> Iterator[bytes]:
         with zipfile.ZipFile(path) as archive:
             yield from archive_lines(_ColumnArchive(archive))
     except OSError as error:
-        raise Usage("this log cannot be read", got=path, hint=error.strerror) from None
+        raise Usage("this log cannot be read", got=path, hint=error.strerror, python=type(error)) from None
+    except Malformed:  # it is a ValueError, too
+        raise
     except _BROKEN_ARCHIVE as error:
         raise Malformed(
             "this is not a log of events",

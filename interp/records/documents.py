@@ -535,7 +535,8 @@ def to_json(subject: Serializable) -> JsonValue:
             return outcome_form(to_outcome_record(subject))
         case OutcomeRecord():
             return outcome_form(subject)
-    raise Usage("this has no JSON form", required="a program, a graph or an outcome", got=type(subject).__name__)
+    required = "a program, a graph or an outcome"
+    raise Usage("this has no JSON form", required=required, got=type(subject).__name__, python=TypeError)
 
 
 def from_json(document: object) -> Program | Graph | OutcomeRecord:

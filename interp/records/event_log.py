@@ -210,7 +210,7 @@ def create_json_log(path: Path, graph: Graph, header: str) -> Iterator[JsonLogWr
 
 def unwritable_log(path: Path, error: OSError) -> Usage:
     """The error for a log that cannot be written."""
-    return Usage("this log cannot be written", got=path, hint=error.strerror)
+    return Usage("this log cannot be written", got=path, hint=error.strerror, python=type(error))
 
 
 class OpenTags:

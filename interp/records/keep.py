@@ -75,6 +75,7 @@ def log_path(keep: KeepOption) -> Path | None:
     raise Usage(
         f"a run cannot keep {keep!r}",
         required=f'keep="events", a number of events from 1 up, or the name of a file that ends in {suffixes}',
+        python=ValueError if isinstance(keep, str) or type(keep) is int else TypeError,
     )
 
 
@@ -116,7 +117,7 @@ def log_lines(path: Path) -> Iterator[bytes]:
                 yield from file
                 return
     except OSError as error:
-        raise Usage("this log cannot be read", got=path, hint=error.strerror) from None
+        raise Usage("this log cannot be read", got=path, hint=error.strerror, python=type(error)) from None
     yield from column_log_lines(path)
 
 
@@ -129,5 +130,7 @@ def convert_log(source: Path, target: Path) -> None:
         with target.open("wb") as file:
             file.write(first)
             file.writelines(lines)
+    except Usage:  # of `log_lines`; it is an OSError, too
+        raise
     except OSError as error:
         raise unwritable_log(target, error) from None

@@ -37,7 +37,11 @@ def append_metrics(path: str | os.PathLike[str], step: int, metrics: Mapping[str
             os.close(descriptor)
     except OSError as error:
         raise Usage(
-            "the metrics file cannot be written", where=user_location(), got=os.fspath(path), hint=error.strerror
+            "the metrics file cannot be written",
+            where=user_location(),
+            got=os.fspath(path),
+            hint=error.strerror,
+            python=type(error),
         ) from None
 
 
@@ -63,8 +67,10 @@ def encode_number(name: str, value: object) -> float | int | str:
         raise Usage("a metric cannot be named step", where=user_location(), hint="give this metric another name")
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise Usage(f"the metric {name} must be a number", where=user_location(), got=repr(value)[:80]) from None
+    except (TypeError, ValueError) as error:
+        python = TypeError if isinstance(error, TypeError) else ValueError
+        message = f"the metric {name} must be a number"
+        raise Usage(message, where=user_location(), got=repr(value)[:80], python=python) from None
     return number if math.isfinite(number) else str(number)
 
 

@@ -139,6 +139,7 @@ def flatten_variables(variables: Any) -> Iterator[Variable]:
             required="tl.Variable",
             got=repr(variables)[:80],
             hint=hint,
+            python=TypeError,
         )
 
 
@@ -401,7 +402,7 @@ class LBFGS:
         sizes = sum(variable_size(each) for each in leaves)
         if len({each.dtype for each in leaves}) > 1:
             kinds = ", ".join(f"{each.name}: {each._type}" for each in leaves)
-            raise Usage("L-BFGS needs variables of one dtype", where=user_location(), got=kinds)
+            raise Usage("L-BFGS needs variables of one dtype", where=user_location(), got=kinds, python=TypeError)
         if not self.slots:
             with init_scope():
                 for name, shape in (

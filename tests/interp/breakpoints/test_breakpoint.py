@@ -226,7 +226,7 @@ def test_bad_breakpoints_are_refused() -> None:
     """Conditions that are not boolean and ignore counts that are not integers are refused."""
     with pytest.raises(Usage, match="a number is no truth value"):
         breakpoint_on(FIB, "depth")
-    with pytest.raises(Usage, match="wants a truth value"):
+    with pytest.raises(Usage, match="requires a truth value"):
         Breakpoint(compile_expression("depth", FIB))
     with pytest.raises(Malformed):
         breakpoint_on(FIB, "fired and")
