@@ -51,6 +51,15 @@ def test_history_far() -> None:
         history.near  # type: ignore[attr-defined]  # noqa: B018
 
 
+def test_breakpoints_see() -> None:
+    """`Breakpoints.see` warns, and does what `evaluate` does."""
+    history, breakpoints = History(identity.graph, [1]), tl.Breakpoints()
+    event = history.forward()
+    assert event is not None
+    with pytest.warns(DeprecationWarning, match=r"Breakpoints.see is now Breakpoints.evaluate"):
+        assert breakpoints.see(history.state, event) == breakpoints.evaluate(history.state, event)
+
+
 def test_session_methods() -> None:
     """`Session.do` and `Session.load` warn, and do what `execute` and `load_run` do."""
     code = """

@@ -1,12 +1,13 @@
-"""Breakpoints: conditions on events at which a run stops or logs a line. Whoever steps the run evaluates them.
+"""Breakpoints: conditions on events at which a run stops or logs a line. The code that steps the run evaluates them.
 
 Hits are recorded by step, so that the hit count at a step is right after stepping back: each step has one entry, hit or
-not, from its last evaluation. Whoever steps a run forwards passes every event to `see`; a step that was never evaluated
-counts as no hit.
+not, from its last evaluation. The code that steps a run forwards passes every event to `evaluate`; a step that was
+never evaluated counts as no hit.
 """
 
 from __future__ import annotations
 
+import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -181,9 +182,9 @@ class Breakpoints:
         that has evaluated every step up to `base` keeps its hits; any other begins there."""
         result = Breakpoints()
         for number, entry in self._entries.items():
-            goes_on = entry.start <= base <= entry.observed_until
+            keeps_hits = entry.start <= base <= entry.observed_until
             hits, observed_until, start = (
-                (entry.hits.copy(), entry.observed_until, entry.start) if goes_on else ([], base, base)
+                (entry.hits.copy(), entry.observed_until, entry.start) if keeps_hits else ([], base, base)
             )
             result._entries[number] = _BreakpointEntry(entry.breakpoint, hits, observed_until, start)
         result._last_number, result.lines = self._last_number, [line for line in self.lines if line.step <= base]
@@ -198,7 +199,13 @@ class Breakpoints:
         self.lines = [line for line in self.lines if line.step <= step]
 
     def see(self, state: State, event: Event) -> BreakpointHits:
-        """Evaluate the event that led to this state. Evaluating a step twice has no further effect."""
+        """The old name of `evaluate`, with a DeprecationWarning."""
+        warnings.warn("Breakpoints.see is now Breakpoints.evaluate", DeprecationWarning, stacklevel=2)
+        return self.evaluate(state, event)
+
+    def evaluate(self, state: State, event: Event) -> BreakpointHits:
+        """Evaluate the breakpoints on the event that led to this state. Evaluating a step twice has no further
+        effect."""
         stops, lines = [], []
         for number, entry in self._entries.items():
             if entry.observe(state, event):
@@ -212,7 +219,7 @@ class Breakpoints:
     def should_stop(self, state: State, event: Event) -> bool:
         """Evaluate an event that has just happened and return whether a breakpoint stops there. Lines of logpoints are
         added to `lines`."""
-        hits = self.see(state, event)
+        hits = self.evaluate(state, event)
         self.lines.extend(hits.lines)
         return bool(hits.stops)
 

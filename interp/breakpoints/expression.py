@@ -153,12 +153,14 @@ class _ExpressionCompiler:
         """For each name that is compared with names of the graph: the keys for each of those."""
 
     def compile(self, tree: ExpressionNode) -> Expression:
+        """Compile a whole expression."""
         kind, run = self.compile_typed(tree)
         return Expression(
             format_expression(tree), kind, run, self.compile_test(tree) if kind in _CONDITION_KINDS else None
         )
 
     def compile_typed(self, tree: ExpressionNode) -> _TypedEvaluator:
+        """Compile a subexpression, and infer its kind."""
         match tree:
             case NumberLiteral(value):
                 return _TypedEvaluator("number", lambda state, event: value)
@@ -187,6 +189,7 @@ class _ExpressionCompiler:
         raise AssertionError(tree)
 
     def compile_name(self, tree: NameReference) -> _TypedEvaluator:
+        """Compile a name of the table."""
         row = self.lookup_name(tree.name, tree.position)
         if row.name not in self.evaluators:
             self.evaluators[row.name] = row.bind(self.graph)
@@ -206,14 +209,15 @@ class _ExpressionCompiler:
         raise fault
 
     def compile_item(self, tree: IndexedName) -> _TypedEvaluator:
+        """Compile an indexed name; raises SyntaxFault if no node has so many inputs or outputs."""
         row = self.lookup_name(tree.name, tree.position)
         if row.kind != "values":
             raise SyntaxFault(
                 f"{row.name} is not several values", tree.position, kind=Usage, required="inputs[0] or outputs[0]"
             )
-        most = max_items(row.name, self.graph)
-        if tree.index >= most:
-            required = f"a number below {most}, the most that a node of the graph has"
+        count = max_items(row.name, self.graph)
+        if tree.index >= count:
+            required = f"a number below {count}, the most that a node of the graph has"
             raise SyntaxFault(
                 f"no node has so many {row.name}", tree.position, kind=Usage, required=required, got=tree.index
             )
@@ -232,6 +236,7 @@ class _ExpressionCompiler:
         return lambda state, event: is_true(read(state, event))
 
     def compile_number(self, sign: str, tree: ExpressionNode) -> _TypedEvaluator:
+        """Compile an operand of arithmetic; raises SyntaxFault if it is never a number."""
         typed = self.compile_typed(tree)
         if typed.kind not in ("number", "value"):
             message = f"{_KIND_NAMES[typed.kind]} is no number to compute with"
@@ -239,6 +244,7 @@ class _ExpressionCompiler:
         return typed
 
     def compile_chain(self, first: ExpressionNode, rest: tuple[tuple[str, ExpressionNode], ...]) -> _TypedEvaluator:
+        """Compile a sum or a product."""
         begin = self.compile_number(rest[0][0], first)
         steps = [(computation(sign), self.compile_number(sign, operand)) for sign, operand in rest]
         reads = [(compute, typed.evaluate) for compute, typed in steps]
@@ -252,6 +258,7 @@ class _ExpressionCompiler:
         return _TypedEvaluator(result_kind(begin, *(typed for _, typed in steps)), run)
 
     def compile_comparison(self, tree: ComparisonExpression) -> EventPredicate:
+        """Compile a comparison; raises SyntaxFault for kinds that cannot be compared."""
         sign, left, right = tree.operator, tree.left_operand, tree.right_operand
         if sign in ("matches", "in"):
             return self.compile_tag_match(sign, left, right)
@@ -267,12 +274,13 @@ class _ExpressionCompiler:
         return lambda state, event: compare(read_one(state, event), read_other(state, event))
 
     def compile_tag_match(self, sign: str, left: ExpressionNode, right: ExpressionNode) -> EventPredicate:
+        """Compile `tag matches PATTERN` or `tag in PATTERN`."""
         kind = self.compile_typed(left).kind
         if kind != "tag":
             raise SyntaxFault(f"`{sign}` is for tags", left.position, kind=Usage, required="tag", got=_KIND_NAMES[kind])
         if not isinstance(right, TextLiteral):
             required = "a pattern in quotes, such as 'main/**/loop[3]'"
-            raise SyntaxFault(f"`{sign}` wants a pattern", right.position, kind=Usage, required=required)
+            raise SyntaxFault(f"`{sign}` requires a pattern", right.position, kind=Usage, required=required)
         matches = compile_tag_pattern(right.value, self.graph, right.position.after("'"), operator=sign)
         return lambda state, event: matches(event.token.tag)
 
@@ -298,8 +306,8 @@ class _ExpressionCompiler:
         if text.value not in words:
             message = f"the graph has no {row.name} {abbreviate(text.value)!r}"
             names_by_key = row.graph_names.names(self.graph)
-            short = list(dict.fromkeys(names[-1] for names in names_by_key.values() if names))
-            raise unknown_name(message, text.value, text.position, short, alternatives=words)
+            short_names = list(dict.fromkeys(names[-1] for names in names_by_key.values() if names))
+            raise unknown_name(message, text.value, text.position, short_names, alternatives=words)
         keys = frozenset(words[text.value])
         if tree.operator == "==":
             return lambda state, event: key(event) in keys

@@ -52,14 +52,14 @@ def _node_names(names: Callable[[GraphNode], tuple[str, ...]]) -> GraphNames:
     return GraphNames(_node_of, lambda graph: {number: names(node) for number, node in enumerate(graph.nodes)})
 
 
-def name_row(name: str, naming: GraphNames, doc: str, example: str) -> ExpressionName:
+def name_row(name: str, graph_names: GraphNames, doc: str, example: str) -> ExpressionName:
     """The row of a name that is compared with names of the graph."""
 
     def read(graph: Graph) -> Evaluator:
-        shown = {key: names[0] if names else None for key, names in naming.names(graph).items()}
-        return lambda state, event: shown.get(naming.key(event))
+        full_names = {key: names[0] if names else None for key, names in graph_names.names(graph).items()}
+        return lambda state, event: full_names.get(graph_names.key(event))
 
-    return ExpressionName(name, "name", doc, example, read, naming)
+    return ExpressionName(name, "name", doc, example, read, graph_names)
 
 
 def value_row(name: str, kind: ExpressionKind, doc: str, example: str, read: Evaluator) -> ExpressionName:

@@ -31,16 +31,22 @@ class ExpressionNode:
 
 @dataclass(frozen=True, slots=True)
 class NumberLiteral(ExpressionNode):
+    """A number."""
+
     value: int | float
 
 
 @dataclass(frozen=True, slots=True)
 class BooleanLiteral(ExpressionNode):
+    """`true` or `false`."""
+
     value: bool
 
 
 @dataclass(frozen=True, slots=True)
 class TextLiteral(ExpressionNode):
+    """A text in quotes."""
+
     value: str
 
 
@@ -61,11 +67,15 @@ class IndexedName(ExpressionNode):
 
 @dataclass(frozen=True, slots=True)
 class Negation(ExpressionNode):
+    """`-operand`."""
+
     operand: ExpressionNode
 
 
 @dataclass(frozen=True, slots=True)
 class LogicalNot(ExpressionNode):
+    """`not operand`."""
+
     operand: ExpressionNode
 
 
@@ -78,11 +88,15 @@ class Conjunction(ExpressionNode):
 
 @dataclass(frozen=True, slots=True)
 class Disjunction(ExpressionNode):
+    """`a or b or c`: one node for any number of operands."""
+
     operands: tuple[ExpressionNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonExpression(ExpressionNode):
+    """A comparison, or a match of a tag with a pattern; `operator` is its sign."""
+
     operator: str
     left_operand: ExpressionNode
     right_operand: ExpressionNode

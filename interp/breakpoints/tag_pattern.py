@@ -93,12 +93,12 @@ class _TagAutomaton:
                 "this is no step of a tag", position, required="a step, such as fib, loop[3], loop[*], * or **"
             )
         name, iteration = match["name"], match["iteration"]
-        named = find_sites(name, position, tuple(self.any_iteration))
-        fitting = [site for site in named if iteration is None or site.kind == "loop"]
-        if not fitting:
+        sites = find_sites(name, position, tuple(self.any_iteration))
+        matching_sites = [site for site in sites if iteration is None or site.kind == "loop"]
+        if not matching_sites:
             hint = f"write `{name}`" if name != "*" else "this graph has no loop"
             raise SyntaxFault("a call has no iterations", position, kind=Usage, hint=hint)
-        for site in fitting:
+        for site in matching_sites:
             if iteration in (None, "*"):
                 self.any_iteration[site] |= bit
             else:
@@ -115,20 +115,21 @@ class _TagAutomaton:
         return self._epsilon_closure((states & matching) << 1 | states & self.wildcards)
 
     def matches(self, tag: Tag) -> bool:
+        """Whether the pattern matches a tag."""
         cache = self.cache
         states = cache.get(tag)
         if states is None:
-            if len(cache) > _CACHE_LIMIT + 2 * tag.depth:  # room for two walks from the root, so that clearing is rare
+            if len(cache) > _CACHE_LIMIT + 2 * tag.depth:  # room for two paths from the root, so that clearing is rare
                 cache.clear()
             states = self._states_after(tag)
         return bool(states & self.accepting)
 
     def _states_after(self, tag: Tag) -> int:
         states, unread = None, []
-        at: Tag | None = tag
-        while at is not None and (states := self.cache.get(at)) is None:
-            unread.append(at)
-            at = at.parent
+        ancestor: Tag | None = tag
+        while ancestor is not None and (states := self.cache.get(ancestor)) is None:
+            unread.append(ancestor)
+            ancestor = ancestor.parent
         states = self.start_states if states is None else states
         for each in reversed(unread):
             states = self.cache[each] = self._transition(states, each.site, each.iteration)
@@ -137,10 +138,10 @@ class _TagAutomaton:
 
 def find_sites(name: str, position: SourcePosition, sites: tuple[Site, ...]) -> list[Site]:
     """The sites of this name, or all for `*`; raises SyntaxFault if there is none."""
-    named = [site for site in sites if name == "*" or name in site_names(site)]
-    if not named:
-        short = list(dict.fromkeys(site.name for site in sites))
+    matches = [site for site in sites if name == "*" or name in site_names(site)]
+    if not matches:
+        short_names = list(dict.fromkeys(site.name for site in sites))
         raise unknown_name(
-            f"no call or loop is called {abbreviate(name)!r}", name, position, short, alternatives=map(str, sites)
+            f"no call or loop is called {abbreviate(name)!r}", name, position, short_names, alternatives=map(str, sites)
         )
-    return named
+    return matches

@@ -59,14 +59,14 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 def _compare_general(holds: Callable[[Any, Any], Any], left: object, right: object) -> bool:
     left, right = _widen(left), _widen(right)
-    sort = _value_kind(left)
-    if sort != _value_kind(right) or sort == "nothing" or (sort != "number" and holds not in _EQUALITY_OPERATORS):
+    kind = _value_kind(left)
+    if kind != _value_kind(right) or kind == "nothing" or (kind != "number" and holds not in _EQUALITY_OPERATORS):
         return False
     try:
         with np.errstate(all="ignore"):
             result = holds(left, right)
             return bool(result.size and result.all()) if isinstance(result, np.ndarray) else bool(result)
-    except Exception:  # shapes that do not fit, and whatever the == of a foreign object does
+    except Exception:  # shapes that do not fit, or the == of a foreign object
         return False
 
 
@@ -78,29 +78,29 @@ def computation(sign: str) -> ComputeFunction:
     >>> computation("/")(1, 0), computation("*")(True, 2)
     (None, None)
     """
-    make: Callable[[Any, Any], Any] = _COMPUTATIONS[sign]
+    calculate: Callable[[Any, Any], Any] = _COMPUTATIONS[sign]
     divides = sign in ("/", "//", "%")
 
     def compute(left: Any, right: Any) -> object:
         if type(left) not in _NUMBER_TYPES or type(right) not in _NUMBER_TYPES:
-            return _compute_general(make, left, right, divides)
+            return _compute_general(calculate, left, right, divides)
         if divides and not right:
             return None
         try:
-            return _limit_bits(make(left, right))
+            return _limit_bits(calculate(left, right))
         except OverflowError:  # an integer beyond float64 beside a float
             return None
 
     return compute
 
 
-def _compute_general(make: Callable[[Any, Any], Any], left: Any, right: Any, divides: bool) -> object:
+def _compute_general(calculate: Callable[[Any, Any], Any], left: Any, right: Any, divides: bool) -> object:
     left, right = _widen(left), _widen(right)
     if not (_value_kind(left) == _value_kind(right) == "number") or (divides and not np.all(right)):
         return None
     try:
         with np.errstate(all="ignore"):
-            return _limit_bits(make(left, right))
+            return _limit_bits(calculate(left, right))
     except (ArithmeticError, ValueError, MemoryError):  # shapes or numbers that do not fit
         return None
 
@@ -116,6 +116,7 @@ _COMPUTATIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def negate(value: object) -> object:
+    """The negative of a number; None for any other value."""
     return _multiply(-1, value)
 
 
@@ -152,7 +153,7 @@ def format_operand(value: object) -> str:
     try:
         array = isinstance(value, np.ndarray) and value.size > _MAX_ELEMENTS
         return str(type_of(value)) if array else format_value(value)
-    except Exception:  # whatever a foreign object does when it is shown
+    except Exception:  # the repr of a foreign object
         return f"<{type(value).__name__}>"
 
 

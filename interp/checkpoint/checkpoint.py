@@ -74,8 +74,8 @@ class Checkpoint:
                 hint="only variables that objects hold are saved",
             )
         tensors = {names[number]: np.asarray(each.value) for number, each in find_tensors(nodes)}
-        leading = sorted(find_ancestors([0, *names], [each.edges for each in nodes]))
-        positions = {number: position for position, number in enumerate(leading)}
+        saved = sorted(find_ancestors([0, *names], [each.edges for each in nodes]))
+        positions = {number: position for position, number in enumerate(saved)}
         file_nodes = [
             CheckpointNode(
                 {name: positions[target] for name, target in nodes[number].edges.items() if target in positions},
@@ -119,8 +119,8 @@ class Checkpoint:
         self.fill_new_variables()
         return self._restoration.pending_parts()
 
-    def _fill(self, restoration: Restoration, may: Callable[[Variable], bool]) -> RestoreReport:
-        report = restoration.fill(may)
+    def _fill(self, restoration: Restoration, is_allowed: Callable[[Variable], bool]) -> RestoreReport:
+        report = restoration.fill(is_allowed)
         if report.only_in_file:
             _incomplete_checkpoints.add(self)
         else:

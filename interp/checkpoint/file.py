@@ -105,9 +105,9 @@ def parse_nodes(metadata: Mapping[str, str], path: str, tensors: Sequence[str]) 
     if not nodes or nodes[0].tensor is not None:
         listed.refuse("a root, which has edges")
     tensor_counts, file_counts = Counter(node.tensor for node in nodes if node.tensor is not None), Counter(tensors)
-    wrong = next(iter((tensor_counts - file_counts) | (file_counts - tensor_counts)), None)
-    if wrong is not None:
-        listed.refuse("one node for each tensor of the file, and no other", f"tensor {describe_json(wrong)}")
+    unmatched = next(iter((tensor_counts - file_counts) | (file_counts - tensor_counts)), None)
+    if unmatched is not None:
+        listed.refuse("one node for each tensor of the file, and no other", f"tensor {describe_json(unmatched)}")
     return nodes
 
 
@@ -138,8 +138,8 @@ def read_tensor(file: Any, name: str, path: str) -> Literal:
     except ValueError:
         required = f"one of {', '.join(_DTYPES)}, of {MAX_AXES} axes at most"
         got = f"{dtype} of {len(shape)} axes"
-        what = f"tensor {describe_json(name)} is none of tagloom's"
-        raise Malformed(what, where=path, required=required, got=got) from None
+        message = f"tagloom has no values like tensor {describe_json(name)}"
+        raise Malformed(message, where=path, required=required, got=got) from None
 
 
 def write_atomically(path: Path, data: bytes) -> None:

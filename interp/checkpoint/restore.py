@@ -53,7 +53,7 @@ class RestoreReport:
     def check(self) -> None:
         """Raise Usage if the file and the program did not match completely; what matched has been restored."""
         if not self.is_complete:
-            hint = "what matches was restored; what only one of them has may be meant so"
+            hint = "the variables that match were restored; the others may differ on purpose"
             raise Usage("a checkpoint and a program differ", where=user_location(), got=str(self), hint=hint)
 
     def __str__(self) -> str:
@@ -124,8 +124,8 @@ class Restoration:
         its missing parts by name, which are dicts and `PendingTensor`s."""
         pairs = self._match_objects()
         parts: dict[int, object] = {number: each for each, number in reversed(pairs)}
-        lost = [number for number, node in enumerate(self._nodes) if node.tensor in self._pending_tensors]
-        leading = find_ancestors(lost, [node.edges for node in self._nodes])
+        pending = [number for number, node in enumerate(self._nodes) if node.tensor in self._pending_tensors]
+        ancestors = find_ancestors(pending, [node.edges for node in self._nodes])
         unfinished: list[tuple[dict[str, object], int]] = []
 
         def build_part(number: int) -> object:
@@ -139,13 +139,13 @@ class Restoration:
 
         def missing_parts(number: int, names: Collection[str]) -> dict[str, object]:
             edges_of = self._nodes[number].edges.items()
-            return {name: build_part(target) for name, target in edges_of if target in leading and name not in names}
+            return {name: build_part(target) for name, target in edges_of if target in ancestors and name not in names}
 
         objects = ((each, number) for each, number in pairs if not isinstance(each, Variable))
-        lacking = {id(each): missing_parts(number, find_edges(each).by_name) for each, number in objects}
-        for holder, number in unfinished:  # grows during the loop
-            holder.update(missing_parts(number, ()))
-        return lacking
+        missing = {id(each): missing_parts(number, find_edges(each).by_name) for each, number in objects}
+        for part, number in unfinished:  # grows during the loop
+            part.update(missing_parts(number, ()))
+        return missing
 
     def _match_tensors(self) -> Iterator[tuple[int, str]]:
         """The identities of the matched variables, with the names of their tensors."""

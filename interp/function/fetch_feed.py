@@ -148,19 +148,22 @@ class Partial:
     def _run(
         self, program: PrunableProgram, arguments: Sequence[Any], options: Mapping[str, Any], engine: str | None = None
     ) -> Outcome:
-        part, feeds = self._find_pruned(program)
+        pruned, feeds = self._find_pruned(program)
         names = [parameter.name for parameter in program.program.main.body.parameters]
-        values = parameter_values(part, dict(zip(names, arguments, strict=True)) | feeds, fed=feeds)
-        is_looking = any(map(has_tag, part.fetches or ()))
-        run_options = RunOptions(**{"until": "result" if is_looking else "quiet", **options})
+        values = parameter_values(pruned, dict(zip(names, arguments, strict=True)) | feeds, fed=feeds)
+        fetches_tagged = any(map(has_tag, pruned.fetches or ()))
+        run_options = RunOptions(**{"until": "result" if fetches_tagged else "quiet", **options})
         run_options = run_options._replace(world=resolve_world(run_options.world, program.callbacks))
-        if is_looking or any(map(has_tag, feeds)):
-            outcome = self._run_under_tags(part, values, feeds, run_options, engine)
+        if fetches_tagged or any(map(has_tag, feeds)):
+            outcome = self._run_under_tags(pruned, values, feeds, run_options, engine)
         else:
             outcome = run(
-                Job(part.graph, self._fetch_structure or program.structure, part.program), values, run_options, engine
+                Job(pruned.graph, self._fetch_structure or program.structure, pruned.program),
+                values,
+                run_options,
+                engine,
             )
-        if part.fetches is None and outcome.error is None:
+        if pruned.fetches is None and outcome.error is None:
             program.assign(outcome.results)
         return outcome
 
@@ -191,7 +194,7 @@ class Partial:
 
     def _run_under_tags(
         self,
-        part: PrunedProgram,
+        pruned: PrunedProgram,
         values: Sequence[Value],
         feeds: Mapping[str, object],
         run_options: RunOptions,
@@ -208,26 +211,28 @@ class Partial:
                 required='engine="reference", no cores, and keep="events" if any',
                 got=f"engine={engine!r}, cores={run_options.cores!r}, keep={run_options.keep!r}",
             )
-        fetches, whole = part.fetches, part.original
+        fetches, original = pruned.fetches, pruned.original
         history = History(
-            part.graph,
+            pruned.graph,
             values,
             schedule=run_options.schedule,
             limits=run_options.limits,
-            structure=whole.structure,
+            structure=original.structure,
             seed=run_options.seed,
             k=run_options.k,
             world=run_options.world,
         )
-        tagged = filter(has_tag, fetches or ())
-        looked_for = [
-            location_in_pruned(part, name) if "*" in name else parse_location(part.graph, name) for name in tagged
+        locations = [
+            location_in_pruned(pruned, name) if "*" in name else parse_location(pruned.graph, name)
+            for name in filter(has_tag, fetches or ())
         ]
-        outcome, tagged_values = run_tagged(history, looked_for, resolve_feeds(part, feeds), run_options.until)
+        outcome, tagged_values = run_tagged(history, locations, resolve_feeds(pruned, feeds), run_options.until)
         if fetches is None or self._fetch_structure is None:
             return outcome
-        results, under = iter(outcome.results), iter(tagged_values)
-        nested = unflatten(self._fetch_structure, [next(under) if has_tag(name) else next(results) for name in fetches])
+        untagged_values, values_by_tag = iter(outcome.results), iter(tagged_values)
+        nested = unflatten(
+            self._fetch_structure, [next(values_by_tag if has_tag(name) else untagged_values) for name in fetches]
+        )
         leaves, structure = flatten(nested)
         missing = tuple(position for position, leaf in enumerate(leaves) if leaf is None)
         return replace(outcome, results=tuple(leaves), structure=structure, missing=missing)
@@ -258,25 +263,25 @@ def build_pruned_program(
 
 def shorten_name(program: PrunableProgram, name: str) -> str:
     """The short name of a value: the tag `main` is removed from the name of a value of the main body."""
-    tag, inner = split_name(name)
+    tag, node_name = split_name(name)
     body = program.program.main.body
-    is_of_main = any(inner == var.name for var in body.parameters) or any(
-        inner == var.name for node in body.nodes for var in node.results
+    is_of_main = any(node_name == var.name for var in body.parameters) or any(
+        node_name == var.name for node in body.nodes for var in node.results
     )
-    return inner if tag == "main" and is_of_main else name
+    return node_name if tag == "main" and is_of_main else name
 
 
 def required_nodes(program: Program, name: str) -> list[str]:
     """The names of the nodes of the main body that compute a value under a tag."""
-    tag, inner = split_name(name)
+    tag, node_name = split_name(name)
     step = "".join(tag.split("/")[1:2]).partition("[")[0].rpartition(".")[2]
-    return enclosing_nodes(program, inner.rpartition(".")[2], None if "*" in step else step or None)
+    return enclosing_nodes(program, node_name.rpartition(".")[2], None if "*" in step else step or None)
 
 
-def parameter_values(part: PrunedProgram, value_of: Mapping[str, Any], fed: Mapping[str, object]) -> list[Value]:
+def parameter_values(pruned: PrunedProgram, value_of: Mapping[str, Any], fed: Mapping[str, object]) -> list[Value]:
     """A value for each parameter of a pruned program; raises Usage if one is missing or of the wrong type."""
-    main, values = part.original.program.main, list[Value]()
-    for name, parameter in zip(part.source_names, part.program.main.body.parameters, strict=True):
+    main, values = pruned.original.program.main, list[Value]()
+    for name, parameter in zip(pruned.source_names, pruned.program.main.body.parameters, strict=True):
         if value_of[name] is ...:
             message, location = f"argument {name} of {main.name} is left out", main.location or main.name
             raise Usage(
@@ -287,32 +292,32 @@ def parameter_values(part: PrunedProgram, value_of: Mapping[str, Any], fed: Mapp
                 hint="the fetched values depend on it",
                 python=TypeError,
             )
-        values.append(admit_feed(part, name, value_of[name], parameter.type) if name in fed else value_of[name])
+        values.append(admit_feed(pruned, name, value_of[name], parameter.type) if name in fed else value_of[name])
     return values
 
 
-def resolve_feeds(part: PrunedProgram, feeds: Mapping[str, object]) -> list[tuple[ValueLocation, Value]]:
+def resolve_feeds(pruned: PrunedProgram, feeds: Mapping[str, object]) -> list[tuple[ValueLocation, Value]]:
     """The locations and values fed under tags; raises Usage for a value of the wrong type."""
     located_feeds = []
     for name, value in feeds.items():
         if has_tag(name):
-            types = location_types(part.original.graph, parse_location(part.original.graph, name))
-            admitted = [admit_feed(part, name, value, type_) for type_ in types]
-            located_feeds.append((location_in_pruned(part, name), admitted[0]))
+            types = location_types(pruned.original.graph, parse_location(pruned.original.graph, name))
+            admitted = [admit_feed(pruned, name, value, type_) for type_ in types]
+            located_feeds.append((location_in_pruned(pruned, name), admitted[0]))
     return located_feeds
 
 
-def location_in_pruned(part: PrunedProgram, name: str) -> ValueLocation:
+def location_in_pruned(pruned: PrunedProgram, name: str) -> ValueLocation:
     """The location of a name in the pruned program; it matches nothing if its node was pruned."""
     try:
-        return parse_location(part.graph, name)
+        return parse_location(pruned.graph, name)
     except Usage:
         return ValueLocation(name, (), lambda tag: False, None)
 
 
-def admit_feed(part: PrunedProgram, name: str, value: object, type_: Type) -> Value:
+def admit_feed(pruned: PrunedProgram, name: str, value: object, type_: Type) -> Value:
     """Convert a fed value to its type; raises Usage, with its name, if it does not fit."""
-    main = part.original.program.main
+    main = pruned.original.program.main
     try:
         return admit(value, type_)
     except Usage as error:
@@ -389,7 +394,7 @@ def has_name(graph: Graph, number: int, name: str) -> bool:
 
 def select_node(graph: Graph, nodes: Sequence[int], tag: Tag) -> int:
     """The first of these nodes with a value under a tag; raises Usage if there is none."""
-    contexts, wrong = dict(node_contexts(graph)), list[Usage]()
+    contexts, errors = dict(node_contexts(graph)), list[Usage]()
     for number in nodes:
         site = graph.nodes[number].site
         if contexts and site is not None and exits_activation(graph, number):
@@ -397,10 +402,10 @@ def select_node(graph: Graph, nodes: Sequence[int], tag: Tag) -> int:
         try:
             check_node_tag(graph, contexts, number, tag)
         except Usage as error:
-            wrong.append(error)
+            errors.append(error)
         else:
             return number
-    raise wrong[0]
+    raise errors[0]
 
 
 def exits_activation(graph: Graph, number: int) -> bool:
@@ -438,12 +443,14 @@ class _FetchObserver:
         """The value to feed after the last event; None if there is none."""
 
     def observe(self, state: State, event: Event) -> bool:
+        """Record the results of an event; returns whether to stop after it."""
         self.pending_feed = None
         if event.fired and event.token.node in self.nodes and event.outputs:
             self._record_result(event, result_tag(state.graph, event), event.outputs[0][1])
         return self.pending_feed is not None or self.is_complete(state)
 
     def is_complete(self, state: State) -> bool:
+        """Whether the run has what `until` asks for."""
         if self.until == "result" and any(location.tag is None or not values for location, values in self.results):
             return False
         return is_until_met(self.until, state)
@@ -476,12 +483,12 @@ def run_tagged(
     """Run a program from the beginning of a history; returns the outcome and the fetched values. With `until="result"`
     the run stops once it has all fetched values, unless a name is a pattern."""
     check_until(until)
-    lookout = _FetchObserver(fetches, feeds, until)
-    while (event := history.forward_to(lookout.observe)) is not None and lookout.pending_feed is not None:
-        history = apply_feed(history, event, lookout.pending_feed)
-        if lookout.is_complete(history.state):
+    observer = _FetchObserver(fetches, feeds, until)
+    while (event := history.forward_to(observer.observe)) is not None and observer.pending_feed is not None:
+        history = apply_feed(history, event, observer.pending_feed)
+        if observer.is_complete(history.state):
             break
-    outcome, values = _outcome_of(history, until), lookout.fetched_values(history.graph)
+    outcome, values = _outcome_of(history, until), observer.fetched_values(history.graph)
     missing = next((location for location, value in zip(fetches, values, strict=True) if value is None), None)
     if missing is not None and outcome.status == "Returned":
         outcome = replace(outcome, status="Deadlocked", error=missing_value_error(history, missing))
@@ -527,11 +534,11 @@ def missing_value_error(history: History, location: ValueLocation) -> Deadlock:
     """The error for a missing value at a location."""
     number, tag = location.nodes[0], location.tag or ROOT
     node = history.graph.nodes[number]
-    fires = tag
+    firing_tag = tag
     if node.site is not None and exits_activation(history.graph, number):
         iterations = (event.token.tag for event in history if event.token.tag.site == node.site)
         last = max((step.iteration for step in iterations if step.parent == tag), default=0)
-        fires = tag.child(node.site, last)
+        firing_tag = tag.child(node.site, last)
     error = Deadlock(f"{location.text} has no value: {node} did not fire", rule="S12", where=node.origin, tag=tag)
-    error.add_note(f"  {history.ask.why_not(str(node), fires)}".replace("\n", "\n  "))
+    error.add_note(f"  {history.ask.why_not(str(node), firing_tag)}".replace("\n", "\n  "))
     return error

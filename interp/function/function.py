@@ -107,12 +107,10 @@ class Function(SvgReprMixin):
                 python=TypeError,
             )
         if self not in methods.functions:
-            python, capacity, relax = (
-                MethodType(self._python, instance),
-                self._trace_cache.capacity,
-                self._trace_cache.relax_shapes,
+            python, cache = MethodType(self._python, instance), self._trace_cache
+            methods.functions[self] = Function(
+                python, self._read_source, capacity=cache.capacity, relax_shapes=cache.relax_shapes
             )
-            methods.functions[self] = Function(python, self._read_source, capacity=capacity, relax_shapes=relax)
         return methods.functions[self]  # type: ignore[no-any-return]
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -131,20 +129,20 @@ class Function(SvgReprMixin):
         the run uses the recorded values of resources, assigns nothing, and repeats no effects. Otherwise
         `callback_log`, unless None, collects the results of callbacks."""
         traced, leaves = self._resolve_call("call", arguments)
-        is_heard = bool(recording_tapes())
-        snapshots = self.snapshot_arguments(arguments, traced) if is_heard else ()
+        is_recording = bool(recording_tapes())
+        snapshots = self.snapshot_arguments(arguments, traced) if is_recording else ()
         resource_values = (
             traced.watched_values()
             if replay is None
             else {each: replay.resource_values[each] for each in traced.captures}
         )
-        results = [] if callback_log is None and is_heard else callback_log
+        results = [] if callback_log is None and is_recording else callback_log
         world = call_world(traced, replay, results)
         operands = traced.all_arguments(leaves, resource_values)
         outcome = self._run(traced, operands, RunOptions(world=world, account=False))
         result = results_like((*leaves, *resource_values.values(), *traced.assigned_variables), value_or_raise(outcome))
         assigned = (traced.assign if replay is None else traced.assigned_values)(outcome.results)
-        if is_heard:
+        if is_recording:
             call_replay = CallReplay(
                 snapshots, resource_values, replay.callback_results if replay is not None else results or []
             )
@@ -157,8 +155,8 @@ class Function(SvgReprMixin):
         self, traced: TracedProgram, arguments: Sequence[Any], options: RunOptions, engine: str | None = None
     ) -> Outcome:
         """Run the program on all its arguments, captures included."""
-        subject = Job(traced.graph, traced.structure, traced.program)
-        return run(subject, arguments, options, engine)
+        job = Job(traced.graph, traced.structure, traced.program)
+        return run(job, arguments, options, engine)
 
     def run(
         self,
@@ -234,7 +232,7 @@ class Function(SvgReprMixin):
         )
 
     def get_or_derive(self, key: object, derive: Callable[[], Function]) -> Function:
-        """The derived function cached under a key; if there is none, `derive` makes it. The cache has the capacity of
+        """The derived function cached under a key; if there is none, `derive` creates it. The cache has the capacity of
         the trace cache."""
         with self._trace_lock:
             return self._derived_functions.get_or_create(key, derive)
@@ -262,11 +260,11 @@ class Function(SvgReprMixin):
             raise Usage(
                 f"a part of {self.name} cannot be traced", where=user_location(), hint=f"write {self.name}(...)"
             )
-        declared = self.source.declared_parameters
-        padded = (*arguments, *[...] * (len(declared) - len(arguments)))
-        for argument, (name, form) in zip(padded, declared, strict=False):
+        parameters = self.source.declared_parameters
+        padded = (*arguments, *[...] * (len(parameters) - len(arguments)))
+        for argument, (name, form) in zip(padded, parameters, strict=False):
             if argument is ... and form is None:
-                hint = "annotate the parameter, or give the argument, needed or not"
+                hint = "annotate the parameter, or give the argument even if it is not needed"
                 raise Usage(
                     f"argument {name} of {self.name} is missing, and its type is not known without it",
                     where=user_location(),
@@ -426,7 +424,7 @@ def function(
     Raises Usage for anything but a plain Python function.
     """
     if isinstance(python, Function):
-        raise Invalid(f"{python.name} is a tagloom function already", where=user_location())
+        raise Invalid(f"{python.name} is already a tagloom function", where=user_location())
     if type(most_tracings) is not int or most_tracings < 1:
         raise Usage(
             "most_tracings must be a positive integer",

@@ -51,10 +51,10 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0, *, rows: Argnums = 
     (12.0, 12.0)
     """
 
-    def traced(source: FunctionSpec, arguments: Sequence[Any], by: _GradientTargets) -> Any:
-        return by.nest(trace_gradient(_current_region(), source, arguments, by.leaves, by.rows)[1])
+    def trace(source: FunctionSpec, arguments: Sequence[Any], targets: _GradientTargets) -> Any:
+        return targets.nest(trace_gradient(_current_region(), source, arguments, targets.leaves, targets.rows)[1])
 
-    return _derive("grad", function, argnums, rows, traced)
+    return _derive("grad", function, argnums, rows, trace)
 
 
 def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, *, rows: Argnums = ()) -> Function:
@@ -65,11 +65,11 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, *, rows: 
     (9.0, 6.0)
     """
 
-    def traced(source: FunctionSpec, arguments: Sequence[Any], by: _GradientTargets) -> Any:
-        value, gradients = trace_gradient(_current_region(), source, arguments, by.leaves, by.rows)
-        return value, by.nest(gradients)
+    def trace(source: FunctionSpec, arguments: Sequence[Any], targets: _GradientTargets) -> Any:
+        value, gradients = trace_gradient(_current_region(), source, arguments, targets.leaves, targets.rows)
+        return value, targets.nest(gradients)
 
-    return _derive("value_and_grad", function, argnums, rows, traced)
+    return _derive("value_and_grad", function, argnums, rows, trace)
 
 
 def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[Any], Any]]:
@@ -105,27 +105,26 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     (10.0, 5.2)
     """
     inner, region = _as_function(function), current_region()
-    for what, argument in (("primals", primals), ("tangents", tangents)):
+    for name, argument in (("primals", primals), ("tangents", tangents)):
         if not isinstance(argument, tuple | list):
             raise Usage(
-                f"{what} of jvp must be a tuple, with one entry for each argument",
+                f"{name} of jvp must be a tuple, with one entry for each argument",
                 where=user_location(),
                 got=argument,
                 python=TypeError,
             )
     inner.source.check_argument_count(len(primals))
     inner.source.check_argument_count(len(tangents))
-    moved, back = tuple(float_tangents(inner.source, primals, tangents)), pullback_function(inner)
+    tangent_leaves, reverse = tuple(float_tangents(inner.source, primals, tangents)), pullback_function(inner)
     if region is not None:
-        value, called, _ = trace_pullback(region, inner.source, primals)
-        argument = (*primals, zero_adjoint(value))
-        _, _, pullback = trace_pullback(region, back.source, argument, called.captures)
-        return value, nest_adjoints(back.source, argument, *pullback(moved, (), ()))[-1]
+        value, specialization, _ = trace_pullback(region, inner.source, primals)
+        arguments = (*primals, zero_adjoint(value))
+        _, _, pullback = trace_pullback(region, reverse.source, arguments, specialization.captures)
+        return value, nest_adjoints(reverse.source, arguments, *pullback(tangent_leaves, (), ()))[-1]
     replay = prepare_replay(inner, primals)
     value = inner.call_eagerly(primals, callback_log=replay.callback_results)
-    return value, argument_adjoints(back, replay._replace(arguments=(*replay.arguments, zero_adjoint(value))), moved)[
-        -1
-    ]
+    reverse_replay = replay._replace(arguments=(*replay.arguments, zero_adjoint(value)))
+    return value, argument_adjoints(reverse, reverse_replay, tangent_leaves)[-1]
 
 
 def zero_adjoint(value: Any) -> Any:
@@ -140,10 +139,10 @@ def float_tangents(source: FunctionSpec, primals: Sequence[Any], tangents: Seque
         if not any(is_float(type_of(leaf)) for leaf in leaves):
             continue
         form, parts = expose_static_leaves(structure)
-        rest = iter(leaves)
-        for part, moved in zip(parts, flatten_like(form, tangent, "a tangent"), strict=True):
-            if part is None and is_float(type_of(next(rest))):
-                yield moved
+        remaining = iter(leaves)
+        for part, tangent_leaf in zip(parts, flatten_like(form, tangent, "a tangent"), strict=True):
+            if part is None and is_float(type_of(next(remaining))):
+                yield tangent_leaf
 
 
 def prepare_replay(function: Function, arguments: Sequence[Any]) -> CallReplay:
@@ -165,14 +164,14 @@ def argument_adjoints(function: Function, replay: CallReplay, adjoint: Any) -> t
     pullback."""
     traced = function.trace(*replay.arguments)
     adjoint_leaves = flatten_like(traced.structure, adjoint, "an adjoint")
-    fitting = [
+    converted = [
         type_.dtype.numpy.type(leaf) if type(leaf) in (int, float) and is_float(type_) else leaf
         for leaf, type_ in zip(adjoint_leaves, traced.program.main.results, strict=False)
     ]
-    adjoints = leaf_adjoints(function, replay, (unflatten(traced.structure, fitting), ()))
+    adjoints = leaf_adjoints(function, replay, (unflatten(traced.structure, converted), ()))
     count = len(adjoints) - len(replay.resource_values)
-    captured = dict(zip(replay.resource_values, adjoints[count:], strict=True))
-    return nest_adjoints(function.source, replay.arguments, adjoints[:count], captured)
+    capture_adjoints = dict(zip(replay.resource_values, adjoints[count:], strict=True))
+    return nest_adjoints(function.source, replay.arguments, adjoints[:count], capture_adjoints)
 
 
 def leaf_adjoints(function: Function, replay: CallReplay, adjoint: Any, rows: Collection[int] = ()) -> list[Any]:
@@ -180,9 +179,9 @@ def leaf_adjoints(function: Function, replay: CallReplay, adjoint: Any, rows: Co
     the variables that it assigns; None for a leaf that is not a float. `rows` has the positions of those that are
     `Rows`."""
     types = [type_ for form in function.tree_types(*replay.arguments) for type_ in form.types]
-    captured = tuple(replay.resource_values)
-    places = frozenset(at if at < len(types) else captured[at - len(types)] for at in rows)
-    pullback = pullback_function(function, captured, places)
+    captures = tuple(replay.resource_values)
+    row_keys = frozenset(at if at < len(types) else captures[at - len(types)] for at in rows)
+    pullback = pullback_function(function, captures, row_keys)
     leaves = iter(pullback.call_eagerly((*replay.arguments, _mask_non_floats(adjoint)), replay))
     return [
         next(leaves) if is_float(type_) else None for type_ in (*types, *(each.type for each in replay.resource_values))
@@ -230,9 +229,9 @@ class _GradientTargets:
         self.rows = self._read_targets(kind, "rows", rows)[0]
         self.key = (kind, self.structure, *map(target_key, self.leaves), "rows", *map(target_key, self.rows))
         count = len(function.source.declared_parameters)
-        places = [leaf for leaf in self.leaves if not isinstance(leaf, Variable)]
+        numbers = [leaf for leaf in self.leaves if not isinstance(leaf, Variable)]
         target_keys = set(map(target_key, self.leaves))
-        if not target_keys or not all(0 <= at < count for at in places) or len(target_keys) < len(self.leaves):
+        if not target_keys or not all(0 <= number < count for number in numbers) or len(target_keys) < len(self.leaves):
             raise Usage(
                 f"argnums of {kind} names no argument of {function.name}",
                 where=user_location(),
@@ -241,7 +240,7 @@ class _GradientTargets:
                 hint=f"{function.name} takes {plural(count, 'argument')}; variables are named by themselves",
             )
         if not target_keys.issuperset(map(target_key, self.rows)):
-            message = f"rows of {kind} names something else than the targets of the gradient"
+            message = f"rows of {kind} names something other than the targets of the gradient"
             raise Usage(
                 message, where=user_location(), required="some of argnums", got=rows, hint="grad(loss, (w, b), rows=w)"
             )
@@ -279,20 +278,20 @@ def _derive(
     function: Callable[..., Any],
     argnums: Argnums,
     rows: Argnums,
-    traced: Callable[[FunctionSpec, Sequence[Any], _GradientTargets], Any],
+    trace: Callable[[FunctionSpec, Sequence[Any], _GradientTargets], Any],
 ) -> Function:
-    """The derived function that `traced` traces. It refers to the source of `function`, not to `function`, whose cache
-    refers to it."""
+    """The derived function whose body `trace` traces. It refers to the source of `function`, not to `function`, whose
+    cache refers to it."""
     inner = _as_function(function)
-    by, source = _GradientTargets(kind, argnums, rows, inner), inner.source
+    targets, source = _GradientTargets(kind, argnums, rows, inner), inner.source
 
     def python(*arguments: Any) -> Any:
-        return traced(source, arguments, by)
+        return trace(source, arguments, targets)
 
     def derive() -> Function:
-        named = DerivedFunction(f"{kind}_{source.identifier}", source.python_function, python)
+        derived = DerivedFunction(f"{kind}_{source.identifier}", source.python_function, python)
         return Function(
-            named, lambda python_function: replace(source, python_function=python_function, result_type=None)
+            derived, lambda python_function: replace(source, python_function=python_function, result_type=None)
         )
 
-    return inner.get_or_derive(by.key, derive)
+    return inner.get_or_derive(targets.key, derive)

@@ -26,7 +26,7 @@ from ...core.world import RecordingWorld, World, callback_replay_world
 from ..lru_cache import LRUCache
 
 _VARIABLES_LOCK = Lock()
-"""Held while a run reads or assigns variables, so that others see all of its assignments or none."""
+"""Locked while a run reads or assigns variables, so that others see all of its assignments or none."""
 DEFAULT_CAPACITY = 128
 """The default number of tracings that a function keeps."""
 
@@ -131,8 +131,10 @@ class TraceCache:
         which must belong to these tree types alone, makes later look-ups faster."""
         entry = self._entries.get(forms)
         if entry is None and self.relax_shapes:
-            wide = next((each.tree_types for each in self._entries.values() if all_admit(each.tree_types, forms)), None)
-            entry = None if wide is None else self._entries.get(wide)
+            wider = next(
+                (each.tree_types for each in self._entries.values() if all_admit(each.tree_types, forms)), None
+            )
+            entry = None if wider is None else self._entries.get(wider)
         if entry is not None and key is not None:
             self._entries_by_short_key.put(key, entry)
         return None if entry is None else entry.traced_program
@@ -158,9 +160,8 @@ class TraceCache:
         if forms != argument_types:
             reason += f"; shapes are relaxed to {describe_types(forms)}"
         if traced.created_variables:
-            reason += (
-                f"; traced twice, since the first time made {', '.join(each.name for each in traced.created_variables)}"
-            )
+            created = ", ".join(each.name for each in traced.created_variables)
+            reason += f"; traced twice, since the first tracing created {created}"
         self._created_count += 1
         self._entries_by_short_key = LRUCache(self.capacity)
         return self._entries.put(forms, TraceEntry(self._created_count, forms, traced, reason)).traced_program
@@ -185,7 +186,7 @@ class TraceCache:
         entries = reversed(self._entries.values())
         differences = [(describe_differences(each.tree_types, forms, names), each.number) for each in entries]
         if not differences:
-            return "the tracings before are dropped"
+            return "earlier tracings were dropped"
         nearest, number = min(differences, key=lambda pair: len(pair[0]))
         return f"unlike {number}: {'; '.join(nearest)}" if nearest else f"{number} was dropped"
 

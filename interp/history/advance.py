@@ -35,7 +35,7 @@ program's own `tl.breakpoint`."""
 def predicate_of(selector: EventSelector, state: State) -> EventPredicate:
     """The predicate of a selector; raises Malformed or Usage for a condition that is invalid for the graph."""
     if isinstance(selector, Breakpoints):
-        return lambda state, event: bool(selector.see(state, event).stops)
+        return lambda state, event: bool(selector.evaluate(state, event).stops)
     if selector is None:
         program_point = program_breakpoint(state.graph)
         return program_point.condition.holds if program_point is not None else lambda state, event: False
@@ -141,10 +141,10 @@ class HistoryCursor:
     def events(self, start: int, stop: int) -> Iterator[tuple[State, Event]]:
         """The known events between two positions, each with the state after it; the next iteration changes that state.
         The cursor does not move."""
-        past = HistoryCursor(self._lineage, self.at(start), start)
+        cursor = HistoryCursor(self._lineage, self.at(start), start)
         for position in range(start, stop):
-            past.jump(position + 1)
-            yield past.state, past[position]
+            cursor.jump(position + 1)
+            yield cursor.state, cursor[position]
 
     def back(self) -> Event | None:
         """Step one event back and return it; None at `base`."""
@@ -153,11 +153,11 @@ class HistoryCursor:
         self.jump(self.position - 1)
         return self[self.position]
 
-    def back_to(self, wanted: EventSelector = None) -> Event | None:
+    def back_to(self, selector: EventSelector = None) -> Event | None:
         """Move back to just before the last selected event and return it; None, at `base`, if there is no such
         event."""
-        holds = predicate_of(wanted, self.state)
-        self._observe_past(wanted)
+        holds = predicate_of(selector, self.state)
+        self._observe_past(selector)
         while (event := self.last_event) is not None:
             state = self.state
             is_selected = holds(state, event)
@@ -223,12 +223,12 @@ class Advance(HistoryCursor):
         self.jump(self.position + 1)
         return event
 
-    def forward_to(self, wanted: EventSelector = None, limit: float = inf) -> Event | None:
+    def forward_to(self, selector: EventSelector = None, limit: float = inf) -> Event | None:
         """Move forward to just after the next selected event and return it; None if the run ends first, or at position
         `limit`. The selector is a condition, such as `node == 'add' and value < 0`; a function of state and event;
         Breakpoints, whose `lines` collect what they log; or None for the program's own `tl.breakpoint`."""
-        holds = wanted.should_stop if isinstance(wanted, Breakpoints) else predicate_of(wanted, self.state)
-        self._observe_past(wanted)
+        holds = selector.should_stop if isinstance(selector, Breakpoints) else predicate_of(selector, self.state)
+        self._observe_past(selector)
         while self.position < min(len(self), limit):
             event = self.forward()
             if event is not None and holds(self.state, event):
@@ -274,7 +274,7 @@ class Advance(HistoryCursor):
         Raises Usage if no token is there, or if the cursor is not at the end: only a fork can change the past.
         """
         if self.position < len(self):
-            raise Usage("this event has already been computed", hint="choose(position) makes a branch")
+            raise Usage("this event has already been computed", hint="choose(position) makes a fork")
         if not 0 <= position < len(self.state.flight):
             got = f"{len(self.state.flight)} in flight"
             raise Usage(f"no token is at position {position}", got=got, python=IndexError)
@@ -303,12 +303,12 @@ class Advance(HistoryCursor):
         """Compute new events until `is_enough()` or the end of the run; returns the last one, if any."""
         segment, length = self._lineage.last_segment, len(self)
         if self.state.flight and self.state.world is not self.world:
-            check_callbacks(self.graph, self.world)  # not yet checked for a log
-        broken, limits = self.is_invalid or bool(self.edits), resolve_limits(self.limits)
+            check_callbacks(self.graph, self.world)  # a log is loaded without this check
+        is_ill_formed, limits = self.is_invalid or bool(self.edits), resolve_limits(self.limits)
         self._stop_error, self._until, self._outcome = None, "quiet", None
         segment.meter.state, self.state.world = self.state, self.world
         try:
-            self._stop_error = resume(self.state, pick, limits, is_enough, [segment.add], broken)
+            self._stop_error = resume(self.state, pick, limits, is_enough, [segment.add], is_ill_formed)
         except BaseException:
             self.state = segment.roll_back()
             raise
@@ -316,7 +316,7 @@ class Advance(HistoryCursor):
             self.position = len(self)
             if self.position > length:
                 self._logged_outcome = None
-        if isinstance(self._stop_error, Broken):  # the step may have broken half way
+        if isinstance(self._stop_error, Broken):  # the step may be half done
             self.state = segment.roll_back()
         return None if len(self) == length else segment.events[-1]
 
@@ -329,7 +329,9 @@ class Advance(HistoryCursor):
         if self._outcome is None:
             state = self.at(len(self))
             if not self._is_over(state):
-                raise Usage(f"the run of {self.name} is not over", got=plural(len(self), "event"), hint="run() goes on")
+                raise Usage(
+                    f"the run of {self.name} is not over", got=plural(len(self), "event"), hint="run() continues it"
+                )
             self._outcome = self._build_outcome(state)
         return self._outcome
 
@@ -372,8 +374,8 @@ class Advance(HistoryCursor):
     @property
     def _current_pick(self) -> Pick:
         """The schedule that continues; once the run has left a script, the one that follows it."""
-        strays = bool(self.edits) or self._first_manual_event is not None
-        return schedule_named(self._origin.fallback_schedule) if strays else self._origin.pick
+        has_left = bool(self.edits) or self._first_manual_event is not None
+        return schedule_named(self._origin.fallback_schedule) if has_left else self._origin.pick
 
     def _effective_schedule(self) -> str:
         """The name of the schedule that the events followed."""

@@ -43,6 +43,7 @@ class TokenChange(NamedTuple):
 
     @property
     def is_injection(self) -> bool:
+        """False: a firing, or the environment, sent the token."""
         return False
 
     def describe(self, graph: Graph) -> str:
@@ -59,16 +60,18 @@ class TokenInjection(NamedTuple):
 
     @property
     def value(self) -> Value:
+        """The value of the token."""
         return self.token.value
 
     @property
     def is_injection(self) -> bool:
+        """True."""
         return True
 
     def describe(self, graph: Graph) -> str:
-        """The injection in words: `3, which nobody sent, on port 1 of node fib.add under main/fib`."""
+        """The injection in words: `3 injected on port 1 of node fib.add under main/fib`."""
         number, port, tag, value = self.token
-        return f"{format_value(value)}, which nobody sent, on port {port} of node {graph.nodes[number]} under {tag}"
+        return f"{format_value(value)} injected on port {port} of node {graph.nodes[number]} under {tag}"
 
 
 Edit: TypeAlias = TokenChange | TokenInjection
@@ -183,5 +186,5 @@ def port_type(graph: Graph, token: Token) -> Type:
     sources = graph.sources().get(Edge(token.node, token.port))
     if not sources:
         raise Usage(f"nothing feeds port {token.port} of node {node}, so that it has no type")
-    fed = [graph.output(source).type for source in sources]
-    return next((type_ for type_ in fed if type_.admits(type_of(token.value))), fed[0])
+    types = [graph.output(source).type for source in sources]
+    return next((type_ for type_ in types if type_.admits(type_of(token.value))), types[0])

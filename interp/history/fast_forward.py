@@ -89,7 +89,7 @@ class FastForward(Advance):
     def unsupported_reason(self) -> str | None:
         """Why the fast machine cannot run ahead of this history; None if it can."""
         if self.edits or self._first_manual_event is not None:
-            return "somebody chose or changed what happens"
+            return "tokens were chosen or edited by hand"
         if self.is_fork:
             return "it is a fork"
         if any(resource_of(node.op) is not None for node in self.graph.nodes):
@@ -120,9 +120,9 @@ class FastForward(Advance):
         If the run is interrupted, or out of time or memory, the history begins where the fast machine was; `stop_error`
         says why. Raises Usage if the fast machine does not support this run.
         """
-        why = self.unsupported_reason
-        if why is not None:
-            raise Usage("the fast engine cannot fast-forward this run", got=why)
+        reason = self.unsupported_reason
+        if reason is not None:
+            raise Usage("the fast engine cannot fast-forward this run", got=reason)
         window = WINDOW if window is None else window
         goal = None if position is None else max(position - window, 0)
         if goal is not None and self.base <= goal <= len(self):
@@ -251,16 +251,17 @@ TruthTest: TypeAlias = Callable[[ExpressionNode], bool | None]
 def build_stop_conditions(breakpoints: Breakpoints, state: State) -> StopConditions | str:
     """The conditions on which the fast machine stops, from this state on, to evaluate these breakpoints; or the reason
     why it cannot."""
-    needs: dict[StopPoint, StopComparison] = {}
+    necessary: dict[StopPoint, StopComparison] = {}
     for number, each in breakpoints:
         if not each.enabled:
             continue
         comparisons = stop_comparisons(each, state)
         if isinstance(comparisons, str):
             return f"breakpoint {number} {comparisons}"
-        for spot, need in comparisons.items():
-            needs[spot] = need if needs.get(spot, need) == need else ALWAYS_STOP
-    return StopConditions(comparisons=needs, is_hit=breakpoints.should_stop)
+        for stop_point, comparison in comparisons.items():
+            is_only = necessary.get(stop_point, comparison) == comparison
+            necessary[stop_point] = comparison if is_only else ALWAYS_STOP
+    return StopConditions(comparisons=necessary, is_hit=breakpoints.should_stop)
 
 
 def stop_comparisons(point: Breakpoint, state: State) -> dict[StopPoint, StopComparison] | str:
@@ -271,17 +272,19 @@ def stop_comparisons(point: Breakpoint, state: State) -> dict[StopPoint, StopCom
     logged = [parse(part.text) for part in parts if isinstance(part, Expression)]
     if any(name in TOKEN_NAMES for each in (tree, *logged) for name in names_in(each)):
         return "looks at what becomes of tokens"
-    condition, comparisons = ConditionAnalysis(tree, state), dict[StopPoint, StopComparison]()
+    analysis, comparisons = ConditionAnalysis(tree, state), dict[StopPoint, StopComparison]()
     for number, rule in enumerate(state.rules):
         ports = [port for port, literal in enumerate(rule.node.ports) if literal is None]
-        spots: list[StopPoint] = [(number, port) for port in (None, *ports)]
-        node_comparisons = {spot: need for spot in spots if (need := condition.comparison_at(*spot)) is not None}
+        stop_points: list[StopPoint] = [(number, port) for port in (None, *ports)]
+        node_comparisons = {
+            each: comparison for each in stop_points if (comparison := analysis.comparison_at(*each)) is not None
+        }
         if node_comparisons and rule.effect is not None:
             return f"may hold at {rule.node}, which acts on cells"
         comparisons.update(
             node_comparisons
             if rule.required_tokens > 1
-            else {spot: need for spot, need in node_comparisons.items() if spot[1] is None}
+            else {each: comparison for each, comparison in node_comparisons.items() if each[1] is None}
         )
     return comparisons
 
@@ -344,10 +347,10 @@ class ConditionAnalysis:
                     yield from self.necessary_comparisons(possible_tests[0], holds, number, port)
             case NameReference("trap"):
                 yield NEVER_STOP
-            case ComparisonExpression(sign, possible_tests, right) if sign in COMPARISON_SIGNS:
+            case ComparisonExpression(sign, left, right) if sign in COMPARISON_SIGNS:
                 if (bound := constant_value(right)) is not None:
-                    yield from self.comparison_with(possible_tests, sign, bound, number, port)
-                elif (bound := constant_value(possible_tests)) is not None:
+                    yield from self.comparison_with(left, sign, bound, number, port)
+                elif (bound := constant_value(left)) is not None:
                     yield from self.comparison_with(right, MIRRORED_SIGNS[sign], bound, number, port)
 
     def comparison_with(

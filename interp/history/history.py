@@ -72,11 +72,11 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         Raises Usage if the arguments do not fit or an option is invalid, Invalid if the graph breaks a rule.
         """
         schedule = resolve_schedule(schedule)
-        name, pick, then = parse_schedule(schedule)
-        broken = breaks_rules(graph, unchecked=unchecked)
+        name, pick, fallback = parse_schedule(schedule)
+        is_ill_formed = breaks_rules(graph, unchecked=unchecked)
         admitted = tuple(admit_arguments(graph, arguments))
-        nests = structure or default_structure(graph)
-        origin = RunOrigin(graph, admitted, name, pick, then, nests, broken, seed, k, spacing)
+        structure = structure or default_structure(graph)
+        origin = RunOrigin(graph, admitted, name, pick, fallback, structure, is_ill_formed, seed, k, spacing)
         limits = resolve_limits(limits)
         self._start(origin, first_state(graph, admitted, schedule, seed, k, world))
         self.limits = limits
@@ -247,10 +247,10 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         """
         replay = open_log(os.fspath(path))
         history = cls.__new__(cls)
-        graph, then = replay.state.graph, replay.schedule if replay.pick else "fifo"
-        pick = replay.pick or schedule_named(then)
+        graph, fallback = replay.state.graph, replay.schedule if replay.pick else "fifo"
+        pick = replay.pick or schedule_named(fallback)
         options = default_structure(graph), replay.is_ill_formed, replay.seed, replay.bound, spacing
-        history._start(RunOrigin(graph, replay.arguments, replay.schedule, pick, then, *options), replay.state)
+        history._start(RunOrigin(graph, replay.arguments, replay.schedule, pick, fallback, *options), replay.state)
         history.world = world or World()
         for event in replay.events():
             history._lineage.last_segment.add(event)
@@ -285,7 +285,7 @@ class Moment:
     flight: tuple[str, ...]
     """The tokens in flight, in order: `3 for port 0 of main.add under main`."""
     waiting_tokens: tuple[str, ...]
-    """The tokens that wait for partners, are parked or are throttled, in alphabetical order."""
+    """The tokens that wait for other operands, are deferred reads, or are throttled, in alphabetical order."""
     cells: tuple[str, ...]
     """The full cells, in the order in which they were made: `2 of main.cells under main: 7`."""
 
@@ -311,7 +311,7 @@ def moment(history: Advance) -> Moment:
         for port, value in operands.items()
     ]
     tokens += [
-        token for block in state.cells.blocks.values() for parked in block.deferred_reads.values() for token in parked
+        token for block in state.cells.blocks.values() for reads in block.deferred_reads.values() for token in reads
     ]
     tokens += [token for entries in state.throttled_tokens.values() for _, token in entries]
     return Moment(
@@ -326,8 +326,8 @@ def moment(history: Advance) -> Moment:
 def describe_cells(graph: Graph, state: State) -> Iterator[str]:
     """The full cells in words. A cell that was stored to twice has its first value."""
     for handle, block in state.cells.blocks.items():
-        for number, puts in sorted(block.writes.items()):
-            yield f"{number} of {describe_value(graph, handle)}: {describe_value(graph, puts[0].inputs[2])}"
+        for number, writes in sorted(block.writes.items()):
+            yield f"{number} of {describe_value(graph, handle)}: {describe_value(graph, writes[0].inputs[2])}"
 
 
 def describe_token(graph: Graph, token: Token) -> str:

@@ -132,9 +132,9 @@ class Replay:
             raise_disagreement(where, "line", f"the end of the run: {error!r}", "an event")
         self._meter.observe(event)
         self.tags.close(event)
-        self._note_stop_conditions()
+        self._record_completion()
 
-    def _note_stop_conditions(self) -> None:
+    def _record_completion(self) -> None:
         state = self.state
         if len(state.results) == len(state.graph.results):
             self._completion_steps.setdefault("results", state.steps)
@@ -210,25 +210,25 @@ class Replay:
 
     def check_outcome(self, record: OutcomeRecord, where: str) -> None:
         """Check a logged outcome against the state, and whether a run may end like that in this state."""
-        quiet = to_outcome_record(
+        quiescent = to_outcome_record(
             build_outcome(
                 self.state, self._meter.stats(), None, "quiet",
                 schedule=self.schedule, engine="reference", structure=LEAF,
             )
         )  # fmt: skip
-        endings = dict(self.possible_endings(quiet, record))
+        endings = dict(self.possible_endings(quiescent, record))
         if record.status not in endings:
             raise_disagreement(where, "status", " or ".join(sorted(endings)), record.status)
         rule = endings[record.status]
         replayed_outcome = replace(
-            quiet, status=record.status, error=None if rule is None else ErrorRecord(rule, "", None)
+            quiescent, status=record.status, error=None if rule is None else ErrorRecord(rule, "", None)
         )
         for key, required, got in outcome_differences(replayed_outcome, record):
             raise_disagreement(where, key, required, got)
 
-    def possible_endings(self, quiet: OutcomeRecord, record: OutcomeRecord) -> Iterator[tuple[str, str | None]]:
-        """S12: the statuses with which a run may end in this state, each with its rule. `quiet` is the outcome of a run
-        that is quiescent in this state.
+    def possible_endings(self, quiescent: OutcomeRecord, record: OutcomeRecord) -> Iterator[tuple[str, str | None]]:
+        """S12: the statuses with which a run may end in this state, each with its rule. `quiescent` is the outcome of a
+        run that is quiescent in this state.
 
         A limit ends a run before a firing, or before the first; the clock, memory, or Ctrl-C, before any step. A graph
         that breaks the rules may end Broken by any rule that the machine finds broken, but S4 is checked here too.
@@ -236,18 +236,18 @@ class Replay:
         state = self.state
         limit = record.error and record.error.limit
         if not state.flight:
-            yield quiet.status, quiet.error and quiet.error.rule
+            yield quiescent.status, quiescent.error and quiescent.error.rule
         if self._completion_steps.get("results") == state.steps:
             yield "Returned", None
         if self._completion_steps.get("trap") == state.steps:
             yield "Trapped", "S5"
         for position in self.next_positions():
-            following = self._step(position)
-            fires = isinstance(following, Event) and following.fired
-            if fires or isinstance(following, Exhausted) or not state.steps or limit in _EXTERNAL_LIMITS:
+            next_event = self._step(position)
+            fires = isinstance(next_event, Event) and next_event.fired
+            if fires or isinstance(next_event, Exhausted) or not state.steps or limit in _EXTERNAL_LIMITS:
                 yield "Exhausted", "S12"
-            if isinstance(following, Broken):
-                yield "Broken", following.rule
+            if isinstance(next_event, Broken):
+                yield "Broken", next_event.rule
             elif self.is_ill_formed:
                 rule = record.error and record.error.rule
                 yield "Broken", rule if rule not in (None, "S4") else "V9"
@@ -261,7 +261,7 @@ class Replay:
 
 def raise_disagreement(where: str, key: str, required: object, got: object) -> NoReturn:
     """Raise Disagreement for a log that differs from the machine in the field `key`."""
-    raise Disagreement(f"not what the machine gives: {key}", where=where, required=required, got=got)
+    raise Disagreement(f"the log differs from the machine: {key}", where=where, required=required, got=got)
 
 
 def is_truncated(line: bytes) -> bool:
@@ -292,9 +292,9 @@ def read_header(at: JsonCursor) -> _LogHeader:
     read_form(graph, ("graph",))
     parsed_graph = read_graph(graph)
     problems = graph_problems(parsed_graph)
-    shapeless = [problem for problem in problems if problem.rule in ("V7", "V15")]
-    if shapeless:
-        raise combine_problems(shapeless)
+    unrunnable = [problem for problem in problems if problem.rule in ("V7", "V15")]
+    if unrunnable:
+        raise combine_problems(unrunnable)
     site_list = read_sites(sites)
     if set(site_list) != set(sites_of(parsed_graph)):
         sites.refuse(f"the sites of the graph: {', '.join(map(str, sites_of(parsed_graph))) or 'none'}")
@@ -326,7 +326,7 @@ def read_schedule(at: JsonCursor) -> Pick | None:
         return None
     try:
         if at.text().startswith(BY_HAND):
-            raise Usage("the positions by hand are in the log, and in no other file")
+            raise Usage("the positions by hand are in the log itself, not in another file")
         return schedule_named(at.text())
     except Usage:
         at.refuse(f"one of {', '.join(_LOGGED_SCHEDULES)}")
@@ -358,7 +358,7 @@ class ReplayWorld(CallbackReplayWorld):
 
     def _take_result(self) -> Value:
         if self.trap is not None or self.value is None:
-            raise CallbackError(self.trap or "nothing is known of this callback")
+            raise CallbackError(self.trap or "no result of this callback is recorded")
         return self.value
 
     def call(self, function: str, operands: tuple[Value, ...], returns: Type) -> Value:

@@ -69,6 +69,7 @@ class Segment:
 
     @property
     def end(self) -> int:
+        """The position after the last event."""
         return self.start + len(self.events)
 
     def add(self, event: Event) -> None:
@@ -110,18 +111,19 @@ class Segment:
             freeze_objects(self)
 
     def events_between(self, start: int, stop: int) -> list[Event]:
+        """The events from position `start` up to position `stop`."""
         return self.events[start - self.start : stop - self.start]
 
     def state_at(self, position: int, current: tuple[State, int] | None = None) -> State:
         """The state at a position of this segment. `current`, a state of this segment and its position, is consumed if
         it is the nearest."""
-        ways = [*self.nearby_keyframes(position), *([current] if current else [])]
-        state, at = min(ways, key=lambda way: self.replay_cost(way, way is current, position))
+        starts = [*self.nearby_keyframes(position), *([current] if current else [])]
+        state, start = min(starts, key=lambda each: self.replay_cost(each, each is current, position))
         if current is None or state is not current[0]:
             state = self._fork_state(state)
-        for event in self.events_between(at, position):
+        for event in self.events_between(start, position):
             state.apply(event)
-        for event in reversed(self.events_between(position, at)):
+        for event in reversed(self.events_between(position, start)):
             state.revert(event)
         if position % self._spacing == 0:  # a caller may step over many events: a collection took 100 ms then
             self.freeze_if_long()
@@ -150,13 +152,14 @@ class Segment:
         """The number of the last keyframe at or before a position."""
         return bisect_right(self.keyframes, position, key=lambda each: each.position) - 1
 
-    def replay_cost(self, way: tuple[State, int], is_free: bool, position: int) -> float:
-        """The cost of reaching a position from a state, in applied events."""
-        state, at = way
-        forking = 0 if is_free else FORK_COST * len(state.records)
-        if at <= position:
-            return forking + position - at
-        return forking + REVERT_COST * (at - position) if self._reversible else inf
+    def replay_cost(self, start: tuple[State, int], is_owned: bool, position: int) -> float:
+        """The cost of reaching a position from a state and its position, in applied events. A state that is not owned
+        by the caller has to be forked."""
+        state, start_position = start
+        fork_cost = 0 if is_owned else FORK_COST * len(state.records)
+        if start_position <= position:
+            return fork_cost + position - start_position
+        return fork_cost + REVERT_COST * (start_position - position) if self._reversible else inf
 
 
 class Lineage:
@@ -209,9 +212,9 @@ class Lineage:
             return self.last_segment
         if position < self.base:
             raise Usage(
-                f"event {position:,} is before what is known",
+                f"event {position:,} is before the first known event",
                 required=f"{self.base:,} or later",
-                hint=f"`goto {position}` of the debugger, or history.reveal({position}), makes it known",
+                hint=f"`goto {position}` of the debugger, or history.reveal({position}), computes it",
                 python=IndexError,
             )
         return self.segments[bisect_right(self.segments, position, key=lambda segment: segment.start) - 1]

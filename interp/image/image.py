@@ -84,7 +84,9 @@ MAX_DEPTH = 2**LOW_BITS - 2
 ARGUMENT_UNIT = 1 << 32
 """What an arriving argument adds to PENDING."""
 RESULT_UNIT = 1 << 47
+"""What a leaving result adds to PENDING."""
 TAG_BUILT = 1 << 62
+"""The bit of PENDING that says that the tag exists as a Python object."""
 MAX_PASSED_VALUES = 2**15 - 1
 """The limit on the arguments of an activation, and on its results."""
 
@@ -93,7 +95,9 @@ class NodeColumn(IntEnum):
     """The columns of a node."""
 
     CODE = 0
+    """Its opcode."""
     REQUIRED_TOKENS = 1
+    """The number of tokens that it fires on."""
     OPERAND_MASK = 2
     """The bits of all its operands; 0 if it needs one token only."""
     FIRED_BIT = 3
@@ -110,12 +114,15 @@ class NodeColumn(IntEnum):
     1."""
     ROUTE_SECOND = 9
     SITE = 10
+    """The number of its site, or -1; for a node that makes a result, the position of the result."""
     CHILD_WORD = 11
     """The word of the frame for the child activation that it sends to; 0 if no other node sends there."""
     CAST = 12
+    """The number of the cast of its result; 0 for none."""
     BOXED_FLAGS = 13
     """Flags: 1 if output 0 is an object, 2 if the trigger is, 4 if the operand at port 0 is a literal."""
     BOUND = 14
+    """The k-bound of its loop, for a next_iteration; 0 for none."""
     IS_SPECIAL = 15
     """Whether any of ROUTE, ROUTE_SECOND, CAST and BOXED_FLAGS is set."""
 
@@ -124,7 +131,9 @@ class PortColumn(IntEnum):
     """The columns of a port."""
 
     NODE = 0
+    """The number of its node."""
     BIT = 1
+    """The bit that is set while its operand waits; 0 if it never waits."""
     OPERAND_WORD = 2
     """The word of the frame where an operand waits."""
     OPERAND_0 = 3
@@ -143,9 +152,11 @@ class SiteColumn(IntEnum):
     """The columns of a site."""
 
     SCOPE = 0
+    """The scope that runs in its activations."""
     ARGUMENTS = 1
     """The number of arguments or loop variables that enter."""
     RESULTS = 2
+    """The number of results that leave."""
     KEY = 3
     """Its contribution to the key of a tag."""
     BOUND = 4
@@ -182,8 +193,11 @@ class Image:
     arguments: tuple[tuple[int, ...], ...]
     """The ports that each argument feeds."""
     header_words: int
+    """The number of words in the header of a frame."""
     has_tag_keys: bool
+    """Whether frames contain the keys of their tags, for random numbers."""
     has_loop_bounds: bool
+    """Whether a loop has a k-bound."""
     first_port: tuple[int, ...] = field(repr=False)
     """The number of the first port of each node."""
     scope_members: tuple[WordArray, ...] = field(repr=False)
@@ -213,7 +227,7 @@ class Image:
                 links.setdefault(node.site, [0, 0])[link_index] = int(
                     self.ports[self.first_port[number], PortColumn.LINK_WORD]
                 )
-        return {site: (last, before) for site, (last, before) in links.items()}
+        return {site: (last, previous) for site, (last, previous) in links.items()}
 
     @cached_property
     def largest_frame(self) -> int:
@@ -267,7 +281,7 @@ def build_image(graph: Graph, bounds: Mapping[Site, int] | None = None) -> Image
 
 _image_cache: LRUCache[tuple[int, tuple[tuple[Site, int], ...]], Image] = LRUCache(64)
 _image_cache_lock = Lock()
-"""Held while `_image_cache` changes: several threads may run programs."""
+"""Locked while `_image_cache` changes: several threads may run programs."""
 
 
 def cached_image(graph: Graph, bounds: Mapping[Site, int]) -> Image:
@@ -314,6 +328,7 @@ class _ImageBuilder:
         )
 
     def build(self) -> Image:
+        """Lay out the frames, and fill in all arrays."""
         graph = self.graph
         types = [type_ for number in range(len(graph.nodes)) for type_ in self.port_types_of(number)]
         nodes = np.zeros((len(graph.nodes), len(NodeColumn)), np.int64)
@@ -341,7 +356,7 @@ class _ImageBuilder:
         )  # fmt: skip
 
     def _scope_members(self, scope: str | Site) -> WordArray:
-        return np.array([number for number, of in enumerate(self.scope_of) if of == scope], np.int64)
+        return np.array([number for number, own_scope in enumerate(self.scope_of) if own_scope == scope], np.int64)
 
     def _port_number(self, node: int, port: int) -> int:
         return self.first_port[node] + port
@@ -393,8 +408,8 @@ class _ImageBuilder:
         words: dict[tuple[str, Site], int] = {}
         for number in members:
             node = self.graph.nodes[number]
-            shared = node.site is not None and self.count_senders(node) > 1
-            if node.site is not None and node.op in ("call", "enter", "next_iteration") and shared:
+            is_shared = node.site is not None and self.count_senders(node) > 1
+            if node.site is not None and node.op in ("call", "enter", "next_iteration") and is_shared:
                 kind = "next" if node.op == "next_iteration" else "below"
                 if (kind, node.site) not in words:
                     words[kind, node.site] = word
@@ -405,7 +420,7 @@ class _ImageBuilder:
             if node.site is not None and node.op in ("reenter", "back") and (node.op, node.site) not in self.links:
                 self.links[node.op, node.site] = word
                 word += 1
-        cleared = word
+        clear_end = word
         for number in members:
             waits = self.waiting_ports(number)
             for position, port in enumerate(waits):
@@ -413,7 +428,7 @@ class _ImageBuilder:
                     word if len(waits) == 2 else word + position
                 )
             word += {0: 0, 2: 1}.get(len(waits), len(waits))
-        return round_up_to_cache_line(word), cleared
+        return round_up_to_cache_line(word), clear_end
 
     def count_senders(self, node: GraphNode) -> int:
         """The number of nodes that send to the same activations as this node."""

@@ -88,18 +88,20 @@ def check_compilable(graph: Graph) -> None:
 def scalar_kernels() -> tuple[ScalarKernel, ...]:
     """All kernels, in the order of the registry, but those that may trap last. The opcode of the first is
     FIRST_KERNEL."""
-    arms = [arm for row in OPS.values() for arm in kernels_of(row)]
-    return tuple(sorted(arms, key=lambda arm: _can_trap(arm)))
+    kernels = [kernel for row in OPS.values() for kernel in kernels_of(row)]
+    return tuple(sorted(kernels, key=lambda kernel: _can_trap(kernel)))
 
 
 def first_trapping_opcode() -> int:
     """The opcode of the first kernel that may trap."""
-    return FIRST_KERNEL + next((n for n, arm in enumerate(scalar_kernels()) if _can_trap(arm)), len(scalar_kernels()))
+    return FIRST_KERNEL + next(
+        (n for n, kernel in enumerate(scalar_kernels()) if _can_trap(kernel)), len(scalar_kernels())
+    )
 
 
-def _can_trap(arm: ScalarKernel) -> bool:
-    undefined = OPS[arm.op].trap_condition
-    return undefined is not None and arm.operands[-1].kind in undefined.dtype_kinds
+def _can_trap(kernel: ScalarKernel) -> bool:
+    condition = OPS[kernel.op].trap_condition
+    return condition is not None and kernel.operands[-1].kind in condition.dtype_kinds
 
 
 def kernels_of(row: Op) -> Iterator[ScalarKernel]:
@@ -112,7 +114,7 @@ def kernels_of(row: Op) -> Iterator[ScalarKernel]:
     for operands in product(WIDE_DTYPES, repeat=row.arity or 0):
         try:
             result = row.type_rule(*map(Type, operands)).dtype
-        except Exception:  # Invalid, or the fault of a row, which concerns only programs that use it
+        except Exception:  # Invalid; or a broken row, which concerns only programs that use it
             continue
         if all(has_computed_bits(operand, result) for operand in operands) or row.name == "where":
             yield ScalarKernel(row.name, operands, result)
@@ -129,26 +131,28 @@ def dtype_kernels(row: Op) -> Iterator[ScalarKernel]:
     for source, target in product(WIDE_DTYPES, dtypes.ALL):
         try:
             function = row.scalar_kernel(source, target).function
-            row.type_rule(Type(next(each for each in dtypes.ALL if _is_of(each, source, target))), dtype=target)
-        except Exception:  # what it does not take, or the fault of a row
+            row.type_rule(
+                Type(next(each for each in dtypes.ALL if _is_convertible(each, source, target))), dtype=target
+            )
+        except Exception:  # dtypes that it does not take; or a broken row
             continue
         if function not in (int, float):
             yield ScalarKernel(row.name, (source,), target, (("dtype", target),))
 
 
-def _is_of(dtype: DType, wide: DType, target: DType) -> bool:
+def _is_convertible(dtype: DType, wide: DType, target: DType) -> bool:
     """Whether values of a dtype are computed in `wide`, and have as many bits as those of `target`."""
     return wide_dtype(dtype) is wide and dtype.bits == target.bits
 
 
 def conversion_kernels() -> Iterator[ScalarKernel]:
     """The kernels of `astype`. Casts between integers only drop bits, and need none."""
-    ways: list[tuple[DType, DType]] = [
+    conversions: list[tuple[DType, DType]] = [
         (dtypes.int64, dtypes.bool), (dtypes.float64, dtypes.bool),
         (dtypes.int64, dtypes.float64), (dtypes.uint64, dtypes.float64),
     ]  # fmt: skip
-    ways += [(dtypes.float64, target) for target in dtypes.BY_NAME.values() if target.is_integer]
-    for source, target in ways:
+    conversions += [(dtypes.float64, target) for target in dtypes.BY_NAME.values() if target.is_integer]
+    for source, target in conversions:
         yield ScalarKernel("astype", (source,), target, (("dtype", target),))
 
 
@@ -156,8 +160,8 @@ def conversion_kernels() -> Iterator[ScalarKernel]:
 def opcodes_by_kernel() -> dict[tuple[str, tuple[DType, ...], DType | None], int]:
     """The opcode of each kernel, by op, operands and, for ops with a dtype attribute, result."""
     return {
-        (arm.op, arm.operands, arm.result if arm.attributes else None): FIRST_KERNEL + number
-        for number, arm in enumerate(scalar_kernels())
+        (kernel.op, kernel.operands, kernel.result if kernel.attributes else None): FIRST_KERNEL + number
+        for number, kernel in enumerate(scalar_kernels())
     }
 
 

@@ -211,8 +211,8 @@ def run_difference(graph: Graph, standard: Outcome, run: Outcome) -> Disagreemen
     pairs = zip(standard.stats.by_node, run.stats.by_node, strict=True)
     for node, (expected, got) in zip(graph.nodes, pairs, strict=True):
         if expected != got:
-            what = f"node {node} fires another number of times"
-            return Disagreement(what, where=location, required=expected, got=got)
+            message = f"node {node} fires another number of times"
+            return Disagreement(message, where=location, required=expected, got=got)
     traps = ["; ".join(f"{trap.message} under {trap.tag}" for trap in outcome.traps) for outcome in (standard, run)]
     if traps[0] != traps[1]:
         return Disagreement("the traps differ", where=location, required=traps[0], got=traps[1])
@@ -224,9 +224,9 @@ def is_same_result(one: Value | None, other: Value | None) -> bool:
     return one is other if one is None or other is None else is_same_value(one, other)
 
 
-def is_compatible(some: Sequence[Value | None], others: Sequence[Value | None]) -> bool:
+def is_compatible(results: Sequence[Value | None], others: Sequence[Value | None]) -> bool:
     """Whether all results that both runs have are equal."""
-    pairs = zip(some, others, strict=True)
+    pairs = zip(results, others, strict=True)
     return all(one is None or other is None or is_same_value(one, other) for one, other in pairs)
 
 
@@ -248,7 +248,7 @@ def check_evaluator(
     max_firings, values = standard.firings, admit_arguments(standard.graph, arguments)
     evaluation = evaluate(program, values, max_steps=max_firings, max_depth=max_firings, seed=seed, world=world)
     if evaluation.status == "Waiting":
-        return Verdict("evaluator", evaluation.status, "for a cell that is put later, if ever", None)
+        return Verdict("evaluator", evaluation.status, "for a cell that is put later, if at all", None)
     trap = f"{evaluation.trap[1]} at node {evaluation.trap[0]}" if evaluation.trap else ""
     text = (
         format_results(evaluation.results) if evaluation.results is not None else trap or f"after {max_firings:,} nodes"

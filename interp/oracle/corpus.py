@@ -92,15 +92,17 @@ def try_case(case: Case, subject: Program | Graph, limits: Limits) -> Disagreeme
 def unexpected_problems(document: Document) -> list[Invalid]:
     """The problems of the functions and graphs of a text, except of those that a case expects to be refused or runs
     unchecked, and of the functions that these call."""
-    claimed: set[str] = set()
+    excluded: set[str] = set()
     for case in document.cases:
         if case.kind in ("refused", "breaks", "deadlocks") and case.name in document.names:
             subject = document[case.name]
-            claimed |= {case.name} if isinstance(subject, Graph) else {each.name for each in subject.functions}
+            excluded |= {case.name} if isinstance(subject, Graph) else {each.name for each in subject.functions}
     program = document.program
-    functions = [function for function in program.functions if function.name not in claimed] if program else []
+    functions = [function for function in program.functions if function.name not in excluded] if program else []
     problems = program_problems(program, functions) if program else []
-    return problems + [each for graph in document.graphs if graph.name not in claimed for each in graph_problems(graph)]
+    return problems + [
+        each for graph in document.graphs if graph.name not in excluded for each in graph_problems(graph)
+    ]
 
 
 def read_argument_words(
@@ -132,8 +134,8 @@ def matches_case(case: Case, run: Outcome) -> bool:
     """Whether a run ends as the case expects."""
     if run.status != STATUS_OF_ENDING[case.kind]:
         return False
-    quiet = case.kind not in ("breaks", "exhausts")
-    if case.firings not in (None, run.firings) and (quiet or run.schedule == "waves"):
+    is_quiescent = case.kind not in ("breaks", "exhausts")
+    if case.firings not in (None, run.firings) and (is_quiescent or run.schedule == "waves"):
         return False
     match case.kind:
         case "returns":

@@ -121,7 +121,7 @@ class InjectedOrigin:
     @property
     def short_description(self) -> str:
         """A short description."""
-        return f"nobody, injected at event {self.position}{_describe_change(self, ' ({})')}"
+        return f"an injection at event {self.position}{_describe_change(self, ' ({})')}"
 
     def __str__(self) -> str:
         return (
@@ -141,10 +141,10 @@ class EarlierOrigin:
     @property
     def short_description(self) -> str:
         """A short description."""
-        return f"somebody before event {self.base:,}{_describe_change(self, ' ({})')}"
+        return f"a firing before event {self.base:,}{_describe_change(self, ' ({})')}"
 
     def __str__(self) -> str:
-        return f"sent before event {self.base:,}, with which begins what is known{_describe_change(self)}"
+        return f"sent before event {self.base:,}, the first known event{_describe_change(self)}"
 
 
 Origin: TypeAlias = FiringOrigin | ArgumentOrigin | InjectedOrigin | EarlierOrigin
@@ -259,7 +259,7 @@ class RoutedAway(NamedTuple):
         if self.predicate is None:
             return f"it was sent elsewhere by {self.firing}"
         predicate = format_value(self.firing.operands[1])
-        return f"it took the other way at {self.firing}; {predicate} came from {self.predicate.short_description}"
+        return f"it went to the other output at {self.firing}; {predicate} came from {self.predicate.short_description}"
 
 
 class RoutedAwayEarlier(NamedTuple):
@@ -269,7 +269,7 @@ class RoutedAwayEarlier(NamedTuple):
     tag: Tag
 
     def describe(self, graph: Graph) -> str:
-        return f"{graph.nodes[self.node]} took the other way before what is known"
+        return f"{graph.nodes[self.node]} sent it to the other output before the first known event"
 
 
 class UnfedPort(NamedTuple):

@@ -63,7 +63,7 @@ class QueueWait:
     """A wait for a queue, with a timeout for all calls of `wait_until` together, and the words for the error at the
     timeout."""
 
-    def __init__(self, what: str, timeout: float | None) -> None:
+    def __init__(self, description: str, timeout: float | None) -> None:
         if timeout is not None and not (isinstance(timeout, int | float) and timeout >= 0):
             required = "0 or more, or None for no limit"
             raise Usage(
@@ -73,7 +73,7 @@ class QueueWait:
                 got=repr(timeout),
                 python=ValueError if isinstance(timeout, int | float) else TypeError,
             )
-        self._description = what
+        self._description = description
         self._timeout = timeout
         self._deadline = None if timeout is None else time.monotonic() + timeout
 
@@ -399,15 +399,15 @@ class Queue:
 
     def _can_take(self, count: int) -> bool:
         """Whether `count` elements can be drawn, each from at least `least` elements, or no more will arrive."""
-        no_more = self._is_closed and (not self._waiting_producers or self._is_cancelled)
-        return no_more or self._count >= self.least + count - 1
+        is_final = self._is_closed and (not self._waiting_producers or self._is_cancelled)
+        return is_final or self._count >= self.least + count - 1
 
     def _draw(self) -> Element:
         while self._backlog and len(self._draw_pool) < self.least:
             self._draw_pool.append(self._backlog.popleft())
-        at = draw_below(splitmix64(self._seed, self._draw_count), len(self._draw_pool))
+        index = draw_below(splitmix64(self._seed, self._draw_count), len(self._draw_pool))
         self._draw_count += 1
-        self._draw_pool[at], self._draw_pool[-1] = self._draw_pool[-1], self._draw_pool[at]
+        self._draw_pool[index], self._draw_pool[-1] = self._draw_pool[-1], self._draw_pool[index]
         return self._draw_pool.pop()
 
     def _close(self, cancel: bool) -> bool:

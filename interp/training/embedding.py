@@ -57,10 +57,10 @@ class Embedding:
 
     def __call__(self, ids: Any) -> Any:
         """Look up the vectors, of shape (n, ...), for integer ids of shape (n,). An id out of range traps."""
-        blank = zeros((1, *self.width), dtype=self.shards[0].dtype)
-        vectors = take(blank, multiply(ids, 0), axis=0)
-        for shard, (part, positions) in zip(self.shards, self._split_by_shard(ids), strict=True):
-            vectors = scatter(vectors, take(shard, part, axis=0), positions)
+        zero_row = zeros((1, *self.width), dtype=self.shards[0].dtype)
+        vectors = take(zero_row, multiply(ids, 0), axis=0)
+        for shard, (rows, positions) in zip(self.shards, self._split_by_shard(ids), strict=True):
+            vectors = scatter(vectors, take(shard, rows, axis=0), positions)
         return vectors
 
     def _split_by_shard(self, ids: Any) -> Iterator[tuple[Any, Any]]:
@@ -68,10 +68,10 @@ class Embedding:
         count = len(self.shards)
         owners = remainder(ids, count)
         rows = where(less(ids, 0), self.count, floor_divide(ids, count))
-        places = arange(element_count(ids))
+        positions = arange(element_count(ids))
         for shard in range(count):
             mask = equal(owners, shard)
-            yield boolean_mask(rows, mask), boolean_mask(places, mask)
+            yield boolean_mask(rows, mask), boolean_mask(positions, mask)
 
 
 class Candidates(NamedTuple):
@@ -121,12 +121,12 @@ def sampled_softmax(x: Any, labels: Any, weights: Any, biases: Any, candidates: 
     >>> bool(abs(loss + tl.log_softmax(logits)[0, 2]) < 1e-12)
     True
     """
-    right = total(x * lookup_vectors(weights, labels), axis=1) + corrected_biases(biases, candidates, labels)
+    label_scores = total(x * lookup_vectors(weights, labels), axis=1) + corrected_biases(biases, candidates, labels)
     candidate_scores = x @ lookup_vectors(weights, candidates.ids).T + corrected_biases(
         biases, candidates, candidates.ids
     )
     hits = equal(expand_dims(labels, axis=1), candidates.ids)
-    logits = concat([expand_dims(right, axis=1), where(hits, -float("inf"), candidate_scores)], axis=1)
+    logits = concat([expand_dims(label_scores, axis=1), where(hits, -float("inf"), candidate_scores)], axis=1)
     return -mean(log_softmax(logits)[:, 0])
 
 

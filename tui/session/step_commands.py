@@ -257,7 +257,7 @@ def hits_result(session: Session, logged: list[str]) -> CommandResult:
     history, points, hits = session.history, session.snapshot.breakpoints, list[str]()
     result = position_result(session)
     if history.last_event is not None:
-        observation = session.run.breakpoints.compile_all(points).see(history.state, history.last_event)
+        observation = session.run.breakpoints.compile_all(points).evaluate(history.state, history.last_event)
         hits = [f"  breakpoint {point}" for point in points if point.number in observation.stops]
     return replace(result, text=[*logged, *result.text, *hits], data={**result.data, "logged": logged, "hits": hits})
 

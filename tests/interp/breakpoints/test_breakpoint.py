@@ -37,7 +37,7 @@ def stop_steps(condition: str, run: str = "fib", **details: Any) -> list[int]:
     """The steps of a run at which a breakpoint stops."""
     there = Breakpoints()
     number = there.add(breakpoint_on(RUNS[run][0], condition, **details))
-    return [m.state.steps for m in moments(run) if there.see(m.state, m.event).stops == (number,)]
+    return [m.state.steps for m in moments(run) if there.evaluate(m.state, m.event).stops == (number,)]
 
 
 def true_steps(condition: str, run: str = "fib") -> list[int]:
@@ -74,7 +74,7 @@ class Walk:
             event = step(self.state, self.chance.randrange(len(self.state.flight)))
             self.state.apply(event)
             self.way.append(event)
-            self.stops.append(self.breakpoints.see(self.state, event).stops)
+            self.stops.append(self.breakpoints.evaluate(self.state, event).stops)
 
     def back(self) -> None:
         if self.way:
@@ -128,8 +128,8 @@ def test_an_event_counts_once() -> None:
     """An event that is shown again, also on the way back, gives the same answer and no further hit."""
     there = Breakpoints()
     number = there.add(breakpoint_on(FIB, "op == 'add'", ignore=2))
-    forwards = [there.see(m.state, m.event) for m in moments("fib")]
-    backwards = [there.see(m.state, m.event) for m in reversed(moments("fib"))]
+    forwards = [there.evaluate(m.state, m.event) for m in moments("fib")]
+    backwards = [there.evaluate(m.state, m.event) for m in reversed(moments("fib"))]
     assert backwards[::-1] == forwards
     assert there.hits(number, len(forwards)) == len(true_steps("op == 'add'"))
 
@@ -139,7 +139,7 @@ def test_logpoints_print_and_do_not_stop() -> None:
     there = Breakpoints()
     said = "{node} got {inputs[0]} {{under}} {tag}: {value * 2}, {outputs}, {inputs[1]}, {trap == '}'}"
     number = there.add(breakpoint_on(FIB, "node == 'fib.n'", log=said, ignore=1))
-    seen = [there.see(m.state, m.event) for m in moments("fib")]
+    seen = [there.evaluate(m.state, m.event) for m in moments("fib")]
     lines = [line for each in seen for line in each.lines]
     assert not any(each.stops for each in seen) and len(lines) == len(true_steps("node == 'fib.n'")) - 1
     assert lines[0] == LogLine(number, lines[0].step, "fib.n got 3 {under} main/fib_1: 6, 3, ?, false")
@@ -188,13 +188,13 @@ def test_disabled_breakpoints_count_nothing() -> None:
     run = moments("fib")
     for part, enabled in ((run[:20], True), (run[20:40], False), (run[40:60], True)):
         there.replace(number, replace(there[number], enabled=enabled))
-        seen = {there.see(m.state, m.event) for m in part}
+        seen = {there.evaluate(m.state, m.event) for m in part}
         assert (seen != {NO_HITS}) is enabled
     fired = [step for step in true_steps("fired") if step <= 20 or 40 < step <= 60]
     assert [there.hits(number, at) for at in (20, 40, 60)] == [sum(hit <= at for hit in fired) for at in (20, 40, 60)]
     for m in run[:20]:
         there.replace(number, replace(there[number], enabled=False))
-        there.see(m.state, m.event)
+        there.evaluate(m.state, m.event)
     assert there.hits(number, 20) == 0
 
 
@@ -203,7 +203,7 @@ def test_breakpoints_have_numbers() -> None:
     there = Breakpoints()
     first, second = there.add(breakpoint_on(FIB, "fired")), there.add(breakpoint_on(FIB, "lost"))
     moment = moments("fib")[0]
-    assert there.see(moment.state, moment.event).stops == (first,)
+    assert there.evaluate(moment.state, moment.event).stops == (first,)
     there.replace(first, breakpoint_on(FIB, "(fired)", ignore=1))
     assert there.hits(first, 1) == 1
     there.replace(first, breakpoint_on(FIB, "not lost"))

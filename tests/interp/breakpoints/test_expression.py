@@ -326,7 +326,7 @@ MISTAKES = {
     "fired + 1 > 2": ("a truth value is no number to compute with", 1, None),
     "inputs[3] == 1": ("no node has so many inputs", 1, None),
     "value[0] == 1": ("value is not several values", 1, None),
-    "tag matches depth": ("`matches` wants a pattern", 13, None),
+    "tag matches depth": ("`matches` requires a pattern", 13, None),
     "node in 'main'": ("`in` is for tags", 1, None),
     "tag matches 'fib'": ("no tag begins so", 14, "write `**/` before it"),
     "tag matches 'main/fub'": ("no call or loop is called 'fub'", 19, "do you mean fib?"),

@@ -177,7 +177,7 @@ def test_only_python_functions_are_accepted(what: Any) -> None:
 
 def test_a_function_cannot_be_wrapped_twice() -> None:
     """Wrapping a `tl.function` again is refused: its second trace would be another function."""
-    with pytest.raises(tl.Invalid, match="fib is a tagloom function already"):
+    with pytest.raises(tl.Invalid, match="fib is already a tagloom function"):
         tl.function(fib)
 
 

@@ -125,7 +125,7 @@ def test_an_edited_predicate() -> None:
     what_if.run()
     assert str(what_if.ask.why_not("sum")).splitlines()[2:4] == [
         "  got: 1 on port 1 from stuck.switch at event 2",
-        "  port 0 of stuck.sum under main: it took the other way at stuck.switch under main at event 2: "
+        "  port 0 of stuck.sum under main: it went to the other output at stuck.switch under main at event 2: "
         "switch 1, false -> 1; false came from stuck.less at event 0 (changed to false)",
     ]
     held = what_if.change(("sum", 1, "main"), 9)

@@ -89,7 +89,7 @@ def test_a_switch_went_the_other_way() -> None:
         "  required: a token on port 0",
         "  got: none",
         "  port 0 of stuck.return under main: waits for stuck.sum under main",
-        "  port 1 of stuck.sum under main: it took the other way at stuck.switch under main at event 2: "
+        "  port 1 of stuck.sum under main: it went to the other output at stuck.switch under main at event 2: "
         "switch 1, true -> 1; true came from stuck.less at event 0",
         "  hint: it never will",
     ]

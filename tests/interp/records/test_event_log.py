@@ -312,7 +312,7 @@ def test_a_wrong_event_is_named(
     with pytest.raises(error) as raised:
         tl.read_events(path)
     (key,) = change
-    assert error is tl.Malformed or raised.value.message == f"not what the machine gives: {key}"
+    assert error is tl.Malformed or raised.value.message == f"the log differs from the machine: {key}"
     assert str(raised.value.where).startswith("line 2")
     assert str(raised.value.required).startswith(required)
 
@@ -328,7 +328,7 @@ def test_a_wrong_outcome_is_named(tmp_path: Path) -> None:
         ("residue", [[0, 0, 0, {"dtype": "int64", "data": 7}]]), ("stats", {**outcome["stats"], "steps": 1}),
     ]:  # fmt: skip
         path.write_text("\n".join([*lines[:-1], json.dumps({"outcome": {**outcome, key: wrong}})]) + "\n")
-        with pytest.raises(tl.Disagreement, match="not what the machine gives") as raised:
+        with pytest.raises(tl.Disagreement, match="the log differs from the machine") as raised:
             tl.read_events(path)
         assert raised.value.where == f"line {len(lines)}"
     unknown = dict.fromkeys(("firings", "stats", "traps", "residue", "open_activations", "engine", "schedule"))

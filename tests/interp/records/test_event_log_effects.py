@@ -95,7 +95,7 @@ CLAIMS: list[tuple[str, dict[str, Any], str, str]] = [
      "trap", '"callback whole returned 6, which is no float64"'),
     ("half", {"outputs": [[0, {"dtype": "float64", "data": 1.5}], [1, {"dtype": "bool", "data": True}]]},
      "trap", '"callback half returned 1.5, which is no float64[2]"'),
-    ("whole", {"outputs": []}, "trap", '"nothing is known of this callback"'),
+    ("whole", {"outputs": []}, "trap", '"no result of this callback is recorded"'),
     ("whole", {"outputs": [], "trap": "it rained"}, "sent", "nothing"),
     ("whole", {"outputs": [[0, {"dtype": "float64", "data": 7}], [1, {"dtype": "bool", "data": True}]]},
      "sent", '[[5,1,0,{"dtype":"float64","data":7.0}]'),
@@ -118,7 +118,7 @@ def test_impossible_results_of_effects_are_rejected(
     write(path, [*lines[:number], lines[number] | claim, *lines[number + 1 :]])
     with pytest.raises(tl.Disagreement) as raised:
         tl.read_events(path)
-    assert raised.value.message == f"not what the machine gives: {key}"
+    assert raised.value.message == f"the log differs from the machine: {key}"
     assert raised.value.where == f"line {number + 1}"
     assert str(raised.value.required).startswith(required)
 
@@ -218,7 +218,7 @@ def test_parked_and_throttled_tokens_are_checked(key: str, change: Any, error: s
     with pytest.raises(getattr(tl, error)) as raised:
         tl.read_events(path)
     assert str(raised.value.where).startswith(f"line {number + 1}")
-    assert error == "Malformed" or raised.value.message == f"not what the machine gives: {key}"
+    assert error == "Malformed" or raised.value.message == f"the log differs from the machine: {key}"
 
 
 OPTIONS: list[tuple[dict[str, Any], str, str]] = [

@@ -141,6 +141,14 @@ def test_no_step_down() -> None:
     assert float(flat) == 1.0
 
 
+def test_names_of_slots() -> None:
+    """The slots keep their names, under which checkpoints contain them."""
+    x, optimizer = tl.Variable([2.0, 1.0], name="x"), LBFGS(history=3)
+    optimizer.step(lambda: tl.sum(x * x), x)
+    shapes = {name: slot.shape for name, slot in optimizer.slots.items()}
+    assert shapes == {"moves": (3, 2), "turns": (3, 2), "point": (2,), "gradient": (2,), "count": ()}
+
+
 def test_wrong_variables_are_refused() -> None:
     """Other variables than at the first step, several dtypes, open sizes, and a memory of no steps are refused."""
     x, y = tl.Variable(1.0, name="x"), tl.Variable([1.0, 2.0], name="y")

@@ -98,7 +98,7 @@ def test_a_wrong_log_exits_1(tagloom: Any, folder: Path) -> None:
     (folder / "wrong.jsonl").write_text(text.replace('"data":5}', '"data":6}', 1))
     code, out, err = tagloom("check", "wrong.jsonl")
     assert (code, out) == (1, "")
-    assert err.startswith("not what the machine gives: outputs (line 5)\n  required: [[0,{")
+    assert err.startswith("the log differs from the machine: outputs (line 5)\n  required: [[0,{")
     (folder / "text.jsonl").write_text("hello\n")
     code, out, err = tagloom("check", "text.jsonl")
     assert (code, out) == (2, "") and err.startswith("this is no JSON (line 1: $)")

@@ -168,7 +168,7 @@ def test_a_variable_is_created_in_the_first_trace() -> None:
 
     net, other = Net(), Net()
     assert np.asarray(net.scaled(np.ones(2))).tolist() == [3.0, 3.0]
-    assert "traced twice, since the first time made w" in net.scaled.explain()
+    assert "traced twice, since the first tracing created w" in net.scaled.explain()
     net.w.assign([1.0, 2.0])
     assert np.asarray(net.scaled(np.ones((4, 2))))[0].tolist() == [1.0, 2.0]
     assert np.asarray(other.scaled(np.ones(2))).tolist() == [3.0, 3.0]

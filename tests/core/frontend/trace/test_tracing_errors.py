@@ -374,7 +374,7 @@ def test_only_functions_are_traced(what: Any) -> None:
 
 def test_a_function_is_decorated_once() -> None:
     """Decorating a function twice is refused."""
-    with pytest.raises(tl.Invalid, match="is a tagloom function already"):
+    with pytest.raises(tl.Invalid, match="is already a tagloom function"):
         tl.function(tl.function(lambda n: n))
 
 
