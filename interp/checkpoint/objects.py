@@ -160,8 +160,8 @@ def find_objects(root: object, extra_edges: Mapping[int, Mapping[str, object]] |
     """
     nodes, numbers = [ObjectNode(root)], {id(root): 0}
     for number, each in enumerate(nodes):  # grows during the loop
-        named, each.unnamed_parts = find_edges(each.value)
-        for name, part in (named | dict((extra_edges or {}).get(id(each.value), {}))).items():
+        edges, each.unnamed_parts = find_edges(each.value)
+        for name, part in (edges | dict((extra_edges or {}).get(id(each.value), {}))).items():
             if id(part) not in numbers:
                 numbers[id(part)] = len(nodes)
                 nodes.append(ObjectNode(part, number, name))
@@ -217,24 +217,24 @@ def find_unreached_variable(parts: Sequence[object], reached: set[int]) -> Varia
     for each in queue:  # grows during the loop
         if isinstance(each, Variable):
             return each
-        named, nameless = find_edges(each)
-        for part in (*named.values(), *nameless):
+        by_name, unnamed_parts = find_edges(each)
+        for part in (*by_name.values(), *unnamed_parts):
             if id(part) not in visited and id(part) not in reached:
                 visited.add(id(part))
                 queue.append(part)
     return None
 
 
-def find_ancestors(targets: Iterable[int], named: Sequence[Mapping[str, int]]) -> set[int]:
-    """The numbers of the targets, and of all objects from which edges lead to them. `named` has the edges of each
+def find_ancestors(targets: Iterable[int], edges: Sequence[Mapping[str, int]]) -> set[int]:
+    """The numbers of the targets, and of all objects from which edges lead to them. `edges` has the edges of each
     object.
 
     >>> find_ancestors([2], [{"a": 1, "b": 3}, {"w": 2}, {}, {}]) == {0, 1, 2}
     True
     """
     sources: dict[int, list[int]] = {}
-    for number, edges_of in enumerate(named):
-        for target in edges_of.values():
+    for number, own_edges in enumerate(edges):
+        for target in own_edges.values():
             sources.setdefault(target, []).append(number)
     queue = list(targets)
     ancestors = set(queue)

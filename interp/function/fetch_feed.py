@@ -171,9 +171,9 @@ class Partial:
         """The type of a value of the whole program, for arguments of these types; raises Usage if there is no such
         value."""
         traced, _ = self._resolve_call(arguments)
-        if has_tag(short := shorten_name(traced, name)):
-            return location_types(traced.graph, parse_location(traced.graph, short))[0]
-        return prune_program(traced.program, [short]).program.main.results[0]
+        if has_tag(short_name := shorten_name(traced, name)):
+            return location_types(traced.graph, parse_location(traced.graph, short_name))[0]
+        return prune_program(traced.program, [short_name]).program.main.results[0]
 
     @property
     def program(self) -> Program:
@@ -457,9 +457,9 @@ class _FetchObserver:
 
     def _record_result(self, event: Event, tag: Tag, value: Value) -> None:
         node = event.token.node
-        for location, fed in self.feeds:
+        for location, fed_value in self.feeds:
             if node in location.nodes and location.matches(tag):
-                self.pending_feed = value = fed
+                self.pending_feed = value = fed_value
         for location, values in self.results:
             if node in location.nodes and location.matches(tag):
                 values[event.token.tag, node] = tag, value

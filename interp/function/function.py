@@ -113,10 +113,10 @@ class Function(SvgReprMixin):
             )
         return methods.functions[self]  # type: ignore[no-any-return]
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Call the function: run it, or, while tracing, emit a call. Raises Trap, Exhausted or Deadlock if the run does
         not return."""
-        self._reject_keywords(named)
+        self._reject_keywords(keywords)
         region = current_region()
         if region is not None:
             return trace_pullback(region, self.source, arguments)[0]
@@ -275,9 +275,9 @@ class Function(SvgReprMixin):
         traced = self._find_or_trace(forms)
         return traced, traced.all_arguments(leaves)
 
-    def trace(self, *arguments: Any, **named: Any) -> TracedProgram:
+    def trace(self, *arguments: Any, **keywords: Any) -> TracedProgram:
         """The program and graph for arguments of these types."""
-        self._reject_keywords(named)
+        self._reject_keywords(keywords)
         return self._find_or_trace(self._flatten_arguments(arguments)[1])
 
     def tree_types(self, *arguments: Any) -> tuple[TreeType, ...]:
@@ -305,13 +305,13 @@ class Function(SvgReprMixin):
             error.message, error.where = f"argument {parameter} of {self.name}: {error.message}", user_location()
             raise
 
-    def _reject_keywords(self, named: dict[str, Any]) -> None:
-        if named:
+    def _reject_keywords(self, keywords: dict[str, Any]) -> None:
+        if keywords:
             raise Usage(
                 f"the arguments of {self.name} are positional",
                 where=user_location(),
                 required=f"{self.name}({', '.join(name for name, _ in self.source.declared_parameters)})",
-                got=", ".join(f"{name}=..." for name in named),
+                got=", ".join(f"{name}=..." for name in keywords),
                 python=TypeError,
             )
 
@@ -381,9 +381,9 @@ class Function(SvgReprMixin):
         if problems:
             raise problems[0]
         graph = lower(program)
-        broken = graph_problems(graph)
-        if broken:
-            raise Crash("lowering made a graph that breaks the rules", where=self.name) from broken[0]
+        problems = graph_problems(graph)
+        if problems:
+            raise Crash("lowering made a graph that breaks the rules", where=self.name) from problems[0]
         created = tuple(trace.created_variables)
         nodes = (node for each in program.functions for node in each.body.walk())
         draws = any(node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw for node in nodes)

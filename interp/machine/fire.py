@@ -276,8 +276,8 @@ _RETAG_BUILDERS: dict[str, Callable[[Site | None], Retag]] = {
 
 def build_retag(node: GraphNode) -> Retag | None:
     """How a node changes the tag of its results, by its op row; None where the tag stays the same."""
-    to = ROUTING_OPS[node.op].result_tag if node.op in ROUTING_OPS else "same"
-    return _RETAG_BUILDERS[to](node.site) if to in _RETAG_BUILDERS else None
+    result_tag = ROUTING_OPS[node.op].result_tag if node.op in ROUTING_OPS else "same"
+    return _RETAG_BUILDERS[result_tag](node.site) if result_tag in _RETAG_BUILDERS else None
 
 
 assert set(_ROUTING) == set(ROUTING_OPS), "every routing op has a rule"

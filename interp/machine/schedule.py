@@ -149,10 +149,10 @@ def schedule_name(schedule: str | Script) -> str:
 
 
 def _script_pick(script: Script) -> Pick:
-    after = schedule(script.then)
+    fallback = schedule(script.then)
 
     def pick(state: State) -> int:
         position = script.next_position(state)
-        return after(state) if position is None else position
+        return fallback(state) if position is None else position
 
     return pick

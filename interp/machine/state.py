@@ -280,24 +280,24 @@ class State:
         else:
             del self.throttled_tokens[tag]
 
-    def _update_busy(self, event: Event, rule: Rule, by: int) -> None:
-        """Update the busy counts for a firing: the tokens that it consumes and sends."""
+    def _update_busy(self, event: Event, rule: Rule, sign: int) -> None:
+        """Update the busy counts for the tokens that a firing consumes and sends; `sign` is -1 to undo that."""
         if event.sent and event.sent[0].node >= 0 and not event.is_throttled:
-            self.add_busy(event.sent[0].tag, by * self.count_busy_tokens(event.sent))
-        self.add_busy(event.token.tag, -by * rule.required_tokens * rule.counts_as_busy)
+            self.add_busy(event.sent[0].tag, sign * self.count_busy_tokens(event.sent))
+        self.add_busy(event.token.tag, -sign * rule.required_tokens * rule.counts_as_busy)
 
     def count_busy_tokens(self, sent: tuple[Token, ...]) -> int:
         """The number of these tokens that make their iteration busy: all but those bound for the reverse pass."""
         return sum(self.rules[token.node].counts_as_busy for token in sent)
 
-    def add_busy(self, at: Tag | None, by: int) -> None:
+    def add_busy(self, tag: Tag | None, change: int) -> None:
         """Change the busy count of an activation, and those of its ancestors where it becomes zero or stops being
         zero."""
-        while at is not None and by and at in self.records:
-            record = self._writable_record(at)
-            old_count, record.busy_count = record.busy_count, record.busy_count + by
-            by = (record.busy_count > 0) - (old_count > 0)
-            at = at.parent
+        while tag is not None and change and tag in self.records:
+            record = self._writable_record(tag)
+            old_count, record.busy_count = record.busy_count, record.busy_count + change
+            change = (record.busy_count > 0) - (old_count > 0)
+            tag = tag.parent
 
     def _start_activation(self, tag: Tag) -> ActivationRecord:
         self.activations_by_site[tag.site] = self.activations_by_site.get(tag.site, 0) + 1

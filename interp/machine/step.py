@@ -44,12 +44,12 @@ def step(state: State, position: int) -> Event:
         if deferred_at is not None:
             return event_without_firing(state, record, token, position, deferred_at)
     sent = emit_tokens(state, rule, token.tag, inputs, outputs) if outputs else ()
-    closed, ends = closed_activations(state, rule, record, token, sent), state.wave_remaining == 1
+    closed, ends_wave = closed_activations(state, rule, record, token, sent), state.wave_remaining == 1
     if not state.loop_bounds:
-        return Event(token, position, inputs, outputs, sent, trap, closed, ends, None, woken)
+        return Event(token, position, inputs, outputs, sent, trap, closed, ends_wave, None, woken)
     throttled = is_throttled(state, rule, record)
     release = released_tokens(state, record, rule, sent) if state.throttled_tokens else ()
-    return Event(token, position, inputs, outputs, sent, trap, closed, ends, None, woken, throttled, release)
+    return Event(token, position, inputs, outputs, sent, trap, closed, ends_wave, None, woken, throttled, release)
 
 
 def completes_operands(state: State, token: Token) -> bool:
@@ -104,26 +104,26 @@ def closed_activations(
     state: State, rule: Rule, record: ActivationRecord, token: Token, sent: tuple[Token, ...]
 ) -> tuple[ClosedActivation, ...]:
     """S11: the activations that close when a node fires on `token` and sends `sent`, innermost first."""
-    tokens, below, remaining_tokens = (
+    tokens, children, results = (
         record.token_count - rule.required_tokens,
         record.open_children,
         record.results_returned + rule.returns_result,
     )
-    if tokens or below:
+    if tokens or children:
         return ()
     target = sent[0].tag if sent and sent[0].node >= 0 else None
-    kept_open = () if target is None else (target, target.parent)
+    still_open = () if target is None else (target, target.parent)
     closed: list[ClosedActivation] = []
-    at: ActivationRecord | None = record
-    while at is not None and not (tokens or below):
-        if at.arguments_received < at.signature[0] or remaining_tokens < at.signature[1] or at.tag in kept_open:
+    current: ActivationRecord | None = record
+    while current is not None and not (tokens or children):
+        arguments, signature = current.arguments_received, current.signature
+        if arguments < signature[0] or results < signature[1] or current.tag in still_open:
             break
-        closed.append(
-            ClosedActivation(at.tag, frozenset((*at.fired_nodes, token.node) if at is record else at.fired_nodes))
-        )
-        at = state.records.get(at.tag.parent) if at.tag.parent else None
-        if at is not None:
-            tokens, below, remaining_tokens = at.token_count, at.open_children - 1, at.results_returned
+        fired_nodes = (*current.fired_nodes, token.node) if current is record else current.fired_nodes
+        closed.append(ClosedActivation(current.tag, frozenset(fired_nodes)))
+        current = state.records.get(current.tag.parent) if current.tag.parent else None
+        if current is not None:
+            tokens, children, results = current.token_count, current.open_children - 1, current.results_returned
     return tuple(closed)
 
 
@@ -139,11 +139,11 @@ def duplicate_token(state: State, token: Token, previous: Value | None) -> Dupli
     """The error for a second token at a port or a node."""
     graph, node = state.graph, state.graph.nodes[token.node]
     sources = graph.sources().get(Edge(token.node, token.port), [])
-    makers = [
+    senders = [
         f"argument {graph.arguments[source.output][0]}" if source.node < 0 else str(graph.nodes[source.node])
         for source in sources
     ]
-    got = f"{abbreviate(token.value)} on port {token.port}, from {' or '.join(makers)}"
+    got = f"{abbreviate(token.value)} on port {token.port}, from {' or '.join(senders)}"
     if previous is None:
         required = "one firing under a tag; it has fired already"
     else:

@@ -400,13 +400,13 @@ class WhyNotAnswer:
             got=self._describe_actual(),
         )
         roots = [root for root in self.root_causes if not self._is_secondary(root)] or self.root_causes
-        ways = [f"  {line}" for root in roots[:1] for line in self._describe_path(root)]
-        ways += [f"  also {self._describe_root_cause(root)}" for root in roots[1:MAX_ROOTS]]
+        paths = [f"  {line}" for root in roots[:1] for line in self._describe_path(root)]
+        paths += [f"  also {self._describe_root_cause(root)}" for root in roots[1:MAX_ROOTS]]
         if len(roots) > MAX_ROOTS:
-            ways.append(f"  and {len(roots) - MAX_ROOTS:,} more")
+            paths.append(f"  and {len(roots) - MAX_ROOTS:,} more")
         if self.cycle:
-            ways = [f"  {line}" for line in self._describe_cycle()]
-        return "\n".join([str(error), *ways, f"  hint: {self._describe_hint()}"])
+            paths = [f"  {line}" for line in self._describe_cycle()]
+        return "\n".join([str(error), *paths, f"  hint: {self._describe_hint()}"])
 
     def _is_secondary(self, root: RootCause) -> bool:
         """Whether it is an `UnfilledCell` although another store is known to fill the cell."""

@@ -193,22 +193,22 @@ class DependenceLink:
 
 
 def where_from(
-    index: EventIndex, what: Token | TokenKey | FiringOrigin, depth: int | None = None
+    index: EventIndex, start: Token | TokenKey | FiringOrigin, depth: int | None = None
 ) -> Iterator[DependenceLink]:
     """The firings and arguments that a token or a firing came from, nearest first, each once; a firing itself is first.
 
     The search is lazy, and ends at `depth`. Raises Usage if nothing sent the token.
     """
     return breadth_first(
-        index, [start_of(index, what)], 0, depth, lambda number: [producer for _, producer in index.operands(number)]
+        index, [start_of(index, start)], 0, depth, lambda number: [producer for _, producer in index.operands(number)]
     )
 
 
-def start_of(index: EventIndex, what: Token | TokenKey | FiringOrigin) -> OriginId:
+def start_of(index: EventIndex, start: Token | TokenKey | FiringOrigin) -> OriginId:
     """The number at which a backward search starts: of the firing itself, or of the sender of the token."""
-    if isinstance(what, FiringOrigin):
-        return what.number
-    node, port, tag = what[:3]
+    if isinstance(start, FiringOrigin):
+        return start.number
+    node, port, tag = start[:3]
     sender = index.sender(node, port, tag)
     if sender is None:
         message = f"no token has come to {_describe_port(index.graph, node, port)} under {tag}"
@@ -217,19 +217,19 @@ def start_of(index: EventIndex, what: Token | TokenKey | FiringOrigin) -> Origin
 
 
 def who_used(
-    index: EventIndex, what: Token | TokenKey | FiringOrigin | ArgumentOrigin, depth: int | None = 1
+    index: EventIndex, start: Token | TokenKey | FiringOrigin | ArgumentOrigin, depth: int | None = 1
 ) -> Iterator[DependenceLink]:
     """The firings that consumed a token, or the tokens of a firing or argument, nearest first, each once.
 
     With `depth` 1 they are the direct consumers, with 2 also the consumers of their results, and with None everything
     that depends on the start.
     """
-    if isinstance(what, FiringOrigin):
-        users = index.users(what.number)
-    elif isinstance(what, ArgumentOrigin):
-        users = index.users(-1 - what.position)
+    if isinstance(start, FiringOrigin):
+        users = index.users(start.number)
+    elif isinstance(start, ArgumentOrigin):
+        users = index.users(-1 - start.position)
     else:
-        user = index.user(*what[:3])
+        user = index.user(*start[:3])
         users = [] if user is None else [user]
     return breadth_first(index, users, 1, depth, index.users)
 
@@ -254,16 +254,16 @@ def breadth_first(
         queue.extend((depth + 1, each) for each in unvisited)
 
 
-def tree(index: EventIndex, what: Token | TokenKey | FiringOrigin, depth: int = 4, max_lines: int = 100) -> str:
+def tree(index: EventIndex, start: Token | TokenKey | FiringOrigin, depth: int = 4, max_lines: int = 100) -> str:
     """Where a token or a firing came from, as text: a line for the firing, then an indented line for each of its
     operands, by port, and so on.
 
     A firing that was printed before appears by its event number only; the tree ends at `depth` and after `max_lines`
     lines.
     """
-    start = start_of(index, what)
-    lines, printed_firings = [str(index.origin(start, None if isinstance(what, FiringOrigin) else what))], {start}
-    stack = [(1, *operand) for operand in reversed(operand_tokens(index, start))] if depth else []
+    number = start_of(index, start)
+    lines, printed_firings = [str(index.origin(number, None if isinstance(start, FiringOrigin) else start))], {number}
+    stack = [(1, *operand) for operand in reversed(operand_tokens(index, number))] if depth else []
     while stack:
         level, port, number, token = stack.pop()
         if len(lines) == max_lines:

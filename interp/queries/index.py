@@ -367,7 +367,7 @@ class PartialIndex(EventIndex):
         return BEFORE_BASE if block is not None and cell.number in block.writes else super()._filling_store(cell)
 
     def existed_at_base(self, token: TokenKey) -> bool:
-        """Whether a token was in flight, waiting, parked, throttled or already consumed at the base."""
+        """Whether a token was in flight, waiting, deferred, throttled or already consumed at the base."""
         record = self._base_state.records.get(token.tag)
         if record is None:
             return False
@@ -388,6 +388,7 @@ class PartialIndex(EventIndex):
         return None if number == BEFORE_BASE else number
 
     def origin(self, number: OriginId, token: Token | TokenKey | None = None) -> Origin:
+        """As in `EventIndex`; an `EarlierOrigin` for BEFORE_BASE."""
         if number != BEFORE_BASE:
             return super().origin(number, token)
         return EarlierOrigin(

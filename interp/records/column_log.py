@@ -420,8 +420,8 @@ class PageReader:
         texts = np.empty(len(words), object)
         for code in np.unique(codes).tolist():
             rows = codes == code
-            distinct, which = np.unique(words[rows], return_inverse=True)
-            texts[rows] = np.array(self._texts_of(code, distinct.tolist()), object)[which]
+            distinct, inverse = np.unique(words[rows], return_inverse=True)
+            texts[rows] = np.array(self._texts_of(code, distinct.tolist()), object)[inverse]
         return texts.tolist()
 
     def _texts_of(self, code: int, words: list[int]) -> list[str]:

@@ -52,8 +52,8 @@ class EventSink:
         events."""
         if self.events is None:
             return {"log": self.path}
-        kept = tuple(self.events) if window is None else window
-        return {"kept_events": kept, "first_kept": steps - len(kept), "log": self.path}
+        events = tuple(self.events) if window is None else window
+        return {"kept_events": events, "first_kept": steps - len(events), "log": self.path}
 
     def finish(self, outcome: Outcome) -> Outcome:
         """Write the last line of a log; returns the outcome."""
