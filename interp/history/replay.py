@@ -40,8 +40,14 @@ from ..records.documents import (
     read_sites,
     to_outcome_record,
 )
-from ..records.event_log import OpenTags, event_differences, event_line, read_effect_result, read_position
-from ..records.event_log import graph_sites as sites_of
+from ..records.event_log import (
+    OpenTags,
+    event_differences,
+    event_line,
+    graph_sites,
+    read_effect_result,
+    read_position,
+)
 from ..records.keep import log_lines
 
 _LOGGED_SCHEDULES = (*(name for name in SCHEDULE_NAMES if not name.startswith(BY_HAND)), BY_HAND)
@@ -296,8 +302,8 @@ def read_header(at: JsonCursor) -> _LogHeader:
     if unrunnable:
         raise combine_problems(unrunnable)
     site_list = read_sites(sites)
-    if set(site_list) != set(sites_of(parsed_graph)):
-        sites.refuse(f"the sites of the graph: {', '.join(map(str, sites_of(parsed_graph))) or 'none'}")
+    if set(site_list) != set(graph_sites(parsed_graph)):
+        sites.refuse(f"the sites of the graph: {', '.join(map(str, graph_sites(parsed_graph))) or 'none'}")
     admitted = read_arguments(arguments, parsed_graph)
     pick = read_schedule(schedule)
     seed = read_uint64(at.value_at("seed")) if at.has_key("seed") else 0
@@ -362,6 +368,7 @@ class ReplayWorld(CallbackReplayWorld):
         return self.value
 
     def call(self, function: str, operands: tuple[Value, ...], returns: Type) -> Value:
+        """The given result; raises CallbackError if there is none, or if it has another type."""
         value = super().call(function, operands, returns)
         if not returns.admits(type_of(value)):
             raise CallbackError(f"callback {function} returned {abbreviate(value)}, which is no {returns}")

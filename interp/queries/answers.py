@@ -58,10 +58,12 @@ class FiringOrigin:
 
     @property
     def node(self) -> GraphNode:
+        """The node that fired."""
         return self.graph.nodes[self.event.token.node]
 
     @property
     def tag(self) -> Tag:
+        """The tag under which it fired."""
         return self.event.token.tag
 
     @property
@@ -180,6 +182,7 @@ class InFlightToken(NamedTuple):
     origin: Origin
 
     def describe(self, graph: Graph) -> str:
+        """The reason in words."""
         return f"the token from {self.origin.short_description} is in flight, at position {self.position}"
 
 
@@ -197,6 +200,7 @@ class ThrottledToken(NamedTuple):
         return self.tag.parent.child(self.tag.site, self.tag.iteration - self.bound)
 
     def describe(self, graph: Graph) -> str:
+        """The reason in words."""
         bound = describe_bound(self.tag, self.bound)
         return f"the token from {self.origin.short_description} is throttled under {self.tag}: {bound}"
 
@@ -208,6 +212,7 @@ class DeferredRead(NamedTuple):
     origin: Origin
 
     def describe(self, graph: Graph) -> str:
+        """The reason in words."""
         cell = describe_cell(graph, self.cell)
         return f"the token from {self.origin.short_description} is parked at {cell}, which no store has filled"
 
@@ -221,6 +226,7 @@ class UnfilledCell(NamedTuple):
     throttled_iterations: tuple[tuple[Tag, int], ...] = ()
 
     def describe(self, graph: Graph) -> str:
+        """The reason in words."""
         if not self.stores:
             return "there is no store that could fill it"
         names = [f"{graph.nodes[node]}{'' if tag is None else f' under {tag}'}" for node, tag in self.stores]
@@ -236,6 +242,7 @@ class EndOfWave(NamedTuple):
     """Throttled tokens wait only for the end of the wave."""
 
     def describe(self, graph: Graph) -> str:
+        """The reason in words."""
         return "the throttled tokens continue when the wave ends"
 
 
@@ -245,6 +252,7 @@ class TrappedFiring(NamedTuple):
     firing: FiringOrigin
 
     def describe(self, graph: Graph) -> str:
+        """The reason in words."""
         return f"lost at {self.firing}"
 
 
@@ -256,6 +264,7 @@ class RoutedAway(NamedTuple):
     predicate: Origin | None
 
     def describe(self, graph: Graph) -> str:
+        """The reason in words."""
         if self.predicate is None:
             return f"it was sent elsewhere by {self.firing}"
         predicate = format_value(self.firing.operands[1])
@@ -269,6 +278,7 @@ class RoutedAwayEarlier(NamedTuple):
     tag: Tag
 
     def describe(self, graph: Graph) -> str:
+        """The reason in words."""
         return f"{graph.nodes[self.node]} sent it to the other output before the first known event"
 
 
@@ -278,6 +288,7 @@ class UnfedPort(NamedTuple):
     sources: tuple[OutputRef, ...]
 
     def describe(self, graph: Graph) -> str:
+        """The reason in words."""
         if not self.sources:
             return "nothing is connected to it"
         fed = " and ".join(
@@ -294,6 +305,7 @@ class UnfiredNode(NamedTuple):
     tag: Tag
 
     def describe(self, graph: Graph) -> str:
+        """The reason in words."""
         return f"waits for {graph.nodes[self.node]} under {self.tag}"
 
 
@@ -303,6 +315,7 @@ class UnopenedActivation(NamedTuple):
     tag: Tag
 
     def describe(self, graph: Graph) -> str:
+        """The reason in words."""
         return f"waits for {self.tag} to open"
 
 

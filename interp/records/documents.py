@@ -449,7 +449,7 @@ def outcome_differences(expected: OutcomeRecord, actual: OutcomeRecord) -> Itera
     are.
     """
     for key in ("status", "schedule", "results", "firings", "open_activations", "traps", "residue"):
-        yield from first_difference(key, without_words(getattr(expected, key)), without_words(getattr(actual, key)))
+        yield from part_difference(key, without_words(getattr(expected, key)), without_words(getattr(actual, key)))
     if (expected.error is None) != (actual.error is None):
         yield (
             "error",
@@ -457,12 +457,12 @@ def outcome_differences(expected: OutcomeRecord, actual: OutcomeRecord) -> Itera
             abbreviate_json(actual.error and actual.error.rule),
         )
     elif expected.error and actual.error:
-        yield from first_difference("error.rule", expected.error.rule, actual.error.rule)
+        yield from part_difference("error.rule", expected.error.rule, actual.error.rule)
     for key, measured in (actual.stats or {}).items():
-        yield from first_difference(key, (expected.stats or {})[key], measured)
+        yield from part_difference(key, (expected.stats or {})[key], measured)
 
 
-def first_difference(key: str, required: Any, got: Any) -> Iterator[tuple[str, str, str]]:
+def part_difference(key: str, required: Any, got: Any) -> Iterator[tuple[str, str, str]]:
     """The difference between two parts; of two tuples of the same length, that of the first entries that differ."""
     if got is None or required == got:
         return
