@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-SPARED = {"snapshot", "second_token"}
+SPARED = {"snapshot", "duplicate_token"}
 """Functions that only tests and messages use."""
 
 

@@ -11,6 +11,7 @@ import tagloom as tl
 from tagloom.core.errors import TagloomError
 from tagloom.interp.history.history import History
 from tagloom.interp.outcome.critical_path import time_on
+from tagloom.interp.training.metrics import append_metrics
 
 
 @tl.function
@@ -110,8 +111,8 @@ PYTHON_CLASSES: dict[str, tuple[Callable[[], Any], type[Exception]]] = {
     "a step that is no integer": (lambda: manager().save(0.5), TypeError),  # type: ignore[arg-type]
     "a step below 0": (lambda: manager().save(-1), ValueError),
     "metrics that are not there": (lambda: tl.read_metrics(MISSING), FileNotFoundError),
-    "a metric that is no number": (lambda: tl.append_metrics("metrics", 1, {"loss": []}), TypeError),
-    "a metric that is text": (lambda: tl.append_metrics("metrics", 1, {"loss": "low"}), ValueError),
+    "a metric that is no number": (lambda: append_metrics("metrics", 1, {"loss": []}), TypeError),
+    "a metric that is text": (lambda: append_metrics("metrics", 1, {"loss": "low"}), ValueError),
     # Queues.
     "a capacity that is no integer": (lambda: tl.FIFOQueue("four", tl.int64), TypeError),  # type: ignore[arg-type]
     "a capacity below 1": (lambda: tl.FIFOQueue(0, tl.int64), ValueError),
