@@ -167,9 +167,10 @@ def test_errors_belong_to_classes_of_python(name: str) -> None:
         assert isinstance(caught.value, TagloomError)
 
 
-def test_an_error_of_two_classes() -> None:
+@pytest.mark.parametrize("python", [IndexError, KeyError, FileNotFoundError])
+def test_an_error_of_two_classes(python: type[Exception]) -> None:
     """An error of two classes prints, copies and pickles as a tagloom error."""
-    error = tl.Invalid("there is no such axis", rule="V4", got=3, python=IndexError)
+    error = tl.Invalid("there is no such axis", rule="V4", got=3, python=python)
     assert type(error).__name__ == "Invalid" and not isinstance(error, ValueError)
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error) and str(again) == str(error) == str(copy.copy(error))

@@ -295,7 +295,7 @@ def test_change_and_inject(folder: Path) -> None:
     number = next(at for at, token in enumerate(run_commands(session, "flight")["flight"]) if token["value"] == "3")
     assert run_commands(session, f"change {number} 1", "run")["results"] == ["3"]
     run_commands(session, "switch fib", "inject add 0 main 40")
-    assert "nobody sent" in "\n".join(session.execute("runs").text)
+    assert " injected on port " in "\n".join(session.execute("runs").text)
     assert "a second token" in session.execute("run").text[0] and session.history.outcome().status == "Broken"
     assert "not a literal of this type" in refusal_of(session, "inject add 0 main 1.5")
     assert "not a literal" in refusal_of(session, "change add 0 main true")
