@@ -142,11 +142,12 @@ class MainBody:
         if tag is not None:
             required, hint = "a tag before the name", f"write {tag}/{name}"
             message = f"{name} is no value of the main body of {function}: it has one under each tag"
-            return Usage(message, rule="P1", where=where, required=required, got=name, hint=hint)
+            return Usage(message, rule="P1", where=where, required=required, got=name, hint=hint, python=KeyError)
         values = ", ".join([*self.types][:40])
         hint = hints.suggest_name(name, self.types) or "tl.print_program shows the names"
         message = f"{function} has no value that could be {action} by this name"
-        return Usage(message, rule="P1", where=where, required=values or "a value", got=name, hint=hint)
+        required = values or "a value"
+        return Usage(message, rule="P1", where=where, required=required, got=name, hint=hint, python=KeyError)
 
     def prune_nodes(self, wanted: Sequence[Operand], fed: Collection[str], keep: Collection[str]) -> tuple[Node, ...]:
         """P2 to P4: the nodes needed for the wanted values, given the fed ones, each pruned to its needed results
@@ -250,7 +251,8 @@ def check_name(program: Program, name: str) -> None:
     if name not in names:
         where, hint = program.main.location or program.entry, hints.suggest_name(name, names)
         message = f"{program.entry}, with what it calls, has no value by this name"
-        raise Usage(message, rule="P1", where=where, got=name, hint=hint or "tl.print_program shows the names")
+        hint = hint or "tl.print_program shows the names"
+        raise Usage(message, rule="P1", where=where, got=name, hint=hint, python=KeyError)
 
 
 def enclosing_tag(program: Program, name: str) -> str | None:

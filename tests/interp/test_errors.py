@@ -82,7 +82,7 @@ PYTHON_CLASSES: dict[str, tuple[Callable[[], Any], type[Exception]]] = {
     "a feed that is no dict": (lambda: cube.partial("square", feed=[2.0]), TypeError),  # type: ignore[arg-type]
     "a fetched name that is no text": (lambda: cube.partial(7), TypeError),
     "a fetched value that is not there": (lambda: fib.partial("main/none")(3), KeyError),
-    "an argument that a fetched value needs": (lambda: cube.partial("square")(...), TypeError),
+    "an argument that a fetched value needs": (lambda: cube.partial("multiply")(...), TypeError),
     # Histories and queries.
     "an event beyond the end": (lambda: history()[10_000], IndexError),
     "a position beyond the end": (lambda: history().jump(10_000), IndexError),

@@ -212,7 +212,7 @@ def test_a_node_that_fired() -> None:
         "node stuck.less has fired: stuck.less under main at event 0: less 1, 3 -> true"
     )
     index.end_position = state.steps - 1
-    with pytest.raises(tl.Usage, match="not at the same moment"):
+    with pytest.raises(tl.Usage, match="not at the same position"):
         why_not(index, state, number, ROOT)
 
 

@@ -474,7 +474,7 @@ def test_tokens_picked_by_hand(tmp_path: Path) -> None:
     path.write_text(text.replace('"schedule":"random:5"', '"schedule":"hand"'))
     assert tl.read_events(path).events == fib.run(4, keep="events", schedule="random:5").events
     path.write_text(text.replace('"schedule":"random:5"', '"schedule":"lifo"'))
-    with pytest.raises(tl.Disagreement, match="gives: position"):
+    with pytest.raises(tl.Disagreement, match="differs from the machine: position"):
         tl.read_events(path)
 
 

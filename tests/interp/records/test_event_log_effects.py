@@ -264,7 +264,7 @@ def test_the_clock_may_end_a_run_anywhere(tmp_path: Path) -> None:
         if believed:
             assert tl.read_events(path).outcome is not None
             continue
-        with pytest.raises(tl.Disagreement, match="gives: status"):
+        with pytest.raises(tl.Disagreement, match="differs from the machine: status"):
             tl.read_events(path)
 
 
