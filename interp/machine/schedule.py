@@ -59,8 +59,12 @@ class Script:
                 raise Usage("a position in the flight is an integer from 0 up", got=repr(position), python=python)
         if self.then not in FIXED_SCHEDULES and (not isinstance(self.then, str) or random_seed(self.then) is None):
             required = f"{', '.join(FIXED_SCHEDULES)}, random:SEED"
-            python = KeyError if isinstance(self.then, str) else TypeError
-            raise Usage("no such schedule can follow a script", required=required, got=repr(self.then), python=python)
+            raise Usage(
+                "no such schedule can follow a script",
+                required=required,
+                got=repr(self.then),
+                python=KeyError if isinstance(self.then, str) else TypeError,
+            )
         object.__setattr__(self, "positions", tuple(self.positions))
 
     def next_position(self, state: State) -> int | None:
