@@ -157,13 +157,14 @@ MAX_PRINTED_ELEMENTS = 32
 """Messages print arrays of up to this many elements in full."""
 
 
-def abbreviate(value: object) -> str:
-    """A value as text for messages: a literal, or for a large array its type, its first three elements and its last.
+def abbreviate(value: object, max_elements: int = MAX_PRINTED_ELEMENTS) -> str:
+    """A value as text for messages: a literal, or for an array of more than `max_elements` its type, its first three
+    elements and its last.
 
     >>> abbreviate(3), abbreviate(np.arange(3)), abbreviate(np.arange(3000).reshape(3, 1000))
     ('3', '[0, 1, 2]', 'int64[3, 1000](0, 1, 2, ..., 2999)')
     """
-    if isinstance(value, Handle) or np.size(value) <= MAX_PRINTED_ELEMENTS:  # type: ignore[arg-type]
+    if isinstance(value, Handle) or np.size(value) <= max_elements:  # type: ignore[arg-type]
         return format_value(value)
     elements = np.asarray(value).flat  # makes no copy
     return f"{type_of(value)}({', '.join(map(_format_numbers, elements[:3]))}, ..., {_format_numbers(elements[-1])})"

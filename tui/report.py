@@ -7,19 +7,29 @@ from typing import TypeAlias
 
 from ..core.errors import plural
 from ..core.frontend.trace.pytree import LEAF, label_leaves
-from ..core.value import format_value
+from ..core.value import abbreviate
 from ..interp.outcome.critical_path import time_by_waves
 from ..interp.outcome.outcome import Outcome
 from ..interp.outcome.statistics import firings_by_function, firings_by_op, shares_by_site, unique_site_names
 from ..viz.profile import draw_profile
 
+MAX_RESULT_ELEMENTS = 1000
+"""Results of up to this many elements are printed in full."""
+
 
 def result_lines(outcome: Outcome) -> list[str]:
-    """The results of a completed run, one line each: named if they nest; and the values of variables, named."""
+    """The results of a completed run, one line each: named if they nest; and the values of variables, named. Results of
+    more than MAX_RESULT_ELEMENTS elements are abbreviated, and variables earlier."""
     structure = outcome.structure
     flat = structure.container in (None, tuple) and all(part == LEAF for _, part in structure.children)
-    named = label_leaves(structure, map(format_value, outcome.results))
-    return [value if flat and k < structure.size else f"{name}: {value}" for k, (name, value) in enumerate(named)]
+    lines = []
+    for number, (name, value) in enumerate(label_leaves(structure, outcome.results)):
+        if number >= structure.size:
+            lines.append(f"{name}: {abbreviate(value)}")
+        else:
+            text = abbreviate(value, MAX_RESULT_ELEMENTS)
+            lines.append(text if flat else f"{name}: {text}")
+    return lines
 
 
 def stats_report(outcome: Outcome, *, unicode: bool) -> str:
@@ -63,11 +73,11 @@ def share_lines(outcome: Outcome) -> list[str]:
     sites = [(names[site], share.firings, share.activations) for site, share in shares_by_site(graph, stats).items()]
     tables = (("function", functions, 3), ("op", ops, 4), ("site", sites, 3))
     rows = [(kind, *row) for kind, listed, most in tables for row in limit_rows(listed, most)]
-    wide = min(36, max(len(name) for _, name, _, _ in rows))
-    lines = [f"{'':10}{'':{wide}}{'firings':>12}{'':7}{'activations':>13}"]
+    width = min(36, max(len(name) for _, name, _, _ in rows))
+    lines = [f"{'':10}{'':{width}}{'firings':>12}{'':7}{'activations':>13}"]
     for kind, name, count, activations in rows:
         part = f"{count:12,}{100 * count / stats.firings:5.0f} %"
-        lines.append(f"{kind:10}{name[:wide]:{wide}}{part}{'' if activations is None else f'{activations:13,}'}")
+        lines.append(f"{kind:10}{name[:width]:{width}}{part}{'' if activations is None else f'{activations:13,}'}")
     return lines
 
 

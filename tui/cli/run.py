@@ -85,7 +85,7 @@ def build_partial(
     for word in feed:
         name, equals, literal = word.partition("=")
         if not equals or not name:
-            raise Usage("this does not say what is fed", required="--feed NAME=LITERAL", got=word)
+            raise Usage("--feed needs a name and a literal", required="--feed NAME=LITERAL", got=word)
         feeds[name] = parse_argument(name, partial_with({}).type_of(name, *arguments), literal)
     return partial_with(feeds), arguments
 
@@ -122,7 +122,7 @@ def run(
     max_bytes: Bytes = DEFAULT_LIMITS.bytes,
     timeout: Seconds = None,
 ) -> None:
-    """Run a program on arguments and print its value.
+    """Run a program on arguments and print its value; large arrays are abbreviated, but not with --json.
 
     With --fetch and --feed, which may be repeated, only a part of the program is run. An argument that this part does
     not need is written `...`, or left out at the end.

@@ -147,6 +147,31 @@ def test_cores(tagloom: Any) -> None:
     assert (code, "required: engine='fast'" in err) == (2, True)
 
 
+LARGE = """
+import numpy as np
+import tagloom as tl
+
+w = tl.Variable(np.arange(500.0), name="w")
+
+@tl.function
+def train(n: tl.int64) -> tuple[tl.Array[tl.int64, None], tl.Array[tl.int64, None]]:
+    w.assign_add(1.0)
+    return tl.arange(1000), tl.arange(1001)
+"""
+
+
+def test_large_arrays_are_abbreviated(tagloom: Any, folder: Path) -> None:
+    """A result of at most 1,000 elements is printed in full; a larger one, and a variable of more than 32, with its
+    type and a few elements. --json has every element."""
+    (folder / "large.py").write_text(LARGE)
+    small, large, variable = tagloom("run", "large.py", "1").out.splitlines()
+    assert small == str(list(range(1000)))
+    assert large == "int64[1001](0, 1, 2, ..., 1000)"
+    assert variable == "w: float64[500](1.0, 2.0, 3.0, ..., 500.0)"
+    document = json.loads(tagloom("run", "large.py", "1", "--json").out)
+    assert [len(value) for value in document["value"]] == [1000, 1001, 500]
+
+
 def test_json(tagloom: Any) -> None:
     """--json prints one document only, with keys such as status, value, firings and stats."""
     code, out, err = tagloom("run", "kinds.py:both", "3", "--json", "--stats")
