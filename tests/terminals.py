@@ -31,8 +31,17 @@ class Terminal:
         self.process, self._file = process, file
         self.seen = ""
 
+    @property
+    def is_open(self) -> bool:
+        return self._file >= 0
+
     def type(self, text: str) -> None:
         os.write(self._file, text.encode())
+
+    def hang_up(self) -> None:
+        """Close the terminal, as when its window or its connection is lost."""
+        os.close(self._file)
+        self._file = -1
 
     def wait_for(self, pattern: str, seconds: float = 20) -> None:
         """Read until the output since the last call matches the pattern."""
@@ -72,12 +81,14 @@ def terminal(
         environment.pop(name, None)
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=ROOT, env=environment)
     os.close(theirs)
+    opened = Terminal(process, ours)
     try:
-        yield Terminal(process, ours)
+        yield opened
     finally:
         process.kill()
         process.wait()
-        os.close(ours)
+        if opened.is_open:
+            opened.hang_up()
 
 
 def walked(at: Terminal) -> None:

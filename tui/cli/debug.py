@@ -134,12 +134,16 @@ def open_session(session: Session, at: int | None = None, is_prompt: bool = Fals
             goto_event(session, at)
         return run_prompt(session)
     from ..app.app import Debugger
+    from ..app.hangup import exits_on_hangup
 
     app = Debugger(session, watches_file=watches_file, shows_tour=True)
     app.writes_ascii = not has_unicode(sys.__stderr__) and not is_in_browser()
     if at is not None:
         app.do(f"goto {at}")
-    return app.run() or 0
+    if is_in_browser():
+        return app.run() or 0
+    with exits_on_hangup(app):
+        return app.run() or 0
 
 
 def reply_text(reply: CommandReply) -> str:
@@ -176,13 +180,13 @@ def read_commands(file: Path | None) -> Iterator[str]:
         except OSError as error:
             raise Usage("these commands cannot be read", got=str(file), hint=error.strerror) from None
         except UnicodeDecodeError:
-            raise Malformed("these commands are no text", where=file.name, required="UTF-8") from None
+            raise Malformed("these commands are not text", where=file.name, required="UTF-8") from None
         yield from text.split("\n")
         return
     try:
         yield from sys.stdin
     except UnicodeDecodeError:
-        raise Malformed("stdin is no text", required="UTF-8") from None
+        raise Malformed("stdin is not text", required="UTF-8") from None
 
 
 def run_prompt(session: Session) -> int:

@@ -70,6 +70,20 @@ def test_the_plain_prompt(tmp_path: Path) -> None:
         assert at.ends() == 0
 
 
+@pytest.mark.full
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("words", [[], ["--plain"]], ids=["screen", "prompt"])
+def test_a_lost_terminal_ends_the_debugger(words: list[str], tmp_path: Path) -> None:
+    """If its terminal goes away without a SIGHUP, the debugger ends within seconds, and its exit code is not 0."""
+    seen_the_tour(tmp_path)
+    with terminal(tmp_path, [*TAGLOOM, "debug", FIB, "5", *words]) as at:
+        at.wait_for(r"\(tagloom\) " if words else "n <= 1")
+        at.type("step 3\n" if words else "sss")
+        at.wait_for("3 firings|3 fired")
+        at.hang_up()
+        assert at.process.wait(10) != 0
+
+
 HERE = """
 import sys
 import tagloom as tl

@@ -93,7 +93,7 @@ def test_exit_codes(tagloom: Any, folder: Path, monkeypatch: pytest.MonkeyPatch)
     bad = tagloom("debug", "fib.py", "3", "--headless", "--commands", "bad.txt")
     assert bad.code == 1 and bad.err == "" and "there is no such command" in bad.out and "after 2 events" in bad.out
     for words, said in (
-        (["fib.py", "3", "--headless", "--commands", "bytes.txt"], "no text"),
+        (["fib.py", "3", "--headless", "--commands", "bytes.txt"], "not text"),
         (["fib.py", "3", "--headless", "--commands", "none.txt"], "cannot be read"),
         (["absent.py", "--headless"], "no such file"),
         (["fib.py", "x", "--headless"], "argument n"),
