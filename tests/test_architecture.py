@@ -32,7 +32,6 @@ DEFENDED = {
     ("viz/notebook.py", "only"): "an option of tl.picture",
     ("viz/notebook.py", "most"): "an option of tl.picture",
     ("viz/player/page.py", "under"): "an option that users type",
-    ("viz/player/page.py", "called"): "a key that the page's scripts read",
 }
 """Exceptions: names that may be one of the words, by file and name, with reasons."""
 

@@ -13,7 +13,7 @@ from ..core.value import Value
 from ..interp.machine.event import Event, Token
 from .collapse import MAX_BOXES
 from .labels import short_name
-from .state_view import abbreviate_value
+from .state_view import MAX_LIST_LENGTH, abbreviate_list, abbreviate_value
 from .view import Badge, BoxKind, View
 
 MAX_SIBLINGS = 12
@@ -27,8 +27,8 @@ def activation_tree_view(
     more than `most`, only those opened first, and at most MAX_SIBLINGS below each."""
     tree = ActivationTree(graph, arguments, events)
     view = View(graph.name, f"{graph.name}: {plural(len(tree.tags), 'activation')}")
-    kept = tree.tags if len(tree.tags) <= most else first_tags(tree.tags, most)
-    names = {tag: f"t{number}" for number, tag in enumerate(kept)}
+    shown = tree.tags if len(tree.tags) <= most else first_tags(tree.tags, most)
+    names = {tag: f"t{number}" for number, tag in enumerate(shown)}
     for tag, name in names.items():
         kind: BoxKind = "iteration" if tag.site.kind == "loop" else "activation"
         view.root.add_box(name, kind, tree.title(tag), tree.describe_firings(tag), f"{tag}: {tree.title(tag)}")
@@ -37,26 +37,26 @@ def activation_tree_view(
             view.root.boxes[name] = view.root.boxes[name]._replace(badges=(badge,))
         if tag.parent is not None:
             view.add_arrow(names[tag.parent], name, "below")
-    left = Counter(tag.parent for tag in tree.tags if tag not in names and tag.parent in names)
-    for parent, many in left.items():
+    omitted = Counter(tag.parent for tag in tree.tags if tag not in names and tag.parent in names)
+    for parent, count in omitted.items():
         assert parent is not None
-        view.root.add_box(f"{names[parent]}_more", "folded", f"{many:,} more", "with all below")
+        view.root.add_box(f"{names[parent]}_more", "folded", f"{count:,} more", "with all below")
         view.add_arrow(names[parent], f"{names[parent]}_more", "below")
     return view
 
 
 def first_tags(tags: Sequence[Tag], most: int) -> list[Tag]:
     """The first `most` of these tags: each with its parent, and at most MAX_SIBLINGS below one."""
-    kept: dict[Tag, int] = {}
-    """How many children of each tag are kept."""
+    child_counts: dict[Tag, int] = {}
+    """The number of children of each shown tag."""
     for tag in tags:
-        if len(kept) == most:
+        if len(child_counts) == most:
             break
-        if tag.parent is None or kept.get(tag.parent, MAX_SIBLINGS) < MAX_SIBLINGS:
-            kept[tag] = 0
+        if tag.parent is None or child_counts.get(tag.parent, MAX_SIBLINGS) < MAX_SIBLINGS:
+            child_counts[tag] = 0
             if tag.parent is not None:
-                kept[tag.parent] += 1
-    return list(kept)
+                child_counts[tag.parent] += 1
+    return list(child_counts)
 
 
 class Gates:
@@ -85,15 +85,19 @@ class Gates:
         return (event.token,) if number in self._adjoint_merges else ()
 
     def describe_phases(
-        self, inputs: Iterable[tuple[int, Value]], outputs: Iterable[tuple[int, Value]]
+        self,
+        inputs: Iterable[tuple[int, Value]],
+        outputs: Iterable[tuple[int, Value]],
+        max_length: int = MAX_LIST_LENGTH,
     ) -> Iterator[tuple[str, str]]:
-        """The inputs and the outputs of each phase of a call, as text: `3.0`, `6.0`; empty if there are none yet."""
+        """The inputs and the outputs of each phase of a call, as text: `3.0`, `6.0`; empty if there are none yet. Of
+        many, only as many as fit in `max_length` characters."""
         phase_inputs, phase_outputs = (
             [(self.phase_of(node), value) for node, value in each] for each in (inputs, outputs)
         )
         for phase in dict.fromkeys([0, *sorted(phase for phase, _ in phase_inputs)]):
             texts = (
-                ", ".join(abbreviate_value(value) for at, value in each if at == phase)
+                abbreviate_list((abbreviate_value(value) for at, value in each if at == phase), max_length)
                 for each in (phase_inputs, phase_outputs)
             )
             yield next(texts), next(texts)
@@ -147,17 +151,19 @@ class ActivationTree:
             return f"{tag.last_step}: {self.describe_variables(self.parameter_inputs(tag))}"
         return describe_call(self._callee_name(tag), self._describe_phases(tag))
 
-    def describe_call(self, tag: Tag) -> str:
-        """A call without its results: `fib(3)`; an iteration with its initial variables, without adjoints."""
+    def describe_call(self, tag: Tag, max_length: int = MAX_LIST_LENGTH) -> str:
+        """A call without its results: `fib(3)`; an iteration with its initial variables, without adjoints. Of many
+        values, only as many as fit in `max_length` characters."""
         if tag.site.kind == "loop":
             initial = [(node, value) for node, value in self.parameter_inputs(tag) if not self.gates.phase_of(node)]
-            return f"{tag.last_step}: {self.describe_variables(initial)}"
-        inputs, _ = next(iter(self._describe_phases(tag)))
+            return f"{tag.last_step}: {self.describe_variables(initial, max_length)}"
+        inputs, _ = next(iter(self._describe_phases(tag, max_length)))
         return f"{self._callee_name(tag)}({inputs})"
 
-    def describe_variables(self, variables: Iterable[tuple[int, Value]]) -> str:
+    def describe_variables(self, variables: Iterable[tuple[int, Value]], max_length: int = MAX_LIST_LENGTH) -> str:
         """Loop variables with their values: `i = 2, s = 1`."""
-        return ", ".join(f"{self._node_name(node)} = {abbreviate_value(value)}" for node, value in variables)
+        texts = (f"{self._node_name(node)} = {abbreviate_value(value)}" for node, value in variables)
+        return abbreviate_list(texts, max_length)
 
     def describe_results(self, tag: Tag) -> str:
         """The results of a call and of its further phases; empty if there are none yet."""
@@ -166,8 +172,9 @@ class ActivationTree:
     def _callee_name(self, tag: Tag) -> str:
         return self.callees.get(tag.site, "?")
 
-    def _describe_phases(self, tag: Tag) -> Iterator[tuple[str, str]]:
-        return self.gates.describe_phases(self.parameter_inputs(tag), sorted(self.returns.get(tag, {}).items()))
+    def _describe_phases(self, tag: Tag, max_length: int = MAX_LIST_LENGTH) -> Iterator[tuple[str, str]]:
+        outputs = sorted(self.returns.get(tag, {}).items())
+        return self.gates.describe_phases(self.parameter_inputs(tag), outputs, max_length)
 
     def describe_firings(self, tag: Tag) -> str:
         firings = plural(self.firings[tag], "firing")

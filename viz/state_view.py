@@ -8,7 +8,7 @@ marked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,6 +30,8 @@ MAX_BADGES = 3
 MAX_LENGTH = 14
 """The most characters of a value or a tag; longer ones are cut."""
 
+MAX_LIST_LENGTH = 64
+"""The most characters of a list of values, such as the arguments of a call; the others are counted."""
 
 _PlacedToken: TypeAlias = tuple[BadgeMark, Token, int, str, str]
 """The mark of a token, the token, its position in the flight (or -1), a description of its state (empty if the mark
@@ -45,7 +47,7 @@ def state_view(state: State, last: Event | None = None, most: int = MAX_BADGES) 
 
 
 def overlay_state(
-    plain: View,
+    base_view: View,
     state: State,
     last: Event | None = None,
     most: int = MAX_BADGES,
@@ -53,20 +55,20 @@ def overlay_state(
     under: Tag | None = None,
     limit: int | None = None,
 ) -> View:
-    """A copy of a graph's plain view with the tokens of a state on it; `under` restricts these to one activation and
+    """A copy of a graph's view with the tokens of a state on it; `under` restricts these to one activation and
     those below it. A `limit`, for screens, bounds the tokens in flight and the activations that are examined, because
     there may be millions; tokens then have no tooltips, because building these takes the most time."""
     graph, tooltip_of = state.graph, describe_placed_token if limit is None else _no_tooltip
-    view = plain.copy()
+    view = base_view.copy()
     on_arrows, on_boxes = group_tokens(view, graph, placed_tokens(state, limit), under)
     for number, tokens in on_arrows.items():
         view.arrows[number] = view.arrows[number]._replace(badges=token_badges(graph, tokens, most, tooltip_of))
     marked = node_badges(graph, state, last, limit)
-    strong = f"n{last.token.node}" if last is not None and last.fired else ""
+    emphasized_box = f"n{last.token.node}" if last is not None and last.fired else ""
     for cluster in view.root.walk():
-        for name in cluster.boxes.keys() & {*marked, *on_boxes, strong}:
+        for name in cluster.boxes.keys() & {*marked, *on_boxes, emphasized_box}:
             badges = (*marked.get(name, ()), *token_badges(graph, on_boxes.get(name, ()), most, tooltip_of))
-            cluster.boxes[name] = cluster.boxes[name]._replace(badges=badges, emphasized=name == strong)
+            cluster.boxes[name] = cluster.boxes[name]._replace(badges=badges, emphasized=name == emphasized_box)
     return view
 
 
@@ -97,6 +99,19 @@ def abbreviate_value(value: Value) -> str:
     return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 2]}\u2026"
 
 
+def abbreviate_list(texts: Iterable[str], max_length: int = MAX_LIST_LENGTH) -> str:
+    """Texts, separated by commas: as many as fit, but at least one, and the number of the others.
+
+    >>> abbreviate_list(["3", "f64[15,35]"]), abbreviate_list(["3", *["f64[15,35]"] * 9], 30)
+    ('3, f64[15,35]', '3, f64[15,35], f64[15,35], \u2026 7 more')
+    """
+    every = list(texts)
+    if len(", ".join(every)) <= max_length:
+        return ", ".join(every)
+    count = max(1, sum(length <= max_length for length in accumulate(len(text) + 2 for text in every)))
+    return ", ".join([*every[:count], *([f"\u2026 {len(every) - count} more"] if count < len(every) else [])])
+
+
 def abbreviate_type(array: np.ndarray[Any, Any]) -> str:
     """The dtype by kind and bits, with the shape: `f64[15,35]`."""
     bits = "" if array.dtype.kind == "b" else array.dtype.itemsize * 8
@@ -113,8 +128,8 @@ def abbreviate_tag(tag: Tag) -> str:
     ('main', 'fib/loop[2]', '\u2026/fib/fib')
     """
     steps = [each.last_step for each, _ in zip(tag.self_and_ancestors(), range(min(tag.depth, 4)), strict=False)]
-    kept = steps if tag.depth <= 3 and len("/".join(steps)) <= MAX_LENGTH else steps[:2]
-    return "/".join([*(["\u2026"] if len(kept) < tag.depth else []), *reversed(kept)]) or str(ROOT)
+    shown = steps if tag.depth <= 3 and len("/".join(steps)) <= MAX_LENGTH else steps[:2]
+    return "/".join([*(["\u2026"] if len(shown) < tag.depth else []), *reversed(shown)]) or str(ROOT)
 
 
 def group_tokens(
@@ -133,7 +148,7 @@ def group_tokens(
         if top is not None and top not in tag.self_and_ancestors():
             continue
         arrows = ways.get((node, port))
-        if arrows is None or mark not in ("flight", "waits"):
+        if arrows is None or mark not in ("flight", "waiting"):
             on_boxes.setdefault(f"n{node}", []).append(placed)
             continue
         way = arrows[0]
@@ -148,33 +163,33 @@ def group_tokens(
     return on_arrows, on_boxes
 
 
-def placed_tokens(state: State, among: int | None) -> Iterator[_PlacedToken]:
+def placed_tokens(state: State, limit: int | None) -> Iterator[_PlacedToken]:
     """All tokens of a state: waiting for partners, in flight, deferred at a cell, throttled by a bound."""
-    for tag, record in islice(state.records.items(), among):
+    for tag, record in islice(state.records.items(), limit):
         for node, operands in record.waiting_operands.items():
             for port, value in operands.items():
-                yield "waits", Token(node, port, tag, value), -1, "", ""
-    for position, token in enumerate(islice(state.flight, among)):
+                yield "waiting", Token(node, port, tag, value), -1, "", ""
+    for position, token in enumerate(islice(state.flight, limit)):
         yield "flight", token, position, "", ""
     for handle, block in state.cells.blocks.items():
         for number, tokens in block.deferred_reads.items():
             where = f"parked at cell {number} of {describe_value(state.graph, handle)}"
-            yield from (("parked", token, -1, where, f"cell {number}") for token in tokens)
+            yield from (("deferred", token, -1, where, f"cell {number}") for token in tokens)
     for tag, entries in state.throttled_tokens.items():
-        yield from (("held", token, -1, f"held, until {tag} may begin", "") for _, token in entries)
+        yield from (("throttled", token, -1, f"throttled until {tag} may begin", "") for _, token in entries)
 
 
 def token_badges(
     graph: Graph, tokens: Sequence[_PlacedToken], most: int, tooltip_of: _TooltipFunction
 ) -> tuple[Badge, ...]:
     """The badges of tokens at one place: at most `most`, then a count of the others."""
-    kept = tokens[:most] if len(tokens) <= most else tokens[: most - 1]
+    shown = tokens[:most] if len(tokens) <= most else tokens[: most - 1]
     badges = tuple(
         Badge(mark, short or abbreviate_value(token.value), abbreviate_tag(token.tag), tooltip_of(graph, each))
-        for each in kept
+        for each in shown
         for mark, token, _, _, short in [each]
     )
-    rest = tokens[len(kept) :]
+    rest = tokens[len(shown) :]
     if not rest:
         return badges
     return (
@@ -185,29 +200,29 @@ def token_badges(
 
 def describe_placed_token(graph: Graph, placed: _PlacedToken) -> str:
     """The tooltip of a token: its value, its tag and its state."""
-    mark, token, at, state, _ = placed
-    how = f"in flight, at position {at}" if mark == "flight" else state or "waits for partners"
-    return f"{describe_value(graph, token.value)} under {token.tag}: {how}"
+    mark, token, position, state, _ = placed
+    place = f"in flight, at position {position}" if mark == "flight" else state or "waits for partners"
+    return f"{describe_value(graph, token.value)} under {token.tag}: {place}"
 
 
 def _no_tooltip(graph: Graph, placed: _PlacedToken) -> str:
     return ""
 
 
-def node_badges(graph: Graph, state: State, last: Event | None, among: int | None) -> dict[str, tuple[Badge, ...]]:
+def node_badges(graph: Graph, state: State, last: Event | None, limit: int | None) -> dict[str, tuple[Badge, ...]]:
     """Badges for the last firing, the node that trapped, the nodes that can fire next, and the results so far."""
     badges_by_box: dict[str, list[Badge]] = {}
     if last is not None and last.fired:
         badges_by_box[f"n{last.token.node}"] = [firing_badge(graph, last)]
     ready: dict[int, list[Tag]] = {}
-    for each in could_fire(state, enumerate(islice(state.flight, among))):
+    for each in could_fire(state, enumerate(islice(state.flight, limit))):
         ready.setdefault(each.node, []).append(each.tag)
     for node, tags in ready.items():
         many = str(len(tags)) if len(tags) > 1 else ""
-        tooltip = f"can fire under {', '.join(map(str, tags[:8]))}" if among is None else ""
+        tooltip = f"can fire under {', '.join(map(str, tags[:8]))}" if limit is None else ""
         badges_by_box.setdefault(f"n{node}", []).append(Badge("ready", many, "", tooltip))
     for position, value in state.results.items():
-        badge = Badge("came", abbreviate_value(value), "", f"result {position} is {describe_value(graph, value)}")
+        badge = Badge("arrived", abbreviate_value(value), "", f"result {position} is {describe_value(graph, value)}")
         badges_by_box.setdefault(f"r{position}", []).append(badge)
     return {name: tuple(badges) for name, badges in badges_by_box.items()}
 

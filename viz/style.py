@@ -148,14 +148,14 @@ CLUSTER_LOOKS: dict[ClusterKind, ClusterLook] = {
 
 BADGE_LOOKS: dict[BadgeMark, BadgeLook] = {
     "flight": BadgeLook("\u25cf", "*", ORANGE, "in flight"),
-    "waits": BadgeLook("\u25cb", "o", SKY, "waits for partners"),
-    "parked": BadgeLook("\u25a1", "p", GREEN, "parked at an empty cell"),
-    "held": BadgeLook("\u2016", "h", VERMILLION, "throttled by a bound"),
+    "waiting": BadgeLook("\u25cb", "o", SKY, "waits for partners"),
+    "deferred": BadgeLook("\u25a1", "p", GREEN, "parked at an empty cell"),
+    "throttled": BadgeLook("\u2016", "h", VERMILLION, "throttled by a bound"),
     "fired": BadgeLook("\u25b6", ">", YELLOW, "has just fired"),
     "ready": BadgeLook("\u25b7", "r", YELLOW, "can fire next"),
     "trap": BadgeLook("\u2717", "x", VERMILLION, "trapped"),
     "open": BadgeLook("\u2026", "~", ORANGE, "is open"),
-    "came": BadgeLook("\u2713", "=", GREEN, "has arrived"),
+    "arrived": BadgeLook("\u2713", "=", GREEN, "has arrived"),
     "more": BadgeLook("+", "+", GREY, "more"),
 }
 """The look of each kind of badge."""

@@ -28,8 +28,10 @@ ClusterKind: TypeAlias = Literal["function", "loop", "part", "cond", "branch", "
 """The kind of a cluster, which determines its look; a loop has parts, a cond has branches, and each may have
 pullbacks."""
 
-BadgeMark: TypeAlias = Literal["flight", "waits", "parked", "held", "fired", "ready", "trap", "open", "came", "more"]
-"""The kind of a badge. A token is in flight, waits for partners, is a deferred read at an empty cell, or is
+BadgeMark: TypeAlias = Literal[
+    "flight", "waiting", "deferred", "throttled", "fired", "ready", "trap", "open", "arrived", "more",
+]  # fmt: skip
+"""The kind of a badge. A token is in flight, is waiting for partners, is a deferred read at an empty cell, or is
 throttled by a k-bound; a box has just fired, can fire next, or trapped; an activation is open; a result has arrived;
 or there is more."""
 

@@ -40,10 +40,10 @@ def moment_violations(history: History) -> Iterator[str]:
     counts = badges(view)
     wanted = Counter(
         flight=len(state.flight),
-        waits=state.waiting_count,
-        parked=state.cells.deferred_count,
-        held=state.throttled_count,
-        came=len(state.results),
+        waiting=state.waiting_count,
+        deferred=state.cells.deferred_count,
+        throttled=state.throttled_count,
+        arrived=len(state.results),
         ready=len({ready.node for ready in could_fire(state)}),
     )
     wanted["fired" if last is None or last.trap is None else "trap"] += last is not None and last.fired
@@ -77,7 +77,7 @@ def _twin_without(mark: str) -> Any:
     return lambda state, among: (found for found in true(state, among) if found[0] != mark)
 
 
-@pytest.mark.parametrize("mark", ["flight", "waits"])
+@pytest.mark.parametrize("mark", ["flight", "waiting"])
 def test_missing_tokens_are_caught(monkeypatch: pytest.MonkeyPatch, mark: str) -> None:
     """A view that leaves tokens out is caught."""
     monkeypatch.setattr(moment, "placed_tokens", _twin_without(mark))
@@ -100,9 +100,9 @@ def test_fib_of_4_after_20_events() -> None:
         if arrow.badges
     }
     assert said == {
-        ("fib.cond.switch_n", 0): [("waits", "2", "fib_1")],
+        ("fib.cond.switch_n", 0): [("waiting", "2", "fib_1")],
         ("fib.cond.switch_n", 1): [("flight", "false", "fib_1")],
-        ("fib.cond.switch_trigger", 0): [("waits", "false", "fib_1")],
+        ("fib.cond.switch_trigger", 0): [("waiting", "false", "fib_1")],
         ("fib.cond.switch_trigger", 1): [("flight", "false", "fib_1")],
         ("fib.subtract", 0): [("flight", "3", "fib")],
         ("fib.subtract_1", 0): [("flight", "3", "fib")],

@@ -55,7 +55,7 @@ def event_spans(graph: Graph, event: Event, *, faint: bool = False) -> tuple[Pag
     """The text of an event: its sign, the node, and its operands and results, or the token that arrived and waits."""
     token = event.token
     sign = BADGE_LOOKS[
-        "trap" if event.trap is not None else "fired" if event.fired else "parked" if event.deferred_at else "waits"
+        "trap" if event.trap is not None else "fired" if event.fired else "deferred" if event.deferred_at else "waiting"
     ]
     if event.inputs is None:
         text = f"{abbreviate_value(token.value)} at port {token.port}"
@@ -92,15 +92,15 @@ def answer_rows(command: str, ok: bool, text: tuple[str, ...], width: int) -> tu
     return rows, max(len(each.text) for each in rows)
 
 
-def wrap_line(line: str, width: int, colour: str, do: str = "") -> Iterator[PageRow]:
+def wrap_line(line: str, width: int, colour: str, command: str = "") -> Iterator[PageRow]:
     """A line, wrapped to the width."""
     indent = len(line) - len(line.lstrip()) + 2
     if not width or len(line) <= width or indent > width // 2:
-        yield build_row((line, colour), command=do)
+        yield build_row((line, colour), command=command)
         return
     options: dict[str, Any] = {"subsequent_indent": " " * indent, "drop_whitespace": True, "break_on_hyphens": False}
     for piece in wrap(line, width, **options):
-        yield build_row((piece, colour), command=do)
+        yield build_row((piece, colour), command=command)
 
 
 def goto_command(line: str) -> str:

@@ -13,7 +13,7 @@ from ...core.graph.graph import GraphNode
 from ...core.tag import Tag
 from ...core.types import Handle
 from ...core.value import format_value
-from ...interp.outcome.outcome import describe_value
+from ...interp.outcome.outcome import abbreviate_value as abbreviate_for_text
 from ...interp.queries.contexts import fires_under
 from ...viz.state_view import abbreviate_tag, abbreviate_value
 from ...viz.style import BADGE_LOOKS, BOX_LOOKS, GREEN, GREY, ORANGE, SKY, kind_of
@@ -89,19 +89,19 @@ def port_rows(session: Session, number: int, tag: Tag) -> Iterator[PageRow]:
 
 def describe_port(session: Session, port: PortState) -> tuple[str, str]:
     """The state of a port in words, and its colour."""
-    text = describe_value(session.history.graph, port.value)
+    text = abbreviate_for_text(session.history.graph, port.value)
     match port.status:
         case "literal":
             return format_value(port.value), ""
-        case "took":
+        case "consumed":
             return f"{BADGE_LOOKS['fired'].glyph} {text}", GREY
-        case "passed":
+        case "unused":
             return "no token", GREY
-        case "earlier":
+        case "consumed_earlier":
             return f"{BADGE_LOOKS['fired'].glyph} consumed earlier", GREY
-        case "holds":
-            return f"{BADGE_LOOKS['waits'].glyph} {text}", SKY
-        case "nothing":
+        case "waiting":
+            return f"{BADGE_LOOKS['waiting'].glyph} {text}", SKY
+        case "empty":
             return "no token yet", ORANGE
 
 
@@ -118,10 +118,10 @@ def firing_rows(session: Session, number: int) -> Iterator[PageRow]:
     for at in reversed(numbers[-MAX_FIRINGS:]):
         event = history[at]
         results = event.trap or ", ".join(abbreviate_value(value) for _, value in event.outputs) or "nothing"
-        gave = PageSpan(f"{', '.join(map(abbreviate_value, event.inputs or ()))} → {results}", "", True)
+        firing = PageSpan(f"{', '.join(map(abbreviate_value, event.inputs or ()))} → {results}", "", True)
         yield build_row(
             (f"  {at:>5,} ", GREY),
-            gave,
+            firing,
             (f"  {abbreviate_tag(event.token.tag)}", GREY),
             command=f"goto {at + 1}",
             node=str(graph.nodes[number]),
@@ -152,22 +152,22 @@ def sparkline(values: Sequence[Any]) -> str:
 
 def array_rows(value: np.ndarray[Any, Any], chosen: str = "") -> Iterator[PageRow]:
     """An array: its type, statistics, and the chosen slice, or else its first elements."""
-    seen = summarize_array(value, chosen)
-    yield build_row(("array ", GREY), seen.type)
-    if seen.statistics:
-        statistics = "  ".join(f"{name} {number:.4g}" for name, number in seen.statistics.items())
+    summary = summarize_array(value, chosen)
+    yield build_row(("array ", GREY), summary.type)
+    if summary.statistics:
+        statistics = "  ".join(f"{name} {number:.4g}" for name, number in summary.statistics.items())
         yield build_row(
             f"  {statistics}",
-            (f"  {seen.nonfinite_or_true_count} not finite" if seen.nonfinite_or_true_count else "", ORANGE),
+            (f"  {summary.nonfinite_or_true_count} not finite" if summary.nonfinite_or_true_count else "", ORANGE),
         )
     elif value.size and value.dtype == bool:
-        yield build_row(f"  {seen.nonfinite_or_true_count:,} of {value.size:,} true")
-    if seen.selection is None:
-        yield build_row((f"  it has no [{chosen}]", ORANGE))
+        yield build_row(f"  {summary.nonfinite_or_true_count:,} of {value.size:,} true")
+    if summary.selection is None:
+        yield build_row((f"  there is no slice [{chosen}]", ORANGE))
         return
     if chosen:
-        yield build_row((f"  [{chosen}] ", GREY), f"{list(seen.selection.shape) or 'a number'}")
-    yield from _number_rows(seen.selection)
+        yield build_row((f"  [{chosen}] ", GREY), f"{list(summary.selection.shape) or 'a number'}")
+    yield from _number_rows(summary.selection)
 
 
 def _number_rows(array: np.ndarray[Any, Any]) -> Iterator[PageRow]:

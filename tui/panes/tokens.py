@@ -23,18 +23,18 @@ MAX_TOKENS = 200
 
 def flight_page(session: Session) -> PanePage:
     """The tokens in flight: the next to be delivered, then the others in schedule order."""
-    history, graph, top = session.history, session.history.graph, session.root_tag
-    tokens, left, unlooked = listing.list_flight(session, MAX_TOKENS)
-    following, count = history.next_choice, len(history.state.flight)
-    rest = [f"and {left:,} more"] if left else []
-    rest += [f"and {plural(unlooked, 'token')} not searched"] if unlooked else []
-    if not tokens and not unlooked:
-        return empty_flight_page(session) if top is None else empty_page(f"nothing is in flight under {top}")
+    history, graph, root = session.history, session.history.graph, session.root_tag
+    tokens, remaining, unscanned = listing.list_flight(session, MAX_TOKENS)
+    next_position, count = history.next_choice, len(history.state.flight)
+    rest = [f"and {remaining:,} more"] if remaining else []
+    rest += [f"and {plural(unscanned, 'token')} not searched"] if unscanned else []
+    if not tokens and not unscanned:
+        return empty_flight_page(session) if root is None else empty_page(f"nothing is in flight under {root}")
     ready = {each.position for each in could_fire(history.state, tokens)}
-    make = lambda n: flight_row(graph, *tokens[n], tokens[n][0] == following, tokens[n][0] in ready)  # noqa: E731
-    subtitle = f"{count:,}" if top is None else f"{len(tokens) + left:,} of {count:,}"
-    here = 0 if tokens and tokens[0][0] == following else None
-    return PanePage(list_rows(len(tokens), make, *rest), f"{subtitle} · {history.schedule}", here)
+    build = lambda n: flight_row(graph, *tokens[n], tokens[n][0] == next_position, tokens[n][0] in ready)  # noqa: E731
+    subtitle = f"{count:,}" if root is None else f"{len(tokens) + remaining:,} of {count:,}"
+    target_row = 0 if tokens and tokens[0][0] == next_position else None
+    return PanePage(list_rows(len(tokens), build, *rest), f"{subtitle} · {history.schedule}", target_row)
 
 
 def empty_flight_page(session: Session) -> PanePage:
@@ -73,10 +73,10 @@ def flight_row(graph: Graph, at: int, token: Token, is_next: bool, is_ready: boo
 def waiting_page(session: Session) -> PanePage:
     """The waiting-matching store: by activation, the waiting nodes with the operands that have arrived and those that
     are missing."""
-    graph, (entries, left) = session.history.graph, listing.list_store(session, MAX_TOKENS)
+    graph, (entries, remaining) = session.history.graph, listing.list_store(session, MAX_TOKENS)
     if not entries:
         return empty_page("no token waits for a partner")
-    rest = [f"and {plural(left, 'token')} more"] if left else []
+    rest = [f"and {plural(remaining, 'token')} more"] if remaining else []
     return PanePage(
         list_rows(len(entries), lambda number: store_row(graph, entries[number]), *rest),
         f"{session.history.state.waiting_count:,}",
@@ -101,7 +101,7 @@ def waiting_row(graph: Graph, entry: WaitingNode) -> PageRow:
     for port, literal in enumerate(node.ports):
         if literal is None:
             operand = (
-                (f"{BADGE_LOOKS['waits'].glyph}{abbreviate_value(operands[port])}", SKY)
+                (f"{BADGE_LOOKS['waiting'].glyph}{abbreviate_value(operands[port])}", SKY)
                 if port in operands
                 else ("_", GREY)
             )
@@ -113,22 +113,24 @@ def waiting_row(graph: Graph, entry: WaitingNode) -> PageRow:
 
 def throttled_row(graph: Graph, token: Token) -> PageRow:
     """The row of a token that a k-bound throttles."""
-    sign, node = BADGE_LOOKS["held"], graph.nodes[token.node]
+    sign, node = BADGE_LOOKS["throttled"], graph.nodes[token.node]
     text = f"{sign.glyph} {abbreviate_value(token.value)} for {node} "
     return build_row((text, sign.colour), (abbreviate_tag(token.tag), GREY), node=str(node), tag=str(token.tag))
 
 
 def cells_page(session: Session) -> PanePage:
     """The arrays of cells: the content of each cell, and the deferred reads at it."""
-    graph, blocks, top = session.history.graph, session.history.state.cells.blocks, session.root_tag
-    entries, left, arrays, parked = listing.list_cells(session, MAX_TOKENS)
+    graph, blocks, root = session.history.graph, session.history.state.cells.blocks, session.root_tag
+    entries, remaining, arrays, parked = listing.list_cells(session, MAX_TOKENS)
     if not entries:
-        return empty_page("the program has made no cells" if top is None else f"no cells are made or used under {top}")
+        return empty_page(
+            "the program has created no cells" if root is None else f"no cells are created or used under {root}"
+        )
     rows = [
         _array_row(graph, each, blocks[each]) if isinstance(each, Handle) else cell_row(graph, *each)
         for each in entries
     ]
-    rest = [f"and {left:,} more"] if left else []
+    rest = [f"and {remaining:,} more"] if remaining else []
     return PanePage(
         list_rows(len(rows), rows.__getitem__, *rest),
         plural(arrays, "array") + (f" · {parked:,} parked" if parked else ""),
@@ -140,14 +142,16 @@ def _array_row(graph: Graph, handle: Handle, block: CellBlock) -> PageRow:
     return build_row(PageSpan(name, GREEN, True), (f"  {full}", GREY), node=name, tag=str(handle.tag))
 
 
-def cell_row(graph: Graph, at: int, who: CellWrite | Token) -> PageRow:
+def cell_row(graph: Graph, number: int, content: CellWrite | Token) -> PageRow:
     """The row of a cell, with its value or a deferred read."""
-    node, tag = str(graph.nodes[who.node]), str(who.tag)
+    node, tag = str(graph.nodes[content.node]), str(content.tag)
     about = {"command": f"select {node} {tag}", "node": node, "tag": tag}
-    if isinstance(who, Token):
-        parked = (f"{BADGE_LOOKS['parked'].glyph} {node}", YELLOW)
-        return build_row((f"  [{at}] ", ORANGE), parked, (f"  {abbreviate_tag(who.tag)}", GREY), **about)
-    return build_row(PageSpan(f"  [{at}] {abbreviate_value(who.inputs[2])}", "", True), (f"  by {node}", GREY), **about)
+    if isinstance(content, Token):
+        parked = (f"{BADGE_LOOKS['deferred'].glyph} {node}", YELLOW)
+        return build_row((f"  [{number}] ", ORANGE), parked, (f"  {abbreviate_tag(content.tag)}", GREY), **about)
+    return build_row(
+        PageSpan(f"  [{number}] {abbreviate_value(content.inputs[2])}", "", True), (f"  by {node}", GREY), **about
+    )
 
 
 # Activations
@@ -172,8 +176,8 @@ def tags_page(session: Session) -> PanePage:
 class _ActivationRows:
     """Builds the rows of the pane of activations."""
 
-    def __init__(self, titles: ActivationTitles, here: Tag, only: Tag | None) -> None:
-        self.titles, self.current, self.filter_tag = titles, here, only
+    def __init__(self, titles: ActivationTitles, here: Tag, filter_tag: Tag | None) -> None:
+        self.titles, self.current, self.filter_tag = titles, here, filter_tag
 
     def build_row(self, entry: ActivationEntry | OmittedActivations) -> PageRow:
         indent = "  " * min(entry.depth, 20)

@@ -1,11 +1,12 @@
 """The encoding of a run for the page: columns of small numbers, and each text once. The page's scripts read it.
 
-A token is a row of the columns `n` (node), `p` (port), `t` (tag), `v` (value) and `a` (arrow, -1 if none is drawn). A
-move is token * 8 + place; `sizes` has the number of moves of each event.
+A token is a row of the columns `node`, `port`, `tag`, `value` and `arrow` (-1 if none is drawn). A move is
+token * 8 + place; `move_counts` has the number of moves of each event.
 """
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
@@ -58,33 +59,33 @@ class _InternTable:
 class PlayerColumns:
     """The columns of a part of a run."""
 
-    def __init__(self, part: PlayerSegment, plan: PlayerPlan, pieces: Sequence[SourceExcerpt]) -> None:
-        self.segment, self.plan, self.excerpts = part, plan, pieces
-        self.graph: Graph = part.recording.graph
+    def __init__(self, segment: PlayerSegment, plan: PlayerPlan, excerpts: Sequence[SourceExcerpt]) -> None:
+        self.segment, self.plan, self.excerpts = segment, plan, excerpts
+        self.graph: Graph = segment.recording.graph
         self.values, self.tags = _InternTable(), _InternTable()
-        self.waves = wave_numbers(part.recording.events)
-        used = dict.fromkeys(number for number, _ in part.initial_moves)
-        used.update(dict.fromkeys(number for moved in part.moves for number, _ in moved))
+        self.waves = wave_numbers(segment.recording.events)
+        used = dict.fromkeys(number for number, _ in segment.initial_moves)
+        used.update(dict.fromkeys(number for moved in segment.moves for number, _ in moved))
         self.rows = {number: row for row, number in enumerate(used)}
 
     def to_json(self) -> dict[str, Any]:
         """All data of the page."""
         return {
             "name": self.graph.name,
-            "total": len(self.segment.recording.events),
+            "event_count": len(self.segment.recording.events),
             "nodes": self._nodes(),
             "results": [f"r{position}" for position in range(len(self.graph.results))],
             "docs": self._docs(),
             "arrows": [[arrow.tail, arrow.head] for arrow in self.plan.view.arrows],
             "tokens": self._tokens(),
-            "start": self.encode_moves(self.segment.initial_moves),
+            "initial_moves": self.encode_moves(self.segment.initial_moves),
             "moves": [code for moved in self.segment.moves for code in self.encode_moves(moved)],
-            "sizes": [len(moved) for moved in self.segment.moves],
+            "move_counts": [len(moved) for moved in self.segment.moves],
             "events": self._events(),
-            "source": [[piece.file, piece.first, piece.lines] for piece in self.excerpts],
+            "source": [[excerpt.file, excerpt.first, excerpt.lines] for excerpt in self.excerpts],
             "cells": self._cells(),
             "printed": self.printed_lines(),
-            "cut": self.partial_waves(),
+            "partial_waves": self.partial_waves(),
             "tags": self._tags(),
             "values": [[*row] if row[0] != row[1] else [row[0]] for row in self.values.rows],
         }
@@ -100,18 +101,18 @@ class PlayerColumns:
     def intern_tag(self, tag: Tag) -> int:
         """The number of a tag, assigned after those of its ancestors."""
         new = []
-        at: Tag | None = tag
-        while at is not None and at not in self.tags:
-            new.append(at)
-            at = at.parent
-        for around in reversed(new):
-            self.tags.intern(around)
+        ancestor: Tag | None = tag
+        while ancestor is not None and ancestor not in self.tags:
+            new.append(ancestor)
+            ancestor = ancestor.parent
+        for each in reversed(new):
+            self.tags.intern(each)
         return self.tags.intern(tag)
 
     def _nodes(self) -> list[JsonRow]:
         """For each node: name, op, box, source line as [excerpt, line], literals by port, whether the last port is a
         trigger, label, and origin."""
-        words, positions = NodeLabels(self.graph), self._source_positions()
+        labels, positions = NodeLabels(self.graph), self._source_positions()
         return [
             [
                 str(node),
@@ -120,7 +121,7 @@ class PlayerColumns:
                 positions.get((node.location.file, node.location.line)) if node.location else None,
                 [None if literal is None else str(literal) for literal in node.ports],
                 int(node.has_trigger),
-                words.label_lines(number)[0],
+                labels.label_lines(number)[0],
                 str(node.origin),
             ]
             for number, node in enumerate(self.graph.nodes)
@@ -128,9 +129,9 @@ class PlayerColumns:
 
     def _source_positions(self) -> dict[tuple[str, int], JsonRow]:
         return {
-            (piece.path, piece.first + offset): [number, offset]
-            for number, piece in enumerate(self.excerpts)
-            for offset in range(len(piece.lines))
+            (excerpt.path, excerpt.first + offset): [number, offset]
+            for number, excerpt in enumerate(self.excerpts)
+            for offset in range(len(excerpt.lines))
         }
 
     def _docs(self) -> dict[str, str]:
@@ -139,7 +140,7 @@ class PlayerColumns:
         return {op: " ".join(ALL_OPS[op].doc.strip().split("\n\n")[0].split()) for op in sorted(ops)}
 
     def _tokens(self) -> dict[str, list[int]]:
-        columns: dict[str, list[int]] = {name: [] for name in "nptva"}
+        columns: dict[str, list[int]] = {name: [] for name in ("node", "port", "tag", "value", "arrow")}
         for number in self.rows:
             token, origin = self.segment.recording.tokens[number], self.segment.recording.origins[number]
             tail = f"n{origin.node}" if origin.node >= 0 else f"a{origin.output}"
@@ -148,7 +149,7 @@ class PlayerColumns:
                 token.node, token.port, self.intern_tag(token.tag), self.intern_value(token.value),
                 self.plan.arrow_numbers.get((tail, head, max(token.port, 0) if token.node >= 0 else 0), -1),
             )  # fmt: skip
-            for name, value in zip("nptva", row, strict=True):
+            for name, value in zip(columns, row, strict=True):
                 columns[name].append(value)
         return columns
 
@@ -163,14 +164,14 @@ class PlayerColumns:
         shown_events = [events[number] for number in numbers]
         texts = ((index, self.event_text(event)) for index, event in enumerate(shown_events))
         return {
-            "at": list(numbers),
+            "number": list(numbers),
             "node": [event.token.node for event in shown_events],
             "tag": [self.intern_tag(event.token.tag) for event in shown_events],
             "port": [event.token.port for event in shown_events],
-            "did": [event_code(event) for event in shown_events],
+            "kind": [event_code(event) for event in shown_events],
             "wave": [self.waves[number] for number in numbers],
-            "got": [[self.intern_value(value) for value in self._operands(event)] for event in shown_events],
-            "made": [[self.intern_value(value) for _, value in event.outputs] for event in shown_events],
+            "operands": [[self.intern_value(value) for value in self._operands(event)] for event in shown_events],
+            "results": [[self.intern_value(value) for _, value in event.outputs] for event in shown_events],
             "texts": {index: text for index, text in texts if text is not None},
         }
 
@@ -184,8 +185,8 @@ class PlayerColumns:
                 break
             if event.trap is None and (line := self.event_text(event)) is not None:
                 lines.append([at, line])
-        left = max(0, bisect_left(lines, 1, key=lambda row: row[0]) - MAX_PRINTED_LINES)
-        return {"left": left, "lines": lines[left:]}
+        omitted = max(0, bisect_left(lines, 1, key=lambda row: row[0]) - MAX_PRINTED_LINES)
+        return {"omitted": omitted, "lines": lines[omitted:]}
 
     def partial_waves(self) -> list[int]:
         """Whether the page begins inside a wave, and whether it ends inside one."""
@@ -210,14 +211,14 @@ class PlayerColumns:
                 assert isinstance(value, Handle)
                 arrays[value] = len(arrays)
                 array_rows.append([at, str(node), self.intern_tag(value.tag), value.size])
-            who = [token.node, self.intern_tag(token.tag)] if event.deferred_at or node.op == "store" else []
+            access = [token.node, self.intern_tag(token.tag)] if event.deferred_at or node.op == "store" else []
             if event.deferred_at is not None:
                 handle, cell = event.deferred_at
-                changes.append([at, 1, arrays[handle], cell, -1, *who])
+                changes.append([at, 1, arrays[handle], cell, -1, *access])
             elif node.op == "store" and event.inputs is not None and event.trap is None:
-                where, which, put = event.inputs
-                assert isinstance(where, Handle)
-                changes.append([at, 0, arrays[where], int(np.asarray(which)), self.intern_value(put), *who])
+                array, index, stored = event.inputs
+                assert isinstance(array, Handle)
+                changes.append([at, 0, arrays[array], int(np.asarray(index)), self.intern_value(stored), *access])
         return {"arrays": array_rows, "changes": changes}
 
     def page_position(self, number: int) -> int:
@@ -242,18 +243,23 @@ class PlayerColumns:
         return fill_placeholders(text, [describe_value(self.graph, value) for value in self._operands(event)])
 
     def _tags(self) -> dict[str, list[Any]]:
-        """A column each, by tag: parent, last step, short form, the texts of its call and of its results; and the page
-        positions at which it opened, returned and closed, -1 if not on the page."""
-        recording, life = self.segment.recording, tag_lifetimes(self.segment)
+        """A column each, by tag: parent, last step, short form, the texts of its call and of its results; its call in
+        full if that is abbreviated; and the page positions at which it opened, returned and closed, -1 if not on the
+        page."""
+        recording, lifetimes = self.segment.recording, tag_lifetimes(self.segment)
         tree = ActivationTree(self.graph, recorded_arguments(recording), recording.events)
-        names = ("up", "step", "short", "called", "gave", "opened", "came", "closed")
+        names = ("parent", "step", "short", "call", "results", "full_call", "opened", "returned", "closed")
         columns: dict[str, list[Any]] = {name: [] for name in names}
         for tag in list(self.tags.rows):
-            opened, returned, closed = life.get(tag, (0, -1, -1))
+            opened, returned, closed = lifetimes.get(tag, (0, -1, -1))
+            call, full_call = tag.last_step, tag.last_step
+            if tag in tree.inputs:
+                call, full_call = tree.describe_call(tag), tree.describe_call(tag, sys.maxsize)
             row = (
                 -1 if tag.parent is None else self.tags.intern(tag.parent), tag.last_step, abbreviate_tag(tag),
-                tree.describe_call(tag) if tag in tree.inputs else tag.last_step,
+                call,
                 tree.describe_results(tag) if tag.site.kind == "call" else "",
+                "" if full_call == call else full_call,
                 opened, returned, closed,
             )  # fmt: skip
             for name, value in zip(columns, row, strict=True):
@@ -277,18 +283,18 @@ def wave_numbers(events: Sequence[Event]) -> list[int]:
     return numbers
 
 
-def tag_lifetimes(part: PlayerSegment) -> dict[Tag, tuple[int, int, int]]:
+def tag_lifetimes(segment: PlayerSegment) -> dict[Tag, tuple[int, int, int]]:
     """For each tag, the positions in the segment at which it opened, returned its last result, and closed; -1 if it did
     not."""
-    recording = part.recording
+    recording = segment.recording
     opened: dict[Tag, int] = {}
-    for number, _ in part.initial_moves:
+    for number, _ in segment.initial_moves:
         opened.setdefault(recording.tokens[number].tag, 0)
     returned: dict[Tag, int] = {}
     closed: dict[Tag, int] = {}
-    for position, number in enumerate(part.event_numbers, 1):
+    for position, number in enumerate(segment.event_numbers, 1):
         event = recording.events[number]
-        for token, _ in part.moves[position - 1]:
+        for token, _ in segment.moves[position - 1]:
             opened.setdefault(recording.tokens[token].tag, position)
         if event.fired and recording.graph.nodes[event.token.node].op == "return":
             returned[event.token.tag] = position
@@ -331,10 +337,10 @@ def source_excerpts(graph: Graph) -> list[SourceExcerpt]:
         for first, last in group_lines(sorted({location.line for location in locations})):
             begin, end = max(1, first - CONTEXT_LINES), min(len(lines), last + CONTEXT_LINES)
             if begin <= last <= len(lines):
-                kept = [line.rstrip() for line in lines[begin - 1 : end]]
-                while kept and not kept[0] and begin < first:
-                    kept, begin = kept[1:], begin + 1
-                excerpts.append(SourceExcerpt(Path(path).name, path, begin, kept))
+                excerpt = [line.rstrip() for line in lines[begin - 1 : end]]
+                while excerpt and not excerpt[0] and begin < first:
+                    excerpt, begin = excerpt[1:], begin + 1
+                excerpts.append(SourceExcerpt(Path(path).name, path, begin, excerpt))
     return excerpts
 
 

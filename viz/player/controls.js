@@ -33,12 +33,12 @@ function onKey(event) {
   row[3](key, target);
 }
 
-const SCROLL = 60;
+const SCROLL_PIXELS = 60;
 
 function scrollPane(key, target) {
   const pane = target.closest("[role=region][tabindex]") || byId("scroll");
   const [right, down] = { Right: [1, 0], Left: [-1, 0], Down: [0, 1], Up: [0, -1] }[key.replace("Shift+Arrow", "")];
-  pane.scrollBy(right * SCROLL, down * SCROLL);
+  pane.scrollBy(right * SCROLL_PIXELS, down * SCROLL_PIXELS);
 }
 
 // SVG boxes have the role of buttons, but browsers do not click them when Enter or Space is pressed.
@@ -63,7 +63,7 @@ function addListeners() {
   const clicks = {
     first: () => { pause(); seek(0); }, back: () => step(-1), forward: () => step(1), last: () => { pause(); seek(LENGTH); },
     play: () => (page.playing ? pause() : play()), predict: () => setPredicting(!predicting), theme: toggleTheme,
-    help: () => byId("keys").showModal(), close: () => byId("keys").close(), answer: checkGuesses, onward: goToNextQuestion,
+    help: () => byId("keys").showModal(), close: () => byId("keys").close(), check: checkGuesses, next: goToNextQuestion,
     smaller: () => zoom(1 / 1.25), larger: () => zoom(1.25), fit: () => zoom(0),
   };
   for (const id in clicks) byId(id).addEventListener("click", clicks[id]);
@@ -88,7 +88,9 @@ function addListeners() {
 }
 
 function fillControls() {
-  byId("called").textContent = run.called;
+  byId("call").textContent = run.call;
+  byId("call").title = run.full_call;
+  byId("result").title = run.full_value;
   byId("note").textContent = run.note;
   byId("note").hidden = !run.note;
   byId("slider").max = LENGTH;
@@ -96,11 +98,11 @@ function fillControls() {
   byId("unit").replaceChildren(...UNITS.map((unit) => new Option(unit, unit)));
   byId("printed-pane").hidden = !run.printed.lines.length;
   byId("cells-pane").hidden = !run.cells.arrays.length;
-  for (const look of ["flight", "waits", "parked", "held", "ready", "trap", "came"]) {
+  for (const look of ["flight", "waiting", "deferred", "throttled", "ready", "trap", "arrived"]) {
     const entry = document.createElement("span"), sign = document.createElement("b");
     sign.className = `mark ${look}`;
-    sign.textContent = run.signs[look][0];
-    entry.append(sign, ` ${run.signs[look][1]}`);
+    sign.textContent = run.badges[look][0];
+    entry.append(sign, ` ${run.badges[look][1]}`);
     byId("legend").append(entry);
   }
   for (const [, key, what] of KEYS) {

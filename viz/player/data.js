@@ -1,22 +1,22 @@
 // The run, its state after any number of events (replayed from the nearest checkpoint), and sentences about events.
 
 const run = JSON.parse(document.getElementById("data").textContent);
-const GONE = 0, FLIGHT = 1, READY = 2, WAITS = 3, PARKED = 4, HELD = 5, RESULT = 6;
-const WAITS_FOR_PARTNER = 0, FIRES = 1, TRAPS = 2, PARKS = 3;
-const [NAME, OP, BOX, LINE, PORTS, TRIGGERED, SAID, WHERE] = [0, 1, 2, 3, 4, 5, 6, 7];
-const LENGTH = run.sizes.length;
-const SPACING = 64;
+const CONSUMED = 0, IN_FLIGHT = 1, READY = 2, WAITING = 3, DEFERRED = 4, THROTTLED = 5, RETURNED = 6;
+const TOKEN_WAITS = 0, NODE_FIRES = 1, NODE_TRAPS = 2, READ_IS_DEFERRED = 3;
+const [NAME, OP, BOX, LINE, LITERALS, HAS_TRIGGER, LABEL, ORIGIN] = [0, 1, 2, 3, 4, 5, 6, 7];
+const LENGTH = run.move_counts.length;
+const CHECKPOINT_INTERVAL = 64;
 
 const moveOffsets = [0];
-for (const size of run.sizes) moveOffsets.push(moveOffsets[moveOffsets.length - 1] + size);
+for (const size of run.move_counts) moveOffsets.push(moveOffsets[moveOffsets.length - 1] + size);
 
-const isInFlight = (place) => place === FLIGHT || place === READY;
+const isInFlight = (place) => place === IN_FLIGHT || place === READY;
 
 // Apply one move: a token and its new place. A token that joins the flight is appended to it.
 function applyMove(live, code) {
   const token = code >> 3, place = code & 7;
-  if (place === GONE || (isInFlight(place) && !isInFlight(live.get(token)))) live.delete(token);
-  if (place !== GONE) live.set(token, place);
+  if (place === CONSUMED || (isInFlight(place) && !isInFlight(live.get(token)))) live.delete(token);
+  if (place !== CONSUMED) live.set(token, place);
 }
 
 function applyEvent(live, event) {
@@ -27,9 +27,9 @@ const checkpoints = [];
 
 function keepCheckpoints() {
   const live = new Map();
-  for (const code of run.start) applyMove(live, code);
+  for (const code of run.initial_moves) applyMove(live, code);
   for (let event = 0; event <= LENGTH; event++) {
-    if (event % SPACING === 0) checkpoints.push(new Map(live));
+    if (event % CHECKPOINT_INTERVAL === 0) checkpoints.push(new Map(live));
     if (event < LENGTH) applyEvent(live, event);
   }
 }
@@ -37,13 +37,13 @@ keepCheckpoints();
 
 // The live tokens after `position` events, with their places. Those in flight are in the machine's order.
 function stateAt(position) {
-  const nearest = Math.floor(position / SPACING);
+  const nearest = Math.floor(position / CHECKPOINT_INTERVAL);
   const live = new Map(checkpoints[nearest]);
-  for (let event = nearest * SPACING; event < position; event++) applyEvent(live, event);
+  for (let event = nearest * CHECKPOINT_INTERVAL; event < position; event++) applyEvent(live, event);
   return live;
 }
 
-// The positions at which waves end. Only the schedule `waves` has waves: `run.clocked`.
+// The positions at which waves end. Only the schedule `waves` has waves: `run.has_waves`.
 const waveEnds = [];
 for (let event = 0; event < LENGTH; event++) {
   if (event + 1 === LENGTH || run.events.wave[event + 1] !== run.events.wave[event]) waveEnds.push(event + 1);
@@ -51,14 +51,18 @@ for (let event = 0; event < LENGTH; event++) {
 
 const firingsOf = run.nodes.map(() => []);
 run.events.node.forEach((node, event) => {
-  if (run.events.did[event] === FIRES || run.events.did[event] === TRAPS) firingsOf[node].push(event);
+  if (run.events.kind[event] === NODE_FIRES || run.events.kind[event] === NODE_TRAPS) firingsOf[node].push(event);
 });
 
 const shortValue = (number) => run.values[number][0];
 const fullValue = (number) => { const row = run.values[number]; return row[row.length - 1]; };
 
+// A value in a sentence: abbreviated if it is long.
+const MAX_SENTENCE_VALUE = 60;
+const sentenceValue = (number) => (fullValue(number).length > MAX_SENTENCE_VALUE ? shortValue(number) : fullValue(number));
+
 function isWithin(tag, ancestor) {
-  while (tag > ancestor) tag = run.tags.up[tag];
+  while (tag > ancestor) tag = run.tags.parent[tag];
   return tag === ancestor;
 }
 
@@ -67,7 +71,7 @@ const MAX_TAG_STEPS = 20, OUTER_STEPS = 5, INNER_STEPS = 6;
 
 function tagPath(tag) {
   const steps = [];
-  for (let ancestor = tag; ancestor >= 0; ancestor = run.tags.up[ancestor]) steps.push(run.tags.step[ancestor]);
+  for (let ancestor = tag; ancestor >= 0; ancestor = run.tags.parent[ancestor]) steps.push(run.tags.step[ancestor]);
   const omitted = steps.length - OUTER_STEPS - INNER_STEPS;
   if (steps.length > MAX_TAG_STEPS + 1) steps.splice(INNER_STEPS, omitted, `...${omitted.toLocaleString("en")} more...`);
   return steps.reverse().join("/");
@@ -76,18 +80,18 @@ function tagPath(tag) {
 const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 
 function resultsOf(event) {
-  return run.events.made[event].map(fullValue);
+  return run.events.results[event].map(sentenceValue);
 }
 
 // A sentence for one event.
 function describeEvent(event) {
-  const { node, tag, port, did, got, texts } = run.events;
+  const { node, tag, port, kind, operands: values, texts } = run.events;
   const name = run.nodes[node[event]][NAME], under = `under ${tagPath(tag[event])}`;
-  const operands = got[event].map(fullValue).join(", ");
-  switch (did[event]) {
-    case WAITS_FOR_PARTNER: return `${operands} arrives at port ${port[event]} of ${name} ${under} and waits.`;
-    case PARKS: return `${operands} arrives at ${name} ${under} and is parked: its cell is empty.`;
-    case TRAPS: return `${name} ${under} traps on ${operands}: ${texts[event]}.`;
+  const operands = values[event].map(sentenceValue).join(", ");
+  switch (kind[event]) {
+    case TOKEN_WAITS: return `${operands} arrives at port ${port[event]} of ${name} ${under} and waits.`;
+    case READ_IS_DEFERRED: return `${operands} arrives at ${name} ${under} and is parked: its cell is empty.`;
+    case NODE_TRAPS: return `${name} ${under} traps on ${operands}: ${texts[event]}.`;
   }
   const results = resultsOf(event).join(", ") || "nothing";
   const printed = texts[event] === undefined ? "" : ` It prints ${JSON.stringify(texts[event])}.`;
@@ -99,9 +103,9 @@ function describeEvents(events, position, filter) {
   if (!position) return describeStart(filter);
   if (!events.length) return `Nothing happens under ${tagPath(filter)}.`;
   if (events.length === 1) return describeEvent(events[0]);
-  const eventsThat = (did) => events.filter((event) => run.events.did[event] === did);
-  const waiting = eventsThat(WAITS_FOR_PARTNER).length, parked = eventsThat(PARKS).length;
-  const sentences = [...eventsThat(TRAPS).map(describeEvent), describeFirings(eventsThat(FIRES), events)];
+  const eventsOfKind = (kind) => events.filter((event) => run.events.kind[event] === kind);
+  const waiting = eventsOfKind(TOKEN_WAITS).length, parked = eventsOfKind(READ_IS_DEFERRED).length;
+  const sentences = [...eventsOfKind(NODE_TRAPS).map(describeEvent), describeFirings(eventsOfKind(NODE_FIRES), events)];
   if (waiting) sentences.push(`${plural(waiting, "token")} wait${waiting === 1 ? "s" : ""}.`);
   if (parked) sentences.push(`${plural(parked, "token")} ${parked === 1 ? "is" : "are"} parked.`);
   return sentences.filter(Boolean).join(" ");
@@ -113,16 +117,16 @@ function describeFirings(firings, events) {
   if (firings.length < 2) return firings.map(describeEvent).join("");
   const names = firings.slice(0, MAX_NAMED_FIRINGS).map((event) => `${run.nodes[run.events.node[event]][NAME]} under ${tagPath(run.events.tag[event])}`);
   if (firings.length > MAX_NAMED_FIRINGS) names.push(`and ${(firings.length - MAX_NAMED_FIRINGS).toLocaleString("en")} more`);
-  const waves = run.clocked ? run.events.wave[events[events.length - 1]] - run.events.wave[events[0]] + 1 : 0;
+  const waves = run.has_waves ? run.events.wave[events[events.length - 1]] - run.events.wave[events[0]] + 1 : 0;
   const when = waves === 1 ? " at once" : waves ? ` in ${plural(waves, "wave")}` : "";
   return `${plural(firings.length, "firing")}${when}: ${names.join("; ")}.`;
 }
 
 // A sentence for the state before the first event of the page.
 function describeStart(filter) {
-  const count = new Map(), first = run.events.at[0];
+  const count = new Map(), first = run.events.number[0];
   for (const [token, place] of stateAt(0)) {
-    const state = isInFlight(place) ? "in flight" : { [WAITS]: "waiting", [PARKED]: "parked", [HELD]: "throttled" }[place];
+    const state = isInFlight(place) ? "in flight" : { [WAITING]: "waiting", [DEFERRED]: "parked", [THROTTLED]: "throttled" }[place];
     if (state && isShown(token, filter)) count.set(state, (count.get(state) || 0) + 1);
   }
   const others = [...count].filter(([state]) => state !== "in flight").map(([state, tokens]) => `, ${tokens.toLocaleString("en")} ${state}`);

@@ -18,7 +18,7 @@ function samplePath(number) {
   if (!line) return null;
   const length = line.getTotalLength(), points = [];
   for (let i = 0; i <= SAMPLES; i++) points.push(line.getPointAtLength((length * i) / SAMPLES));
-  return group.dataset.turned ? points.reverse() : points;
+  return group.dataset.reversed ? points.reverse() : points;
 }
 
 const arrowPoints = run.arrows.map((_, number) => samplePath(number));
@@ -47,8 +47,8 @@ function pointBesideBox(name, corner = 0, half = 0) {
 }
 
 function boxOfToken(token) {
-  const node = run.tokens.n[token];
-  return node < 0 ? run.results[run.tokens.p[token]] : run.nodes[node][BOX];
+  const node = run.tokens.node[token];
+  return node < 0 ? run.results[run.tokens.port[token]] : run.nodes[node][BOX];
 }
 
 // Stacks of tokens. A stack is put at the first of its candidate places where it hides no other stack and no box; if
@@ -92,7 +92,7 @@ function stackRect(stack, half, place, aside) {
 
 // Stacks are placed in the order of their arrows and boxes, so that a position always looks the same.
 function placeStacks(stacks) {
-  const name = (stack) => (stack[0].arrow >= 0 ? stack[0].arrow : run.arrows.length + run.tokens.n[stack[0].token]);
+  const name = (stack) => (stack[0].arrow >= 0 ? stack[0].arrow : run.arrows.length + run.tokens.node[stack[0].token]);
   const taken = [];
   for (const stack of stacks.sort((a, b) => name(a) - name(b) || a[0].part - b[0].part)) {
     const [{ arrow }] = stack, half = Math.max(...stack.map(pillWidth)) / 2;

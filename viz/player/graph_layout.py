@@ -25,8 +25,8 @@ _SVG = "{http://www.w3.org/2000/svg}"
 _TITLE = "{http://www.w3.org/1999/xlink}title"
 _COLOURS = {
     **{colour.lower(): f"var(--c{number})" for number, colour in enumerate(PALETTE)},
-    BLACK: "var(--ink)",
-    GREY: "var(--faint)",
+    BLACK: "var(--foreground)",
+    GREY: "var(--muted)",
 }
 _SHAPES = ("path", "polygon", "polyline", "ellipse")
 _SVG_ATTRIBUTES = {
@@ -54,10 +54,10 @@ def build_plan(
 ) -> PlayerPlan:
     """Lay out a graph with at most `most` boxes and with these functions and loops folded; raises Usage if one of
     them does not exist, or Graphviz cannot lay the graph out."""
-    sketched = plan_view(graph, most, fold)
-    roomy = f"{to_dot(sketched.view).rstrip().removesuffix('}')}{_RANK_SPACING}}}"
-    drawn = render(roomy, "svg", progress=progress).decode()
-    return sketched._replace(svg=rewrite_svg(drawn, sketched.view))
+    plan = plan_view(graph, most, fold)
+    spaced = f"{to_dot(plan.view).rstrip().removesuffix('}')}{_RANK_SPACING}}}"
+    drawn = render(spaced, "svg", progress=progress).decode()
+    return plan._replace(svg=rewrite_svg(drawn, plan.view))
 
 
 def plan_view(graph: Graph, most: int, fold: tuple[str, ...] = ()) -> PlayerPlan:
@@ -145,7 +145,7 @@ def rewrite_group(group: ElementTree.Element, view: View, names: dict[str, int])
 
 
 def _reversed_attribute(arrow: ViewArrow) -> str:
-    return ' data-turned="1"' if arrow.is_reversed else ""
+    return ' data-reversed="1"' if arrow.is_reversed else ""
 
 
 def _box_label(view: View, name: str) -> str:
@@ -156,10 +156,10 @@ def _box_label(view: View, name: str) -> str:
 def rewrite_shape(each: ElementTree.Element) -> Iterator[str]:
     """A shape or text of Graphviz's SVG, with colours as CSS variables."""
     name = each.tag.removeprefix(_SVG)
-    kept = {key: _COLOURS.get(value, value) for key, value in each.attrib.items() if key in _SVG_ATTRIBUTES}
-    attributes = "".join(f' {key}="{escape(value)}"' for key, value in kept.items())
-    tint = ' fill-opacity="var(--tint)"' if each.get("fill-opacity") else ""
+    copied = {key: _COLOURS.get(value, value) for key, value in each.attrib.items() if key in _SVG_ATTRIBUTES}
+    attributes = "".join(f' {key}="{escape(value)}"' for key, value in copied.items())
+    opacity = ' fill-opacity="var(--fill-opacity)"' if each.get("fill-opacity") else ""
     if name in _SHAPES:
-        yield f"<{name}{attributes}{tint}/>"
+        yield f"<{name}{attributes}{opacity}/>"
     elif name == "text":
         yield f"<text{attributes}>{escape(each.text or '')}</text>"

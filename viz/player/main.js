@@ -6,12 +6,12 @@ const ADDRESS_DELAY = 300;
 const byId = (id) => document.getElementById(id);
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
-const page = { position: 0, from: 0, playing: false, filter: -1, chosen: [], speed: 1, unit: run.clocked ? "wave" : "firing", zoom: 0 };
+const page = { position: 0, from: 0, playing: false, filter: -1, chosen: [], speed: 1, unit: run.has_waves ? "wave" : "firing", zoom: 0 };
 
 const allStops = Array.from({ length: LENGTH + 1 }, (_, position) => position);
-const firings = allStops.filter((position) => position && run.events.did[position - 1] !== WAITS_FOR_PARTNER && run.events.did[position - 1] !== PARKS);
+const firings = allStops.filter((position) => position && run.events.kind[position - 1] !== TOKEN_WAITS && run.events.kind[position - 1] !== READ_IS_DEFERRED);
 const stopsBy = { wave: [0, ...waveEnds], firing: [...new Set([0, ...firings, LENGTH])], event: allStops };
-const UNITS = run.clocked ? ["wave", "firing", "event"] : ["firing", "event"];
+const UNITS = run.has_waves ? ["wave", "firing", "event"] : ["firing", "event"];
 let stops = stopsBy[page.unit];
 
 // The positions to which steps go: all, or only those at which an event happens in the chosen activation.
@@ -117,8 +117,8 @@ function boxesInFlight(live) {
 const MAX_PRINTED_LINES = 200;
 
 function updatePrinted() {
-  const { lines, left } = run.printed, printed = lines.filter(([at]) => at <= page.position);
-  const earlier = left + Math.max(0, printed.length - MAX_PRINTED_LINES);
+  const { lines, omitted } = run.printed, printed = lines.filter(([at]) => at <= page.position);
+  const earlier = omitted + Math.max(0, printed.length - MAX_PRINTED_LINES);
   byId("earlier").hidden = !earlier;
   byId("earlier").textContent = `${plural(earlier, "earlier line")}`;
   const pane = byId("printed"), text = printed.slice(-MAX_PRINTED_LINES).map(([, line]) => line).join("\n");
@@ -128,12 +128,12 @@ function updatePrinted() {
 }
 
 function updateControls() {
-  const { position } = page, number = position ? run.events.at[position - 1] + 1 : (run.events.at[0] || 0);
+  const { position } = page, number = position ? run.events.number[position - 1] + 1 : (run.events.number[0] || 0);
   byId("slider").value = position;
   byId("play").textContent = page.playing ? "Pause" : "Play";
-  const wave = run.clocked && position ? `, wave ${run.events.wave[position - 1].toLocaleString("en")}` : "";
-  const where = `Step ${number.toLocaleString("en")} of ${run.total.toLocaleString("en")}${wave}`;
-  byId("where").textContent = where;
+  const wave = run.has_waves && position ? `, wave ${run.events.wave[position - 1].toLocaleString("en")}` : "";
+  const where = `Step ${number.toLocaleString("en")} of ${run.event_count.toLocaleString("en")}${wave}`;
+  byId("position").textContent = where;
   byId("slider").setAttribute("aria-valuetext", where);
   byId("sentence").setAttribute("aria-live", page.playing ? "off" : "polite");
   byId("sentence").textContent = predicting && position ? `${where}.` : `${where}: ${describeEvents(currentEvents(), position, page.filter)}`;
@@ -142,7 +142,7 @@ function updateControls() {
 
 // Whether the run ends at this position. A page may end before the run does.
 function isAtEnd() {
-  return page.position === LENGTH && (!LENGTH || run.events.at[LENGTH - 1] === run.total - 1);
+  return page.position === LENGTH && (!LENGTH || run.events.number[LENGTH - 1] === run.event_count - 1);
 }
 
 function describeEnding() {
@@ -157,7 +157,7 @@ let addressTimer = 0;
 function writeAddress() {
   clearTimeout(addressTimer);
   addressTimer = setTimeout(() => {
-    const number = page.position ? run.events.at[page.position - 1] + 1 : run.events.at[0] || 0;
+    const number = page.position ? run.events.number[page.position - 1] + 1 : run.events.number[0] || 0;
     try { history.replaceState(null, "", `#step=${number}`); } catch { /* a frame of a notebook has no address */ }
   }, ADDRESS_DELAY);
 }
@@ -167,7 +167,7 @@ function readAddress() {
   const match = /^#step=(\d{1,9})$/.exec(location.hash);
   if (!match) return undefined;
   let position = 0;
-  while (position < LENGTH && run.events.at[position] < Number(match[1])) position++;
+  while (position < LENGTH && run.events.number[position] < Number(match[1])) position++;
   return position;
 }
 

@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 from ...core.errors import Usage
 from ...core.files import write_file
 from ...core.graph.graph import Graph
-from ...core.value import Value, format_value
+from ...core.value import Value, abbreviate
 from ...interp.history.advance import WHAT_IF
 from ...interp.history.history import History
 from ...interp.machine.event import Event
 from ...interp.outcome.outcome import Outcome
 from ..collapse import MAX_BOXES
 from ..render import ProgressCallback
-from ..state_view import abbreviate_value
+from ..state_view import abbreviate_list, abbreviate_value
 from ..style import BADGE_LOOKS, BLUE, DARK, LIGHT, PALETTE, SKY, Theme
 from .columns import PlayerColumns, source_excerpts
 from .graph_layout import build_plan
@@ -41,6 +41,10 @@ BLUE_LINE = "#3D9BDC"
 
 HEIGHT = 760
 """The height of a page in a notebook, in pixels."""
+
+
+MAX_TITLE_LENGTH = 80
+"""The most characters of results in the title; longer ones are abbreviated, with the whole in a tooltip."""
 
 
 class PlayerSelection(NamedTuple):
@@ -57,10 +61,14 @@ class PlayerSelection(NamedTuple):
 class PlayerSummary(NamedTuple):
     """The summary of the whole run on a page."""
 
-    called: str
+    call: str
+    """The call, with as many arguments as fit in a title."""
+    full_call: str
     schedule: str
     status: str
     value: str
+    """The results, as many as fit in a title."""
+    full_value: str
     error: str
 
 
@@ -117,27 +125,32 @@ def build_page(
 ) -> PlayerPage:
     """The page of a run, with its scripts and styles."""
     if outcome.schedule == WHAT_IF:
-        raise Usage("a what-if is no run of a machine, and has no page", hint="play its parent")
+        raise Usage("a what-if has no page", hint="play its parent")
     recording = record_tokens(graph, events, arguments)
     shown = select_segment(recording, choice.first, choice.max_events, choice.under)
-    ending = summarize(outcome, recorded_arguments(recording))
+    summary = summarize(outcome, recorded_arguments(recording))
     drawn = build_plan(graph, choice.max_boxes, choice.fold, progress)
     form = PlayerColumns(shown, drawn, source_excerpts(graph)).to_json()
-    form |= ending._asdict() | {
+    form |= summary._asdict() | {
         "note": shown.note,
-        "clocked": int(ending.schedule == "waves"),
-        "signs": _badge_glyphs(),
+        "has_waves": int(summary.schedule == "waves"),
+        "badges": _badge_glyphs(),
     }
     note = "; ".join(filter(None, [shown.note, drawn.view.caption]))
-    return PlayerPage(ending.called, build_html(form | {"note": note}, drawn.svg), note)
+    return PlayerPage(summary.call, build_html(form | {"note": note}, drawn.svg), note)
 
 
 def summarize(outcome: Outcome, arguments: Sequence[Value]) -> PlayerSummary:
     """The summary of a run for the head of the page."""
-    called = f"{outcome.graph.name}({', '.join(map(abbreviate_value, arguments))})"
-    value = "" if outcome.missing else ", ".join(format_value(result) for result in outcome.results)
+    name = outcome.graph.name
+    results = [] if outcome.missing else [value for value in outcome.results if value is not None]
+    call = f"{name}({abbreviate_list(map(abbreviate_value, arguments))})"
+    full_call = f"{name}({', '.join(map(abbreviate_value, arguments))})"
+    value = full_value = ", ".join(map(abbreviate, results))
+    if len(value) > MAX_TITLE_LENGTH:
+        value = abbreviate_list(map(abbreviate_value, results))
     error = "" if outcome.error is None else outcome.error.message
-    return PlayerSummary(called, outcome.schedule, outcome.status, value, error)
+    return PlayerSummary(call, full_call, outcome.schedule, outcome.status, value, full_value, error)
 
 
 def _badge_glyphs() -> dict[str, list[str]]:
@@ -154,7 +167,7 @@ def build_html(form: dict[str, Any], svg: str) -> str:
     )
     parts = {
         "POLICY": policy,
-        "TITLE": escape(f"{form['called']}, played by tagloom"),
+        "TITLE": escape(f"{form['call']}, played by tagloom"),
         "STYLE": style,
         "SCRIPT": script,
         "PLAN": svg,
@@ -192,9 +205,11 @@ def colour_css() -> str:
 
 def theme_css(theme: Theme) -> str:
     """The colours of a theme as CSS variables."""
-    tint, chosen = int(theme.fill_opacity, 16) / 255, BLUE if theme is LIGHT else SKY
-    colours = f"--paper:{theme.background};--ink:{theme.foreground};--faint:{theme.muted};--chosen:{chosen}"
-    lit = 0.45 if theme is LIGHT else 0.25
+    fill_opacity, chosen = int(theme.fill_opacity, 16) / 255, BLUE if theme is LIGHT else SKY
+    colours = f"--background:{theme.background};--foreground:{theme.foreground};--muted:{theme.muted};--chosen:{chosen}"
+    highlight = 0.45 if theme is LIGHT else 0.25
     blue = BLUE if theme is LIGHT else BLUE_LINE
     lines = f"--c{PALETTE.index(BLUE)}:{blue}"
-    return f"color-scheme:{theme.name};{colours};{lines};--tint:{tint:.3f};--lit:{lit}"
+    return (
+        f"color-scheme:{theme.name};{colours};{lines};--fill-opacity:{fill_opacity:.3f};--highlight-opacity:{highlight}"
+    )

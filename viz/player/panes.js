@@ -1,11 +1,11 @@
 // The panes beside the graph. The inspector: one node, its operands and its last firings.
 
-const FIRINGS = 5, WAITING = 8;
+const MAX_LISTED_FIRINGS = 5, MAX_LISTED_TOKENS = 8;
 
 function buildInspector(choose) {
   const list = document.getElementById("node");
   list.append(new Option("none", "-1"));
-  run.nodes.forEach((node, number) => list.append(new Option(`${node[NAME]}: ${node[SAID]}`, number)));
+  run.nodes.forEach((node, number) => list.append(new Option(`${node[NAME]}: ${node[LABEL]}`, number)));
   list.addEventListener("change", () => choose(list.value === "-1" ? [] : [Number(list.value)]));
 }
 
@@ -16,22 +16,22 @@ function updateInspector(chosen, position, live) {
   pane.replaceChildren();
   if (node < 0) return void pane.append(paragraph("Choose a node here, in the graph, or by its source line."));
   const row = run.nodes[node];
-  pane.append(paragraph(`${row[OP]}, ${row[WHERE]}`), paragraph(run.docs[row[OP]] || ""));
+  pane.append(paragraph(`${row[OP]}, ${row[ORIGIN]}`), paragraph(run.docs[row[OP]] || ""));
   pane.append(heading("Operands"), bullets(operandsOf(node, live)));
   pane.append(heading("Last firings"), bullets(lastFirings(node, position)));
 }
 
 function operandsOf(node, live) {
-  const ports = run.nodes[node][PORTS], literals = [];
+  const ports = run.nodes[node][LITERALS], literals = [];
   ports.forEach((literal, port) => { if (literal !== null) literals.push(`port ${port} is always ${literal}`); });
   const tokens = [];
   for (const [token, place] of live) {
-    if (run.tokens.n[token] !== node || place === RESULT) continue;
-    const state = run.signs[LOOKS[place]][1];
-    tokens.push(`port ${run.tokens.p[token]}: ${fullValue(run.tokens.v[token])} under ${tagPath(run.tokens.t[token])}, ${state}`);
+    if (run.tokens.node[token] !== node || place === RETURNED) continue;
+    const state = run.badges[LOOKS[place]][1];
+    tokens.push(`port ${run.tokens.port[token]}: ${fullValue(run.tokens.value[token])} under ${tagPath(run.tokens.tag[token])}, ${state}`);
   }
-  const more = tokens.length > WAITING ? [`and ${tokens.length - WAITING} more`] : [];
-  const operands = [...literals, ...tokens.slice(0, WAITING), ...more];
+  const more = tokens.length > MAX_LISTED_TOKENS ? [`and ${tokens.length - MAX_LISTED_TOKENS} more`] : [];
+  const operands = [...literals, ...tokens.slice(0, MAX_LISTED_TOKENS), ...more];
   return operands.length ? operands : ["none"];
 }
 
@@ -43,8 +43,8 @@ function lastFirings(node, position) {
     if (events[middle] < position) low = middle + 1;
     else high = middle;
   }
-  const last = events.slice(Math.max(0, low - FIRINGS), low).reverse();
-  return last.length ? last.map((event) => `step ${run.events.at[event] + 1}: ${describeEvent(event)}`) : ["It has not fired."];
+  const last = events.slice(Math.max(0, low - MAX_LISTED_FIRINGS), low).reverse();
+  return last.length ? last.map((event) => `step ${run.events.number[event] + 1}: ${describeEvent(event)}`) : ["It has not fired."];
 }
 
 function paragraph(text) {
@@ -67,9 +67,9 @@ function bullets(lines) {
 
 // The write-once cells: their values at a position, and the deferred reads of empty cells.
 
-const PUT = 0, PARK = 1;
-const ARRAYS = 12, CELLS = 64, READERS = 3;
-const [CELL_AT, CELL_DID, CELL_OF, CELL_NUMBER, CELL_VALUE, CELL_NODE, CELL_TAG] = [0, 1, 2, 3, 4, 5, 6];
+const STORE = 0, DEFERRED_READ = 1;
+const MAX_ARRAYS = 12, MAX_CELLS = 64, MAX_READERS = 3;
+const [CHANGE_POSITION, CHANGE_KIND, CHANGE_ARRAY, CHANGE_CELL, CHANGE_VALUE, CHANGE_NODE, CHANGE_TAG] = [0, 1, 2, 3, 4, 5, 6];
 
 // The cells of each array that exists at a position, by number, with their stores and deferred reads.
 function cellsAt(position, filter) {
@@ -78,13 +78,13 @@ function cellsAt(position, filter) {
     if (creation <= position && (filter < 0 || isWithin(tag, filter))) arrays.set(array, new Map());
   });
   for (const change of run.cells.changes) {
-    if (change[CELL_AT] > position) break;
-    const cells = arrays.get(change[CELL_OF]);
+    if (change[CHANGE_POSITION] > position) break;
+    const cells = arrays.get(change[CHANGE_ARRAY]);
     if (!cells) continue;
-    if (!cells.has(change[CELL_NUMBER])) cells.set(change[CELL_NUMBER], { puts: [], parked: [], at: 0 });
-    const cell = cells.get(change[CELL_NUMBER]);
-    if (change[CELL_DID] === PUT) { cell.puts.push(change); cell.parked = []; } else cell.parked.push(change);
-    cell.at = change[CELL_AT];
+    if (!cells.has(change[CHANGE_CELL])) cells.set(change[CHANGE_CELL], { stores: [], reads: [], lastChange: 0 });
+    const cell = cells.get(change[CHANGE_CELL]);
+    if (change[CHANGE_KIND] === STORE) { cell.stores.push(change); cell.reads = []; } else cell.reads.push(change);
+    cell.lastChange = change[CHANGE_POSITION];
   }
   return arrays;
 }
@@ -92,38 +92,38 @@ function cellsAt(position, filter) {
 function updateCells(position, filter) {
   if (!run.cells.arrays.length) return;
   const pane = byId("cells"), arrays = [...cellsAt(position, filter)], parts = [];
-  for (const [array, cells] of arrays.slice(-ARRAYS)) parts.push(...showArray(array, cells, position));
+  for (const [array, cells] of arrays.slice(-MAX_ARRAYS)) parts.push(...showArray(array, cells, position));
   if (!arrays.length) parts.push(paragraph("No array exists yet."));
-  if (arrays.length > ARRAYS) parts.unshift(paragraph(`The last ${ARRAYS} of ${plural(arrays.length, "array")}:`));
+  if (arrays.length > MAX_ARRAYS) parts.unshift(paragraph(`The last ${MAX_ARRAYS} of ${plural(arrays.length, "array")}:`));
   pane.replaceChildren(...parts);
 }
 
 function showArray(array, cells, position) {
-  const [, name, tag, size] = run.cells.arrays[array], full = [...cells.values()].filter((cell) => cell.puts.length).length;
+  const [, name, tag, size] = run.cells.arrays[array], full = [...cells.values()].filter((cell) => cell.stores.length).length;
   const title = heading(`${name} under ${tagPath(tag)}: ${full.toLocaleString("en")} of ${size.toLocaleString("en")} full`);
-  const numbers = size <= CELLS ? Array.from({ length: size }, (_, number) => number) : [...cells.keys()].sort((a, b) => a - b);
+  const numbers = size <= MAX_CELLS ? Array.from({ length: size }, (_, number) => number) : [...cells.keys()].sort((a, b) => a - b);
   const list = document.createElement("ul");
-  list.append(...numbers.slice(0, CELLS).map((number) => showCell(number, cells.get(number), position)));
-  return numbers.length > CELLS ? [title, list, paragraph(`and ${(numbers.length - CELLS).toLocaleString("en")} more`)] : [title, list];
+  list.append(...numbers.slice(0, MAX_CELLS).map((number) => showCell(number, cells.get(number), position)));
+  return numbers.length > MAX_CELLS ? [title, list, paragraph(`and ${(numbers.length - MAX_CELLS).toLocaleString("en")} more`)] : [title, list];
 }
 
 function showCell(number, cell, position) {
   const item = document.createElement("li"), name = document.createElement("b");
   name.textContent = `${number}: `;
   item.append(name);
-  if (!cell || !(cell.puts.length || cell.parked.length)) {
+  if (!cell || !(cell.stores.length || cell.reads.length)) {
     item.className = "empty";
     item.append("empty");
     return item;
   }
-  const readers = cell.parked.map((each) => run.tags.short[each[CELL_TAG]]), more = readers.length - READERS;
-  const reads = `${run.signs.parked[0]} ${readers.slice(0, READERS).join(", ")}${more > 0 ? ` +${more}` : ""}`;
-  item.className = cell.puts.length > 1 ? "twice" : cell.puts.length ? "full" : "parked";
-  item.classList.toggle("now", cell.at > page.from && cell.at <= position);
-  item.append(cell.puts.length ? cell.puts.map((put) => shortValue(put[CELL_VALUE])).join(" and ") : reads);
-  item.title = [...cell.puts, ...cell.parked].map((each) => {
-    const reader = `${run.nodes[each[CELL_NODE]][NAME]} under ${tagPath(each[CELL_TAG])}`;
-    return each[CELL_DID] === PUT ? `${fullValue(each[CELL_VALUE])}, put by ${reader}` : `${reader} waits for it`;
+  const readers = cell.reads.map((each) => run.tags.short[each[CHANGE_TAG]]), more = readers.length - MAX_READERS;
+  const readsText = `${run.badges.deferred[0]} ${readers.slice(0, MAX_READERS).join(", ")}${more > 0 ? ` +${more}` : ""}`;
+  item.className = cell.stores.length > 1 ? "conflict" : cell.stores.length ? "full" : "deferred";
+  item.classList.toggle("current", cell.lastChange > page.from && cell.lastChange <= position);
+  item.append(cell.stores.length ? cell.stores.map((store) => shortValue(store[CHANGE_VALUE])).join(" and ") : readsText);
+  item.title = [...cell.stores, ...cell.reads].map((each) => {
+    const reader = `${run.nodes[each[CHANGE_NODE]][NAME]} under ${tagPath(each[CHANGE_TAG])}`;
+    return each[CHANGE_KIND] === STORE ? `${fullValue(each[CHANGE_VALUE])}, put by ${reader}` : `${reader} waits for it`;
   }).join("; ");
   return item;
 }
@@ -134,11 +134,11 @@ const PROFILE_COLUMNS = 240, PROFILE_HEIGHT = 40;
 let cursor = null, profileBounds = [];
 
 function profileHeights() {
-  if (run.clocked) {
+  if (run.has_waves) {
     profileBounds = [0, ...waveEnds];
     return waveEnds.map((end, wave) => {
       let count = 0;
-      for (let event = wave ? waveEnds[wave - 1] : 0; event < end; event++) count += run.events.did[event] === FIRES || run.events.did[event] === TRAPS;
+      for (let event = wave ? waveEnds[wave - 1] : 0; event < end; event++) count += run.events.kind[event] === NODE_FIRES || run.events.kind[event] === NODE_TRAPS;
       return count;
     });
   }
@@ -168,8 +168,8 @@ function buildProfile(seek) {
   });
   cursor = svgElement("rect", { class: "cursor", x: 0, y: 0, width: Math.max(bars.length / 300, 0.02), height: PROFILE_HEIGHT });
   chart.append(cursor);
-  const what = run.clocked ? "Firings in each wave" : "Tokens in flight after each event";
-  document.getElementById("profile-title").textContent = `${what}: ${plural(bars.length, run.clocked ? "wave" : "event")}, at most ${Math.max(0, ...bars)}`;
+  const what = run.has_waves ? "Firings in each wave" : "Tokens in flight after each event";
+  document.getElementById("profile-title").textContent = `${what}: ${plural(bars.length, run.has_waves ? "wave" : "event")}, at most ${Math.max(0, ...bars)}`;
   chart.addEventListener("click", (event) => {
     const box = chart.getBoundingClientRect();
     seek(profileBounds[Math.min(bars.length, Math.floor(((event.clientX - box.left) / box.width) * bars.length) + 1)]);
@@ -199,7 +199,7 @@ function buildSource(choose) {
     const title = document.createElement("h3");
     title.textContent = file;
     pane.append(title);
-    if (!lines.length) pane.append("the source is not here");
+    if (!lines.length) pane.append("the source cannot be read");
     lineElements.push(lines.map((text, offset) => sourceLine(pane, [piece, offset], first + offset, text, choose)));
   });
 }
@@ -224,7 +224,7 @@ let highlightedLines = [];
 // Highlight the lines of the chosen nodes, and of those that have just fired.
 function updateSource(chosen, current) {
   for (const line of highlightedLines) {
-    line.classList.remove("chosen", "now");
+    line.classList.remove("chosen", "current");
     line.setAttribute("aria-pressed", "false");
   }
   highlightedLines = [];
@@ -235,7 +235,7 @@ function updateSource(chosen, current) {
     if (name === "chosen") line.setAttribute("aria-pressed", "true");
     highlightedLines.push(line);
   };
-  current.forEach((node) => highlight(node, "now"));
+  current.forEach((node) => highlight(node, "current"));
   chosen.forEach((node) => highlight(node, "chosen"));
   if (highlightedLines.length) scrollIntoPane(document.getElementById("source"), highlightedLines[0]);
 }
@@ -251,20 +251,20 @@ const MAX_TREE_ITEMS = 1500;
 const items = [];
 
 function buildTree(choose) {
-  const list = document.getElementById("tags"), below = run.tags.up.map(() => []);
-  run.tags.up.forEach((up, tag) => { if (up >= 0) below[up].push(tag); });
-  const waiting = run.tags.up.flatMap((up, tag) => (up < 0 ? [[tag, 1]] : []));
+  const list = document.getElementById("tags"), children = run.tags.parent.map(() => []);
+  run.tags.parent.forEach((parent, tag) => { if (parent >= 0) children[parent].push(tag); });
+  const waiting = run.tags.parent.flatMap((parent, tag) => (parent < 0 ? [[tag, 1]] : []));
   while (waiting.length && items.length < MAX_TREE_ITEMS) {
     const [tag, level] = waiting.pop();
     items.push(buildTreeItem(list, tag, level, choose));
-    for (const each of below[tag].reverse()) waiting.push([each, level + 1]);
+    for (const each of children[tag].reverse()) waiting.push([each, level + 1]);
   }
-  if (items.length < run.tags.up.length) {
+  if (items.length < run.tags.parent.length) {
     const rest = document.createElement("li");
     rest.setAttribute("role", "treeitem");
     rest.setAttribute("aria-disabled", "true");
     rest.className = "rest";
-    rest.textContent = `and ${(run.tags.up.length - items.length).toLocaleString("en")} more; play --under TAG shows one with all below it`;
+    rest.textContent = `and ${(run.tags.parent.length - items.length).toLocaleString("en")} more; play --under TAG shows one with all below it`;
     list.append(rest);
   }
   list.addEventListener("keydown", (event) => moveInTree(event, choose));
@@ -278,7 +278,8 @@ function buildTreeItem(list, tag, level, choose) {
   element.setAttribute("aria-selected", "false");
   element.tabIndex = -1;
   element.style.paddingInlineStart = `${Math.min(level, 24) * 0.8}em`;
-  element.textContent = run.tags.called[tag];
+  element.textContent = run.tags.call[tag];
+  element.title = run.tags.full_call[tag];
   element.addEventListener("click", () => choose(tag));
   list.append(element);
   return { element, tag, state: "" };
@@ -304,14 +305,15 @@ function focusItem(item) {
 // Hide activations that have not opened, fade those that have closed, and show results that have arrived.
 function updateTree(position, filter, current) {
   for (const item of items) {
-    const { tag } = item, { opened, closed, came, called, gave } = run.tags;
-    const is = opened[tag] > position ? "later" : closed[tag] >= 0 && closed[tag] <= position ? "over" : "open";
-    const text = came[tag] >= 0 && came[tag] <= position && gave[tag] ? `${called[tag]} = ${gave[tag]}` : called[tag];
-    const state = `${is} ${tag === filter} ${tag === current} ${text}`;
+    const { tag } = item, { call, results, opened, returned, closed } = run.tags;
+    const stage = opened[tag] > position ? "future" : closed[tag] >= 0 && closed[tag] <= position ? "closed" : "open";
+    const hasReturned = returned[tag] >= 0 && returned[tag] <= position;
+    const text = hasReturned && results[tag] ? `${call[tag]} = ${results[tag]}` : call[tag];
+    const state = `${stage} ${tag === filter} ${tag === current} ${text}`;
     if (state === item.state) continue;
     item.state = state;
-    item.element.hidden = is === "later" && tag !== 0;
-    item.element.className = `${is}${tag === current ? " current" : ""}`;
+    item.element.hidden = stage === "future" && tag !== 0;
+    item.element.className = `${stage}${tag === current ? " current" : ""}`;
     item.element.setAttribute("aria-selected", String(tag === filter));
     item.element.textContent = text;
     if (tag === current && !item.element.hidden) scrollIntoPane(document.getElementById("tags"), item.element);

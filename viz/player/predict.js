@@ -8,7 +8,7 @@ function rightBoxes(position, next, byWave, live) {
   const right = new Set();
   if (byWave) {
     for (let event = position; event < next; event++) {
-      if (run.events.did[event] === FIRES || run.events.did[event] === TRAPS) right.add(run.nodes[run.events.node[event]][BOX]);
+      if (run.events.kind[event] === NODE_FIRES || run.events.kind[event] === NODE_TRAPS) right.add(run.nodes[run.events.node[event]][BOX]);
     }
   } else {
     for (const [token, place] of live) if (place === READY) right.add(boxOfToken(token));
@@ -16,27 +16,27 @@ function rightBoxes(position, next, byWave, live) {
   return right;
 }
 
-let asked = "";
+let lastQuestion = "";
 
 // Ask about the next step, or say how the run ended. An answer is shown until the position changes.
 function updateQuestion() {
   const here = predicting ? `${page.unit} ${page.position}` : "";
-  if (here === asked) return;
-  asked = here;
+  if (here === lastQuestion) return;
+  lastQuestion = here;
   judged = false;
   guesses.clear();
   markGuesses();
   if (!predicting) return;
   const isOver = nextStop(page.position) === undefined;
-  byId("asked").textContent = isOver ? describeEnding() : `${question(nextStop(page.position))} Click them, then check.`;
-  byId("answer").disabled = isOver;
+  byId("prompt").textContent = isOver ? describeEnding() : `${question(nextStop(page.position))} Click them, then check.`;
+  byId("check").disabled = isOver;
   fitAgain();
 }
 
 function question(next) {
   if (page.unit !== "wave") return "Which nodes could fire now, by the delivery of one token?";
-  if (!page.position && run.cut[0]) return "Which nodes fire in the rest of this wave?";
-  return `Which nodes fire in the next wave${next === LENGTH && run.cut[1] ? ", as far as this page has it" : ""}?`;
+  if (!page.position && run.partial_waves[0]) return "Which nodes fire in the rest of this wave?";
+  return `Which nodes fire in the next wave${next === LENGTH && run.partial_waves[1] ? ", as far as this page has it" : ""}?`;
 }
 
 function guess(box) {
@@ -67,6 +67,6 @@ function judge(right) {
   const parts = [`${good.length} of ${right.size} right`];
   if (wrong.length) parts.push(`Not these: ${named(wrong)}`);
   if (missed.length) parts.push(`Missed: ${named(missed)}`);
-  document.getElementById("asked").textContent = !wrong.length && !missed.length ? `Right: ${plural(right.size, "node")}.` : `${parts.join(". ")}.`;
+  document.getElementById("prompt").textContent = !wrong.length && !missed.length ? `Right: ${plural(right.size, "node")}.` : `${parts.join(". ")}.`;
   fitAgain();
 }

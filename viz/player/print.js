@@ -3,8 +3,8 @@
 const MAX_MOMENTS = 6;
 
 // The width of the paper in points, and the smallest scale of a picture; as many pictures as fit are side by side. For
-// graphs that are wider than TURNED_RATIO times their height the paper is turned.
-const PAPER_WIDTH = 680, SCALE = 0.75, TURNED_RATIO = 1.4;
+// graphs that are wider than LANDSCAPE_RATIO times their height the paper is turned.
+const PAPER_WIDTH = 680, SMALLEST_PRINTED_SCALE = 0.75, LANDSCAPE_RATIO = 1.4;
 
 function chooseMoments(stops) {
   if (stops.length <= MAX_MOMENTS) return stops;
@@ -14,12 +14,12 @@ function chooseMoments(stops) {
 function buildStrip(stops, filter) {
   const strip = document.getElementById("strip");
   strip.replaceChildren();
-  const { width, height } = document.getElementById("plan").viewBox.baseVal, aside = Math.floor(PAPER_WIDTH / (width * SCALE));
-  strip.className = aside > 2 ? "" : aside === 2 ? "two" : width > TURNED_RATIO * height && !aside ? "one wide" : "one";
+  const { width, height } = document.getElementById("plan").viewBox.baseVal, aside = Math.floor(PAPER_WIDTH / (width * SMALLEST_PRINTED_SCALE));
+  strip.className = aside > 2 ? "" : aside === 2 ? "two" : width > LANDSCAPE_RATIO * height && !aside ? "one wide" : "one";
   for (const position of chooseMoments(stops)) {
     const figure = document.createElement("figure"), caption = document.createElement("figcaption");
     figure.append(drawMoment(position, filter), caption);
-    caption.textContent = `After ${plural(position ? run.events.at[position - 1] + 1 : run.events.at[0] || 0, "event")}. ${describeStep(position, filter)}`;
+    caption.textContent = `After ${plural(position ? run.events.number[position - 1] + 1 : run.events.number[0] || 0, "event")}. ${describeStep(position, filter)}`;
     strip.append(figure);
   }
 }
@@ -33,7 +33,7 @@ function drawMoment(position, filter) {
   const picture = document.getElementById("plan").cloneNode(true), live = stateAt(position);
   const shown = [...tokenSpots(live, filter).values()].map((spot) => [spot, buildPill(spot)]);
   for (const [spot, element] of shown) moveTo(element, spotPoint(spot, spot.part));
-  hideCrossedLabels(shown);
+  hideOverlappingLabels(shown);
   picture.querySelector("#tokens").replaceChildren(...shown.map(([, element]) => element));
   picture.querySelector("#marks").replaceChildren(...buildMarks(live, []));
   for (const element of [picture, ...picture.querySelectorAll("[id], [role], [tabindex]")]) {

@@ -29,7 +29,7 @@ class TokenPlace(IntEnum):
     IN_FLIGHT = 1
     READY = 2
     WAITING = 3
-    PARKED = 4
+    DEFERRED = 4
     THROTTLED = 5
     RETURNED = 6
 
@@ -76,12 +76,12 @@ def record_tokens(graph: Graph, events: Sequence[Event], arguments: Sequence[Val
 def recorded_arguments(recording: TokenRecording) -> list[Value]:
     """The arguments without triggers; "?" for those that the events do not contain."""
     graph = recording.graph
-    known: dict[int, Value] = {}
+    values: dict[int, Value] = {}
     for number, _ in recording.initial_moves:
         value = recording.tokens[number].value
         if value is not None:
-            known[recording.origins[number].output] = value
-    return [known.get(position, "?") for position in range(graph.hidden_count, len(graph.arguments))]  # type: ignore[arg-type]
+            values[recording.origins[number].output] = value
+    return [values.get(position, "?") for position in range(graph.hidden_count, len(graph.arguments))]  # type: ignore[arg-type]
 
 
 def live_tokens(recording: TokenRecording, position: int) -> dict[int, TokenPlace]:
@@ -116,7 +116,7 @@ class _TokenRecorder:
         """The tokens in flight for each node and tag."""
         self._waiting_nodes: dict[NodeInstance, dict[int, int]] = {}
         """The tokens that wait for partners, by port."""
-        self._parked: dict[CellAddress, list[int]] = {}
+        self._deferred_reads: dict[CellAddress, list[int]] = {}
         self._throttled: dict[tuple[int, int, int, Tag], int] = {}
         """The throttled tokens, by the step that throttled them, node, port and tag."""
         self._fired: set[NodeInstance] = set()
@@ -151,7 +151,7 @@ class _TokenRecorder:
         """Take the token of an event out of the flight."""
         position = event.position
         if position >= len(self._flight) or self.tokens[self._flight[position]][:3] != event.token[:3]:
-            raise Usage("these events are of no run of a machine", hint="a what-if has no page")
+            raise Usage("no run of the machine has these events", hint="a what-if has no page")
         number = self._flight[position]
         del self._flight[position]
         self._ready_nodes.discard(number)
@@ -171,8 +171,8 @@ class _TokenRecorder:
         node, port, tag, _ = event.token
         if event.deferred_at is not None:
             self._cells.defer(event.deferred_at, event.token)
-            self._parked.setdefault(event.deferred_at, []).append(number)
-            return [(number, TokenPlace.PARKED)]
+            self._deferred_reads.setdefault(event.deferred_at, []).append(number)
+            return [(number, TokenPlace.DEFERRED)]
         self._waiting_nodes.setdefault((node, tag), {})[port] = number
         return [(number, TokenPlace.WAITING), *self.update_readiness(self._flight_by_node[node, tag])]
 
@@ -180,8 +180,8 @@ class _TokenRecorder:
         """The moves of a firing: of the consumed tokens, the sent ones, and those whose readiness changes."""
         node, _, tag, _ = event.token
         key, rule = (node, tag), self._rules[node]
-        gone = [*(self._waiting_nodes.pop(key, {}).values() if rule.required_tokens > 1 else ()), number]
-        moves = [(each, TokenPlace.CONSUMED) for each in sorted(gone)]
+        consumed = [*(self._waiting_nodes.pop(key, {}).values() if rule.required_tokens > 1 else ()), number]
+        moves = [(each, TokenPlace.CONSUMED) for each in sorted(consumed)]
         self._fired.add(key)
         moves += self.update_readiness(self._flight_by_node.pop(key))
         if rule.effect is not None:
@@ -197,7 +197,7 @@ class _TokenRecorder:
         """The moves of the deferred reads that a store wakes, and of reads in flight whose cell is now full."""
         assert event.inputs is not None
         handle, index, *_ = event.inputs
-        woken = self._parked.pop(CellAddress(handle, index), []) if event.woken else []  # type: ignore[arg-type]
+        woken = self._deferred_reads.pop(CellAddress(handle, index), []) if event.woken else []  # type: ignore[arg-type]
         moves = [self.join_flight(each) for each in woken]
         reads = [each for each in self._flight if self._rules[self.tokens[each].node].node.op in READ_OPS]
         return [*moves, *self.update_readiness(reads)]
@@ -296,19 +296,19 @@ def select_segment(recording: TokenRecording, first: int = 0, most: int = MAX_EV
     Raises Usage if there are none.
     """
     if most < 1 or first < 0:
-        raise Usage("a page shows an event at least, and counts from 0", got=f"{most} events from {first} on")
+        raise Usage("a page needs at least one event, from event 0 on", got=f"{most} events from {first} on")
     total = len(recording.events)
     whole = segment_below(recording, find_tag(recording, under)) if under else whole_segment(recording)
     chosen = [index for index, number in enumerate(whole.event_numbers) if number >= first]
     if not chosen and total:
-        raise Usage("nothing happens there", required=f"an event before {total:,}", got=f"{first:,}")
+        raise Usage("the run has no event there", required=f"an event before {total:,}", got=f"{first:,}")
     start = chosen[0] if chosen else 0
     shown = whole.event_numbers[start : start + most]
     live = live_tokens(
         TokenRecording(*recording[:4], list(whole.initial_moves), [list(each) for each in whole.moves[:start]]), start
     )
-    kept = PlayerSegment(recording, shown, list(live.items()), whole.moves[start : start + most])
-    return kept._replace(note=describe_omission(kept, under))
+    segment = PlayerSegment(recording, shown, list(live.items()), whole.moves[start : start + most])
+    return segment._replace(note=describe_omission(segment, under))
 
 
 def describe_omission(shown: PlayerSegment, under: str) -> str:
@@ -340,8 +340,8 @@ def find_tag(recording: TokenRecording, text: str) -> Tag:
 
 def segment_below(recording: TokenRecording, tag: Tag) -> PlayerSegment:
     """The events that move a token of an activation or one below it, with only those tokens."""
-    known: dict[Tag, bool] = {}
-    inside = [is_below(token.tag, tag, known) for token in recording.tokens]
+    cache: dict[Tag, bool] = {}
+    inside = [is_below(token.tag, tag, cache) for token in recording.tokens]
     moves = [
         [each for each in moved if inside[each[0]] and each[1] is not TokenPlace.RETURNED] for moved in recording.moves
     ]
@@ -350,13 +350,13 @@ def segment_below(recording: TokenRecording, tag: Tag) -> PlayerSegment:
     return PlayerSegment(recording, numbers, first, [moves[number] for number in numbers])
 
 
-def is_below(tag: Tag, around: Tag, known: dict[Tag, bool]) -> bool:
-    """Whether `tag` is `around` or below it; `known` caches answers."""
-    passed = []
-    at: Tag | None = tag
-    while at is not None and at not in known and at is not around and at.depth >= around.depth:
-        passed.append(at)
-        at = at.parent
-    result = at is not None and known.get(at, at == around)
-    known.update(dict.fromkeys(passed, result))
+def is_below(tag: Tag, around: Tag, cache: dict[Tag, bool]) -> bool:
+    """Whether `tag` is `around` or below it; `cache` caches answers."""
+    path = []
+    ancestor: Tag | None = tag
+    while ancestor is not None and ancestor not in cache and ancestor is not around and ancestor.depth >= around.depth:
+        path.append(ancestor)
+        ancestor = ancestor.parent
+    result = ancestor is not None and cache.get(ancestor, ancestor == around)
+    cache.update(dict.fromkeys(path, result))
     return result

@@ -1,8 +1,8 @@
 // Tokens, drawn as pills: their places at a position of the run, and their movement to the next. Marks on boxes.
 
 const SVG = "http://www.w3.org/2000/svg";
-const PLACE_ON_ARROW = { [FLIGHT]: 0.45, [READY]: 0.45, [WAITS]: 0.85 };
-const LOOKS = { [FLIGHT]: "flight", [READY]: "flight", [WAITS]: "waits", [PARKED]: "parked", [HELD]: "held" };
+const PLACE_ON_ARROW = { [IN_FLIGHT]: 0.45, [READY]: 0.45, [WAITING]: 0.85 };
+const LOOKS = { [IN_FLIGHT]: "flight", [READY]: "flight", [WAITING]: "waiting", [DEFERRED]: "deferred", [THROTTLED]: "throttled" };
 const PILL_HEIGHT = 14;
 
 function svgElement(name, attributes, text) {
@@ -12,15 +12,15 @@ function svgElement(name, attributes, text) {
   return element;
 }
 
-const isShown = (token, filter) => filter < 0 || isWithin(run.tokens.t[token], filter);
+const isShown = (token, filter) => filter < 0 || isWithin(run.tokens.tag[token], filter);
 
 // The spot of each token of a state: its arrow, or -1 for a corner of its box; the part of the arrow; its row in a
 // stack of `of` tokens; its look. `more`, at the last token of a high stack, is the number of tokens not shown.
 function tokenSpots(live, filter) {
   const byPlace = new Map(), shown = new Map();
   for (const [token, place] of live) {
-    if (place === RESULT || !isShown(token, filter)) continue;
-    const arrow = PLACE_ON_ARROW[place] === undefined ? -1 : run.tokens.a[token];
+    if (place === RETURNED || !isShown(token, filter)) continue;
+    const arrow = PLACE_ON_ARROW[place] === undefined ? -1 : run.tokens.arrow[token];
     const key = arrow >= 0 ? `${arrow} ${PLACE_ON_ARROW[place]}` : boxOfToken(token);
     if (!byPlace.has(key)) byPlace.set(key, []);
     byPlace.get(key).push({ token, arrow, part: PLACE_ON_ARROW[place], look: LOOKS[place] });
@@ -46,26 +46,26 @@ function spotPoint(spot, part) {
 
 // The text of a pill: a value, or the number of tokens that are not shown; both if there is room for one pill only.
 function pillText({ token, look, more, of }) {
-  const text = `${run.signs[look][0]} ${shortValue(run.tokens.v[token])}`;
+  const text = `${run.badges[look][0]} ${shortValue(run.tokens.value[token])}`;
   return !more ? text : of === 1 ? `${text} +${more}` : `+${more}`;
 }
 
 const pillWidth = (spot) => 8 + 5.8 * pillText(spot).length;
 
 function pillTitle({ token, look, more, of }) {
-  const text = `${fullValue(run.tokens.v[token])} under ${tagPath(run.tokens.t[token])}: ${run.signs[look][1]}`;
+  const text = `${fullValue(run.tokens.value[token])} under ${tagPath(run.tokens.tag[token])}: ${run.badges[look][1]}`;
   return !more ? text : of === 1 ? `${text}; and ${plural(more, "token")} more` : plural(more, "token");
 }
 
 function buildPill(spot) {
   const { token, look, more } = spot;
-  const label = more || spot.of > 2 ? "" : run.tags.short[run.tokens.t[token]];
+  const label = more || spot.of > 2 ? "" : run.tags.short[run.tokens.tag[token]];
   const wide = pillWidth(spot), group = svgElement("g", { class: `token ${look}` });
   group.append(
     svgElement("title", {}, pillTitle(spot)),
     svgElement("rect", { x: -wide / 2, y: -PILL_HEIGHT / 2 + 1, width: wide, height: PILL_HEIGHT - 2, rx: 6 }),
     svgElement("text", { y: 3.2, "text-anchor": "middle" }, pillText(spot)),
-    svgElement("text", { x: wide / 2 + 2, y: 3, class: "under" }, label === "main" ? "" : label),
+    svgElement("text", { x: wide / 2 + 2, y: 3, class: "tag" }, label === "main" ? "" : label),
   );
   return group;
 }
@@ -95,15 +95,15 @@ function removePill(token) {
 }
 
 // Hide the labels beside pills that would overlap another pill or a box.
-function hideCrossedLabels(shown) {
+function hideOverlappingLabels(shown) {
   const all = shown.map(([spot, element]) => {
-    const half = Number(element.querySelector("rect").getAttribute("width")) / 2, label = element.querySelector(".under");
+    const half = Number(element.querySelector("rect").getAttribute("width")) / 2, label = element.querySelector(".tag");
     return { ...spotPoint(spot, spot.part), half, label, ends: half + 4 + 4.4 * label.textContent.length };
   });
-  const crosses = (a, b) => Math.abs(a.y - b.y) < PILL_HEIGHT && b.x > a.x && b.x - b.half < a.x + a.ends;
+  const overlaps = (a, b) => Math.abs(a.y - b.y) < PILL_HEIGHT && b.x > a.x && b.x - b.half < a.x + a.ends;
   const area = ({ x, y, half, ends }) => ({ left: x + half, right: x + ends, top: y - PILL_HEIGHT / 2, bottom: y + PILL_HEIGHT / 2 });
-  const hides = (each) => all.some((other) => crosses(each, other)) || boxRects.some((box) => overlapArea(box, area(each)));
-  for (const each of all) each.label.classList.toggle("crossed", hides(each));
+  const hides = (each) => all.some((other) => overlaps(each, other)) || boxRects.some((box) => overlapArea(box, area(each)));
+  for (const each of all) each.label.classList.toggle("overlapping", hides(each));
 }
 
 const shownPills = () => [...shownSpots.values()].map((spot) => [spot, pills.get(spot.token).element]);
@@ -114,7 +114,7 @@ function showState(live, filter) {
   shownSpots = tokenSpots(live, filter);
   removeOthers(shownSpots);
   for (const spot of shownSpots.values()) moveTo(showPill(spot), spotPoint(spot, spot.part));
-  hideCrossedLabels(shownPills());
+  hideOverlappingLabels(shownPills());
 }
 
 // Remove the pills of tokens without a spot. A cancelled animation may leave such pills.
@@ -139,7 +139,7 @@ function animateState(live, filter, milliseconds, onArrival) {
     if (!hasArrived && time >= 0.5) onArrival();
     hasArrived = time >= 0.5;
     if (time < 1) animation = requestAnimationFrame(tick);
-    else hideCrossedLabels(shownPills());
+    else hideOverlappingLabels(shownPills());
   };
   tick(start);
 }
@@ -176,17 +176,17 @@ function buildMarks(live, events) {
   const ready = new Map();
   for (const [token, place] of live) {
     if (place === READY && isShown(token, page.filter)) ready.set(boxOfToken(token), (ready.get(boxOfToken(token)) || 0) + 1);
-    if (place === RESULT) badge(boxOfToken(token), "came", shortValue(run.tokens.v[token]));
+    if (place === RETURNED) badge(boxOfToken(token), "arrived", shortValue(run.tokens.value[token]));
   }
   for (const event of events) {
-    const box = run.nodes[run.events.node[event]][BOX], did = run.events.did[event];
-    if (did === FIRES) markBox("fired", box);
-    if (did === TRAPS) { markBox("trapped", box); badge(box, "trap", ""); }
+    const box = run.nodes[run.events.node[event]][BOX], kind = run.events.kind[event];
+    if (kind === NODE_FIRES) markBox("fired", box);
+    if (kind === NODE_TRAPS) { markBox("trapped", box); badge(box, "trap", ""); }
   }
   if (!predicting) for (const [box, count] of ready) badge(box, "ready", count > 1 ? count : "");
   return [...badges].flatMap(([box, texts]) => texts.map(([look, text], row) => {
     const { x, y } = boxBounds(box);
-    return svgElement("text", { class: `mark ${look}`, x: x - 3, y: y + 9 + row * 11, "text-anchor": "end" }, `${text} ${run.signs[look][0]}`.trim());
+    return svgElement("text", { class: `mark ${look}`, x: x - 3, y: y + 9 + row * 11, "text-anchor": "end" }, `${text} ${run.badges[look][0]}`.trim());
   }));
 }
 

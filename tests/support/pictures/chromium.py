@@ -81,7 +81,7 @@ class Tab:
         """Show a page, and wait until its script has started."""
         self.do("Page.navigate", url="about:blank")
         self.do("Page.navigate", url=f"{page.as_uri()}{address}")
-        self.wait("document.readyState === 'complete' && document.getElementById('where').textContent !== ''")
+        self.wait("document.readyState === 'complete' && document.getElementById('position').textContent !== ''")
 
     def run(self, script: str) -> Any:
         """The value of a script expression in the page, as JSON."""

@@ -55,7 +55,7 @@ PAIRS = """[...document.querySelectorAll('p, button, h1, h2, .line, .number, li,
     let at = each, paper = 'rgba(0, 0, 0, 0)';
     while (at && /, 0\\)$|^transparent$/.test(paper)) {
         paper = getComputedStyle(at).backgroundColor; at = at.parentElement; }
-    const shapes = inGraph && each.matches('.node > *, .token > :not(.under)') ? [...each.parentNode.children] : [];
+    const shapes = inGraph && each.matches('.node > *, .token > :not(.tag)') ? [...each.parentNode.children] : [];
     const shape = shapes.find(other => other !== each && !/^(none|)$/.test(getComputedStyle(other).fill) &&
         /^(path|polygon|ellipse|rect)$/.test(other.tagName)), filled = shape && getComputedStyle(shape);
     return [inGraph ? style.fill : style.color, paper, filled ? filled.fill : paper,

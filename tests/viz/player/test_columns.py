@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 import tagloom as tl
 from hypothesis import HealthCheck, given, settings
@@ -37,10 +38,10 @@ class ReplayedPage:
 
     def __init__(self, form: Any) -> None:
         self.form, self.live, self.position, self.begins = form, dict[int, TokenPlace](), 0, 0
-        self._move(form["start"])
+        self._move(form["initial_moves"])
 
     def step(self) -> None:
-        size = self.form["sizes"][self.position]
+        size = self.form["move_counts"][self.position]
         self._move(self.form["moves"][self.begins : self.begins + size])
         self.begins, self.position = self.begins + size, self.position + 1
 
@@ -48,14 +49,19 @@ class ReplayedPage:
         apply_moves(self.live, [(code >> 3, TokenPlace(code & 7)) for code in codes])
 
     def tag(self, number: int) -> str:
-        up, step = self.form["tags"]["up"][number], self.form["tags"]["step"][number]
-        return step if up < 0 else f"{self.tag(up)}/{step}"
+        parent, step = self.form["tags"]["parent"][number], self.form["tags"]["step"][number]
+        return step if parent < 0 else f"{self.tag(parent)}/{step}"
 
     def at(self, *places: TokenPlace) -> list[tuple[int, int, str, str]]:
         columns = self.form["tokens"]
         found = [number for number, place in self.live.items() if place in places]
         return [
-            (columns["n"][n], columns["p"][n], self.tag(columns["t"][n]), self.form["values"][columns["v"][n]][-1])
+            (
+                columns["node"][n],
+                columns["port"][n],
+                self.tag(columns["tag"][n]),
+                self.form["values"][columns["value"][n]][-1],
+            )
             for n in found
         ]
 
@@ -92,7 +98,7 @@ def test_the_page_has_the_history(history: tl.History) -> None:
             page.step()
             event, columns = history[position], page.form["events"]
             assert columns["node"][position] == event.token.node
-            assert (columns["did"][position] in (1, 2)) == event.fired
+            assert (columns["kind"][position] in (1, 2)) == event.fired
             assert columns["wave"][position] == 1 + sum(each.ends_wave for each in history[:position])
 
 
@@ -136,7 +142,7 @@ def test_an_activation_is_its_tokens() -> None:
     history.run()
     page = ReplayedPage(form_of(history, under="main/fib/fib_1"))
     inside = "main/fib/fib_1"
-    numbers = page.form["events"]["at"]
+    numbers = page.form["events"]["number"]
     own = [number for number, event in enumerate(history) if str(event.token.tag).startswith(inside)]
     assert set(own) <= set(numbers) and len(numbers) < len(history) / 3
     seen = False
@@ -156,13 +162,13 @@ def test_every_token_has_an_arrow() -> None:
     history = nested.history(3)
     history.run()
     form = form_of(history)
-    for node, arrow in zip(form["tokens"]["n"], form["tokens"]["a"], strict=True):
+    for node, arrow in zip(form["tokens"]["node"], form["tokens"]["arrow"], strict=True):
         head = form["arrows"][arrow][1]
         assert arrow >= 0 and head == (f"n{node}" if node >= 0 else "r0")
     folded = form_of(history, boxes=12)
     boxes = {node[2] for node in folded["nodes"]}
     assert len(boxes) < len(form["nodes"])
-    for node, arrow in zip(folded["tokens"]["n"], folded["tokens"]["a"], strict=True):
+    for node, arrow in zip(folded["tokens"]["node"], folded["tokens"]["arrow"], strict=True):
         if arrow >= 0 and node >= 0:
             assert folded["arrows"][arrow][1] == folded["nodes"][node][2]
 
@@ -212,9 +218,9 @@ def test_folded_parts_are_boxes() -> None:
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ({"first": 10_000}, "nothing happens there"),
-        ({"most": 0}, "a page shows an event at least"),
-        ({"first": -1}, "a page shows an event at least"),
+        ({"first": 10_000}, "the run has no event there"),
+        ({"most": 0}, "a page needs at least one event"),
+        ({"first": -1}, "a page needs at least one event"),
         ({"under": "main/nobody"}, "the run has no such activation"),
     ],
 )
@@ -241,6 +247,24 @@ def test_runs_without_a_page() -> None:
     what_if.run()
     with pytest.raises(tl.Usage, match="what-if"):
         what_if.player()
+
+
+def test_many_arguments_are_counted() -> None:
+    """Titles and activations name the first arguments and count the others; the page has all of them as tooltips."""
+
+    weights = [tl.Variable(np.zeros((3, 4)), name=f"w{number}") for number in range(9)]
+
+    @tl.function
+    def total(n: tl.int64) -> tl.float64:
+        return tl.cond(n == 0, lambda: tl.sum(sum(weights, 0.0)), lambda: total(n - 1))
+
+    history = total.history(1)
+    history.run()
+    tags, array = form_of(history)["tags"], "float64[3, 4]"
+    assert tags["call"] == [f"total({n}, {', '.join([array] * 4)}, \u2026 5 more)" for n in (1, 0)]
+    assert tags["full_call"] == [f"total({n}, {', '.join([array] * 9)})" for n in (1, 0)]
+    page = history.player()
+    assert page.name == tags["call"][0]
 
 
 def test_large_values_are_cut() -> None:

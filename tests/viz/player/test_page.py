@@ -35,7 +35,7 @@ def test_it_plays_to_the_end(tab: Tab, page: Path) -> None:
     tab.wait(LAST)
     tab.wait("document.getElementById('play').textContent === 'Play'")
     assert tab.text("result") == "= 8"
-    assert tab.text("called") == "fib(5)"
+    assert tab.text("call") == "fib(5)"
 
 
 @pytest.mark.full
@@ -104,7 +104,7 @@ def test_keys(tab: Tab, page: Path) -> None:
         tab.key(key)
         assert position(tab) == wanted, key
     tab.run("(each => { each.value = 77; each.dispatchEvent(new Event('input')); })(document.getElementById('slider'))")
-    assert position(tab) == 77 and tab.text("where").startswith("Step 77 of ")
+    assert position(tab) == 77 and tab.text("position").startswith("Step 77 of ")
     tab.key("w")
     tab.key("End")
     tab.key("ArrowLeft")
@@ -163,9 +163,9 @@ def test_predictions_are_judged(tab: Tab, page: Path) -> None:
     assert "fires" not in told and told.startswith("Step 30")
     for node in right:
         tab.click(f"#b-n{node}")
-    tab.click("#answer")
-    assert tab.text("asked").startswith("Right")
-    tab.click("#onward")
+    tab.click("#check")
+    assert tab.text("prompt").startswith("Right")
+    tab.click("#next")
     assert position(tab) == 31
     now = {ready.node for ready in could_fire(history.jump(31))}
     wrong = next(number for number in range(len(history.graph.nodes)) if number not in now)
@@ -182,7 +182,7 @@ def test_predictions_by_wave(tab: Tab, page: Path) -> None:
     tab.key("p")
     tab.click("#b-n0")
     tab.key("c")
-    assert tab.text("asked") == "Right: 1 node."
+    assert tab.text("prompt") == "Right: 1 node."
 
 
 def test_a_prediction_is_of_the_whole_run(tab: Tab, page: Path) -> None:
@@ -193,9 +193,9 @@ def test_a_prediction_is_of_the_whole_run(tab: Tab, page: Path) -> None:
     tab.run("[...document.querySelectorAll('#tags li')].find(each => each.textContent === 'fib(3)').click()")
     assert tab.text("filter") == "All activations are shown while you predict."
     tab.key("End")
-    assert tab.text("asked") == "The run is over: it returned 8."
+    assert tab.text("prompt") == "The run is over: it returned 8."
     tab.key("c")
-    assert tab.text("asked") == "The run is over: it returned 8."
+    assert tab.text("prompt") == "The run is over: it returned 8."
     tab.key("p")
     assert tab.text("filter") == "All activations are shown."
 
@@ -206,12 +206,12 @@ def test_a_run_that_a_limit_ends(tab: Tab, tmp_path: Path) -> None:
     tab.open(saved(fib.history(5, limits=tl.Limits(20)), tmp_path / "limit.html"))
     tab.key("p")
     tab.key("End")
-    assert tab.text("asked") == "The run ended here: the run exceeds the limit of 20 on firings."
+    assert tab.text("prompt") == "The run ended here: the run exceeds the limit of 20 on firings."
     tab.open(saved(fib.history(6), tmp_path / "part.html", first=20, max_events=30))
     assert tab.text("sentence").startswith("Step 20 of") and ": Before event 20: " in tab.text("sentence")
     tab.key("p")
     tab.key("End")
-    assert tab.text("asked") == "This page ends here; the run goes on."
+    assert tab.text("prompt") == "This page ends here; the run goes on."
 
 
 def test_the_counts_of_tokens(tab: Tab, tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_hostile_names_are_names(tab: Tab, tmp_path: Path) -> None:
     tab.open(saved(history, tmp_path / "page.html"))
     tab.key("End")
     assert tab.text("result") == "= 8"
-    assert tab.text("called").startswith(f"{evil}(")
+    assert tab.text("call").startswith(f"{evil}(")
     tab.key("ArrowLeft")
     assert "onload=alert(2)" in tab.text("sentence")
     assert tab.run("document.querySelectorAll('img, [onload], [onerror]').length") == 0
@@ -340,7 +340,7 @@ def test_a_long_run_is_shown_by_window(tab: Tab, tmp_path: Path) -> None:
     target = saved(history, tmp_path / "page.html", first=200, max_events=300)
     tab.open(target, "#step=250")
     assert tab.text("note") == f"300 of {len(history):,} events are shown: 200 to 499"
-    assert tab.text("where").startswith(f"Step 250 of {len(history):,}")
+    assert tab.text("position").startswith(f"Step 250 of {len(history):,}")
     assert position(tab) == 50
     tab.key("End")
     assert tab.text("result") == ""
@@ -378,10 +378,10 @@ def test_the_page_in_a_notebook(tab: Tab, tmp_path: Path) -> None:
     """The page runs in the frame of a notebook, whose address cannot be written."""
     shown = fib.run(3, keep="events").player()._repr_html_()
     target = tmp_path / "notebook.html"
-    target.write_text(f"<!DOCTYPE html><title>notebook</title><p id='where'>x</p>{shown}")
+    target.write_text(f"<!DOCTYPE html><title>notebook</title><p id='position'>x</p>{shown}")
     tab.open(target)
     frame = tab.do("Page.getFrameTree")["frameTree"]["childFrames"][0]["frame"]["id"]
     world = tab.do("Page.createIsolatedWorld", frameId=frame)["executionContextId"]
-    script = "document.getElementById('where').textContent"
+    script = "document.getElementById('position').textContent"
     said = tab.do("Runtime.evaluate", expression=script, contextId=world)["result"]["value"]
     assert said.startswith("Step 0 of")

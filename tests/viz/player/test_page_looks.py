@@ -61,7 +61,7 @@ def test_a_wide_graph_is_followed(tab: Tab, wide: Path) -> None:
     for _ in range(8):
         tab.key("ArrowRight")
         fired, seen = tab.run(IN_SIGHT % "'.node.fired'")
-        assert seen > 0 or not fired, tab.text("where")
+        assert seen > 0 or not fired, tab.text("position")
 
 
 @pytest.mark.full
@@ -118,7 +118,7 @@ def test_the_pane_of_cells(tab: Tab, page: Path, cells: Path) -> None:
     tab.key("End")
     assert "1 of 5 full" in tab.text("cells")
     said = tab.run(CELLS)
-    assert said[0] == "empty 0: empty" and said[1].startswith("parked") and said[1].endswith("1: □ main")
+    assert said[0] == "empty 0: empty" and said[1].startswith("deferred") and said[1].endswith("1: □ main")
     assert said[2].endswith("2: □ loop[0]") and said[4] == "full 4: 1"
     tab.run("location.hash = '#step=1'")
     tab.wait("document.getElementById('slider').value === '1'")
@@ -156,7 +156,7 @@ def test_labels_cross_no_pill(tab: Tab, page: Path) -> None:
         crossed = tab.run(
             """(() => { const box = (each) => each.getBoundingClientRect();
             const pills = [...document.querySelectorAll('#tokens rect')].map(box);
-            return [...document.querySelectorAll('#tokens .under')].filter(each => {
+            return [...document.querySelectorAll('#tokens .tag')].filter(each => {
                 const label = box(each), far = (pill) => Math.abs(pill.top + pill.bottom - label.top - label.bottom);
                 return label.width && pills.some(pill =>
                     pill.left > label.left && pill.left + 1 < label.right && far(pill) < pill.height);

@@ -80,12 +80,12 @@ def test_announcements_for_screen_readers(tab: Tab, page: Path) -> None:
     before = tab.text("sentence")
     tab.key("ArrowRight")
     assert tab.run(live) == "polite" and tab.text("sentence") != before
-    assert tab.run("document.getElementById('slider').getAttribute('aria-valuetext')") == tab.text("where")
+    assert tab.run("document.getElementById('slider').getAttribute('aria-valuetext')") == tab.text("position")
     tab.key("Space")
     assert tab.run(live) == "off"
     tab.key("Space")
     assert tab.run(live) == "polite"
-    for name in ("asked", "filter"):
+    for name in ("prompt", "filter"):
         assert tab.run(f"document.getElementById({json.dumps(name)}).getAttribute('aria-live')") == "polite"
 
 

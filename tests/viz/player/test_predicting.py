@@ -58,12 +58,12 @@ def test_an_answer_stays(tab: Tab, page: Path, run: tl.History, way: str) -> Non
     LOOKS[way](tab)
     assert tab.run(GUESSED) == ["b-n0"]
     tab.key("c")
-    said = tab.text("asked")
+    said = tab.text("prompt")
     assert " right" in said
     LOOKS[way](tab)
-    assert tab.text("asked") == said and tab.run("document.querySelectorAll('.missed, .wrong').length") > 0
+    assert tab.text("prompt") == said and tab.run("document.querySelectorAll('.missed, .wrong').length") > 0
     tab.key("ArrowRight")
-    assert tab.text("asked").startswith("Which nodes fire") and tab.run(GUESSED) == []
+    assert tab.text("prompt").startswith("Which nodes fire") and tab.run(GUESSED) == []
 
 
 WAYS = {
@@ -89,12 +89,12 @@ def test_a_prediction_is_of_a_whole_wave(tab: Tab, page: Path, run: tl.History, 
     tab.key("p")
     WAYS[way](tab)
     at = position(tab)
-    assert at in ends and tab.text("where").startswith(f"Step {at} of")
+    assert at in ends and tab.text("position").startswith(f"Step {at} of")
     right = firing_nodes(run, at, ends[ends.index(at) + 1])
     for node in right:
         tab.click(f"#b-n{node}")
     tab.key("c")
-    assert tab.text("asked") == f"Right: {len(right)} node{'s' * (len(right) != 1)}."
+    assert tab.text("prompt") == f"Right: {len(right)} node{'s' * (len(right) != 1)}."
 
 
 @pytest.mark.full
@@ -117,10 +117,10 @@ def test_an_incomplete_wave_is_named(tab: Tab, run: tl.History, tmp_path: Path) 
     page_of_history(run, PlayerSelection(first=begin, max_events=end - begin)).save(tmp_path / "page.html")
     tab.open(tmp_path / "page.html")
     tab.key("p")
-    asked = [tab.text("asked")]
+    asked = [tab.text("prompt")]
     for _ in range(3):
         tab.key("ArrowRight")
-        asked.append(tab.text("asked"))
+        asked.append(tab.text("prompt"))
     assert [each.partition("?")[0] for each in asked] == [
         "Which nodes fire in the rest of this wave",
         "Which nodes fire in the next wave",

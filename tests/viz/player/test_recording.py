@@ -36,14 +36,14 @@ def differences(state: State, recording: TokenRecording, live: dict[int, TokenPl
         for node, held in record.waiting_operands.items()
         for port, value in held.items()
     )
-    parked = Counter(
+    deferred = Counter(
         alike(token)
         for block in state.cells.blocks.values()
         for each in block.deferred_reads.values()
         for token in each
     )
     held = Counter(alike(token) for entries in state.throttled_tokens.values() for _, token in entries)
-    for place, wanted in ((TokenPlace.WAITING, waiting), (TokenPlace.PARKED, parked), (TokenPlace.THROTTLED, held)):
+    for place, wanted in ((TokenPlace.WAITING, waiting), (TokenPlace.DEFERRED, deferred), (TokenPlace.THROTTLED, held)):
         if Counter(alike(tokens[each]) for each, there in live.items() if there is place) != wanted:
             yield f"{place.name} differs"
     came = {
