@@ -16,8 +16,7 @@ from support.pictures.drawings import FUNCTIONS, graphs, race
 from tagloom.core.graph.lower import lower
 from tagloom.interp.history.history import History
 from tagloom.viz.cells import compress as seams
-from tagloom.viz.cells import routes
-from tagloom.viz.cells import routes as tracks
+from tagloom.viz.cells import routes, tracks
 from tagloom.viz.cells.drawing import HEIGHT, LINK_MEANINGS, WIDTH, draw_cells, redraw
 from tagloom.viz.cells.grid import HEADS, STROKES, to_text
 from tagloom.viz.graph_view import graph_view

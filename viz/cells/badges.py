@@ -51,8 +51,8 @@ def draw_badges(
 class GridOverlay:
     """A copy-on-write grid: only rows that change are copied, because a step marks few of many boxes."""
 
-    def __init__(self, bare: Sequence[tuple[GridCell, ...]]) -> None:
-        self._base = bare
+    def __init__(self, base: Sequence[tuple[GridCell, ...]]) -> None:
+        self._base = base
         self._changed_rows: dict[int, list[GridCell]] = {}
 
     def __getitem__(self, row: int) -> Sequence[GridCell]:
@@ -67,8 +67,8 @@ class GridOverlay:
         return tuple(tuple(self._changed_rows.get(number, row)) for number, row in enumerate(self._base))
 
 
-def _embolden(grid: GridOverlay, where: Iterable[tuple[int, int]]) -> None:
-    for row, column in where:
+def _embolden(grid: GridOverlay, positions: Iterable[tuple[int, int]]) -> None:
+    for row, column in positions:
         grid.set(row, column, grid[row][column]._replace(bold=True))
 
 

@@ -73,14 +73,14 @@ class BoxRow(NamedTuple):
     @property
     def width(self) -> int:
         """The width in columns."""
-        return sum(len(slot.text) for slot in self.boxes) + JOINT_WIDTH * len(self.joints)
+        return sum(len(item.text) for item in self.boxes) + JOINT_WIDTH * len(self.joints)
 
     def box_starts(self) -> Iterator[tuple[BoxText, int]]:
         """The boxes, and the column at which each begins."""
         column = 0
-        for slot in self.boxes:
-            yield slot, column
-            column += len(slot.text) + JOINT_WIDTH
+        for item in self.boxes:
+            yield item, column
+            column += len(item.text) + JOINT_WIDTH
 
 
 def to_single_width(text: str) -> str:
@@ -104,16 +104,16 @@ def abbreviate(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: max(longest - 1, 1)]}~"
 
 
-def build_box_rows(view: View, writing: BoxStyle, wider: Counter[str]) -> list[BoxRow]:
+def build_box_rows(view: View, style: BoxStyle, wider: Counter[str]) -> list[BoxRow]:
     """The boxes of a view as rows, in the view's order; `wider` gives the extra columns of boxes that need more than
     their text."""
     rows = [[name] for name in view.boxes]
     joints: dict[str, list[int]] = {name: [] for name in view.boxes}
-    if writing.max_joined:
-        rows, joints = join_boxes(view, writing.max_joined)
+    if style.max_joined:
+        rows, joints = join_boxes(view, style.max_joined)
     ports = count_ports(view)
-    slots = {name: box_text(box, view, writing, ports[name] + wider[name]) for name, box in view.boxes.items()}
-    return [BoxRow(tuple(slots[name] for name in row), tuple(joints[row[0]])) for row in rows]
+    items = {name: box_text(box, view, style, ports[name] + wider[name]) for name, box in view.boxes.items()}
+    return [BoxRow(tuple(items[name] for name in row), tuple(joints[row[0]])) for row in rows]
 
 
 def count_ports(view: View) -> Counter[str]:
@@ -133,10 +133,10 @@ def count_ports(view: View) -> Counter[str]:
     return above | below
 
 
-def box_text(box: Box, view: View, writing: BoxStyle, ports: int) -> BoxText:
+def box_text(box: Box, view: View, style: BoxStyle, ports: int) -> BoxText:
     """The text of a box in its delimiters, with its inlets and outlets."""
     before, after = BOX_DELIMITERS.get(box.kind, (f"[{BOX_LOOKS[box.kind].letter} ", "]"))
-    text = f"{before}{box_label(box, writing)}"
+    text = f"{before}{box_label(box, style)}"
     leaving = {(arrow.label, LINE_LOOKS[arrow.link].style) for arrow in view.arrows if arrow.tail == box.name}
     labels = sorted({label for label, _ in leaving if label}, key=lambda label: (label != "T", label))
     columns = [to_single_width(label).ljust(2 * sum(other == label for other, _ in leaving) - 1) for label in labels]
@@ -151,19 +151,19 @@ def box_text(box: Box, view: View, writing: BoxStyle, ports: int) -> BoxText:
     return BoxText(box.name, f"{text}{after}", outlets)
 
 
-def box_label(box: Box, writing: BoxStyle) -> str:
+def box_label(box: Box, style: BoxStyle) -> str:
     """The title of a box, abbreviated as the style says."""
     first = to_single_width(box.title)
-    if not writing.uses_letters:
+    if not style.uses_letters:
         word = f"{box.kind} " if box.subtitle == box.kind and box.kind in ("merge", "switch") else ""
-        return f"{word}{abbreviate(first, writing.max_length)}" or " "
+        return f"{word}{abbreviate(first, style.max_length)}" or " "
     word = box.kind.removesuffix("_iteration")
     letter = (
         f"{BOX_LOOKS[box.kind].letter} "
         if (box.subtitle == box.kind or first.startswith(word)) and box.kind != "result"
         else ""
     )
-    return f"{letter}{abbreviate(first.removeprefix(f'{word} '), writing.max_length)}" or " "
+    return f"{letter}{abbreviate(first.removeprefix(f'{word} '), style.max_length)}" or " "
 
 
 def join_boxes(view: View, most: int) -> tuple[list[list[str]], dict[str, list[int]]]:

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from .grid import DOWN, LEFT, RIGHT, UNREMOVABLE, UP, Grid, GridCell
 
-_MAX_EXCESS = 1.5
+_MAX_COMPRESSION = 1.5
 """Grids that exceed the size by more than this factor are not compressed: they never have that much space."""
 
 _PROHIBITIVE_COST = 10**6
@@ -21,7 +21,7 @@ _PROHIBITIVE_COST = 10**6
 
 def compress_grid(grid: Grid, width: int, height: int) -> Grid:
     """Remove seams until the grid fits, or no seam is left; a grid that is far too large is returned unchanged."""
-    if len(grid) > _MAX_EXCESS * height or len(grid[0] if grid else ()) > _MAX_EXCESS * width:
+    if len(grid) > _MAX_COMPRESSION * height or len(grid[0] if grid else ()) > _MAX_COMPRESSION * width:
         return grid
     narrow = remove_seams(grid, width, LEFT | RIGHT, UP, DOWN)
     return _transpose(remove_seams(_transpose(narrow), height, UP | DOWN, LEFT, RIGHT))

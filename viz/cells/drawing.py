@@ -57,7 +57,7 @@ _BOX_STYLES = (
 WIDTH, HEIGHT = 120, 40
 """The size assumed for a terminal of unknown size."""
 
-_MAX_EXCESS = 2.0
+_MAX_STYLE_EXCESS = 2.0
 """If a drawing exceeds the requested columns or rows by more than this factor, less legible styles are not tried."""
 
 
@@ -65,19 +65,19 @@ STYLE_COUNT = len(_BOX_STYLES)
 """The number of styles."""
 
 
-def draw_cells(view: View, *, width: int = WIDTH, height: int = HEIGHT, styles: int = STYLE_COUNT) -> Drawing:
+def draw_cells(view: View, *, width: int = WIDTH, height: int = HEIGHT, style_count: int = STYLE_COUNT) -> Drawing:
     """Draw a view in at most `width` columns and `height` rows; if that is impossible, draw it larger and set `fits` to
-    False. Only the first `styles` styles, the most legible ones, are tried.
+    False. Only the first `style_count` styles, the most legible ones, are tried.
 
     Raises Usage if Graphviz cannot lay it out.
     """
     drawings: list[Drawing] = []
-    for writing in _BOX_STYLES[:styles]:
-        drawing = draw_with_style(view, writing, width, height)
+    for style in _BOX_STYLES[:style_count]:
+        drawing = draw_with_style(view, style, width, height)
         if drawing.fits:
             return drawing
-        if _excess(drawing.size, width, height) > _MAX_EXCESS:
-            return draw_with_style(view, writing, sys.maxsize, sys.maxsize)._replace(fits=False, legend=drawing.legend)
+        if _excess(drawing.size, width, height) > _MAX_STYLE_EXCESS:
+            return draw_with_style(view, style, sys.maxsize, sys.maxsize)._replace(fits=False, legend=drawing.legend)
         drawings.append(drawing)
     return min(drawings, key=lambda drawing: _excess(drawing.size, width, height))
 
@@ -92,15 +92,15 @@ def _excess(size: tuple[int, int], width: int, height: int) -> float:
     return max(size[0] / max(width, 1), size[1] / max(height, 1))
 
 
-def draw_with_style(view: View, writing: BoxStyle, width: int, height: int) -> Drawing:
+def draw_with_style(view: View, style: BoxStyle, width: int, height: int) -> Drawing:
     """Draw a view in one style, compressed to fit if possible."""
-    plan = plan_drawing(view, writing, height)
+    plan = plan_drawing(view, style, height)
     canvas = Canvas()
     paint(canvas, plan)
     grid = compress_grid(canvas.grid(), width, height)
     fits = len(grid) <= height and len(grid[0] if grid else ()) <= width
     bare = tuple(map(tuple, grid))
-    return Drawing(draw_badges(bare, view), build_legend(view, writing, width), fits, bare)
+    return Drawing(draw_badges(bare, view), build_legend(view, style, width), fits, bare)
 
 
 # The legend: the meaning of the signs in a drawing
@@ -113,8 +113,8 @@ LINK_MEANINGS: dict[LinkKind, str] = {
     "order": "order of effects",
     "call": "call, return",
     "back": "next iteration",
-    "before": "iteration before",
-    "control": "decides",
+    "before": "previous iteration",
+    "control": "control",
     "cell": "through a cell",
     "below": "is below",
 }
@@ -129,15 +129,15 @@ _SELF_EVIDENT_KINDS: tuple[BoxKind, ...] = ("argument", "result")
 """Kinds of boxes whose letters are signs that need no words."""
 
 
-def build_legend(view: View, writing: BoxStyle, width: int) -> tuple[tuple[GridCell, ...], ...]:
+def build_legend(view: View, style: BoxStyle, width: int) -> tuple[tuple[GridCell, ...], ...]:
     """Rows of cells, if possible no wider than `width`, that explain arrows, letters and badges."""
-    entries = [*arrow_entries(view), *badge_entries(view), *letter_entries(view, writing)]
+    entries = [*arrow_entries(view), *badge_entries(view), *letter_entries(view, style)]
     rows: list[list[GridCell]] = []
-    for words in entries:
-        if rows and len(rows[-1]) + len(words) + 3 <= width:
-            rows[-1] += [GridCell()] * 3 + words
+    for entry in entries:
+        if rows and len(rows[-1]) + len(entry) + 3 <= width:
+            rows[-1] += [GridCell()] * 3 + entry
         else:
-            rows.append(list(words))
+            rows.append(list(entry))
     return tuple(map(tuple, rows))
 
 
@@ -164,19 +164,19 @@ def badge_entries(view: View) -> Iterable[list[GridCell]]:
             yield [first, *text_cells(f" {sign.meaning}", GridCell())]
 
 
-def letter_entries(view: View, writing: BoxStyle) -> Iterable[list[GridCell]]:
+def letter_entries(view: View, style: BoxStyle) -> Iterable[list[GridCell]]:
     """The legend of the letters in a view: those that replace words, and those of kinds without characters of their own
     in BOX_DELIMITERS."""
     kinds = {box.kind for box in view.boxes.values()}
     for kind, look in BOX_LOOKS.items():
-        if kind in kinds and _has_letter(kind, writing):
+        if kind in kinds and _has_letter(kind, style):
             letter = text_cells(look.letter, GridCell(colour=look.colour, bold=True))
             yield letter + text_cells(f" {kind.replace('_', ' ')}", GridCell())
 
 
-def _has_letter(kind: BoxKind, writing: BoxStyle) -> bool:
+def _has_letter(kind: BoxKind, style: BoxStyle) -> bool:
     return (
         kind in _LETTER_KINDS
-        if kind in BOX_DELIMITERS and writing.uses_letters
+        if kind in BOX_DELIMITERS and style.uses_letters
         else kind not in (*BOX_DELIMITERS, *_SELF_EVIDENT_KINDS)
     )

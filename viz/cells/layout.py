@@ -64,7 +64,7 @@ def lay_out_rows(view: View, rows: Sequence[BoxRow], *, timeout: float = 120) ->
 
 def write_dot(view: View, rows: Sequence[BoxRow]) -> str:
     """DOT source of rows of boxes: tables of fixed size, with a port for each box and each of its outlets."""
-    node_of = {slot.box: f"p{number}" for number, row in enumerate(rows) for slot in row.boxes}
+    node_of = {item.box: f"p{number}" for number, row in enumerate(rows) for item in row.boxes}
     joined = {joint for row in rows for joint in row.joints}
     lines = ["digraph {", "newrank=true nodesep=0.15 ranksep=0.6", "node [shape=plain]"]
     lines += [f"p{number} [label=<{row_table(row)}>]" for number, row in enumerate(rows)]
@@ -83,13 +83,13 @@ def write_dot(view: View, rows: Sequence[BoxRow]) -> str:
 def row_table(row: BoxRow) -> str:
     """An HTML table for Graphviz: a row of boxes, with a cell for each of their outlets."""
     cells = ""
-    for number, slot in enumerate(row.boxes):
-        outlets = sorted((columns.start, columns.stop, label) for label, columns in slot.outlets.items() if label)
-        start = outlets[0][0] if outlets else len(slot.text)
+    for number, item in enumerate(row.boxes):
+        outlets = sorted((columns.start, columns.stop, label) for label, columns in item.outlets.items() if label)
+        start = outlets[0][0] if outlets else len(item.text)
         cells += table_cell(JOINT_WIDTH) if number else ""
         cells += table_cell(start, f"b{number}")
         for index, (start, _, _) in enumerate(outlets):
-            end = outlets[index + 1][0] if index + 1 < len(outlets) else len(slot.text)
+            end = outlets[index + 1][0] if index + 1 < len(outlets) else len(item.text)
             cells += table_cell(end - start, f"b{number}o{index}")
     return f'<table border="0" cellborder="0" cellspacing="0" cellpadding="0"><tr>{cells}</tr></table>'
 
@@ -105,9 +105,9 @@ def dot_edge(number: int, arrow: ViewArrow, node_of: dict[str, str], rows: Seque
     ends = []
     for box, label in ((arrow.tail, arrow.label), (arrow.head, "")):
         node = node_of[box]
-        slots = rows[int(node[1:])].boxes
-        position = next(position for position, slot in enumerate(slots) if slot.box == box)
-        labels = sorted((columns.start, name) for name, columns in slots[position].outlets.items() if name)
+        items = rows[int(node[1:])].boxes
+        position = next(position for position, item in enumerate(items) if item.box == box)
+        labels = sorted((columns.start, name) for name, columns in items[position].outlets.items() if name)
         outlet = next((f"o{index}" for index, (_, name) in enumerate(labels) if name == label), "") if label else ""
         ends.append(f"{node}:b{position}{outlet}")
     if arrow.is_reversed:
@@ -201,7 +201,7 @@ def place_rows(
     """Move rows of boxes until none touches another or a frame, and then to straighten arrows. Returns their positions
     and those of the frames, without frames if there is no room for them."""
     width = {row.name: row.width for row in rows}
-    home = {slot.box: row.name for row in rows for slot in row.boxes}
+    home = {item.box: row.name for row in rows for item in row.boxes}
     members = rows_by_frame(view.root, home)
     spans = {name: frame_span(inside, targets, width) for name, inside in members.items()}
     columns = {name: target.column for name, target in targets.items()}
@@ -361,16 +361,16 @@ def arrow_ends(
     view: View, rows: Sequence[BoxRow], placements: Mapping[str, Placement], courses: ArrowCourses
 ) -> dict[str, list[_ArrowEnd]]:
     """The arrow ends at each row of boxes."""
-    row_of = {slot.box: (row, slot, start) for row in rows for slot, start in row.box_starts()}
+    row_of = {item.box: (row, item, start) for row in rows for item, start in row.box_starts()}
     joined = {joint for row in rows for joint in row.joints}
     ends: dict[str, list[_ArrowEnd]] = {row.name: [] for row in rows}
     for number, arrow in enumerate(view.arrows):
         if number in joined or arrow.tail not in row_of or arrow.head not in row_of:
             continue
-        (tail, slot, start), (head, end_slot, end_start) = row_of[arrow.tail], row_of[arrow.head]
-        outlet = slot.outlets.get(arrow.label, range(1, len(slot.text) - 1))
+        (tail, item, start), (head, head_item, end_start) = row_of[arrow.tail], row_of[arrow.head]
+        outlet = item.outlets.get(arrow.label, range(1, len(item.text) - 1))
         leaving = range(start + outlet.start, start + outlet.stop)
-        reaching = range(end_start + 1, end_start + max(len(end_slot.text) - 1, 2))
+        reaching = range(end_start + 1, end_start + max(len(head_item.text) - 1, 2))
         first, last = placements[tail.name].rank, placements[head.name].rank
         if abs(first - last) == 1:
             ends[tail.name].append(_ArrowEnd(leaving, head.name, reaching, 0))

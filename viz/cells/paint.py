@@ -12,7 +12,8 @@ from ..view import View, ViewArrow
 from .box_rows import JOINT_WIDTH, BoxRow, BoxStyle, abbreviate, build_box_rows, to_single_width, without_outer_frame
 from .grid import BLANK, DOWN, HEADS, LEFT, RIGHT, STROKES, UNREMOVABLE, UP, Grid, GridCell, text_cells
 from .layout import CellLayout, FrameSpan, lay_out_rows
-from .routes import Border, BoxTooNarrow, Branch, Channel, Routes, assign_rows, route_arrows
+from .routes import BoxTooNarrow, Routes, Trunk, route_arrows
+from .tracks import Border, Channel, assign_rows
 
 
 @dataclass(slots=True)
@@ -32,12 +33,12 @@ class DrawingPlan:
         return sum(self.heights[: rank + 1]) + rank
 
 
-def plan_drawing(view: View, writing: BoxStyle, height: int) -> DrawingPlan:
+def plan_drawing(view: View, style: BoxStyle, height: int) -> DrawingPlan:
     """Plan the drawing of a view in a style, in at most `height` rows if possible."""
     shown = without_outer_frame(view)
     wider = Counter[str]()
     while True:
-        rows = build_box_rows(shown, writing, wider)
+        rows = build_box_rows(shown, style, wider)
         layout = lay_out_rows(shown, rows)
         try:
             routes = route_arrows(shown, rows, layout)
@@ -48,7 +49,7 @@ def plan_drawing(view: View, writing: BoxStyle, height: int) -> DrawingPlan:
     box_columns_by_rank = [box_columns(rows, layout, rank) for rank in range(-1, layout.ranks + 1)]
     channels = [
         Channel(
-            [branch for branch in routes.branches if branch.channel == channel],
+            [trunk for trunk in routes.trunks if trunk.channel == channel],
             borders.get(channel, []),
             box_columns_by_rank[channel],
             box_columns_by_rank[channel + 1],
@@ -111,14 +112,14 @@ class Canvas:
 def paint(canvas: Canvas, plan: DrawingPlan) -> None:
     """Paint frames first, then horizontal lines, vertical lines, arrow heads, and boxes."""
     paint_frames(canvas, plan)
-    for branch in plan.routes.branches:
-        paint_horizontal(canvas, plan, branch)
-    for branch in plan.routes.branches:
-        paint_vertical(canvas, plan, branch)
+    for trunk in plan.routes.trunks:
+        paint_horizontal(canvas, plan, trunk)
+    for trunk in plan.routes.trunks:
+        paint_vertical(canvas, plan, trunk)
     for (rank, column), (above, below) in plan.routes.rank_passes.items():
         paint_line_cell(canvas, plan, plan.row_of(rank), column, UP | DOWN, sorted(above.arrows & below.arrows))
-    for branch in plan.routes.branches:
-        paint_heads(canvas, plan, branch)
+    for trunk in plan.routes.trunks:
+        paint_heads(canvas, plan, trunk)
     paint_titles(canvas, plan)
     paint_boxes(canvas, plan)
 
@@ -195,42 +196,38 @@ def paint_line_cell(
     canvas.cells[row, column] = GridCell(line.glyph(sides), line.ascii(sides), look.colour, False, of, sides | crossed)
 
 
-def paint_horizontal(canvas: Canvas, plan: DrawingPlan, branch: Branch) -> None:
-    """Paint the horizontal line of a branch."""
-    left, right = branch.extent
-    row = canvas_row(plan, branch.channel, branch.row)
+def paint_horizontal(canvas: Canvas, plan: DrawingPlan, trunk: Trunk) -> None:
+    """Paint the horizontal line of a trunk."""
+    left, right = trunk.extent
+    row = canvas_row(plan, trunk.channel, trunk.row)
     for column in range(left, right + 1):
         sides = LEFT * (column > left) | RIGHT * (column < right)
-        paint_line_cell(canvas, plan, row, column, sides, sorted(branch.arrows))
+        paint_line_cell(canvas, plan, row, column, sides, sorted(trunk.arrows))
 
 
-def paint_vertical(canvas: Canvas, plan: DrawingPlan, branch: Branch) -> None:
-    """Paint the vertical lines of a branch."""
-    height = plan.heights[branch.channel]
-    left, right = branch.extent
-    for column in sorted(branch.columns_above | branch.columns_below):
+def paint_vertical(canvas: Canvas, plan: DrawingPlan, trunk: Trunk) -> None:
+    """Paint the vertical lines of a trunk."""
+    height = plan.heights[trunk.channel]
+    left, right = trunk.extent
+    for column in sorted(trunk.columns_above | trunk.columns_below):
         for row in range(height):
-            up = column in branch.columns_above if row <= branch.row else column in branch.columns_below
-            down = column in branch.columns_below if row >= branch.row else column in branch.columns_above
+            up = column in trunk.columns_above if row <= trunk.row else column in trunk.columns_below
+            down = column in trunk.columns_below if row >= trunk.row else column in trunk.columns_above
             sides = UP * up | DOWN * down
-            if row == branch.row and not branch.is_straight:
+            if row == trunk.row and not trunk.is_straight:
                 sides |= LEFT * (column > left) | RIGHT * (column < right)
             if sides & (UP | DOWN):
-                paint_line_cell(
-                    canvas, plan, canvas_row(plan, branch.channel, row), column, sides, sorted(branch.arrows)
-                )
+                paint_line_cell(canvas, plan, canvas_row(plan, trunk.channel, row), column, sides, sorted(trunk.arrows))
 
 
-def paint_heads(canvas: Canvas, plan: DrawingPlan, branch: Branch) -> None:
-    """Paint the arrow heads of a branch."""
+def paint_heads(canvas: Canvas, plan: DrawingPlan, trunk: Trunk) -> None:
+    """Paint the arrow heads of a trunk."""
     for heads, row, which in (
-        (branch.heads_below, plan.heights[branch.channel] - 1, 0),
-        (branch.heads_above, 0, 1),
+        (trunk.heads_below, plan.heights[trunk.channel] - 1, 0),
+        (trunk.heads_above, 0, 1),
     ):
         for column, number in heads.items():
-            _paint_head(
-                canvas, plan.view.arrows[number], number, (canvas_row(plan, branch.channel, row), column), which
-            )
+            _paint_head(canvas, plan.view.arrows[number], number, (canvas_row(plan, trunk.channel, row), column), which)
 
 
 def _paint_head(canvas: Canvas, arrow: ViewArrow, number: int, position: tuple[int, int], which: int) -> None:
@@ -247,12 +244,12 @@ def paint_boxes(canvas: Canvas, plan: DrawingPlan) -> None:
     for box_row in plan.rows:
         placement = plan.layout.placements[box_row.name]
         row = plan.row_of(placement.rank)
-        for slot, start in box_row.box_starts():
-            box = boxes[slot.box]
-            cell = GridCell(colour=BOX_LOOKS[box.kind].colour, owners=(slot.box,))
-            canvas.write(row, placement.column + start, slot.text, cell)
-        for number, (slot, start) in zip(box_row.joints, box_row.box_starts(), strict=False):
-            column = placement.column + start + len(slot.text)
+        for item, start in box_row.box_starts():
+            box = boxes[item.box]
+            cell = GridCell(colour=BOX_LOOKS[box.kind].colour, owners=(item.box,))
+            canvas.write(row, placement.column + start, item.text, cell)
+        for number, (item, start) in zip(box_row.joints, box_row.box_starts(), strict=False):
+            column = placement.column + start + len(item.text)
             for offset in range(JOINT_WIDTH):
                 paint_line_cell(canvas, plan, row, column + offset, LEFT | RIGHT, [number])
             _paint_head(canvas, plan.view.arrows[number], number, (row, column + JOINT_WIDTH - 1), 2)
