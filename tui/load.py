@@ -55,7 +55,7 @@ def find_program(target: str) -> Runnable:
     except OSError as error:
         raise Usage("this file cannot be read", got=file[:80], hint=error.strerror) from None
     if is_folder:
-        raise Usage("a directory is no program", got=file, hint="name a .py file in it")
+        raise Usage("a directory is not a program", got=file, hint="name a .py file in it")
     if not is_there:
         raise Usage("there is no such file", got=file, hint=describe_stray_option(file))
     if path.suffix == ".json":
@@ -75,7 +75,7 @@ def read_text(path: Path) -> Document:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         got = f"the byte {error.object[error.start]:#04x}"
-        raise Malformed("this file is no text", where=f"{path.name}:{line}", required="UTF-8", got=got) from None
+        raise Malformed("this file is not text", where=f"{path.name}:{line}", required="UTF-8", got=got) from None
 
 
 def text_document(target: str) -> Document | None:
@@ -104,7 +104,7 @@ def from_text(document: Document, name: str | None, path: Path) -> Runnable:
     if name is None and document.program is not None:
         name = document.program.entry
     if not document.names:
-        raise Usage(f"{path.name} holds no function and no graph")
+        raise Usage(f"{path.name} has no function or graph")
     return _choose({each: document[each] for each in document.names}, name, path)
 
 
@@ -126,7 +126,7 @@ def from_json(path: Path, name: str | None) -> Runnable:
             return subject if name is None else replace(subject, entry=subject[name].name)
         case Graph():
             raise Usage(f"{path.name} has no function or graph {name!r}", required=subject.name)
-    raise Usage("this document holds no program and no graph", got=f"{path.name}, an outcome")
+    raise Usage("this document has no program or graph", got=f"{path.name}, an outcome")
 
 
 def _execute(path: Path) -> dict[str, object]:
@@ -198,7 +198,7 @@ def _choose(programs: dict[str, Runnable], name: str | None, path: Path) -> Runn
     if not programs:
         raise Usage(f"{path.name} defines no @tl.function and no graph")
     raise Usage(
-        f"{path.name} has several functions, and none is called main", required=listed,
+        f"{path.name} has several functions, and none is named main", required=listed,
         hint=f"name one, as in {path}:{next(iter(programs))}",
     )  # fmt: skip
 

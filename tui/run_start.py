@@ -44,7 +44,7 @@ class Start:
         """
         if is_log(self.target):
             if self.words:
-                raise Usage("a log has its own arguments", got=" ".join(self.words))
+                raise Usage("a log already has its arguments", got=" ".join(self.words))
             return History.load(self.target, world=world)
         return begin_history(find_program(self.target), self.words, self.options, world)
 
@@ -57,7 +57,7 @@ def begin_history(subject: Runnable, words: Sequence[str], options: StartOptions
     """The beginning of a run of a loaded program; raises Usage, Malformed and Invalid if it cannot be run."""
     check_rules(subject, unchecked=options.unchecked)
     values = parse_arguments(subject, words)
-    given: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "schedule": options.schedule,
         "limits": options.limits,
         "seed": options.seed,
@@ -66,8 +66,8 @@ def begin_history(subject: Runnable, words: Sequence[str], options: StartOptions
     }
     if isinstance(subject, Function):
         program_and_graph(subject, values)
-        return subject.history(*subject.source.unflatten_arguments(values), **given)
-    return History(program_and_graph(subject)[1], values, unchecked=options.unchecked, **given)
+        return subject.history(*subject.source.unflatten_arguments(values), **settings)
+    return History(program_and_graph(subject)[1], values, unchecked=options.unchecked, **settings)
 
 
 def load_run(

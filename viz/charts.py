@@ -52,7 +52,7 @@ def spacetime_svg(graph: Graph, events: Sequence[Event], theme: Theme = LIGHT) -
     wave; a cell has the number of firings. Raises Usage if nothing fired."""
     rows = spacetime_rows(graph, events)
     if not rows:
-        raise Usage("nothing has fired, and there is nothing to draw")
+        raise Usage("nothing has fired: there is nothing to draw")
     waves = max(max(row.firings) for row in rows)
     size = -(-waves // MAX_COLUMNS)
     columns = -(-waves // size)
@@ -110,7 +110,7 @@ def profile_svg(name: str, profile: Sequence[int], waiting: Sequence[int], theme
     """P(t), the firings in each wave, above W(t), the tokens that wait at its end. If there are many waves, a column
     is the mean of several. Raises Usage if nothing fired."""
     if not profile:
-        raise Usage("nothing has fired, and there is nothing to draw")
+        raise Usage("nothing has fired: there is nothing to draw")
     waves = max(len(profile), len(waiting))
     width, height = 640.0, 130.0
     canvas = SvgCanvas(70 + width + _RIGHT, 2 * height + 150, theme)

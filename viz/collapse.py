@@ -114,7 +114,7 @@ def find_clusters(view: View, subjects: Iterable[str]) -> set[str]:
         if not meant:
             names = [each.subject for each in clusters]
             hint = hints.suggest_name(subject, names) or f"there are {', '.join(names[:20])}"
-            raise Usage("no function or loop is called so", got=repr(subject), hint=hint)
+            raise Usage("there is no function or loop of this name", got=repr(subject), hint=hint)
         matches.update(meant)
     return matches
 
@@ -136,9 +136,9 @@ def extract_clusters(view: View, names: Collection[str]) -> View:
     within = {each.name for cluster in extracted for inner in cluster.clusters for each in inner.walk()}
     result.root.clusters = [cluster for cluster in extracted if cluster.name not in within]
     result.rank_constraints = [(upper, lower) for upper, lower in view.rank_constraints if {upper, lower} <= inside]
-    kept = {cluster.name for cluster in result.root.walk()}
+    remaining = {cluster.name for cluster in result.root.walk()}
     result.arrows = [
-        arrow if arrow.head_cluster in kept else arrow._replace(head_cluster="") for arrow in result.arrows
+        arrow if arrow.head_cluster in remaining else arrow._replace(head_cluster="") for arrow in result.arrows
     ]
     return result
 
@@ -150,13 +150,13 @@ def collapse_clusters(view: View, names: Iterable[str] | Mapping[str, str]) -> V
     """For each folded box or cluster, the box that replaces it."""
     outside = _fold_cluster(view.root, names if isinstance(names, Mapping) else {name: name for name in names}, box_of)
     arrows = list(reroute_arrows(view.arrows, box_of))
-    kept = {cluster.name for cluster in outside.walk()}
+    remaining = {cluster.name for cluster in outside.walk()}
     above = dict.fromkeys(
         (box_of.get(upper, upper), box_of.get(lower, lower)) for upper, lower in view.rank_constraints
     )
     result = View(view.name, view.caption, outside)
     result.arrows = [
-        arrow if arrow.head_cluster in kept else arrow._replace(head_cluster="") for arrow in merge_arrows(arrows)
+        arrow if arrow.head_cluster in remaining else arrow._replace(head_cluster="") for arrow in merge_arrows(arrows)
     ]
     result.rank_constraints = [(upper, lower) for upper, lower in above if upper != lower]
     count_inside(view, result, box_of)

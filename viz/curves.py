@@ -31,7 +31,7 @@ class Curve:
         """Write the chart to a file that ends in .svg; raises Usage if that is impossible."""
         target = Path(path)
         if target.suffix.lower() != ".svg":
-            raise Usage("curves are drawn as svg", got=target.name, hint="-o curve.svg")
+            raise Usage("a curve can only be drawn as svg", got=target.name, hint="-o curve.svg")
         write_file(target, self.svg.encode())
 
     def __repr__(self) -> str:

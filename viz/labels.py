@@ -92,9 +92,9 @@ class NodeLabels:
 
     def value_name(self, source: OutputRef) -> str:
         """The name of a value; the outputs of a switch, an enter and a back have the name of their input."""
-        seen = set()
-        while source not in seen:
-            seen.add(source)
+        visited = set()
+        while source not in visited:
+            visited.add(source)
             if source.node < 0:
                 return self._graph.arguments[source.output][0]
             node = self._graph.nodes[source.node]

@@ -94,7 +94,7 @@ def resolve_picture(subject: object, form: str) -> tuple[str, Picture]:
     required = (
         'a program, a graph or a function with "graph" or "program"; a history with any; an outcome with "profile"'
     )
-    raise Usage("no picture of this", required=required, got=f"{type(subject).__name__}, {form!r}")
+    raise Usage("this has no such picture", required=required, got=f"{type(subject).__name__}, {form!r}")
 
 
 def static_picture(subject: Function | Program | Graph, form: str) -> tuple[str, Picture]:
@@ -106,7 +106,7 @@ def static_picture(subject: Function | Program | Graph, form: str) -> tuple[str,
             raise Usage("a graph has no structured program", got=subject.name, hint='"graph"')
         return subject.name, static_view(subject)
     if form == "graph":
-        raise Usage("a program is no graph", got=subject.entry, hint="tl.lower gives its graph")
+        raise Usage("a program is not a graph", got=subject.entry, hint="tl.lower gives its graph")
     return subject.entry, static_view(subject)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from ..core.errors import Usage, plural
 from ..core.graph.graph import Graph
 from ..core.program.program import Program
-from ..core.value import format_value
+from ..core.value import abbreviate
 from ..interp.history.history import History
 from ..interp.outcome.statistics import Stats
 from .activation_tree import activation_tree_view
@@ -21,7 +21,7 @@ from .dot import to_dot
 from .graph_view import graph_view
 from .program_view import program_view
 from .render import FORMATS, ProgressCallback, render
-from .state_view import state_view
+from .state_view import abbreviate_list, state_view
 from .style import LIGHT, Theme
 from .unfolded import critical_view, side_by_side, unfolded_view
 from .view import View
@@ -64,7 +64,7 @@ def draw_unfolded(history: History) -> View:
     if firings > MAX_UNFOLDED_FIRINGS:
         hint = "a picture of tags or spacetime shows all of it; or draw an earlier moment"
         raise Usage(
-            "too many firings for a box each",
+            "too many firings to draw a box for each",
             required=f"{MAX_UNFOLDED_FIRINGS:,} at most",
             got=f"{firings:,}",
             hint=hint,
@@ -101,9 +101,13 @@ def profile_chart(name: str, stats: Stats, schedule: str) -> Chart:
     return lambda theme: profile_svg(name, fired, waiting, theme)
 
 
+MAX_CAPTION_LENGTH = 200
+"""The most characters of arguments in a caption; the others are counted."""
+
+
 def describe_run(history: History) -> str:
     """The function and the arguments of a run, such as `fib(3)`."""
-    return f"{history.graph.name}({', '.join(map(format_value, history.arguments))})"
+    return f"{history.graph.name}({abbreviate_list(map(abbreviate, history.arguments), MAX_CAPTION_LENGTH)})"
 
 
 PICTURES: Mapping[str, RunPicture] = {
@@ -124,7 +128,7 @@ PICTURES: Mapping[str, RunPicture] = {
 def run_picture(history: History, name: str) -> Picture:
     """The picture of a run with this name, up to the history's position; raises Usage for an unknown name."""
     if name not in PICTURES:
-        raise Usage("no picture of a run is called so", required=", ".join(PICTURES), got=repr(name))
+        raise Usage("there is no picture of this name", required=", ".join(PICTURES), got=repr(name))
     return PICTURES[name].make(history)
 
 
@@ -145,12 +149,14 @@ def render_picture(
     """
     if not isinstance(subject, View):
         if format != "svg":
-            raise Usage("charts are drawn as svg", got=format)
+            raise Usage("a chart can only be drawn as svg", got=format)
         if only or fold:
-            raise Usage("a chart has no parts", got=", ".join((*only, *fold)), hint="leave only and fold out")
+            raise Usage(
+                "a chart cannot be restricted or folded", got=", ".join((*only, *fold)), hint="omit `only` and `fold`"
+            )
         return subject(theme).encode()
     if format not in (*FORMATS, "dot"):
-        raise Usage("no format of pictures is called so", required=", ".join((*FORMATS, "dot")), got=repr(format))
+        raise Usage("there is no picture format of this name", required=", ".join((*FORMATS, "dot")), got=repr(format))
     source = to_dot(trim_view(subject, only, fold, most), theme)
     return source.encode() if format == "dot" else render(source, format, progress=progress)
 
@@ -158,6 +164,6 @@ def render_picture(
 def trim_view(view: View, only: tuple[str, ...] = (), fold: tuple[str, ...] = (), most: int = MAX_BOXES) -> View:
     """The part of a view that is drawn: restricted and folded as `render_picture` describes."""
     if most < 1:
-        raise Usage("a picture has a box at least", got=f"at most {most}")
+        raise Usage("a picture needs at least one box", got=f"at most {most}")
     cut = extract_clusters(view, find_clusters(view, only)) if only else view
     return fold_to_fit(collapse_clusters(cut, find_clusters(cut, fold)) if fold else cut, most)

@@ -30,7 +30,7 @@ def draw_profile(profile: Sequence[int], *, width: int = 72, height: int = 8, un
     15 firings in 6 waves, at most 4 in one
     """
     if width < 1 or height < 1 or min(profile, default=0) < 0:
-        raise Usage("a profile is drawn with at least one column and row, and counts nothing below 0")
+        raise Usage("a profile needs at least one column and one row, and has no negative numbers")
     if not profile:
         return "\n".join(wrap("no firings", width))
     highest = max(profile)

@@ -2,8 +2,8 @@
 each region.
 
 A region accesses only its parameters, but these are not boxes here: an edge comes directly from the value that is bound
-to a parameter. A cond is a decision, two regions that yield, and a merge for each result. A while is a merge for each
-variable, a region that ends in a decision, a region that yields the next variables, and an exit for each used result.
+to a parameter. A cond is a predicate, two regions that yield, and a merge for each result. A while is a merge for each
+variable, a region that ends in a predicate, a region that yields the next variables, and an exit for each used result.
 
 The pullback of a region is a cluster inside that of the region's first phase, whose values it uses. The `pullback` node
 that starts it is a box in its own region, joined to the node whose next phase it runs; edges lead from that box to the
@@ -102,16 +102,16 @@ class _FunctionDrawer:
             inner.add_box(name, "argument", parameter.name, tooltip=f"parameter {parameter.name}: {parameter.type}")
             inner.same_rank.append(name)
             values[parameter.name] = _DrawnValue(name, *parameter)
-        results, known = self.draw_region(inner, region, values)
+        results, scope = self.draw_region(inner, region, values)
         for number, result in enumerate(results):
             name = f"{self.name}r{number}{suffix}"
             inner.add_box(name, "result", f"return {result}", tooltip=f"result {number}")
             self.add_operand_arrows(name, [result])
-        return _RegionDrawing(cluster, known, region.pullback, phase + 1)
+        return _RegionDrawing(cluster, scope, region.pullback, phase + 1)
 
     def draw_region(self, cluster: Cluster, region: Region, values: _Values) -> tuple[list[_Value], _Values]:
         """Draw the nodes of a phase of a region; returns its results and all values in scope at its end."""
-        known = dict(values)
+        scope = dict(values)
         phases = list(region.phases())
         used = set(
             chain(*(phase.results for phase in phases), *(node.inputs for phase in phases for node in phase.nodes))
@@ -119,7 +119,7 @@ class _FunctionDrawer:
         for node in region.nodes:
             name = f"{self.name}n{self.node_count}"
             self.node_count += 1
-            operands = [lookup_value(known, operand) for operand in node.inputs]
+            operands = [lookup_value(scope, operand) for operand in node.inputs]
             match node.op:
                 case "cond":
                     results = self.draw_cond(cluster, name, node, operands)
@@ -131,21 +131,21 @@ class _FunctionDrawer:
                     results = self.draw_op(cluster, name, node, operands)
                     if node.op == "call":
                         self.phase_drawers[node.name] = name, self.draw_call_phase
-            known.update(zip((result.name for result in node.results), results, strict=False))
-        return [lookup_value(known, result) for result in region.results], known
+            scope.update(zip((result.name for result in node.results), results, strict=False))
+        return [lookup_value(scope, result) for result in region.results], scope
 
     def draw_pullback(
         self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
     ) -> list[_DrawnValue]:
         """Draw the box of a `pullback` node, joined to the node whose next phase it starts, and this phase."""
-        of = str(dict(node.attributes).get(PULLBACK_TARGET, "?"))
-        text = f"pullback {of}({', '.join(map(str, operands))})"
+        target = str(dict(node.attributes).get(PULLBACK_TARGET, "?"))
+        text = f"pullback {target}({', '.join(map(str, operands))})"
         cluster.add_box(name, "pullback", text, node.name, _describe_node(node))
         self.add_operand_arrows(name, operands)
-        if of not in self.phase_drawers:
+        if target not in self.phase_drawers:
             return [_DrawnValue(name, *result) for result in node.results]
-        begun, draw = self.phase_drawers[of]
-        self.view.add_arrow(begun, name, "call", tooltip=f"the next phase of {of}")
+        target_box, draw = self.phase_drawers[target]
+        self.view.add_arrow(target_box, name, "call", tooltip=f"the next phase of {target}")
         self.phase_drawers[node.name] = name, draw
         return draw(cluster, name, node, operands, used)
 
@@ -165,7 +165,7 @@ class _FunctionDrawer:
 
     def draw_cond(self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value]) -> list[_DrawnValue]:
         outer = cluster.add_cluster("cond", cluster_title("cond", node.name), _describe_node(node))
-        self.draw_decision(outer, name, node, operands[0])
+        self.draw_predicate(outer, name, node, operands[0])
         drawings = []
         for word, region in zip(("then", "else"), node.regions, strict=True):
             inner = outer.add_cluster("branch", word, f"{word} of {node.name}")
@@ -176,43 +176,43 @@ class _FunctionDrawer:
         self, outer: Cluster, name: str, node: Node, drawings: Sequence[_RegionDrawing]
     ) -> list[_DrawnValue]:
         """Draw a phase of a cond: both branches, and the merges of their yields."""
-        yielded, behind = [], []
+        yields_by_branch, branches = [], []
         for word, mark, (cluster, values, region, phase) in zip(("then", "else"), "TF", drawings, strict=True):
             if region is None:
                 return []
             inner, where = cluster, word
             if phase:
                 inner, where = self.phase_cluster(cluster, phase, f"{word} of {node.name}"), phase_title(phase)
-            results, known = self.draw_region(inner, region, values)
-            leaving = []
+            results, scope = self.draw_region(inner, region, values)
+            yields = []
             for number, value in enumerate(results):
-                leaving.append(_DrawnValue(f"{name}_{word}{number}", str(value), value.type))
-                inner.add_box(leaving[-1].node, "result", f"yield {value}", tooltip=f"result {number} of {where}")
-                self.add_operand_arrows(leaving[-1].node, [value])
-            yielded.append(leaving)
-            behind.append(_RegionDrawing(cluster, known, region.pullback, phase + 1))
+                yields.append(_DrawnValue(f"{name}_{word}{number}", str(value), value.type))
+                inner.add_box(yields[-1].node, "result", f"yield {value}", tooltip=f"result {number} of {where}")
+                self.add_operand_arrows(yields[-1].node, [value])
+            yields_by_branch.append(yields)
+            branches.append(_RegionDrawing(cluster, scope, region.pullback, phase + 1))
             if not phase:
                 self.add_control_arrow(name, inner, mark)
-        branch_drawings = []
-        for number, (result, *sides) in enumerate(zip(node.results, *yielded, strict=False)):
-            branch_drawings.append(_DrawnValue(f"{name}_merge{number}", *result))
-            outer.add_box(branch_drawings[-1].node, "merge", result.name, "merge", f"{result.name}: {result.type}")
-            self.add_operand_arrows(branch_drawings[-1].node, sides)
+        merges = []
+        for number, (result, *sides) in enumerate(zip(node.results, *yields_by_branch, strict=False)):
+            merges.append(_DrawnValue(f"{name}_merge{number}", *result))
+            outer.add_box(merges[-1].node, "merge", result.name, "merge", f"{result.name}: {result.type}")
+            self.add_operand_arrows(merges[-1].node, sides)
 
         def draw_next_phase(
             cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
         ) -> list[_DrawnValue]:
             inputs = values_from_box(name, operands)
             return self.draw_branches(
-                outer, name, node, [each._replace(values=next_phase_values(each, inputs)) for each in behind]
+                outer, name, node, [each._replace(values=next_phase_values(each, inputs)) for each in branches]
             )
 
         self.phase_drawers[node.name] = name, draw_next_phase
-        return branch_drawings
+        return merges
 
-    def phase_cluster(self, cluster: Cluster, phase: int, of: str) -> Cluster:
+    def phase_cluster(self, cluster: Cluster, phase: int, owner: str) -> Cluster:
         """The cluster of a later phase, inside the cluster of the first."""
-        return cluster.add_cluster("pullback", phase_title(phase), f"{phase_title(phase)} of {of}")
+        return cluster.add_cluster("pullback", phase_title(phase), f"{phase_title(phase)} of {owner}")
 
     def draw_while_loop(
         self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
@@ -225,67 +225,67 @@ class _FunctionDrawer:
             self.draw_variable(outer, f"{name}_variable{number}", parameter, start)
             for number, (parameter, start) in enumerate(zip(body.parameters, operands, strict=False))
         ]
-        deciding = outer.add_cluster("part", "while", f"condition of {node.name}")
-        (decided,), _ = self.draw_region(deciding, condition, bind_parameters(condition, variables))
-        self.draw_decision(deciding, name, node, decided)
-        going = outer.add_cluster("part", "do", f"body of {node.name}")
-        following, known = self.draw_region(going, body, bind_parameters(body, variables))
-        self.draw_next_iteration(going, name, variables, following)
-        self.add_control_arrow(name, going, "T")
-        drawing = _RegionDrawing(going, known, body.pullback)
+        condition_cluster = outer.add_cluster("part", "while", f"condition of {node.name}")
+        (predicate,), _ = self.draw_region(condition_cluster, condition, bind_parameters(condition, variables))
+        self.draw_predicate(condition_cluster, name, node, predicate)
+        body_cluster = outer.add_cluster("part", "do", f"body of {node.name}")
+        next_values, scope = self.draw_region(body_cluster, body, bind_parameters(body, variables))
+        self.draw_next_iteration(body_cluster, name, variables, next_values)
+        self.add_control_arrow(name, body_cluster, "T")
+        drawing = _RegionDrawing(body_cluster, scope, body.pullback)
         self.phase_drawers[node.name] = name, self.phase_drawer_of_loop(outer, drawing)
         return self.draw_exits(outer, name, node, variables, used)
 
     def draw_next_iteration(
-        self, going: Cluster, name: str, variables: Sequence[_DrawnValue], following: Sequence[_Value]
+        self, body_cluster: Cluster, name: str, variables: Sequence[_DrawnValue], next_values: Sequence[_Value]
     ) -> None:
         """Draw the boxes that send the yields of an iteration to the next one."""
-        for number, (variable, value) in enumerate(zip(variables, following, strict=False)):
-            again = f"{name}_next{number}"
+        for number, (variable, value) in enumerate(zip(variables, next_values, strict=False)):
+            box = f"{name}_next{number}"
             text = f"next {variable}" if isinstance(value, _DrawnValue) else f"next {variable} = {value}"
-            going.add_box(again, "next_iteration", text, tooltip=f"next {variable}: {variable.type}")
-            self.add_operand_arrows(again, [value])
-            self.view.add_arrow(again, variable.node, "back", tooltip=str(variable.type), is_reversed=True)
+            body_cluster.add_box(box, "next_iteration", text, tooltip=f"next {variable}: {variable.type}")
+            self.add_operand_arrows(box, [value])
+            self.view.add_arrow(box, variable.node, "back", tooltip=str(variable.type), is_reversed=True)
 
     def phase_drawer_of_loop(self, outer: Cluster, drawing: _RegionDrawing) -> _PhaseDrawer:
         """The drawer of the next phase of a while; odd phases run from the last iteration to the first."""
-        going, _, region, phase = drawing
+        body_cluster, _, region, phase = drawing
 
         def draw_next_phase(
             cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
         ) -> list[_DrawnValue]:
             if region is None:
                 return []
-            inner = self.phase_cluster(going, phase, "the body")
+            inner = self.phase_cluster(body_cluster, phase, "the body")
             inputs = values_from_box(name, operands)
             variables = [
                 self.draw_variable(inner, f"{name}_variable{number}", parameter, start)
                 for number, (parameter, start) in enumerate(zip(region.parameters, inputs, strict=False))
             ]
             values = {**drawing.values, **bind_parameters(region, variables)}
-            following, known = self.draw_region(inner, region, values)
+            next_values, scope = self.draw_region(inner, region, values)
             if phase % 2:
-                self.draw_back_iteration(inner, name, variables, following)
+                self.draw_back_iteration(inner, name, variables, next_values)
             else:
-                self.draw_next_iteration(inner, name, variables, following)
+                self.draw_next_iteration(inner, name, variables, next_values)
             self.phase_drawers[node.name] = (
                 name,
-                self.phase_drawer_of_loop(outer, _RegionDrawing(going, known, region.pullback, phase + 1)),
+                self.phase_drawer_of_loop(outer, _RegionDrawing(body_cluster, scope, region.pullback, phase + 1)),
             )
             return self.draw_exits(outer, name, node, variables, used, "")
 
         return draw_next_phase
 
     def draw_back_iteration(
-        self, going: Cluster, name: str, variables: Sequence[_DrawnValue], following: Sequence[_Value]
+        self, body_cluster: Cluster, name: str, variables: Sequence[_DrawnValue], next_values: Sequence[_Value]
     ) -> None:
         """Draw the boxes that send the yields of an iteration to the previous one."""
-        for number, (variable, value) in enumerate(zip(variables, following, strict=False)):
-            again = f"{name}_back{number}"
+        for number, (variable, value) in enumerate(zip(variables, next_values, strict=False)):
+            box = f"{name}_back{number}"
             text = f"back {variable}" if isinstance(value, _DrawnValue) else f"back {variable} = {value}"
-            going.add_box(again, "back", text, tooltip=f"{variable} of the iteration before: {variable.type}")
-            self.add_operand_arrows(again, [value])
-            self.view.add_arrow(again, variable.node, "before", tooltip=str(variable.type), is_reversed=True)
+            body_cluster.add_box(box, "back", text, tooltip=f"{variable} of the previous iteration: {variable.type}")
+            self.add_operand_arrows(box, [value])
+            self.view.add_arrow(box, variable.node, "before", tooltip=str(variable.type), is_reversed=True)
 
     def draw_exits(
         self,
@@ -317,7 +317,7 @@ class _FunctionDrawer:
         self.add_operand_arrows(name, [start])
         return _DrawnValue(name, *parameter)
 
-    def draw_decision(self, cluster: Cluster, name: str, node: Node, pred: _Value) -> None:
+    def draw_predicate(self, cluster: Cluster, name: str, node: Node, pred: _Value) -> None:
         cluster.add_box(name, "switch", f"{pred}?", node.op, _describe_node(node))
         self.add_operand_arrows(name, [pred], "predicate")
 
@@ -328,7 +328,7 @@ class _FunctionDrawer:
                 self.view.add_arrow(operand.node, name, link, tooltip=f"{operand.type}, to port {port}", port=port)
 
     def add_control_arrow(self, name: str, cluster: Cluster, label: str) -> None:
-        """Add an edge from a decision to a region that runs depending on it; the region is laid out below."""
+        """Add an edge from a predicate to a region that it controls; the region is laid out below."""
         inside = [*cluster.boxes, *chain.from_iterable(inner.boxes for inner in cluster.clusters)]
         for number, node in enumerate(inside):
             if number == 0:
@@ -337,9 +337,9 @@ class _FunctionDrawer:
                 self.view.rank_constraints.append((name, node))
 
 
-def lookup_value(known: _Values, operand: Operand) -> _Value:
+def lookup_value(scope: _Values, operand: Operand) -> _Value:
     """A value by name; a name without a value becomes `name?`, without a box."""
-    return operand if isinstance(operand, Literal) else known.get(operand, _DrawnValue("", f"{operand}?"))
+    return operand if isinstance(operand, Literal) else scope.get(operand, _DrawnValue("", f"{operand}?"))
 
 
 def bind_parameters(region: Region, operands: Sequence[_Value]) -> _Values:

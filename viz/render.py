@@ -50,7 +50,7 @@ def render(dot: str, format: str, *, timeout: float = 120, progress: ProgressCal
     installed, and for png and pdf if no font is installed. An svg uses the fonts of the program that displays it.
     """
     if format not in (*FORMATS, COORDINATE_FORMAT):
-        raise Usage("no format of pictures is called so", required=", ".join(FORMATS), got=repr(format))
+        raise Usage("there is no picture format of this name", required=", ".join(FORMATS), got=repr(format))
     command = [sys.executable, "-P", "-c", _LAYOUT, format]
     with Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
         try:

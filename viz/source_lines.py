@@ -17,7 +17,7 @@ SUFFIXES = (".py", ".tl")
 """The suffixes of source files."""
 MAX_BYTES = 4 * 2**20
 """The size limit of a source, in bytes."""
-MISSING_SOURCE = "the source is not here"
+MISSING_SOURCE = "the source cannot be read"
 
 
 def shareable_lines(location: Location) -> list[str]:

@@ -51,8 +51,8 @@ class SvgCanvas:
         size = f'width="{format_length(self.width)}" height="{format_length(self.height)}"'
         box = f'viewBox="0 0 {format_length(self.width)} {format_length(self.height)}"'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {box} font-family="{escape(FONT)}" role="img">'
-        paper = f'<rect width="100%" height="100%" fill="{self.theme.background}"/>'
-        return "\n".join([head, f"<title>{escape_text(title)}</title>", paper, *self._elements, "</svg>", ""])
+        background = f'<rect width="100%" height="100%" fill="{self.theme.background}"/>'
+        return "\n".join([head, f"<title>{escape_text(title)}</title>", background, *self._elements, "</svg>", ""])
 
 
 def escape_text(text: str) -> str:

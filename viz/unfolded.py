@@ -102,8 +102,10 @@ class _UnfoldedGraph:
             if returned in firings:
                 self.result.root.add_box(f"r{position}", "result", "result", tooltip=f"result {position}")
                 self.result.add_arrow(f"e{returned}", f"r{position}", "data")
-        kept = sum(event.fired for event in self.events)
-        self.result.caption = f"{self.graph.name}: {plural(kept, 'firing')} of {plural(len(self.graph.nodes), 'node')}"
+        firing_count = sum(event.fired for event in self.events)
+        self.result.caption = (
+            f"{self.graph.name}: {plural(firing_count, 'firing')} of {plural(len(self.graph.nodes), 'node')}"
+        )
         return self.result
 
     def add_firing(self, number: int, firings: Collection[int]) -> None:

@@ -116,7 +116,7 @@ def test_clusters_are_named() -> None:
     }
     assert titles == {"square": ["square"], "loop": ["while loop"]}
     assert find_clusters(view, ["main.loop"]) == find_clusters(view, ["loop"]) and find_clusters(view, []) == set()
-    with pytest.raises(tl.Usage, match="no function or loop is called so"):
+    with pytest.raises(tl.Usage, match="there is no function or loop of this name"):
         find_clusters(view, ["squares"])
     small = collapse_clusters(view, find_clusters(view, ["square"]))
     assert [box.title for box in small.boxes.values() if box.kind == "folded"] == ["square"]

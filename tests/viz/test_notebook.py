@@ -56,10 +56,10 @@ def test_parts_and_folds() -> None:
     ("subject", "form", "said"),
     [
         (fib.graph, "program", "a graph has no structured program"),
-        (fib.program, "graph", "a program is no graph"),
-        (fib, "tags", "no picture of this"),
-        (3, "graph", "no picture of this"),
-        (fib.history(2), "cake", "no picture of a run is called so"),
+        (fib.program, "graph", "a program is not a graph"),
+        (fib, "tags", "this has no such picture"),
+        (3, "graph", "this has no such picture"),
+        (fib.history(2), "cake", "there is no picture of this name"),
         (fib.run(2, schedule="fifo"), "profile", "waves are counted"),
         (fib.history(2, schedule="fifo"), "profile", "waves are counted"),
     ],
@@ -74,7 +74,7 @@ def test_without_drawing_there_is_text(monkeypatch: pytest.MonkeyPatch, tmp_path
     """If the display slot is empty, nothing is drawn; a file that cannot be written is reported."""
     with pytest.raises(tl.Usage, match="cannot be written"):
         tl.picture(fib).save(tmp_path / "no" / "such.svg")
-    with pytest.raises(tl.Usage, match="no format"):
+    with pytest.raises(tl.Usage, match="no picture format"):
         tl.picture(fib).save(tmp_path / "a.gif")
     monkeypatch.setattr(display.hooks, "render_svg", None)
     assert fib.graph._repr_svg_() is None

@@ -148,8 +148,8 @@ def test_credulous_readers_are_caught(
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("kind", ["evil.tl", "evil.json", "evil.jsonl"])
 def test_private_lines_are_not_shown(kind: str, tmp_path: Path) -> None:
-    """For a loaded document, neither screen nor page shows another file's lines, and both say that the source is not
-    here."""
+    """For a loaded document, neither screen nor page shows another file's lines, and both say that the source cannot
+    be read."""
     private = written(tmp_path / "private" / "id_ed25519")
     (tmp_path / "loaded").mkdir()
     session = session_of(document(tmp_path / "loaded" / kind, str(private)))

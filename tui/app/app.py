@@ -61,8 +61,8 @@ class Debugger(AsciiApp):
         Binding("full_stop", "follow", "follow", show=False),
         Binding("less_than_sign", "zoom(-1)", "smaller", show=False),
         Binding("greater_than_sign", "zoom(1)", "larger", show=False),
-        Binding("f2", "alone", "one pane", show=False),
-        Binding("f3", "colours", "light or dark", show=False),
+        Binding("f2", "toggle_maximized", "one pane", show=False),
+        Binding("f3", "switch_theme", "light or dark", show=False),
         Binding("f1", "explain", "help", show=False),
         Binding("ctrl+o", "jump", "jump", show=False),
     ]
@@ -94,7 +94,7 @@ class Debugger(AsciiApp):
     def compose(self) -> ComposeResult:
         yield PaneLayout()
         yield CommandLine(self.session)
-        yield Static(id="happened")
+        yield Static(id="last-event")
         yield Static(id="status")
         yield KeyHints()
 
@@ -102,8 +102,8 @@ class Debugger(AsciiApp):
         sys.setswitchinterval(SWITCH_INTERVAL)
         for theme in THEMES:
             self.register_theme(theme)
-        kept = load_preference("theme")
-        self.theme = kept if kept in self.available_themes else THEMES[0].name
+        saved = load_preference("theme")
+        self.theme = saved if saved in self.available_themes else THEMES[0].name
         self._saved_theme = self.theme
         self.run_worker(self._process_commands(), name="commands")
         self.set_interval(0.1, self._report_progress)
@@ -149,12 +149,12 @@ class Debugger(AsciiApp):
         self.request_snapshot()
         self.screen.set_focus(self.panes()[pane])  # at once: the next key may refer to it
 
-    def action_alone(self) -> None:
+    def action_toggle_maximized(self) -> None:
         """Maximize the focused pane, or restore it."""
         self.pane_layout.toggle_maximized(self._current_pane())
         self.request_snapshot()
 
-    def action_colours(self) -> None:
+    def action_switch_theme(self) -> None:
         names = [theme.name for theme in THEMES]
         self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
 
@@ -168,9 +168,9 @@ class Debugger(AsciiApp):
 
     def _apply_colours(self) -> None:
         theme = self.current_theme
-        paper = theme.background or (DARK if theme.dark else LIGHT).background
+        background = theme.background or (DARK if theme.dark else LIGHT).background
         for pane in self.query(Pane):
-            pane.set_colours(theme.dark, paper)
+            pane.set_colours(theme.dark, background)
         self._show_key_hints()
 
     def action_explain(self) -> None:
@@ -211,8 +211,8 @@ class Debugger(AsciiApp):
         """The palette's entries that are not session commands: they change the display."""
         yield SystemCommand("help (F1)", "explain the current pane, and list all keys", self.action_explain)
         yield SystemCommand("tour", "a one-minute tour", self.action_tour)
-        yield SystemCommand("one pane (F2)", "maximize the pane, or restore it", self.action_alone)
-        yield SystemCommand("light or dark (F3)", "switch between light and dark", self.action_colours)
+        yield SystemCommand("one pane (F2)", "maximize the pane, or restore it", self.action_toggle_maximized)
+        yield SystemCommand("light or dark (F3)", "switch between light and dark", self.action_switch_theme)
         yield SystemCommand("theme", "choose a colour theme", self.action_change_theme)
         yield SystemCommand("larger (>)", "zoom the graph in, or unfold it", partial(self.action_zoom, 1))
         yield SystemCommand("smaller (<)", "zoom the graph out, or fold it", partial(self.action_zoom, -1))
@@ -314,13 +314,16 @@ class Debugger(AsciiApp):
         """Run the queued commands one after the other, in a thread of their own."""
         while True:
             line = await self._command_queue.get()
-            desk, looker = self.pane_layout, self.presenter
-            self._command_started_at, self._current_command = time.monotonic(), line or "looking"
-            seen = await self._command_worker.run(
-                lambda: looker.snapshot(desk.sizes) if line is None else looker.do(line, desk.sizes_with_front)  # noqa: B023
+            layout, presenter = self.pane_layout, self.presenter
+            self._command_started_at, self._current_command = time.monotonic(), line or "refreshing the panes"
+            take_snapshot = (
+                partial(presenter.snapshot, layout.sizes)
+                if line is None
+                else partial(presenter.do, line, layout.sizes_with_front)
             )
-            if seen is not None:
-                self.show_snapshot(seen)
+            snapshot = await self._command_worker.run(take_snapshot)
+            if snapshot is not None:
+                self.show_snapshot(snapshot)
             else:  # it was stopped before the first snapshot
                 self.request_snapshot()
             self._pending_commands, self._command_started_at = self._pending_commands - 1, None
@@ -347,10 +350,10 @@ class Debugger(AsciiApp):
         if self.session.snapshot.current is not None:
             history = self.session.history
             reached = history.current_position
-            known = f" of {len(history):,}" if reached <= len(history) else ""
-            at = f", at {reached:,}{known} events"
+            total = f" of {len(history):,}" if reached <= len(history) else ""
+            at = f", at {reached:,}{total} events"
         progress = f" … {self._current_command}: {seconds:.0f} s{at}; Esc stops it"
-        self.query_one("#happened", Static).update(Text(progress, no_wrap=True), layout=False)
+        self.query_one("#last-event", Static).update(Text(progress, no_wrap=True), layout=False)
 
     def _reload_if_edited(self) -> None:
         """Reload the program if its file was edited."""
@@ -359,49 +362,49 @@ class Debugger(AsciiApp):
 
     # Snapshots
 
-    def show_snapshot(self, seen: ScreenSnapshot) -> None:
+    def show_snapshot(self, snapshot: ScreenSnapshot) -> None:
         """Show a snapshot."""
         panes, dark = self.panes(), self.current_theme.dark
-        self.query_one("#status", Static).update(row_text(seen.status, dark), layout=False)
-        self.query_one("#happened", Static).update(row_text(seen.last_event, dark), layout=False)
-        if seen.front_pane is not None and not panes[seen.front_pane].display:
-            self.pane_layout.bring_to_front(seen.front_pane)
-        if seen.is_stopped:
+        self.query_one("#status", Static).update(row_text(snapshot.status, dark), layout=False)
+        self.query_one("#last-event", Static).update(row_text(snapshot.last_event, dark), layout=False)
+        if snapshot.front_pane is not None and not panes[snapshot.front_pane].display:
+            self.pane_layout.bring_to_front(snapshot.front_pane)
+        if snapshot.is_stopped:
             return
-        for name, page in seen.pages.items():
+        for name, page in snapshot.pages.items():
             panes[name].show_content(page)
-        if "graph" in self.pane_layout.sizes and (seen.picture is not None or seen.layout_request is not None):
-            panes["graph"].show_content(seen.picture)
-        panes["timeline"].show_content(seen.timeline)
-        if seen.layout_request is not None:
-            self._start_layout(seen.layout_request)
+        if "graph" in self.pane_layout.sizes and (snapshot.picture is not None or snapshot.layout_request is not None):
+            panes["graph"].show_content(snapshot.picture)
+        panes["timeline"].show_content(snapshot.timeline)
+        if snapshot.layout_request is not None:
+            self._start_layout(snapshot.layout_request)
 
-    def _start_layout(self, paper: LayoutRequest) -> None:
-        if paper not in (self._pending_layout, self._failed_layout):
+    def _start_layout(self, request: LayoutRequest) -> None:
+        if request not in (self._pending_layout, self._failed_layout):
             if self._pending_layout is not None:
                 self._layout_worker.stop()
-            self._pending_layout = paper
-            self.run_worker(self._run_layout(paper), name="layout", exclusive=True, group="layout")
+            self._pending_layout = request
+            self.run_worker(self._run_layout(request), name="layout", exclusive=True, group="layout")
 
-    async def _run_layout(self, paper: LayoutRequest) -> None:
+    async def _run_layout(self, request: LayoutRequest) -> None:
         """Lay the graph out in the background."""
         graph = self.query_one(GraphPane)
         start = time.monotonic()
-        ticking = self.set_interval(
+        timer = self.set_interval(
             0.5, lambda: graph.show_message(f"the graph is laid out … {time.monotonic() - start:.0f} s")
         )
         try:
-            draft = await self._layout_worker.run(lambda: lay_out_graph(paper))
-            graph.show_message("" if draft is not None else "the layout was stopped; < and > try another")
-            self._failed_layout = None if draft is not None else paper
-            self.presenter.graph_layout = draft or self.presenter.graph_layout
+            layout = await self._layout_worker.run(lambda: lay_out_graph(request))
+            graph.show_message("" if layout is not None else "the layout was stopped; < and > try another")
+            self._failed_layout = None if layout is not None else request
+            self.presenter.graph_layout = layout or self.presenter.graph_layout
             freeze_objects(self)  # else the garbage collector scans it and all of Textual for 100 ms now and then
         except TagloomError as error:
-            self._failed_layout = paper
+            self._failed_layout = request
             graph.show_message(f"{str(error).splitlines()[0]}; < folds it")
         finally:
-            ticking.stop()
-            if self._pending_layout is paper:
+            timer.stop()
+            if self._pending_layout is request:
                 self._pending_layout = None
-        if self.presenter.graph_layout is not None and self.presenter.graph_layout.request is paper:
+        if self.presenter.graph_layout is not None and self.presenter.graph_layout.request is request:
             self.request_snapshot()

@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Input, Static
+from textual.widgets.input import Selection
 
 from ..panes.help import key_at
 from ..panes.page import PageRow
@@ -52,13 +53,16 @@ class CommandLine(Input):
         self.display = False
 
     def open_with(self, line: str) -> None:
-        """Open the command line with this text."""
+        """Open the command line with this text. Suggested arguments are selected, so that typing replaces them; a line
+        that ends in a space is to be continued."""
         self.value, self._history_index = line, 0
         self._previous_focus = self.screen.focused
         self.display = True
         self.screen.add_class("typing")  # it replaces the line of the last event
         self.screen.set_focus(self)  # at once: what is typed next is for this line
-        self.cursor_position = len(line)
+        arguments = line.find(" ") + 1
+        is_complete = arguments and not line.endswith(" ")
+        self.selection = Selection(arguments if is_complete else len(line), len(line))
 
     def add_to_history(self, line: str) -> None:
         """Add a line to the history."""

@@ -87,13 +87,13 @@ class GraphPane(Pane):
         """Show in the border in which directions the graph continues."""
         if self.picture is None:
             return
-        (wide, high), (x, y) = self.picture.drawing.size, self.scroll_offset
+        (columns, rows), (x, y) = self.picture.drawing.size, self.scroll_offset
         size = self.scrollable_content_region.size
-        ways = (("◂", x > 0), ("▸", x + size.width < wide), ("▴", y > 0), ("▾", y + size.height < high))
-        more = "".join(sign for sign, is_hidden in ways if is_hidden)
-        manner = "" if self.is_following else "stands still"
+        directions = (("◂", x > 0), ("▸", x + size.width < columns), ("▴", y > 0), ("▾", y + size.height < rows))
+        more = "".join(sign for sign, is_hidden in directions if is_hidden)
+        mode = "" if self.is_following else "not following"
         more = f"more {more}" if more else ""
-        self.set_subtitle(" · ".join(filter(None, [self.message, more, self.picture.subtitle, manner])))
+        self.set_subtitle(" · ".join(filter(None, [self.message, more, self.picture.subtitle, mode])))
 
     def watch_scroll_x(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_x(old_value, new_value)
@@ -136,20 +136,20 @@ class GraphPane(Pane):
         )
 
     def paint_line(self, line: _GraphLine | str) -> Strip:
-        wide = self.inner_size.width
+        width = self.inner_size.width
         if isinstance(line, str):
-            return Strip([Segment(line.center(wide), self.make_style())])
-        how = (wide, round(self.scroll_x), self._left_margin(), self.dark, self.background_colour)
-        if how != self._strip_cache_key or len(self._strip_cache) > MAX_CACHED_LINES:
-            self._strip_cache, self._strip_cache_key = {}, how
+            return Strip([Segment(line.center(width), self.make_style())])
+        key = (width, round(self.scroll_x), self._left_margin(), self.dark, self.background_colour)
+        if key != self._strip_cache_key or len(self._strip_cache) > MAX_CACHED_LINES:
+            self._strip_cache, self._strip_cache_key = {}, key
         if len(self._text_run_cache) > MAX_CACHED_LINES:
             self._text_run_cache = {}
-        kept = self._strip_cache.get(id(line.row))
-        if kept is None or not kept[0].is_same(line):
-            kept = self._strip_cache[id(line.row)] = (line, self._build_strip(line, wide, round(self.scroll_x)))
-        return kept[1]
+        cached = self._strip_cache.get(id(line.row))
+        if cached is None or not cached[0].is_same(line):
+            cached = self._strip_cache[id(line.row)] = (line, self._build_strip(line, width, round(self.scroll_x)))
+        return cached[1]
 
-    def _build_strip(self, line: _GraphLine, wide: int, left: int) -> Strip:
+    def _build_strip(self, line: _GraphLine, width: int, left: int) -> Strip:
         """Paint a line of the picture from a column on."""
         margin, pieces = self._left_margin(), list[Segment]()
         if not line.highlighted:
@@ -162,19 +162,19 @@ class GraphPane(Pane):
                 pairs, lambda pair: cell_look(pair[0], pair[1], line.highlighted)
             ):
                 glyphs = "".join((plain if is_lit else cell).glyph for cell, plain in both)
-                under = tint(colour, self.dark, 0.35) if is_lit else ""
-                pieces.append(Segment(glyphs, self.make_style(colour, strong, under)))
-        strip = Strip(pieces, len(line.row)).crop(left, left + wide)
+                background = tint(colour, self.dark, 0.35) if is_lit else ""
+                pieces.append(Segment(glyphs, self.make_style(colour, strong, background)))
+        strip = Strip(pieces, len(line.row)).crop(left, left + width)
         if margin:
             strip = Strip.join([Strip([Segment(" " * margin, self.make_style())], margin), strip])
-        return strip.adjust_cell_length(wide, self.make_style())
+        return strip.adjust_cell_length(width, self.make_style())
 
     def _text_runs(self, row: Sequence[GridCell]) -> list[_TextRun]:
         """The text runs of a line, cached."""
-        kept = self._text_run_cache.get(id(row))
-        if kept is None or kept[0] is not row:
-            kept = self._text_run_cache[id(row)] = (row, split_text_runs(row))
-        return kept[1]
+        cached = self._text_run_cache.get(id(row))
+        if cached is None or cached[0] is not row:
+            cached = self._text_run_cache[id(row)] = (row, split_text_runs(row))
+        return cached[1]
 
     def action_pan(self, across: int, down: int) -> None:
         self.scroll_to(max(self.scroll_x + across, 0), max(self.scroll_y + down, 0), animate=False, force=True)
@@ -182,13 +182,13 @@ class GraphPane(Pane):
     def cursor_row(self) -> PageRow | None:
         return None
 
-    def cell_at(self, at: Offset) -> GridCell:
-        """The cell at a position in the pane."""
+    def cell_at(self, offset: Offset) -> GridCell:
+        """The cell at an offset in the pane."""
         if self.picture is None:
             return BLANK
         row, column = (
-            at.y + round(self.scroll_y) - self._top_margin(),
-            at.x + round(self.scroll_x) - self._left_margin(),
+            offset.y + round(self.scroll_y) - self._top_margin(),
+            offset.x + round(self.scroll_x) - self._left_margin(),
         )
         rows = self.picture.drawing.rows
         return rows[row][column] if 0 <= row < len(rows) and 0 <= column < len(rows[row]) else BLANK
@@ -226,16 +226,16 @@ def split_text_runs(row: Sequence[GridCell]) -> list[_TextRun]:
     """Split a row into texts of one look each. Blanks are joined to the text before them, because their look is
     invisible; the graph then has a third of the pieces, each of which takes 1 us to reach the terminal."""
     runs: list[_TextRun] = []
-    text, begun, colour, strong = "".join(map(_GLYPH, row)), 0, "", False
+    text, start, colour, bold = "".join(map(_GLYPH, row)), 0, "", False
     for at, cell in enumerate(row):
-        if cell.glyph != " " and (cell.colour != colour or cell.bold != strong):
-            if text[begun:at].strip():
-                runs.append(((colour, strong), text[begun:at]))
-                begun = at
-            colour, strong = cell.colour, cell.bold
-    return [*runs, ((colour, strong), text[begun:])]
+        if cell.glyph != " " and (cell.colour != colour or cell.bold != bold):
+            if text[start:at].strip():
+                runs.append(((colour, bold), text[start:at]))
+                start = at
+            colour, bold = cell.colour, cell.bold
+    return [*runs, ((colour, bold), text[start:])]
 
 
-def cell_look(cell: GridCell, plain: GridCell, lit: frozenset[str]) -> tuple[str, bool, bool]:
+def cell_look(cell: GridCell, base_cell: GridCell, highlighted: frozenset[str]) -> tuple[str, bool, bool]:
     """The colour of a cell, whether it is bold, and whether it belongs to a highlighted box without a badge over it."""
-    return cell.colour, cell.bold, cell.colour == plain.colour and not lit.isdisjoint(plain.owners)
+    return cell.colour, cell.bold, cell.colour == base_cell.colour and not highlighted.isdisjoint(base_cell.owners)

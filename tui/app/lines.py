@@ -44,8 +44,8 @@ class LinesPane(Pane):
         self.set_subtitle(page.subtitle)
         rows, at = page.rows, page.target_row or 0
         visible_rows = rows[at : at + max(self.size.height, 1)] if isinstance(rows, LazyRows) else rows
-        wide = max((len(each.text) for each in visible_rows), default=0) if page.width is None else page.width
-        self.set_virtual_size(wide, len(rows))
+        width = max((len(each.text) for each in visible_rows), default=0) if page.width is None else page.width
+        self.set_virtual_size(width, len(rows))
         moved = page.target_row is not None and (page.target_row, len(rows)) != (before.target_row, len(before.rows))
         self.cursor = (
             page.target_row if moved and page.target_row is not None else min(self.cursor, max(len(rows) - 1, 0))
@@ -85,14 +85,14 @@ class LinesPane(Pane):
         return row.spans, tint(ORANGE, self.dark, 0.22) if row.is_current else ""
 
     def paint_line(self, line: tuple[tuple[PageSpan, ...], str]) -> Strip:
-        (spans, under), wide, left = line, self.inner_size.width, round(self.scroll_x)
-        base = self.make_style(background=under)
-        strip = Strip(Segment(span.text, self.make_style(span.colour, span.bold, under)) for span in spans)
-        shown = strip.crop_extend(left, left + wide, base)
-        more = Strip([Segment("…", self.make_style(GREY, background=under))])
+        (spans, background), width, left = line, self.inner_size.width, round(self.scroll_x)
+        base = self.make_style(background=background)
+        strip = Strip(Segment(span.text, self.make_style(span.colour, span.bold, background)) for span in spans)
+        visible = strip.crop_extend(left, left + width, base)
+        ellipsis = Strip([Segment("…", self.make_style(GREY, background=background))])
         if left and strip.cell_length:
-            shown = Strip.join([more, shown.crop(1)])
-        return Strip.join([shown.crop(0, wide - 1), more]) if strip.cell_length > left + wide else shown
+            visible = Strip.join([ellipsis, visible.crop(1)])
+        return Strip.join([visible.crop(0, width - 1), ellipsis]) if strip.cell_length > left + width else visible
 
     def action_move(self, by: int) -> None:
         self.cursor = min(max(self.cursor + by, 0), max(len(self.page.rows) - 1, 0))

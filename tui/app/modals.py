@@ -76,7 +76,7 @@ class PaneJumpModal(ModalScreen[str | None]):
             label = Label(letter, id=f"letter-{letter}")
             label.styles.offset = offset
             yield label
-        hint = Label(" a letter leads to its pane; any other key, or a click elsewhere, leaves ", id="told")
+        hint = Label(" press a letter to go to its pane; any other key, or a click elsewhere, cancels ", id="jump-hint")
         hint.styles.offset = (0, self.app.size.height - 1)
         yield hint
 

@@ -38,16 +38,16 @@ class Pane(ScrollView, can_focus=True):
         """The columns and rows for lines at the last paint; cached, because computing them takes 20 us."""
         self._painted_lines: dict[int, object] = {}
 
-    def move_to_area(self, slot: PaneArea) -> None:
+    def move_to_area(self, area: PaneArea) -> None:
         """Move to an area, with the names of the panes that share it in the border."""
-        if slot == self._pane_area:  # else the whole pane is repainted for its title
+        if area == self._pane_area:  # else the whole pane is repainted for its title
             return
-        self._pane_area = slot
-        self.styles.offset = (slot.x, slot.y)
-        self.styles.width, self.styles.height = slot.width, slot.height
-        room = slot.width - 6
-        long = next((long for long in (20, 3, 0) if title_length(slot, long) <= room), 0)
-        self.border_title = "  ".join(title_markup(each, each == slot.front, long) for each in slot.panes)
+        self._pane_area = area
+        self.styles.offset = (area.x, area.y)
+        self.styles.width, self.styles.height = area.width, area.height
+        room = area.width - 6
+        long = next((long for long in (20, 3, 0) if title_length(area, long) <= room), 0)
+        self.border_title = "  ".join(title_markup(each, each == area.front, long) for each in area.panes)
 
     def set_subtitle(self, subtitle: str) -> None:
         """Set the text in the lower border, and repaint only that line: setting `border_subtitle` repaints the whole
@@ -60,9 +60,9 @@ class Pane(ScrollView, can_focus=True):
         """The row that commands refer to, if the pane has a cursor."""
         return None
 
-    def set_colours(self, dark: bool, paper: str) -> None:
+    def set_colours(self, dark: bool, background: str) -> None:
         """Set the colours. They are stored, because looking the theme up for each piece of text would be slow."""
-        self.dark, self.background_colour = dark, paper
+        self.dark, self.background_colour = dark, background
         self.refresh()
 
     def make_style(self, colour: str = "", strong: bool = False, background: str = "") -> Style:
@@ -114,9 +114,9 @@ class Pane(ScrollView, can_focus=True):
             self.refresh(*changed)
 
 
-def title_length(slot: PaneArea, long: int) -> int:
+def title_length(area: PaneArea, long: int) -> int:
     """The columns of the titles in a border; titles of panes behind the front one are cut to `long` characters."""
-    return sum(2 + len(each if each == slot.front else each[:long]) + 2 for each in slot.panes)
+    return sum(2 + len(each if each == area.front else each[:long]) + 2 for each in area.panes)
 
 
 def title_markup(pane: str, is_front: bool, long: int) -> str:

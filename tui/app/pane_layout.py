@@ -21,7 +21,7 @@ class PaneLayout(Container):
     """The container of all panes."""
 
     def __init__(self) -> None:
-        super().__init__(id="desk")
+        super().__init__(id="pane-layout")
         self.sizes: Mapping[str, PaneSize] = {}
         """The inner sizes of the visible panes."""
         self._front_order: dict[str, int] = {}
@@ -42,12 +42,12 @@ class PaneLayout(Container):
     def place_panes(self) -> None:
         """Move the panes to their areas."""
         self._pane_room = (self.app.size.width, max(self.app.size.height - RESERVED_LINES, 6))
-        slots = {slot.front: slot for slot in arrange_panes(*self._pane_room, self._front_order, self._maximized_pane)}
+        areas = {area.front: area for area in arrange_panes(*self._pane_room, self._front_order, self._maximized_pane)}
         for name, pane in self.panes().items():
-            pane.display = name in slots
-            if name in slots:
-                pane.move_to_area(slots[name])
-        self.sizes = pane_sizes(slots.values())
+            pane.display = name in areas
+            if name in areas:
+                pane.move_to_area(areas[name])
+        self.sizes = pane_sizes(areas.values())
 
     def sizes_with_front(self, front: str | None) -> Mapping[str, PaneSize]:
         """The sizes of the panes that will be visible once `front` is in front; they are needed before that, because
@@ -71,6 +71,6 @@ class PaneLayout(Container):
         self.place_panes()
 
 
-def pane_sizes(slots: Iterable[PaneArea]) -> Mapping[str, PaneSize]:
+def pane_sizes(areas: Iterable[PaneArea]) -> Mapping[str, PaneSize]:
     """The inner size of the front pane of each area, in cells."""
-    return {slot.front: PaneSize(max(slot.width - 2, 1), max(slot.height - 2, 1)) for slot in slots}
+    return {area.front: PaneSize(max(area.width - 2, 1), max(area.height - 2, 1)) for area in areas}

@@ -39,7 +39,7 @@ def serve_debugger(words: Sequence[str], port: int) -> int:
     try:
         web.run_app(build_site(words, port, secret), host=HOST, port=port, print=None)
     except OSError as error:
-        raise Usage("nothing can be served there", got=f"--port {port}", hint=error.strerror) from None
+        raise Usage("this port cannot be used", got=f"--port {port}", hint=error.strerror) from None
     return 0
 
 
@@ -66,9 +66,9 @@ def origin_guard(port: int) -> Any:
         origin = request.headers.get("Origin")
         wants_socket = request.headers.get("Upgrade", "").lower() == "websocket"
         if request.host not in hosts or (origin or f"http://{hosts[0]}") not in [f"http://{host}" for host in hosts]:
-            raise web.HTTPForbidden(text="this page is for its own origin")
+            raise web.HTTPForbidden(text="requests from other origins are refused")
         if wants_socket and origin is None:
-            raise web.HTTPForbidden(text="who asks does not say from where")
+            raise web.HTTPForbidden(text="the request does not state its origin")
         response = await handler(request)
         if isinstance(response, web.Response) and response.content_type == "text/html" and response.text:
             response.text = _FONT_LINK.sub(lambda _: head_html(request), response.text)
@@ -84,13 +84,13 @@ def head_html(request: Any) -> str:
     script that focuses the page, so that keys work without a click."""
     folder = f"{request.path.rstrip('/')}/static/fonts/RobotoMono-VariableFont_wght.ttf"
     face = f'@font-face {{ font-family: "Roboto Mono"; src: url("{folder}"); }}'
-    paper = f"html body, body .shade {{ background: {DARK.background}; }}"
+    background = f"html body, body .shade {{ background: {DARK.background}; }}"
     return f"""<title>tagloom debug</title><link rel="icon" href="data:,"><style>{face}</style>
 <script>addEventListener("load", () => {{
-  document.head.insertAdjacentHTML("beforeend", "<style>{paper}</style>");
-  const seen = new MutationObserver(() => {{
+  document.head.insertAdjacentHTML("beforeend", "<style>{background}</style>");
+  const observer = new MutationObserver(() => {{
     const keyboard = document.querySelector(".xterm-helper-textarea");
-    if (keyboard && document.body.classList.contains("-first-byte")) {{ keyboard.focus(); seen.disconnect(); }}
+    if (keyboard && document.body.classList.contains("-first-byte")) {{ keyboard.focus(); observer.disconnect(); }}
   }});
-  seen.observe(document.body, {{ attributes: true, childList: true, subtree: true }});
+  observer.observe(document.body, {{ attributes: true, childList: true, subtree: true }});
 }});</script>"""

@@ -29,21 +29,21 @@ class BackgroundWorker:
         self._stop_event = threading.Event()
         """The stop flag of the last task, which may not have started."""
 
-    async def run(self, piece: Callable[[], Result]) -> Result | None:
+    async def run(self, task: Callable[[], Result]) -> Result | None:
         """Run a task and wait for its result; None if it was stopped."""
         stop_event = self._stop_event = threading.Event()
 
-        def run_piece() -> Result | None:
+        def run_task() -> Result | None:
             self._thread = threading.get_ident()
             try:
-                return None if stop_event.is_set() else piece()
+                return None if stop_event.is_set() else task()
             except KeyboardInterrupt:
                 return None
             finally:
                 self._thread = None
 
         try:
-            return await asyncio.wrap_future(self._pool.submit(run_piece))
+            return await asyncio.wrap_future(self._pool.submit(run_task))
         except KeyboardInterrupt:  # the interrupt arrived just after the task ended
             return None
 

@@ -19,7 +19,7 @@ from ...core.dtypes import DType, float32, float64
 from ...core.dtypes import bool as bool_
 from ...core.errors import Exhausted, Usage, plural
 from ...core.types import Type, type_of
-from ...core.value import Value, format_value, is_same_value
+from ...core.value import Value, abbreviate, is_same_value
 from ...core.world import World
 from ...interp.engines.protocol import Limits
 from ...interp.history.history import History
@@ -68,7 +68,7 @@ def check_against(target: str, reference: str, words: Sequence[str], limits: Lim
         print(f"{'agrees':9} {describe_call(runs[1])} {describe_ending(right, limits)}")
         agreement_count += 1
     agreeing_runs = f"{plural(agreement_count, 'run')} agree{'s' * (agreement_count == 1)}"
-    print(agreeing_runs if agreement_count else "nothing was decided")
+    print(agreeing_runs if agreement_count else "no run decided anything")
     return int(not agreement_count)
 
 
@@ -143,7 +143,7 @@ def describe_difference(mine: Outcome, right: Outcome, printed: Sequence[Sequenc
 
 def describe_call(history: History) -> str:
     """The function and its arguments, such as `fib(3)`."""
-    return f"{history.graph.name}({', '.join(map(format_value, history.arguments))})"
+    return f"{history.graph.name}({', '.join(map(abbreviate, history.arguments))})"
 
 
 def describe_ending(outcome: Outcome, limits: Limits) -> str:
@@ -153,7 +153,7 @@ def describe_ending(outcome: Outcome, limits: Limits) -> str:
     if outcome.missing or outcome.status != "Returned":
         trap = f": {outcome.traps[0].message}" if outcome.traps else ""
         return f"{outcome.status}{trap}"
-    return ", ".join("-" if value is None else format_value(value) for value in outcome.results)
+    return ", ".join("-" if value is None else abbreviate(value) for value in outcome.results)
 
 
 def describe_limit(outcome: Outcome, limits: Limits) -> str:

@@ -13,7 +13,7 @@ import typer
 from ...core.errors import Disagreement, TagloomError, Usage, plural
 from ...core.graph.graph import Graph
 from ...core.text import Document, print_case
-from ...core.value import Value, format_value
+from ...core.value import Value, abbreviate
 from ...interp.engines.protocol import Limits
 from ...interp.history.replay import open_log
 from ...interp.oracle.all_schedules import (
@@ -87,13 +87,13 @@ def check(
         raise typer.Exit(check_against(target, against, args or [], Limits(most, max_tokens, max_depth)))
     if is_log(target):
         if args:
-            raise Usage("a log has its own arguments", got=" ".join(args))
+            raise Usage("a log already has its arguments", got=" ".join(args))
         print(replay_log(target))
         return
     if every_schedule or every_order or unchecked:
         choices = every_token if every_schedule else every_firing if every_order else None
         if every_schedule and every_order:
-            raise Usage("only one of these options is possible", required="--every-schedule or --every-order")
+            raise Usage("these options exclude each other", required="--every-schedule or --every-order")
         options = {"states": max_states, "unchecked": unchecked, "seed": seed, "k": k}
         raise typer.Exit(check_every_schedule(target, args or [], choices, options))
     if k is not None:
@@ -218,7 +218,7 @@ def explore_schedules(
 def describe_schedule_ending(ending: ScheduleEnding) -> str:
     """The results of an ending, and its number of firings."""
     run = ending.outcome
-    results = ", ".join("-" if value is None else format_value(value) for value in run.results)
+    results = ", ".join("-" if value is None else abbreviate(value) for value in run.results)
     return f"{results} after {plural(run.firings, 'firing')}"
 
 

@@ -67,7 +67,7 @@ def describe_rule(number: str) -> str:
     """A rule with its examples, as text; raises Usage if no rule has this number."""
     texts, key = rule_texts(), number.upper()
     if key not in texts:
-        raise Usage(f"no rule is called {number!r}", required=", ".join(texts))
+        raise Usage(f"there is no rule {number!r}", required=", ".join(texts))
     text = f"{key:5}{textwrap.indent(texts[key], ' ' * 5).lstrip()}"
     example = RULE_EXAMPLES.get(key)
     if example is None:

@@ -56,63 +56,63 @@ class ShowRequest:
     """Whether to draw in the characters of a terminal."""
 
 
-def draw(start: Start, wanted: ShowRequest) -> str | None:
+def draw(start: Start, request: ShowRequest) -> str | None:
     """Draw the picture into its file; without a file, return the text form. A log may also be written as JSON lines.
 
     Raises Usage if there is no such picture, or it cannot be written.
     """
-    is_run = bool(start.words) or is_log(start.target) or wanted.at is not None
-    if wanted.form == "image":
-        return image_text(start, wanted, is_run)
-    if wanted.output is not None and wanted.output.suffix == JSON_SUFFIX and is_log(start.target):
-        convert_log(Path(start.target), wanted.output)
+    is_run = bool(start.words) or is_log(start.target) or request.at is not None
+    if request.form == "image":
+        return image_text(start, request, is_run)
+    if request.output is not None and request.output.suffix == JSON_SUFFIX and is_log(start.target):
+        convert_log(Path(start.target), request.output)
         return None
-    if is_run or wanted.form not in STATIC_FORMS:
+    if is_run or request.form not in STATIC_FORMS:
         history = start.history(World(print_to_stderr))
-        if wanted.form == "program":
-            raise Usage("only a graph is run", got="--form program", hint="leave out ARGS, or --form program")
-        if wanted.in_terminal:
-            return draw_in_terminal(picture_of_history(history, wanted), wanted)
-        if wanted.output is None:
-            raise Usage("the picture of a run goes into a file", hint="-o run.svg")
-        write_file(wanted.output, picture_bytes(picture_of_history(history, wanted), wanted))
+        if request.form == "program":
+            raise Usage("a run is drawn on the graph", got="--form program", hint="leave out ARGS, or --form program")
+        if request.in_terminal:
+            return draw_in_terminal(picture_of_history(history, request), request)
+        if request.output is None:
+            raise Usage("the picture of a run needs an output file", hint="-o run.svg")
+        write_file(request.output, picture_bytes(picture_of_history(history, request), request))
         return None
     program = find_program(start.target)
-    subject = program_of(program) if wanted.form == "program" else program_and_graph(program)[1]
+    subject = program_of(program) if request.form == "program" else program_and_graph(program)[1]
     if subject is None:
-        raise Usage("a graph has no structured program", got=start.target, hint="leave --form program out")
-    if wanted.in_terminal:
-        return draw_in_terminal(static_view(subject), wanted)
+        raise Usage("a graph has no structured program", got=start.target, hint="omit --form program")
+    if request.in_terminal:
+        return draw_in_terminal(static_view(subject), request)
     text = print_graph(subject) if isinstance(subject, Graph) else print_program(subject)
-    if wanted.output is None:
+    if request.output is None:
         return text
-    match output_suffix(wanted):
+    match output_suffix(request):
         case "tl":
             contents = text.encode()
         case "json":
             contents = format_json(subject).encode()
         case _:
-            contents = picture_bytes(static_view(subject), wanted)
-    write_file(wanted.output, contents)
+            contents = picture_bytes(static_view(subject), request)
+    write_file(request.output, contents)
     return None
 
 
-def image_text(start: Start, wanted: ShowRequest, is_run: bool) -> str:
+def image_text(start: Start, request: ShowRequest, is_run: bool) -> str:
     """The image that token engines run, as text."""
-    if is_run or wanted.output is not None or wanted.in_terminal:
-        raise Usage("an image is of a graph, and text", got="--form image", hint="leave out ARGS, --at, -o and --ascii")
+    if is_run or request.output is not None or request.in_terminal:
+        raise Usage("an image is text, without a run", got="--form image", hint="leave out ARGS, --at, -o and --ascii")
     graph = program_and_graph(find_program(start.target))[1]
     breaks_rules(graph, unchecked=False)
     return format_image(build_image(graph))
 
 
-def picture_of_history(history: History, wanted: ShowRequest) -> Picture:
+def picture_of_history(history: History, request: ShowRequest) -> Picture:
     """The picture of a run, up to the requested position."""
-    if wanted.at is None:
+    if request.at is None:
         history.run()
     else:
-        history = history_at(history, wanted.at, wanted.form)
-    return moment_view(history) if wanted.form == "graph" else run_picture(history, wanted.form)
+        history = history_at(history, request.at, request.form)
+    return moment_view(history) if request.form == "graph" else run_picture(history, request.form)
 
 
 def history_at(history: History, position: int, form: str) -> History:
@@ -133,38 +133,38 @@ def history_at(history: History, position: int, form: str) -> History:
     return history
 
 
-def picture_bytes(picture: Picture, wanted: ShowRequest) -> bytes:
+def picture_bytes(picture: Picture, request: ShowRequest) -> bytes:
     """A picture in the format of the output file; raises Usage for another format."""
-    suffix = output_suffix(wanted)
+    suffix = output_suffix(request)
     if suffix not in ("dot", "svg", "png", "pdf"):
         only_static = " (.tl and .json without ARGS)" if suffix in ("tl", "json") else ", .tl or .json"
         required = f".svg, .png, .pdf, .dot{only_static}"
-        raise Usage("no picture of this kind", got=f".{suffix}" if suffix else "no suffix", required=required)
+        raise Usage("unknown picture format", got=f".{suffix}" if suffix else "no suffix", required=required)
     with LayoutProgress() as progress:
         return render_picture(
             picture,
             suffix,
-            theme=DARK if wanted.dark else LIGHT,
-            only=wanted.only,
-            fold=wanted.fold,
-            most=wanted.max_boxes,
+            theme=DARK if request.dark else LIGHT,
+            only=request.only,
+            fold=request.fold,
+            most=request.max_boxes,
             progress=progress.report,
         )
 
 
-def draw_in_terminal(picture: Picture, wanted: ShowRequest) -> str:
+def draw_in_terminal(picture: Picture, request: ShowRequest) -> str:
     """A picture in the characters of the terminal; raises Usage for a chart, and if a file was requested."""
-    if wanted.output is not None:
-        raise Usage("--ascii draws in the terminal, not in a file", got=f"-o {wanted.output}")
+    if request.output is not None:
+        raise Usage("--ascii draws in the terminal, not in a file", got=f"-o {request.output}")
     if not isinstance(picture, View):
-        raise Usage("charts are not drawn in characters", got=f"--form {wanted.form}", hint="-o run.svg")
-    return terminal_text(trim_view(picture, wanted.only, wanted.fold, wanted.max_boxes))
+        raise Usage("a chart cannot be drawn in characters", got=f"--form {request.form}", hint="-o run.svg")
+    return terminal_text(trim_view(picture, request.only, request.fold, request.max_boxes))
 
 
-def output_suffix(wanted: ShowRequest) -> str:
+def output_suffix(request: ShowRequest) -> str:
     """The suffix of the output file, without the dot."""
-    assert wanted.output is not None
-    return wanted.output.suffix.lower().removeprefix(".")
+    assert request.output is not None
+    return request.output.suffix.lower().removeprefix(".")
 
 
 class LayoutProgress:
@@ -228,8 +228,8 @@ def show(
     is_moment = at is not None and form == "graph"
     most_firings = 1_000_000 if max_firings is None and not is_moment else max_firings
     options = StartOptions(schedule, Limits(firings=most_firings), seed, k, unchecked)
-    wanted = ShowRequest(form, output, at, tuple(only or ()), tuple(fold or ()), dark, most, ascii)
-    text = draw(Start(target, tuple(args or ()), options), wanted)
+    request = ShowRequest(form, output, at, tuple(only or ()), tuple(fold or ()), dark, most, ascii)
+    text = draw(Start(target, tuple(args or ()), options), request)
     if text is not None:
         print(text, end="")
 

@@ -33,26 +33,26 @@ def key_of(pane: str) -> str:
     return str((PANES.index(pane) + 1) % 10)
 
 
-def arrange_panes(width: int, height: int, fronts: Mapping[str, int], alone: str | None = None) -> list[PaneArea]:
-    """The areas of a screen. `fronts` orders panes by when they were last chosen; `alone` is the maximized pane.
+def arrange_panes(width: int, height: int, fronts: Mapping[str, int], maximized: str | None = None) -> list[PaneArea]:
+    """The areas of a screen. `fronts` orders panes by when they were last chosen; `maximized` is the maximized pane.
 
-    >>> [slot.front for slot in arrange_panes(80, 22, {"source": 1})]
+    >>> [area.front for area in arrange_panes(80, 22, {"source": 1})]
     ['source', 'flight', 'timeline']
     """
-    if alone is not None:
-        return [PaneArea((alone,), alone, 0, 0, width, height)]
+    if maximized is not None:
+        return [PaneArea((maximized,), maximized, 0, 0, width, height)]
     columns = wide_columns(width) if width >= WIDE else medium_columns(width) if width >= MEDIUM else None
     if columns is None:
         return narrow_areas(width, height, fronts)
-    slots, x = list[PaneArea](), 0
+    areas, x = list[PaneArea](), 0
     for across, stack in columns:
         y = 0
         for panes, share in stack:
             tall = area_height(share, height, height - y)
-            slots.append(_build_area(panes, fronts, x, y, across, tall))
+            areas.append(_build_area(panes, fronts, x, y, across, tall))
             y += tall
         x += across
-    return slots
+    return areas
 
 
 def area_height(share: float, height: int, left: int) -> int:

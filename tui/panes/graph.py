@@ -21,7 +21,7 @@ MAX_TOKENS = 1000
 """The most tokens in flight, and activations with waiting tokens, that are drawn."""
 
 
-MAX_EXCESS = 2.5
+MAX_PANE_RATIO = 2.5
 """How many times wider or higher than its pane a graph may be before functions and loops are folded."""
 
 
@@ -37,13 +37,13 @@ class LayoutRequest(NamedTuple):
     width: int
     height: int
     zoom: int = 0
-    """The zoom. A graph that is larger than its pane by more than MAX_EXCESS has inner loops and functions folded
+    """The zoom. A graph that is larger than its pane by more than MAX_PANE_RATIO has inner loops and functions folded
     until it fits. Each step of the zoom doubles that limit; below 0 the whole graph fits the pane."""
     unfolded: tuple[str, ...] = ()
     """The functions and loops that stay unfolded, however large the graph becomes."""
 
-    def matches(self, graph: Graph, folded: tuple[str, ...], opened: tuple[str, ...]) -> bool:
-        return self.graph is graph and (self.folded, self.unfolded) == (folded, opened)
+    def matches(self, graph: Graph, folded: tuple[str, ...], unfolded: tuple[str, ...]) -> bool:
+        return self.graph is graph and (self.folded, self.unfolded) == (folded, unfolded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +78,18 @@ class GraphPicture(NamedTuple):
     """The highlighted boxes, by row."""
 
 
-def lay_out_graph(paper: LayoutRequest) -> GraphLayout:
+def lay_out_graph(request: LayoutRequest) -> GraphLayout:
     """Lay out a graph, which takes much longer than drawing tokens on it. Raises Usage if Graphviz fails."""
-    plain = graph_view(paper.graph)
-    folded = find_clusters(plain, paper.folded) if paper.folded else set[str]()
-    order, least = folding_order(plain, protected_clusters(plain, paper) - folded)
+    plain = graph_view(request.graph)
+    folded = find_clusters(plain, request.folded) if request.folded else set[str]()
+    order, least = folding_order(plain, protected_clusters(plain, request) - folded)
     drawings = dict[int, tuple[Drawing, frozenset[str]]]()
 
     def fits(count: int) -> bool:
         here = frozenset(folded.union(order[:count]))
-        drawing = draw_view(collapse_clusters(plain, here) if here else plain, paper)
+        drawing = draw_view(collapse_clusters(plain, here) if here else plain, request)
         drawings[count] = drawing, here
-        return _excess(drawing, paper) <= 1
+        return _size_ratio(drawing, request) <= 1
 
     count = least if fits(least) else bisect_left(range(least + 1, len(order)), True, key=fits) + least + 1
     if count not in drawings:
@@ -97,10 +97,12 @@ def lay_out_graph(paper: LayoutRequest) -> GraphLayout:
         fits(count)
     drawing, here = drawings[count]
     boxes = (collapse_clusters(plain, here) if here else plain).boxes
-    nodes = {name: str(paper.graph.nodes[int(name[1:])]) for name in boxes if name[1:].isdigit() and name[0] == "n"}
-    shut = tuple(each.subject for each in plain.root.walk() if each.name in here and each.name in boxes)
+    nodes = {name: str(request.graph.nodes[int(name[1:])]) for name in boxes if name[1:].isdigit() and name[0] == "n"}
+    folded_subjects = tuple(each.subject for each in plain.root.walk() if each.name in here and each.name in boxes)
     commands = {name: f"select {node}" for name, node in nodes.items()} | dict(fold_commands(plain, boxes))
-    return GraphLayout(paper, plain, drawing, cell_positions(drawing.base_rows), here, shut, nodes, commands)
+    return GraphLayout(
+        request, plain, drawing, cell_positions(drawing.base_rows), here, folded_subjects, nodes, commands
+    )
 
 
 def fold_commands(plain: View, boxes: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -110,63 +112,63 @@ def fold_commands(plain: View, boxes: Collection[str]) -> Iterator[tuple[str, st
             yield cluster.name, f"{'unfold' if cluster.name in boxes else 'fold'} {cluster.subject}"
 
 
-def protected_clusters(plain: View, paper: LayoutRequest) -> set[str]:
+def protected_clusters(plain: View, request: LayoutRequest) -> set[str]:
     """The clusters that are not folded automatically: those that the user unfolded, and the program's entry
     function."""
-    own = {each.name for each in plain.root.clusters if each.subject == paper.graph.name}
-    return own | (find_clusters(plain, paper.unfolded) if paper.unfolded else set())
+    own = {each.name for each in plain.root.clusters if each.subject == request.graph.name}
+    return own | (find_clusters(plain, request.unfolded) if request.unfolded else set())
 
 
-def _excess(drawing: Drawing, paper: LayoutRequest) -> float:
+def _size_ratio(drawing: Drawing, request: LayoutRequest) -> float:
     """How many times larger a drawing is than its limit."""
     columns, rows = drawing.size
-    far = MAX_EXCESS * 2**paper.zoom if paper.zoom >= 0 else 1
-    return max(columns / paper.width, rows / paper.height) / far
+    far = MAX_PANE_RATIO * 2**request.zoom if request.zoom >= 0 else 1
+    return max(columns / request.width, rows / request.height) / far
 
 
-def draw_view(view: View, paper: LayoutRequest) -> Drawing:
+def draw_view(view: View, request: LayoutRequest) -> Drawing:
     """Draw a view in the most legible style that fits the pane; if none does, exceed the height rather than the width.
     For a graph that is far too large, less legible styles are not tried, because each takes as long."""
-    width, height, zoom = paper.width, paper.height, paper.zoom
+    width, height, zoom = request.width, request.height, request.zoom
     times = 2 ** max(zoom, 0)
-    drawing = draw_cells(view, width=width * times, height=height * times, styles=1)
-    if zoom > 0 or drawing.fits or _excess(drawing, paper) > MAX_SHRINK:
+    drawing = draw_cells(view, width=width * times, height=height * times, style_count=1)
+    if zoom > 0 or drawing.fits or _size_ratio(drawing, request) > MAX_SHRINK:
         return drawing
     if zoom < 0:
         return draw_cells(view, width=width, height=height)
     higher = draw_cells(view, width=width * 6 // 5, height=height * 3)
-    return higher if higher.fits or _excess(higher, paper) <= _excess(drawing, paper) else drawing
+    return higher if higher.fits or _size_ratio(higher, request) <= _size_ratio(drawing, request) else drawing
 
 
-def draw_tokens(draft: GraphLayout, session: Session) -> GraphPicture:
+def draw_tokens(layout: GraphLayout, session: Session) -> GraphPicture:
     """Draw the graph with its tokens."""
-    history, shut = session.history, draft.folded_subjects
-    moment = overlay_state(draft.view, history.state, history.last_event, under=session.root_tag, limit=MAX_TOKENS)
-    view = collapse_clusters(moment, draft.folded) if draft.folded else moment
-    drawing = redraw(draft.drawing, view, draft.cell_positions)
+    history, folded = session.history, layout.folded_subjects
+    moment = overlay_state(layout.view, history.state, history.last_event, under=session.root_tag, limit=MAX_TOKENS)
+    view = collapse_clusters(moment, layout.folded) if layout.folded else moment
+    drawing = redraw(layout.drawing, view, layout.cell_positions)
     flight = len(history.state.flight)
     parts = [
         f"{MAX_TOKENS:,} of {flight:,} tokens" if flight > MAX_TOKENS else "",
-        f"folded: {', '.join(shut[:3])}{' …' if len(shut) > 3 else ''} (_ opens)" if shut else "",
+        f"folded: {', '.join(folded[:3])}{' …' if len(folded) > 3 else ''} (_ unfolds)" if folded else "",
     ]
     subtitle = " · ".join(filter(None, parts))
-    lit = boxes_by_row(draft.cell_positions, (name for name, box in view.boxes.items() if box.emphasized))
-    return GraphPicture(drawing, _focus_cell(draft, session), draft.commands, draft.nodes, subtitle, lit)
+    highlighted = boxes_by_row(layout.cell_positions, (name for name, box in view.boxes.items() if box.emphasized))
+    return GraphPicture(drawing, _focus_cell(layout, session), layout.commands, layout.nodes, subtitle, highlighted)
 
 
-def boxes_by_row(where: CellPositions, names: Iterable[str]) -> dict[int, frozenset[str]]:
+def boxes_by_row(positions: CellPositions, names: Iterable[str]) -> dict[int, frozenset[str]]:
     """Which of these boxes are in each row."""
     names_by_row: dict[int, set[str]] = {}
     for name in names:
-        for row, _ in where.get(name, ()):
+        for row, _ in positions.get(name, ()):
             names_by_row.setdefault(row, set()).add(name)
-    return {row: frozenset(here) for row, here in names_by_row.items()}
+    return {row: frozenset(boxes) for row, boxes in names_by_row.items()}
 
 
-def _focus_cell(draft: GraphLayout, session: Session) -> tuple[int, int] | None:
+def _focus_cell(layout: GraphLayout, session: Session) -> tuple[int, int] | None:
     """The cell of the current node, or of the box that it is folded into."""
     name = f"n{session.current_node}"
-    inside = (each.name for each in draft.view.root.walk() if any(name in inner.boxes for inner in each.walk()))
-    shown = chain([name], (each for each in inside if each in draft.folded))
-    cells = next((draft.cell_positions[each] for each in shown if each in draft.cell_positions), [])
+    inside = (each.name for each in layout.view.root.walk() if any(name in inner.boxes for inner in each.walk()))
+    shown = chain([name], (each for each in inside if each in layout.folded))
+    cells = next((layout.cell_positions[each] for each in shown if each in layout.cell_positions), [])
     return cells[len(cells) // 2] if cells else None

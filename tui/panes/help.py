@@ -148,11 +148,11 @@ def key_at(row: PageRow, column: int) -> str:
     """The key hint at a column, for clicks. Of a pair of keys, a click anywhere but on the first means the
     second.
 
-    >>> told = key_hints("graph", 80)
-    >>> told.text[:25], [key_at(told, column) for column in (1, 3, 6, 11, 21, 90)]
+    >>> hints = key_hints("graph", 80)
+    >>> hints.text[:25], [key_at(hints, column) for column in (1, 3, 6, 11, 21, 90)]
     (' < > zoom  s step  S back', ['<', '>', '>', 's', 'S', ''])
-    >>> told = key_hints("timeline", 80)
-    >>> told.text[:21], [key_at(told, column) for column in (1, 4, 7, 12)]
+    >>> hints = key_hints("timeline", 80)
+    >>> hints.text[:21], [key_at(hints, column) for column in (1, 4, 7, 12)]
     (' Left Right one event', ['Left', 'Left', 'Right', 'Right'])
     """
     for key, word in zip(row.spans[::2], row.spans[1::2], strict=True):
@@ -167,12 +167,12 @@ TOUR_PAGES = (
     "A program is a static graph. Tokens run on it: values on their way to a node, each under a tag that names the call"
     " and the iteration it belongs to.\n\nThe graph is in the middle of the screen. ● is a token in flight, ○ one that"
     " waits for a partner.",
-    "s steps to the next firing, and S steps back. Every motion has a reverse: o and O step over calls, f and F out of"
+    "s steps to the next firing, and S steps back. Every step has a reverse: o and O step over calls, f and F out of"
     " a call, w and W by waves. c continues to a breakpoint, $ goes to the end, ^ to the beginning. u undoes anything.",
     "Around the graph: the tokens in flight in the schedule's order, those that wait, the tree of tags, the source, the"
     " events, and the timeline. Digits go to these panes. Enter, or a click, acts on a line.",
     "Ask: y says why a node fired as it did, ? why it has not, Y who used its result. They ask about the node under"
-    " the cursor; edit the command before Enter to ask about another.",
+    " the cursor; type another node before Enter to ask about that one.",
     "What if: d delivers a token other than the schedule's, = gives a token another value. In the past that makes a"
     " fork; K lists the runs, % compares two.",
     "F1 explains the current pane, : takes any command, Ctrl-P finds one by name, q quits.\n\nThat is all.",

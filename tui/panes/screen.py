@@ -7,10 +7,15 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
+from ...core.types import Handle
+from ...core.value import Value, format_value
 from ...interp.history.history import History
+from ...viz.state_view import abbreviate_list, abbreviate_value
 from ...viz.style import GREEN, GREY, ORANGE, SKY, VERMILLION
 from ..session.command import Command, CommandReply
-from ..session.listing import is_over, is_position, results_data, why_stopped
+from ..session.listing import is_over, is_position, why_stopped
 from ..session.session import Session
 from .events import answers_page, event_spans, events_page
 from .graph import GraphLayout, GraphPicture, LayoutRequest, draw_tokens
@@ -163,9 +168,9 @@ class ScreenPresenter:
         focus = session.focus
         return LayoutRequest(session.history.graph, focus.folded_names, width, height, self.zoom, focus.unfolded_names)
 
-    def _is_current(self, paper: LayoutRequest) -> bool:
+    def _is_current(self, request: LayoutRequest) -> bool:
         focus = self.session.focus
-        return paper.matches(self.session.history.graph, focus.folded_names, focus.unfolded_names)
+        return request.matches(self.session.history.graph, focus.folded_names, focus.unfolded_names)
 
 
 def _timeline_size(size: PaneSize) -> tuple[int, int]:
@@ -180,7 +185,8 @@ def status_row(session: Session) -> PageRow:
     if session.snapshot.current is None:
         return build_row(("no program yet: : load FILE ARGS", ORANGE))
     history = session.history
-    state, results = history.state, [each for each in results_data(history) if each is not None]
+    state = history.state
+    results = [describe_scalar(value) for _, value in sorted(state.results.items())]
     pieces: list[PageSpan | tuple[str, str]] = [
         PageSpan(f" {session.run.name} ", SKY, True),
         (f"{history.schedule} ", GREY),
@@ -188,7 +194,7 @@ def status_row(session: Session) -> PageRow:
         (f"/{len(history):,} events ", GREY),
     ]
     if results:
-        pieces.append(PageSpan(f"✓ {', '.join(results)} ", GREEN, True))
+        pieces.append(PageSpan(f"✓ {abbreviate_list(results)} ", GREEN, True))
     if state.trap_events:
         pieces.append(PageSpan(f"✗ {len(state.trap_events)} trapped ", VERMILLION, True))
     stopped = why_stopped(history)
@@ -207,9 +213,15 @@ def status_row(session: Session) -> PageRow:
     return build_row(*pieces)
 
 
+def describe_scalar(value: Value) -> str:
+    """A scalar in full, an array abbreviated."""
+    is_array = not isinstance(value, Handle) and np.ndim(value) > 0
+    return abbreviate_value(value) if is_array else format_value(value)
+
+
 def ending_span(history: History) -> PageSpan:
     """The ending of a run, if the rest of the status line does not show it."""
-    if len(results_data(history)) == len(history.state.results):
+    if len(history.graph.results) == len(history.state.results):
         return PageSpan("over ", GREEN)
     return PageSpan("over " if history.state.trap_events else "deadlocked ", VERMILLION, not history.state.trap_events)
 

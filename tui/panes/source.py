@@ -59,10 +59,10 @@ def breakpoint_condition(line: int) -> str:
 
 def _source_row(number: int, text: str, here: int, nodes: list[str], points: dict[str, int], is_text: bool) -> PageRow:
     point = points.get(breakpoint_condition(number))
-    do = f"delete {point}" if point is not None else f"break {breakpoint_condition(number)}" if nodes else ""
+    command = f"delete {point}" if point is not None else f"break {breakpoint_condition(number)}" if nodes else ""
     gutter = PageSpan("●" if point is not None else "·" if nodes else " ", VERMILLION if point is not None else GREY)
     spans = (PageSpan(text, GREEN),) if is_text else highlight(text)
-    about = {"command": do, "is_current": number == here, "node": nodes[0] if nodes else "", "line": number}
+    about = {"command": command, "is_current": number == here, "node": nodes[0] if nodes else "", "line": number}
     return build_row(gutter, (f"{number:4} ", YELLOW if number == here else GREY), *spans, **about)
 
 

@@ -30,9 +30,9 @@ def build_timeline(session: Session, width: int, height: int) -> Timeline:
     """The timeline in `width` columns, with bars `height` rows high: the firings per wave, or, if events are filtered,
     the number of events that pass."""
     history = session.history
-    width, base, known = max(width, 1), history.base, max(len(history), 1)
-    ends = [base + round((column + 1) * (known - base) / width) for column in range(width)]
-    at = width - 1 if history.position == known else min(bisect_left(ends, history.position), width - 1)
+    width, base, total = max(width, 1), history.base, max(len(history), 1)
+    ends = [base + round((column + 1) * (total - base) / width) for column in range(width)]
+    at = width - 1 if history.position == total else min(bisect_left(ends, history.position), width - 1)
     numbers = list_events(session) if session.focus.event_condition or session.root_tag is not None else None
     heights = firings_per_column(session.run.index, ends) if numbers is None else events_per_column(numbers, ends)
     top = max(max(heights), 1)
@@ -58,10 +58,10 @@ def events_per_column(numbers: Sequence[int], ends: list[int]) -> list[int]:
     return np.bincount(columns, minlength=len(ends)).tolist()  # type: ignore[no-any-return]
 
 
-def firings_per_column(known: RunIndex, ends: list[int]) -> list[int]:
+def firings_per_column(index: RunIndex, ends: list[int]) -> list[int]:
     """For each column, the firings of its largest wave; a column may have many waves."""
-    last, sizes = known.waves()
-    fired = np.append(sizes, known.wave_firings)
+    last, sizes = index.waves()
+    fired = np.append(sizes, index.wave_firings)
     until = np.searchsorted(last, np.array(ends) - 1)
     since = np.append(0, until[:-1])
     return np.maximum(np.maximum.reduceat(fired, since), fired[until]).tolist()  # type: ignore[no-any-return]

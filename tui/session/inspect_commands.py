@@ -18,13 +18,13 @@ from ...core.ops.effects import fill_placeholders
 from ...core.ops.indexing import parse_key
 from ...core.program.program import Location
 from ...core.tag import ROOT, Tag
-from ...core.value import format_value
+from ...core.value import abbreviate, format_value
 from ...interp.breakpoints.expression import compile_condition
 from ...interp.history.history import describe_token
 from ...interp.machine.activation import ActivationRecord
 from ...interp.machine.event import Token
 from ...interp.machine.state import State
-from ...interp.outcome.outcome import Outcome, describe_value
+from ...interp.outcome.outcome import Outcome, abbreviate_value, describe_value
 from ...interp.queries.ask import parse_tag
 from ...interp.queries.contexts import fires_under
 from ...interp.records.documents import error_text
@@ -38,8 +38,8 @@ from .listing import (
     MAX_ROWS,
     ActivationTitles,
     OmittedActivations,
+    abbreviate_outputs,
     describe_event,
-    describe_outputs,
     list_activations,
     list_events,
     results_data,
@@ -113,7 +113,7 @@ def state(session: Session, words: CommandArguments) -> CommandResult:
         lines += [f"{name}:", *describe_tokens(graph, first, count)] if count else []
     cells, results = list(cells_data(graph, here)), results_data(session.history)
     lines += ["cells:", *truncate_lines([f"  {describe_cells(row)}" for row in cells], MAX_LINES)] if cells else []
-    arrived = [f"  {number}: {value}" for number, value in enumerate(results) if value is not None]
+    arrived = [f"  {number}: {abbreviate_value(graph, value)}" for number, value in sorted(here.results.items())]
     lines += ["results:", *arrived] if arrived else []
     return CommandResult(lines or ["nothing is left"], {**data, "cells": cells, "results": results})
 
@@ -165,14 +165,14 @@ def inspect(session: Session, words: CommandArguments) -> CommandResult:
         if is_activation
         else f"  no activation of {contexts[number]} yet",
         f"  {plural(history.state.firings_by_node[number], 'firing')}",
-        *(f"  event {at}, {history[at].token.tag}: {describe_outputs(graph, history[at])}" for at in numbers[-5:]),
+        *(f"  event {at}, {history[at].token.tag}: {abbreviate_outputs(graph, history[at])}" for at in numbers[-5:]),
         *([] if array is None else [f"  {describe_array(graph, array, session.focus.array_slice)}"]),
     ]
     data = {
         "node": str(node),
         "op": node.op,
         "tag": str(tag),
-        "held": {str(port.number): describe_value(graph, port.value) for port in states if port.status == "holds"},
+        "held": {str(port.number): describe_value(graph, port.value) for port in states if port.status == "waiting"},
         "ports": [
             {"port": port.number, "has": port.status, "value": format_port_value(graph, port)} for port in states
         ],
@@ -187,18 +187,18 @@ def inspect(session: Session, words: CommandArguments) -> CommandResult:
 
 _PORT_WORDS = {
     "literal": "is",
-    "took": "took",
-    "passed": "took nothing",
-    "earlier": "took a token earlier",
-    "holds": "holds",
-    "nothing": "has no token",
+    "consumed": "consumed",
+    "unused": "consumed nothing",
+    "consumed_earlier": "consumed a token earlier",
+    "waiting": "holds",
+    "empty": "has no token",
 }
 
 
 def describe_port(graph: Graph, port: PortState) -> str:
-    """A clause about a port, such as `port 0 took 3`."""
-    value = format_port_value(graph, port)
-    return f"port {port.number} {_PORT_WORDS[port.status]}{'' if value is None else f' {value}'}"
+    """A clause about a port, such as `port 0 consumed 3`."""
+    value = f" {abbreviate_value(graph, port.value)}" if port.status in ("literal", "consumed", "waiting") else ""
+    return f"port {port.number} {_PORT_WORDS[port.status]}{value}"
 
 
 def format_port_value(graph: Graph, port: PortState) -> str | None:
@@ -206,7 +206,7 @@ def format_port_value(graph: Graph, port: PortState) -> str | None:
     match port.status:
         case "literal":
             return format_value(port.value)
-        case "took" | "holds":
+        case "consumed" | "waiting":
             return describe_value(graph, port.value)
     return None
 
@@ -218,7 +218,7 @@ def describe_array(graph: Graph, array: ArraySummary, chosen: str) -> str:
         return f"{array.type}{numbers}"
     if array.selection is None:
         return f"{array.type}{numbers}; no such slice"
-    return f"{array.type}{numbers}; [{chosen}]: {describe_value(graph, array.selection)}"
+    return f"{array.type}{numbers}; [{chosen}]: {abbreviate_value(graph, array.selection)}"
 
 
 @inspect_commands.register("source", key="z", help="the lines of source around the inspected node")
@@ -313,7 +313,8 @@ def outcome(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     ending = require_outcome(session)
     results = [None if value is None else format_value(value) for value in ending.results]
-    line = f"{ending.status}: {', '.join('missing' if text is None else text for text in results)}"
+    texts = ("missing" if value is None else abbreviate(value) for value in ending.results)
+    line = f"{ending.status}: {', '.join(texts)}"
     error = error_text(ending.error).splitlines() if ending.error is not None else []
     data = {"status": ending.status, "results": results, "firings": ending.firings}
     return CommandResult([line, *error], data)

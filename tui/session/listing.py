@@ -7,7 +7,7 @@ the views to an activation, the lists are restricted to its tag and those below.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from ...interp.machine.activation import ActivationRecord
 from ...interp.machine.cells import CellBlock, CellWrite
 from ...interp.machine.event import Event, Token
 from ...interp.machine.state import State
+from ...interp.outcome.outcome import abbreviate_value as abbreviate_for_text
 from ...interp.outcome.outcome import describe_cell, describe_value
 from ...interp.queries.answers import FiringOrigin
 from ...viz.activation_tree import Gates, describe_call
@@ -41,7 +42,7 @@ def describe_event(graph: Graph, number: int, event: Event) -> str:
     waits = "waits" if event.deferred_at is None else f"is parked at {describe_cell(graph, event.deferred_at)}"
     token = event.token
     port = f"port {token.port} of {graph.nodes[token.node]}"
-    return f"{describe_value(graph, token.value)} came to {port} under {token.tag} at event {number}, and {waits}"
+    return f"{abbreviate_for_text(graph, token.value)} came to {port} under {token.tag} at event {number}, and {waits}"
 
 
 def event_data(graph: Graph, number: int, event: Event) -> dict[str, Any]:
@@ -146,11 +147,16 @@ def waiting_tokens(state: State) -> Iterator[Token]:
                 yield Token(node, port, tag, value)
 
 
-def describe_outputs(graph: Graph, event: Event) -> str:
+def describe_outputs(graph: Graph, event: Event, describe: Callable[[Graph, Value], str] = describe_value) -> str:
     """A clause with the results of a firing, or with its trap."""
     if event.trap is not None:
         return f"trap: {event.trap}"
-    return ", ".join(describe_value(graph, value) for _, value in event.outputs) or "nothing"
+    return ", ".join(describe(graph, value) for _, value in event.outputs) or "nothing"
+
+
+def abbreviate_outputs(graph: Graph, event: Event) -> str:
+    """Like `describe_outputs`, with large arrays abbreviated, for text."""
+    return describe_outputs(graph, event, abbreviate_for_text)
 
 
 MAX_SCANNED = 20_000
@@ -169,19 +175,19 @@ class FlightListing(NamedTuple):
 
 def list_flight(session: Session, most: int) -> FlightListing:
     """The tokens in flight: the next to be delivered, then the others in the order of the schedule."""
-    history, top = session.history, session.root_tag
-    tokens, following = history.state.flight, history.next_choice
-    if following is None:
+    history, root = session.history, session.root_tag
+    tokens, next_position = history.state.flight, history.next_choice
+    if next_position is None:
         return FlightListing([], 0, 0)
     count = len(tokens)
     last_first = zip(range(count - 1, -1, -1), reversed(tokens), strict=True)
     order = last_first if history.schedule == "lifo" else enumerate(tokens)
-    others = (each for each in order if each[0] != following)
-    ordered = chain([(following, tokens[following])], others)
-    if top is None:
+    others = (each for each in order if each[0] != next_position)
+    ordered = chain([(next_position, tokens[next_position])], others)
+    if root is None:
         first = list(islice(ordered, most))
         return FlightListing(first, count - len(first), 0)
-    matches = [each for each in islice(ordered, MAX_SCANNED) if is_under(each[1].tag, top)]
+    matches = [each for each in islice(ordered, MAX_SCANNED) if is_under(each[1].tag, root)]
     return FlightListing(matches[:most], max(len(matches) - most, 0), max(count - MAX_SCANNED, 0))
 
 
@@ -203,28 +209,28 @@ class StoreListing(NamedTuple):
 
 def list_store(session: Session, most: int) -> StoreListing:
     """The waiting-matching store by activation, and the throttled tokens."""
-    state, top = session.history.state, session.root_tag
-    entries: list[Tag | WaitingNode | Token] = list(islice(waiting_entries(state, top), most))
+    state, root = session.history.state, session.root_tag
+    entries: list[Tag | WaitingNode | Token] = list(islice(waiting_entries(state, root), most))
     listed_count = sum(len(entry.operands) for entry in entries if isinstance(entry, WaitingNode))
     count = state.waiting_count
-    if top is not None:
+    if root is not None:
         count = sum(
-            len(operands) for _, rec in waiting_records(state, top) for operands in rec.waiting_operands.values()
+            len(operands) for _, rec in waiting_records(state, root) for operands in rec.waiting_operands.values()
         )
-    throttled = [token for tag, pairs in state.throttled_tokens.items() if is_under(tag, top) for _, token in pairs]
+    throttled = [token for tag, pairs in state.throttled_tokens.items() if is_under(tag, root) for _, token in pairs]
     return StoreListing([*entries, *throttled[:most]], count - listed_count + max(len(throttled) - most, 0))
 
 
-def waiting_records(state: State, top: Tag | None) -> Iterator[tuple[Tag, ActivationRecord]]:
-    """The activations in which something waits, in the order in which they opened; with `top`, only that one and those
+def waiting_records(state: State, root: Tag | None) -> Iterator[tuple[Tag, ActivationRecord]]:
+    """The activations in which something waits, in the order in which they opened; with `root`, only that one and those
     below it. At most MAX_SCANNED activations are scanned."""
-    records = state.records.items() if top is None else records_below(state, top)
+    records = state.records.items() if root is None else records_below(state, root)
     yield from ((tag, record) for tag, record in islice(records, MAX_SCANNED) if record.waiting_operands)
 
 
-def records_below(state: State, top: Tag) -> Iterator[tuple[Tag, ActivationRecord]]:
+def records_below(state: State, root: Tag) -> Iterator[tuple[Tag, ActivationRecord]]:
     """An open activation and all below it, depth first. Without recursion, because tags may be very deep."""
-    stack = [top] if top in state.records else []
+    stack = [root] if root in state.records else []
     while stack:
         tag = stack.pop()
         record = state.records[tag]
@@ -232,9 +238,9 @@ def records_below(state: State, top: Tag) -> Iterator[tuple[Tag, ActivationRecor
         stack.extend(reversed(record.child_tags.values()))
 
 
-def waiting_entries(state: State, top: Tag | None) -> Iterator[Tag | WaitingNode]:
+def waiting_entries(state: State, root: Tag | None) -> Iterator[Tag | WaitingNode]:
     """The tags of the activations in which something waits, each followed by its waiting nodes."""
-    for tag, record in waiting_records(state, top):
+    for tag, record in waiting_records(state, root):
         yield tag
         yield from (
             WaitingNode(tag, node, operands.copy()) for node, operands in sorted(record.waiting_operands.items())
@@ -262,26 +268,26 @@ class CellListing(NamedTuple):
 def list_cells(session: Session, most: int) -> CellListing:
     """The arrays of cells. If the views are restricted to an activation: the stores and deferred reads under its tag,
     and the arrays that have such entries or were created there."""
-    heap, top = session.history.state.cells, session.root_tag
-    if top is None:
+    heap, root = session.history.state.cells, session.root_tag
+    if root is None:
         listed = list(islice(cell_entries(heap.blocks, None), most))
         count = len(heap.blocks)
         for block in heap.blocks.values():
             count += len(block.writes) + sum(map(len, block.deferred_reads.values()))
         return CellListing(listed, count - len(listed), len(heap.blocks), heap.deferred_count)
-    entries = list(cell_entries(heap.blocks, top))
+    entries = list(cell_entries(heap.blocks, root))
     parked = sum(isinstance(each, CellEntry) and isinstance(each.content, Token) for each in entries)
     arrays = sum(isinstance(each, Handle) for each in entries)
     return CellListing(entries[:most], max(len(entries) - most, 0), arrays, parked)
 
 
-def cell_entries(blocks: Mapping[Handle, CellBlock], top: Tag | None) -> Iterator[Handle | CellEntry]:
-    """Arrays of cells, each followed by its entries under the tag `top`. An array without such entries is left out,
+def cell_entries(blocks: Mapping[Handle, CellBlock], root: Tag | None) -> Iterator[Handle | CellEntry]:
+    """Arrays of cells, each followed by its entries under the tag `root`. An array without such entries is left out,
     unless it was created there."""
     for handle, block in blocks.items():
-        entries = (each for each in block_entries(block) if is_under(each.content.tag, top))
+        entries = (each for each in block_entries(block) if is_under(each.content.tag, root))
         first = next(entries, None)
-        if first is not None or is_under(handle.tag, top):
+        if first is not None or is_under(handle.tag, root):
             yield handle
             yield from chain(() if first is None else (first,), entries)
 

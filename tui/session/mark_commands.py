@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any
 
 from ...core.errors import Malformed, Usage, plural
+from ...core.graph.graph import Graph
 from ...interp.breakpoints.expression import compile_condition
+from ...interp.machine.event import Event
 from .command import CommandArguments, CommandGroup, CommandResult, parse_number
-from .listing import describe_event, describe_outputs, event_data
+from .listing import abbreviate_outputs, describe_event, describe_outputs, event_data
 from .run import BreakpointSpec, compile_breakpoint
 from .session import Bookmark, Session
 
@@ -51,7 +54,7 @@ def log(session: Session, words: CommandArguments) -> CommandResult:
     if match is None:
         example = "log node == 'add' and fired \"{tag}: {inputs[0]}\""
         raise Malformed(
-            "this is no log point", required=words.usage, got=words.text[:80] or None, hint=f"as in {example}"
+            "this is not a logpoint", required=words.usage, got=words.text[:80] or None, hint=f"as in {example}"
         )
     return set_breakpoint(session, match[1], 0, match[2])
 
@@ -128,14 +131,17 @@ MAX_VALUES = 200
 """The most values that `values` lists."""
 
 
-def recent_values(session: Session, node: int, most: int) -> list[dict[str, Any]]:
-    """The results of a node's last firings, the latest last."""
-    run, graph = session.run, session.history.graph
-    numbers = run.firings(node)[-most:]
-    events = [(number, run.history[number]) for number in numbers]
+def last_firings(session: Session, node: int, most: int) -> list[tuple[int, Event]]:
+    """A node's last firings with their numbers, the latest last."""
+    run = session.run
+    return [(number, run.history[number]) for number in run.firings(node)[-most:]]
+
+
+def values_data(graph: Graph, firings: Iterable[tuple[int, Event]]) -> list[dict[str, Any]]:
+    """The results of firings as data."""
     return [
         {"event": number, "tag": str(event.token.tag), "value": describe_outputs(graph, event)}
-        for number, event in events
+        for number, event in firings
     ]
 
 
@@ -143,12 +149,13 @@ def describe_watches(session: Session) -> tuple[list[str], dict[str, Any]]:
     """A line for each watch, and its values; there are no values if the current run has no such node."""
     lines, data = list[str](), dict[str, Any]()
     for name in session.snapshot.watches:
-        number = session.node_number(name)
-        values = [] if number is None else recent_values(session, number, MAX_SHOWN)
-        data[name] = values
+        graph, number = session.history.graph, session.node_number(name)
+        firings = [] if number is None else last_firings(session, number, MAX_SHOWN)
+        data[name] = values_data(graph, firings)
         count = 0 if number is None else session.history.state.firings_by_node[number]
-        more = "... " if count > len(values) else ""
-        text = ", ".join(f"{each['value']} ({each['tag']})" for each in values) or "no value yet"
+        more = "... " if count > len(firings) else ""
+        values = (f"{abbreviate_outputs(graph, event)} ({event.token.tag})" for _, event in firings)
+        text = ", ".join(values) or "no value yet"
         lines.append(f"  watch {name}: {more}{text}")
     return lines, data
 
@@ -193,11 +200,11 @@ def values_command(session: Session, words: CommandArguments) -> CommandResult:
     name = words.next_word("a node")
     most = words.next_number("N", 1) if words else 20
     words.expect_end()
-    number = session.find_node(name)
-    values = recent_values(session, number, min(most, MAX_VALUES))
-    lines = [f"  event {each['event']}, {each['tag']}: {each['value']}" for each in values]
-    node = str(session.history.graph.nodes[number])
-    return CommandResult(lines or ["it has not fired"], {"node": node, "values": values})
+    graph, number = session.history.graph, session.find_node(name)
+    firings = last_firings(session, number, min(most, MAX_VALUES))
+    lines = [f"  event {at}, {event.token.tag}: {abbreviate_outputs(graph, event)}" for at, event in firings]
+    data = {"node": str(graph.nodes[number]), "values": values_data(graph, firings)}
+    return CommandResult(lines or ["it has not fired"], data)
 
 
 # Bookmarks, and the search for events
@@ -211,7 +218,7 @@ MAX_MATCHES = 20
 def bookmark(session: Session, words: CommandArguments) -> CommandResult:
     name, note = words.next_word("a name"), " ".join(words.remaining_words())
     if not name.replace("-", "").replace("_", "").isalnum():
-        raise Usage("this is no name for a bookmark", required="letters, digits, - and _", got=name[:40])
+        raise Usage("this is not a name for a bookmark", required="letters, digits, - and _", got=name[:40])
     mark = Bookmark(name, session.run.name, session.history.position, note)
     others = tuple(each for each in session.snapshot.bookmarks if each.name != name)
     session.update_state(bookmarks=(*others, mark))

@@ -43,7 +43,7 @@ _EFFECTS_BY_OP = {
     "exit": "sends it out of the loop (S8)",
     "next_iteration": "sends it to the next iteration (S9)",
     "reenter": "sends it into the iteration of port 1 (S17)",
-    "back": "sends it to the iteration before, or out (S17)",
+    "back": "sends it to the previous iteration, or out (S17)",
     "cells": "makes empty cells (S13)",
     "store": "fills a cell (S13)",
     "get": "reads a cell, once it is full (S13)",
@@ -128,10 +128,10 @@ def has_fired(session: Session, number: int, tag: Tag) -> bool:
     return find_firing(session, number, tag) is not None if record is None else number in record.fired_nodes
 
 
-PortStatus: TypeAlias = Literal["literal", "took", "passed", "earlier", "holds", "nothing"]
-"""The status of a port. `literal`: it has a literal; `took`: the firing consumed its token; `passed`: the firing of a
-merge consumed another port's token; `earlier`: its token was consumed before the first known event; `holds`: a token
-waits there; `nothing`: no token has arrived."""
+PortStatus: TypeAlias = Literal["literal", "consumed", "unused", "consumed_earlier", "waiting", "empty"]
+"""The status of a port. `literal`: it has a literal; `consumed`: the firing consumed its token; `unused`: the firing of
+a merge consumed another port's token; `consumed_earlier`: its token was consumed before the first known event;
+`waiting`: a token waits there; `empty`: no token has arrived."""
 
 
 class PortState(NamedTuple):
@@ -147,26 +147,26 @@ def ports(session: Session, number: int, tag: Tag) -> Iterator[PortState]:
     """The ports of a node under a tag."""
     history = session.history
     node, record, last = history.graph.nodes[number], history.state.records.get(tag), find_firing(session, number, tag)
-    held: Mapping[int, Value] = {} if record is None else record.waiting_operands.get(number, {})
+    operands: Mapping[int, Value] = {} if record is None else record.waiting_operands.get(number, {})
     for port, literal in enumerate(node.ports):
         if literal is not None:
             yield PortState(port, "literal", literal.value)
         elif last is not None:
             yield consumed_port(node, last, port)
         elif record is not None and number in record.fired_nodes:
-            yield PortState(port, "earlier")
-        elif port in held:
-            yield PortState(port, "holds", held[port])
+            yield PortState(port, "consumed_earlier")
+        elif port in operands:
+            yield PortState(port, "waiting", operands[port])
         else:
-            yield PortState(port, "nothing")
+            yield PortState(port, "empty")
 
 
 def consumed_port(node: GraphNode, event: Event, port: int) -> PortState:
     """The state of a port after a firing: most nodes consume a token at each port, a merge only at one."""
     inputs = event.inputs or ()
     if node.op != "merge":
-        return PortState(port, "took", inputs[port])
-    return PortState(port, "took", inputs[0]) if port == event.token.port else PortState(port, "passed")
+        return PortState(port, "consumed", inputs[port])
+    return PortState(port, "consumed", inputs[0]) if port == event.token.port else PortState(port, "unused")
 
 
 class ArraySummary(NamedTuple):

@@ -97,7 +97,7 @@ def flight(session: Session, words: CommandArguments) -> CommandResult:
 
 
 @query_commands.register(
-    "enabled", "[POSITION]", key="x", help="the firings that could go next, from a position of the flight on"
+    "enabled", "[POSITION]", key="x", help="the firings that can come next, from a position of the flight on"
 )
 def enabled(session: Session, words: CommandArguments) -> CommandResult:
     """Scans the first tokens only, because there may be millions; the reply says where it stopped."""
@@ -109,8 +109,10 @@ def enabled(session: Session, words: CommandArguments) -> CommandResult:
     end = firings[-1].position + 1 if len(firings) == MAX_ROWS else first + MAX_SCANNED
     rest = max(len(state.flight) - end, 0)
     lines = [f"{'->' if each.position == chosen else '  '} {each}" for each in firings[:MAX_LINES]]
-    lines = with_omitted_count(lines, len(firings)) or ["none of these could" if rest else "nothing could fire next"]
+    lines = with_omitted_count(lines, len(firings)) or [
+        "none of these can fire next" if rest else "nothing can fire next"
+    ]
     lines += [f"{plural(rest, 'token')} more in flight: `enabled {end}` goes on there"] if rest else []
     rows = [{"position": each.position, "node": each.name, "tag": str(each.tag)} for each in firings]
-    data = {"enabled": rows, "from": first, "unlooked": rest, "next": chosen}
+    data = {"enabled": rows, "from": first, "unscanned": rest, "next": chosen}
     return CommandResult(lines, data)

@@ -279,7 +279,7 @@ def resolve_other_run(session: Session, words: CommandArguments) -> SessionRun:
     """The run to compare with, started if it does not exist yet."""
     options, engine, rest = words.take_run_options(), words.take_option("--engine"), words.remaining_words()
     if engine is not None and resolve_engine(engine) != "reference":
-        raise Usage("the debugger steps the reference machine", required="reference", got=engine)
+        raise Usage("the debugger can only step the reference machine", required="reference", got=engine)
     if len(rest) == 1 and not options and engine is None:
         existing_run = session.snapshot.find_run(rest[0])
         if existing_run is not None:
@@ -287,7 +287,7 @@ def resolve_other_run(session: Session, words: CommandArguments) -> SessionRun:
     run = session.run
     start = other_start(run.start, rest)
     if not options and engine is None and not rest:
-        raise Usage("nothing says with what to compare", required=words.usage)
+        raise Usage("compare needs another run", required=words.usage)
     start = start.with_options(**options)
     suffixes = [value if name == "schedule" else f"{name}-{value}" for name, value in options.items()]
     if suffix := "-".join([*suffixes, *([engine] if engine else [])]):
@@ -308,7 +308,7 @@ def other_start(start: Start | None, rest: tuple[str, ...]) -> Start:
             return Start(rest[0], rest[1:])
         return Start(rest[0], rest[1:] or start.words, start.options)
     if start is None:
-        raise Usage("this run was made from no file", hint="compare FILE[:NAME] ARGS")
+        raise Usage("this run has no program file", hint="compare FILE[:NAME] ARGS")
     return Start(start.target, rest[1:], start.options) if rest else start
 
 

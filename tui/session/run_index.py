@@ -239,38 +239,38 @@ class RunIndex:
                 parts.append(part if segment is self._own_segment else part.as_of(end))
         return merge_summaries(parts or [ActivationSummary(tag)])
 
-    def find_matching(self, history: History, condition: str, top: Tag | None) -> EventNumbers:
-        """The numbers of the known events under the tag `top` for which a condition holds; None is any tag, and the
+    def find_matching(self, history: History, condition: str, root: Tag | None) -> EventNumbers:
+        """The numbers of the known events under the tag `root` for which a condition holds; None is any tag, and the
         empty condition always holds. Raises Malformed if the text is no condition."""
-        if not condition and top is None:
+        if not condition and root is None:
             return range(history.base, len(history))
         key, matches, scanned = self._match_cache
-        if key != (condition, top):
-            key, matches, scanned = (condition, top), array("q"), history.base
+        if key != (condition, root):
+            key, matches, scanned = (condition, root), array("q"), history.base
         del matches[bisect_left(matches, scanned) :]  # matches of an interrupted scan
         for begin in range(scanned, len(history), LONG_HISTORY):
             end = min(begin + LONG_HISTORY, len(history))
-            matches.extend(matching_events(history, condition, top, begin, end))
+            matches.extend(matching_events(history, condition, root, begin, end))
             self._match_cache = (key, matches, end)
         return matches
 
 
-def matching_events(history: History, text: str, top: Tag | None, begin: int, end: int) -> Iterator[int]:
+def matching_events(history: History, text: str, root: Tag | None, begin: int, end: int) -> Iterator[int]:
     """The numbers of the events between two positions that are under a tag and match a condition."""
     if not text:
-        yield from (number for number in range(begin, end) if is_under(history[number].token.tag, top))
+        yield from (number for number in range(begin, end) if is_under(history[number].token.tag, root))
         return
     condition = compile_condition(text, history.graph)
     for state, event in history.events(begin, end):
-        if is_under(event.token.tag, top) and condition.holds(state, event):
+        if is_under(event.token.tag, root) and condition.holds(state, event):
             yield state.steps - 1
 
 
-def is_under(tag: Tag, top: Tag | None) -> bool:
-    """Whether a tag is `top` or below it; True if `top` is None."""
-    if top is None:
+def is_under(tag: Tag, root: Tag | None) -> bool:
+    """Whether a tag is `root` or below it; True if `root` is None."""
+    if root is None:
         return True
-    while tag.depth > top.depth:
+    while tag.depth > root.depth:
         assert tag.parent is not None
         tag = tag.parent
-    return tag == top
+    return tag == root

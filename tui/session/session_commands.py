@@ -47,7 +47,7 @@ def reload(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     run = session.run
     if run.start is None:
-        raise Usage("this run was made from no file", hint="load FILE[:NAME] ARGS")
+        raise Usage("this run has no program file", hint="load FILE[:NAME] ARGS")
     position = run.history.position
     session.load_run(run.start)
     goto_event_or_end(session, position)
@@ -91,7 +91,7 @@ def export(session: Session, words: CommandArguments) -> CommandResult:
         write_file(file, print_graph(history.graph).encode())
         contents = "the graph"
     else:
-        raise Usage("the suffix does not say what to export", required=words.usage, got=str(file))
+        raise Usage("files with this suffix cannot be exported", required=words.usage, got=str(file))
     return CommandResult([f"{file} has {contents}"], {"file": str(file)})
 
 

@@ -108,7 +108,7 @@ def test_a_refusal_is_shown(folder: Path) -> None:
 
     async def script(screen: Screen) -> None:
         await screen.do("stpe")
-        assert "do you mean step" in screen.line("happened")
+        assert "do you mean step" in screen.line("last-event")
         await screen.press("9")
         assert "do you mean step" in screen.text("answers")
 
@@ -195,7 +195,7 @@ def test_hints_are_keys(folder: Path) -> None:
         await screen.still()
         assert screen.focused == "flight"
         await screen.press("ctrl+o")
-        await screen.pilot.click("#told")
+        await screen.pilot.click("#jump-hint")
         await screen.still()
         assert screen.focused == "flight" and len(screen.app.screen_stack) == 1
         await screen.press("1")
@@ -525,7 +525,7 @@ def test_panes_fill_the_screen_without_overlap(folder: Path, size: tuple[int, in
 
     async def script(screen: Screen) -> None:
         regions = [pane.region for pane in screen.app.panes().values() if pane.display]
-        assert sum(region.area for region in regions) == screen.app.query_one("#desk").region.area
+        assert sum(region.area for region in regions) == screen.app.query_one("#pane-layout").region.area
         assert not any(one.overlaps(other) for one in regions for other in regions if one is not other)
 
     shown(script, "fib.py:fib", "4", size=size)
@@ -540,8 +540,8 @@ def test_resizing(folder: Path) -> None:
             await screen.pilot.resize_terminal(*size)
             await screen.still()
             regions = [pane.region for pane in screen.app.panes().values() if pane.display]
-            assert sum(region.area for region in regions) == screen.app.query_one("#desk").region.area
-            assert screen.app.query_one("#desk").size.width == size[0] == max(each.right for each in regions)
+            assert sum(region.area for region in regions) == screen.app.query_one("#pane-layout").region.area
+            assert screen.app.query_one("#pane-layout").size.width == size[0] == max(each.right for each in regions)
             assert screen.line("hints") == key_hints(screen.focused, size[0]).text
 
     shown(script, "fib.py:fib", "4")

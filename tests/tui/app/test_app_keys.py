@@ -93,11 +93,31 @@ def test_keys_are_commands(folder: Path) -> None:
         await screen.press("b")
         assert screen.app.query_one(CommandLine).value == "break node == 'fib.n' and fired"
         await screen.press("enter")
-        assert "breakpoint 1" in screen.text("answers") and "breakpoint 1" in screen.line("happened")
+        assert "breakpoint 1" in screen.text("answers") and "breakpoint 1" in screen.line("last-event")
         await screen.press("c")
-        assert "▶ fib.n " in screen.line("happened") and "● breakpoint 1" in screen.line("happened")
+        assert "▶ fib.n " in screen.line("last-event") and "● breakpoint 1" in screen.line("last-event")
         await screen.press(LEADER_KEY, "i")
         assert screen.app.query_one(CommandLine).value == "ignore 1 "
+
+    shown(script, "fib.py:fib", "4")
+
+
+def test_typing_replaces_suggested_arguments(folder: Path) -> None:
+    """After `/` and `b`, the suggested condition is selected: a typed one replaces it, Enter takes it, and after an
+    arrow key it is edited. A line that is to be continued has nothing selected."""
+
+    async def script(screen: Screen) -> None:
+        line = screen.app.query_one(CommandLine)
+        await screen.press("slash", *"trap")
+        assert line.value == "search trap"
+        await screen.press("escape", "b", *"traps")
+        assert line.value == "break traps"
+        await screen.press("escape", "b", "right", *" x")
+        assert line.value == "break node == 'fib.n' and fired x"
+        await screen.press("escape", "equals_sign", "7")
+        assert line.value == "change 0 7"
+        await screen.press("escape", "b", "enter")
+        assert screen.app.presenter.replies[-1].command == "break node == 'fib.n' and fired"
 
     shown(script, "fib.py:fib", "4")
 
@@ -204,9 +224,9 @@ def test_the_graph_follows_and_is_dragged(folder: Path) -> None:
         await screen.press("full_stop")
         before = graph.scroll_offset
         await screen.do("start")
-        assert graph.scroll_offset == before and not sees() and "stands still" in str(graph.border_subtitle)
+        assert graph.scroll_offset == before and not sees() and "not following" in str(graph.border_subtitle)
         await screen.press("full_stop")
-        assert sees() and "stands still" not in str(graph.border_subtitle)
+        assert sees() and "not following" not in str(graph.border_subtitle)
         graph.scroll_to(0, 0, animate=False, force=True)
         count = len(screen.app.presenter.replies)
         await screen.pilot.mouse_down(graph, offset=(20, 10))

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("alone")]
 async def goes_on(screen: Screen) -> None:
     """Begin a run that does not end, and wait until it goes on for long."""
     screen.app.do("run")
-    while "Esc stops it" not in screen.line("happened") or len(screen.app.session.history) <= 100:
+    while "Esc stops it" not in screen.line("last-event") or len(screen.app.session.history) <= 100:
         await screen.pilot.pause(0.05)
 
 
@@ -45,12 +45,12 @@ def test_escape_stops_a_run(folder: Path) -> None:
 
     async def script(screen: Screen) -> None:
         screen.app.do("run")
-        while "Esc stops it" not in screen.line("happened") or len(screen.app.session.history) <= 100:
+        while "Esc stops it" not in screen.line("last-event") or len(screen.app.session.history) <= 100:
             await screen.pilot.pause(0.05)
         await screen.press("escape")
-        assert "interrupted" in screen.line("happened") and screen.app.session.history.position > 100
+        assert "interrupted" in screen.line("last-event") and screen.app.session.history.position > 100
         await screen.press("s")
-        assert "interrupted" not in screen.line("happened")
+        assert "interrupted" not in screen.line("last-event")
 
     shown(script, "ends.py:endless", "1")
 
@@ -100,10 +100,11 @@ def test_escape_stops_a_snapshot(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     async def script(screen: Screen) -> None:
         monkeypatch.setattr(RunIndex, "catch_up", slow)
         screen.app.do("goto 5")
-        while "Esc stops it" not in screen.line("happened"):
+        while "Esc stops it" not in screen.line("last-event"):
             await screen.pilot.pause(0.02)
         await screen.press("escape")
-        assert "5/5 events" in screen.line("status") and "panes still show the state before" in screen.line("happened")
+        assert "5/5 events" in screen.line("status")
+        assert "panes still show the state before" in screen.line("last-event")
         await screen.press("s")
         assert "6/6 events" in screen.line("status") and "6 of 6 events" in screen.whole()
         screen.app.do("goto 9")

@@ -31,8 +31,8 @@ def assert_refused(run: Any, said: str) -> None:
         ("add.py:", "there is no such file\n  got: add.py:"),
         ("", "no file is named\n  required: FILE or FILE:NAME\n  got: ''"),
         (":add", "no file is named\n  required: FILE or FILE:NAME\n  got: ':add'"),
-        (".", "a directory is no program\n  got: .\n  hint: name a .py file in it"),
-        ("folder.py", "a directory is no program\n  got: folder.py\n  hint: name a .py file in it"),
+        (".", "a directory is not a program\n  got: .\n  hint: name a .py file in it"),
+        ("folder.py", "a directory is not a program\n  got: folder.py\n  hint: name a .py file in it"),
         ("note.txt", "this kind of file cannot be read\n  required: a .py, .tl or .json file\n  got: note.txt"),
         (
             "bytes.py",
@@ -58,7 +58,7 @@ def assert_refused(run: Any, said: str) -> None:
         ("none.py:f", "none.py has no function or graph 'f'\n  required: none"),
         (
             "kinds.py",
-            "kinds.py has several functions, and none is called main\n"
+            "kinds.py has several functions, and none is named main\n"
             "  required: negative, half, flip, doubled, both, nothing, anything\n"
             "  hint: name one, as in kinds.py:negative",
         ),
@@ -250,8 +250,8 @@ def test_wrong_values_of_options(tagloom: Any, target: list[str], options: list[
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["-o", "x.foo"], "no picture of this kind\n  required: .svg, .png, .pdf, .dot, .tl or .json\n  got: .foo"),
-        (["-o", "x"], "no picture of this kind\n  required: .svg, .png, .pdf, .dot, .tl or .json\n  got: no suffix"),
+        (["-o", "x.foo"], "unknown picture format\n  required: .svg, .png, .pdf, .dot, .tl or .json\n  got: .foo"),
+        (["-o", "x"], "unknown picture format\n  required: .svg, .png, .pdf, .dot, .tl or .json\n  got: no suffix"),
         (["-o", "nowhere/x.svg"], "this file cannot be written\n  got: nowhere/x.svg\n  hint: No such file..."),
         (["-o", "folder.svg"], "this file cannot be written\n  got: folder.svg\n  hint: Is a directory"),
         (["-o", "add.py/x.tl"], "this file cannot be written\n  got: add.py/x.tl\n  hint: Not a directory"),
@@ -278,6 +278,6 @@ def test_missing_forms(tagloom: Any) -> None:
     """A graph has no structured program, and a function without annotations has no form without arguments."""
     assert_refused(
         tagloom("show", "graphs.py:double", "--form", "program"),
-        "a graph has no structured program\n  got: graphs.py:double\n  hint: leave --form program out",
+        "a graph has no structured program\n  got: graphs.py:double\n  hint: omit --form program",
     )
     assert_refused(tagloom("show", "kinds.py:anything"), "parameter x of anything has no type (kinds.py:34)...")

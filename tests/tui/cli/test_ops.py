@@ -34,7 +34,7 @@ def test_an_op_is_described(name: str) -> None:
 def test_an_unknown_op_is_refused() -> None:
     """The error about an unknown name has similar ones."""
     for wrong, meant in (("summ", "sum"), ("matrix_nrm", "matrix_norm"), ("total", "all ops are listed")):
-        with pytest.raises(tl.Usage, match=f"no op is called '{wrong}'") as refused:
+        with pytest.raises(tl.Usage, match=f"there is no op '{wrong}'") as refused:
             describe_op(wrong)
         assert refused.value.hint is not None and meant in refused.value.hint
 

@@ -30,7 +30,7 @@ def test_show_prints_an_image(tagloom: Any, folder: Path) -> None:
     assert out == (0, format_image(build_image(program_and_graph(find_program("fib.py:fib"))[1])), "")
     for words in (["3"], ["-o", "a.svg"], ["--ascii"], ["--at", "3"]):
         refused = tagloom("show", "fib.py:fib", *words, "--form", "image")
-        assert refused.code == 2 and "an image is of a graph, and text" in refused.err
+        assert refused.code == 2 and "an image is text, without a run" in refused.err
 
 
 @pytest.mark.inner(first=1)
@@ -97,16 +97,19 @@ def test_schedules_and_dark(tagloom: Any, folder: Path) -> None:
     [
         (["add.py", "--bogus"], "there is no option --bogus"),
         (["add.py", "3"], "add takes 2 arguments"),
-        (["add.py", "3", "4"], "the picture of a run goes into a file"),
-        (["add.py", "3", "4", "--form", "program", "-o", "a.svg"], "only a graph is run"),
-        (["add.py", "3", "4", "-o", "a.tl"], "no picture of this kind"),
+        (["add.py", "3", "4"], "the picture of a run needs an output file"),
+        (["add.py", "3", "4", "--form", "program", "-o", "a.svg"], "a run is drawn on the graph"),
+        (["add.py", "3", "4", "-o", "a.tl"], "unknown picture format"),
         (["add.py", "3", "4", "--at", "-1", "-o", "a.svg"], "events are counted from 0"),
-        (["add.py", "3", "4", "--form", "profile", "-o", "a.png"], "charts are drawn as svg"),
+        (["add.py", "3", "4", "--form", "profile", "-o", "a.png"], "a chart can only be drawn as svg"),
         (["add.py", "3", "4", "--form", "profile", "--schedule", "lifo", "-o", "a.svg"], "waves are counted"),
-        (["add.py", "3", "4", "--fold", "loop", "-o", "a.svg"], "no function or loop is called so"),
-        (["add.py", "--only", "mul", "-o", "a.svg"], "no function or loop is called so"),
-        (["add.py", "3", "4", "--most", "0", "-o", "a.svg"], "a picture has a box at least"),
-        (["add.py", "3", "4", "--form", "spacetime", "--only", "add", "-o", "a.svg"], "a chart has no parts"),
+        (["add.py", "3", "4", "--fold", "loop", "-o", "a.svg"], "there is no function or loop of this name"),
+        (["add.py", "--only", "mul", "-o", "a.svg"], "there is no function or loop of this name"),
+        (["add.py", "3", "4", "--most", "0", "-o", "a.svg"], "a picture needs at least one box"),
+        (
+            ["add.py", "3", "4", "--form", "spacetime", "--only", "add", "-o", "a.svg"],
+            "a chart cannot be restricted or folded",
+        ),
         (["add.py", "--form", "tags", "-o", "a.svg"], "add takes 2 arguments"),
     ],
 )

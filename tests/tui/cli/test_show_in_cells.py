@@ -12,7 +12,7 @@ from tagloom.tui.cli import terminal
 @pytest.mark.full
 def test_graphs_and_programs_are_drawn(tagloom: Any) -> None:
     """Both are drawn with the meaning of signs, and nothing else is printed."""
-    for form, *said in (("graph", r"\merge n/", "predicate"), ("program", "[< return cond]", "decides")):
+    for form, *said in (("graph", r"\merge n/", "predicate"), ("program", "[< return cond]", "control")):
         code, out, err = tagloom("show", "fib.py:fib", "--ascii", "--form", form)
         assert (code, err) == (0, "")
         assert all(words in out for words in said)
@@ -72,7 +72,7 @@ def test_large_drawings_get_a_hint(tagloom: Any, monkeypatch: pytest.MonkeyPatch
     ("words", "said"),
     [
         (["fib.py:fib", "-o", "a.svg"], "--ascii draws in the terminal"),
-        (["fib.py:fib", "4", "--form", "profile"], "charts are not drawn in characters"),
+        (["fib.py:fib", "4", "--form", "profile"], "a chart cannot be drawn in characters"),
     ],
 )
 def test_wrong_requests_are_refused(tagloom: Any, words: list[str], said: str) -> None:

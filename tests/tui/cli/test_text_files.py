@@ -158,9 +158,9 @@ def test_show_prints_an_invalid_program(file: str) -> None:
     ("written", "said"),
     [
         (b"func f(x: int64) {\n  y = add x 1\n  return y\n}", "f.tl:2:13"),
-        (b"\n\xff", "this file is no text (f.tl:2)"),
-        (b"", "holds no function and no graph"),
-        (b"# nothing", "holds no function and no graph"),
+        (b"\n\xff", "this file is not text (f.tl:2)"),
+        (b"", "has no function or graph"),
+        (b"# nothing", "has no function or graph"),
         (b"func f(x: int64) {\n  y = call f x\n  return y\n}", "(f.tl:1)"),
     ],
 )
@@ -189,4 +189,4 @@ def test_check_tries_a_folder(tagloom: Any, tmp_path: Path) -> None:
     assert tagloom("check", str(tmp_path)).code == 2
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert tagloom("check", str(empty)).err.startswith("a directory is no program")
+    assert tagloom("check", str(empty)).err.startswith("a directory is not a program")

@@ -16,7 +16,7 @@ from tagloom.interp.outcome.outcome import describe_value
 from tagloom.tui.app.themes import CONTRAST, contrast, legible_colour
 from tagloom.tui.panes.arrange import PANES, arrange_panes
 from tagloom.tui.panes.events import events_page
-from tagloom.tui.panes.graph import MAX_EXCESS, LayoutRequest, draw_tokens, lay_out_graph
+from tagloom.tui.panes.graph import MAX_PANE_RATIO, LayoutRequest, draw_tokens, lay_out_graph
 from tagloom.tui.panes.help import key_hints
 from tagloom.tui.panes.inspector import array_rows, inspector_page
 from tagloom.tui.panes.screen import PaneSize, ScreenPresenter, status_row, suggest_line
@@ -216,9 +216,9 @@ def test_ports_agree_with_the_events(folder: Path, target: str, schedule: str) -
                 if port is not None:
                     assert said["has"] == "literal"
                 elif event is not None and node.op == "merge":
-                    assert said["has"] == ("took" if at == event.token.port else "passed")
+                    assert said["has"] == ("consumed" if at == event.token.port else "unused")
                 else:
-                    assert said["has"] == ("took" if event else "holds" if at in held else "nothing")
+                    assert said["has"] == ("consumed" if event else "waiting" if at in held else "empty")
                     assert said["value"] == (None if came is None else describe_value(history.graph, came))
                 assert said["value"] is None or said["value"] in text
 
@@ -287,7 +287,7 @@ def test_rows_of_arrays() -> None:
     assert "2 not finite" in "\n".join(row.text for row in array_rows(np.array([1, np.nan, np.inf])))
     chosen = "\n".join(row.text for row in array_rows(np.arange(12.0).reshape(6, 2), "-1, :"))
     assert "[-1, :] [2]" in chosen and "11.0" in chosen and "mean 5.5" in chosen
-    assert "it has no [9]" in "\n".join(row.text for row in array_rows(np.arange(3), "9"))
+    assert "there is no slice [9]" in "\n".join(row.text for row in array_rows(np.arange(3), "9"))
     assert "1 of 2 true" in "\n".join(row.text for row in array_rows(np.array([True, False])))
 
 
@@ -363,9 +363,9 @@ def test_no_fold_is_needless() -> None:
     """With one fold less, the graph would be too large, even with the largest writing."""
     graph = session_after(str(ROOT / "papers_examples/recursion/gradient.py"), "5.0").history.graph
     draft = lay_out_graph(LayoutRequest(graph, (), 62, 29))
-    assert draft.folded and _times(draft.drawing) <= MAX_EXCESS
+    assert draft.folded and _times(draft.drawing) <= MAX_PANE_RATIO
     less = folding_order(draft.view, {"main"})[0][: len(draft.folded) - 1]
-    assert _times(draw_cells(collapse_clusters(draft.view, less), width=62, height=29, styles=1)) > MAX_EXCESS
+    assert _times(draw_cells(collapse_clusters(draft.view, less), width=62, height=29, style_count=1)) > MAX_PANE_RATIO
 
 
 def _times(drawing: Drawing) -> float:

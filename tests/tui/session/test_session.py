@@ -255,7 +255,7 @@ def test_lists_of_next_tokens(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         data = run_commands(session, f"enabled {at}")
         found += [row["position"] for row in data["enabled"]]
         assert data["from"] == at and all(at <= row["position"] < at + 2 for row in data["enabled"])
-        if not data["unlooked"]:
+        if not data["unscanned"]:
             break
         at += 2
     assert found == [each.position for each in session.history.ask.could_fire()] and len(found) > 5
@@ -380,7 +380,7 @@ def test_compare(folder: Path) -> None:
     assert sides[0]["last"]["node"] == sides[1]["last"]["node"]
     assert run_commands(session, "compare fib-lifo", "undo")["run"] == "fib"
     assert "no engine is called 'x'" in refusal_of(session, "compare --engine x")
-    assert "nothing says with what" in refusal_of(session, "compare")
+    assert "compare needs another run" in refusal_of(session, "compare")
     assert run_commands(session, "compare --engine reference")["differs"] is False
 
 

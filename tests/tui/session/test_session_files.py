@@ -35,8 +35,8 @@ def test_every_form_of_picture(session: Session, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("picture run.gif", "no format"),
-        ("picture run.svg cake", "no picture of a run"),
+        ("picture run.gif", "no picture format"),
+        ("picture run.svg cake", "no picture of this name"),
         ("picture", "a file is missing"),
         ("picture run.svg tags more", "too many words"),
         ("picture /no/such/folder/run.svg", "cannot be written"),
