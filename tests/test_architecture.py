@@ -124,7 +124,7 @@ def test_import_is_light(tmp_path: Path) -> None:
     assert not heavy & set(ran.stdout.split())
 
 
-def test_names_say_something() -> None:
+def test_no_name_is_a_bare_word() -> None:
     """No module, class, function or attribute is named by a participle, an adverb or a pronoun alone."""
     bare = [name for name in bare_names(package_names()) if (name.file, name.text) not in DEFENDED]
     assert not bare, "\n".join(map(str, bare))
@@ -143,7 +143,7 @@ def test_defended_names_exist_and_are_few() -> None:
     assert len(DEFENDED) + len(DEFENDED_CLASSES) < 20
 
 
-def test_names_that_say_nothing_are_found() -> None:
+def test_bare_words_and_repeated_classes_are_caught() -> None:
     """Twins of the two tests above are caught: a module, classes, an attribute of each sort, and functions are
     reported; names that consist of more than the word, and functions that run the command of their name, are not."""
     every = list(names(ast.parse(BARE), "core/thus.py"))

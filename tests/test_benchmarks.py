@@ -93,7 +93,7 @@ def test_wrong_values_are_not_timed(modules: dict[str, ModuleType]) -> None:
     conduct = modules["conduct"]
 
     def found(value: object) -> object:
-        return conduct.Found([conduct.Rung((10,), 10, 1.0, [1.0], value)])
+        return conduct.RowResult([conduct.Rung((10,), 10, 1.0, [1.0], value)])
 
     systems = {"numba": found(7), "CPython": found(8)}
     conduct._compare(systems)
@@ -111,7 +111,7 @@ def test_promises(modules: dict[str, ModuleType]) -> None:
     conduct, promises = modules["conduct"], modules["promises"]
 
     def found(seconds: float, firings: tuple[float, float] | None = None) -> object:
-        return conduct.Found([conduct.Rung((100,), 100, 1.0, [seconds], 0, firings)])
+        return conduct.RowResult([conduct.Rung((100,), 100, 1.0, [seconds], 0, firings)])
 
     row = {"compiled": found(1.0), "numba": found(0.8), "JAX": found(2.0)}
     row |= {"fast, lifo": found(1.0, (1000.0, 1000.0)), "TF Session": found(13.0, (1000.0, 1300.0))}
@@ -130,7 +130,7 @@ def test_promises_of_training_and_of_ops(modules: dict[str, ModuleType]) -> None
     conduct, promises = modules["conduct"], modules["promises"]
 
     def found(seconds: float) -> object:
-        return conduct.Found([conduct.Rung((10,), 10, seconds + 0.5, [seconds], 0)])
+        return conduct.RowResult([conduct.Rung((10,), 10, seconds + 0.5, [seconds], 0)])
 
     rows = {"softmax": {"compiled": found(0.9), "JAX": found(1.0), "tf.function": found(2.0), "PyTorch": found(0.1)}}
     rows["l2hmc"] = {"compiled": found(1.0), "eager": found(9.0)}
@@ -138,14 +138,14 @@ def test_promises_of_training_and_of_ops(modules: dict[str, ModuleType]) -> None
     assert said["a step, compiled by the best of JAX and tf.function: softmax, batch 10, at most 1"] == ["0.9", "met"]
     assert said["a step, op by op by compiled: l2hmc, 10 samples, at least 10"] == ["9", "missed"]
     assert said["first call of compiled, s: softmax, at most 1"] == ["0.5", "met"]
-    assert promises.summed(rows, promises.TRAINING) == f"2 met, 1 missed, {len(said) - 3} not measured"
+    assert promises.summary_line(rows, promises.TRAINING) == f"2 met, 1 missed, {len(said) - 3} not measured"
     ops = {"x + y": {"tagloom": 1.0, "PyTorch": 1.0}, "exp(x)": {"tagloom": 1.6, "PyTorch": 1.0}}
     assert [promise.line(ops)[1:] for promise in promises.EAGER] == [["1.6", "missed"], ["", "not measured"]]
 
 
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("row", ["softmax", "treernn", "l2hmc"])
-def test_a_training_step_is_one_in_both_ways(
+def test_eager_and_staged_training_steps_agree(
     modules: dict[str, ModuleType], row: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A training step has the same loss and parameters op by op and as a graph; another learning rate is caught."""
@@ -157,19 +157,19 @@ def test_a_training_step_is_one_in_both_ways(
     assert not modules["conduct"].same(worker.digest(ours.build("eager", row, size).run()), staged)
 
 
-def test_what_staging_gains(modules: dict[str, ModuleType]) -> None:
+def test_the_table_of_staging(modules: dict[str, ModuleType]) -> None:
     """The table tells how many times as long a step takes op by op, here and in the best of the other systems; nothing
     is printed for what was not measured."""
     conduct, training = modules["conduct"], importlib.import_module("training")
     seconds = {"eager": 0.05, "reference": 0.1, "compiled": 0.001, "TF eager": 0.3}
-    found = {name: conduct.Found([conduct.Rung((10,), 10, 1.0, [each], 0)]) for name, each in seconds.items()}
+    found = {name: conduct.RowResult([conduct.Rung((10,), 10, 1.0, [each], 0)]) for name, each in seconds.items()}
     *_, few, many = training.gains({"l2hmc": found}).splitlines()
     assert few == "| l2hmc | 10 | 50 | 0.5 |  | 50 |  |"
     assert many == "| l2hmc | 200 |  |  |  |  |  |"
     assert training.ratios({"l2hmc": found}).splitlines()[2:] == ["| l2hmc | 10 | 1 | TF eager | 300.00 |"]
 
 
-def test_rows(modules: dict[str, ModuleType]) -> None:
+def test_sizes_of_rows(modules: dict[str, ModuleType]) -> None:
     """Sizes grow, printed sizes are on the ladder, and the stated number of calls of a recursion is right."""
     rows = modules["rows"]
     plain = importlib.import_module("systems.plain")

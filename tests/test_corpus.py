@@ -138,7 +138,7 @@ def test_values_are_independent(file: str) -> None:
 
 
 @in_files
-def test_printed(file: str) -> None:
+def test_files_survive_a_round_trip(file: str) -> None:
     """A file that is printed and parsed again is the same program; printing that again gives the same text."""
     printed = print_document(document(file))
     assert parse(printed) == document(file)
@@ -146,7 +146,7 @@ def test_printed(file: str) -> None:
 
 
 @in_files
-def test_says_what_it_shows(file: str) -> None:
+def test_files_have_a_comment_and_cases(file: str) -> None:
     """A file begins with a comment, and has cases for each of its functions that no other calls."""
     text = (FOLDER / f"{file}.tl").read_text()
     assert text.startswith("# ")
@@ -171,7 +171,7 @@ def test_independent_of_tagloom() -> None:
 # What the corpus covers
 
 
-def test_size() -> None:
+def test_the_corpus_is_large() -> None:
     """The corpus has at least 40 programs; a quarter of the cases do not return, in at least 12 programs."""
     kinds = [case.kind for _, case in every_case()]
     assert len(FILES) >= 40

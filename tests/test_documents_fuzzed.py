@@ -132,13 +132,13 @@ def fuzz_documents(seeds: range) -> None:
 
 
 @pytest.mark.full
-def test_documents() -> None:
+def test_mutated_documents_are_read_or_rejected() -> None:
     """A mutated document is read and run, or rejected by one of our errors; no code runs, and memory is bounded."""
     fuzz_documents(range(600))
 
 
 @pytest.mark.heavy
-def test_documents_10_000() -> None:
+def test_10_000_mutated_documents_are_read_or_rejected() -> None:
     """Ten thousand times as many mutated documents are read or rejected."""
     fuzz_documents(range(600, 4_600))
 
@@ -205,14 +205,14 @@ def _log(path: Path) -> EventLog | None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("suffix", LOG_SUFFIXES)
-def test_logs(suffix: str, tmp_path: Path) -> None:
+def test_mutated_logs_are_rejected_or_true(suffix: str, tmp_path: Path) -> None:
     """A mutated log is rejected, or describes the same run: nothing else that it claims is believed."""
     fuzz_logs(range(60), tmp_path / f"run{suffix}")
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("suffix", LOG_SUFFIXES)
-def test_logs_10_000(suffix: str, tmp_path: Path) -> None:
+def test_10_000_mutated_logs_are_rejected_or_true(suffix: str, tmp_path: Path) -> None:
     """Ten thousand times as many mutated logs are rejected or describe the same run."""
     fuzz_logs(range(60, 460), tmp_path / f"run{suffix}")
 
@@ -239,7 +239,7 @@ ARCHIVE_BOMBS: dict[str, bytes] = {
 @pytest.mark.parametrize(
     "member", ("header", "format", "0/events/node", "0/events/sent", "0/inputs/word", "0/texts/ends")
 )
-def test_archive_bombs(member: str, bomb: bytes, tmp_path: Path) -> None:
+def test_archive_bombs_are_rejected(member: str, bomb: bytes, tmp_path: Path) -> None:
     """An archive member that claims huge memory, or contains code, is rejected before it is read."""
     path = tmp_path / "run.npz"
     fib.run(3, keep=path)
@@ -252,7 +252,7 @@ def test_archive_bombs(member: str, bomb: bytes, tmp_path: Path) -> None:
         tl.read_events(path)
 
 
-def test_an_archive_that_was_cut(tmp_path: Path) -> None:
+def test_a_truncated_archive_is_rejected(tmp_path: Path) -> None:
     """A truncated column log is rejected with a hint; one under another name is read."""
     path, other = tmp_path / "run.npz", tmp_path / "run.jsonl"
     fib.run(3, keep=path)
@@ -289,7 +289,7 @@ def _shaped(shape: list[int], data: list[int]) -> bytes:
 
 @pytest.mark.inner(first=7)
 @pytest.mark.parametrize("bomb", BOMBS, ids=range(len(BOMBS)))
-def test_bombs(bomb: Callable[[], bytes]) -> None:
+def test_bombs_are_rejected(bomb: Callable[[], bytes]) -> None:
     """Documents that are small on disk but huge in memory, too deep, or too long are rejected at once."""
     with no_code_runs():
         try:
@@ -306,7 +306,7 @@ def test_the_hook_sees_code() -> None:
         eval("1 + 1")
 
 
-def test_the_corpus_is_understood() -> None:
+def test_unmutated_documents_are_read() -> None:
     """Every document that is not mutated is read, and its content is right."""
     for document in documents():
         assert tl.to_json(tl.from_json(json.dumps(document))) == document

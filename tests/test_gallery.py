@@ -45,14 +45,14 @@ FEW = ("fib_at_20", "deadlock", "race", "fib_spacetime", "fib_critical")
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", FEW)
-def test_commands_make_what_is_checked_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+def test_commands_make_the_stored_pictures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
     """A sample of the commands make pictures with the texts of those in the repository."""
     monkeypatch.chdir(ROOT)
     _check(next(words for words in commands() if Path(words[-1]).stem == name), tmp_path)
 
 
 @pytest.mark.heavy
-def test_all_commands_make_what_is_checked_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_all_commands_make_the_stored_pictures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """All commands make pictures with the texts of those in the repository."""
     monkeypatch.chdir(ROOT)
     for words in commands():

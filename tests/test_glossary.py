@@ -40,7 +40,7 @@ def test_help_shows_the_same_lines() -> None:
         assert all(len(line) <= width for line in glossary_lines(width))
 
 
-def test_it_is_shipped_and_linked() -> None:
+def test_the_glossary_is_shipped_and_linked() -> None:
     """The data is part of the package, and README and the list of pages link to the page."""
     with (ROOT / "pyproject.toml").open("rb") as file:
         data = tomllib.load(file)["tool"]["setuptools"]["package-data"]

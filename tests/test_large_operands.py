@@ -21,11 +21,11 @@ def divided(x: tl.Array[tl.int64, None], y: tl.Array[tl.int64, None]) -> tl.Arra
 
 
 @tl.function
-def taken(x: tl.Array[tl.int64, None], at: tl.Array[tl.int64, None]) -> tl.Array[tl.int64, None]:
+def take_at(x: tl.Array[tl.int64, None], at: tl.Array[tl.int64, None]) -> tl.Array[tl.int64, None]:
     return tl.take(x, at)
 
 
-def raised(call: Callable[[], Any]) -> list[str]:
+def error_lines(call: Callable[[], Any]) -> list[str]:
     """The lines of the error, all of them short."""
     with pytest.raises(tl.TagloomError) as caught:
         call()
@@ -38,10 +38,12 @@ def raised(call: Callable[[], Any]) -> list[str]:
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_a_trap_says_which_element(engine: str) -> None:
     """S5: a trap shows its operands, and those of the last element for which the op has no value."""
-    lines = raised(lambda: divided.run(MANY, MANY - 5, engine=engine).value)
+    lines = error_lines(lambda: divided.run(MANY, MANY - 5, engine=engine).value)
     assert "  got: floor_divide int64[3000](0, 1, 2, ..., 2999), int64[3000](-5, -4, -3, ..., 2994)" in lines
     assert "  the last operand is 0 at [5]" in lines
-    assert "  the last operand is 3000 at [75]" in raised(lambda: taken.run(MANY, MANY[:100] * 40, engine=engine).value)
+    assert "  the last operand is 3000 at [75]" in error_lines(
+        lambda: take_at.run(MANY, MANY[:100] * 40, engine=engine).value
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,15 +57,15 @@ def test_a_trap_says_which_element(engine: str) -> None:
         (lambda x: tl.scatter(x, 0, x + 1), "  the last operand is 3000 at [2999]"),
     ],
 )
-def test_eagerly(call: Callable[[Any], Any], said: str) -> None:
+def test_an_eager_trap_shows_the_element(call: Callable[[Any], Any], said: str) -> None:
     """A trap outside of functions shows them as well."""
-    assert said in raised(lambda: call(tl.asarray(MANY)))
+    assert said in error_lines(lambda: call(tl.asarray(MANY)))
 
 
-def test_several_operands() -> None:
+def test_no_element_is_named_if_several_operands_decide() -> None:
     """A trap shows no element if it is not the last operand alone that determines which one is at fault."""
     x = tl.reshape(tl.asarray(MANY), (30, 100))
-    lines = raised(lambda: tl.gather(x, MANY[:40], MANY[:40]))
+    lines = error_lines(lambda: tl.gather(x, MANY[:40], MANY[:40]))
     assert not any("the last operand" in line for line in lines)
 
 
@@ -94,20 +96,20 @@ MISFITS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 @pytest.mark.parametrize(("op", "operands", "attributes"), MISFITS, ids=lambda each: each if type(each) is str else "")
 def test_shapes_that_do_not_fit(op: str, operands: Any, attributes: Any, engine: str) -> None:
     """A trap about shapes blames no element, not even a float that is 0."""
-    lines = raised(lambda: misfit(op, *operands, **attributes).run(*operands, engine=engine).value)
+    lines = error_lines(lambda: misfit(op, *operands, **attributes).run(*operands, engine=engine).value)
     assert lines[0].startswith("S5: ") and not any("the last operand" in line for line in lines)
 
 
-def test_an_argument() -> None:
+def test_a_wrong_argument_is_abbreviated() -> None:
     """An argument of the wrong type is neither printed in full nor copied."""
-    lines = raised(lambda: divided.run(MANY * 0.5, MANY))
+    lines = error_lines(lambda: divided.run(MANY * 0.5, MANY))
     assert "  got: float64[3000](0.0, 0.5, 1.0, ..., 1499.5)" in lines
-    lines = raised(lambda: divided.run(np.broadcast_to(0.5, (10**6, 10**6)), MANY))
+    lines = error_lines(lambda: divided.run(np.broadcast_to(0.5, (10**6, 10**6)), MANY))
     assert "  got: float64[1000000, 1000000](0.5, 0.5, 0.5, ..., 0.5)" in lines
 
 
 @pytest.mark.parametrize("size", [0, 1, MAX_PRINTED_ELEMENTS, MAX_PRINTED_ELEMENTS + 1])
-def test_what_is_short_is_a_literal(size: int) -> None:
+def test_a_short_array_is_printed_in_full(size: int) -> None:
     """A short array is printed in full."""
     value = np.arange(size)
     assert (abbreviate(value) == format_value(value)) is (size <= MAX_PRINTED_ELEMENTS)

@@ -54,7 +54,7 @@ def test_a_run_ends_exhausted() -> None:
     assert str(out.error).endswith("got: add of float64[200000, 1], float64[1, 200000]")
 
 
-def test_nothing_is_allocated() -> None:
+def test_oversized_results_are_not_allocated() -> None:
     """A result beyond the limit is not allocated even if the machine has room, nor are temporaries of its trap
     check."""
     n = 40_000
@@ -66,7 +66,7 @@ def test_nothing_is_allocated() -> None:
     assert [outcome.status for outcome in outcomes] == ["Exhausted"] * 2
 
 
-def test_the_limit_is_that_of_elements(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_on_elements_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     """At the limit on elements an op computes, and one above it does not; scalars and arrays of the same size have no
     new cost."""
     monkeypatch.setattr(op, "MAX_ELEMENTS", 6)
@@ -98,7 +98,7 @@ def test_a_call_without_a_trace_is_exhausted() -> None:
 
 
 @pytest.mark.full
-def test_a_log_of_it(tmp_path: Path) -> None:
+def test_the_log_of_an_exhausted_run(tmp_path: Path) -> None:
     """The log of such a run is accepted; one that claims the result ends Exhausted at its line, at once."""
     path = tmp_path / "run.jsonl"
     out = outer.run(COLUMN, ROW, keep=path)
@@ -138,7 +138,7 @@ def badly(x: Any) -> Any:
     return tl.cond(x > 0.0, lambda: x, lambda: tl.astype(x, tl.int64))
 
 
-def made_and_used() -> None:
+def used_functions() -> None:
     """Functions that are made, traced, differentiated and dropped; the trace of one fails."""
     function = tl.function(turned)
     function(1.5, 3), tl.grad(function)(1.5, 3), tl.grad(tl.grad(turned))(1.5, 3), tl.vjp(function, 1.5, 3)[1](1.0)
@@ -149,17 +149,17 @@ def made_and_used() -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("broken", ["", "forgets nothing"])
-def test_nothing_of_a_trace_waits_for_a_collection(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dropped_function_is_freed_at_once(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A dropped function is freed at once, with its traces, programs and graphs; a twin that keeps a reference is
     caught."""
-    made_and_used()
+    used_functions()
     if broken:
         monkeypatch.setattr(ProgramBuilder, "_release", lambda self: None)
     gc.collect()
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
-        made_and_used()
+        used_functions()
         gc.collect()
         assert any(type(each).__module__.startswith("tagloom.") for each in gc.garbage) == bool(broken)
     finally:
@@ -168,7 +168,7 @@ def test_nothing_of_a_trace_waits_for_a_collection(broken: str, monkeypatch: pyt
         gc.enable()
 
 
-def test_a_function_that_is_traced_again_forgets_what_it_was() -> None:
+def test_a_new_trace_frees_the_old_one() -> None:
     """Values of a trace are freed when the next trace of that function begins, before the program is finished."""
     begun: list[Any] = []
 

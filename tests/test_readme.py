@@ -23,7 +23,7 @@ def blocks(language: str) -> list[str]:
     return [part.partition("\n")[2] for part in README.split("```")[1::2] if part.partition("\n")[0] == language]
 
 
-def test_the_report_is_what_the_command_prints() -> None:
+def test_the_report_is_that_of_the_command() -> None:
     """The block below `--stats` is the output of that command."""
     command = [sys.executable, "-m", "tagloom", "run", "papers_examples/recursion/fib.py", "10", "--stats"]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True, env=_utf8()).stdout

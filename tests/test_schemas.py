@@ -52,7 +52,7 @@ def test_dtypes() -> None:
 
 @given(cases())
 @settings(max_examples=12)
-def test_what_is_written_fits(tmp_path_factory: Any, case: Case) -> None:
+def test_written_documents_fit(tmp_path_factory: Any, case: Case) -> None:
     """A generated program, its graph, its outcome, and every line of its log fit their schemas."""
     graph, path = lower(case.program), tmp_path_factory.mktemp("log") / "run.jsonl"
     outcome = tl.run_graph(graph, case.arguments, limits=LIMITS, keep=path)
@@ -66,7 +66,7 @@ def test_what_is_written_fits(tmp_path_factory: Any, case: Case) -> None:
 
 @given(act_cases(early=True))
 @settings(max_examples=8)
-def test_what_acts_write_fits(tmp_path_factory: Any, case: Case) -> None:
+def test_documents_of_effects_fit(tmp_path_factory: Any, case: Case) -> None:
     """Documents of programs with cells, effects, random numbers and bounds fit their schemas."""
     graph, path = lower(case.program), tmp_path_factory.mktemp("log") / "run.jsonl"
     outcome = tl.run_graph(graph, case.arguments, limits=LIMITS, keep=path, world=Witness(), seed=2**63)
@@ -108,14 +108,14 @@ def assert_refused_alike(seeds: range) -> None:
 
 
 @pytest.mark.full
-def test_readers_refuse_what_the_schemas_reject() -> None:
+def test_readers_agree_with_the_schemas() -> None:
     """A document that the schema rejects, after one to three mutations, is Malformed for the reader, which may reject
     more."""
     assert_refused_alike(range(1000))
 
 
 @pytest.mark.heavy
-def test_readers_refuse_what_the_schemas_reject_10_000() -> None:
+def test_readers_agree_with_the_schemas_10_000() -> None:
     """Ten thousand more documents that the schema rejects are Malformed for the reader."""
     assert_refused_alike(range(1000, 5_000))
 

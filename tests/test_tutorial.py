@@ -33,14 +33,14 @@ def test_the_pictures(lessons: Path) -> None:
         assert said((lessons / name).read_bytes()) == said((PICTURES / name).read_bytes()), name
 
 
-def test_the_steps_are_seven() -> None:
+def test_there_are_seven_steps() -> None:
     """The tutorial has seven steps, each with a command and a picture."""
     steps = re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:-1]
     assert [step.partition(".")[0] for step in steps] == list("1234567")
     assert all("```sh" in step and "](tutorial/" in step for step in steps)
 
 
-def test_what_the_steps_say() -> None:
+def test_the_pictures_agree_with_the_text() -> None:
     """The pictures show what the text describes: tokens in flight, waiting, parked and throttled."""
     signs = {"token": "\u25cf", "waits": "\u25cb", "tags": "fib", "deadlock": "\u25a1"}
     for name, sign in signs.items():

@@ -1,7 +1,8 @@
-"""How fast the compiled engine is, beside numba by hand: `python tests/benchmarks/compiled.py [RUNS]` prints a table.
+"""The speed of the compiled engine compared with hand-written numba: `python tests/benchmarks/compiled.py [RUNS]`
+prints a table.
 
-The two take turns in one process; the median of several runs each, in milliseconds, with the fastest and the slowest.
-"""
+The two take turns in one process. Figures are medians of several runs in milliseconds, with the fastest and the
+slowest."""
 
 from __future__ import annotations
 

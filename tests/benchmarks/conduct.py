@@ -1,8 +1,8 @@
-"""Who measures when: a process for each row and module of systems, all of a row alive at once, one of them at work.
+"""Conducts measurements: a process for each row and module of systems; those of a row live at once, and one of them
+works.
 
-The systems of a row take turns, sample by sample, so that a machine that slows down slows all of them down. Values
-are compared before anything is timed, and a system whose value differs is not.
-"""
+The systems of a row take turns, sample by sample, so that a slowdown of the machine affects all. Values are compared
+before the timing, and a system with another value is not timed."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ HERE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much time goes into a row: seconds of a run, of a run of a size that the row shows, of compiling, of a
-    sample at least, and of all samples of one figure; how many samples; how many elements arrays have at most; and the
-    seconds of rest between two samples. The threads of OpenBLAS look for work for 0.11 s after a product, on cores that
-    the next system wants."""
+    """The time for a row: seconds of a run, of a run of a size that the row shows, of compiling, of a sample at least,
+    and of all samples of one figure; the number of samples; the largest number of elements of arrays; and the seconds
+    of rest between two samples. The threads of OpenBLAS spin for 0.11 s after a product, on cores that the next system
+    needs."""
 
     run: float
     shown: float
@@ -49,7 +49,7 @@ QUICK = Effort(run=0.06, shown=0.8, compile=5.0, sample=0.01, figure=0.3, sample
 
 @dataclass(slots=True)
 class Rung:
-    """What one system takes for one size. `seconds` are the samples; before there are any, the runs of the climb."""
+    """The times of one system for one size. `seconds` are the samples; before there are any, the runs of the climb."""
 
     size: Size
     units: int
@@ -63,24 +63,24 @@ class Rung:
         return statistics.median(self.seconds)
 
     def each(self, seconds: float | None = None) -> float:
-        """Nanoseconds a unit."""
+        """Nanoseconds per unit."""
         return 1e9 * (self.median if seconds is None else seconds) / self.units
 
     def firing(self, which: int = 0) -> float | None:
-        """Nanoseconds a firing: of live ones, or (1) of all that are processed."""
+        """Nanoseconds per firing: of live ones, or (1) of all that are processed."""
         return 1e9 * self.median / self.firings[which] if self.firings else None
 
 
 @dataclass(slots=True)
-class Found:
-    """What one system did with one row; `unable` says why it did not, or stopped."""
+class RowResult:
+    """The results of one system for one row; `unable` is the reason why it has none, or stopped."""
 
     rungs: list[Rung] = field(default_factory=list)
     unable: str = ""
 
     @property
     def top(self) -> Rung | None:
-        """The largest size that was reached, of those that are compared between systems."""
+        """The largest size that was reached, among those that are compared between systems."""
         return self.rungs[-1] if self.rungs else None
 
     def at(self, size: Size) -> Rung | None:
@@ -88,16 +88,16 @@ class Found:
 
     @property
     def compile(self) -> float | None:
-        """Seconds that a first run takes longer than a later one."""
+        """Seconds by which a first run is longer than a later one."""
         return max((rung.first - min(rung.seconds) for rung in self.rungs), default=None)
 
 
-class Silent(Exception):
+class NoAnswer(Exception):
     """A process did not answer in time, or died."""
 
 
 class Process:
-    """A worker, and the lines that go to and fro."""
+    """A worker process, and the lines sent and received."""
 
     def __init__(self, module: str, row: str) -> None:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115
@@ -116,10 +116,10 @@ class Process:
             self.process.stdin.write(json.dumps(question).encode() + b"\n")
             self.process.stdin.flush()
         except OSError as error:
-            raise Silent("the process died") from error
+            raise NoAnswer("the process died") from error
 
     def read(self, seconds: float) -> dict[str, Any]:
-        """The next line. Raises Silent where there is none in time."""
+        """The next line. Raises NoAnswer if there is none in time."""
         end = time.monotonic() + seconds
         assert self.process.stdout is not None
         with selectors.DefaultSelector() as selector:
@@ -127,11 +127,11 @@ class Process:
             while b"\n" not in self.unread:
                 if not selector.select(max(0.0, end - time.monotonic())):
                     self.is_alive = False
-                    raise Silent(f"no answer in {seconds:.0f} s")
+                    raise NoAnswer(f"no answer in {seconds:.0f} s")
                 some = os.read(self.process.stdout.fileno(), 2**16)
                 if not some:
                     self.is_alive = False
-                    raise Silent(f"died: {self._last_words()}")
+                    raise NoAnswer(f"died: {self._last_words()}")
                 self.unread += some
         line, _, self.unread = self.unread.partition(b"\n")
         answer: dict[str, Any] = json.loads(line)
@@ -148,20 +148,20 @@ class Process:
         self.errors.close()
 
 
-def measure(row: Row, modules: Sequence[str], effort: Effort) -> tuple[dict[str, Found], dict[str, str]]:
-    """All systems of these modules on one row, and the versions of those that are there."""
+def measure(row: Row, modules: Sequence[str], effort: Effort) -> tuple[dict[str, RowResult], dict[str, str]]:
+    """All systems of these modules on one row, and the versions of those that are installed."""
     those = {"recursion": RECURSIVE, "training": TRAINED}.get(row.group, modules)
     systems = TRAINED if row.group == "training" else FAMILIES
     able = [module for module in modules if module in those]
     processes = {module: Process(module, row.name) for module in able}
-    found, versions, owners = dict[str, Found](), dict[str, str](), dict[str, Process]()
+    found, versions, owners = dict[str, RowResult](), dict[str, str](), dict[str, Process]()
     try:
         for module, process in processes.items():
             said = _first(process)
             if "version" in said:
                 versions[module] = said["version"]
             for system in systems[module]:
-                found[system], owners[system] = Found(unable=said.get("unable", "")), process
+                found[system], owners[system] = RowResult(unable=said.get("unable", "")), process
         for system, process in owners.items():
             if not found[system].unable and process.is_alive:
                 _climb(process, system, row, found[system], effort)
@@ -176,11 +176,11 @@ def measure(row: Row, modules: Sequence[str], effort: Effort) -> tuple[dict[str,
 def _first(process: Process) -> dict[str, Any]:
     try:
         return process.read(120)
-    except Silent as why:
+    except NoAnswer as why:
         return {"unable": str(why)}
 
 
-def _climb(process: Process, system: str, row: Row, found: Found, effort: Effort) -> None:
+def _climb(process: Process, system: str, row: Row, found: RowResult, effort: Effort) -> None:
     try:
         ladder = [size for size in row.ladder if row.group != "arrays" or size[0] <= effort.elements]
         process.ask(climb=system, ladder=ladder, seconds=effort.run, compile=effort.compile, shown=effort.shown)
@@ -197,12 +197,12 @@ def _climb(process: Process, system: str, row: Row, found: Found, effort: Effort
             size, firings = tuple(said["size"]), said["firings"] and tuple(said["firings"])
             rung = Rung(size, row.units(*size), said["first"], [said["seconds"]], said["value"], firings)
             found.rungs.append(rung)
-    except Silent as why:
+    except NoAnswer as why:
         found.unable = str(why)
 
 
-def _compare(found: dict[str, Found]) -> None:
-    """Take away what differs from the first system that has a value of this size: CPython's, where it got there."""
+def _compare(found: dict[str, RowResult]) -> None:
+    """Removes results that differ from the first system with a value of this size, which is CPython if it got there."""
     judges = sorted(found, key=lambda system: system != "CPython")
     for system, mine in found.items():
         for rung in mine.rungs:
@@ -218,7 +218,7 @@ def _compare(found: dict[str, Found]) -> None:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two digests are those of one value: integers exactly, others but for rounding."""
+    """Whether two digests are those of one value: integers exactly, and others up to rounding."""
     if isinstance(left, int) and isinstance(right, int):
         return left == right
     flat_left, flat_right = list(_flat(left)), list(_flat(right))
@@ -233,8 +233,8 @@ def _flat(value: Any) -> Iterator[float]:
         yield float(value)
 
 
-def _sample(found: dict[str, Found], owners: dict[str, Process], row: Row, effort: Effort) -> None:
-    """The systems take turns, and what one has left running comes to rest before the next one."""
+def _sample(found: dict[str, RowResult], owners: dict[str, Process], row: Row, effort: Effort) -> None:
+    """The systems take turns, with a rest after each for threads that still run."""
     due: list[tuple[str, Rung, int, int]] = []
     for system, mine in found.items():
         for rung in mine.rungs:
@@ -252,12 +252,12 @@ def _sample(found: dict[str, Found], owners: dict[str, Process], row: Row, effor
                     owners[system].ask(sample=system, size=rung.size, times=times)
                     seconds = owners[system].read(60 + 100 * times * rung.median)["seconds"]
                     taken.setdefault(id(rung), []).append(seconds)
-                except Silent as why:
+                except NoAnswer as why:
                     found[system].unable = str(why)
     for _, rung, _, _ in due:
         rung.seconds = taken.get(id(rung), rung.seconds)
 
 
-def plain(found: dict[str, Found]) -> dict[str, Any]:
-    """For JSON."""
+def plain(found: dict[str, RowResult]) -> dict[str, Any]:
+    """The results as JSON data."""
     return {system: asdict(mine) for system, mine in found.items()}

@@ -1,8 +1,7 @@
-"""What a firing takes on several cores: `python tests/benchmarks/cores.py [--quick]` prints a table.
+"""The time of a firing on several cores: `python tests/benchmarks/cores.py [--quick]` prints a table.
 
-Nanoseconds a firing of whole runs of `fast`, in one process: under two schedules on one core, and as a core alone and
-two. The runs of a row take turns, three times; the median is printed. `--quick` takes smaller sizes, and is for trying.
-"""
+Nanoseconds per firing of whole runs of `fast`, in one process: under two schedules on one core, and with `cores` of one
+and two. The runs of a row take turns, three times; the median is printed. `--quick` takes smaller sizes, for trials."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ def tree(n: tl.int64, at: tl.int64) -> tl.int64:
     return tl.cond(n <= 0, lambda: at * at, lambda: tree(n - 1, 2 * at) + tree(n - 1, 2 * at + 1))
 
 
-class Row(NamedTuple):
+class CoresRow(NamedTuple):
     """A program, with what it is called with, in earnest and to try."""
 
     name: str
@@ -51,13 +50,13 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("fib({})", fib, (28,), (18,)),
-    Row("tak({}, {}, {})", tak, (18, 12, 6), (8, 4, 2)),
-    Row("{0:,} loops of {0:,} trips in a loop", loops, (1000,), (50,)),
-    Row("a binary tree of sums, 2^{} leaves", tree, (18, 0), (10, 0)),
-    Row("one loop of {:,} trips", count, (300_000,), (3_000,)),
-    Row("ack({}, {})", ack, (2, 500), (2, 20)),
-    Row("a chain of {:,} calls", total, (100_000,), (1_000,)),
+    CoresRow("fib({})", fib, (28,), (18,)),
+    CoresRow("tak({}, {}, {})", tak, (18, 12, 6), (8, 4, 2)),
+    CoresRow("{0:,} loops of {0:,} trips in a loop", loops, (1000,), (50,)),
+    CoresRow("a binary tree of sums, 2^{} leaves", tree, (18, 0), (10, 0)),
+    CoresRow("one loop of {:,} trips", count, (300_000,), (3_000,)),
+    CoresRow("ack({}, {})", ack, (2, 500), (2, 20)),
+    CoresRow("a chain of {:,} calls", total, (100_000,), (1_000,)),
 )
 COLUMNS: dict[str, dict[str, Any]] = {
     "`waves`": {"schedule": "waves"},
@@ -67,36 +66,36 @@ COLUMNS: dict[str, dict[str, Any]] = {
 }
 
 
-class Took(NamedTuple):
-    """What a firing took, in nanoseconds: as the clock says, and in processor time of all cores."""
+class FiringTime(NamedTuple):
+    """Nanoseconds per firing, by the clock and in processor time of all cores."""
 
     clock: float
     processors: float
 
 
-def took(row: Row, arguments: tuple[int, ...], options: dict[str, Any]) -> tuple[int, Took]:
-    """One run: its firings, and what one of them took."""
+def time_run(row: CoresRow, arguments: tuple[int, ...], options: dict[str, Any]) -> tuple[int, FiringTime]:
+    """One run: its number of firings, and the time of one."""
     clock, processors = time.perf_counter(), time.process_time()
     outcome = row.function.run(*arguments, engine="fast", limits=tl.Limits(depth=10**6), **options)
     clock, processors = time.perf_counter() - clock, time.process_time() - processors
     assert outcome.status == "Returned", outcome.error
-    return outcome.firings, Took(1e9 * clock / outcome.firings, 1e9 * processors / outcome.firings)
+    return outcome.firings, FiringTime(1e9 * clock / outcome.firings, 1e9 * processors / outcome.firings)
 
 
-def measured(row: Row, arguments: tuple[int, ...]) -> tuple[int, dict[str, Took]]:
-    """The firings of a row, and its medians, by column."""
+def measure_row(row: CoresRow, arguments: tuple[int, ...]) -> tuple[int, dict[str, FiringTime]]:
+    """The number of firings of a row, and its medians, by column."""
     for options in COLUMNS.values():
-        took(row, row.quick, options)
-    firings, samples = 0, {name: list[Took]() for name in COLUMNS}
+        time_run(row, row.quick, options)
+    firings, samples = 0, {name: list[FiringTime]() for name in COLUMNS}
     for _ in range(RUNS):
         for name, options in COLUMNS.items():
-            firings, sample = took(row, arguments, options)
+            firings, sample = time_run(row, arguments, options)
             samples[name].append(sample)
-    return firings, {name: Took(*map(median, zip(*found, strict=True))) for name, found in samples.items()}
+    return firings, {name: FiringTime(*map(median, zip(*found, strict=True))) for name, found in samples.items()}
 
 
 def main() -> None:
-    """Measure all rows, and print them."""
+    """Measures all rows, and prints them."""
     parser = argparse.ArgumentParser(description="What a firing takes on several cores.")
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     is_quick = parser.parse_args().quick
@@ -104,7 +103,7 @@ def main() -> None:
     for row in ROWS:
         arguments = row.quick if is_quick else row.full
         name = row.name.format(*arguments)
-        firings, found = measured(row, arguments)
+        firings, found = measure_row(row, arguments)
         lines.append([name, f"{firings:,}", *(f"{each.clock:.1f}" for each in found.values())])
         processors.append(f"{name} {found['`cores=1`'].processors:.1f} and {found['`cores=2`'].processors:.1f}")
     where = f"{processor()}, load {load:.1f} at first, Python {platform.python_version()}"

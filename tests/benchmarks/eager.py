@@ -1,10 +1,11 @@
-"""Single eager ops, beside others: `python tests/benchmarks/eager.py [--quick] [--only NAME...] [--json FILE]`.
+"""Single eager ops compared with other systems: `python tests/benchmarks/eager.py [--quick] [--only NAME...]
+[--json FILE]`.
 
-An op on small arrays takes as long as it takes to find out what to do. So: microseconds of one op, alone and while what
-it does is recorded for a gradient. All systems are in one process, on one thread, and take turns, sample by sample;
-medians, and in brackets the least of all samples, since others take time from some. Samples of what is recorded include
-that a tape, or a graph, begins and ends, once for 100 ops. Last come the promises, which are of medians.
-"""
+On small arrays, the time of an op is its dispatch. The table has microseconds for one op, alone and while it is
+recorded for a gradient. All systems are in one process, on one thread, and take turns, sample by sample; figures
+are medians, with the least of all samples in brackets, since other processes slow some down. Samples of recorded
+ops include the beginning and end of a tape, or graph, once for 100 ops. The promises, which are about medians, come
+last."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from typing import Any, NamedTuple
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
-from promises import EAGER, promised, summed
+from promises import EAGER, report_promises, summary_line
 from surroundings import machine
 from table import markdown, number
 
@@ -57,7 +58,7 @@ RECORDED = """    begun = clock()
 
 
 class System(NamedTuple):
-    """One of those that are measured: its module, what it calls functions and arrays, and how it records."""
+    """A system: its module, its names of functions and arrays, and how it records."""
 
     module: str
     functions: Callable[[Any], dict[str, Any]]
@@ -101,7 +102,7 @@ SYSTEMS = {
 }
 
 
-class Case(NamedTuple):
+class EagerOp(NamedTuple):
     """An op on arrays of one dtype and shape."""
 
     op: str
@@ -122,23 +123,23 @@ class Case(NamedTuple):
         return eval(OPS[self.op], _names(SYSTEMS["NumPy"], self))
 
 
-def cases(only: list[str]) -> Iterator[Case]:
-    """All that is measured."""
+def cases(only: list[str]) -> Iterator[EagerOp]:
+    """All measured ops."""
     for op in only:
         for shape in ((), (10, 10)):
             if shape or op not in ARRAYS:
-                yield from (Case(op, dtype, shape) for dtype in ("float32", "float64"))
+                yield from (EagerOp(op, dtype, shape) for dtype in ("float32", "float64"))
 
 
-def _names(system: System, case: Case) -> dict[str, Any]:
-    """What a statement of a system knows."""
+def _names(system: System, case: EagerOp) -> dict[str, Any]:
+    """The names that a statement of a system uses."""
     module = importlib.import_module(system.module)
     x, y = (system.array(module, each) for each in case.operands())
     return {**system.functions(module), "x": x, "y": y, "shape": (5, 20)}
 
 
-def built(system: System, case: Case) -> Callable[[int], float]:
-    """What takes the seconds of so many ops; raises ValueError where they give something else than NumPy's."""
+def build_timer(system: System, case: EagerOp) -> Callable[[int], float]:
+    """A function that gives the seconds of this many ops; raises ValueError if the values are not NumPy's."""
     names = _names(system, case)
     made = eval(OPS[case.op], dict(names))
     plain = made.detach().numpy() if hasattr(made, "detach") else np.asarray(made)
@@ -151,9 +152,9 @@ def built(system: System, case: Case) -> Callable[[int], float]:
     return run
 
 
-def measure(case: Case, present: list[str], samples: int, seconds: float) -> dict[str, list[float]]:
+def measure(case: EagerOp, present: list[str], samples: int, seconds: float) -> dict[str, list[float]]:
     """Microseconds of an op in each system, sample by sample in turns."""
-    runs = {name: built(SYSTEMS[name], case) for name in present}
+    runs = {name: build_timer(SYSTEMS[name], case) for name in present}
     times = {}
     for name, run in runs.items():
         run(KEPT)
@@ -176,8 +177,8 @@ def _single_thread(present: list[str]) -> dict[str, str]:
     return {name: f"{name} {module.__version__}" for name, module in modules.items()}
 
 
-def line(case: Case, medians: dict[str, float], least: dict[str, float]) -> list[str]:
-    """A case in the table: microseconds, and how many times as long tagloom takes as PyTorch; medians, and the least in
+def line(case: EagerOp, medians: dict[str, float], least: dict[str, float]) -> list[str]:
+    """A line of the table: microseconds, and the ratio of tagloom's time to PyTorch's; medians, with the least in
     brackets."""
     ratios = []
     for ours, theirs in (("tagloom", "PyTorch"), ("tagloom, tape", "PyTorch, grad")):
@@ -187,7 +188,7 @@ def line(case: Case, medians: dict[str, float], least: dict[str, float]) -> list
 
 
 def main() -> int:
-    """Measure and print."""
+    """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few and short samples, for trying")
     parser.add_argument("--only", nargs="+", choices=list(OPS), default=list(OPS), metavar="NAME", help=" ".join(OPS))
@@ -208,7 +209,7 @@ def main() -> int:
     medians = {case: {name: statistics.median(each) for name, each in row.items()} for case, row in found.items()}
     table = markdown(header, [line(case, medians[case], row) for case, row in least.items()])
     by_op = {str(case): row for case, row in medians.items()}
-    kept = [promised(by_op, EAGER), f"Promises: {summed(by_op, EAGER)}."]
+    kept = [report_promises(by_op, EAGER), f"Promises: {summary_line(by_op, EAGER)}."]
     print("\n\n".join([f"{about['date']}, {where}", ", ".join(versions.values()), *missing, table, *kept]))
     if asked.json:
         rows = [{**case._asdict(), "microseconds": row} for case, row in found.items()]

@@ -1,7 +1,8 @@
-"""How far one may go: `python tests/benchmarks/far.py`, from `goto` to what the session answers, without a screen.
+"""The time of going far: `python tests/benchmarks/far.py` measures from `goto` to the session's reply, without a
+screen.
 
-Each row is a process of its own: the memory that it has at the end is that of one place, and of what was known before.
-"""
+Each row is a process of its own, so that its memory at the end is that of one position, and of the events known
+before."""
 
 from __future__ import annotations
 
@@ -36,27 +37,27 @@ BREAKS = (
 STEPS = 20
 
 
-def took(session: Session, line: str) -> float:
-    """The milliseconds of the processor that a command takes, which is what one waits where nobody else is at work."""
+def milliseconds_of(session: Session, line: str) -> float:
+    """Milliseconds of processor time of a command, which is the wait on an idle machine."""
     begun = time.process_time()
     reply = session.execute(line)
     assert reply.ok, reply.text
     return (time.process_time() - begun) * 1e3
 
 
-def measured(target: str, argument: str, schedule: str, place: int) -> str:
-    """A row of the table."""
+def measure_row(target: str, argument: str, schedule: str, place: int) -> str:
+    """A row of the first table."""
     session = new_session(StartOptions(schedule=schedule))
     session.load_run(Start(str(ROOT / target), (argument,), session.options))
     load_machine()  # which may have to be compiled
     before = resident_memory()
-    there = took(session, f"goto {place}")
+    there = milliseconds_of(session, f"goto {place}")
     memory = (resident_memory() - before) / 1e6
-    steps = max(took(session, "step") for _ in range(STEPS))
-    back = max(took(session, "back") for _ in range(STEPS))
+    steps = max(milliseconds_of(session, "step") for _ in range(STEPS))
+    back = max(milliseconds_of(session, "back") for _ in range(STEPS))
     opened = len(session.history.state.records)
     session.execute(f"goto {session.history.base + 100}")
-    further = took(session, "event-back")
+    further = milliseconds_of(session, "event-back")
     name = f"{Path(target).stem}({argument})"
     return (
         f"| {name}, `{schedule}` | {place:,} | {opened:,} | {there / 1e3:.1f} s | {steps:.1f} ms | {back:.1f} ms |"
@@ -64,13 +65,13 @@ def measured(target: str, argument: str, schedule: str, place: int) -> str:
     )
 
 
-def stopped(condition: str) -> str:
-    """A row of the other table: from the beginning to the first hit."""
+def measure_breakpoint(condition: str) -> str:
+    """A row of the second table: from the beginning to the first hit."""
     session = new_session(StartOptions(schedule="lifo"))
     session.load_run(Start(str(ROOT / FIB), ("28",), session.options))
     load_machine()
     session.execute(f"break {condition}")
-    there = took(session, "continue")
+    there = milliseconds_of(session, "continue")
     return f"| `{condition}` | {session.history.position:,} | {there / 1e3:.1f} s |"
 
 
@@ -88,9 +89,9 @@ def main() -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) == 2:
-        print(stopped(sys.argv[1]))
+        print(measure_breakpoint(sys.argv[1]))
     elif sys.argv[1:]:
         target, argument, schedule, place = sys.argv[1:]
-        print(measured(target, argument, schedule, int(place)))
+        print(measure_row(target, argument, schedule, int(place)))
     else:
         main()

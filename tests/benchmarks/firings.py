@@ -1,8 +1,7 @@
-"""How fast the reference machine is: `python tests/benchmarks/firings.py [RUNS]` prints a table.
+"""The speed of the reference machine: `python tests/benchmarks/firings.py [RUNS]` prints a table.
 
-Firings a second, streamed (no events kept), the median of several runs with the slowest and the fastest; the time
-and memory of 200,000 nested calls; and a loop of a million trips. Each row runs in a process of its own.
-"""
+Firings a second without events, as the median of several runs with the slowest and the fastest; the time and memory of
+200,000 nested calls; and a loop of a million iterations. Each row runs in a process of its own."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ def measure(name: str) -> None:
 
 
 def processor() -> str:
-    """The processor's name, and how many there are."""
+    """The name of the processor, and the number of cores."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return f"{names[0] if names else platform.machine()}, {os.cpu_count()} processors"

@@ -1,10 +1,9 @@
-"""What a gradient keeps: `python tests/benchmarks/gradients.py [--quick]` prints a table.
+"""The memory of gradients: `python tests/benchmarks/gradients.py [--quick]` prints a table.
 
-What a reverse pass needs of what ran forwards are tokens that wait where they were made, and on `compiled` records. So
-for each program, size and engine: activations, the most tokens that waited at once, and the memory that the run took,
-beside that of the program without its gradient. Each run has a process of its own; `--quick` takes small sizes, in one
-process, and not `compiled`, which has to be compiled; it is for trying.
-"""
+Forward values that a reverse pass needs are waiting tokens, and records on `compiled`. So for each program, size and
+engine the table has activations, the largest number of waiting tokens, and the memory of the run, beside that of the
+program without its gradient. Each run has a process of its own. `--quick` takes small sizes, in one process, without
+`compiled`, for trials."""
 
 from __future__ import annotations
 
@@ -39,8 +38,8 @@ def tree(x: tl.float64, n: tl.int64) -> tl.float64:
     return tl.cond(n <= 0, lambda: tl.sin(x), lambda: tree(x, n - 1) * tree(x + 0.1, n - 1))
 
 
-class Row(NamedTuple):
-    """A program, and its sizes: in earnest on the reference and on the other engines, and to try."""
+class GradientRow(NamedTuple):
+    """A program, and its sizes: for the reference, for other engines, and for trials."""
 
     name: str
     function: Any
@@ -50,9 +49,9 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("a loop of {:,} trips", loop, (5_000, 10_000, 20_000), (50_000, 100_000, 200_000), (50, 100)),
-    Row("a chain of {:,} calls", chain, (5_000, 10_000, 20_000), (50_000, 100_000, 200_000), (50, 100)),
-    Row("a tree of depth {}", tree, (11, 12, 13), (14, 15, 16), (4, 5)),
+    GradientRow("a loop of {:,} trips", loop, (5_000, 10_000, 20_000), (50_000, 100_000, 200_000), (50, 100)),
+    GradientRow("a chain of {:,} calls", chain, (5_000, 10_000, 20_000), (50_000, 100_000, 200_000), (50, 100)),
+    GradientRow("a tree of depth {}", tree, (11, 12, 13), (14, 15, 16), (4, 5)),
 )
 ORDERS: dict[str, Callable[[Any], Any]] = {
     "value": lambda function: function,
@@ -62,8 +61,8 @@ ORDERS: dict[str, Callable[[Any], Any]] = {
 
 
 def measure(row: int, order: str, engine: str, size: int) -> dict[str, int]:
-    """One run: activations, the most tokens that waited, and the bytes that it took more than a short one. Of these
-    `compiled` tells the last alone."""
+    """One run: activations, the largest number of waiting tokens, and its bytes beyond those of a short run. Only the
+    last is known for `compiled`."""
     function = ORDERS[order](ROWS[row].function)
     options = {"engine": engine, "limits": tl.Limits(depth=10**6)}
     function.run(0.5, 3, **options)
@@ -77,8 +76,8 @@ def measure(row: int, order: str, engine: str, size: int) -> dict[str, int]:
     return found
 
 
-def measured(*asked: Any) -> dict[str, int]:
-    """The same, in a process of its own."""
+def measure_in_a_process(*asked: Any) -> dict[str, int]:
+    """The figures of one run, in a process of its own."""
     command = [sys.executable, __file__, "--measure", *map(str, asked)]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, int] = json.loads(ran.stdout)
@@ -86,9 +85,9 @@ def measured(*asked: Any) -> dict[str, int]:
 
 
 def lines(
-    number: int, row: Row, engine: str, sizes: tuple[int, ...], how: Callable[..., dict[str, int]]
+    number: int, row: GradientRow, engine: str, sizes: tuple[int, ...], how: Callable[..., dict[str, int]]
 ) -> list[list[str]]:
-    """A line of the table for each size. What has no tokens has the activations of what has."""
+    """A line of the table for each size. An engine without tokens has the activations of the others."""
     made = []
     for size in sizes:
         found = {order: how(number, order, engine, size) for order in ORDERS}
@@ -105,7 +104,7 @@ def lines(
 
 
 def main() -> None:
-    """Measure all rows, and print them; or one run, and print it as JSON."""
+    """Measures all rows, and prints them; or one run, and prints it as JSON."""
     parser = argparse.ArgumentParser(description="What a gradient keeps.")
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument("--measure", nargs=4, help=argparse.SUPPRESS)
@@ -118,7 +117,9 @@ def main() -> None:
     for number, row in enumerate(ROWS):
         engines = {"reference": row.reference, "fast": row.fast, "compiled": row.fast}
         for engine, sizes in list(engines.items())[: 2 if options.quick else 3]:
-            found += lines(number, row, engine, *((row.quick, measure) if options.quick else (sizes, measured)))
+            found += lines(
+                number, row, engine, *((row.quick, measure) if options.quick else (sizes, measure_in_a_process))
+            )
     print(f"{date.today()}, {processor()}, Python {platform.python_version()}\n")
     bytes_ = [f"bytes each, {order}" for order in ORDERS]
     print(markdown(["gradient of", "engine", "activations", "tokens that waited", "each", *bytes_], found))

@@ -1,4 +1,4 @@
-"""L2HMC as peers run it, written once: what a library calls its functions is data. Ours is in papers_examples/eager."""
+"""L2HMC for peers, written once, with the libraries' functions as data. Ours is in papers_examples/eager."""
 
 from __future__ import annotations
 

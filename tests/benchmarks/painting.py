@@ -1,8 +1,7 @@
-"""How fast the debugger is on the screen: `python tests/benchmarks/painting.py`.
+"""The speed of the debugger on screen: `python tests/benchmarks/painting.py`.
 
-The seconds from the command to the first screen, at a terminal of 120 by 40, the second time; and how long the pane of
-a graph of 500 nodes takes to be drawn and painted, cells included, at one of 330 by 180, where all are in sight.
-"""
+The seconds from the command to the first screen, on a terminal of 120 by 40, at the second start; and the time to draw
+and paint the pane of a graph of 500 nodes, with its cells, on a terminal of 330 by 180 where all are in sight."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ WIDTH, ROWS = 20, 23
 
 
 def first_screen() -> None:
-    """From the command to the graph and the line that says where one is."""
+    """Seconds from the command to the graph and the line of the position."""
     command = [sys.executable, "-m", "tagloom", "debug", "papers_examples/recursion/fib.py", "5"]
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "tagloom").mkdir()
@@ -52,7 +51,7 @@ def first_screen() -> None:
 
 
 def wide() -> str:
-    """Rows of nodes, each of which takes two of the row before."""
+    """Rows of nodes, each with two operands from the row before."""
     names = [f"x{column}" for column in range(WIDTH)]
     lines = [f"    {name} = n + {column}" for column, name in enumerate(names)]
     for row in range(ROWS):
@@ -70,8 +69,8 @@ def wide() -> str:
     )
 
 
-def repainted(screen: Screen, pane: GraphPane) -> float:
-    """How many milliseconds of the processor it takes to draw the graph where the session stands, and to paint it."""
+def milliseconds_to_paint(screen: Screen, pane: GraphPane) -> float:
+    """Milliseconds of processor time to draw the graph at the session's position, and to paint it."""
     session, draft, compositor = screen.app.session, screen.app.presenter.graph_layout, screen.app.screen._compositor
     assert draft is not None
     begun = time.process_time()
@@ -83,8 +82,8 @@ def repainted(screen: Screen, pane: GraphPane) -> float:
     return (time.process_time() - begun) * 1000
 
 
-def _in_sight(screen: Screen, pane: GraphPane) -> int:
-    """How many nodes have a cell on the screen."""
+def _visible(screen: Screen, pane: GraphPane) -> int:
+    """The number of nodes with a cell on the screen."""
     draft, seen = screen.app.presenter.graph_layout, Region(*pane.scroll_offset, *pane.size)
     assert draft is not None
     return sum(any(seen.contains(column, row) for row, column in draft.cell_positions[name]) for name in draft.nodes)
@@ -96,7 +95,7 @@ async def graph(screen: Screen) -> None:
     await screen.press("f2")
     pane = screen.app.query_one(GraphPane)
     known, count = len(session.history), len(session.history.graph.nodes)
-    print(f"{count} nodes, {_in_sight(screen, pane)} in sight, a pane of {pane.size.width} by {pane.size.height} cells")
+    print(f"{count} nodes, {_visible(screen, pane)} in sight, a pane of {pane.size.width} by {pane.size.height} cells")
     far = [f"goto {draw.randrange(known)}" for _ in range(60)]
     for name, lines in (("a step", ["step"] * 60), ("a jump", far), ("all of it", far)):
         taken = []
@@ -105,7 +104,7 @@ async def graph(screen: Screen) -> None:
             if name == "all of it":
                 pane._strip_cache.clear()
                 pane.refresh()
-            taken.append(repainted(screen, pane))
+            taken.append(milliseconds_to_paint(screen, pane))
         print(f"{name}: median {median(taken):.1f} ms, worst {max(taken):.1f} ms, best {min(taken):.1f} ms")
 
 

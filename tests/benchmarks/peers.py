@@ -1,8 +1,7 @@
-"""tagloom's engines beside what one would pick instead: `python tests/benchmarks/peers.py [--quick] [--only NAME...]`.
+"""tagloom's engines compared with their alternatives: `python tests/benchmarks/peers.py [--quick] [--only NAME...]`.
 
-One run measures everything that is compared. Each row runs in processes of its own, prints as it is done, and peers
-that are not installed are left out with a word. `--json FILE` writes all samples.
-"""
+One run measures everything that is compared. Each row runs in processes of its own and is printed when it is done;
+peers that are not installed are named and left out. `--json FILE` writes all samples."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import starts
-from conduct import FULL, QUICK, Found, measure, plain
-from promises import PROMISES, asides, promised, summed
+from conduct import FULL, QUICK, RowResult, measure, plain
+from promises import PROMISES, asides, report_promises, summary_line
 from rows import ROWS
 from surroundings import installed, machine
 from systems import FAMILIES
@@ -39,7 +38,7 @@ def parsed() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure and print; 1 where a system computes what it should not."""
+    """Measures and prints; returns 1 if a system computes a wrong value."""
     asked, begun = parsed(), time.monotonic()
     if asked.cores:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: asked.cores])
@@ -48,7 +47,7 @@ def main() -> int:
     rows = [name for name, row in ROWS.items() if row.group != "training" and (row.is_quick or not asked.quick)]
     names = asked.only or [*EXTRAS, *rows]
     about = machine()
-    found: dict[str, dict[str, Found]] = {}
+    found: dict[str, dict[str, RowResult]] = {}
     versions: dict[str, str] = {}
     first: list[dict[str, Any]] = []
     nested: list[dict[str, Any]] = []
@@ -94,7 +93,7 @@ def _print(about: dict[str, Any], versions: dict[str, str], first: Any, nested: 
     if nested:
         parts += ["## Memory", starts.memory_table(nested)]
     if found:
-        parts += ["## Promises", promised(found), asides(found), f"Promises: {summed(found)}."]
+        parts += ["## Promises", report_promises(found), asides(found), f"Promises: {summary_line(found)}."]
     print("\n\n".join(parts))
 
 

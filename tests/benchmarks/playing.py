@@ -1,9 +1,8 @@
-"""How smoothly the player plays, in headless Chromium: `python tests/benchmarks/playing.py [SECONDS]`.
+"""The frame rate of the player in headless Chromium: `python tests/benchmarks/playing.py [SECONDS]`.
 
 Two pages of 5,000 events: of fib(15), and of fib(20) from the 100,000th event on, where a wave has some thousand
-tokens. Each is played at several speeds, for so many seconds at most, and the first also from its beginning to its end:
-how many frames a second the browser painted, counted by requestAnimationFrame, and how long the longest took.
-"""
+tokens. Each is played at several speeds, for this many seconds at most, and the first also from its beginning to its
+end. The figures are frames a second, counted by requestAnimationFrame, and the longest frame."""
 
 from __future__ import annotations
 

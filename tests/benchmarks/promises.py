@@ -1,4 +1,4 @@
-"""What the project promises of its speed, as ratios of what one run measured."""
+"""The project's promises about its speed, as ratios of figures from one run."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Medians: TypeAlias = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """`measured` gives the figure from results, or None where what it needs was not measured; it is kept where it is at
-    most `limit`, or at least where `is_least`."""
+    """`measured` gives the figure from results, or None if they lack something. The promise is met if the figure is at
+    most `limit`, or at least `limit` if `is_least`."""
 
     text: str
     limit: float
@@ -40,7 +40,7 @@ def _rung(results: Results, row: str, system: str, size: Size | None = None) -> 
 
 
 def _ratio(row: str, ours: str, theirs: str, size: Size | None = None) -> Callable[[Results], float | None]:
-    """Time of a unit here by time of a unit there: of one size, or of the largest that each reached."""
+    """Our time of a unit divided by theirs, for one size, or for the largest that each reached."""
 
     def measured(results: Results) -> float | None:
         mine, other = _rung(results, row, ours, size), _rung(results, row, theirs, size)
@@ -50,7 +50,7 @@ def _ratio(row: str, ours: str, theirs: str, size: Size | None = None) -> Callab
 
 
 def _by_best(row: str, ours: str, theirs: Sequence[str], size: Size | None = None) -> Callable[[Results], float | None]:
-    """Time of a unit here by that of the fastest of some, all of which must have been measured."""
+    """Our time of a unit divided by that of the fastest of some systems, all of which must have been measured."""
     ratios = [_ratio(row, ours, each, size) for each in theirs]
 
     def measured(results: Results) -> float | None:
@@ -69,7 +69,7 @@ def _firing(row: str, system: str, size: Size) -> Callable[[Results], float | No
 
 
 def _against_executor(row: str, system: str, which: int) -> Callable[[Results], float | None]:
-    """How many firings are made in the time of one of TensorFlow's node executions: of live ones, or (1) of all."""
+    """The number of firings in the time of one of TensorFlow's node executions: of live ones, or (1) of all."""
 
     def measured(results: Results) -> float | None:
         mine, other = _rung(results, row, system), _rung(results, row, "TF Session")
@@ -98,7 +98,7 @@ def _first_call(row: str, system: str) -> Callable[[Results], float | None]:
 
 
 def _worst(ours: str, theirs: str) -> Callable[[Medians], float | None]:
-    """Time here by time there, of the op of which that is most."""
+    """Our time divided by theirs, for the op where this is largest."""
 
     def measured(medians: Medians) -> float | None:
         pairs = [(each[ours], each[theirs]) for each in medians.values() if {ours, theirs} <= set(each)]
@@ -154,19 +154,19 @@ EAGER = (
 """Of single ops, of which the results are medians."""
 
 
-def summed(results: Any, promises: Sequence[Promise] = PROMISES) -> str:
-    """How many promises are kept."""
+def summary_line(results: Any, promises: Sequence[Promise] = PROMISES) -> str:
+    """The number of promises that are met."""
     said = [promise.line(results)[-1] for promise in promises]
     return ", ".join(f"{said.count(word)} {word}" for word in ("met", "missed", "not measured"))
 
 
-def promised(results: Any, promises: Sequence[Promise] = PROMISES) -> str:
-    """All promises, with what became of them."""
+def report_promises(results: Any, promises: Sequence[Promise] = PROMISES) -> str:
+    """All promises, with their results."""
     return markdown(["promise", "measured", ""], [promise.line(results) for promise in promises])
 
 
 def asides(results: Results) -> str:
-    """What is not promised, and belongs beside it: a trip on each of the two token machines."""
+    """Figures beside the promises: the time of an iteration on each of the two token machines."""
     lines = []
     for row in ("scalar", "nested"):
         for schedule in ("lifo", "waves"):

@@ -1,8 +1,7 @@
-"""What is measured: the rows, their sizes, and what a unit of each is. What each system writes for a row is its own.
+"""The rows of the benchmarks, their sizes, and their units. Each system writes its own code for a row.
 
-A row has a ladder of sizes, which every system climbs as far as its time goes. `shown` are sizes that are measured
-wherever they are reached in longer time: those of published tables, and those that something is promised for.
-"""
+A row has a ladder of sizes, which every system climbs as far as its time permits. The sizes `shown` are measured
+wherever they are reached in a longer time: those of published tables, and those of promises."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ SLOPE, OFFSET = 0.999, 0.001
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`units(*size)` says how many units a run of this size has."""
+    """A row; `units(*size)` is the number of units in a run of this size."""
 
     name: str
     group: str
@@ -54,7 +53,7 @@ def _itself(n: int) -> int:
 
 @cache
 def calls_of_fib(n: int) -> int:
-    """How many calls fib(n) makes, itself included."""
+    """The number of calls in fib(n), itself included."""
     return 1 if n <= 1 else 1 + calls_of_fib(n - 1) + calls_of_fib(n - 2)
 
 
@@ -152,29 +151,29 @@ def dtype_of(name: str) -> Any:
 
 
 def array(name: str, n: int) -> Any:
-    """The argument of a row over n elements."""
+    """The argument of a row with n elements."""
     return np.linspace(0.1, 1.0, n, dtype=dtype_of(name))
 
 
 def cell(hidden: int) -> tuple[Any, Any, Any]:
-    """State, weights and input of a recurrent cell; the weights are small, so that no rounding grows."""
+    """State, weights and input of a recurrent cell; the weights are small, so that rounding errors do not grow."""
     draw = np.random.default_rng(7)
     weights = (draw.standard_normal((hidden, hidden)) * 0.5 / np.sqrt(hidden)).astype(np.float32)
     return np.zeros((BATCH, hidden), np.float32), weights, draw.standard_normal((BATCH, hidden)).astype(np.float32)
 
 
 def factors(n: int) -> list[float]:
-    """Those of the n // 2 products of `wide`: all different, so that no two are one."""
+    """The factors of the n // 2 products of `wide`: all different, so that no products are shared."""
     return [1.0 / (k + 1) for k in range(n // 2)]
 
 
 def links(n: int) -> list[tuple[float, float]]:
-    """Those of `chain`: n // 2 times a factor and a term."""
+    """The links of `chain`: a factor and a term, n // 2 times."""
     return [(1.0 / (2 + k % 5), float(k % 7)) for k in range(n // 2)]
 
 
 def tree(values: list[Any], add: Callable[[Any, Any], Any]) -> Any:
-    """The sum of values, added up as a tree: the same in every system, down to the last bit."""
+    """The sum of values, added up as a tree: the same in every system, bit for bit."""
     while len(values) > 1:
         odd = values[-1:] if len(values) % 2 else []
         values = [add(x, y) for x, y in zip(values[::2], values[1::2], strict=False)] + odd

@@ -1,9 +1,8 @@
-"""How fast the debugger answers: `python tests/benchmarks/screen.py [N]`, on fib(N), of which 23 has a million events.
+"""The response time of the debugger: `python tests/benchmarks/screen.py [N]`, on fib(N); fib(23) has a million events.
 
-A key is pressed, and the clock runs until what came of it has been painted. Meanwhile a second clock sees how long the
-screen was held up at most. What passes over much of the run may take long, but must not hold the screen up, and must
-stop when it is told to.
-"""
+A key is pressed, and a clock runs until its effect has been painted. Meanwhile a second clock measures the longest time
+for which the screen was blocked. A command that passes over much of the run may take long, but must not block the
+screen, and must stop when it is told to."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ COUNT = 500
 
 
 class Pulse:
-    """How long the screen did nothing else, at most."""
+    """The longest time for which the screen was blocked."""
 
     def __init__(self) -> None:
         self.worst = 0.0
@@ -47,7 +46,7 @@ class Pulse:
 
 
 class Clock:
-    """Times commands, and the screen while they are done."""
+    """Times commands, and the screen while they run."""
 
     def __init__(self, screen: Screen, pulse: Pulse) -> None:
         self.screen, self.pulse = screen, pulse
@@ -73,7 +72,7 @@ class Clock:
         self.worked.append(((time.process_time() - worked) * 1000, name))
 
     def say(self, title: str) -> None:
-        """What was measured since this was said last."""
+        """Prints the figures since the last call."""
         print(f"{title}: {len(self.taken)} commands; the screen was held up for {self.pulse.worst * 1000:.0f} ms")
         for what, taken in (("clock", sorted(self.taken)), ("processor", sorted(self.worked))):
             times = [each for each, _ in taken]
@@ -85,14 +84,14 @@ class Clock:
 
 
 async def painted(screen: Screen) -> None:
-    """Wait until the cells are painted: up to a sixtieth of a second of this is Textual's clock."""
+    """Waits until the cells are painted: up to a sixtieth of a second of this is Textual's clock."""
     done = asyncio.Event()
     screen.app.screen.call_after_refresh(done.set)
     await done.wait()
 
 
-async def there(screen: Screen, line: str) -> None:
-    """Do a command before the clock runs, until it is painted: else that would be counted with the next."""
+async def do_and_paint(screen: Screen, line: str) -> None:
+    """Does a command before the clock runs, until it is painted, so that it is not counted with the next."""
     screen.app.do(line)
     await screen.app.wait_until_idle()
     await painted(screen)
@@ -119,21 +118,21 @@ async def script(screen: Screen) -> None:
     await clock.do("break op == 'add' and fired and step % 10000 < 9")
     for _ in range(5):
         for line in FAR:
-            await there(screen, f"goto {draw.randrange(known)}")
+            await do_and_paint(screen, f"goto {draw.randrange(known)}")
             await clock.do(line)
     clock.say("far motions")
     for _ in range(5):
         for line in FORKS:
-            await there(screen, f"goto {draw.randrange(known // 2)}")
+            await do_and_paint(screen, f"goto {draw.randrange(known // 2)}")
             await clock.do(line)
-            await there(screen, "switch fib")
+            await do_and_paint(screen, "switch fib")
     clock.say("forks")
-    await stopped(screen, clock)
+    await time_to_stop(screen, clock)
     beating.cancel()
 
 
-async def stopped(screen: Screen, clock: Clock) -> None:
-    """How long it takes from Escape until what goes on for long has stopped, and the screen says so."""
+async def time_to_stop(screen: Screen, clock: Clock) -> None:
+    """The time from Escape until a long command has stopped, and the screen says so."""
     for line, start in (("run", "load {target} 30"), ("continue", "break value == -1"), ("reverse", "where")):
         screen.app.do(start.format(target=screen.app.session.run.start.target))  # type: ignore[union-attr]
         await screen.app.wait_until_idle()

@@ -1,8 +1,7 @@
-"""Steps by rows: what one takes over tables of different sizes, beside copies of the tables, and a step of all rows:
-`python tests/benchmarks/sparse.py [ROWS...]`.
+"""Steps by rows: the time of one for tables of different sizes, compared with copies of the tables and with a step of
+all rows: `python tests/benchmarks/sparse.py [ROWS...]`.
 
-A step of Adagrad on 100 rows of 4 float32; the least of some samples, in milliseconds.
-"""
+A step of Adagrad on 100 rows of 4 float32; the least of some samples, in milliseconds."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ SECONDS = 1.0
 
 
 def least(work: Callable[[], Any]) -> float:
-    """Milliseconds that it takes, when nobody is in the way."""
+    """The least of some samples, in milliseconds."""
     work()
     samples, ends = list[float](), time.perf_counter() + SECONDS
     while len(samples) < 3 or time.perf_counter() < ends:
@@ -32,7 +31,7 @@ def least(work: Callable[[], Any]) -> float:
 
 
 def eager(rows: int, shards: int) -> float:
-    """A step where all rows that are taken are in one shard."""
+    """A step for which all touched rows are in one shard."""
     table, optimizer = tl.Embedding(np.zeros((rows, WIDTH), np.float32), shards=shards), tl.optimizers.Adagrad()
     places = np.random.default_rng(0).integers(0, rows // shards, TAKEN)
     slopes = tl.ones((TAKEN, WIDTH), dtype=tl.float32)
@@ -42,7 +41,7 @@ def eager(rows: int, shards: int) -> float:
 
 
 def staged(rows: int, engine: str) -> float:
-    """Look-up, gradient and step as one program."""
+    """Lookup, gradient and step as one program."""
     table, optimizer = tl.Embedding(np.zeros((rows, WIDTH), np.float32)), tl.optimizers.Adagrad()
 
     @tl.function
@@ -55,14 +54,14 @@ def staged(rows: int, engine: str) -> float:
 
 
 def dense(rows: int) -> float:
-    """A step of all rows, which has a gradient as large as the table."""
+    """A step of all rows, with a gradient as large as the table."""
     table, optimizer = tl.Variable(np.zeros((rows, WIDTH), np.float32)), tl.optimizers.Adagrad()
     gradient = tl.ones((rows, WIDTH), dtype=tl.float32)
     return least(lambda: optimizer.apply(gradient, table))
 
 
-def measured(rows: int) -> dict[str, float]:
-    """The columns of a line: a table, and as much again that Adagrad keeps for it."""
+def measure_columns(rows: int) -> dict[str, float]:
+    """The columns of a line: a table, and Adagrad's slots of the same size."""
     two = np.zeros((2, rows, WIDTH), np.float32)
     return {
         "two copies": least(two.copy),
@@ -75,7 +74,7 @@ def measured(rows: int) -> dict[str, float]:
 
 
 def main() -> None:
-    found = {rows: measured(rows) for rows in tuple(map(int, sys.argv[1:])) or ROWS}
+    found = {rows: measure_columns(rows) for rows in tuple(map(int, sys.argv[1:])) or ROWS}
     lines = [[f"{rows:,}", *map(number, line.values())] for rows, line in found.items()]
     print(markdown(["rows", *next(iter(found.values()))], lines))
 

@@ -1,9 +1,8 @@
-"""What a process pays before its first result, and what an activation that is alive takes in memory.
+"""The time of a process before its first result, and the memory of a live activation.
 
-`python starts.py first MODULE SYSTEM`, in a process of its own, prints seconds of importing and of everything up to the
-first result of a loop of 1,000 trips; `python starts.py depth MODULE SYSTEM N` the bytes of each of N nested calls that
-are all alive at once.
-"""
+`python starts.py first MODULE SYSTEM`, in a process of its own, prints the seconds of importing, and of everything up
+to the first result of a loop of 1,000 iterations. `python starts.py depth MODULE SYSTEM N` prints the bytes for each of
+N nested calls that are live at once."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ SHALLOW = 1000
 
 
 def first(module: str, system: str) -> None:
-    """In its own process: import, then the first result."""
+    """In a process of its own: import, and the first result."""
     begun = time.perf_counter()
     loaded = importlib.import_module(f"systems.{module}")
     imported = time.perf_counter() - begun
@@ -39,7 +38,7 @@ def first(module: str, system: str) -> None:
 
 
 def depth(module: str, system: str, n: int) -> None:
-    """In its own process: how far memory rises above what a short run left behind."""
+    """In a process of its own: how far memory rises above that of a short run."""
     loaded = importlib.import_module(f"systems.{module}")
     loaded.build(system, "halves", (SHALLOW,)).run()
     gc.collect()
@@ -59,8 +58,8 @@ def _memory(name: str) -> int:
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith(name))
 
 
-def _asked(*arguments: str, **environment: str) -> Any:
-    """What a process says; None where it fails."""
+def _output_of(*arguments: str, **environment: str) -> Any:
+    """The output of a process; None if it fails."""
     command = [sys.executable, str(HERE / "starts.py"), *arguments]
     said = subprocess.run(
         command, capture_output=True, text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(HERE), **environment}
@@ -69,40 +68,40 @@ def _asked(*arguments: str, **environment: str) -> Any:
 
 
 def starts(modules: Sequence[str], runs: int) -> Iterator[dict[str, Any]]:
-    """For each system: seconds with nothing on disk, and with what the process before has left there. With one run,
-    one system of a module of peers stands for all."""
+    """For each system: seconds with nothing on disk, and with the files of the process before. With one run, one system
+    represents all of a peer's module."""
     for module in modules:
         for system in FAMILIES[module] if runs > 1 or module == "tagloom" else FAMILIES[module][-1:]:
             if system == "fast, waves":  # one machine, whatever the schedule
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 environment = {"TAGLOOM_CACHE": folder, "NUMBA_CACHE_DIR": folder}
-                cold = _asked("first", module, system, **environment)
+                cold = _output_of("first", module, system, **environment)
                 if cold is None:
                     continue
-                warm = [_asked("first", module, system, **environment) for _ in range(runs)]
+                warm = [_output_of("first", module, system, **environment) for _ in range(runs)]
                 imported, result = (statistics.median(each) for each in zip(*warm, strict=True))
                 yield {"system": system, "cold": cold[1], "import": imported, "warm": result}
 
 
 def memory(modules: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """For each system that recurs: bytes of an activation."""
+    """For each system with recursion: bytes of an activation."""
     for module in modules:
         for system in FAMILIES[module]:
             if system in DEPTH:
-                taken = _asked("depth", module, system, str(DEPTH[system]))
+                taken = _output_of("depth", module, system, str(DEPTH[system]))
                 yield {"system": system, "depth": DEPTH[system], "bytes": taken}
 
 
 def starts_table(found: Sequence[dict[str, Any]]) -> str:
-    """Seconds to a first result."""
+    """Seconds to a first result, as a table."""
     header = ["system", "nothing on disk, s", "second process, s", "of which import, s"]
     lines = [[row["system"], *(number(row[key]) for key in ("cold", "warm", "import"))] for row in found]
     return markdown(header, lines)
 
 
 def memory_table(found: Sequence[dict[str, Any]]) -> str:
-    """Bytes of an activation."""
+    """Bytes of an activation, as a table."""
     lines = [[row["system"], f"{row['depth']:,}", number(row["bytes"]) or "failed"] for row in found]
     return markdown(["system", "nested calls", "bytes of a live activation"], lines)
 

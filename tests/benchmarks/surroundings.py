@@ -1,4 +1,4 @@
-"""What a benchmark finds around it: the machine that it runs on, and the systems that are installed there."""
+"""The surroundings of a benchmark: the machine, and the installed systems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from systems import PACKAGES
 
 
 def machine() -> dict[str, Any]:
-    """What it was measured on."""
+    """The machine of the measurement."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -27,7 +27,7 @@ def machine() -> dict[str, Any]:
 
 
 def installed(wanted: list[str] | None) -> tuple[list[str], list[str]]:
-    """Which modules can be measured, and which packages are missing."""
+    """The modules that can be measured, and the missing packages."""
     present, missing = [], []
     for module, packages in PACKAGES.items():
         if wanted is not None and module not in wanted:

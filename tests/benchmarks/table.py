@@ -1,14 +1,14 @@
-"""What was measured, as Markdown: a table for each group of rows, and one of the thesis's programs in seconds."""
+"""The results as Markdown: a table for each group of rows, and one of the thesis's programs in seconds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from conduct import Found, Rung
+from conduct import RowResult, Rung
 from rows import ROWS, THESIS, Row, Size
 
-Results: TypeAlias = Mapping[str, Mapping[str, Found]]
+Results: TypeAlias = Mapping[str, Mapping[str, RowResult]]
 """By row, and by system."""
 GROUPS = {
     "loops": "Loops over scalars",
@@ -21,7 +21,7 @@ GROUPS = {
 
 
 def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A table; numbers stand on the right by themselves where they are read as Markdown."""
+    """A table; columns of numbers are aligned to the right."""
     rows = [header, ["---"] * len(header), *lines]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
@@ -39,8 +39,8 @@ def number(value: float | None) -> str:
     return f"{value:.3g}"
 
 
-def size_said(size: Size) -> str:
-    """As an argument list."""
+def format_size(size: Size) -> str:
+    """A size as an argument list."""
     return ", ".join(f"{each:,}" for each in size)
 
 
@@ -49,7 +49,7 @@ def spread(seconds: Sequence[float], said: Callable[[float], float]) -> str:
     return f" ({number(said(min(seconds)))} to {number(said(max(seconds)))})" if len(seconds) > 1 else ""
 
 
-def _line(system: str, found: Found) -> list[str]:
+def _line(system: str, found: RowResult) -> list[str]:
     top = found.top
     if top is None:
         return [system, found.unable or "no time", "", "", "", ""]
@@ -57,15 +57,15 @@ def _line(system: str, found: Found) -> list[str]:
     if top.firings and top.firings[0] != top.firings[1]:
         firing += f"; {number(top.firing(1))} with dead ones"
     growth = ", ".join(number(rung.each()) for rung in found.rungs[-3:])
-    size = size_said(top.size) + (f"; then {found.unable}" if found.unable else "")
+    size = format_size(top.size) + (f"; then {found.unable}" if found.unable else "")
     return [system, size, number(top.each()) + spread(top.seconds, top.each), firing, growth, _compiling(found)]
 
 
-def _compiling(found: Found) -> str:
+def _compiling(found: RowResult) -> str:
     return "" if found.compile is None else f"{max(0.0, found.compile):.2f}"
 
 
-def scalars(row: Row, systems: Mapping[str, Found]) -> str:
+def scalars(row: Row, systems: Mapping[str, RowResult]) -> str:
     """A row at the largest size that each system reached."""
     header = [
         "system",
@@ -78,9 +78,9 @@ def scalars(row: Row, systems: Mapping[str, Found]) -> str:
     return markdown(header, [_line(system, found) for system, found in systems.items()])
 
 
-def arrays(row: Row, systems: Mapping[str, Found]) -> str:
+def arrays(row: Row, systems: Mapping[str, RowResult]) -> str:
     """A row at all its sizes."""
-    header = ["system", *(f"{size_said(size)}, ns per {row.unit}" for size in row.ladder), "first call, s"]
+    header = ["system", *(f"{format_size(size)}, ns per {row.unit}" for size in row.ladder), "first call, s"]
     lines = []
     for system, found in systems.items():
         cells = [_cell(found.at(size)) for size in row.ladder]
@@ -90,13 +90,13 @@ def arrays(row: Row, systems: Mapping[str, Found]) -> str:
     return markdown(header, lines)
 
 
-def training(row: Row, systems: Mapping[str, Found]) -> str:
+def training(row: Row, systems: Mapping[str, RowResult]) -> str:
     """A row at all its sizes, in milliseconds a step."""
 
-    def cells(found: Found) -> list[str]:
+    def cells(found: RowResult) -> list[str]:
         return [_milliseconds(found.at(size)) or found.unable or "no time" for size in row.ladder]
 
-    header = ["system", *(f"batch {size_said(size)}, ms" for size in row.ladder), "first call, s"]
+    header = ["system", *(f"batch {format_size(size)}, ms" for size in row.ladder), "first call, s"]
     lines = [[system, *cells(found), _compiling(found)] for system, found in systems.items() if found.rungs]
     others = [f"{system} ({found.unable or 'no time'})" for system, found in systems.items() if not found.rungs]
     return markdown(header, lines) + (f"\n\nNot here: {', '.join(others)}." if others else "")
@@ -111,7 +111,7 @@ def _cell(rung: Rung | None) -> str:
 
 
 def thesis(results: Results) -> str:
-    """The thesis's programs, in seconds; ~ where it is the firings of a smaller size that were timed."""
+    """The thesis's programs, in seconds; ~ marks times that are extrapolated from the firings of a smaller size."""
     systems = list(
         dict.fromkeys(
             s for row in results for s, found in results[row].items() if found.rungs and ROWS[row].group == "recursion"
@@ -122,11 +122,11 @@ def thesis(results: Results) -> str:
     for (row, size), (static, dynamic) in THESIS.items():
         if row in results:
             cells = [_seconds(row, size, results[row].get(system)) for system in systems]
-            lines.append([f"{row}({size_said(size)})", str(static), str(dynamic), *cells])
+            lines.append([f"{row}({format_size(size)})", str(static), str(dynamic), *cells])
     return markdown(header, lines)
 
 
-def _seconds(row: str, size: Size, found: Found | None) -> str:
+def _seconds(row: str, size: Size, found: RowResult | None) -> str:
     if found is None or found.top is None:
         return ""
     rung = found.at(size)
@@ -136,7 +136,7 @@ def _seconds(row: str, size: Size, found: Found | None) -> str:
 
 
 def tables(results: Results) -> Iterator[str]:
-    """All of them, with headings."""
+    """All tables, with headings."""
     for group, title in GROUPS.items():
         members = [ROWS[name] for name in results if ROWS[name].group == group]
         if members:

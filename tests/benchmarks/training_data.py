@@ -1,5 +1,5 @@
-"""What is trained in the rows of training: parameters and examples, the same for every system; float32, and float64 in
-the last."""
+"""Parameters and examples for the rows of training, the same for every system; float32, except float64 in the last
+row."""
 
 from __future__ import annotations
 
@@ -114,9 +114,9 @@ def _net(draw: Any) -> list[Any]:
 
 @cache
 def l2hmc(count: int) -> tuple[list[Any], tuple[Any, ...]]:
-    """L2HMC: a, b, time, inner, out, gain of the network of momenta and of that of places, and the logarithm of the
-    step; places, momenta, and numbers from 0 to 1 that decide who goes ahead. These are drawn beforehand, so that all
-    systems have the same."""
+    """L2HMC: a, b, time, inner, out, gain of the network of momenta and of that of positions, and the logarithm of the
+    step; positions, momenta, and numbers from 0 to 1 that decide which samples go forwards. They are drawn beforehand,
+    so that all systems have the same."""
     draw = _draw(6)
     examples = draw.standard_normal((count, 2)), draw.standard_normal((count, 2)), draw.uniform(size=(count, 1))
     return [*_net(draw), *_net(draw), np.asarray(np.log(0.1))], examples

@@ -29,7 +29,7 @@ from systems import Built, Unable
 
 
 def digest(value: Any) -> Any:
-    """What is said of a value: all of a scalar, and of an array its shape, some elements and their sum; of several,
+    """The digest of a value: all of a scalar; of an array its shape, some elements and their sum; of several values,
     each."""
     if isinstance(value, tuple | list):
         return list(map(digest, value))
@@ -42,22 +42,22 @@ def digest(value: Any) -> Any:
 
 
 def version(module: Any) -> str:
-    """Of the package that a module measures."""
+    """The version of the package that a module measures."""
     package = {"plain": "numpy", "onnx": "onnxruntime"}.get(module.__name__.rpartition(".")[2])
     name = package or module.__name__.rpartition(".")[2]
     return f"{name} {importlib.import_module(name).__version__}"
 
 
 def _steady(built: Built, seconds: float) -> float:
-    """Seconds of a run after the first: the least of a few, where they are short."""
+    """Seconds of a run after the first; the least of a few, if they are short."""
     found: list[float] = []
     while len(found) < 3 and sum(found) < seconds:
-        found.append(timed(built, 1))
+        found.append(time_runs(built, 1))
     return min(found)
 
 
-def timed(built: Built, times: int) -> float:
-    """Seconds of one of so many runs in a row."""
+def time_runs(built: Built, times: int) -> float:
+    """Seconds of one of this many runs in a row."""
     begun = time.perf_counter()
     for _ in range(times):
         built.run()
@@ -74,7 +74,7 @@ class Worker:
     def climb(
         self, system: str, ladder: list[Size], seconds: float, compile: float, shown: float
     ) -> Iterator[dict[str, Any]]:
-        """Run ever larger sizes."""
+        """Runs ever larger sizes."""
         climbed: list[tuple[int, float, float]] = []
         for size in ladder:
             units = self.row.units(*size)
@@ -91,7 +91,7 @@ class Worker:
             climbed.append((units, steady, first))
 
     def _is_too_far(self, climbed: list[tuple[int, float, float]], units: int, limit: float, compile: float) -> bool:
-        """Whether a size would take longer than it may, as those before it went on."""
+        """Whether a size would take longer than permitted, if times continue to grow as before."""
         last, steady, first = climbed[-1]
         if self.row.group == "training":  # an op takes hardly longer on more examples
             return steady > limit
@@ -103,9 +103,9 @@ class Worker:
         return steady + max(0.0, steady - less) / (last - before) * (units - last) > limit
 
     def answer(self, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Do what a line says."""
+        """Does what a line says."""
         if "sample" in asked:
-            yield {"seconds": timed(self.built[asked["sample"], tuple(asked["size"])], asked["times"])}
+            yield {"seconds": time_runs(self.built[asked["sample"], tuple(asked["size"])], asked["times"])}
             return
         try:
             ladder = [tuple(size) for size in asked["ladder"]]
@@ -118,7 +118,7 @@ class Worker:
 
 
 def main(module: str, row: str) -> None:
-    """Answer until there is nothing more to read. Whatever else is printed goes to stderr."""
+    """Answers until the input ends. Other output goes to stderr."""
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
 

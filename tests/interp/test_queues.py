@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from pytest import MonkeyPatch
 from support.laws.queue_laws import (
     STEPS,
-    Made,
+    QueueParameters,
     closing_violations,
     drained,
     order_violations,
@@ -32,12 +32,12 @@ from tagloom.interp.engines.interrupt import interrupt_thread
 from tagloom.interp.queues.queue import Queue, QueueWait
 
 ENGINES = ("reference", "fast", "compiled")
-MADE = (Made(1, 1, 0), Made(5, 1, 0), Made(6, 4, 3))
+MADE = (QueueParameters(1, 1, 0), QueueParameters(5, 1, 0), QueueParameters(6, 4, 3))
 
 
 @given(queues(), STEPS)
 @settings(max_examples=150)
-def test_steps(made: Made, steps: Any) -> None:
+def test_steps(made: QueueParameters, steps: Any) -> None:
     """A queue accepts elements up to its capacity, and returns one of the first `least`. It times out where it would
     block, and is closed where waiting would be in vain."""
     assert list(step_violations(made, steps)) == []
@@ -45,7 +45,7 @@ def test_steps(made: Made, steps: Any) -> None:
 
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("made", MADE, ids=str)
-def test_the_seed_determines_the_order(made: Made) -> None:
+def test_the_seed_determines_the_order(made: QueueParameters) -> None:
     """With one producer, each seed gives one order, whatever the threads do; with `least` 1 it is the producer's."""
     assert list(order_violations(made)) == []
     order = drained(made, 24, (0.0,))
@@ -54,12 +54,12 @@ def test_the_seed_determines_the_order(made: Made) -> None:
 
 def test_seeds_give_all_orders() -> None:
     """Seeds give different permutations, and all permutations occur."""
-    orders = {tuple(drained(Made(3, 3, seed), 3, (0.0,))) for seed in range(60)}
+    orders = {tuple(drained(QueueParameters(3, 3, seed), 3, (0.0,))) for seed in range(60)}
     assert len(orders) == 6
 
 
 @pytest.mark.parametrize("made", MADE, ids=str)
-def test_no_element_is_lost_or_doubled(made: Made) -> None:
+def test_no_element_is_lost_or_doubled(made: QueueParameters) -> None:
     """Four producers and four consumers exchange every element once, in each producer's order if fifo."""
     assert list(thread_violations(made)) == []
 
@@ -130,13 +130,13 @@ def test_broken_queues_are_caught(twin: Any, monkeypatch: MonkeyPatch) -> None:
     """Every queue with one changed behaviour breaks a law."""
 
     def violations() -> Iterator[str]:
-        made, enter = Made(4, 2, 1), [("enqueue", 1)]
+        made, enter = QueueParameters(4, 2, 1), [("enqueue", 1)]
         yield from step_violations(made, enter)
         yield from step_violations(made, enter * 5)
         yield from step_violations(made, [*enter, ("dequeue", 1)])
         yield from step_violations(made, [*enter * 4, *[("dequeue", 1)] * 3])
         yield from step_violations(made, [("close", 0), *enter])
-        yield from step_violations(Made(4, 1, 0), [*enter * 3, *[("dequeue", 1)] * 3])
+        yield from step_violations(QueueParameters(4, 1, 0), [*enter * 3, *[("dequeue", 1)] * 3])
         yield from closing_violations()
 
     assert list(violations()) == []

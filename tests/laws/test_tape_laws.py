@@ -8,7 +8,7 @@ import pytest
 import tagloom as tl
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
-from support.generators.generator import PALETTES, Case, Writer, cases, values
+from support.generators.generator import PALETTES, Case, ProgramWriter, cases, values
 from support.generators.smooth_programs import smooth_cases
 from support.laws.tape_laws import Way, eagerly, in_trace, is_straight, violations
 from tagloom.core.frontend.eager.recording import TAPE_STACK, AnyTapeEntry, DeferredOpEntry, OpTapeEntry
@@ -18,7 +18,7 @@ from tagloom.core.frontend.trace.trace import ProgramBuilder
 from tagloom.core.value import fingerprint
 
 
-class Line(Writer):
+class Line(ProgramWriter):
     """Generates programs of ops alone."""
 
     def statement(self, scope: list[Any], depth: int, fuel: Any) -> list[Any]:

@@ -1,8 +1,7 @@
-"""Other systems' automatic differentiation, beside which ours is tested: JAX's, and PyTorch's tape.
+"""Automatic differentiation of other systems, with which ours is compared: JAX's, and PyTorch's tape.
 
-A program runs as it stands, and not as its derivative: Python takes branches, runs loops and calls functions, and each
-op that the arguments move is the peer's. What the peer has recorded of that is then its own to differentiate.
-"""
+A peer runs the program itself, and not its derivative: Python takes branches, runs loops and calls functions, and the
+peer computes each op that depends on the arguments. It then differentiates what it has recorded."""
 
 from __future__ import annotations
 
@@ -19,14 +18,14 @@ Weights: TypeAlias = Callable[[int, tuple[int, ...]], Any]
 
 
 class Unable(Exception):
-    """A program cannot be compared; the message says why."""
+    """A program cannot be compared; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A system. `ops` is what it computes for a row, of its own arrays and of NumPy's integers and booleans; `array`
-    makes one of its arrays, and `plain` one of NumPy's. `pulled_back` gives the results of a function, and the adjoints
-    of what it was given, which the peer can differentiate again."""
+    """A system. `ops` has its functions for rows, on its own arrays and on NumPy's integers and booleans. `array` makes
+    one of its arrays, and `plain` one of NumPy's. `pulled_back` gives the results of a function and the adjoints of its
+    arguments, which the peer can differentiate again."""
 
     name: str
     ops: Mapping[str, Callable[..., Any]]
@@ -39,7 +38,7 @@ MODULES = ("jax", "torch")
 
 
 def installed(module: str) -> Peer | None:
-    """The peer of this module, if that is installed."""
+    """The peer of this module, if it is installed."""
     if importlib.util.find_spec(module) is None:
         return None
     found: Peer = importlib.import_module(f"peers.{module}").PEER

@@ -1,8 +1,7 @@
-"""The law of peers: what they say of a program's derivatives is what we say.
+"""The law of peers: a program's derivatives agree with the peer's.
 
-Integers, predicates and whatever no argument moves are tagloom's own, so that both take the same way through a program;
-all else the peer computes by itself, and differentiates.
-"""
+Integers, predicates and all values that do not depend on the arguments are tagloom's own, so that both take the same
+way through a program. The peer computes and differentiates everything else by itself."""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ BOUND = 1e-9
 LIMITS = Limits(firings=20_000)
 
 
-class Both(NamedTuple):
-    """What tagloom computed, and what the peer did, where an argument moves it."""
+class PairedValue(NamedTuple):
+    """A value as tagloom computed it, and as the peer did if it depends on an argument."""
 
     known: Value
     moved: Any = None
@@ -43,25 +42,25 @@ class Both(NamedTuple):
         return int(self.known)  # type: ignore[arg-type]
 
 
-def doing(peer: Peer) -> Callable[..., Both]:
-    """What computes an op by tagloom's kernel, and by the peer's row."""
+def paired_ops(peer: Peer) -> Callable[..., PairedValue]:
+    """Computes an op by tagloom's kernel, and by the peer's row."""
 
-    def operand(each: Both) -> Any:
+    def operand(each: PairedValue) -> Any:
         if each.moved is not None:
             return each.moved
         return peer.array(each.known) if is_float(each.known) else np.asarray(each.known)
 
-    def do(op: str, *operands: Both, **attributes: Any) -> Both:
+    def do(op: str, *operands: PairedValue, **attributes: Any) -> PairedValue:
         row, values = OPS[op], [each.known for each in operands]
         types = list(map(type_of, values))
         made = row.type_rule(*types, **attributes)
         known = build_kernel(row, types, made, tuple(attributes.items()))(*values)
         if op in FLAT or made.dtype.kind != "f" or all(each.moved is None for each in operands):
-            return Both(known)
+            return PairedValue(known)
         if op not in peer.ops or made.dtype is not dtypes.float64:
             raise Unable(f"{peer.name} has no {op}" if op not in peer.ops else f"{made.dtype}")
         given = [np.array(known)] * (op in KNOWING) + list(map(operand, operands))
-        return Both(known, peer.ops[op](*given, **attributes))
+        return PairedValue(known, peer.ops[op](*given, **attributes))
 
     return do
 
@@ -70,25 +69,25 @@ def is_float(value: Any) -> bool:
     return np.asarray(value).dtype.kind == "f"
 
 
-def rising(nth: int, shape: tuple[int, ...]) -> Any:
+def increasing(nth: int, shape: tuple[int, ...]) -> Any:
     """The adjoints that `differentiated` pulls back."""
     return np.full(shape, 0.5 + nth)
 
 
 def by_peer(
-    make: Callable[[Sequence[Both]], Sequence[Both]],
+    make: Callable[[Sequence[PairedValue]], Sequence[PairedValue]],
     arguments: Sequence[Value],
     order: int,
     peer: Peer,
-    weights: Weights = rising,
+    weights: Weights = increasing,
 ) -> list[Any]:
-    """The floats that a peer makes of arguments, behind these the adjoints of the floats among these, behind all that
-    its adjoints, and so on up to an order."""
+    """The floats that a peer computes from arguments, followed by the adjoints of the floats among these, by the
+    adjoints of all that, and so on up to an order."""
     at = [number for number, value in enumerate(arguments) if is_float(value)]
 
     def function(floats: list[Any]) -> list[Any]:
         moved = dict(zip(at, floats, strict=True))
-        made = make([Both(value, moved.get(number)) for number, value in enumerate(arguments)])
+        made = make([PairedValue(value, moved.get(number)) for number, value in enumerate(arguments)])
         return [peer.array(each.known) if each.moved is None else each.moved for each in made if is_float(each.known)]
 
     for _ in range(order):
@@ -105,7 +104,8 @@ def _further(function: Function, peer: Peer, weights: Weights) -> Function:
 
 
 class Verdict(NamedTuple):
-    """What came of a program: "alike", "different" or "left out", and why; and whether any adjoint is other than 0."""
+    """The result for a program: "alike", "different" or "left out", with the reason; and whether any adjoint is not
+    0."""
 
     kind: str
     why: str = ""
@@ -113,11 +113,10 @@ class Verdict(NamedTuple):
 
 
 def verdict(case: Case, peer: Peer, orders: int = 2) -> Verdict:
-    """How the adjoints that the reference machine gives are beside those of a peer, up to an order, if this can be
-    told."""
+    """Whether the adjoints of the reference machine agree with those of a peer, up to an order."""
     try:
         ours = [of_machine(case, order) for order in range(1, orders + 1)]
-        program = EagerRun(case.program, doing(peer), lambda literal: Both(literal.value))
+        program = EagerRun(case.program, paired_ops(peer), lambda literal: PairedValue(literal.value))
         theirs = by_peer(lambda given: program(*given), case.arguments, orders, peer)
     except Unable as error:
         return Verdict("left out", str(error))
@@ -133,7 +132,7 @@ def verdict(case: Case, peer: Peer, orders: int = 2) -> Verdict:
 
 
 def of_machine(case: Case, order: int) -> list[Any]:
-    """The floats that the derivative of a program gives; raises Unable where it has none, or gives none."""
+    """The floats that the derivative of a program returns; raises Unable if there is no derivative, or no result."""
     try:
         derived = differentiated(case, order)
     except Invalid as error:
@@ -147,8 +146,8 @@ def of_machine(case: Case, order: int) -> list[Any]:
 
 
 def difference(ours: Sequence[Any], theirs: Sequence[Any]) -> str:
-    """Where results and adjoints differ, the first of a peer's being compared: numbers are alike within BOUND of the
-    larger of 1 and of what they are."""
+    """The differences of results and adjoints, of which the peer may have more than are compared. Numbers agree within
+    BOUND of the larger of 1 and their own size."""
     for at, (mine, other) in enumerate(zip(ours, theirs[: len(ours)], strict=True)):
         if mine.shape != other.shape or not np.allclose(mine, other, rtol=BOUND, atol=BOUND):
             return f"number {at} is {mine.tolist()} here, {other.tolist()} there"

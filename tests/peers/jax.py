@@ -1,4 +1,4 @@
-"""JAX, with 64 bits switched on: `vjp`, of functions that it runs op by op."""
+"""JAX with 64-bit numbers: `vjp` of functions that it runs op by op."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def _reduced(function: Row) -> Row:
 
 
 def _halves(x: Any) -> Any:
-    """The lower half of a matrix twice, and half of the slope along each."""
+    """The lower half of a matrix mirrored, with half of the slope along each copy."""
     still, mean = jax.lax.stop_gradient(x), 0.5 * (x + jnp.swapaxes(x, -1, -2))
     lower = jnp.tril(still) + jnp.swapaxes(jnp.tril(still, -1), -1, -2)
     return lower + (mean - jax.lax.stop_gradient(mean))
 
 
 def pulled_back(function: Function, floats: list[Any], weights: Weights) -> tuple[list[Any], list[Any]]:
-    """By `vjp`."""
+    """The adjoints by `jax.vjp`."""
     results, back = jax.vjp(lambda *values: function(list(values)), *floats)
     return results, list(back([jnp.asarray(weights(nth, each.shape)) for nth, each in enumerate(results)]))
 

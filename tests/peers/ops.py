@@ -1,10 +1,9 @@
-"""The rows of tagloom's table in the words of NumPy, which both peers speak; `jax` and `torch` have what they say
-otherwise.
+"""The rows of tagloom's table in NumPy's words, which both peers understand; `jax` and `torch` have their own
+differences.
 
-Where a choice is made it is tagloom's, and stands here: of `abs` at 0 the slope is 0 (JAX has 1); of several elements
-that are put to one place the last stays (JAX leaves that open); of a symmetric matrix the lower half is read (JAX
-reads the mean of both); eigenvectors, singular vectors and factors of qr have the signs that tagloom found.
-"""
+Conventions are tagloom's: the slope of `abs` at 0 is 0 (1 in JAX); of several elements that are put to one place the
+last remains (open in JAX); the lower half of a symmetric matrix is read (the mean of both in JAX); eigenvectors,
+singular vectors and factors of qr have tagloom's signs."""
 
 from __future__ import annotations
 
@@ -35,8 +34,8 @@ Row = Callable[..., Any]
 
 
 def common(xp: Any, still: Callable[[Any], Any], halves: Callable[[Any], Any]) -> dict[str, Row]:
-    """What is said alike. `xp` is the peer's module. `still` gives a value that has no slope, and `halves` a symmetric
-    matrix as the peer must be given it."""
+    """The functions that are the same for both. `xp` is the peer's module. `still` gives a value without a slope, and
+    `halves` a symmetric matrix in the form that the peer needs."""
 
     def taken(x: Any, places: Any) -> Any:
         return xp.reshape(x, (-1,))[xp.asarray(np.array(places))]
@@ -62,7 +61,7 @@ def common(xp: Any, still: Callable[[Any], Any], halves: Callable[[Any], Any]) -
         return xp.reshape(x, wanted)
 
     def signed(vectors: Any, made: Any, axis: int) -> Any:
-        """With the signs of those that tagloom made, which are along an axis."""
+        """Vectors along an axis, with the signs of tagloom's."""
         return vectors * xp.sign(xp.sum(still(vectors) * xp.asarray(made), axis=axis, keepdims=True))
 
     def thin(x: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""PyTorch: its tape, on the CPU."""
+"""PyTorch's tape, on the CPU."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _places(at: Any) -> tuple[Any, ...]:
 
 
 def pulled_back(function: Function, floats: list[Any], weights: Weights) -> tuple[list[Any], list[Any]]:
-    """By what its tape has recorded; of a result that no float moves there is nothing to pull back."""
+    """The adjoints by PyTorch's tape; a result that depends on no float has none."""
     results = function([each.requires_grad_() for each in floats])
     adjoints = [torch.as_tensor(weights(nth, tuple(each.shape))) for nth, each in enumerate(results)]
     moved = [number for number, each in enumerate(results) if each.requires_grad]

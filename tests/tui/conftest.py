@@ -198,7 +198,7 @@ def untyped(n: tl.int64):
 }
 
 
-class Run(NamedTuple):
+class CommandRun(NamedTuple):
     """The result of a command."""
 
     code: int
@@ -206,7 +206,7 @@ class Run(NamedTuple):
     err: str
 
 
-CommandLine: TypeAlias = Callable[..., Run]
+CommandLine: TypeAlias = Callable[..., CommandRun]
 
 
 @pytest.fixture
@@ -233,12 +233,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def tagloom(folder: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
     """`tagloom("run", "add.py", "2", "3")` is the command line, in this process."""
 
-    def command(*words: str) -> Run:
+    def command(*words: str) -> CommandRun:
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
             main(lambda: app(list(words), prog_name="tagloom"))
         code = ended.value.code
         assert isinstance(code, int)
-        return Run(code, *capsys.readouterr())
+        return CommandRun(code, *capsys.readouterr())
 
     return command

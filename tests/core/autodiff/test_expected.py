@@ -145,7 +145,7 @@ def independent_iterations(trips: tl.int64, n: tl.int64, x: tl.float64) -> tl.fl
     )[1]
 
 
-class Row(NamedTuple):
+class ExpectedGradient(NamedTuple):
     """A program, its arguments, and what is expected of its gradient."""
 
     function: Callable[..., Any]
@@ -156,43 +156,45 @@ class Row(NamedTuple):
 
 
 first, second = tl.grad(power), tl.grad(tl.grad(power))
-ROWS: dict[str, Row] = {
-    "a loop constant, 3 trips": Row(first, (2.0, 3), 12.0, 37 + 3 * 22),
-    "a loop constant, 4 trips": Row(first, (2.0, 4), 32.0, 37 + 4 * 22),
-    "cells, 3 of them": Row(tl.grad(powers_in_cells), (2.0, 3), 12.0, 18 + 3 * 27),
-    "cells, 4 of them": Row(tl.grad(powers_in_cells), (2.0, 4), 32.0, 18 + 4 * 27),
-    "cells, second order": Row(tl.grad(tl.grad(powers_in_cells)), (2.0, 3), 12.0, 199),
-    "no trips, a constant": Row(first, (3.0, 0), 0.0, 37),
-    "no trips, a variable": Row(tl.grad(squared), (3.0, 0), 1.0, 30),
-    "one trip": Row(tl.grad(squared), (3.0, 1), 6.0, 30 + 17),
-    "a loop in a loop": Row(tl.grad(nested), (2.0, 4), 6.0, 411),
-    "loops nested twice, 1 trip": Row(tl.grad(thrice), (3.0, 1), 1.0, 143),
-    "loops nested twice, 2 trips": Row(tl.grad(thrice), (2.0, 2), 1024.0, 465),
-    "under a cond": Row(tl.grad(chosen), (2.0, 3), 12.0, 118),
-    "under a cond that is not taken": Row(tl.grad(chosen), (-2.0, 3), -1.0, 21),
-    "a cond in a loop": Row(tl.grad(turns), (3.0, 5), 60.0, 195),
-    "second order, 2 trips": Row(second, (2.0, 2), 2.0, 67 + 2 * 46),
-    "second order, 3 trips": Row(second, (2.0, 3), 12.0, 67 + 3 * 46),
-    "second order, a loop in a loop": Row(tl.grad(tl.grad(nested)), (2.0, 4), 2.0, 759),
-    "second order, no trips": Row(second, (2.0, 0), 0.0, 67),
-    "third order": Row(tl.grad(second), (2.0, 3), 6.0, 471),
-    "one iteration at once": Row(first, (2.0, 6), 192.0, 37 + 6 * 22, k=1),
-    "three iterations at once": Row(first, (2.0, 6), 192.0, 37 + 6 * 22, k=3),
-    "as many as there are": Row(first, (2.0, 6), 192.0, 37 + 6 * 22),
-    "second order, two at once": Row(second, (2.0, 6), 480.0, 67 + 6 * 46, k=2),
-    "what is not gone on with, no trips": Row(tl.grad(forgetful), (3.0, 0), 1.0, 30),
-    "what is not gone on with, 2 trips": Row(tl.grad(forgetful), (3.0, 2), 0.0, 30 + 2 * 16),
-    "what is not gone on with, second order": Row(tl.grad(tl.grad(forgetful)), (3.0, 2), 0.0, 53 + 2 * 24),
-    "one of two calls": Row(one_of_two, (3.0,), 24.0 + 11.0, 114),
-    "two pullbacks of one call": Row(jacobian, (3.0, 4.0), (4.0, 3.0, 1.0, -8.0), 53),
-    "sqrt at 0, not taken": Row(tl.grad(guarded), (0.0,), 0.0, 17),
-    "sqrt at 0, not taken, second order": Row(tl.grad(tl.grad(guarded)), (0.0,), 0.0, 37),
-    "sqrt at 4, taken": Row(tl.grad(guarded), (4.0,), 0.25, 18),
-    "sqrt at 0, an element not chosen": Row(tl.grad(elementwise), (0.0,), 0.0, 15),
-    "sqrt at 0, not used": Row(tl.grad(unused_sqrt), (0.0,), 1.0, 16),
-    "tree_prod": Row(tree_prod, (1.5, 1), 1.5**8 * math.prod(VALUES), 182),
-    "tree_prod, derived": Row(tl.grad(tree_prod), (1.5, 1), 8 * 1.5**7 * math.prod(VALUES), 291),
-    "tree_prod, derived twice": Row(tl.grad(tl.grad(tree_prod)), (1.5, 1), 56 * 1.5**6 * math.prod(VALUES), 563),
+ROWS: dict[str, ExpectedGradient] = {
+    "a loop constant, 3 trips": ExpectedGradient(first, (2.0, 3), 12.0, 37 + 3 * 22),
+    "a loop constant, 4 trips": ExpectedGradient(first, (2.0, 4), 32.0, 37 + 4 * 22),
+    "cells, 3 of them": ExpectedGradient(tl.grad(powers_in_cells), (2.0, 3), 12.0, 18 + 3 * 27),
+    "cells, 4 of them": ExpectedGradient(tl.grad(powers_in_cells), (2.0, 4), 32.0, 18 + 4 * 27),
+    "cells, second order": ExpectedGradient(tl.grad(tl.grad(powers_in_cells)), (2.0, 3), 12.0, 199),
+    "no trips, a constant": ExpectedGradient(first, (3.0, 0), 0.0, 37),
+    "no trips, a variable": ExpectedGradient(tl.grad(squared), (3.0, 0), 1.0, 30),
+    "one trip": ExpectedGradient(tl.grad(squared), (3.0, 1), 6.0, 30 + 17),
+    "a loop in a loop": ExpectedGradient(tl.grad(nested), (2.0, 4), 6.0, 411),
+    "loops nested twice, 1 trip": ExpectedGradient(tl.grad(thrice), (3.0, 1), 1.0, 143),
+    "loops nested twice, 2 trips": ExpectedGradient(tl.grad(thrice), (2.0, 2), 1024.0, 465),
+    "under a cond": ExpectedGradient(tl.grad(chosen), (2.0, 3), 12.0, 118),
+    "under a cond that is not taken": ExpectedGradient(tl.grad(chosen), (-2.0, 3), -1.0, 21),
+    "a cond in a loop": ExpectedGradient(tl.grad(turns), (3.0, 5), 60.0, 195),
+    "second order, 2 trips": ExpectedGradient(second, (2.0, 2), 2.0, 67 + 2 * 46),
+    "second order, 3 trips": ExpectedGradient(second, (2.0, 3), 12.0, 67 + 3 * 46),
+    "second order, a loop in a loop": ExpectedGradient(tl.grad(tl.grad(nested)), (2.0, 4), 2.0, 759),
+    "second order, no trips": ExpectedGradient(second, (2.0, 0), 0.0, 67),
+    "third order": ExpectedGradient(tl.grad(second), (2.0, 3), 6.0, 471),
+    "one iteration at once": ExpectedGradient(first, (2.0, 6), 192.0, 37 + 6 * 22, k=1),
+    "three iterations at once": ExpectedGradient(first, (2.0, 6), 192.0, 37 + 6 * 22, k=3),
+    "as many as there are": ExpectedGradient(first, (2.0, 6), 192.0, 37 + 6 * 22),
+    "second order, two at once": ExpectedGradient(second, (2.0, 6), 480.0, 67 + 6 * 46, k=2),
+    "what is not gone on with, no trips": ExpectedGradient(tl.grad(forgetful), (3.0, 0), 1.0, 30),
+    "what is not gone on with, 2 trips": ExpectedGradient(tl.grad(forgetful), (3.0, 2), 0.0, 30 + 2 * 16),
+    "what is not gone on with, second order": ExpectedGradient(tl.grad(tl.grad(forgetful)), (3.0, 2), 0.0, 53 + 2 * 24),
+    "one of two calls": ExpectedGradient(one_of_two, (3.0,), 24.0 + 11.0, 114),
+    "two pullbacks of one call": ExpectedGradient(jacobian, (3.0, 4.0), (4.0, 3.0, 1.0, -8.0), 53),
+    "sqrt at 0, not taken": ExpectedGradient(tl.grad(guarded), (0.0,), 0.0, 17),
+    "sqrt at 0, not taken, second order": ExpectedGradient(tl.grad(tl.grad(guarded)), (0.0,), 0.0, 37),
+    "sqrt at 4, taken": ExpectedGradient(tl.grad(guarded), (4.0,), 0.25, 18),
+    "sqrt at 0, an element not chosen": ExpectedGradient(tl.grad(elementwise), (0.0,), 0.0, 15),
+    "sqrt at 0, not used": ExpectedGradient(tl.grad(unused_sqrt), (0.0,), 1.0, 16),
+    "tree_prod": ExpectedGradient(tree_prod, (1.5, 1), 1.5**8 * math.prod(VALUES), 182),
+    "tree_prod, derived": ExpectedGradient(tl.grad(tree_prod), (1.5, 1), 8 * 1.5**7 * math.prod(VALUES), 291),
+    "tree_prod, derived twice": ExpectedGradient(
+        tl.grad(tl.grad(tree_prod)), (1.5, 1), 56 * 1.5**6 * math.prod(VALUES), 563
+    ),
 }
 
 

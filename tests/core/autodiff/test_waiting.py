@@ -202,7 +202,7 @@ RIGHT = [
 ]
 
 
-class Step(NamedTuple):
+class CellStep(NamedTuple):
     """A put to a cell, of x or of a constant, or a get of it: in the function itself, in a branch or in a loop."""
 
     kind: str
@@ -210,20 +210,20 @@ class Step(NamedTuple):
     way: str = "plain"
 
 
-READ = st.builds(Step, st.just("read"), st.integers(0, 2), st.sampled_from(["plain", "branch", "loop"]))
+READ = st.builds(CellStep, st.just("read"), st.integers(0, 2), st.sampled_from(["plain", "branch", "loop"]))
 PUT = st.sampled_from(["x", "constant", "what was read"])
 
 
 @st.composite
-def threads(draw: Any) -> list[Step]:
+def threads(draw: Any) -> list[CellStep]:
     """Each of three cells is put once, in any order, with gets anywhere."""
-    steps = [Step(draw(PUT), cell) for cell in draw(st.permutations(range(3)))]
+    steps = [CellStep(draw(PUT), cell) for cell in draw(st.permutations(range(3)))]
     for read in draw(st.lists(READ, min_size=1, max_size=3)):
         steps.insert(draw(st.integers(0, len(steps))), read)
     return steps
 
 
-def following(steps: Sequence[Step]) -> Callable[[Any], Any]:
+def following(steps: Sequence[CellStep]) -> Callable[[Any], Any]:
     """The function of such a thread of steps; each get has another weight in the result."""
 
     def function(x: Any) -> Any:
@@ -259,7 +259,7 @@ def is_refused(function: Callable[[Any], Any]) -> bool:
 
 @settings(max_examples=25)
 @given(threads())
-def test_d4_threads_whose_gradients_would_be_wrong_are_refused(steps: list[Step]) -> None:
+def test_d4_threads_whose_gradients_would_be_wrong_are_refused(steps: list[CellStep]) -> None:
     """D4: if the indices of cells are literals, a thread is refused exactly if its gradient, when permitted, would
     differ from finite differences; only a thread that puts a value that it has read may be refused needlessly."""
     function = following(steps)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.twins.tape import Known, Tape, pullback
+from support.twins.tape import RuleValue, Tape, pullback
 from tagloom.core import dtypes
 from tagloom.core.value import admit
 
@@ -15,9 +15,9 @@ INF, NAN = float("inf"), float("nan")
 
 def gradient(function: Any, *values: Any) -> list[Any]:
     """The gradient of the sum of a result's elements."""
-    tape, given = Tape(), [Known(admit(np.asarray(value, float))) for value in values]
+    tape, given = Tape(), [RuleValue(admit(np.asarray(value, float))) for value in values]
     total = tape("sum", function(tape, *given), axis=None, keepdims=False)
-    return [np.asarray(each.value).tolist() for each in pullback(tape, [total], [Known(1.0)], given)]
+    return [np.asarray(each.value).tolist() for each in pullback(tape, [total], [RuleValue(1.0)], given)]
 
 
 def of(op: str, *values: Any, **attributes: Any) -> list[Any]:
@@ -25,10 +25,10 @@ def of(op: str, *values: Any, **attributes: Any) -> list[Any]:
 
 
 def hessian(function: Any, x: Any) -> Any:
-    tape, given = Tape(), Known(admit(np.asarray(x, float)))
-    (first,) = pullback(tape, [function(tape, given)], [Known(1.0)], [given])
+    tape, given = Tape(), RuleValue(admit(np.asarray(x, float)))
+    (first,) = pullback(tape, [function(tape, given)], [RuleValue(1.0)], [given])
     units = np.eye(np.size(x)).reshape(-1, *np.shape(x))
-    rows = [pullback(tape, [first], [Known(admit(unit))], [given])[0].value for unit in units]
+    rows = [pullback(tape, [first], [RuleValue(admit(unit))], [given])[0].value for unit in units]
     return np.reshape(rows, (np.size(x), -1)).tolist()
 
 
@@ -48,7 +48,7 @@ def test_kinks() -> None:
     weights = admit([1.0, 10.0, 100.0])
 
     def weighted(do: Any, x: Any) -> Any:
-        return do("multiply", do("sort", x, axis=0, descending=False), Known(weights))
+        return do("multiply", do("sort", x, axis=0, descending=False), RuleValue(weights))
 
     assert gradient(weighted, [2.0, 1.0, 1.0]) == [[100.0, 1.0, 10.0]]
 
@@ -141,29 +141,29 @@ OF_ONE = ("sqrt", "log", "log2", "log10", "log1p", "asin", "acos", "acosh", "ata
 def test_an_adjoint_of_zero_stays_zero(op: str, x: float) -> None:
     """This holds for all ops with infinite or missing slopes."""
     tape = Tape()
-    operands = [Known(x), Known(0.0)][: 2 if op in OF_TWO else 1]
-    back = pullback(tape, [tape(op, *operands)], [Known(0.0)], operands)
+    operands = [RuleValue(x), RuleValue(0.0)][: 2 if op in OF_TWO else 1]
+    back = pullback(tape, [tape(op, *operands)], [RuleValue(0.0)], operands)
     assert [each.value for each in back] == [0.0] * len(operands)
 
 
 def test_third_order_of_unchosen_branches() -> None:
     """An infinite adjoint of an unchosen value does not turn zeros into NaN."""
-    tape, x, w = Tape(), Known(0.0), Known(3.0)
+    tape, x, w = Tape(), RuleValue(0.0), RuleValue(3.0)
     root = tape("multiply", w, tape("sqrt", x))
     given = [tape("where", tape("greater", x, 0.0), root, 0.0)]
     for _ in range(3):
-        given = pullback(tape, given, [Known(1.0)] * len(given), [x, w])
+        given = pullback(tape, given, [RuleValue(1.0)] * len(given), [x, w])
         assert [each.value for each in given] == [0.0, 0.0]
 
 
 def test_equal_indices_and_values() -> None:
     """Adjoints of elements taken twice are added; of values put twice, only the last one counts; of equal values, the
     first one does."""
-    tape, x, at = Tape(), Known(admit([1.0, 2.0, 3.0])), Known(admit([0, 2, 0]))
-    (taken,) = pullback(tape, [tape("take", x, at, axis=0)], [Known(admit([1.0, 10.0, 100.0]))], [x])
+    tape, x, at = Tape(), RuleValue(admit([1.0, 2.0, 3.0])), RuleValue(admit([0, 2, 0]))
+    (taken,) = pullback(tape, [tape("take", x, at, axis=0)], [RuleValue(admit([1.0, 10.0, 100.0]))], [x])
     assert taken.value.tolist() == [101.0, 0.0, 10.0]
-    values = Known(admit([4.0, 5.0, 6.0]))
-    put = pullback(tape, [tape("scatter", x, values, at)], [Known(admit([1.0, 10.0, 100.0]))], [x, values])
+    values = RuleValue(admit([4.0, 5.0, 6.0]))
+    put = pullback(tape, [tape("scatter", x, values, at)], [RuleValue(admit([1.0, 10.0, 100.0]))], [x, values])
     assert [each.value.tolist() for each in put] == [[0.0, 10.0, 0.0], [0.0, 100.0, 1.0]]
     assert of("unique_values", [3.0, 1.0, 3.0]) == [[1.0, 1.0, 0.0]]
 
@@ -175,6 +175,6 @@ def test_equal_eigenvalues_have_slopes() -> None:
 
 def test_integers_have_no_adjoint() -> None:
     """Integers have no adjoint, even if they were converted from floats."""
-    tape, x = Tape(), Known(2.5)
+    tape, x = Tape(), RuleValue(2.5)
     made = tape("astype", tape("astype", x, dtype=dtypes.int64), dtype=dtypes.float64)
-    assert pullback(tape, [made], [Known(1.0)], [x])[0].value == 0.0
+    assert pullback(tape, [made], [RuleValue(1.0)], [x])[0].value == 0.0

@@ -14,8 +14,8 @@ import tagloom as tl
 from hypothesis import given
 from hypothesis import strategies as st
 from support.generators.generator import ARRAYS, signatures
-from support.programs.gradient_cases import CASES, FLAT, Case
-from support.twins.tape import Known, Tape, as_it_is, open_sizes, pullback
+from support.programs.gradient_cases import CASES, FLAT, GradientCase
+from support.twins.tape import RuleValue, Tape, as_it_is, open_sizes, pullback
 from tagloom.core import dtypes
 from tagloom.core.frontend.api import apply
 from tagloom.core.frontend.array_api import common
@@ -31,11 +31,11 @@ from tagloom.core.types import Type, type_of
 from tagloom.core.value import admit, is_same_value
 
 each_case = pytest.mark.parametrize("case", CASES, ids=str)
-Function = Callable[..., list[Known]]
+Function = Callable[..., list[RuleValue]]
 """Of a tape and values, what is computed."""
 
 
-def of_case(case: Case) -> Function:
+def of_case(case: GradientCase) -> Function:
     return lambda tape, *values: [tape(case.op, *values, **case.attributes)]
 
 
@@ -43,7 +43,7 @@ def reverse(function: Function, count: int) -> Function:
     """The reverse pass of a function of this many values: a function of these values and of the adjoints of its
     results."""
 
-    def back(tape: Tape, *values: Known) -> list[Known]:
+    def back(tape: Tape, *values: RuleValue) -> list[RuleValue]:
         results = function(tape, *values[:count])
         return pullback(tape, results, values[count:], [each for each in values[:count] if is_float(each.value)])
 
@@ -55,7 +55,7 @@ def is_float(value: Any) -> bool:
 
 
 def run(function: Function, values: Sequence[Any], said: Any = as_it_is, rows: Mapping[str, Op] = OPS) -> list[Any]:
-    return [each.value for each in function(Tape(said, rows), *(Known(admit(value)) for value in values))]
+    return [each.value for each in function(Tape(said, rows), *(RuleValue(admit(value)) for value in values))]
 
 
 def derivative(function: Function, values: Sequence[Any], directions: Sequence[Any]) -> list[Any]:
@@ -83,19 +83,19 @@ def gap(function: Function, values: Sequence[Any], directions: Sequence[Any], di
     return abs(one - other) / max(1.0, abs(one), inner(map(np.abs, along), map(np.abs, back)))  # type: ignore[arg-type]
 
 
-def drawn(case: Case, seed: int) -> tuple[list[Any], list[Any], Any]:
+def drawn(case: GradientCase, seed: int) -> tuple[list[Any], list[Any], Any]:
     dice = np.random.default_rng(seed)
     values = case.values(dice)
     return values, [case.direction(dice, each) if is_float(each) else None for each in values], dice
 
 
-def first_order(case: Case, seed: int, **how: Any) -> float:
+def first_order(case: GradientCase, seed: int, **how: Any) -> float:
     return gap(of_case(case), *drawn(case, seed), **how)
 
 
 @pytest.mark.inner(first=1, of_each=r"\w+")
 @each_case
-def test_adjoints_agree_with_differences(case: Case) -> None:
+def test_adjoints_agree_with_differences(case: GradientCase) -> None:
     """<v, J'w> = <Jv, w>, for known and unknown sizes. If a factorisation can be differentiated for some sizes only,
     they must be known."""
     assert first_order(case, 1) < 1e-9
@@ -107,14 +107,14 @@ def test_adjoints_agree_with_differences(case: Case) -> None:
 
 
 @given(st.sampled_from(CASES), st.integers(0, 2**32))
-def test_adjoints_of_other_numbers(case: Case, seed: int) -> None:
+def test_adjoints_of_other_numbers(case: GradientCase, seed: int) -> None:
     """The law holds for any numbers."""
     assert first_order(case, seed) < 1e-8
 
 
 @pytest.mark.inner(first=1, of_each=r"\w+")
 @each_case
-def test_second_order(case: Case) -> None:
+def test_second_order(case: GradientCase) -> None:
     """The law holds for reverse passes too, since their ops have gradient rules."""
     values, directions, dice = drawn(case, 2)
     weights = [dice.normal(size=np.shape(each)) for each in run(of_case(case), values)]
@@ -143,7 +143,7 @@ def narrow(type_: Type) -> Type:
 @pytest.mark.inner(first=1, of_each=r"\w+")
 @pytest.mark.parametrize("said", [as_it_is, open_sizes, narrow])
 @each_case
-def test_v4_rules_give_the_operand_s_type(case: Case, said: Callable[[Type], Type]) -> None:
+def test_v4_rules_give_the_operand_s_type(case: GradientCase, said: Callable[[Type], Type]) -> None:
     """V4: the adjoint has a type before the run, which is that of the operand, as far as sizes are known."""
     do, types = TypesOnly(), [said(type_of(admit(value))) for value in case.values(np.random.default_rng(4))]
     result = do(case.op, *types, **case.attributes)
@@ -166,19 +166,19 @@ class NodesOnly:
 
 @pytest.mark.inner(first=1, of_each=r"\w+")
 @each_case
-def test_rules_make_nodes(case: Case) -> None:
+def test_rules_make_nodes(case: GradientCase) -> None:
     """A traced rule is a valid program, and gives what the rule gives eagerly."""
     values, dice = case.values(np.random.default_rng(5)), np.random.default_rng(6)
     (result,) = run(of_case(case), values)
     given = [admit(each) for each in (dice.normal(size=np.shape(result)), result, *values)]
     for index in [at for at, value in enumerate(values) if is_float(value)]:
-        wanted = by_rule(case, index, Tape(), *map(Known, given))
+        wanted = by_rule(case, index, Tape(), *map(RuleValue, given))
         if wanted is not None:
             made = by_nodes(partial(by_rule, case, index), given, type_of(wanted.value))
             assert made is not None and is_same_value(made[0], wanted.value)
 
 
-def by_rule(case: Case, index: int, do: Any, *given: Any) -> Any:
+def by_rule(case: GradientCase, index: int, do: Any, *given: Any) -> Any:
     return OPS[case.op].gradient(do, index, *given, **case.attributes)  # type: ignore[misc]
 
 
@@ -197,7 +197,7 @@ def by_nodes(function: Callable[..., Any], given: list[Any], result: Type) -> An
 
 @pytest.mark.inner(first=1, of_each=r"\w+")
 @each_case
-def test_rules_need_no_known_axes(case: Case) -> None:
+def test_rules_need_no_known_axes(case: GradientCase) -> None:
     """If an op does not need to know the number of its operands' axes, neither does its rule, except for matrix
     products."""
     do, types = (
@@ -217,7 +217,7 @@ def test_rules_need_no_known_axes(case: Case) -> None:
 def test_third_order() -> None:
     """The law holds to third order, for products, quotients, powers and functions of one number."""
 
-    def function(tape: Tape, x: Known, y: Known) -> list[Known]:
+    def function(tape: Tape, x: RuleValue, y: RuleValue) -> list[RuleValue]:
         return [tape("sin", tape("multiply", tape("pow", x, y), tape("tanh", tape("divide", y, x))))]
 
     twice = reverse(reverse(function, 2), 3)
@@ -231,7 +231,7 @@ SMOOTH = ("sin", "tanh", "atan", "asinh", "add", "multiply", "hypot", "logaddexp
 def test_adjoints_of_reused_values_are_added(steps: list[tuple[str, int, int]]) -> None:
     """The adjoints of values that are used several times are added, to second order too."""
 
-    def function(tape: Tape, *values: Known) -> list[Known]:
+    def function(tape: Tape, *values: RuleValue) -> list[RuleValue]:
         known = list(values)
         for op, one, other in steps:
             operands = [known[at % len(known)] for at in (one, other)[: OPS[op].arity]]
@@ -266,7 +266,7 @@ def test_step_functions_have_no_adjoint(name: str) -> None:
     operands = [x] * (OPS[name].arity or 1)
     rule = OPS[name].gradient
     assert rule is not None and all(
-        rule(Tape(), at, *map(Known, [x, x, *operands])) is None for at in range(len(operands))
+        rule(Tape(), at, *map(RuleValue, [x, x, *operands])) is None for at in range(len(operands))
     )
 
 
@@ -275,7 +275,9 @@ def test_conversions() -> None:
     adjoints of their own dtypes."""
     x, y = np.array([1.5, 2.5], np.float32), np.array([0.5, 3.0])
     rule = OPS["astype"].gradient
-    assert rule is not None and rule(Tape(), 0, Known(1.0), Known(2), Known(2.5), dtype=dtypes.int64) is None
+    assert (
+        rule is not None and rule(Tape(), 0, RuleValue(1.0), RuleValue(2), RuleValue(2.5), dtype=dtypes.int64) is None
+    )
     for op, g in (("multiply", y), ("pow", y), ("maximum", y), ("atan2", y), ("matmul", 1.0)):
         back = run(reverse(lambda tape, *values, op=op: [tape(op, *values)], 2), [x, y, g])
         assert [type_of(each).dtype for each in back] == [dtypes.float32, dtypes.float64]
@@ -308,7 +310,7 @@ def test_broken_rules_are_caught(name: str) -> None:
     assert is_caught(name, BROKEN[name])
 
 
-OFF: dict[str, Callable[[Tape, Known], Known | None]] = {
+OFF: dict[str, Callable[[Tape, RuleValue], RuleValue | None]] = {
     "a factor is missing": lambda tape, made: tape("multiply", made, 2.0),
     "the sign is wrong": lambda tape, made: tape("negative", made),
     "an operand is forgotten": lambda tape, made: None,
@@ -339,7 +341,7 @@ def is_caught(name: str, gradient: Gradient) -> bool:
     return any(fails(case, rows) for case in CASES if case.op == name)
 
 
-def fails(case: Case, rows: Mapping[str, Op]) -> bool:
+def fails(case: GradientCase, rows: Mapping[str, Op]) -> bool:
     """Whether the law, or the type of an adjoint, is broken."""
     try:
         return first_order(case, 1, rows=rows) > 1e-6

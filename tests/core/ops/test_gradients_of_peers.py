@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from peers import MODULES, Peer, installed
-from peers.compare import BOUND, by_peer, doing, is_float
-from support.programs.gradient_cases import CASES, Case
-from support.twins.tape import Known, Tape, pullback
+from peers.compare import BOUND, by_peer, is_float, paired_ops
+from support.programs.gradient_cases import CASES, GradientCase
+from support.twins.tape import RuleValue, Tape, pullback
 from tagloom.core.value import admit
 
 MISSING = {"unique_values", "polygamma", "triangular_solve"}
@@ -40,19 +40,19 @@ def weights(nth: int, shape: tuple[int, ...]) -> Any:
     return np.random.default_rng(zlib.crc32(repr((nth, shape)).encode())).normal(size=shape)
 
 
-def by_rules(case: Case, values: list[Any], order: int) -> list[Any]:
+def by_rules(case: GradientCase, values: list[Any], order: int) -> list[Any]:
     """The result of an op, the adjoints of its floats, and the adjoints of all these."""
-    tape, given = Tape(), [Known(admit(value)) for value in values]
+    tape, given = Tape(), [RuleValue(admit(value)) for value in values]
     floats = [each for each in given if is_float(each.value)]
     made = [tape(case.op, *given, **case.attributes)]
     for _ in range(order):
-        adjoints = [Known(admit(weights(nth, np.shape(each.value)))) for nth, each in enumerate(made)]
+        adjoints = [RuleValue(admit(weights(nth, np.shape(each.value)))) for nth, each in enumerate(made)]
         made = [*made, *pullback(tape, made, adjoints, floats)]
     return [each.value for each in made]
 
 
-def compare(peer: Peer, case: Case, values: list[Any], order: int) -> None:
-    do = doing(peer)
+def compare(peer: Peer, case: GradientCase, values: list[Any], order: int) -> None:
+    do = paired_ops(peer)
 
     def make(given: Any) -> Any:
         return [do(case.op, *given, **case.attributes)]
@@ -64,14 +64,14 @@ def compare(peer: Peer, case: Case, values: list[Any], order: int) -> None:
 
 @pytest.mark.inner(first=10)
 @pytest.mark.parametrize("case", SELECTED, ids=str)
-def test_rules_agree_with_peers(peer: Peer, case: Case) -> None:
+def test_rules_agree_with_peers(peer: Peer, case: GradientCase) -> None:
     """Adjoints of random operands agree with the peer."""
     compare(peer, case, case.values(np.random.default_rng(3)), 1)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("module", "case"), TWICE, ids=str)
-def test_second_order_agrees_with_peers(module: str, case: Case) -> None:
+def test_second_order_agrees_with_peers(module: str, case: GradientCase) -> None:
     """Adjoints of other operands agree, and so do the adjoints of adjoints."""
     compare(import_peer(module), case, case.values(np.random.default_rng(4)), 2)
 
@@ -82,20 +82,22 @@ def test_all_rules_are_compared(peer: Peer) -> None:
 
 
 EDGES = [
-    (Case("maximum", ()), [[1.0, 2.0, 3.0], [2.0, 2.0, 2.0]]),
-    (Case("minimum", ()), [[1.0, 2.0, 3.0], 2.0]),
-    (Case("max", (), {"axis": 1, "keepdims": False}), [[[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]]]),
-    (Case("prod", (), {"axis": None, "keepdims": False}), [[2.0, 0.0, 3.0]]),
-    (Case("prod", (), {"axis": 0, "keepdims": True}), [[[2.0, 0.0], [0.0, 0.0], [3.0, 1.5]]]),
-    (Case("cumulative_prod", (), {"axis": 0}), [[2.0, 0.0, 3.0, 0.0]]),
-    (Case("pow", ()), [[-2.0, 1.5, 0.0, 0.0], [3.0, 0.0, 2.0, 1.0]]),
-    (Case("take", (), {"axis": 0}), [[1.0, 2.0, 3.0], [0, -1, 0]]),
-    (Case("remainder", ()), [[6.0, -6.0, 0.0], [3.0, 3.0, 3.0]]),
+    (GradientCase("maximum", ()), [[1.0, 2.0, 3.0], [2.0, 2.0, 2.0]]),
+    (GradientCase("minimum", ()), [[1.0, 2.0, 3.0], 2.0]),
+    (GradientCase("max", (), {"axis": 1, "keepdims": False}), [[[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]]]),
+    (GradientCase("prod", (), {"axis": None, "keepdims": False}), [[2.0, 0.0, 3.0]]),
+    (GradientCase("prod", (), {"axis": 0, "keepdims": True}), [[[2.0, 0.0], [0.0, 0.0], [3.0, 1.5]]]),
+    (GradientCase("cumulative_prod", (), {"axis": 0}), [[2.0, 0.0, 3.0, 0.0]]),
+    (GradientCase("pow", ()), [[-2.0, 1.5, 0.0, 0.0], [3.0, 0.0, 2.0, 1.0]]),
+    (GradientCase("take", (), {"axis": 0}), [[1.0, 2.0, 3.0], [0, -1, 0]]),
+    (GradientCase("remainder", ()), [[6.0, -6.0, 0.0], [3.0, 3.0, 3.0]]),
 ]
 
 
-@pytest.mark.parametrize(("case", "values"), EDGES, ids=lambda each: str(each) if isinstance(each, Case) else "")
-def test_edges_agree_with_peers(peer: Peer, case: Case, values: list[Any]) -> None:
+@pytest.mark.parametrize(
+    ("case", "values"), EDGES, ids=lambda each: str(each) if isinstance(each, GradientCase) else ""
+)
+def test_edges_agree_with_peers(peer: Peer, case: GradientCase, values: list[Any]) -> None:
     """Where a gradient is a convention, both have the same one: ties, zeros among factors, bases of 0, places taken
     twice."""
     compare(peer, case, [np.asarray(value)[()] for value in values], 1)
@@ -104,8 +106,8 @@ def test_edges_agree_with_peers(peer: Peer, case: Case, values: list[Any]) -> No
 def test_unique_values_beside_peers() -> None:
     """JAX agrees if it is told the number of values, and gives zeros otherwise; PyTorch refuses."""
     values, weights = [3.0, 1.0, 3.0, 2.0], [1.0, 10.0, 100.0]
-    tape, x = Tape(), Known(admit(values))
-    (mine,) = pullback(tape, [tape("unique_values", x)], [Known(admit(weights))], [x])
+    tape, x = Tape(), RuleValue(admit(values))
+    (mine,) = pullback(tape, [tape("unique_values", x)], [RuleValue(admit(weights))], [x])
     assert mine.value.tolist() == [100.0, 1.0, 0.0, 10.0]
     if importlib.util.find_spec("jax"):
         import jax

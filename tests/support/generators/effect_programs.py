@@ -14,7 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import tagloom as tl
 from hypothesis import strategies as st
-from support.generators.generator import BOOL, FLOAT, INT, OPEN, SCALARS, VECTOR, Case, Writer, _sampled, _type, values
+from support.generators.generator import (
+    BOOL,
+    FLOAT,
+    INT,
+    OPEN,
+    SCALARS,
+    VECTOR,
+    Case,
+    ProgramWriter,
+    _sampled,
+    _type,
+    values,
+)
 from tagloom.core.frontend.api import apply, cond, while_loop
 from tagloom.core.frontend.eager.gradients import emit_call
 from tagloom.core.frontend.trace import trace as tracing
@@ -93,8 +105,8 @@ class Witness(World):
 
 
 @dataclass
-class ActsWriter(Writer):
-    """Writes function bodies with cells and effects; they are smaller than those of `Writer`."""
+class EffectProgramWriter(ProgramWriter):
+    """Writes function bodies with cells and effects; they are smaller than those of `ProgramWriter`."""
 
     wide: tuple[int, ...] = (3, 4, 2)
     long: tuple[int, ...] = (6, 4, 8)
@@ -359,7 +371,7 @@ def _type_of(value: Any) -> Type:
 def act_cases(draw: Any, *, early: bool | None = None, bounded: bool = True, twice: bool = False, **more: Any) -> Case:
     """Programs with cells and effects, and arguments for them; further keywords are fields of their writer."""
     early = draw(st.booleans()) if early is None else early
-    writer = ActsWriter(draw, draw(_sampled((), (OPEN,))), early=early, bounded=bounded, twice=twice, **more)
+    writer = EffectProgramWriter(draw, draw(_sampled((), (OPEN,))), early=early, bounded=bounded, twice=twice, **more)
     writer.helpers = [writer.helper(position) for position in range(draw(_sampled(1, 1, 2, 0)))]
     main, types = writer.main()
     program, _ = ProgramBuilder(Symbol).build_program(main, tuple(map(leaf_type, types)))

@@ -139,7 +139,7 @@ class Case:
 
 
 @dataclass
-class Writer:
+class ProgramWriter:
     """Generates the function bodies of one program; `draw` makes every decision."""
 
     draw: Callable[[st.SearchStrategy[Any]], Any]
@@ -362,7 +362,7 @@ class Writer:
 @st.composite
 def cases(draw: Any, *, exact: bool = False, arrays: bool = False, floats: bool = False) -> Case:
     """Programs with cond, while_loop, calls and recursion, nested in each other, and arguments for them."""
-    writer = Writer(draw, draw(_sampled(*PALETTES)), exact=exact, arrays=arrays, floats=floats)
+    writer = ProgramWriter(draw, draw(_sampled(*PALETTES)), exact=exact, arrays=arrays, floats=floats)
     writer.helpers = [writer.helper(position) for position in range(draw(_sampled(*(1, 2) * 6, 0)))]
     main, types = writer.main()
     program, _ = ProgramBuilder(Symbol).build_program(main, tuple(map(leaf_type, types)))

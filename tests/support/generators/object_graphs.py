@@ -87,12 +87,12 @@ def specs(draw: st.DrawFn, trees: bool = False) -> Spec:
     return Spec(kinds, kept, tuple(map(tuple, edges)))
 
 
-class Built(NamedTuple):
+class ObjectGraph(NamedTuple):
     root: dict[str, Any]
     variables: list[tl.Variable]
 
 
-def build(spec: Spec, values: Sequence[Any] | None = None) -> Built:
+def build(spec: Spec, values: Sequence[Any] | None = None) -> ObjectGraph:
     """The objects of a spec, made in an arbitrary order; `values` replace those of its leaves."""
     given = [leaf.array for leaf in spec.leaves] if values is None else values
     variables = [
@@ -104,7 +104,7 @@ def build(spec: Spec, values: Sequence[Any] | None = None) -> Built:
         for name, part, around in edges:
             inner = {"": parts[part], "tuple": (3, parts[part]), "pair": Pair(parts[part], "text")}[around]
             put(parts[number], name, inner)
-    return Built({f"r{name}": part for name, part in parts[0].items()}, variables)
+    return ObjectGraph({f"r{name}": part for name, part in parts[0].items()}, variables)
 
 
 def put(holder: Any, name: str, part: Any) -> None:

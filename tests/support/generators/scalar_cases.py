@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from support.generators import generator
-from support.generators.generator import PALETTES, Case, Writer, signatures, values
+from support.generators.generator import PALETTES, Case, ProgramWriter, signatures, values
 from tagloom.core.frontend.api import apply
 from tagloom.core.frontend.trace.pytree import leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
@@ -15,7 +15,7 @@ from tagloom.core.types import Type
 from tagloom.core.value import admit
 
 
-class ScalarWriter(Writer):
+class ScalarWriter(ProgramWriter):
     """Writes programs of scalars."""
 
     @property

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import tagloom as tl
 from hypothesis import strategies as st
-from support.generators.generator import FLOAT, VECTOR, Case, Writer, _type, values
+from support.generators.generator import FLOAT, VECTOR, Case, ProgramWriter, _type, values
 from tagloom.core.frontend.trace.pytree import leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
 from tagloom.core.frontend.trace.trace import ProgramBuilder
@@ -175,7 +175,7 @@ BY_ACTS: dict[str, Callable[..., Any]] = {
 
 
 @dataclass
-class Smooth(Writer):
+class Smooth(ProgramWriter):
     """Generates programs of floats, each of which affects a result."""
 
     risks: int = 0

@@ -58,7 +58,7 @@ LINES: dict[LinkKind, tuple[str, str]] = {
 """The line pieces and heads that identify each kind of arrow."""
 
 
-class Read(NamedTuple):
+class ReadArrow(NamedTuple):
     """An arrow as the reader found it: its ends, its first column, its straight pieces, its head."""
 
     tail: str
@@ -79,7 +79,7 @@ class Reader:
     def sign(self, place: Place) -> str:
         return " " if place in self.box_at else self.cells.get(place, " ")
 
-    def arrows(self) -> Iterator[Read]:
+    def arrows(self) -> Iterator[ReadArrow]:
         """All arrows, each followed from the box where it begins."""
         for name, cells in self.boxes.items():
             for row, column in cells:
@@ -93,17 +93,17 @@ class Reader:
             if self.sign((row, column + 1)) in ALONG:
                 yield from self._follow(name, (row, column + 1), RIGHT, column)
 
-    def _follow(self, tail: str, place: Place, way: Way, start: int) -> Iterator[Read]:
+    def _follow(self, tail: str, place: Place, way: Way, start: int) -> Iterator[ReadArrow]:
         """The arrows of a line that enters a cell in this direction."""
         waiting = [(place, way, frozenset[str]())]
         while waiting:
             place, way, pieces = waiting.pop()
             sign, ahead = self.sign(place), _next(place, way)
             if way == RIGHT and sign in ASIDE and ahead in self.box_at:
-                yield Read(tail, self.box_at[ahead], start, pieces, sign)
+                yield ReadArrow(tail, self.box_at[ahead], start, pieces, sign)
                 continue
             if sign in HEADS:
-                yield Read(tail, self.box_at[_next(place, HEADS[sign])], start, pieces, sign)
+                yield ReadArrow(tail, self.box_at[_next(place, HEADS[sign])], start, pieces, sign)
             elif sign in ALONG + ACROSS and _opposite(way) in SIDES[sign]:
                 pieces |= {sign}
             waiting += [(_next(place, onward), onward, pieces) for onward in self._onward(tail, place, way)]
@@ -169,7 +169,7 @@ def _titles(drawing: Drawing, view: View) -> set[Place]:
     return {(row, column) for cells in frames for row, column in cells if drawing.rows[row][column].bold}
 
 
-def read(drawing: Drawing, view: View, *, unicode: bool = True) -> list[Read]:
+def read(drawing: Drawing, view: View, *, unicode: bool = True) -> list[ReadArrow]:
     """The arrows that a reader finds in a drawing."""
     where = drawing.cell_positions()
     boxes = {name: where[name] for name in view.boxes}
@@ -224,7 +224,7 @@ def _ascii(drawing: Drawing) -> Iterator[str]:
                 yield f"{cell} is blank in one form only"
 
 
-def _arrows(said: Sequence[Read], drawing: Drawing, view: View) -> Iterator[str]:
+def _arrows(said: Sequence[ReadArrow], drawing: Drawing, view: View) -> Iterator[str]:
     """The arrows that the reader finds are those of the view."""
     wanted = Counter((arrow.tail, arrow.head) for arrow in view.arrows)
     found = Counter((arrow.tail, arrow.head) for arrow in said)
@@ -246,7 +246,7 @@ def _arrows(said: Sequence[Read], drawing: Drawing, view: View) -> Iterator[str]
     yield from _labels(said, drawing, view)
 
 
-def _labels(said: Sequence[Read], drawing: Drawing, view: View) -> Iterator[str]:
+def _labels(said: Sequence[ReadArrow], drawing: Drawing, view: View) -> Iterator[str]:
     """An arrow that leaves a labelled output begins below its label."""
     where = drawing.cell_positions()
     for tail, head in {(arrow.tail, arrow.head) for arrow in view.arrows}:

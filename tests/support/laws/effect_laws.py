@@ -31,7 +31,7 @@ SCHEDULES = ("fifo", "lifo", *(f"random:{seed}" for seed in range(8)))
 LARGE = 10**9
 
 
-class Run(NamedTuple):
+class RunWithEffects(NamedTuple):
     """An outcome, and its effects on the world."""
 
     outcome: Outcome
@@ -61,9 +61,9 @@ def residue(outcome: Outcome) -> Any:
     return left
 
 
-def run(graph: Graph, case: Case, name: str = "waves", limits: Limits = LIMITS, **options: Any) -> Run:
+def run(graph: Graph, case: Case, name: str = "waves", limits: Limits = LIMITS, **options: Any) -> RunWithEffects:
     world = Witness()
-    return Run(
+    return RunWithEffects(
         run_graph(graph, case.arguments, schedule=name, keep="events", limits=limits, world=world, **options), world
     )
 
@@ -95,7 +95,7 @@ def violations(
         yield f"the machine failed: {type(error).__name__}: {error}"
 
 
-def agreement(case: Case, found: Run, seed: int) -> Iterator[str]:
+def agreement(case: Case, found: RunWithEffects, seed: int) -> Iterator[str]:
     """The machine and the evaluator have the same results or the same first trap; if the evaluation waits at a cell,
     they agree up to there. The machine's effects begin with those of the evaluator."""
     world, (outcome, _) = Witness(), found
@@ -109,14 +109,14 @@ def agreement(case: Case, found: Run, seed: int) -> Iterator[str]:
             yield f"the evaluator met {said.trap}, the machine {outcome.traps[:1]}"
     elif said.status != "Waiting":
         yield f"the machine became quiet, the evaluator was {said.status}"
-    one, other = Run(outcome, world).effects, found.effects
+    one, other = RunWithEffects(outcome, world).effects, found.effects
     whole = said.status == "Returned"
     for mine, theirs in zip(one, other, strict=True):
         if theirs[: None if whole else len(mine)] != mine:
             yield f"the evaluator did {mine}, the machine {theirs}"
 
 
-def order(graph: Graph, case: Case, found: Run) -> Iterator[str]:
+def order(graph: Graph, case: Case, found: RunWithEffects) -> Iterator[str]:
     """S11, S4: a quiescent run that returned leaves only deferred reads; no node fires twice; an effect happens once
     for each firing of its node."""
     outcome = found.outcome
@@ -193,7 +193,9 @@ def bound_violations(
         yield f"the machine failed: {type(error).__name__}: {error}"
 
 
-def bounded(graph: Graph, case: Case, name: str, k: int | None, whole: Run, fired: Counter[Any]) -> Iterator[str]:
+def bounded(
+    graph: Graph, case: Case, name: str, k: int | None, whole: RunWithEffects, fired: Counter[Any]
+) -> Iterator[str]:
     """The firings of a bounded run are part of those of the run without bounds; only deferred gets keep it from
     returning."""
     found = run(graph, case, name, k=k)
@@ -277,7 +279,7 @@ def twice_violations(case: Case, schedules: Sequence[str] = SCHEDULES) -> Iterat
             if outcome.status == "Exhausted":
                 return
             if name == "waves":
-                yield from agreement(case, Run(outcome, world), 0)
+                yield from agreement(case, RunWithEffects(outcome, world), 0)
             said[name] = [str(trap) for trap in outcome.traps if "more than once" in trap.message]
             if said[name] and outcome.status != "Trapped":
                 yield f"under {name} a cell is put twice, and the run {outcome.status}"

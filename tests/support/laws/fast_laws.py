@@ -68,7 +68,7 @@ def violations(
     """Every law that this program breaks on the fast engine."""
     graph = lower(case.program)
     for name in schedules:
-        differ = list(differences(graph, case.arguments, Asked(name, limits)))
+        differ = list(differences(graph, case.arguments, RunOptionsSample(name, limits)))
         yield from differ
         if differ:
             return
@@ -106,7 +106,7 @@ def newest(run: FastRun, count: int) -> list[Token]:
     return found
 
 
-class Asked(NamedTuple):
+class RunOptionsSample(NamedTuple):
     """The options of a run."""
 
     schedule: str
@@ -117,7 +117,7 @@ class Asked(NamedTuple):
     callbacks: Mapping[str, Callable[..., Any]] | None = None
 
 
-def differences(graph: Graph, arguments: Sequence[Value], asked: Asked) -> Iterator[str]:
+def differences(graph: Graph, arguments: Sequence[Value], asked: RunOptionsSample) -> Iterator[str]:
     """Where a whole run on the fast engine differs from one on the reference: in its outcome, or in its effects."""
     name, limits, *_ = asked
     options: dict[str, Any] = {"until": asked.until, "seed": asked.seed, "k": asked.k}
@@ -139,7 +139,7 @@ def inexact(case: Case, dice: Random, tries: int) -> Iterator[str]:
         yield from differences(graph, case.arguments, at_random(dice, stats))
 
 
-def at_random(dice: Random, stats: Stats) -> Asked:
+def at_random(dice: Random, stats: Stats) -> RunOptionsSample:
     """Random options for a run with these statistics: its limits are often exactly met, or missed by one."""
     most = {
         "firings": stats.firings,
@@ -152,7 +152,7 @@ def at_random(dice: Random, stats: Stats) -> Asked:
     }
     limits = Limits(**{"firings": LIMITS.firings, **given})
     name = dice.choice(("waves", "fifo", "lifo", f"random:{dice.randrange(2**64)}"))
-    return Asked(
+    return RunOptionsSample(
         name, limits, dice.choice(UNTIL_CHOICES), dice.choice((0, 2**64 - 1, 7)), dice.choice((None, None, 1, 2, 5))
     )
 

@@ -30,7 +30,7 @@ ROUNDS = 200_000
 """The number of turns after which a run that has not ended counts as hanging."""
 
 
-class Eager(ParallelRun):
+class EagerRequests(ParallelRun):
     """A run whose cores look at each other's requests every few tokens; the first core begins once all others have
     requested work."""
 
@@ -54,12 +54,12 @@ class Eager(ParallelRun):
 
 
 @contextmanager
-def eager() -> Iterator[list[Eager]]:
-    """In this context, runs on several cores are `Eager`; yields the list of these runs."""
-    runs: list[Eager] = []
+def eager() -> Iterator[list[EagerRequests]]:
+    """In this context, runs on several cores are `EagerRequests`; yields the list of these runs."""
+    runs: list[EagerRequests] = []
 
-    def made(state: State, limits: Limits, cores: int) -> Eager:
-        runs.append(Eager(state, limits, cores))
+    def made(state: State, limits: Limits, cores: int) -> EagerRequests:
+        runs.append(EagerRequests(state, limits, cores))
         return runs[-1]
 
     with MonkeyPatch.context() as patch:
@@ -67,14 +67,14 @@ def eager() -> Iterator[list[Eager]]:
         yield runs
 
 
-class Turns(NamedTuple):
+class RunInTurns(NamedTuple):
     """A run whose cores took turns, and the number of activations that were donated."""
 
     run: ParallelRun
     given: int
 
 
-def in_turns(state: State, limits: Limits, cores: int, dice: Random, rounds: int = ROUNDS) -> Turns:
+def in_turns(state: State, limits: Limits, cores: int, dice: Random, rounds: int = ROUNDS) -> RunInTurns:
     """A run whose cores take turns of a few tokens each, in random order; the same random numbers give the same run."""
     run = ParallelRun(state, limits, cores)
     for _ in range(rounds):
@@ -86,7 +86,7 @@ def in_turns(state: State, limits: Limits, cores: int, dice: Random, rounds: int
             break
     else:
         assert rounds < ROUNDS, "the cores do not come to an end"
-    return Turns(run, sum(int(store.registers[Register.DONATIONS]) for store in run.stores))
+    return RunInTurns(run, sum(int(store.registers[Register.DONATIONS]) for store in run.stores))
 
 
 def ends_of_waves(graph: Graph, arguments: Sequence[Value], limits: Limits) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tagloom.interp.queues.queue import Queue
 
 
-class Made(NamedTuple):
+class QueueParameters(NamedTuple):
     """The parameters of a queue of integers."""
 
     capacity: int
@@ -25,9 +25,9 @@ class Made(NamedTuple):
 
 
 @st.composite
-def queues(draw: st.DrawFn) -> Made:
+def queues(draw: st.DrawFn) -> QueueParameters:
     capacity = draw(st.integers(1, 6))
-    return Made(capacity, draw(st.integers(1, capacity)), draw(st.integers(0, 3)))
+    return QueueParameters(capacity, draw(st.integers(1, capacity)), draw(st.integers(0, 3)))
 
 
 STEPS = st.lists(
@@ -42,7 +42,7 @@ STEPS = st.lists(
 )
 
 
-def step_violations(made: Made, steps: Sequence[tuple[str, int]]) -> Iterator[str]:
+def step_violations(made: QueueParameters, steps: Sequence[tuple[str, int]]) -> Iterator[str]:
     """The laws that steps of one thread break, none of which blocks: when a queue accepts and returns elements, which
     ones, and its messages."""
     queue, there, following, is_closed = made.queue(), list[int](), 0, False
@@ -65,7 +65,9 @@ def step_violations(made: Made, steps: Sequence[tuple[str, int]]) -> Iterator[st
             yield f"size {queue.size()} where {len(there)} are in"
 
 
-def _taken(queue: Queue, made: Made, there: list[int], is_closed: bool, count: int, *, many: bool) -> Iterator[str]:
+def _taken(
+    queue: Queue, made: QueueParameters, there: list[int], is_closed: bool, count: int, *, many: bool
+) -> Iterator[str]:
     if made.least + count - 1 > made.capacity:
         return
     before = len(there)
@@ -98,7 +100,7 @@ def _tried(act: Callable[[], Any]) -> tuple[str | None, Any]:
         return type(error).__name__, None
 
 
-def drained(made: Made, count: int, pauses: Sequence[float]) -> list[int]:
+def drained(made: QueueParameters, count: int, pauses: Sequence[float]) -> list[int]:
     """The elements that one thread gets while another puts them, both with pauses."""
     queue = made.queue()
 
@@ -118,7 +120,7 @@ def drained(made: Made, count: int, pauses: Sequence[float]) -> list[int]:
     return given
 
 
-def order_violations(made: Made, count: int = 24) -> Iterator[str]:
+def order_violations(made: QueueParameters, count: int = 24) -> Iterator[str]:
     """The order depends on the seed alone, not on the speed of threads or on how far producers may run ahead."""
     orders = {
         tuple(drained(made._replace(capacity=made.capacity + room), count, pauses))
@@ -132,7 +134,7 @@ def order_violations(made: Made, count: int = 24) -> Iterator[str]:
             yield f"{made} gives {order}"
 
 
-def thread_violations(made: Made, producers: int = 4, consumers: int = 4, each: int = 60) -> Iterator[str]:
+def thread_violations(made: QueueParameters, producers: int = 4, consumers: int = 4, each: int = 60) -> Iterator[str]:
     """Several threads get exactly the elements that several others put, none twice; elements of one producer overtake
     each other only as far as `least` allows. The queue is closed while some puts still wait for room."""
     queue, got = made.queue(), [list[int]() for _ in range(consumers)]

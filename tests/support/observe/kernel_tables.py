@@ -23,7 +23,7 @@ ELEMENTARY = {
 """The ops that CUDA computes with its own math library."""
 
 
-class Signature(NamedTuple):
+class KernelSignature(NamedTuple):
     """An op on scalars of these dtypes."""
 
     row: Op
@@ -42,7 +42,7 @@ class Signature(NamedTuple):
         return kernels.trap_condition(self.row.name, self.operands, self.result, operands)
 
 
-def signatures() -> Iterator[Signature]:
+def signatures() -> Iterator[KernelSignature]:
     """Every op on every combination of dtypes that it takes."""
     for row in (row for row in OPS.values() if row.scalar is not None):
         choices: list[Any] = [(("dtype", dtype),) for dtype in dtypes.ALL] if row.attributes else [()]
@@ -50,12 +50,12 @@ def signatures() -> Iterator[Signature]:
             choices, itertools.product(map(Type, dtypes.ALL), repeat=row.arity)
         ):
             try:
-                yield Signature(row, operands, row.type_rule(*operands, **dict(attributes)), attributes)
+                yield KernelSignature(row, operands, row.type_rule(*operands, **dict(attributes)), attributes)
             except Exception:
                 continue
 
 
-def compiled(arms: Sequence[tuple[Signature, Sequence[str]]]) -> Any:
+def compiled(arms: Sequence[tuple[KernelSignature, Sequence[str]]]) -> Any:
     """A compiled function of the number of a branch, of arrays for its results and traps, and of columns of operands.
     All branches have the same element types; a branch is a signature and an expression of its operands, in which `a`,
     `b` and `c` are elements of the columns."""
@@ -74,7 +74,11 @@ def compiled(arms: Sequence[tuple[Signature, Sequence[str]]]) -> Any:
 
 
 def differences(
-    run: Any, number: int, signature: Signature, columns: Sequence[tuple[Any, ...]], given: Sequence[tuple[Any, ...]]
+    run: Any,
+    number: int,
+    signature: KernelSignature,
+    columns: Sequence[tuple[Any, ...]],
+    given: Sequence[tuple[Any, ...]],
 ) -> Iterator[str]:
     """Where a branch differs from what the reference computes. `columns` are the columns `a`, `b`, `c`; `given` are the
     operands of the op."""

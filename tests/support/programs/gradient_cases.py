@@ -15,7 +15,7 @@ Random = np.random.Generator
 
 
 @dataclass(frozen=True)
-class Case:
+class GradientCase:
     """An op, its operands (a shape to draw, or a value), and attributes; `kind` says which floats are drawn."""
 
     op: str
@@ -90,7 +90,7 @@ PAIRS = [((), ()), ((3,), (3,)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2,)), (
 MASK, PICK = np.array([True, False, True]), np.array([[2, 0], [0, -1]])
 
 
-def by_elements() -> Iterator[Case]:
+def by_elements() -> Iterator[GradientCase]:
     for row in OPS.values():
         kind = DOMAINS.get(row.name, "distinct")
         if (
@@ -100,91 +100,100 @@ def by_elements() -> Iterator[Case]:
         ):
             continue
         if row.arity == 1:
-            yield from (Case(row.name, (shape,), kind=kind) for shape in ((), (3,), (2, 0), (2, 3)))
+            yield from (GradientCase(row.name, (shape,), kind=kind) for shape in ((), (3,), (2, 0), (2, 3)))
         else:
-            yield from (Case(row.name, pair, kind=kind) for pair in PAIRS)
-    yield Case("remainder", (np.array([7.3, -2.2, 5.1]), np.array([[2.0, 1.5, -1.4], [-3.1, 0.9, 0.7]])))
+            yield from (GradientCase(row.name, pair, kind=kind) for pair in PAIRS)
+    yield GradientCase("remainder", (np.array([7.3, -2.2, 5.1]), np.array([[2.0, 1.5, -1.4], [-3.1, 0.9, 0.7]])))
     for orders in (1.0, np.array([0.0, 2.0, 3.0])):
-        yield from (Case("polygamma", (orders, shape), kind="ordered") for shape in ((3,), (2, 3)))
-    yield Case("polygamma", (1.0, np.array([-0.5, -2.45, 1.3])), kind="ordered")
-    yield Case("astype", ((3,),), {"dtype": dtypes.float64})
-    yield from (Case("where", (MASK, *pair)) for pair in (((3,), (3,)), ((), (2, 1)), ((1, 1), (1,))))
-    yield Case("where", (True, (), ()))
+        yield from (GradientCase("polygamma", (orders, shape), kind="ordered") for shape in ((3,), (2, 3)))
+    yield GradientCase("polygamma", (1.0, np.array([-0.5, -2.45, 1.3])), kind="ordered")
+    yield GradientCase("astype", ((3,),), {"dtype": dtypes.float64})
+    yield from (GradientCase("where", (MASK, *pair)) for pair in (((3,), (3,)), ((), (2, 1)), ((1, 1), (1,))))
+    yield GradientCase("where", (True, (), ()))
 
 
-def reductions() -> Iterator[Case]:
+def reductions() -> Iterator[GradientCase]:
     for op in ("sum", "prod", "max", "min"):
         for shape, axis in (((), None), ((4,), 0), ((2, 3), None), ((2, 3), -1), ((2, 3, 2), (2, 0)), ((2, 2), ())):
-            yield from (Case(op, (shape,), {"axis": axis, "keepdims": keepdims}) for keepdims in (False, True))
-        yield Case(op, ((0, 3),), {"axis": 1, "keepdims": False})
-    yield from (Case(op, ((0, 3),), {"axis": 0, "keepdims": False}) for op in ("sum", "prod"))
+            yield from (GradientCase(op, (shape,), {"axis": axis, "keepdims": keepdims}) for keepdims in (False, True))
+        yield GradientCase(op, ((0, 3),), {"axis": 1, "keepdims": False})
+    yield from (GradientCase(op, ((0, 3),), {"axis": 0, "keepdims": False}) for op in ("sum", "prod"))
     yield from (
-        Case("sum_like", pair) for pair in (((2, 3), (3,)), ((2, 3), (2, 1)), ((3,), ()), ((), ()), ((0, 2), (1, 1)))
+        GradientCase("sum_like", pair)
+        for pair in (((2, 3), (3,)), ((2, 3), (2, 1)), ((3,), ()), ((), ()), ((0, 2), (1, 1)))
     )
     for op in ("cumulative_sum", "cumulative_prod"):
         yield from (
-            Case(op, (shape,), {"axis": axis}) for shape, axis in (((4,), 0), ((2, 3), 0), ((2, 3), -1), ((0, 2), 0))
+            GradientCase(op, (shape,), {"axis": axis})
+            for shape, axis in (((4,), 0), ((2, 3), 0), ((2, 3), -1), ((0, 2), 0))
         )
     for shape, axis in (((5,), 0), ((3, 2), 0), ((2, 3), -1), ((0,), 0)):
-        yield from (Case("sort", (shape,), {"axis": axis, "descending": way}) for way in (False, True))
+        yield from (GradientCase("sort", (shape,), {"axis": axis, "descending": way}) for way in (False, True))
 
 
-def in_shape() -> Iterator[Case]:
-    yield from (Case("broadcast_to", (shape,), {"shape": (2, 3)}) for shape in ((), (3,), (2, 1), (2, 3)))
-    yield from (Case("broadcast_like", pair) for pair in PAIRS)
-    yield from (Case("reshape", (shape,), {"shape": (3, -1)}) for shape in ((6,), (2, 3), (0,)))
-    yield from (Case("reshape_like", pair) for pair in (((6,), (2, 3)), ((), (1,)), ((1, 1), ()), ((2, 0), (0,))))
-    yield from (Case("permute_dims", ((2, 3, 2),), {"axes": axes}) for axes in ((2, 0, 1), (0, -1, 1)))
-    yield from (Case("squeeze", ((1, 3, 1),), {"axis": axis}) for axis in (0, (0, -1), ()))
+def in_shape() -> Iterator[GradientCase]:
+    yield from (GradientCase("broadcast_to", (shape,), {"shape": (2, 3)}) for shape in ((), (3,), (2, 1), (2, 3)))
+    yield from (GradientCase("broadcast_like", pair) for pair in PAIRS)
+    yield from (GradientCase("reshape", (shape,), {"shape": (3, -1)}) for shape in ((6,), (2, 3), (0,)))
     yield from (
-        Case("roll", ((2, 3),), {"shift": s, "axis": a}) for s, a in (((1,), (1,)), (2, None), ((1, -1), (0, 1)))
+        GradientCase("reshape_like", pair) for pair in (((6,), (2, 3)), ((), (1,)), ((1, 1), ()), ((2, 0), (0,)))
     )
-    yield from (Case("concat", ((2, 2), (1, 2), (0, 2)), {"axis": axis}) for axis in (0, -2))
-    yield Case("concat", ((2, 2), (2, 1), (2, 3)), {"axis": 1})
-    yield from (Case("windows", ((5,),), {"shape": (3,), "strides": (step,)}) for step in (1, 2))
-    yield Case("windows", ((2, 3, 4),), {"shape": (2, 3), "strides": (1, 1)})
+    yield from (GradientCase("permute_dims", ((2, 3, 2),), {"axes": axes}) for axes in ((2, 0, 1), (0, -1, 1)))
+    yield from (GradientCase("squeeze", ((1, 3, 1),), {"axis": axis}) for axis in (0, (0, -1), ()))
+    yield from (
+        GradientCase("roll", ((2, 3),), {"shift": s, "axis": a})
+        for s, a in (((1,), (1,)), (2, None), ((1, -1), (0, 1)))
+    )
+    yield from (GradientCase("concat", ((2, 2), (1, 2), (0, 2)), {"axis": axis}) for axis in (0, -2))
+    yield GradientCase("concat", ((2, 2), (2, 1), (2, 3)), {"axis": 1})
+    yield from (GradientCase("windows", ((5,),), {"shape": (3,), "strides": (step,)}) for step in (1, 2))
+    yield GradientCase("windows", ((2, 3, 4),), {"shape": (2, 3), "strides": (1, 1)})
 
 
-def indexed() -> Iterator[Case]:
+def indexed() -> Iterator[GradientCase]:
     keys = ("0", "-1, 1", "1:, None", "::-1, ::2", "..., 0", "None, 2:1", ":")
-    yield from (Case("index", ((2, 3),), {"key": key}) for key in keys)
-    yield from (Case("scatter_index", ((2, 3), ()), {"key": key}) for key in keys)
-    yield Case("scatter_index", ((2, 3), (2, 1)), {"key": ":, 1:"})
-    yield from (Case("take", ((3, 3), at), {"axis": axis}) for at in (1, [0, 0], PICK) for axis in (0, 1, -1))
-    yield Case("take_along_axis", ((2, 3), [[1, 1, -1, 0]]), {"axis": 1})
-    yield Case("take_along_axis", ((1, 3), PICK), {"axis": -1})
+    yield from (GradientCase("index", ((2, 3),), {"key": key}) for key in keys)
+    yield from (GradientCase("scatter_index", ((2, 3), ()), {"key": key}) for key in keys)
+    yield GradientCase("scatter_index", ((2, 3), (2, 1)), {"key": ":, 1:"})
+    yield from (GradientCase("take", ((3, 3), at), {"axis": axis}) for at in (1, [0, 0], PICK) for axis in (0, 1, -1))
+    yield GradientCase("take_along_axis", ((2, 3), [[1, 1, -1, 0]]), {"axis": 1})
+    yield GradientCase("take_along_axis", ((1, 3), PICK), {"axis": -1})
     for places in ((2,), ([0, 1, 0],), (PICK,), ([0, 1], [1, 1]), (1, 2), ([[0], [1]], [0, 2])):
         shape = np.broadcast_shapes(*map(np.shape, places)) + (3, 3)[len(places) :]
-        yield Case("gather", ((3, 3), *places))
+        yield GradientCase("gather", ((3, 3), *places))
         for op in ("scatter", "scatter_add"):
-            yield from (Case(op, ((3, 3), given, *places)) for given in (shape, ()))
-    yield from (Case("boolean_mask", ((3, 2), mask)) for mask in (MASK, ~MASK & MASK, [[True, False]] * 3))
-    yield from (Case("repeat", ((2, 3), times), {"axis": axis}) for times, axis in ((2, 0), ([1, 0, 2], 1), (0, -1)))
-    yield from (Case("unique_values", (shape,)) for shape in ((3,), (2, 2), (0,)))
-    yield from (Case("diagonal", ((2, 3, 4),), {"offset": offset}) for offset in (0, 1, -2, 5))
-    yield Case("arange", (0.3, 2.0, 0.5))
+            yield from (GradientCase(op, ((3, 3), given, *places)) for given in (shape, ()))
+    yield from (GradientCase("boolean_mask", ((3, 2), mask)) for mask in (MASK, ~MASK & MASK, [[True, False]] * 3))
+    yield from (
+        GradientCase("repeat", ((2, 3), times), {"axis": axis}) for times, axis in ((2, 0), ([1, 0, 2], 1), (0, -1))
+    )
+    yield from (GradientCase("unique_values", (shape,)) for shape in ((3,), (2, 2), (0,)))
+    yield from (GradientCase("diagonal", ((2, 3, 4),), {"offset": offset}) for offset in (0, 1, -2, 5))
+    yield GradientCase("arange", (0.3, 2.0, 0.5))
 
 
-def of_matrices() -> Iterator[Case]:
+def of_matrices() -> Iterator[GradientCase]:
     for pair in (((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((2, 0), (0, 2)), ((2, 2, 3), (3, 2))):
-        yield Case("matmul", pair)
-    yield from (Case("matmul", pair) for pair in (((2, 1, 2, 2), (2, 2, 1)), ((3,), (2, 3, 2)), ((2, 2, 3), (3,))))
+        yield GradientCase("matmul", pair)
+    yield from (
+        GradientCase("matmul", pair) for pair in (((2, 1, 2, 2), (2, 2, 1)), ((3,), (2, 3, 2)), ((2, 2, 3), (3,)))
+    )
     for shape in ((1, 1), (3, 3), (2, 2, 2)):
-        yield from (Case(op, (shape,), kind="square") for op in ("det", "slogdet_logabsdet", "inv"))
-        yield from (Case("cholesky", (shape,), {"upper": upper}, "definite") for upper in (False, True))
-        yield from (Case(op, (shape,), kind="definite") for op in ("eigvalsh", "eigh_vectors"))
+        yield from (GradientCase(op, (shape,), kind="square") for op in ("det", "slogdet_logabsdet", "inv"))
+        yield from (GradientCase("cholesky", (shape,), {"upper": upper}, "definite") for upper in (False, True))
+        yield from (GradientCase(op, (shape,), kind="definite") for op in ("eigvalsh", "eigh_vectors"))
         for op in ("qr_q", "qr_r"):
-            yield from (Case(op, (shape,), {"mode": mode}, "square") for mode in ("reduced", "complete"))
-        yield Case("svdvals", (shape,), kind="square")
+            yield from (GradientCase(op, (shape,), {"mode": mode}, "square") for mode in ("reduced", "complete"))
+        yield GradientCase("svdvals", (shape,), kind="square")
         for op in ("svd_u", "svd_vh"):
-            yield from (Case(op, (shape,), {"full_matrices": full}, "square") for full in (False, True))
-    yield from (Case(op, ((4, 2),), {"mode": "reduced"}, "square") for op in ("qr_q", "qr_r"))
+            yield from (GradientCase(op, (shape,), {"full_matrices": full}, "square") for full in (False, True))
+    yield from (GradientCase(op, ((4, 2),), {"mode": "reduced"}, "square") for op in ("qr_q", "qr_r"))
     for shape in ((4, 2), (2, 3)):
-        yield Case("svdvals", (shape,), kind="square")
-        yield from (Case(op, (shape,), {"full_matrices": False}, "square") for op in ("svd_u", "svd_vh"))
+        yield GradientCase("svdvals", (shape,), kind="square")
+        yield from (GradientCase(op, (shape,), {"full_matrices": False}, "square") for op in ("svd_u", "svd_vh"))
 
 
-def equations() -> Iterator[Case]:
+def equations() -> Iterator[GradientCase]:
     """`solve` with a given matrix that is far from singular, and with right-hand sides."""
     one = np.array([[2.0, 0.3], [-0.4, 1.0]])
     for a, b in (
@@ -194,10 +203,10 @@ def equations() -> Iterator[Case]:
         (np.stack([one, one.T]), (2, 1)),
         (one, (3, 2, 1)),
     ):
-        yield Case("solve", (a, b))
+        yield GradientCase("solve", (a, b))
         for lower, transpose_a, unit in itertools.product((False, True), repeat=3):
             how = {"lower": lower, "transpose_a": transpose_a, "unit_diagonal": unit}
-            yield Case("triangular_solve", (a, b), how)
+            yield GradientCase("triangular_solve", (a, b), how)
 
 
 CASES = [*by_elements(), *reductions(), *in_shape(), *indexed(), *of_matrices(), *equations()]

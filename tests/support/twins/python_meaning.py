@@ -13,7 +13,7 @@ import numpy as np
 from support.observe.moments import Moment
 
 
-class Meant:
+class PythonValue:
     """A value of an expression, with Python's operators where the types allow them; None is an absent value."""
 
     def __init__(self, it: Any) -> None:
@@ -24,12 +24,12 @@ class Meant:
             return self.it != [] and all(self.it)
         return bool(self.it)
 
-    def __neg__(self) -> Meant:
-        return Meant(-1) * self
+    def __neg__(self) -> PythonValue:
+        return PythonValue(-1) * self
 
-    def __getitem__(self, index: Meant) -> Meant:
+    def __getitem__(self, index: PythonValue) -> PythonValue:
         known = self.it if isinstance(self.it, dict) else dict(enumerate(self.it))
-        return Meant(known.get(index.it))
+        return PythonValue(known.get(index.it))
 
 
 def sort(it: Any) -> str | None:
@@ -46,8 +46,8 @@ def pairs(one: Any, other: Any) -> list[tuple[Any, Any]]:
 
 
 def comparison(holds: Callable[[Any, Any], bool]) -> Any:
-    def method(mine: Meant, other: Any) -> bool:
-        one, another = mine.it, other.it if isinstance(other, Meant) else other
+    def method(mine: PythonValue, other: Any) -> bool:
+        one, another = mine.it, other.it if isinstance(other, PythonValue) else other
         if isinstance(one, set) or isinstance(another, set):
             names, text = (one, another) if isinstance(one, set) else (another, one)
             return (text in names) == (holds is operator.eq)
@@ -64,58 +64,65 @@ def comparison(holds: Callable[[Any, Any], bool]) -> Any:
 
 
 def computation(make: Callable[[Any, Any], Any]) -> Any:
-    def method(mine: Meant, other: Any) -> Meant:
-        one, another = mine.it, other.it if isinstance(other, Meant) else other
+    def method(mine: PythonValue, other: Any) -> PythonValue:
+        one, another = mine.it, other.it if isinstance(other, PythonValue) else other
         if not (sort(one) == sort(another) == "number"):
-            return Meant(None)
+            return PythonValue(None)
         try:
             if isinstance(one, list) or isinstance(another, list):
-                return Meant([make(a, b) for a, b in pairs(one, another)])
-            return Meant(make(one, another))
+                return PythonValue([make(a, b) for a, b in pairs(one, another)])
+            return PythonValue(make(one, another))
         except ArithmeticError:
-            return Meant(None)
+            return PythonValue(None)
 
     return method
 
 
 for sign in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(Meant, f"__{sign}__", comparison(getattr(operator, sign)))
+    setattr(PythonValue, f"__{sign}__", comparison(getattr(operator, sign)))
 for sign in ("add", "sub", "mul", "truediv", "floordiv", "mod"):
-    setattr(Meant, f"__{sign}__", computation(getattr(operator, sign)))
+    setattr(PythonValue, f"__{sign}__", computation(getattr(operator, sign)))
 
 
-class Wrapped(ast.NodeTransformer):
-    """Wraps the constants, comparisons, `not`, `and` and `or` of an expression in `Meant`."""
+class WrapInPythonValue(ast.NodeTransformer):
+    """Wraps the constants, comparisons, `not`, `and` and `or` of an expression in `PythonValue`."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        return ast.copy_location(ast.Call(ast.Name("Meant", ast.Load()), [node], []), node)
+        return ast.copy_location(ast.Call(ast.Name("PythonValue", ast.Load()), [node], []), node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
-        return ast.copy_location(ast.Call(ast.Name("Meant", ast.Load()), [node], []), node)
+        return ast.copy_location(ast.Call(ast.Name("PythonValue", ast.Load()), [node], []), node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         self.generic_visit(node)
         if not isinstance(node.op, ast.Not):
             return node
-        return ast.copy_location(ast.Call(ast.Name("Meant", ast.Load()), [node], []), node)
+        return ast.copy_location(ast.Call(ast.Name("PythonValue", ast.Load()), [node], []), node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
         truth = ast.Call(ast.Name("bool", ast.Load()), [node], [])
-        return ast.copy_location(ast.Call(ast.Name("Meant", ast.Load()), [truth], []), node)
+        return ast.copy_location(ast.Call(ast.Name("PythonValue", ast.Load()), [truth], []), node)
 
 
 def oracle(text: str, moment: Moment) -> Any:
     """The value of the text in Python."""
-    names: dict[str, Any] = {name: Meant(meant) for name, meant in moment.names.items() if "." not in name}
-    names |= {"tag": SimpleNamespace(**{n[4:]: Meant(it) for n, it in moment.names.items() if n.startswith("tag.")})}
-    names |= {"true": Meant(True), "false": Meant(False), "inf": Meant(float("inf")), "Meant": Meant}
-    tree = ast.fix_missing_locations(Wrapped().visit(ast.parse(text, mode="eval")))
+    names: dict[str, Any] = {name: PythonValue(meant) for name, meant in moment.names.items() if "." not in name}
+    names |= {
+        "tag": SimpleNamespace(**{n[4:]: PythonValue(it) for n, it in moment.names.items() if n.startswith("tag.")})
+    }
+    names |= {
+        "true": PythonValue(True),
+        "false": PythonValue(False),
+        "inf": PythonValue(float("inf")),
+        "PythonValue": PythonValue,
+    }
+    tree = ast.fix_missing_locations(WrapInPythonValue().visit(ast.parse(text, mode="eval")))
     return eval(compile(tree, "oracle", "eval"), names)
 
 
-def alike(ours: Any, python: Meant) -> bool:
+def alike(ours: Any, python: PythonValue) -> bool:
     """Whether our value equals Python's; all NaNs are equal."""
-    ours = Meant(ours).it
+    ours = PythonValue(ours).it
     return repr(ours) == repr(python.it)

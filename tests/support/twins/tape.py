@@ -18,7 +18,7 @@ from tagloom.core.value import admit
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class RuleValue:
     """A value that rules receive; each object is distinct."""
 
     value: Any
@@ -27,9 +27,9 @@ class Known:
 @dataclass(frozen=True)
 class Record:
     row: Op
-    operands: tuple[Known, ...]
+    operands: tuple[RuleValue, ...]
     attributes: dict[str, Any]
-    result: Known
+    result: RuleValue
 
 
 def as_it_is(type_: Type) -> Type:
@@ -47,31 +47,33 @@ class Tape:
     def __init__(self, said: Callable[[Type], Type] = as_it_is, rows: Mapping[str, Op] = OPS) -> None:
         self.said, self.rows, self.records = said, rows, list[Record]()
 
-    def type(self, operand: Known) -> Type:
+    def type(self, operand: RuleValue) -> Type:
         return self.said(type_of(operand.value))
 
-    def __call__(self, op: str, *operands: Any, **attributes: Any) -> Known:
+    def __call__(self, op: str, *operands: Any, **attributes: Any) -> RuleValue:
         row, given = self.rows[op], _adapted(self.rows[op], operands)
         values, more = [each.value for each in given], tuple(attributes.items())
         message = trap_message(row, tuple(values), more)
         assert message is None, f"{op} traps: {message}"
         types = list(map(type_of, values))
-        made = Known(build_kernel(row, types, row.type_rule(*types, **attributes), more)(*values))
+        made = RuleValue(build_kernel(row, types, row.type_rule(*types, **attributes), more)(*values))
         self.records.append(Record(row, tuple(given), attributes, made))
         return made
 
 
-def _adapted(row: Op, operands: Sequence[Any]) -> list[Known]:
+def _adapted(row: Op, operands: Sequence[Any]) -> list[RuleValue]:
     """Operands in which Python numbers have the dtype of the others."""
     alike = range(len(operands))[slice(*row.same_dtype_operands)]
-    met = next((type_of(operands[at].value).dtype for at in alike if isinstance(operands[at], Known)), dtypes.int64)
+    met = next((type_of(operands[at].value).dtype for at in alike if isinstance(operands[at], RuleValue)), dtypes.int64)
     return [
-        each if isinstance(each, Known) else Known(admit(each, Type(met) if at in alike else None))
+        each if isinstance(each, RuleValue) else RuleValue(admit(each, Type(met) if at in alike else None))
         for at, each in enumerate(operands)
     ]
 
 
-def pullback(tape: Tape, results: Sequence[Known], adjoints: Sequence[Known], of: Sequence[Known]) -> list[Known]:
+def pullback(
+    tape: Tape, results: Sequence[RuleValue], adjoints: Sequence[RuleValue], of: Sequence[RuleValue]
+) -> list[RuleValue]:
     """The adjoints of values, given those of results; 0 for values that no result depends on."""
     found, past = {id(each): g for each, g in zip(results, adjoints, strict=True)}, list(tape.records)
     concerned = set(map(id, of))

@@ -27,7 +27,7 @@ def in_trace(function: Callable[[], Any]) -> Any:
 both_ways = pytest.mark.parametrize("way", [eagerly, in_trace])
 
 
-class Step(NamedTuple):
+class VariableStep(NamedTuple):
     """An operation with variables and with the values read or computed so far."""
 
     kind: str
@@ -46,11 +46,11 @@ class Step(NamedTuple):
                 variables[self.one].assign(variables[self.other % len(variables)])
 
 
-Story: TypeAlias = tuple[list[Step], list[Step], list[Step]]
+Story: TypeAlias = tuple[list[VariableStep], list[VariableStep], list[VariableStep]]
 """What is done before there are tapes, under one, and under two."""
 FIRST = 1.25, 0.75
 KINDS = "read", "multiply", "assign", "copy"
-STEPS = st.lists(st.builds(Step, st.sampled_from(KINDS), st.integers(0, 1), st.integers(0, 7)), max_size=4)
+STEPS = st.lists(st.builds(VariableStep, st.sampled_from(KINDS), st.integers(0, 1), st.integers(0, 7)), max_size=4)
 STORIES: Any = st.tuples(STEPS, STEPS, STEPS)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from support.laws.compiled_laws import differences
-from support.programs.gradient_cases import CASES, Case
+from support.programs.gradient_cases import CASES, GradientCase
 from tagloom.core.frontend.api import apply
 from tagloom.core.graph.lower import lower
 from tagloom.core.program.program import Program
@@ -21,15 +21,15 @@ from tagloom.interp.engines.reference import run_graph
 
 KEPT = [{"axis": axis, "keepdims": keep} for axis in ((1,), (0, 2), (0, 1, 2)) for keep in (False, True)]
 MORE = [
-    *(Case("take", ((3, 4), at), {"axis": axis}) for at in (-1, [[0, 2], [-3, 1]]) for axis in (0, 1)),
-    *(Case(op, ((2, 3, 2),), each) for op in ("max", "min", "sum") for each in KEPT),
+    *(GradientCase("take", ((3, 4), at), {"axis": axis}) for at in (-1, [[0, 2], [-3, 1]]) for axis in (0, 1)),
+    *(GradientCase(op, ((2, 3, 2),), each) for op in ("max", "min", "sum") for each in KEPT),
     *(
-        Case(op, ([[0.0, -0.0], [float("nan"), 1.0], [-0.0, 0.0]],), {"axis": axis, "keepdims": False})
+        GradientCase(op, ([[0.0, -0.0], [float("nan"), 1.0], [-0.0, 0.0]],), {"axis": axis, "keepdims": False})
         for op in ("max", "min")
         for axis in (0, 1)
     ),
-    Case("permute_dims", ([list(range(at, at + 19)) for at in range(20)],), {"axes": (1, 0)}),
-    *(Case("size", ((2, 3),), {"axis": axis}) for axis in (None, 0, -1)),
+    GradientCase("permute_dims", ([list(range(at, at + 19)) for at in range(20)],), {"axes": (1, 0)}),
+    *(GradientCase("size", ((2, 3),), {"axis": axis}) for axis in (None, 0, -1)),
 ]
 RULES = {op: [case for case in (*CASES, *MORE) if case.op == op] for op in moves.MOVE_EMITTERS}
 LEFT = {
@@ -49,7 +49,7 @@ def annotation(type_: Type, is_open: bool) -> Any:
     return tl.Array[(type_.dtype, *(None if is_open else size for size in shape))] if shape else type_.dtype
 
 
-def program_of(cases: list[Case], dtype: Any, is_open: bool) -> tuple[Program, list[Any]]:
+def program_of(cases: list[GradientCase], dtype: Any, is_open: bool) -> tuple[Program, list[Any]]:
     """A program of several ops, each with its own operands."""
     dice, given, counts = np.random.default_rng(5), list[Any](), list[int]()
     for case in cases:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from support.generators.edges import EDGES
-from support.observe.kernel_tables import ELEMENTARY, Signature, same, signatures
+from support.observe.kernel_tables import ELEMENTARY, KernelSignature, same, signatures
 from tagloom.core.graph.graph import GraphNode, OutputPort
 from tagloom.core.ops.op import build_kernel, trap_message
 from tagloom.interp.engines.cuda.device import is_simulated
@@ -27,7 +27,7 @@ ULPS = 1
 class Firing(NamedTuple):
     """An op, its opcode, and operands."""
 
-    signature: Signature
+    signature: KernelSignature
     code: int
     operands: tuple[Any, ...]
 

@@ -12,7 +12,7 @@ import pytest
 import tagloom as tl
 from support.generators.array_rows import arities, attributes
 from support.generators.edges import EDGES
-from support.laws.fast_laws import Asked, differences
+from support.laws.fast_laws import RunOptionsSample, differences
 from tagloom.core import dtypes
 from tagloom.core.errors import Invalid
 from tagloom.core.graph.graph import Graph
@@ -53,7 +53,7 @@ def _edges(row: Op, dtype: dtypes.DType) -> list[Any]:
 
 def check(name: str, operands: tuple[dtypes.DType, ...], given: Any) -> None:
     graph, values = at_edges(OPS[name], operands, given, Random(f"{name}{operands}{given}"))
-    assert list(differences(graph, values, Asked("fifo", Limits(firings=1_000)))) == []
+    assert list(differences(graph, values, RunOptionsSample("fifo", Limits(firings=1_000)))) == []
 
 
 @pytest.mark.parametrize("name", OPS)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from support.generators.effect_programs import Witness
-from support.laws.fast_laws import Asked, begun, differences
+from support.laws.fast_laws import RunOptionsSample, begun, differences
 from support.programs.fast_programs import endless, flood, parking, printing, triangle
 from tagloom.interp.engines.fast import store
 from tagloom.interp.engines.fast.series import IntegerSeries
@@ -45,7 +45,7 @@ def test_every_value_of_a_limit(function: tl.Function, argument: int, limit: str
     most = {"firings": stats.firings, "tokens": stats.largest_flight + stats.largest_store, "depth": 3}[limit]
     for number in range(most + 2):
         for name in ("waves", "lifo") if limit != "firings" else ("random:3",):
-            asked = Asked(name, Limits(**{limit: number}))
+            asked = RunOptionsSample(name, Limits(**{limit: number}))
             assert list(differences(function.graph, [argument], asked)) == []
 
 
@@ -59,7 +59,7 @@ def test_a_get_parks_at_the_limit_on_firings() -> None:
     firings = early.run(0, engine="reference").firings
     for name in ("fifo", "lifo"):
         for number in range(firings + 1):
-            assert list(differences(early.graph, [0], Asked(name, Limits(firings=number)))) == []
+            assert list(differences(early.graph, [0], RunOptionsSample(name, Limits(firings=number)))) == []
     out = early.run(0, engine="fast", limits=Limits(firings=firings))
     assert (out.status, len(out.residue)) == ("Deadlocked", 2)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from support.generators.effect_programs import Witness
-from support.laws.fast_laws import SCHEDULES, Asked, begun, differences
+from support.laws.fast_laws import SCHEDULES, RunOptionsSample, begun, differences
 from support.programs.hand_written_graphs import counting_loop, sum_graph
 from support.programs.papers import EXAMPLES, of_paper
 from tagloom.core import dtypes
@@ -132,7 +132,7 @@ def check(graph: Graph, arguments: Sequence[Any], limits: Limits = SMALL, names:
     """The outcome under these schedules is the reference's."""
     admitted = admit_arguments(graph, arguments)
     for name in names:
-        assert list(differences(graph, admitted, Asked(name, limits))) == []
+        assert list(differences(graph, admitted, RunOptionsSample(name, limits))) == []
 
 
 def finished_run(
@@ -153,7 +153,7 @@ def test_picked_programs(function: tl.Function, arguments: tuple[Any, ...]) -> N
     admitted = admit_arguments(function.graph, arguments)
     for k in (1, 2, 7):
         for name in SCHEDULES:
-            assert list(differences(function.graph, admitted, Asked(name, SMALL, k=k))) == []
+            assert list(differences(function.graph, admitted, RunOptionsSample(name, SMALL, k=k))) == []
 
 
 def test_graphs_written_by_hand() -> None:
@@ -174,7 +174,7 @@ def test_programs_of_the_papers(name: str) -> None:
             given = admit_arguments(traced.graph, traced.all_arguments(of.leaves(*arguments)))
             graph, until, callbacks = traced.graph, row.get("until", "quiet"), traced.callbacks
             for schedule in ("waves", "lifo"):
-                each = Asked(schedule, SMALL, until, k=row.get("k"), callbacks=callbacks)
+                each = RunOptionsSample(schedule, SMALL, until, k=row.get("k"), callbacks=callbacks)
                 assert list(differences(graph, given, each)) == []
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.generators.edges import ANY, EDGES
-from support.observe.kernel_tables import Signature, compiled, differences, literal, signatures
+from support.observe.kernel_tables import KernelSignature, compiled, differences, literal, signatures
 from tagloom.core import dtypes
 from tagloom.core.ops.op import OPS
 from tagloom.core.types import Type
@@ -24,12 +24,12 @@ SOME = (dtypes.bool, dtypes.int8, dtypes.int64, dtypes.uint16, dtypes.uint64, dt
 NAMES = ("a", "b", "c")
 
 
-def has_one_dtype(signature: Signature) -> bool:
+def has_one_dtype(signature: KernelSignature) -> bool:
     """Whether an op's operands have one dtype, except for the condition of `where`."""
     return len(set(signature.operands[signature.row.name == "where" :])) == 1
 
 
-def is_some(signature: Signature) -> bool:
+def is_some(signature: KernelSignature) -> bool:
     return all(type_.dtype in SOME for type_ in (*signature.operands, signature.result))
 
 
@@ -39,19 +39,19 @@ MIXED = [next(s for s in MIXED if (s.row, s.lanes) == each) for each in dict.fro
 """One of each op on a signed and an unsigned integer, which promote."""
 
 
-def grouped(chosen: Iterable[Signature]) -> list[list[Signature]]:
+def grouped(chosen: Iterable[KernelSignature]) -> list[list[KernelSignature]]:
     """Signatures grouped by element types, in groups of limited size."""
-    groups: dict[tuple[str, ...], list[Signature]] = {}
+    groups: dict[tuple[str, ...], list[KernelSignature]] = {}
     for signature in chosen:
         groups.setdefault(signature.lanes, []).append(signature)
     return [group[at : at + 40] for group in groups.values() for at in range(0, len(group), 40)]
 
 
-def edge_rows(signature: Signature) -> list[tuple[Any, ...]]:
+def edge_rows(signature: KernelSignature) -> list[tuple[Any, ...]]:
     return list(itertools.product(*(EDGES[type_.dtype] for type_ in signature.operands)))
 
 
-def wrong(group: Sequence[Signature]) -> list[str]:
+def wrong(group: Sequence[KernelSignature]) -> list[str]:
     run = compiled([(signature, NAMES[: len(signature.operands)]) for signature in group])
     found: list[str] = []
     for number, signature in enumerate(group):
@@ -70,7 +70,7 @@ def test_every_op_is_supported() -> None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("group", grouped(QUICK), ids=lambda group: "-".join(group[0].lanes))
-def test_edges(group: list[Signature]) -> None:
+def test_edges(group: list[KernelSignature]) -> None:
     """Compiled kernels have the reference's bits and traps on every combination of edge values."""
     assert not wrong(group)
 
@@ -84,7 +84,7 @@ def test_promotion() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("group", grouped(ALL), ids=lambda group: "-".join(group[0].lanes))
-def test_edges_of_all_dtypes(group: list[Signature]) -> None:
+def test_edges_of_all_dtypes(group: list[KernelSignature]) -> None:
     """Compiled kernels have the reference's bits and traps for every combination of dtypes."""
     assert not wrong(group)
 
@@ -96,7 +96,7 @@ WHOLE = [s for s in ALL if set(s.operands) == {I64} and s.result == I64]
 RUNS: dict[str, Any] = {}
 
 
-def cached_kernels(name: str, group: Sequence[Signature]) -> Any:
+def cached_kernels(name: str, group: Sequence[KernelSignature]) -> Any:
     if name not in RUNS:
         RUNS[name] = compiled([(signature, NAMES[: len(signature.operands)]) for signature in group])
     return RUNS[name]
