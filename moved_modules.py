@@ -22,7 +22,11 @@ _MOVED = {
     "tui.begin": ("tui.run_start", {}),
 }
 """Old module -> new module, and the names that moved on from there to another module."""
-_RENAMED = {"interp.fast.stops": {"Stops": "StopConditions"}, "interp.fast.run": {"Fast": "FastRun"}}
+_RENAMED = {
+    "interp.fast.stops": {"Stops": "StopConditions"},
+    "interp.fast.run": {"Fast": "FastRun"},
+    "interp.fast.keeping": {"Last": "LastEventKeeper"},
+}
 
 
 class MovedModuleFinder(MetaPathFinder, Loader):

@@ -74,3 +74,18 @@ assert session.load.__doc__
 """
     ran = python(code)
     assert ran.returncode == 0, ran.stderr
+
+
+def test_fast_runs() -> None:
+    """`FastRun.go` and `Last` warn, and are `FastRun.resume` and `LastEventKeeper`."""
+    code = """
+import warnings
+from tagloom.interp.engines.fast import events, run
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    assert events.Last is events.LastEventKeeper and "LastEventKeeper" in str(caught[0].message)
+    run.FastRun.resume = lambda self, steps, stops: (steps, stops)
+    assert run.FastRun.go(None, 5) == (5, None) and "FastRun.resume" in str(caught[1].message)
+"""
+    ran = python(code)
+    assert ran.returncode == 0, ran.stderr

@@ -59,7 +59,7 @@ class AutoEngine:
 
 def start_on_reference(job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome | None:
     """Begin on the reference, and move a long run to `fast`; None if the run should start again on `compiled`."""
-    began, limits = time.monotonic(), resolve_limits(options.limits)
+    start_time, limits = time.monotonic(), resolve_limits(options.limits)
     admitted = admit_arguments(job.graph, arguments)
     name = str(options.schedule)
     state = first_state(job.graph, admitted, name, options.seed, options.k, options.world)
@@ -80,7 +80,7 @@ def start_on_reference(job: Job, arguments: Sequence[object], options: RunOption
             return None
         from .fast.run import resume_to_outcome
 
-        elapsed = time.monotonic() - began
+        elapsed = time.monotonic() - start_time
         return resume_to_outcome(state, name, options.until, limits, job.structure, sink, meter=meter, elapsed=elapsed)
 
 

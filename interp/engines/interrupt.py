@@ -126,19 +126,19 @@ if hasattr(os, "register_at_fork"):
 
 def is_interrupted() -> bool:
     """Whether the run in this thread should end; code that waits within a step polls this."""
-    running = _active_interrupts.get(threading.get_ident())
-    return running is not None and running.is_requested
+    interrupt = _active_interrupts.get(threading.get_ident())
+    return interrupt is not None and interrupt.is_requested
 
 
 def interrupt_thread(thread: int) -> None:
     """Interrupt the thread of this identity as Ctrl-C interrupts the main thread: end its run between two steps, or
     else raise KeyboardInterrupt there."""
     with _active_lock:
-        running = _active_interrupts.get(thread)
-        is_told = running is not None and running.waits_for_step and not running.is_requested
-        if running is not None:
-            running.is_requested = True
-    if not is_told:
+        interrupt = _active_interrupts.get(thread)
+        ends_between_steps = interrupt is not None and interrupt.waits_for_step and not interrupt.is_requested
+        if interrupt is not None:
+            interrupt.is_requested = True
+    if not ends_between_steps:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeAlias
-from typing import Literal as Word
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from ...core.errors import Usage
 from ...core.frontend.trace.pytree import TreeDef
@@ -22,7 +21,7 @@ from ..outcome.outcome import Outcome
 from ..records.keep import KeepOption
 from .interrupt import machine_memory
 
-Until: TypeAlias = Word["quiet", "result", "trap"]
+Until: TypeAlias = Literal["quiet", "result", "trap"]
 UNTIL_CHOICES: tuple[Until, ...] = ("quiet", "result", "trap")
 
 

@@ -34,17 +34,17 @@ def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None 
     """
     if state.live_count > limits.max_tokens:
         raise limit_exceeded("tokens at once", "tokens", limits.max_tokens)
-    alarm = LimitMonitor(limits.seconds, limits.bytes, interrupt or Interrupt())
-    flight, watched, event, is_due = state.flight, state.limit_checked_nodes, None, True
+    monitor = LimitMonitor(limits.seconds, limits.bytes, interrupt or Interrupt())
+    flight, limit_checked_nodes, event, is_check_due = state.flight, state.limit_checked_nodes, None, True
     while flight:
-        if is_due or not state.steps % CLOCK_CHECK_STEPS:
-            ringing = alarm.exceeded_limit(state.steps, event)
-            if ringing is not None:
-                raise external_limit_error(ringing, limits)
+        if is_check_due or not state.steps % CLOCK_CHECK_STEPS:
+            exceeded_limit = monitor.exceeded_limit(state.steps, event)
+            if exceeded_limit is not None:
+                raise external_limit_error(exceeded_limit, limits)
         position = pick(state)
-        is_due = bool(watched) and flight[position].node in watched
+        is_check_due = bool(limit_checked_nodes) and flight[position].node in limit_checked_nodes
         try:
-            if is_due:
+            if is_check_due:
                 _check_effect_limits(state, position, limits)
             event = step(state, position)
         except MemoryError:
@@ -74,9 +74,9 @@ def _check_effect_limits(state: State, position: int, limits: Limits) -> None:
         return
     if state.firings >= limits.max_firings:
         raise limit_exceeded("firings", "firings", limits.max_firings)
-    ways = zip(rule.edges, rule.routes, strict=True)
+    outputs = zip(rule.edges, rule.routes, strict=True)
     token_count = sum(
-        len(edges if routes is None else routes.get(token.tag.site, routes[None])) for edges, routes in ways
+        len(edges if routes is None else routes.get(token.tag.site, routes[None])) for edges, routes in outputs
     )
     if state.live_count + token_count - rule.required_tokens > limits.max_tokens:
         raise limit_exceeded("tokens at once", "tokens", limits.max_tokens)
@@ -142,7 +142,7 @@ def run_graph(
 
     Raises Usage where the arguments do not fit or an option is unknown, Invalid where the graph breaks a rule.
     """
-    broken = breaks_rules(graph, unchecked=unchecked)
+    is_ill_formed = breaks_rules(graph, unchecked=unchecked)
     return run_validated(
         graph,
         arguments,
@@ -151,7 +151,7 @@ def run_graph(
         limits=limits,
         keep=keep,
         structure=default_structure(graph),
-        is_ill_formed=broken,
+        is_ill_formed=is_ill_formed,
         seed=seed,
         k=k,
         world=world,
@@ -161,9 +161,9 @@ def run_graph(
 def breaks_rules(graph: Graph, *, unchecked: bool) -> bool:
     """Whether a graph breaks a rule. Raises Invalid if it breaks V7 or V15, and, unless `unchecked`, for any rule."""
     problems = graph_problems(graph)
-    shapeless = [problem for problem in problems if problem.rule in ("V7", "V15")]
-    if shapeless or (problems and not unchecked):
-        raise combine_problems(shapeless or problems)
+    fatal_problems = [problem for problem in problems if problem.rule in ("V7", "V15")]
+    if fatal_problems or (problems and not unchecked):
+        raise combine_problems(fatal_problems or problems)
     return bool(problems)
 
 
@@ -296,8 +296,8 @@ def _resume_events(
             event = next(events, None)
             if event is None:
                 return None
-            for see in observers:
-                see(event)
+            for observe in observers:
+                observe(event)
         except (Broken, Exhausted) as error:
             if isinstance(error, Broken) and not is_ill_formed:
                 raise Crash("the machine failed on a valid graph", where=state.graph.name) from error
@@ -341,14 +341,14 @@ def admit_arguments(graph: Graph, arguments: Sequence[object], convert: Callable
             required=f"{graph.name}({signature})",
             got=f"{len(arguments)} argument{'s' * (len(arguments) != 1)}",
         )
-    admitted = []
+    values = []
     for (name, output), argument in zip(parameters, arguments, strict=True):
         try:
-            admitted.append(convert(argument, output.type))
+            values.append(convert(argument, output.type))
         except Usage as error:
             error.message, error.where = f"argument {name} of {graph.name}: {error.message}", user_location()
             raise
-    return admitted
+    return values
 
 
 class ReferenceEngine:

@@ -190,10 +190,10 @@ class FastForward(Advance):
         self._fast_run = run
         try:
             if stops is not None and run.steps < len(self):
-                error = run.go(len(self) - run.steps)
+                error = run.resume(len(self) - run.steps)
                 if error is not None:
                     return error
-            return run.go(None if goal is None else goal - run.steps, stops)
+            return run.resume(None if goal is None else goal - run.steps, stops)
         finally:
             self._fast_run = None
 

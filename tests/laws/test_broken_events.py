@@ -22,9 +22,9 @@ from tagloom.interp.engines.fast.load import MachineVariant
 from tagloom.interp.records import column_log
 
 PLAIN, ACTING, BOUNDED = cases(), act_cases(bounded=False), act_cases()
-WHEN = "JournalWord.WHEN, peek(mem, frame + FrameHeader.ITERATION)"
+WHEN = "JournalWord.ITERATION_HEADER, peek(mem, frame + FrameHeader.ITERATION)"
 PARTNER = "peek(mem, (token >> PORT_BITS) + peek(port, PortColumn.OPERAND_WORD))"
-ABOVE = "poke(journal, JournalWord.ABOVE, peek(mem, frame + FrameHeader.PARENT))"
+ABOVE = "poke(journal, JournalWord.PARENT_HEADER, peek(mem, frame + FrameHeader.PARENT))"
 
 
 @tl.function
@@ -81,7 +81,7 @@ def function_twin(said: str, of: Any, name: str, instead: Callable[[Any], Any], 
 def free_last_pages(true_forget: Any) -> Any:
     """Pages with the last events are freed."""
 
-    def forget(self: keeping.Last) -> Any:
+    def forget(self: keeping.LastEventKeeper) -> Any:
         count, self._count = self._count, max(self._count // 2, 1)
         try:
             return true_forget(self)
@@ -106,15 +106,16 @@ def alone(true_window: Any) -> Any:
 def link_last_closing(true_links: Any) -> Any:
     """A frame's link is taken from its last closing instead of its first."""
 
-    def links(pages: Any) -> Any:
+    def first_links(pages: Any) -> Any:
         found = {}
         for words in pages:
             for at in events.item_offsets(words):
                 if words[at] & registers.JournalHead.KIND_MASK == registers.JournalItem.CLOSE:
-                    found[words[at + registers.JournalWord.FRAME]] = words[at + registers.JournalWord.ABOVE : at + 4]
+                    frame, *links = words[at + registers.JournalWord.FRAME : at + registers.JournalWord.CLOSE_WORDS]
+                    found[frame] = links
         return found
 
-    return links
+    return first_links
 
 
 def free_immediately(true_let_go: Any) -> Any:
@@ -168,23 +169,24 @@ def from_first_tag(true_init: Any) -> Any:
     return lambda self, archive, page, first_tag: true_init(self, archive, page, 1)
 
 
+ENDS_WAVE = "JournalHead.ENDS_WAVE * (wave_remaining == 1)"
 TWINS = (
     function_twin("the last but one are kept", keeping, "skip_steps", later),
     function_twin("a window skips a step", keeping.EventWindow, "_events_from", late),
-    function_twin("a window forgets what was before", keeping.Last, "window", alone),
-    function_twin("pages go too early", keeping.Last, "_discard_pages", free_last_pages),
+    function_twin("a window forgets what was before", keeping.LastEventKeeper, "window", alone),
+    function_twin("pages go too early", keeping.LastEventKeeper, "_discard_pages", free_last_pages),
     function_twin("tags are read from memory", keeping, "reopened_frame_links", lambda true: lambda pages: {}),
     function_twin("links are read forwards", keeping, "reopened_frame_links", link_last_closing),
     function_twin("objects go too early", store.TokenStore, "_free_object", free_immediately, ACTING),
     code_twin("a close is forgotten", "note_close(a, r, mem, frame, scope, header)", "scope = scope"),
     code_twin("a wrong position", "poke(journal, 0, position <<", "poke(journal, 0, (position >> 1) <<"),
     code_twin("a close forgets what was around it", ABOVE, ABOVE.replace("))", ") & LOW_MASK)")),
-    code_twin("a close is noted after its frame is free", WHEN, "JournalWord.WHEN, -1"),
+    code_twin("a close is noted after its frame is free", WHEN, "JournalWord.ITERATION_HEADER, -1"),
     code_twin("the partner is what came", PARTNER, "value"),
-    code_twin("released tokens are not noted", "note_release(a, r, held + (of << 3))", "of = of", BOUNDED),
+    code_twin("released tokens are not noted", "note_release(a, r, rows + (offset << 3))", "offset = offset", BOUNDED),
     code_twin("what is opened is not noted", "flags += JournalHead.OPENS_ACTIVATION", "flags += 0"),
     code_twin("the youngest was the oldest", "end - head - 1", "0"),
-    code_twin("the clock is not noted", "JournalHead.ENDS_WAVE * (ahead == 1)", "JournalHead.ENDS_WAVE * (ahead == 2)"),
+    code_twin("the clock is not noted", ENDS_WAVE, ENDS_WAVE.replace("1", "2")),
     function_twin("every iteration is the first", columns.FrameTagRows, "open_tags", without_iterations),
     function_twin("a frame keeps its first tag", columns.FrameLookup, "numbers", ignore_time),
     function_twin("the tag of who sends", columns.PageColumns, "__init__", sender_tags),

@@ -142,41 +142,44 @@ def forgetful_tag(patch: MonkeyPatch) -> None:
 
 FORTH = "for edge in range(begin, end):\n                        at ="
 BACK = FORTH.replace("begin, end", "end - 1, begin - 1, -1")
-WOKEN = "peek(r, Register.PARKED) - peek(given, HostResult.WOKEN_COUNT)"
-NOT_BUSY = "peek(mem, before + FrameHeader.BUSY) == 0 and before != target"
+WOKEN = "peek(r, Register.DEFERRED_READS) - peek(host_result, HostResult.WOKEN_COUNT)"
+NOT_BUSY = "peek(mem, older_frame + FrameHeader.BUSY) == 0 and older_frame != target"
 FAR = "peek(o, MachineOption.FIRING_LIMIT) - peek(r, Register.FIRINGS)"
 IS_SECOND = "if peek(row, DeliveryColumn.IS_SECOND)"
-FIRST_WAY, SECOND_WAY = "send = peek(row, DeliveryColumn.FIRST_SENDS)", "send = peek(row, DeliveryColumn.SECOND_SENDS)"
+FIRST_WAY = "send_list = peek(row, DeliveryColumn.FIRST_SENDS)"
+SECOND_WAY = "send_list = peek(row, DeliveryColumn.SECOND_SENDS)"
 IS_LIFO = "peek(o, MachineOption.ORDER) == DeliveryOrder.YOUNGEST"
 NEXT = "iteration_of(mem, frame) + 1 - bound"
+LARGEST_FLIGHT = "max(largest_flight, end - head)"
+HAS_ROUTE = "if peek(node, NodeColumn.ROUTE) >= 0 and send_list:"
 TWINS = (
     imaged("one wrong opcode", wrong_opcode),
     imaged("two operands share a place", shared_place),
     pytest.param(BrokenFastMachine("a tag forgets the iteration of its parent", forgetful_tag), id="a_forgetful_tag"),
-    general("one firing too many", "firings >= firings_limit", "firings > firings_limit"),
-    general("one token too few", "- needs > tokens_limit", "- needs >= tokens_limit"),
+    general("one firing too many", "firings >= firing_limit", "firings > firing_limit"),
+    general("one token too few", "- required > token_limit", "- required >= token_limit"),
     general("calls go one deeper", "depth_of(mem, frame) >= depth_limit", "depth_of(mem, frame) > depth_limit"),
     rewritten("activations do not wait for arguments", "peek(sites, row + SiteColumn.ARGUMENTS) + ", ""),
-    general("operands are not consumed", "bits & ~full | fired)", "bits | fired)"),
-    general("nobody knows what has fired", "bits & ~full | fired)", "bits & ~full)"),
+    general("operands are not consumed", "bits & ~operand_mask | fired_bit)", "bits | fired_bit)"),
+    general("nobody knows what has fired", "bits & ~operand_mask | fired_bit)", "bits & ~operand_mask)"),
     general("edges in the wrong order", FORTH, BACK),
-    general("the oldest is taken for the youngest", "mode == DeliveryOrder.YOUNGEST", "mode == DeliveryOrder.RANDOM"),
+    general("the oldest is taken for the youngest", "order == DeliveryOrder.YOUNGEST", "order == DeliveryOrder.RANDOM"),
     rewritten("narrow numbers do not wrap", "out = cast(peek(node, NodeColumn.CAST), out)", "out = out", NARROW),
-    rewritten("the clock ticks a token late", "if ahead == 0:", "if ahead < 0:"),
+    rewritten("the clock ticks a token late", "if wave_remaining == 0:", "if wave_remaining < 0:"),
     general("the youngest but one", "position = length - 1", "position = max(length - 2, 0)"),
     general("tokens are held one iteration more", NEXT, NEXT.replace("1", "2"), BOUNDED),
     general("held tokens go too early", NOT_BUSY, "True", BOUNDED),
     general("what was sent makes nobody busy", "add_busy(mem, target, sent)", "add_busy(mem, target, 0)", BOUNDED),
-    general("woken tokens stay parked", WOKEN, "peek(r, Register.PARKED)", EARLY),
-    rewritten("plain: operands are not consumed", "bits & ~others |", "bits |"),
+    general("woken tokens stay parked", WOKEN, "peek(r, Register.DEFERRED_READS)", EARLY),
+    rewritten("plain: operands are not consumed", "bits & ~partner_bits |", "bits |"),
     rewritten("plain: nobody knows what has fired", "| peek(row, DeliveryColumn.FIRED))", ")"),
     rewritten("plain: operands change places", f"{IS_SECOND}:", f"{IS_SECOND} == 0:"),
     rewritten("plain: a switch knows one way", SECOND_WAY, FIRST_WAY),
     rewritten("plain: nothing traps", "code >= FIRST_TRAPPING and traps(code, out, second)", "False"),
     rewritten("plain: one firing too many", FAR, f"{FAR} + 1"),
-    rewritten("plain: one flight too small", "max(flight, end - head)", "max(flight, end - head - 1)"),
+    rewritten("plain: one flight too small", LARGEST_FLIGHT, LARGEST_FLIGHT.replace("head", "head - 1")),
     rewritten("plain: the oldest is taken for the youngest", IS_LIFO, "False"),
-    rewritten("plain: results of calls go everywhere", "if peek(node, NodeColumn.ROUTE) >= 0 and send:", "if False:"),
+    rewritten("plain: results of calls go everywhere", HAS_ROUTE, "if False:"),
 )  # fmt: skip
 
 

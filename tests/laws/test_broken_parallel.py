@@ -63,19 +63,22 @@ def gives_results(patch: MonkeyPatch) -> None:
 
 HEAVY = pytest.mark.heavy
 MESSAGE = "read_message(a, r, mem, message_address(c, sender, core, number), sender, header)"
-ABOVE, WHEN = "poke(mem, to + FrameHeader.PARENT", "poke(mem, to + FrameHeader.ITERATION"
+ABOVE, WHEN = "poke(mem, target + FrameHeader.PARENT", "poke(mem, target + FrameHeader.ITERATION"
 TWINS = (
     in_python("the counts of one core only", forgets_a_core),
     in_python("the profile of one core only", forgets_profiles),
     in_python("results are left to one core", gives_results),
     rewritten(
-        "what waits forgets its wave", "poke(waits, frame + peek(row, DeliveryColumn.WAIT), wave)", "wave = wave", HEAVY
+        "what waits forgets its wave",
+        "poke(operand_waves, frame + peek(row, DeliveryColumn.WAIT), wave)",
+        "wave = wave",
+        HEAVY,
     ),
     rewritten("messages are lost", MESSAGE, f"if number % 7 != 6:\n                {MESSAGE}", HEAVY),
     rewritten("messages are read twice", MESSAGE, f"{MESSAGE}\n            {MESSAGE}", HEAVY),
     rewritten(
         "messages forget their waves",
-        "poke(message, MessageWord.WAVE, three)",
+        "poke(message, MessageWord.WAVE, wave)",
         "poke(message, MessageWord.WAVE, 0)",
         HEAVY,
     ),
@@ -85,8 +88,8 @@ TWINS = (
         "SITE_WORDS + SiteColumn.ARGUMENTS))",
         HEAVY,
     ),
-    rewritten("an open activation is given away", "is_open = place", "is_open = False and place", HEAVY),
-    rewritten("messages under way are nobody's", "return under_way == 0", "return True", HEAVY),
+    rewritten("an open activation is given away", "is_open = child_word", "is_open = False and child_word", HEAVY),
+    rewritten("messages under way are nobody's", "return in_transit == 0", "return True", HEAVY),
     rewritten(
         "nobody waits for who is at work",
         "core_line(core) + CoreLine.IS_IDLE) == 0",
@@ -108,7 +111,7 @@ TWINS = (
     ),
     rewritten(
         "all that closed is the root",
-        "if home:\n            if is_ring_full",
+        "if remote_proxy:\n            if is_ring_full",
         "if False:\n            if is_ring_full",
         HEAVY,
     ),

@@ -150,7 +150,7 @@ def several(function: tl.Function, arguments: list[int], cores: int, **options: 
     """A finished run on several threads."""
     state = first_state(function.graph, list(arguments), "waves")
     run = ParallelRun(state, options.pop("limits", Limits()), cores, **options)
-    run.go()
+    run.run_to_end()
     return run
 
 
@@ -234,7 +234,7 @@ def test_other_endings_of_turns(function: tl.Function, arguments: list[int], lim
     assert sum(counts) > 4
 
 
-@pytest.mark.parametrize(("tokens", "ended"), [(10**6, "quiet"), (500, "again")])
+@pytest.mark.parametrize(("tokens", "ended"), [(10**6, "quiet"), (500, "restart")])
 def test_waves_are_checked_during_the_run(tokens: int, ended: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A parallel run is abandoned early only if one of its waves may have exceeded the limit on tokens."""
     monkeypatch.setattr(module, "FIRST_TOKEN_CHECK", 1_000)
@@ -438,5 +438,5 @@ def test_an_exception_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> 
         ParallelRun, "run_bursts", lambda self, store, bursts: fails(self) if store is self.stores[1] else None
     )
     with pytest.raises(RuntimeError, match="of a thread"):
-        run.go()
+        run.run_to_end()
     assert not running_cores()

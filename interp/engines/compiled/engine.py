@@ -38,7 +38,7 @@ class CompiledEngine:
         run = _run_module()
         assert job.program is not None
         run.compile_program(job.program)
-        began = time.monotonic()
+        start_time = time.monotonic()
         outcome: Outcome | None = run.run_compiled(
             job.program,
             job.graph,
@@ -50,7 +50,7 @@ class CompiledEngine:
         )
         if outcome is None:
             with interrupt_at_once():
-                return run_on_one_core(job, arguments, options, time.monotonic() - began)
+                return run_on_one_core(job, arguments, options, time.monotonic() - start_time)
         return outcome
 
 

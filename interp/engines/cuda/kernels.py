@@ -103,10 +103,10 @@ def mod(x: float, y: float) -> float:
     """CPython's `%` of floats, from the exact fmod; numba's on a device, x - y * floor(x / y), rounds."""
     if y == 0.0 or math.isinf(x):
         return math.nan
-    left = math.fmod(x, y)
-    if left == 0.0:
+    remainder = math.fmod(x, y)
+    if remainder == 0.0:
         return math.copysign(0.0, y)
-    return left + y if (left < 0.0) != (y < 0.0) else left
+    return remainder + y if (remainder < 0.0) != (y < 0.0) else remainder
 
 
 def floordiv(x: float, y: float) -> float:
@@ -115,14 +115,14 @@ def floordiv(x: float, y: float) -> float:
         return div(x, y)
     if math.isinf(x):
         return math.nan
-    left = math.fmod(x, y)
-    quotient = (x - left) / y
-    if left != 0.0 and (left < 0.0) != (y < 0.0):
+    remainder = math.fmod(x, y)
+    quotient = (x - remainder) / y
+    if remainder != 0.0 and (remainder < 0.0) != (y < 0.0):
         quotient -= 1.0
     if quotient == 0.0:
         return math.copysign(0.0, x) * math.copysign(1.0, y)
-    whole = floor(quotient)
-    return whole + 1.0 if quotient - whole > 0.5 else whole
+    floor_value = floor(quotient)
+    return floor_value + 1.0 if quotient - floor_value > 0.5 else floor_value
 
 
 _DEVICE_OVERRIDES: dict[Callable[..., Any], Callable[..., Any]] = {

@@ -90,10 +90,10 @@ LAST_OPERAND = ~SCRATCH_WORD
 """The offset that stands for the operand that arrived last."""
 
 
-def operand(mem: Any, frame: Any, offset: Any, own: Any) -> Any:
+def operand(mem: Any, frame: Any, offset: Any, delivered: Any) -> Any:
     """The word of an operand: `own` for the last one, else at an offset in the frame or, complemented, in memory."""
     if offset == LAST_OPERAND:
-        return own
+        return delivered
     return mem[~offset] if offset < 0 else mem[frame + offset]
 
 
@@ -109,12 +109,12 @@ def mark_arrivals(
     token = ring[(r[Register.FLIGHT_HEAD] + g) & (ring.shape[0] - 1), 0]
     frame, port = token >> PORT_BITS, token & PORT_MASK
     number = ports[port, PortColumn.NODE]
-    full, fired = nodes[number, NodeColumn.OPERAND_MASK], nodes[number, NodeColumn.FIRED_BIT]
-    bit = ports[port, PortColumn.BIT] if full else fired
-    before = cuda.atomic.or_(mem, frame + nodes[number, NodeColumn.MASK_WORD], bit)
-    if before & (bit | fired):
+    operand_mask, fired_bit = nodes[number, NodeColumn.OPERAND_MASK], nodes[number, NodeColumn.FIRED_BIT]
+    bit = ports[port, PortColumn.BIT] if operand_mask else fired_bit
+    old_bits = cuda.atomic.or_(mem, frame + nodes[number, NodeColumn.MASK_WORD], bit)
+    if old_bits & (bit | fired_bit):
         flags[CONFLICT_FLAG] = 1
-    if full:
+    if operand_mask:
         cuda.atomic.max(latest, frame + match_words[number], r[Register.STEPS] + g + 1)
     work[WaveColumn.FRAME, g] = frame
     work[WaveColumn.PORT, g] = port
@@ -128,10 +128,10 @@ def select_firings(
         return
     frame, port = work[WaveColumn.FRAME, g], work[WaveColumn.PORT, g]
     number = ports[port, PortColumn.NODE]
-    full, fires = nodes[number, NodeColumn.OPERAND_MASK], 1
-    if full:
-        last = latest[frame + match_words[number]] == r[Register.STEPS] + g + 1
-        fires = 1 if last and mem[frame + nodes[number, NodeColumn.MASK_WORD]] & full == full else 0
+    operand_mask, fires = nodes[number, NodeColumn.OPERAND_MASK], 1
+    if operand_mask:
+        is_last = latest[frame + match_words[number]] == r[Register.STEPS] + g + 1
+        fires = 1 if is_last and mem[frame + nodes[number, NodeColumn.MASK_WORD]] & operand_mask == operand_mask else 0
     if not fires:
         mem[frame + ports[port, PortColumn.OPERAND_WORD]] = ring[(r[Register.FLIGHT_HEAD] + g) & (ring.shape[0] - 1), 1]
     work[WaveColumn.FIRES, g] = fires
@@ -150,7 +150,7 @@ def fire(
     frame, port = work[WaveColumn.FRAME, g], work[WaveColumn.PORT, g]
     value = ring[(r[Register.FLIGHT_HEAD] + g) & (ring.shape[0] - 1), 1]
     number = ports[port, PortColumn.NODE]
-    code, casts, place = codes[number], nodes[number, NodeColumn.CAST], nodes[number, NodeColumn.CHILD_WORD]
+    code, casts, child_word = codes[number], nodes[number, NodeColumn.CAST], nodes[number, NodeColumn.CHILD_WORD]
     begin, end, begin_2, end_2, out_2 = (
         nodes[number, NodeColumn.EDGES_BEGIN],
         nodes[number, NodeColumn.SECOND_EDGES_BEGIN],
@@ -172,11 +172,13 @@ def fire(
         if operand(mem, frame, ports[port, PortColumn.OPERAND_1], value) == 0:
             begin, end = end, nodes[number, NodeColumn.EDGES_END]
     elif code == Opcode.CALL or code == Opcode.NEXT_ITERATION:
-        target = mem[frame + place] if place else 0
+        target = mem[frame + child_word] if child_word else 0
         if target == 0:
             # Of the firings that send to the same new activation, one opens it.
             step = r[Register.STEPS] + 1
-            work[WaveColumn.OPENS, g] = 1 if not place or cuda.atomic.max(latest, frame + place, step) < step else 0
+            work[WaveColumn.OPENS, g] = (
+                1 if not child_word or cuda.atomic.max(latest, frame + child_word, step) < step else 0
+            )
     elif code == Opcode.RETURN or code == Opcode.EXIT:
         target = mem[frame + FrameHeader.PARENT] >> LOW_BITS
         if code == Opcode.EXIT:
@@ -291,7 +293,7 @@ def send(
         ports[work[WaveColumn.PORT, g], PortColumn.NODE],
         work[WaveColumn.TARGET, g],
     )
-    code, needs, mask = codes[number], nodes[number, NodeColumn.REQUIRED_TOKENS], ring.shape[0] - 1
+    code, required, mask = codes[number], nodes[number, NodeColumn.REQUIRED_TOKENS], ring.shape[0] - 1
     if target == 0:
         target = mem[frame + nodes[number, NodeColumn.CHILD_WORD]]
     begin, end, begin_2, end_2 = (
@@ -317,7 +319,7 @@ def send(
             frame + nodes[number, NodeColumn.MASK_WORD],
             nodes[number, NodeColumn.FIRED_BIT] - nodes[number, NodeColumn.OPERAND_MASK],
         )
-    pending = -needs
+    pending = -required
     if code == Opcode.RETURN or code == Opcode.RESULT:
         pending += RESULT_UNIT - 1
     if code == Opcode.CALL or code == Opcode.NEXT_ITERATION:
@@ -342,16 +344,16 @@ def close_activations(r: Any, work: Any, mem: Any, dropped_tags: Any):
     if g >= r[Register.FLIGHT_LENGTH] or not work[WaveColumn.FIRES, g]:
         return
     frame = work[WaveColumn.FRAME, g]
-    left = mem[frame + FrameHeader.PENDING]
-    while frame and left & PENDING_MASK == 0:
+    pending = mem[frame + FrameHeader.PENDING]
+    while frame and pending & PENDING_MASK == 0:
         if cuda.atomic.exch(mem, frame + FrameHeader.ITERATION, -1) < 0:
             return
-        if left & TAG_BUILT:
+        if pending & TAG_BUILT:
             dropped_tags[cuda.atomic.add(r, Register.DROPPED_TAGS, 1)] = frame
         cuda.atomic.add(r, Register.OPEN_ACTIVATIONS, -1)
         frame = mem[frame + FrameHeader.PARENT] >> LOW_BITS
         if frame:
-            left = cuda.atomic.add(mem, frame + FrameHeader.PENDING, -1) - 1
+            pending = cuda.atomic.add(mem, frame + FrameHeader.PENDING, -1) - 1
 
 
 def advance_clock(r: Any, sums: Any, totals: Any, profile: Any, mask: Any):

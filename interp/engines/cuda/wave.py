@@ -93,35 +93,35 @@ class WaveRun:
         self.fallback.store.sweep()
         return self.fallback.state()
 
-    def go(self) -> TagloomError | None:
-        """Run until the end; returns the error that ended the run, if any."""
+    def run_to_end(self) -> TagloomError | None:
+        """Run to the end; returns the error that ended the run, if any."""
         store, registers = self.fallback.store, self.fallback.store.registers
-        began = time.monotonic()
+        start_time = time.monotonic()
         with interrupt_between_steps() as interrupt:
-            ringing = self._run_waves(RunMonitor(self._limits, interrupt))
+            exceeded_limit = self._run_waves(RunMonitor(self._limits, interrupt))
             self._copy_back()
             store.sweep()
             if registers[Register.FLIGHT_LENGTH] and interrupt.acknowledge():
-                ringing = "interrupt"
-        if ringing is not None:
-            return external_limit_error(ringing, self._limits)
-        self.fallback.elapsed = time.monotonic() - began
-        return self.fallback.go() if registers[Register.FLIGHT_LENGTH] else None
+                exceeded_limit = "interrupt"
+        if exceeded_limit is not None:
+            return external_limit_error(exceeded_limit, self._limits)
+        self.fallback.elapsed = time.monotonic() - start_time
+        return self.fallback.resume() if registers[Register.FLIGHT_LENGTH] else None
 
-    def outcome(self, stopped: TagloomError | None, structure: TreeDef) -> Outcome:
+    def outcome(self, stop_error: TagloomError | None, structure: TreeDef) -> Outcome:
         """The outcome of the run; `stopped` is the error that ended it, if any."""
-        return replace(self.fallback.outcome(stopped, structure), engine="cuda")
+        return replace(self.fallback.outcome(stop_error, structure), engine="cuda")
 
-    def _run_waves(self, clock: RunMonitor) -> str | None:
+    def _run_waves(self, monitor: RunMonitor) -> str | None:
         """Run waves until the run is over, a wave traps or a limit is near; returns the external limit that was
         exceeded before that, if any."""
         store = self.fallback.store
         while store.registers[Register.FLIGHT_LENGTH]:
-            ringing = clock.exceeded_limit(store)
-            if ringing is not None:
-                return ringing
+            exceeded_limit = monitor.exceeded_limit(store)
+            if exceeded_limit is not None:
+                return exceeded_limit
             if self.is_near_limit() or not self.run_wave():
-                return clock.exceeded_limit(store)
+                return monitor.exceeded_limit(store)
         return None
 
     def is_near_limit(self) -> bool:
@@ -141,18 +141,18 @@ class WaveRun:
     def _has_room(self, shapes: dict[str, tuple[int, ...]]) -> bool:
         """Whether arrays of these shapes fit on the device and into the limit on bytes, which counts the memory of host
         and device."""
-        more = sum(prod(shape) * dtype_of(name).itemsize for name, shape in shapes.items())
-        used = sum(array.nbytes for array in self._device_arrays.values())
-        return resident_memory() + used + more <= self._limits.bytes and more <= free_bytes()
+        new_bytes = sum(prod(shape) * dtype_of(name).itemsize for name, shape in shapes.items())
+        used_bytes = sum(array.nbytes for array in self._device_arrays.values())
+        return resident_memory() + used_bytes + new_bytes <= self._limits.bytes and new_bytes <= free_bytes()
 
     def _missing_arrays(self, n: int) -> dict[str, tuple[int, ...]]:
         """The shapes of the arrays that the next wave needs and that are missing on the device or too small. They are
         twice as large as needed, if there is room for that."""
-        needed = dict(self._required_shapes(n, 1))
-        if not needed:  # as for nearly all waves
-            return needed
-        double = dict(self._required_shapes(n, 2))
-        return double if self._has_room(double) else needed
+        required_shapes = dict(self._required_shapes(n, 1))
+        if not required_shapes:  # as for nearly all waves
+            return required_shapes
+        doubled_shapes = dict(self._required_shapes(n, 2))
+        return doubled_shapes if self._has_room(doubled_shapes) else required_shapes
 
     def _required_shapes(self, n: int, factor: int) -> Iterator[tuple[str, tuple[int, ...]]]:
         """The shapes of the missing arrays for a wave of `n` tokens, with `factor` times the required size."""
@@ -345,4 +345,4 @@ def run_cuda(
     state = first_state(graph, admit_arguments(graph, arguments), "waves", seed)
     with _run_lock:
         run = WaveRun(state, resolve_limits(limits))
-        return run.outcome(run.go(), structure)
+        return run.outcome(run.run_to_end(), structure)

@@ -54,9 +54,9 @@ class ColumnKeeper(EventKeeper):
     def __init__(self, log: ColumnLogWriter) -> None:
         self._log = log
 
-    def attach(self, store: TokenStore, outside: HostFirings) -> None:
-        super().attach(store, outside)
-        self._graph = GraphColumns(store.image, outside.rules)
+    def attach(self, store: TokenStore, host: HostFirings) -> None:
+        super().attach(store, host)
+        self._graph = GraphColumns(store.image, host.rules)
         self._tags = FrameTagRows(self._log.tags, store, self._graph)
 
     def turn_page(self) -> None:
@@ -72,7 +72,7 @@ class ColumnKeeper(EventKeeper):
 
 
 class GraphColumns:
-    """The data of a graph that the columns need: arrays by port of its image, and by node."""
+    """The data of a graph that the columns need, as arrays indexed by port of its image or by node."""
 
     def __init__(self, image: Image, rules: tuple[Rule, ...]) -> None:
         nodes = image.graph.nodes
@@ -91,8 +91,8 @@ class GraphColumns:
             if literal is not None
         }
         takes_token = np.array([literal is None for node in nodes for literal in node.ports], np.int64)
-        earlier = np.cumsum(takes_token) - takes_token
-        self.operand_index = earlier - earlier[self.first_ports[self.node_of_port]]
+        earlier_ports = np.cumsum(takes_token) - takes_token
+        self.operand_index = earlier_ports - earlier_ports[self.first_ports[self.node_of_port]]
         """The number of ports of the same node that take a token and come before this port."""
         outputs = [(node.outputs[0].type, node.outputs[-1].type) if node.outputs else () for node in nodes]
         codes = [[dtype_code(type_) for type_ in types] or [TEXT_CODE, TEXT_CODE] for types in outputs]
@@ -115,11 +115,11 @@ class JournalItems(NamedTuple):
 
     offsets: IntArray
     tags: IntArray
-    """The tag of each item's token; of a CLOSE, of its activation."""
+    """The tag of each item: that of its token or, for a CLOSE, of its activation."""
     targets: IntArray
     """The tag that a firing sends to; else 0."""
     iterations: IntArray
-    """The iteration of the tag of each token that fires a `back`; else 0."""
+    """The iteration of each item's tag if its token fires a `back`; else 0."""
     opened_tags: list[tuple[int, int, int]]
     """The tags that firings open: parent, site and iteration."""
     woken_tags: IntArray
@@ -139,12 +139,12 @@ class FrameTagRows:
         """The rows of these tags, by number."""
         for frame in store.frames():
             tag = store.tag(frame)
-            around = () if tag.parent is None else (numbers.numbers[tag.parent], graph.sites[tag.site], tag.iteration)
+            tag_row = () if tag.parent is None else (numbers.numbers[tag.parent], graph.sites[tag.site], tag.iteration)
             number = self._numbers[frame] = numbers.numbers[tag]
-            self._rows[number] = TagRow(number, *(around or (0, 0, 0)))
+            self._rows[number] = TagRow(number, *(tag_row or (0, 0, 0)))
 
     def read_items(self, words: IntArray, notes: Sequence[HostFiringNote]) -> JournalItems:
-        """Read a page, and follow the frames that it opens and closes."""
+        """Read a page, and update the tags of the frames that it opens and closes."""
         offsets = item_offsets(words)
         heads, order = words[offsets], np.arange(len(offsets))
         kinds = heads & KIND_MASK
@@ -157,14 +157,14 @@ class FrameTagRows:
         nodes = self._graph.node_of_port[words[offsets[is_firing] + TOKEN] & PORT_MASK]
         at_back = np.flatnonzero(is_firing)[self._is_back[nodes]]
         opener_nodes = self._graph.node_of_port[words[offsets[opens] + TOKEN] & PORT_MASK]
-        opened = self.open_tags(tags[opens].tolist(), opener_nodes)
+        opened_tags = self.open_tags(tags[opens].tolist(), opener_nodes)
         iterations = np.zeros(len(offsets), np.int64)
         iterations[at_back] = [self._rows[number].iteration for number in tags[at_back].tolist()]
-        hosted = order[(kinds <= FIRING) & (heads & HOST_FIRING != 0)].tolist()
-        woken = [(word, at) for at, note in zip(hosted, notes, strict=True) for word in note.woken_words]
+        host_items = order[(kinds <= FIRING) & (heads & HOST_FIRING != 0)].tolist()
+        woken = [(word, at) for at, note in zip(host_items, notes, strict=True) for word in note.woken_words]
         woken_words, woken_at = np.array(woken, np.int64).reshape(-1, 2).T
         items = JournalItems(
-            offsets, tags, targets, iterations, opened, lookup.numbers(woken_words >> PORT_BITS, woken_at)
+            offsets, tags, targets, iterations, opened_tags, lookup.numbers(woken_words >> PORT_BITS, woken_at)
         )
         self._numbers.update(zip(lookup.opened_frames.tolist(), lookup.opened_numbers.tolist(), strict=True))
         for frame, number in zip(frames[kinds == CLOSE].tolist(), tags[kinds == CLOSE].tolist(), strict=True):
@@ -173,12 +173,12 @@ class FrameTagRows:
                 del self._numbers[frame]
         return items
 
-    def open_tags(self, around: list[int], nodes: IntArray) -> list[tuple[int, int, int]]:
-        """Number the tags that firings of `nodes` under the tags `around` open; returns parent, site and iteration of
-        each."""
+    def open_tags(self, firing_tags: list[int], nodes: IntArray) -> list[tuple[int, int, int]]:
+        """Number the tags that firings of `nodes` under the tags `firing_tags` open; returns parent, site and iteration
+        of each."""
         rows, opened = self._rows, []
         sites, is_next = self._graph.node_sites[nodes].tolist(), self._is_next[nodes].tolist()
-        for number, site, continues in zip(around, sites, is_next, strict=True):
+        for number, site, continues in zip(firing_tags, sites, is_next, strict=True):
             parent, iteration = (rows[number].parent, rows[number].iteration + 1) if continues else (number, 0)
             opened.append((parent, site, iteration))
             rows[self._next_number] = TagRow(self._next_number, *opened[-1])
@@ -187,7 +187,8 @@ class FrameTagRows:
 
 
 class FrameLookup:
-    """The numbers of the tags of frames at the items of a page. Frames are reused, so the last opening counts."""
+    """The numbers of the tags of frames at the items of a page. A frame may be reused: its last opening before the item
+    counts."""
 
     def __init__(
         self,
@@ -210,9 +211,9 @@ class FrameLookup:
         at = np.searchsorted(self._keys, frames * self._count + items, side="right") - 1
         numbers = self._numbers[at]
         is_older = self._keys[at] // self._count != frames
-        older, which = np.unique(frames[is_older], return_inverse=True)
-        before = [self._earlier_numbers.get(frame, 0) for frame in older.tolist()]
-        numbers[is_older] = np.array(before, np.int64)[which]
+        older_frames, frame_index = np.unique(frames[is_older], return_inverse=True)
+        older_numbers = [self._earlier_numbers.get(frame, 0) for frame in older_frames.tolist()]
+        numbers[is_older] = np.array(older_numbers, np.int64)[frame_index]
         return numbers
 
 
@@ -274,21 +275,21 @@ class PageColumns:
             "closed": self._followups(CLOSE),
             "released": self._followups(RELEASE),
         }
-        hosted = np.flatnonzero(heads & HOST_FIRING)
+        host_steps = np.flatnonzero(heads & HOST_FIRING)
         for table, rows in self.host_rows(notes).items():
             tables[table] = np.array([row for _, row in rows], np.int64)
-            counts[table] = np.bincount(hosted[[number for number, _ in rows]], minlength=self._event_count)
+            counts[table] = np.bincount(host_steps[[number for number, _ in rows]], minlength=self._event_count)
         flags = is_firing * (FIRED + THROTTLED * (heads & IS_THROTTLED != 0))
         tokens = self.token_columns(steps, items.tags[self._is_step])
-        ordered = [counts[table] for table in COUNTS["events"]]
-        tables["events"] = np.column_stack([*tokens, heads >> POSITION_SHIFT, flags, *ordered])
+        event_counts = [counts[table] for table in COUNTS["events"]]
+        tables["events"] = np.column_stack([*tokens, heads >> POSITION_SHIFT, flags, *event_counts])
         return tables
 
     def _by_event(self, counts: IntArray) -> IntArray:
         """Counts of firings as counts of events."""
-        spread = np.zeros(self._event_count, np.int64)
-        spread[self._firing_events] = counts
-        return spread
+        event_counts = np.zeros(self._event_count, np.int64)
+        event_counts[self._firing_events] = counts
+        return event_counts
 
     def _followups(self, kind: int) -> IntArray:
         """The number of items of this kind that follow each step."""
@@ -299,10 +300,10 @@ class PageColumns:
         is_object = codes == TEXT_CODE
         if not is_object.any():
             return words
-        numbers, which = np.unique(words[is_object], return_inverse=True)
+        numbers, object_index = np.unique(words[is_object], return_inverse=True)
         texts = [self._log.text(value_to_json_text(self._store.objects[number])) for number in numbers.tolist()]
         logged = words.copy()
-        logged[is_object] = np.array(texts, np.int64)[which]
+        logged[is_object] = np.array(texts, np.int64)[object_index]
         return logged
 
     def token_columns(self, offsets: IntArray, tags: IntArray) -> tuple[IntArray, ...]:
@@ -313,29 +314,31 @@ class PageColumns:
         return graph.node_of_port[ports], graph.port_numbers[ports], tags, codes, values
 
     def input_rows(self) -> tuple[IntArray, IntArray, IntArray]:
-        """The rows of inputs, how many each firing has, and for each firing the word of its second input."""
+        """The rows of inputs, the number of inputs of each firing, and the word of each firing's second input."""
         graph, words = self._graph, self._words
         counts = graph.input_counts[self._nodes]
         firing, nth = ragged_indices(counts)
-        own = self._ports[firing]
-        ports = np.where(graph.is_merge[self._nodes][firing], own, graph.first_ports[self._nodes][firing] + nth)
+        delivery_ports = self._ports[firing]
+        ports = np.where(
+            graph.is_merge[self._nodes][firing], delivery_ports, graph.first_ports[self._nodes][firing] + nth
+        )
         index = np.where(graph.has_all_operands[self._nodes][firing], graph.operand_index[ports], 0)
-        offsets = self._firings[firing] + np.where(ports == own, VALUE, FIRING_WORDS + index)
+        offsets = self._firings[firing] + np.where(ports == delivery_ports, VALUE, FIRING_WORDS + index)
         codes, values = graph.port_codes[ports], words[np.minimum(offsets, len(words) - 1)]
         literals = graph.literals
         is_literal = np.isin(ports, list(literals))
-        numbers, which = np.unique(ports[is_literal], return_inverse=True)
+        numbers, literal_index = np.unique(ports[is_literal], return_inverse=True)
         codes[is_literal] = -1
         values = self.logged_words(codes, values)
         if len(numbers):
             rows = np.array([self._log.value_row(literals[port]) for port in numbers.tolist()], np.int64)
-            codes[is_literal], values[is_literal] = rows[which].T
-        second = np.zeros(len(counts), np.int64)
-        second[firing[nth == 1]] = values[nth == 1]
-        return np.column_stack([codes, values]), counts, second
+            codes[is_literal], values[is_literal] = rows[literal_index].T
+        second_words = np.zeros(len(counts), np.int64)
+        second_words[firing[nth == 1]] = values[nth == 1]
+        return np.column_stack([codes, values]), counts, second_words
 
     def output_rows(self, second_inputs: IntArray) -> IntArray:
-        """The rows of outputs; the word of its second input selects the output of a switch."""
+        """The rows of outputs. The word of its second input selects the output of a switch."""
         firing, nth = ragged_indices(self._output_counts)
         codes, values = self._output_values(firing, nth)
         ops = self._graph.ops[self._nodes]
@@ -349,37 +352,40 @@ class PageColumns:
         return codes, self.logged_words(codes, self._words[offsets])
 
     def sent_rows(self) -> tuple[IntArray, IntArray]:
-        """The tokens that firings send, and how many each sends: one to the environment, or one along each edge."""
+        """The rows of tokens that firings send, and the number for each firing: one to the environment, or one for each
+        edge."""
         graph, words = self._graph, self._words
-        first, second = words[self._firings + FIRST_EDGES], words[self._firings + SECOND_EDGES]
-        results = graph.result_positions[self._nodes]
-        first_count = np.where(self._output_counts > 0, (first & HALF_MASK) - (first >> 32), 0)
-        second_count = np.where(self._output_counts > 1, (second & HALF_MASK) - (second >> 32), 0)
-        is_result = (results >= 0) & (self._output_counts > 0)
+        first_spans, second_spans = words[self._firings + FIRST_EDGES], words[self._firings + SECOND_EDGES]
+        result_positions = graph.result_positions[self._nodes]
+        first_count = np.where(self._output_counts > 0, (first_spans & HALF_MASK) - (first_spans >> 32), 0)
+        second_count = np.where(self._output_counts > 1, (second_spans & HALF_MASK) - (second_spans >> 32), 0)
+        is_result = (result_positions >= 0) & (self._output_counts > 0)
         counts = np.where(is_result, 1, first_count + second_count)
         firing, nth = ragged_indices(counts)
         is_first = is_result[firing] | (nth < first_count[firing])
         codes, values = self._output_values(firing, np.where(is_first, 0, 1))
-        edges = np.where(is_first, (first[firing] >> 32) + nth, (second[firing] >> 32) + nth - first_count[firing])
+        edges = np.where(
+            is_first, (first_spans[firing] >> 32) + nth, (second_spans[firing] >> 32) + nth - first_count[firing]
+        )
         ports = self._store.image.edges[np.where(is_result[firing], 0, edges)]
         nodes = np.where(is_result[firing], -1, graph.node_of_port[ports])
-        numbers = np.where(is_result[firing], results[firing], graph.port_numbers[ports])
+        numbers = np.where(is_result[firing], result_positions[firing], graph.port_numbers[ports])
         tags = np.where(is_result[firing], 0, self._targets[firing])
         return np.column_stack([nodes, numbers, tags, codes, values]), counts
 
     def closed_rows(self) -> tuple[IntArray, IntArray]:
-        """The activations that close, with the number of nodes that fired there; and these nodes."""
+        """The rows of activations that close, each with its number of fired nodes, and the rows of these nodes."""
         words, image = self._words, self._store.image
-        closes = self._items.offsets[self._kinds == CLOSE]
-        scopes = image.sites[words[closes + JournalWord.ABOVE] & LOW_MASK, SiteColumn.SCOPE]
-        counts, rows = np.zeros(len(closes), np.int64), [np.zeros((2, 0), np.int64)]
+        close_offsets = self._items.offsets[self._kinds == CLOSE]
+        scopes = image.sites[words[close_offsets + JournalWord.PARENT_HEADER] & LOW_MASK, SiteColumn.SCOPE]
+        counts, rows = np.zeros(len(close_offsets), np.int64), [np.zeros((2, 0), np.int64)]
         for scope in np.unique(scopes).tolist():
             closing, members = np.flatnonzero(scopes == scope), image.scope_members[scope]
             state_words = image.nodes[members, NodeColumn.MASK_WORD] - image.header_words
-            states = words[closes[closing][:, None] + CLOSE_WORDS + state_words]
-            which, member = np.nonzero(states & image.nodes[members, NodeColumn.FIRED_BIT])
-            counts[closing] = np.bincount(which, minlength=len(closing))
-            rows.append(np.stack([closing[which], members[member]]))
+            states = words[close_offsets[closing][:, None] + CLOSE_WORDS + state_words]
+            closing_index, member_index = np.nonzero(states & image.nodes[members, NodeColumn.FIRED_BIT])
+            counts[closing] = np.bincount(closing_index, minlength=len(closing))
+            rows.append(np.stack([closing[closing_index], members[member_index]]))
         activations, fired = np.concatenate(rows, axis=1)
         in_order = np.lexsort((fired, activations))
         return np.column_stack([self._items.tags[self._kinds == CLOSE], counts]), fired[in_order][:, None]
@@ -391,8 +397,8 @@ class PageColumns:
         for number, note in enumerate(notes):
             if note.trap is not None:
                 rows["traps"].append((number, (log.text(compact_json(note.trap)),)))
-            if note.parked is not None:
-                rows["parked"].append((number, (*log.value_row(note.parked.handle), note.parked.number)))
+            if note.deferred_at is not None:
+                rows["parked"].append((number, (*log.value_row(note.deferred_at.handle), note.deferred_at.number)))
             for token in note.woken_tokens:
                 row = (token.node, token.port, next(tags), *log.value_row(token.value))
                 rows["woken"].append((number, row))

@@ -1,7 +1,7 @@
-"""The fast path of delivery: scalars only, no k-bounds, far from limits. Everything else is left to `machine`, before
-any change. The rules, and the state they keep, are those of `machine`.
+"""The fast path of delivery: scalars only, no k-bounds, far from limits. All other tokens are left to `machine`, before
+any change. The rules and the state are those of `machine`.
 
-`load` compiles `deliver_scalar` twice: as `deliver_scalar_lifo`, which holds the next token in registers and the others
+`load` compiles `deliver_scalar` twice: as `deliver_scalar_lifo`, which keeps the next token in variables and the others
 in the ring, and as `deliver_scalar_fifo`.
 """
 
@@ -47,70 +47,79 @@ PORT_BYTES = 8 * len(PortColumn)
 ROW_BYTES = 8 * len(DeliveryColumn)
 
 
-def deliver_scalar(a: Any, sure: Any, header: Any) -> Any:
-    """Deliver up to `sure` tokens, for which there is room; returns how many were delivered."""
+def deliver_scalar(a: Any, budget: Any, header: Any) -> Any:
+    """Deliver at most `budget` tokens, for which there must be room; returns how many were delivered."""
     r, mem, ring, mask = (
         peek(a, Address.REGISTERS),
         peek(a, Address.MEMORY),
         peek(a, Address.RING),
         peek(a, Address.RING_SIZE) - 1,
     )
-    rows, sends, counts = peek(a, Address.DELIVERY_ROWS), peek(a, Address.SEND_LISTS), peek(a, Address.FIRING_COUNTS)
-    head, ahead = peek(r, Register.FLIGHT_HEAD), peek(r, Register.WAVE_REMAINING)
+    rows, send_lists, counts = (
+        peek(a, Address.DELIVERY_ROWS),
+        peek(a, Address.SEND_LISTS),
+        peek(a, Address.FIRING_COUNTS),
+    )
+    head, wave_remaining = peek(r, Register.FLIGHT_HEAD), peek(r, Register.WAVE_REMAINING)
     waiting, firings = peek(r, Register.WAITING), peek(r, Register.FIRINGS)
-    store, flight = peek(r, Register.LARGEST_STORE), peek(r, Register.LARGEST_FLIGHT)
-    clocked, left = peek(peek(a, Address.OPTIONS), MachineOption.HAS_WAVE_CLOCK), sure
+    largest_store, largest_flight = peek(r, Register.LARGEST_STORE), peek(r, Register.LARGEST_FLIGHT)
+    has_wave_clock, remaining = peek(peek(a, Address.OPTIONS), MachineOption.HAS_WAVE_CLOCK), budget
     end = head + peek(r, Register.FLIGHT_LENGTH)
     at = (end - 1 & mask) << 1
     token, value = peek(ring, at), peek(ring, at + 1)
     if IS_MULTICORE:
-        waves, waits, profile = peek(a, Address.TOKEN_WAVES), peek(a, Address.OPERAND_WAVES), peek(a, Address.PROFILE)
-        wave, highest = peek(waves, end - 1 & mask), peek(r, Register.WAVES)
-    while left > 0 and head < end:
+        token_waves, operand_waves, profile = (
+            peek(a, Address.TOKEN_WAVES),
+            peek(a, Address.OPERAND_WAVES),
+            peek(a, Address.PROFILE),
+        )
+        wave, last_wave = peek(token_waves, end - 1 & mask), peek(r, Register.WAVES)
+    while remaining > 0 and head < end:
         if not IS_LIFO:
-            soon = mem + (peek(ring, (head + PREFETCH_DISTANCE & mask) << 1) >> PORT_BITS << 3)
-            prefetch(soon, 0)
-            prefetch(soon, 8)
+            next_frame = mem + (peek(ring, (head + PREFETCH_DISTANCE & mask) << 1) >> PORT_BITS << 3)
+            prefetch(next_frame, 0)
+            prefetch(next_frame, 8)
             at = (head & mask) << 1
             token, value = peek(ring, at), peek(ring, at + 1)
         frame, row = token >> PORT_BITS, rows + (token & PORT_MASK) * ROW_BYTES
-        bits, others = peek(mem, frame + peek(row, DeliveryColumn.STATE)), peek(row, DeliveryColumn.PARTNER_BITS)
+        bits, partner_bits = peek(mem, frame + peek(row, DeliveryColumn.STATE)), peek(row, DeliveryColumn.PARTNER_BITS)
         if unlikely(bits & peek(row, DeliveryColumn.CONFLICT_BITS) != 0):
             break
-        if others & ~bits:
-            # S2: it waits for its partners
+        if partner_bits & ~bits:
+            # S2: the token waits for its partners
             if HAS_JOURNAL:
                 note_no_firing(
-                    a, r, token, value, end - head - 1 if IS_LIFO else 0, JournalHead.ENDS_WAVE * (ahead == 1)
+                    a, r, token, value, end - head - 1 if IS_LIFO else 0, JournalHead.ENDS_WAVE * (wave_remaining == 1)
                 )
             poke(mem, frame + peek(row, DeliveryColumn.STATE), bits | peek(row, DeliveryColumn.BIT))
             poke(mem, frame + peek(row, DeliveryColumn.WAIT), value)
             if IS_MULTICORE:
-                poke(waits, frame + peek(row, DeliveryColumn.WAIT), wave)
+                poke(operand_waves, frame + peek(row, DeliveryColumn.WAIT), wave)
             waiting += 1
-            store = max(store, waiting)
+            largest_store = max(largest_store, waiting)
             if IS_LIFO:
                 end -= 1
                 at = (end - 1 & mask) << 1
                 token, value = peek(ring, at), peek(ring, at + 1)
                 if IS_MULTICORE:
-                    wave = peek(waves, end - 1 & mask)
+                    wave = peek(token_waves, end - 1 & mask)
             else:
                 head += 1
         else:
-            other = peek(mem, (frame & peek(row, DeliveryColumn.FRAME_MASK)) + peek(row, DeliveryColumn.PARTNER_WORD))
+            partner = peek(mem, (frame & peek(row, DeliveryColumn.FRAME_MASK)) + peek(row, DeliveryColumn.PARTNER_WORD))
             if IS_MULTICORE:
-                # It fires in the wave of the operand that comes last; literals came in wave 0.
-                now = max(
+                # The node fires in the wave of its last operand; literals have wave 0.
+                firing_wave = max(
                     wave,
                     peek(
-                        waits, (frame & peek(row, DeliveryColumn.FRAME_MASK)) + peek(row, DeliveryColumn.PARTNER_WORD)
+                        operand_waves,
+                        (frame & peek(row, DeliveryColumn.FRAME_MASK)) + peek(row, DeliveryColumn.PARTNER_WORD),
                     ),
                 )
-            out, second = value, other
+            out, second = value, partner
             if peek(row, DeliveryColumn.IS_SECOND):
-                out, second = other, value
-            code, send, target, passed, special = (
+                out, second = partner, value
+            code, send_list, target, argument_count, special = (
                 peek(row, DeliveryColumn.CODE),
                 peek(row, DeliveryColumn.FIRST_SENDS),
                 frame,
@@ -118,7 +127,7 @@ def deliver_scalar(a: Any, sure: Any, header: Any) -> Any:
                 peek(row, DeliveryColumn.SPECIAL),
             )
             if HAS_JOURNAL:
-                flags = JournalHead.ENDS_WAVE * (ahead == 1)
+                flags = JournalHead.ENDS_WAVE * (wave_remaining == 1)
             if code >= FIRST_KERNEL:
                 third = 0
                 if unlikely(special > 1):
@@ -130,17 +139,20 @@ def deliver_scalar(a: Any, sure: Any, header: Any) -> Any:
                     )
                     third = operand(mem, frame, peek(port, PortColumn.OPERAND_2))
                     if IS_MULTICORE:
-                        now = max(now, operand(waits, frame, peek(port, PortColumn.OPERAND_0)))
-                        now = max(now, operand(waits, frame, peek(port, PortColumn.OPERAND_1)))
-                        now = max(now, operand(waits, frame, peek(port, PortColumn.OPERAND_2)))
+                        firing_wave = max(firing_wave, operand(operand_waves, frame, peek(port, PortColumn.OPERAND_0)))
+                        firing_wave = max(firing_wave, operand(operand_waves, frame, peek(port, PortColumn.OPERAND_1)))
+                        firing_wave = max(firing_wave, operand(operand_waves, frame, peek(port, PortColumn.OPERAND_2)))
                 if code >= FIRST_TRAPPING and traps(code, out, second):
                     break
                 out = compute(code, out, second, third)
             elif code == Opcode.SWITCH:
                 if second == 0:
-                    send = peek(row, DeliveryColumn.SECOND_SENDS)
+                    send_list = peek(row, DeliveryColumn.SECOND_SENDS)
             elif code == Opcode.CALL:
-                passed, node = ARGUMENT_UNIT - 1, peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES
+                argument_count, node = (
+                    ARGUMENT_UNIT - 1,
+                    peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES,
+                )
                 target = 0
                 if peek(node, NodeColumn.CHILD_WORD):
                     target = peek(mem, frame + peek(node, NodeColumn.CHILD_WORD))
@@ -153,7 +165,10 @@ def deliver_scalar(a: Any, sure: Any, header: Any) -> Any:
                     if peek(node, NodeColumn.CHILD_WORD):
                         poke(mem, frame + peek(node, NodeColumn.CHILD_WORD), target)
             elif code == Opcode.NEXT_ITERATION:
-                passed, node = ARGUMENT_UNIT - 1, peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES
+                argument_count, node = (
+                    ARGUMENT_UNIT - 1,
+                    peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES,
+                )
                 target = 0
                 if peek(node, NodeColumn.CHILD_WORD):
                     target = peek(mem, frame + peek(node, NodeColumn.CHILD_WORD))
@@ -171,9 +186,11 @@ def deliver_scalar(a: Any, sure: Any, header: Any) -> Any:
             elif code == Opcode.RETURN or code == Opcode.EXIT:
                 target = parent_of(mem, frame)
             elif IS_MULTICORE and code == Opcode.RESULT:
-                place = peek(peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES, NodeColumn.SITE) << 1
-                poke(peek(a, Address.RESULTS), place, 1)
-                poke(peek(a, Address.RESULTS), place + 1, out)
+                result_offset = (
+                    peek(peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES, NodeColumn.SITE) << 1
+                )
+                poke(peek(a, Address.RESULTS), result_offset, 1)
+                poke(peek(a, Address.RESULTS), result_offset + 1, out)
                 poke(r, Register.RESULT_COUNT, peek(r, Register.RESULT_COUNT) + 1)
                 code, target = Opcode.RETURN, 0
             elif code != Opcode.PASS:
@@ -182,78 +199,82 @@ def deliver_scalar(a: Any, sure: Any, header: Any) -> Any:
                 node = peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES
                 if peek(node, NodeColumn.CAST):
                     out = cast(peek(node, NodeColumn.CAST), out)
-                if peek(node, NodeColumn.ROUTE) >= 0 and send:
+                if peek(node, NodeColumn.ROUTE) >= 0 and send_list:
                     # S10: of the returns, only that of the site on top of the tag gets the token
-                    send = peek(peek(a, Address.SEND_ROUTES), peek(node, NodeColumn.ROUTE) + site_of(mem, target))
+                    send_list = peek(peek(a, Address.SEND_ROUTES), peek(node, NodeColumn.ROUTE) + site_of(mem, target))
             # Nothing but the opening of an activation has changed so far; from here on nothing fails.
             if HAS_JOURNAL:
                 position = end - head - 1 if IS_LIFO else 0
                 note_scalar_firing(a, r, mem, row, token, value, position, flags, target, second, out)
-            poke(mem, frame + peek(row, DeliveryColumn.STATE), bits & ~others | peek(row, DeliveryColumn.FIRED))
-            needs, number = peek(row, DeliveryColumn.NEEDS), peek(row, DeliveryColumn.NODE)
-            waiting -= needs - 1
+            poke(mem, frame + peek(row, DeliveryColumn.STATE), bits & ~partner_bits | peek(row, DeliveryColumn.FIRED))
+            required, number = peek(row, DeliveryColumn.NEEDS), peek(row, DeliveryColumn.NODE)
+            waiting -= required - 1
             firings += 1
             poke(counts, number, peek(counts, number) + 1)
             # S3: outputs, then edges, in order
-            before, high = end, target << PORT_BITS
+            old_end, target_bits = end, target << PORT_BITS
             if IS_LIFO:
                 end -= 1
-                before = end
+                old_end = end
             else:
                 head += 1
-            if send:
-                edge = peek(sends, send)
+            if send_list:
+                edge = peek(send_lists, send_list)
                 while edge >= 0:
                     at = (end & mask) << 1
-                    poke(ring, at, high | edge)
+                    poke(ring, at, target_bits | edge)
                     poke(ring, at + 1, out)
                     if IS_MULTICORE:
-                        poke(waves, end & mask, now + 1)
+                        poke(token_waves, end & mask, firing_wave + 1)
                     end += 1
-                    send += 1
-                    edge = peek(sends, send)
-                token = high | ~edge
+                    send_list += 1
+                    edge = peek(send_lists, send_list)
+                token = target_bits | ~edge
                 if IS_LIFO:
                     value = out
                     if IS_MULTICORE:
-                        wave = now + 1
+                        wave = firing_wave + 1
                 else:
                     at = (end & mask) << 1
                     poke(ring, at, token)
                     poke(ring, at + 1, out)
                 end += 1
-                flight = max(flight, end - head)
+                largest_flight = max(largest_flight, end - head)
             elif IS_LIFO:
                 at = (end - 1 & mask) << 1
                 token, value = peek(ring, at), peek(ring, at + 1)
                 if IS_MULTICORE:
-                    wave = peek(waves, end - 1 & mask)
-            sent = end - before
+                    wave = peek(token_waves, end - 1 & mask)
+            sent = end - old_end
             if IS_MULTICORE:
-                highest = max(highest, now + 1)
-                at = now * len(ProfileColumn)
-                poke(profile, at + ProfileColumn.FIRINGS, peek(profile, at + ProfileColumn.FIRINGS) + (needs << 32) + 1)
+                last_wave = max(last_wave, firing_wave + 1)
+                at = firing_wave * len(ProfileColumn)
+                poke(
+                    profile,
+                    at + ProfileColumn.FIRINGS,
+                    peek(profile, at + ProfileColumn.FIRINGS) + (required << 32) + 1,
+                )
                 poke(profile, at + ProfileColumn.TOKENS_SENT, peek(profile, at + ProfileColumn.TOKENS_SENT) + sent)
             if target != frame:
-                poke(mem, target + FrameHeader.PENDING, peek(mem, target + FrameHeader.PENDING) + sent + passed)
-                pending = peek(mem, frame + FrameHeader.PENDING) - needs
+                poke(mem, target + FrameHeader.PENDING, peek(mem, target + FrameHeader.PENDING) + sent + argument_count)
+                pending = peek(mem, frame + FrameHeader.PENDING) - required
                 if code == Opcode.RETURN:
                     pending += RESULT_UNIT - 1
                 poke(mem, frame + FrameHeader.PENDING, pending)
                 if (pending & PENDING_MASK) == 0:
                     close_activation(a, r, mem, frame, header)
-            elif sent != needs:
-                pending = peek(mem, frame + FrameHeader.PENDING) + sent - needs
+            elif sent != required:
+                pending = peek(mem, frame + FrameHeader.PENDING) + sent - required
                 poke(mem, frame + FrameHeader.PENDING, pending)
                 if (pending & PENDING_MASK) == 0:
                     close_activation(a, r, mem, frame, header)
-        left -= 1
+        remaining -= 1
         if IS_MULTICORE:
             continue
-        ahead -= 1
-        if ahead == 0:
-            ahead = end - head
-            if clocked:
+        wave_remaining -= 1
+        if wave_remaining == 0:
+            wave_remaining = end - head
+            if has_wave_clock:
                 poke(
                     peek(a, Address.PROFILE),
                     peek(r, Register.WAVES),
@@ -266,14 +287,14 @@ def deliver_scalar(a: Any, sure: Any, header: Any) -> Any:
         poke(ring, at, token)
         poke(ring, at + 1, value)
     if IS_MULTICORE:
-        poke(waves, end - 1 & mask, wave)
-        poke(r, Register.WAVES, highest)
+        poke(token_waves, end - 1 & mask, wave)
+        poke(r, Register.WAVES, last_wave)
     poke(r, Register.FLIGHT_HEAD, head & mask)
     poke(r, Register.FLIGHT_LENGTH, end - head)
-    poke(r, Register.WAVE_REMAINING, ahead)
+    poke(r, Register.WAVE_REMAINING, wave_remaining)
     poke(r, Register.WAITING, waiting)
     poke(r, Register.FIRINGS, firings)
-    poke(r, Register.STEPS, peek(r, Register.STEPS) + sure - left)
-    poke(r, Register.LARGEST_STORE, store)
-    poke(r, Register.LARGEST_FLIGHT, flight)
-    return sure - left
+    poke(r, Register.STEPS, peek(r, Register.STEPS) + budget - remaining)
+    poke(r, Register.LARGEST_STORE, largest_store)
+    poke(r, Register.LARGEST_FLIGHT, largest_flight)
+    return budget - remaining

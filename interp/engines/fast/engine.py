@@ -29,9 +29,9 @@ class FastEngine:
             return "the graph breaks rules"
         schedule = options.schedule
         if not isinstance(schedule, str) or (schedule not in FIXED_SCHEDULES and random_seed(schedule) is None):
-            return "it takes tokens in the order of fifo, lifo, waves or random:SEED"
+            return "it supports the schedules fifo, lifo, waves and random:SEED"
         if loop_bounds(job.graph, options.k) and adjoint_dependent_nodes(job.graph):
-            return "where iterations are bounded it does not tell tokens of the reverse pass from others"
+            return "it does not support k-bounds together with gradients"
         return None
 
     def run(self, job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome:
@@ -47,7 +47,7 @@ class FastEngine:
 
 
 def run_on_one_core(job: Job, arguments: Sequence[object], options: RunOptions, elapsed: float = 0.0) -> Outcome:
-    """Run a job. `elapsed` seconds of another engine's attempt count as this run's."""
+    """Run a job. The limit on seconds also counts `elapsed`, the seconds of another engine's attempt."""
     from .run import run_fast
 
     return run_fast(
@@ -61,7 +61,7 @@ def run_on_one_core(job: Job, arguments: Sequence[object], options: RunOptions, 
 
 
 def can_take_over(state: State) -> bool:
-    """Whether a run that began on the reference can continue here: some graphs are too large for an image."""
+    """Whether a run that began on the reference can continue here: not if the graph is too large for an image."""
     from ...image.image import cached_image
 
     try:

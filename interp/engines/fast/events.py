@@ -1,13 +1,13 @@
-"""The events of a run on the fast machine, decoded from its journal: each is passed to a function, or the last ones are
-kept.
+"""The events of a run on the fast machine, decoded from its journal: a keeper passes each event to a function, or keeps
+the last ones.
 
-A keeper takes the journal page by page. `JournalReader` decodes pages to events, which equal those of the reference,
-value for value and tag for tag.
+Keepers read the journal page by page. `JournalReader` decodes pages to events, which equal those of the reference.
 """
 
 from __future__ import annotations
 
 import gc
+import warnings
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections import deque
@@ -33,9 +33,9 @@ from .store import TokenStore
 class EventKeeper(ABC):
     """Reads the journal of a run, page by page."""
 
-    def attach(self, store: TokenStore, outside: HostFirings) -> None:
+    def attach(self, store: TokenStore, host: HostFirings) -> None:
         """Attach to a run at its beginning or after an import."""
-        self.store, self.host = store, outside
+        self.store, self.host = store, host
         store.start_journal()
 
     @abstractmethod
@@ -43,15 +43,15 @@ class EventKeeper(ABC):
         """Keep the content of a full page, and give the machine another page."""
 
     def _detach_page(self, page: WordArray | None) -> tuple[WordArray, list[HostFiringNote], list[int]]:
-        """The words of the page, its notes, and the objects that only it keeps alive; the machine continues with
+        """The words of the current page, its notes, and the objects that only it refers to; the machine continues on
         `page`."""
-        store, outside = self.store, self.host
-        detached = store.turn_page(page), outside.notes, store.retired_objects or []
-        outside.notes, store.retired_objects = [], []
-        return detached
+        store, host = self.store, self.host
+        contents = store.turn_page(page), host.notes, store.retired_objects or []
+        host.notes, store.retired_objects = [], []
+        return contents
 
-    def on_pause(self) -> None:  # noqa: B027  # nothing, if the keeper can read the current page
-        """Called when the machine pauses: the events up to here may be needed."""
+    def on_pause(self) -> None:  # noqa: B027  # a keeper that can read the current page does nothing
+        """Called when the machine pauses: the caller may need the events up to here."""
 
 
 @contextmanager
@@ -70,13 +70,13 @@ def without_gc() -> Iterator[None]:
 class _EventForwarder(EventKeeper):
     """Passes the events of each page to a function when the page is full or the machine pauses."""
 
-    def __init__(self, see: Callable[[Event], object]) -> None:
-        self._callback = see
+    def __init__(self, callback: Callable[[Event], object]) -> None:
+        self._callback = callback
 
-    def attach(self, store: TokenStore, outside: HostFirings) -> None:
-        super().attach(store, outside)
+    def attach(self, store: TokenStore, host: HostFirings) -> None:
+        super().attach(store, host)
         tags = {frame: store.tag(frame) for frame in store.frames()}
-        self._reader = JournalReader(store, outside.rules, tags)
+        self._reader = JournalReader(store, host.rules, tags)
 
     def turn_page(self) -> None:
         words, notes, retired = self._detach_page(self.store.journal)
@@ -89,9 +89,9 @@ class _EventForwarder(EventKeeper):
         self.turn_page()
 
 
-def forward_events(see: Callable[[Event], object]) -> EventKeeper:
+def forward_events(callback: Callable[[Event], object]) -> EventKeeper:
     """A keeper that calls a function with each event."""
-    return _EventForwarder(see)
+    return _EventForwarder(callback)
 
 
 class _FullPage(NamedTuple):
@@ -105,15 +105,15 @@ class _FullPage(NamedTuple):
     """The number of steps before it."""
 
 
-class Last(EventKeeper):
+class LastEventKeeper(EventKeeper):
     """Keeps the last events of a run as words, and decodes them on demand."""
 
     def __init__(self, count: int) -> None:
         self._count = count
         self._pages: deque[_FullPage] = deque()
 
-    def attach(self, store: TokenStore, outside: HostFirings) -> None:
-        super().attach(store, outside)
+    def attach(self, store: TokenStore, host: HostFirings) -> None:
+        super().attach(store, host)
         self._first_step = self._page_start = int(store.registers[Register.STEPS])
 
     def turn_page(self) -> None:
@@ -123,24 +123,24 @@ class Last(EventKeeper):
         self._page_start = int(self.store.registers[Register.STEPS])
 
     def _discard_pages(self) -> WordArray | None:
-        """Drop the pages before the last events; returns one of them for reuse, if any."""
-        steps, unused = int(self.store.registers[Register.STEPS]), None
+        """Drop the pages that have none of the last events; returns one of them for reuse, if any."""
+        steps, reusable_buffer = int(self.store.registers[Register.STEPS]), None
         while self._pages:
-            following = self._pages[1].first_step if len(self._pages) > 1 else self._page_start
-            if steps - following < self._count:
+            next_step = self._pages[1].first_step if len(self._pages) > 1 else self._page_start
+            if steps - next_step < self._count:
                 break
             page = self._pages.popleft()
             self.store.free_objects(page.retired_objects)
-            unused = page.buffer
-        return unused
+            reusable_buffer = page.buffer
+        return reusable_buffer
 
     def events(self) -> tuple[Event, ...]:
         """The last events, up to the current step."""
         return tuple(self.window())
 
     def window(self, earlier_events: Collection[Event] = ()) -> EventWindow:
-        """The same, decoded on access, which must happen before the run continues; `earlier_events` are those kept
-        before the import."""
+        """The last events, decoded on access, which must happen before the run continues; `earlier_events` are those
+        that were kept before the import."""
         self._discard_pages()
         store, end = self.store, int(self.store.registers[Register.STEPS])
         page = _FullPage(
@@ -150,9 +150,9 @@ class Last(EventKeeper):
             [],
             self._page_start,
         )
-        first = max(end - self._count, self._first_step)
-        excess = max(len(earlier_events) + end - first - self._count, 0)
-        return EventWindow(store, self.host, tuple(earlier_events)[excess:], [*self._pages, page], first)
+        first_step = max(end - self._count, self._first_step)
+        excess = max(len(earlier_events) + end - first_step - self._count, 0)
+        return EventWindow(store, self.host, tuple(earlier_events)[excess:], [*self._pages, page], first_step)
 
 
 class EventWindow(TupleLike[Event]):
@@ -160,12 +160,17 @@ class EventWindow(TupleLike[Event]):
     the next one decodes again."""
 
     def __init__(
-        self, store: TokenStore, outside: HostFirings, before: tuple[Event, ...], pages: list[_FullPage], first: int
+        self,
+        store: TokenStore,
+        host: HostFirings,
+        earlier_events: tuple[Event, ...],
+        pages: list[_FullPage],
+        first_step: int,
     ) -> None:
-        """The events from step `first` on, which is on the first page, after the earlier events `before`."""
-        self._store, self._host, self._pages, self._first_step = store, outside, pages, first
-        self._earlier_events = before
-        self._length = len(before) + int(store.registers[Register.STEPS]) - first
+        """The `earlier_events`, then the events from `first_step` on, which is on the first page."""
+        self._store, self._host, self._pages, self._first_step = store, host, pages, first_step
+        self._earlier_events = earlier_events
+        self._length = len(earlier_events) + int(store.registers[Register.STEPS]) - first_step
         self._decoded: tuple[Event, ...] = ()
 
     def __len__(self) -> int:
@@ -264,8 +269,8 @@ class JournalPage(NamedTuple):
 
 
 class FrameTags(dict[int, Tag]):
-    """The tag of each frame at the start of a part of a journal, computed on access. If the frame closes in that part,
-    `links` has its header words; otherwise they are still in the machine's memory."""
+    """The tag of each frame at the start of some pages, computed on access. If the frame closes in these pages, `links`
+    has its header words; otherwise they are still in the machine's memory."""
 
     def __init__(self, store: TokenStore, links: dict[int, tuple[int, int]]) -> None:
         self._store, self._frame_links = store, links
@@ -277,25 +282,28 @@ class FrameTags(dict[int, Tag]):
             frame = self._frame_words(frame)[0] >> LOW_BITS
         tag = self.get(frame, ROOT)
         for each in reversed(path):
-            above, when = self._frame_words(each)
-            site = self._store.image.site_list[above & (1 << LOW_BITS) - 1]
-            tag = self[each] = tag.child(site, when >> LOW_BITS)
+            parent_word, iteration_word = self._frame_words(each)
+            site = self._store.image.site_list[parent_word & (1 << LOW_BITS) - 1]
+            tag = self[each] = tag.child(site, iteration_word >> LOW_BITS)
         return tag
 
     def _frame_words(self, frame: int) -> tuple[int, int]:
         return self._frame_links.get(frame) or self._store.frame_words(frame)
 
 
-def reopened_frame_links(backwards: Iterable[Sequence[int]]) -> dict[int, tuple[int, int]]:
-    """The header words of the frames that are open before these pages and close in them. The last page comes first: a
-    frame may be reused, and its first closing counts."""
+def reopened_frame_links(reversed_pages: Iterable[Sequence[int]]) -> dict[int, tuple[int, int]]:
+    """The header words of the frames that are open before these pages and close in them, by frame. The last page comes
+    first: a frame may be reused, and its first closing counts."""
     links: dict[int, tuple[int, int]] = {}
-    for words in backwards:
+    for words in reversed_pages:
         for at in reversed([at for at in item_offsets(words) if opens_or_closes(words[at])]):
             if words[at] & KIND_MASK == FIRING:
                 links.pop(words[at + TARGET], None)
             else:
-                links[words[at + JournalWord.FRAME]] = words[at + JournalWord.ABOVE], words[at + JournalWord.WHEN]
+                links[words[at + JournalWord.FRAME]] = (
+                    words[at + JournalWord.PARENT_HEADER],
+                    words[at + JournalWord.ITERATION_HEADER],
+                )
     return links
 
 
@@ -325,7 +333,7 @@ def item_length(head: int) -> int:
 
 
 def is_step(head: int) -> bool:
-    """Whether an item with this head is a step, not a continuation of the one before."""
+    """Whether an item with this head is a step, and does not belong to the step before it."""
     return head & JournalHead.KIND_MASK <= JournalItem.FIRING
 
 
@@ -340,10 +348,10 @@ class _PortDecoder(NamedTuple):
     operands: list[Any]
     """The operands by port, with the literals filled in."""
     partner_readers: tuple[tuple[int, WordReader | None], ...]
-    """The ports of the operands in the journal, with their readers. Of three or more operands, the journal has a word
-    for this port too, which has no meaning."""
+    """The ports of the operands in the journal, with their readers. If there are three or more, the journal has a word
+    for this port too, without a meaning."""
     output_readers: tuple[WordReader | None, ...]
-    """As `read_word`, for the outputs."""
+    """Like `read_word`, for each output."""
     result_position: int | None
     """The position of the run's result that the node provides, if any."""
 
@@ -358,7 +366,7 @@ class _PortDecoder(NamedTuple):
 
 
 class JournalReader:
-    """Decodes the pages of a journal, one after another, given the tags of frames."""
+    """Decodes the pages of a journal, one after another; `tags` are those of the frames that are open at the start."""
 
     def __init__(self, store: TokenStore, rules: tuple[Rule, ...], tags: dict[int, Tag]) -> None:
         image = store.image
@@ -375,19 +383,19 @@ class JournalReader:
         image = self._store.image
         number = int(image.ports[at, PortColumn.NODE])
         first, rule = image.first_port[number], rules[number]
-        read = [self._word_reader(type_) for type_ in image.port_types[first : first + len(rule.node.ports)]]
+        readers = [self._word_reader(type_) for type_ in image.port_types[first : first + len(rule.node.ports)]]
         operand_ports = [port for port, literal in enumerate(rule.node.ports) if literal is None]
         if rule.required_tokens < 3:
             operand_ports = [port for port in operand_ports if port != at - first]
         return _PortDecoder(
             number,
             at - first,
-            read[at - first],
+            readers[at - first],
             rule,
             [None] if rule.operands is None else list(rule.operands),
             ()
             if rule.required_tokens < 2
-            else tuple((port, read[port] if port != at - first else None) for port in operand_ports),
+            else tuple((port, readers[port] if port != at - first else None) for port in operand_ports),
             tuple(self._word_reader(output.type) for output in rule.node.outputs),
             image.graph.results.index(number) if number in image.graph.results else None,
         )
@@ -414,7 +422,9 @@ class JournalReader:
                 event = self.read_firing(words, at, decoder, token, note)
             else:
                 following = at + NO_FIRING_WORDS
-                event = Event(token, head >> POSITION_SHIFT, None, (), (), None, (), head & ENDS_WAVE != 0, note.parked)
+                event = Event(
+                    token, head >> POSITION_SHIFT, None, (), (), None, (), head & ENDS_WAVE != 0, note.deferred_at
+                )
             at = following
             if at < end and words[at] & KIND_MASK > FIRING:
                 event, at = self.read_followups(event, words, at)
@@ -424,25 +434,25 @@ class JournalReader:
         """The event of a firing, without its follow-ups."""
         head, tag, target = words[at], token.tag, words[at + TARGET]
         inputs = decoder.operands.copy()
-        for nth, (port, read) in enumerate(decoder.partner_readers, at + FIRING_WORDS):
-            inputs[port] = words[nth] if read is None else read(words[nth])
+        for offset, (port, read) in enumerate(decoder.partner_readers, at + FIRING_WORDS):
+            inputs[port] = words[offset] if read is None else read(words[offset])
         inputs[0 if decoder.rule.operands is None else decoder.port] = token.value
         count = head >> OUTPUT_COUNT_SHIFT & 3
         outputs: tuple[tuple[int, Value], ...] = ()
         if count:
-            out, read = words[at + FIRST_OUTPUT], decoder.output_readers[0]
-            out = out if read is None else read(out)
-            which = decoder.output_index(inputs, tag)
-            outputs = ((which, out),)
+            first_output, read = words[at + FIRST_OUTPUT], decoder.output_readers[0]
+            first_output = first_output if read is None else read(first_output)
+            output_index = decoder.output_index(inputs, tag)
+            outputs = ((output_index, first_output),)
             if count == 2:
-                second, read = words[at + SECOND_OUTPUT], decoder.output_readers[1]
-                outputs = (0, out), (1, second if read is None else read(second))
+                second_output, read = words[at + SECOND_OUTPUT], decoder.output_readers[1]
+                outputs = (0, first_output), (1, second_output if read is None else read(second_output))
         if head & OPENS_ACTIVATION:
             assert decoder.rule.node.site is not None
-            opened = (
+            opened_tag = (
                 tag.next_iteration() if decoder.rule.node.op == "next_iteration" else tag.child(decoder.rule.node.site)
             )
-            self.tags[target] = opened
+            self.tags[target] = opened_tag
         sent = self._sent_tokens(words, at, decoder, outputs)
         return _tuple_new(
             Event,
@@ -495,7 +505,7 @@ class JournalReader:
     def read_close(self, words: Sequence[int], at: int) -> ClosedActivation:
         """The activation that a CLOSE item describes; its frame may be reused from here on."""
         begin = at + JournalWord.CLOSE_WORDS - self._store.image.header_words
-        scope = self._scope_of_site[words[at + JournalWord.ABOVE] & (1 << LOW_BITS) - 1]
+        scope = self._scope_of_site[words[at + JournalWord.PARENT_HEADER] & (1 << LOW_BITS) - 1]
         state = self._state_columns
         fired = [n for n in self._members[scope] if words[begin + state[n][0]] & state[n][1]]
         tag = self.tags[words[at + JournalWord.FRAME]]
@@ -504,3 +514,11 @@ class JournalReader:
 
 
 _NO_NOTE = HostFiringNote()
+
+
+def __getattr__(name: str) -> Any:
+    """`Last`, the old name of `LastEventKeeper`, is deprecated."""
+    if name != "Last":
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    warnings.warn(f"{__name__}.Last is now LastEventKeeper", DeprecationWarning, stacklevel=2)
+    return LastEventKeeper

@@ -1,5 +1,5 @@
 """Frames of activations, compiled by numba: opening and closing them, and small functions that all parts of the machine
-use. `load` compiles this file."""
+use. `load` compiles this file; `machine` says what `a`, `o`, `r`, `mem` and `header` are."""
 
 # mypy: ignore-errors
 from __future__ import annotations
@@ -10,6 +10,7 @@ import numpy as np
 
 from ...image.image import LOW_BITS, TAG_BUILT, FrameHeader, ScopeColumn, SiteColumn
 from ..jit.memory import peek, poke, unlikely
+from ..jit.random import splitmix64
 from .journal import note_close
 from .registers import Address, Register
 
@@ -23,18 +24,10 @@ IS_MULTICORE = False
 """Whether tokens have the number of their wave, and activations can move to other cores. `load` resolves this too."""
 
 
-def splitmix64(seed: Any, number: Any) -> Any:
-    """splitmix64 of two words: the random number of a seed at a position."""
-    z = np.uint64(seed) + (np.uint64(number) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-def operand(mem: Any, frame: Any, place: Any) -> Any:
-    """The word of an operand, at an offset in the frame or, if `place` is complemented, at an address of memory."""
-    absolute = place >> 63
-    return peek(mem, (frame & ~absolute) + (place ^ absolute))
+def operand(mem: Any, frame: Any, offset: Any) -> Any:
+    """The word of an operand: at an offset in the frame or, if `offset` is complemented, from the start of memory."""
+    absolute = offset >> 63
+    return peek(mem, (frame & ~absolute) + (offset ^ absolute))
 
 
 def parent_of(mem: Any, frame: Any) -> Any:
@@ -54,23 +47,23 @@ def depth_of(mem: Any, frame: Any) -> Any:
 
 
 def open_activation(a: Any, r: Any, mem: Any, parent: Any, site: Any, iteration: Any, header: Any) -> Any:
-    """A frame for a new activation of a site, with this parent; reuses a free frame of the scope if there is one."""
+    """Open an activation of a site, with this parent, and return its frame: a free one of the scope, or a new one."""
     if IS_MULTICORE:
         proxy = peek(r, Register.NEXT_PROXY)
         if unlikely(proxy != 0):
             poke(r, Register.NEXT_PROXY, 0)
             return proxy
-    sites, free = peek(a, Address.SITES), peek(a, Address.FREE_FRAMES)
+    sites, free_frames = peek(a, Address.SITES), peek(a, Address.FREE_FRAMES)
     row = site * SITE_WORDS
     scope = peek(sites, row + SiteColumn.SCOPE)
-    clear = peek(peek(a, Address.SCOPES), scope * SCOPE_WORDS + ScopeColumn.CLEAR_END)
-    frame = peek(free, scope)
+    clear_end = peek(peek(a, Address.SCOPES), scope * SCOPE_WORDS + ScopeColumn.CLEAR_END)
+    frame = peek(free_frames, scope)
     if frame:
-        poke(free, scope, parent_of(mem, frame))
+        poke(free_frames, scope, parent_of(mem, frame))
     else:
         frame = peek(r, Register.MEMORY_TOP)
         poke(r, Register.MEMORY_TOP, frame + peek(peek(a, Address.SCOPES), scope * SCOPE_WORDS + ScopeColumn.SIZE))
-    for word in range(frame + header, frame + clear):
+    for word in range(frame + header, frame + clear_end):
         poke(mem, word, 0)
     depth = depth_of(mem, parent) + 1
     poke(mem, frame + FrameHeader.PARENT, parent << LOW_BITS | site)
@@ -82,7 +75,8 @@ def open_activation(a: Any, r: Any, mem: Any, parent: Any, site: Any, iteration:
     )
     poke(mem, parent + FrameHeader.PENDING, peek(mem, parent + FrameHeader.PENDING) + 1)
     if header > FrameHeader.KEY:
-        key = splitmix64(peek(mem, parent + FrameHeader.KEY) ^ peek(sites, row + SiteColumn.KEY), iteration)
+        seed = peek(mem, parent + FrameHeader.KEY) ^ peek(sites, row + SiteColumn.KEY)
+        key = splitmix64(np.uint64(seed), np.uint64(iteration))
         poke(mem, frame + FrameHeader.KEY, np.int64(key))
     if header > FrameHeader.BUSY:
         for word in range(frame + FrameHeader.BUSY, frame + FrameHeader.NEXT + 1):
@@ -95,15 +89,15 @@ def open_activation(a: Any, r: Any, mem: Any, parent: Any, site: Any, iteration:
 
 
 def close_proxy(r: Any, mem: Any, frame: Any) -> None:
-    """Add a proxy to the list of those whose closing other cores must learn; the root counts as one."""
+    """Add a proxy to the list of closed ones that must be reported to other cores; the root counts as a proxy."""
     poke(mem, frame + FrameHeader.PARENT, peek(r, Register.CLOSED_PROXIES) << LOW_BITS)
     poke(mem, frame + FrameHeader.ITERATION, -1)
     poke(r, Register.CLOSED_PROXIES, frame)
 
 
 def close_activation(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
-    """S11: close an activation without pending tokens, and each one around it that has none left either."""
-    sites, free = peek(a, Address.SITES), peek(a, Address.FREE_FRAMES)
+    """S11: close an activation in which nothing is pending, and each ancestor in which then nothing is pending."""
+    sites, free_frames = peek(a, Address.SITES), peek(a, Address.FREE_FRAMES)
     while True:
         site, parent = site_of(mem, frame), parent_of(mem, frame)
         if IS_MULTICORE and unlikely(parent == 0):
@@ -116,14 +110,14 @@ def close_activation(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
             poke(peek(a, Address.DROPPED_TAGS), peek(r, Register.DROPPED_TAGS), frame)
             poke(r, Register.DROPPED_TAGS, peek(r, Register.DROPPED_TAGS) + 1)
         if header > FrameHeader.BUSY:
-            before, after = peek(mem, frame + FrameHeader.PREVIOUS), peek(mem, frame + FrameHeader.NEXT)
-            if before:
-                poke(mem, before + FrameHeader.NEXT, after)
-            if after:
-                poke(mem, after + FrameHeader.PREVIOUS, before)
-        poke(mem, frame + FrameHeader.PARENT, peek(free, scope) << LOW_BITS | site)
+            previous, following = peek(mem, frame + FrameHeader.PREVIOUS), peek(mem, frame + FrameHeader.NEXT)
+            if previous:
+                poke(mem, previous + FrameHeader.NEXT, following)
+            if following:
+                poke(mem, following + FrameHeader.PREVIOUS, previous)
+        poke(mem, frame + FrameHeader.PARENT, peek(free_frames, scope) << LOW_BITS | site)
         poke(mem, frame + FrameHeader.ITERATION, -1)
-        poke(free, scope, frame)
+        poke(free_frames, scope, frame)
         poke(r, Register.OPEN_ACTIVATIONS, peek(r, Register.OPEN_ACTIVATIONS) - 1)
         if parent == 0:
             return
@@ -135,24 +129,25 @@ def close_activation(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
 
 
 def remove_from_flight(ring: Any, mask: Any, head: Any, length: Any, position: Any) -> Any:
-    """Remove the token at a position from the flight, by moving the shorter side; returns the new head."""
+    """Remove the token at a position from the flight by shifting the tokens on its shorter side; returns the new
+    head."""
     if position < length >> 1:
         for back in range(position, 0, -1):
-            at, of = (head + back & mask) << 1, (head + back - 1 & mask) << 1
-            poke(ring, at, peek(ring, of))
-            poke(ring, at + 1, peek(ring, of + 1))
+            target, source = (head + back & mask) << 1, (head + back - 1 & mask) << 1
+            poke(ring, target, peek(ring, source))
+            poke(ring, target + 1, peek(ring, source + 1))
         return head + 1
     for forth in range(position, length - 1):
-        at, of = (head + forth & mask) << 1, (head + forth + 1 & mask) << 1
-        poke(ring, at, peek(ring, of))
-        poke(ring, at + 1, peek(ring, of + 1))
+        target, source = (head + forth & mask) << 1, (head + forth + 1 & mask) << 1
+        poke(ring, target, peek(ring, source))
+        poke(ring, target + 1, peek(ring, source + 1))
     return head
 
 
-def adjust_references(a: Any, r: Any, refs: Any, number: Any, by: Any) -> None:
+def adjust_references(a: Any, r: Any, reference_counts: Any, number: Any, change: Any) -> None:
     """Change the number of tokens that refer to an object; at 0, add it to the dead objects."""
-    left = peek(refs, number) + by
-    poke(refs, number, left)
-    if left == 0:
+    count = peek(reference_counts, number) + change
+    poke(reference_counts, number, count)
+    if count == 0:
         poke(peek(a, Address.DEAD_OBJECTS), peek(r, Register.DEAD_OBJECTS), number)
         poke(r, Register.DEAD_OBJECTS, peek(r, Register.DEAD_OBJECTS) + 1)

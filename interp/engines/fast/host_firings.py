@@ -1,6 +1,6 @@
 """Host firings, which the machine leaves to Python: traps, ops on arrays, cells, effects and random numbers.
 
-The reference's rule for the node performs the firing; the machine gets the values and completes it.
+The reference's rule for the node computes the outputs; the machine then completes the firing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .store import TokenStore
 
 
 class HostDelivery(NamedTuple):
-    """The token that the machine stopped at, and the operands of its node."""
+    """The token at which the machine stopped, and the operands of its node."""
 
     node: int
     port: int
@@ -34,13 +34,13 @@ class HostDelivery(NamedTuple):
 
 
 class HostFiringNote(NamedTuple):
-    """The fields of an event that the journal does not have for a host firing; see `Event`."""
+    """The fields of the event of a host firing that are not in the journal; see `Event`."""
 
     trap: str | None = None
-    parked: CellAddress | None = None
+    deferred_at: CellAddress | None = None
     woken_tokens: tuple[Token, ...] = ()
     woken_words: tuple[int, ...] = ()
-    """The words of these tokens: frame and port."""
+    """The first word of each of these tokens: its frame and port."""
 
 
 class HostFirings:
@@ -52,7 +52,7 @@ class HostFirings:
         self.world = state.world
         self.cells = CellHeap()
         self.traps: list[Event] = []
-        self.parked_words: dict[tuple[int, int, Tag], tuple[int, int]] = {}
+        self.deferred_words: dict[tuple[int, int, Tag], tuple[int, int]] = {}
         """The two words of the token of each deferred read, by node, port and tag."""
         self.notes: list[HostFiringNote] = []
         """The notes on the host firings in the journal, if there is a journal."""
@@ -63,17 +63,17 @@ class HostFirings:
         return self._state.rules
 
     def current_delivery(self) -> HostDelivery:
-        """The token that the machine stopped at."""
+        """The token at which the machine stopped."""
         store, image = self.store, self.store.image
         r = store.registers
         position = int(r[Register.STOP_POSITION])
         token, word = store.ring[(r[Register.FLIGHT_HEAD] + position) & (len(store.ring) - 1)].tolist()
-        at, frame = token & (1 << PORT_BITS) - 1, token >> PORT_BITS
-        number = int(image.ports[at, PortColumn.NODE])
+        port_index, frame = token & (1 << PORT_BITS) - 1, token >> PORT_BITS
+        number = int(image.ports[port_index, PortColumn.NODE])
         first, rule = image.first_port[number], self._state.rules[number]
-        port = at - first
+        port = port_index - first
         if rule.operands is None:
-            inputs: list[Any] = [store.to_value(word, image.port_types[at])]
+            inputs: list[Any] = [store.to_value(word, image.port_types[port_index])]
         else:
             inputs = [
                 store.to_value(
@@ -94,23 +94,28 @@ class HostFirings:
             self.check_limits(rule, delivery, len(rule.edges))
         trap = None if rule.find_trap is None else rule.find_trap(delivery.inputs)
         outputs: Outputs = ()
-        woken: tuple[Token, ...] = ()
+        woken_tokens: tuple[Token, ...] = ()
         if rule.effect is not None:
-            outputs, trap, parked, woken = rule.effect(self.cells.blocks, self.world, token, delivery.inputs)
-            if parked is not None:
-                self.cells.defer(parked, token)
-                self._add_note(HostFiringNote(parked=parked))
-                self.parked_words[token[:3]] = (delivery.frame << PORT_BITS | self._port_index(delivery), delivery.word)
-                self._write_result(HostResultKind.PARKED)
+            outputs, trap, deferred_at, woken_tokens = rule.effect(
+                self.cells.blocks, self.world, token, delivery.inputs
+            )
+            if deferred_at is not None:
+                self.cells.defer(deferred_at, token)
+                self._add_note(HostFiringNote(deferred_at=deferred_at))
+                self.deferred_words[token[:3]] = (
+                    delivery.frame << PORT_BITS | self._port_index(delivery),
+                    delivery.word,
+                )
+                self._write_result(HostResultKind.DEFERRED_READ)
                 return
         elif trap is None:
             outputs = rule.compute(delivery.inputs, tag)  # type: ignore[arg-type]
         self.check_limits(rule, delivery, len(outputs))
         if trap is not None or rule.effect is not None:
-            self._apply_effects(rule, token, delivery, outputs, trap, woken)
-        words = tuple(self.parked_words[token[:3]][0] for token in woken)
-        self._add_note(HostFiringNote(trap, woken_tokens=woken, woken_words=words))
-        self._wake(woken)
+            self._apply_effects(rule, token, delivery, outputs, trap, woken_tokens)
+        words = tuple(self.deferred_words[token[:3]][0] for token in woken_tokens)
+        self._add_note(HostFiringNote(trap, woken_tokens=woken_tokens, woken_words=words))
+        self._wake(woken_tokens)
         self._return_outputs(rule, delivery, outputs)
 
     def _add_note(self, note: HostFiringNote) -> None:
@@ -118,7 +123,7 @@ class HostFirings:
             self.notes.append(note)
 
     def check_limits(self, rule: Rule, delivery: HostDelivery, outputs: int) -> None:
-        """Raises Exhausted if the firing, or the tokens that it sends from this number of outputs, would exceed a
+        """Raises Exhausted if the firing, or the tokens that it sends from the first `outputs` outputs, would exceed a
         limit."""
         store = self.store
         limit = int(store.options[MachineOption.FIRING_LIMIT])
@@ -138,25 +143,25 @@ class HostFirings:
         delivery: HostDelivery,
         outputs: Outputs,
         trap: str | None,
-        woken: tuple[Token, ...],
+        woken_tokens: tuple[Token, ...],
     ) -> None:
         """Apply the firing's effects on cells and record its trap, in the form of an event."""
         closed = self._closed_activations(rule, delivery) if trap is not None else ()
         ends = bool(self.store.registers[Register.WAVE_REMAINING] == 1)
-        event = Event(token, delivery.position, delivery.inputs, outputs, (), trap, closed, ends, None, woken)
+        event = Event(token, delivery.position, delivery.inputs, outputs, (), trap, closed, ends, None, woken_tokens)
         if rule.effect is not None:
             self.cells.apply(event, rule.node.op)
         if trap is not None:
             self.traps.append(event)
 
     def record_releases(self, count: int) -> None:
-        """S16: add the tokens that the last trap released to its event: the machine releases them after the firing."""
+        """S16: add the tokens that the last trap released to its event. The machine releases them after the firing."""
         store, image, tokens = self.store, self.store.image, []
         for step, token, word, *_ in store.throttled[store.release_rows[:count]].tolist():
-            at = token & (1 << PORT_BITS) - 1
-            number, tag = int(image.ports[at, PortColumn.NODE]), store.tag(token >> PORT_BITS)
-            value = store.to_value(word, image.port_types[at])
-            tokens.append((step, Token(number, at - image.first_port[number], tag, value)))
+            port = token & (1 << PORT_BITS) - 1
+            number, tag = int(image.ports[port, PortColumn.NODE]), store.tag(token >> PORT_BITS)
+            value = store.to_value(word, image.port_types[port])
+            tokens.append((step, Token(number, port - image.first_port[number], tag, value)))
         self.traps[-1] = self.traps[-1]._replace(released=tuple(tokens))
 
     def _closed_activations(self, rule: Rule, delivery: HostDelivery) -> tuple[ClosedActivation, ...]:
@@ -182,16 +187,16 @@ class HostFirings:
             members[(memory[frame + rows[:, NodeColumn.MASK_WORD]] & rows[:, NodeColumn.FIRED_BIT]) != 0].tolist()
         )
 
-    def _wake(self, woken: tuple[Token, ...]) -> None:
+    def _wake(self, tokens: tuple[Token, ...]) -> None:
         store = self.store
-        store.reserve_woken(len(woken))
-        for position, token in enumerate(woken):
-            store.woken_tokens[position] = self.parked_words.pop(token[:3])
-        store.host_result[HostResult.WOKEN_COUNT] = len(woken)
-        store.reserve_ring(len(woken) + store.image.max_fanout)
+        store.reserve_woken(len(tokens))
+        for position, token in enumerate(tokens):
+            store.woken_tokens[position] = self.deferred_words.pop(token[:3])
+        store.host_result[HostResult.WOKEN_COUNT] = len(tokens)
+        store.reserve_ring(len(tokens) + store.image.max_fanout)
 
     def _return_outputs(self, rule: Rule, delivery: HostDelivery, outputs: Outputs) -> None:
-        """Pass the outputs to the machine; new objects get numbers, and consumed ones lose a reference."""
+        """Pass the outputs to the machine. New objects get numbers; operands lose a reference."""
         words = [self.store.to_word(value, rule.node.outputs[output].type, 0) for output, value in outputs]
         self._write_result(
             (HostResultKind.NO_OUTPUT, HostResultKind.ONE_OUTPUT, HostResultKind.TWO_OUTPUTS)[len(words)], *words
@@ -208,9 +213,9 @@ class HostFirings:
                     delivery.word if port == delivery.port else self.waiting_word(delivery.frame, first + port)
                 )
 
-    def waiting_word(self, frame: int, at: int) -> int:
+    def waiting_word(self, frame: int, port_index: int) -> int:
         """The word of the operand that waits at a port."""
-        return int(self.store.memory[frame + self.store.image.ports[at, PortColumn.OPERAND_WORD]])
+        return int(self.store.memory[frame + self.store.image.ports[port_index, PortColumn.OPERAND_WORD]])
 
     def _write_result(self, kind: HostResultKind, *words: int) -> None:
         self.store.host_result[HostResult.KIND] = kind

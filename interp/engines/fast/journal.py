@@ -1,8 +1,8 @@
 """Writing the journal of a run, compiled by numba: the words of each step. `events` and `columns` read them.
 
 Only the variant of the machine that keeps events contains this code (`load`). The item of a step has the delivered
-token and, if its node fired, operands and outputs. The items of the throttled tokens that the step released and of the
-activations that it closed follow; the latter have the content of the frame, which is reused. `JournalItem`,
+token and, if its node fired, the operands and outputs. Items of the throttled tokens that the step released and of the
+activations that it closed follow; the latter contain the words of the frame, since it may be reused. `JournalItem`,
 `JournalHead` and `JournalWord` define the layout.
 """
 
@@ -19,13 +19,13 @@ from .rows import DeliveryColumn
 
 
 def steps_with_journal_room(a: Any, o: Any, r: Any) -> Any:
-    """The number of steps that fit into the journal, whatever they close and release."""
-    closing, releasing = (
+    """The number of steps that fit into the journal, even if they close all activations and release all tokens."""
+    close_words, release_words = (
         peek(r, Register.OPEN_ACTIVATIONS) * peek(o, MachineOption.CLOSE_JOURNAL_WORDS),
         peek(r, Register.THROTTLED) * JournalWord.RELEASE_WORDS,
     )
-    left = peek(a, Address.JOURNAL_SIZE) - peek(r, Register.JOURNAL_LENGTH) - closing - releasing
-    return left // peek(o, MachineOption.STEP_JOURNAL_WORDS)
+    free_words = peek(a, Address.JOURNAL_SIZE) - peek(r, Register.JOURNAL_LENGTH) - close_words - release_words
+    return free_words // peek(o, MachineOption.STEP_JOURNAL_WORDS)
 
 
 def note_no_firing(a: Any, r: Any, token: Any, value: Any, position: Any, flags: Any) -> None:
@@ -39,81 +39,91 @@ def note_no_firing(a: Any, r: Any, token: Any, value: Any, position: Any, flags:
 
 def note_firing(
     a: Any, r: Any, mem: Any, node: Any, port: Any, token: Any, value: Any, position: Any, flags: Any, target: Any,
-    first: Any, out: Any, second: Any, out_2: Any,
+    first_edges: Any, first_output: Any, second_edges: Any, second_output: Any,
 ) -> None:  # fmt: skip
     """Note a firing, with the span of the edges of each output; the other operands are read from where they waited."""
     journal = peek(a, Address.JOURNAL) + (peek(r, Register.JOURNAL_LENGTH) << 3)
     poke(journal, JournalWord.TOKEN, token)
     poke(journal, JournalWord.VALUE, value)
     poke(journal, JournalWord.TARGET, target)
-    poke(journal, JournalWord.FIRST_EDGES, first)
-    poke(journal, JournalWord.FIRST_OUTPUT, out)
-    poke(journal, JournalWord.SECOND_EDGES, second)
-    poke(journal, JournalWord.SECOND_OUTPUT, out_2)
-    needs, others = peek(node, NodeColumn.REQUIRED_TOKENS), 0
-    if needs == 2:
-        others = 1
+    poke(journal, JournalWord.FIRST_EDGES, first_edges)
+    poke(journal, JournalWord.FIRST_OUTPUT, first_output)
+    poke(journal, JournalWord.SECOND_EDGES, second_edges)
+    poke(journal, JournalWord.SECOND_OUTPUT, second_output)
+    required, operand_count = peek(node, NodeColumn.REQUIRED_TOKENS), 0
+    if required == 2:
+        operand_count = 1
         poke(journal, JournalWord.FIRING_WORDS, peek(mem, (token >> PORT_BITS) + peek(port, PortColumn.OPERAND_WORD)))
-    elif needs > 2:
-        bit, full, at = (
+    elif required > 2:
+        bit, operand_mask, at = (
             peek(port, PortColumn.BIT),
             peek(node, NodeColumn.OPERAND_MASK),
             (token >> PORT_BITS) + peek(port, PortColumn.OPERAND_WORD),
         )
         bit >>= 1
-        while bit & full:
+        while bit & operand_mask:
             bit >>= 1
             at -= 1
-        others = needs
-        for each in range(needs):
+        operand_count = required
+        for each in range(required):
             poke(journal, JournalWord.FIRING_WORDS + each, peek(mem, at + each))
     poke(
         journal,
         0,
-        position << JournalHead.POSITION_SHIFT | others << JournalHead.OPERAND_COUNT_SHIFT | flags | JournalItem.FIRING,
+        position << JournalHead.POSITION_SHIFT
+        | operand_count << JournalHead.OPERAND_COUNT_SHIFT
+        | flags
+        | JournalItem.FIRING,
     )
-    poke(r, Register.JOURNAL_LENGTH, peek(r, Register.JOURNAL_LENGTH) + JournalWord.FIRING_WORDS + others)
+    poke(r, Register.JOURNAL_LENGTH, peek(r, Register.JOURNAL_LENGTH) + JournalWord.FIRING_WORDS + operand_count)
 
 
 def note_scalar_firing(
-    a: Any, r: Any, mem: Any, row: Any, token: Any, value: Any, position: Any, flags: Any, target: Any, second: Any,
-    out: Any,
+    a: Any, r: Any, mem: Any, row: Any, token: Any, value: Any, position: Any, flags: Any, target: Any,
+    second_operand: Any, first_output: Any,
 ) -> None:  # fmt: skip
-    """Note a firing of `deliver_scalar`, which has no spans of edges, and does not compute the output of an exit that
-    feeds nothing: both are filled in here."""
+    """Note a firing of `deliver_scalar`, and fill in what it does not compute: the spans of edges, and the second
+    output of an exit, which nothing uses."""
     node = peek(a, Address.NODES) + (peek(row, DeliveryColumn.NODE) * len(NodeColumn) << 3)
     port = peek(a, Address.PORTS) + ((token & (1 << PORT_BITS) - 1) * len(PortColumn) << 3)
-    begin, end, outputs, out_2 = peek(node, NodeColumn.EDGES_BEGIN), peek(node, NodeColumn.SECOND_EDGES_BEGIN), 1, 0
-    if peek(row, DeliveryColumn.CODE) == Opcode.SWITCH and second == 0:
+    begin, end, output_count, second_output = (
+        peek(node, NodeColumn.EDGES_BEGIN),
+        peek(node, NodeColumn.SECOND_EDGES_BEGIN),
+        1,
+        0,
+    )
+    if peek(row, DeliveryColumn.CODE) == Opcode.SWITCH and second_operand == 0:
         begin, end = end, peek(node, NodeColumn.EDGES_END)
     elif peek(row, DeliveryColumn.CODE) == Opcode.EXIT:
-        outputs, out_2 = 2, peek(mem, (token >> PORT_BITS) + FrameHeader.ITERATION) >> LOW_BITS
+        output_count, second_output = 2, peek(mem, (token >> PORT_BITS) + FrameHeader.ITERATION) >> LOW_BITS
     if peek(node, NodeColumn.ROUTE) >= 0 and end > begin:
         site = peek(mem, target + FrameHeader.PARENT) & (1 << LOW_BITS) - 1
         route = peek(a, Address.ROUTES) + (peek(node, NodeColumn.ROUTE) + site << 4)
         begin, end = peek(route, 0), peek(route, 1)
-    flags |= outputs << JournalHead.OUTPUT_COUNT_SHIFT
-    note_firing(a, r, mem, node, port, token, value, position, flags, target, begin << 32 | end, out, 0, out_2)
+    flags |= output_count << JournalHead.OUTPUT_COUNT_SHIFT
+    note_firing(
+        a, r, mem, node, port, token, value, position, flags, target, begin << 32 | end, first_output, 0, second_output
+    )
 
 
-def note_release(a: Any, r: Any, held: Any) -> None:
+def note_release(a: Any, r: Any, row: Any) -> None:
     """Note a throttled token that joins the flight; `held` is the address of its row."""
     journal = peek(a, Address.JOURNAL) + (peek(r, Register.JOURNAL_LENGTH) << 3)
     poke(journal, 0, JournalItem.RELEASE)
-    poke(journal, JournalWord.TOKEN, peek(held, ThrottledColumn.TOKEN))
-    poke(journal, JournalWord.VALUE, peek(held, ThrottledColumn.VALUE))
-    poke(journal, JournalWord.STEP, peek(held, ThrottledColumn.STEP))
+    poke(journal, JournalWord.TOKEN, peek(row, ThrottledColumn.TOKEN))
+    poke(journal, JournalWord.VALUE, peek(row, ThrottledColumn.VALUE))
+    poke(journal, JournalWord.STEP, peek(row, ThrottledColumn.STEP))
     poke(r, Register.JOURNAL_LENGTH, peek(r, Register.JOURNAL_LENGTH) + JournalWord.RELEASE_WORDS)
 
 
 def note_close(a: Any, r: Any, mem: Any, frame: Any, scope: Any, header: Any) -> None:
-    """Note an activation that closes: its frame, the words that give its tag, and the bits of what fired."""
+    """Note an activation that closes: its frame, the words from which its tag follows, and the bits of its nodes."""
     journal = peek(a, Address.JOURNAL) + (peek(r, Register.JOURNAL_LENGTH) << 3)
     count = peek(peek(a, Address.STATE_WORDS), scope)
     poke(journal, 0, count << JournalHead.POSITION_SHIFT | JournalItem.CLOSE)
     poke(journal, JournalWord.FRAME, frame)
-    poke(journal, JournalWord.ABOVE, peek(mem, frame + FrameHeader.PARENT))
-    poke(journal, JournalWord.WHEN, peek(mem, frame + FrameHeader.ITERATION))
+    poke(journal, JournalWord.PARENT_HEADER, peek(mem, frame + FrameHeader.PARENT))
+    poke(journal, JournalWord.ITERATION_HEADER, peek(mem, frame + FrameHeader.ITERATION))
     for each in range(count):
         poke(journal, JournalWord.CLOSE_WORDS + each, peek(mem, frame + header + each))
     poke(r, Register.JOURNAL_LENGTH, peek(r, Register.JOURNAL_LENGTH) + JournalWord.CLOSE_WORDS + count)

@@ -37,6 +37,7 @@ _SCALAR_FUNCTIONS = ("deliver_scalar_lifo", "True"), ("deliver_scalar_fifo", "Fa
 """The names that `deliver_scalar` is compiled under, with the value of IS_LIFO."""
 _IMPORTS = f"""\
 from tagloom.interp.engines.jit.memory import atomic_exchange, atomic_load, atomic_store, peek, poke, prefetch, unlikely
+from tagloom.interp.engines.jit.random import splitmix64
 PORT_BITS = {image.PORT_BITS}
 SCRATCH_WORD = {image.SCRATCH_WORD}
 FIRST_KERNEL = {opcode.FIRST_KERNEL}

@@ -1,12 +1,15 @@
 """The main loop of the token machine, compiled by numba: runs an image over words of memory.
 
 The rules are the reference's, S1 to S16; k-bounds of loops (S16) throttle and release tokens here. A firing that words
-cannot express, traps included, is left to the caller, before any change; then the same token is delivered again, with
-the results of its firing in `given`.
+cannot express, traps included, is left to the caller (a host firing), before any change; then the same token is
+delivered again, with the results of its firing in `host_result`.
 
-No step checks for room: the number of steps that surely fit is computed for many at once. Near a limit, steps are
-`careful`, one by one, so that limits are exact. Of a condition to stop, the machine tests one comparison, which rules
-out most steps; Python evaluates the rest.
+Room in the arrays is not checked at each step, but for many steps at once. Near a limit, the machine makes one step at
+a time, so that limits are exact. Of a stop condition it tests one comparison, which rules out most steps; Python
+evaluates the rest.
+
+In all functions of the machine, `a` is the address of the address table, `o` that of the options, `r` that of the
+registers, and `mem` that of memory; `header` is the number of words of a frame header.
 
 `load` compiles this file with `frames` and `deliver_scalar`, with numbers for the names of columns and registers,
 together with `compute`, `cast` and `traps`, which `arms` generates from the table of opcodes. Arrays are addresses,
@@ -33,6 +36,7 @@ from ...image.image import (
 )
 from ...image.opcodes import FIRST_KERNEL, Opcode, first_trapping_opcode
 from ..jit.memory import peek, poke, prefetch
+from ..jit.random import splitmix64
 from .frames import (
     HAS_JOURNAL,
     PENDING_MASK,
@@ -46,7 +50,6 @@ from .frames import (
     parent_of,
     remove_from_flight,
     site_of,
-    splitmix64,
 )
 from .journal import note_firing, note_no_firing, note_release, steps_with_journal_room
 from .registers import (
@@ -69,8 +72,8 @@ if TYPE_CHECKING:
     def compute(code: int, a: int, b: int, c: int) -> int: ...
     def cast(code: int, word: int) -> int: ...
     def traps(code: int, a: int, b: int) -> bool: ...
-    def deliver_scalar_lifo(a: int, sure: int, header: int) -> int: ...
-    def deliver_scalar_fifo(a: int, sure: int, header: int) -> int: ...
+    def deliver_scalar_lifo(a: int, budget: int, header: int) -> int: ...
+    def deliver_scalar_fifo(a: int, budget: int, header: int) -> int: ...
 
 
 FIRST_TRAPPING = first_trapping_opcode()
@@ -100,35 +103,35 @@ def steps_with_room(a: Any, o: Any, r: Any, length: Any) -> Any:
 
 def run(a: Any, budget: Any, header: Any) -> Any:
     """Deliver tokens until the flight is empty, `budget` steps are done, or the caller must act first."""
-    why, o = ExitReason.BUDGET, peek(a, Address.OPTIONS)
-    while budget > 0 and why == ExitReason.BUDGET:
-        sure, steps = safe_steps(a, budget), budget
-        if peek(o, MachineOption.HAS_SCALAR_PATH) and sure > 0:
+    exit_reason, o = ExitReason.BUDGET, peek(a, Address.OPTIONS)
+    while budget > 0 and exit_reason == ExitReason.BUDGET:
+        safe_count, steps = safe_steps(a, budget), budget
+        if peek(o, MachineOption.HAS_SCALAR_PATH) and safe_count > 0:
             steps = 1
             if peek(peek(a, Address.HOST_RESULT), HostResult.KIND) == HostResultKind.ABSENT:
-                done = (
-                    deliver_scalar_lifo(a, sure, header)
+                delivered = (
+                    deliver_scalar_lifo(a, safe_count, header)
                     if peek(o, MachineOption.ORDER) == DeliveryOrder.YOUNGEST
-                    else deliver_scalar_fifo(a, sure, header)
+                    else deliver_scalar_fifo(a, safe_count, header)
                 )
-                budget -= done
-                steps = min(sure - done, 1)
+                budget -= delivered
+                steps = min(safe_count - delivered, 1)
         if steps:
-            why = deliver(a, steps, header)
+            exit_reason = deliver(a, steps, header)
             budget -= steps
-    return why
+    return exit_reason
 
 
 def find_target(mem: Any, frame: Any, node: Any) -> Any:
-    """The activation that another argument or loop variable has already opened, or 0."""
-    place = peek(node, NodeColumn.CHILD_WORD)
-    return peek(mem, frame + place) if place else 0
+    """The frame of the activation that another argument or loop variable has opened; 0 if it is not open."""
+    child_word = peek(node, NodeColumn.CHILD_WORD)
+    return peek(mem, frame + child_word) if child_word else 0
 
 
 def open_target(a: Any, r: Any, mem: Any, frame: Any, node: Any, code: Any, header: Any) -> Any:
-    """Open an activation for a call, an entry of a loop or a next_iteration that fires in this frame, and link it
-    there."""
-    site, place = peek(node, NodeColumn.SITE), peek(node, NodeColumn.CHILD_WORD)
+    """Open the activation to which a call or next_iteration sends that fires in this frame, and link it there; returns
+    its frame."""
+    site, child_word = peek(node, NodeColumn.SITE), peek(node, NodeColumn.CHILD_WORD)
     if code == Opcode.CALL:
         target = open_activation(a, r, mem, frame, site, 0, header)
     else:
@@ -136,25 +139,26 @@ def open_target(a: Any, r: Any, mem: Any, frame: Any, node: Any, code: Any, head
         if header > FrameHeader.BUSY:
             poke(mem, target + FrameHeader.PREVIOUS, frame)
             poke(mem, frame + FrameHeader.NEXT, target)
-    if place:
-        poke(mem, frame + place, target)
+    if child_word:
+        poke(mem, frame + child_word, target)
     return target
 
 
 def safe_steps(a: Any, budget: Any) -> Any:
-    """A number of steps, at most `budget`, that fit into all arrays and meet no limit."""
+    """A number of steps, at most `budget`, that fit into all arrays and exceed no limit."""
     o, r = peek(a, Address.OPTIONS), peek(a, Address.REGISTERS)
     length = peek(r, Register.FLIGHT_LENGTH)
-    live = length + peek(r, Register.WAITING) + peek(r, Register.PARKED) + peek(r, Register.THROTTLED)
+    live_tokens = length + peek(r, Register.WAITING) + peek(r, Register.DEFERRED_READS) + peek(r, Register.THROTTLED)
     steps = min(
-        steps_with_room(a, o, r, length), (peek(o, MachineOption.TOKEN_LIMIT) - live) // peek(o, MachineOption.FAN_OUT)
+        steps_with_room(a, o, r, length),
+        (peek(o, MachineOption.TOKEN_LIMIT) - live_tokens) // peek(o, MachineOption.FAN_OUT),
     )
     return min(min(budget, steps), peek(o, MachineOption.FIRING_LIMIT) - peek(r, Register.FIRINGS))
 
 
 def deliver(a: Any, budget: Any, header: Any) -> Any:
-    """`run` for any tokens. Sending and releasing are inlined: as functions, a firing of a bounded loop takes 37 ns
-    instead of 27."""
+    """Deliver tokens of any kind, as `run` does. Sending and releasing are inlined: with functions, a firing of a
+    bounded loop takes 37 ns instead of 27."""
     o, r, mem, ring = (
         peek(a, Address.OPTIONS),
         peek(a, Address.REGISTERS),
@@ -167,96 +171,102 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
         peek(a, Address.EDGES),
         peek(a, Address.CODES),
     )
-    counts, given, profile = peek(a, Address.FIRING_COUNTS), peek(a, Address.HOST_RESULT), peek(a, Address.PROFILE)
-    mode, clocked, seed = (
+    counts, host_result, profile = (
+        peek(a, Address.FIRING_COUNTS),
+        peek(a, Address.HOST_RESULT),
+        peek(a, Address.PROFILE),
+    )
+    order, has_wave_clock, seed = (
         peek(o, MachineOption.ORDER),
         peek(o, MachineOption.HAS_WAVE_CLOCK),
         peek(o, MachineOption.SEED),
     )
-    depth_limit, fan = peek(o, MachineOption.DEPTH_LIMIT), peek(o, MachineOption.FAN_OUT)
-    firings_limit, tokens_limit = peek(o, MachineOption.FIRING_LIMIT), peek(o, MachineOption.TOKEN_LIMIT)
-    mask, bounded = peek(a, Address.RING_SIZE) - 1, header > FrameHeader.BUSY
-    head, length, ahead = (
+    depth_limit, fan_out = peek(o, MachineOption.DEPTH_LIMIT), peek(o, MachineOption.FAN_OUT)
+    firing_limit, token_limit = peek(o, MachineOption.FIRING_LIMIT), peek(o, MachineOption.TOKEN_LIMIT)
+    mask, has_bounds = peek(a, Address.RING_SIZE) - 1, header > FrameHeader.BUSY
+    head, length, wave_remaining = (
         peek(r, Register.FLIGHT_HEAD),
         peek(r, Register.FLIGHT_LENGTH),
         peek(r, Register.WAVE_REMAINING),
     )
     waiting, firings, steps = peek(r, Register.WAITING), peek(r, Register.FIRINGS), peek(r, Register.STEPS)
-    others = peek(r, Register.PARKED) + peek(r, Register.THROTTLED)
-    store, flight = peek(r, Register.LARGEST_STORE), peek(r, Register.LARGEST_FLIGHT)
-    passed, stays = peek(r, Register.RESUME_STEP), peek(o, MachineOption.STOPS_AT_WAITING)
-    kind = peek(given, HostResult.KIND)
-    poke(given, HostResult.KIND, HostResultKind.ABSENT)
-    why, position = ExitReason.BUDGET, 0
-    while budget > 0 and why == ExitReason.BUDGET:
-        sure = min(budget, steps_with_room(a, o, r, length))
-        if sure < 1:
-            why = ExitReason.ARRAY_FULL
+    suspended = peek(r, Register.DEFERRED_READS) + peek(r, Register.THROTTLED)
+    largest_store, largest_flight = peek(r, Register.LARGEST_STORE), peek(r, Register.LARGEST_FLIGHT)
+    resume_step, stops_at_waiting = peek(r, Register.RESUME_STEP), peek(o, MachineOption.STOPS_AT_WAITING)
+    host_kind = peek(host_result, HostResult.KIND)
+    poke(host_result, HostResult.KIND, HostResultKind.ABSENT)
+    exit_reason, position = ExitReason.BUDGET, 0
+    while budget > 0 and exit_reason == ExitReason.BUDGET:
+        safe_count = min(budget, steps_with_room(a, o, r, length))
+        if safe_count < 1:
+            exit_reason = ExitReason.ARRAY_FULL
             break
-        sure = min(sure, min(firings_limit - firings, (tokens_limit - length - waiting - others) // fan))
-        careful = sure < 1
-        sure = max(sure, 1)
-        budget -= sure
-        while sure > 0:
-            sure -= 1
+        safe_count = min(
+            safe_count, min(firing_limit - firings, (token_limit - length - waiting - suspended) // fan_out)
+        )
+        is_near_limit = safe_count < 1
+        safe_count = max(safe_count, 1)
+        budget -= safe_count
+        while safe_count > 0:
+            safe_count -= 1
             if length == 0:
-                why = ExitReason.QUIESCENT
+                exit_reason = ExitReason.QUIESCENT
                 break
             position = 0
-            if mode == DeliveryOrder.YOUNGEST:
+            if order == DeliveryOrder.YOUNGEST:
                 position = length - 1
-            elif mode == DeliveryOrder.RANDOM:
-                position = np.int64(splitmix64(seed, steps) % np.uint64(length))
+            elif order == DeliveryOrder.RANDOM:
+                position = np.int64(splitmix64(np.uint64(seed), np.uint64(steps)) % np.uint64(length))
             else:
                 # Prefetching the frame takes 24 ns a firing instead of 43 on fib(28).
-                soon = peek(ring, (head + PREFETCH_DISTANCE & mask) << 1) >> PORT_BITS
-                prefetch(mem, soon)
-                prefetch(mem, soon + 8)
+                next_frame = peek(ring, (head + PREFETCH_DISTANCE & mask) << 1) >> PORT_BITS
+                prefetch(mem, next_frame)
+                prefetch(mem, next_frame + 8)
             at = (head + position & mask) << 1
             token, value = peek(ring, at), peek(ring, at + 1)
             frame, port = token >> PORT_BITS, ports + (token & PORT_MASK) * PORT_BYTES
             number = peek(port, PortColumn.NODE)
             node = nodes + number * NODE_BYTES
             state = frame + peek(node, NodeColumn.MASK_WORD)
-            bit, full, fired = (
+            bit, operand_mask, fired_bit = (
                 peek(port, PortColumn.BIT),
                 peek(node, NodeColumn.OPERAND_MASK),
                 peek(node, NodeColumn.FIRED_BIT),
             )
-            before = peek(mem, state)
-            bits, stayed = before | bit, False
-            if before & (bit | fired):
-                why = ExitReason.SECOND_TOKEN
+            old_bits = peek(mem, state)
+            bits, is_waiting = old_bits | bit, False
+            if old_bits & (bit | fired_bit):
+                exit_reason = ExitReason.SECOND_TOKEN
                 break
-            if bits & full != full:
-                # S2: it waits for its partners
-                may_stop = stays and steps != passed and peek(codes, number) == Opcode.BREAKPOINT
+            if bits & operand_mask != operand_mask:
+                # S2: the token waits for its partners
+                may_stop = stops_at_waiting and steps != resume_step and peek(codes, number) == Opcode.BREAKPOINT
                 if may_stop and should_stop(a, mem, token, number, 1, value, firings, steps):
-                    why = ExitReason.STOP_CONDITION
+                    exit_reason = ExitReason.STOP_CONDITION
                     break
-                stayed = True
+                is_waiting = True
                 if HAS_JOURNAL:
-                    note_no_firing(a, r, token, value, position, JournalHead.ENDS_WAVE * (ahead == 1))
+                    note_no_firing(a, r, token, value, position, JournalHead.ENDS_WAVE * (wave_remaining == 1))
                 poke(mem, state, bits)
                 poke(mem, frame + peek(port, PortColumn.OPERAND_WORD), value)
                 waiting += 1
-                store = max(store, waiting)
+                largest_store = max(largest_store, waiting)
                 if position == 0:
                     head += 1
                 elif position != length - 1:
                     head = remove_from_flight(ring, mask, head, length, position)
                 length -= 1
             else:
-                code, needs, special = (
+                code, required, special = (
                     peek(codes, number),
                     peek(node, NodeColumn.REQUIRED_TOKENS),
                     peek(node, NodeColumn.IS_SPECIAL),
                 )
-                may_stop = code == Opcode.BREAKPOINT and steps != passed and kind == HostResultKind.ABSENT
+                may_stop = code == Opcode.BREAKPOINT and steps != resume_step and host_kind == HostResultKind.ABSENT
                 if code == Opcode.BREAKPOINT:
                     code = peek(node, NodeColumn.CODE)
-                if careful and firings >= firings_limit and code != Opcode.FALLBACK:
-                    why = ExitReason.FIRING_LIMIT
+                if is_near_limit and firings >= firing_limit and code != Opcode.FALLBACK:
+                    exit_reason = ExitReason.FIRING_LIMIT
                     break
                 begin, end, begin_2, end_2, out_2 = (
                     peek(node, NodeColumn.EDGES_BEGIN),
@@ -265,19 +275,19 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                     0,
                     0,
                 )
-                target, after, held = frame, 0, False
+                target, passes_argument, is_held = frame, 0, False
                 poke(mem, SCRATCH_WORD, value)
                 out = operand(mem, frame, peek(port, PortColumn.OPERAND_0))
-                if kind != HostResultKind.ABSENT:
-                    out, out_2 = peek(given, HostResult.FIRST_OUTPUT), peek(given, HostResult.SECOND_OUTPUT)
-                    if kind == HostResultKind.TWO_OUTPUTS:
+                if host_kind != HostResultKind.ABSENT:
+                    out, out_2 = peek(host_result, HostResult.FIRST_OUTPUT), peek(host_result, HostResult.SECOND_OUTPUT)
+                    if host_kind == HostResultKind.TWO_OUTPUTS:
                         begin_2, end_2 = end, peek(node, NodeColumn.EDGES_END)
-                    elif kind != HostResultKind.ONE_OUTPUT:
+                    elif host_kind != HostResultKind.ONE_OUTPUT:
                         end = begin
                 elif code >= FIRST_KERNEL:
                     second = operand(mem, frame, peek(port, PortColumn.OPERAND_1))
                     if code >= FIRST_TRAPPING and traps(code, out, second):
-                        why = ExitReason.STOP_CONDITION if may_stop else ExitReason.HOST_FIRING
+                        exit_reason = ExitReason.STOP_CONDITION if may_stop else ExitReason.HOST_FIRING
                         break
                     out = compute(code, out, second, operand(mem, frame, peek(port, PortColumn.OPERAND_2)))
                     if special and peek(node, NodeColumn.CAST):
@@ -289,37 +299,37 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                     if operand(mem, frame, peek(port, PortColumn.OPERAND_1)) == 0:
                         begin, end = end, peek(node, NodeColumn.EDGES_END)
                 elif code == Opcode.CALL:
-                    after, target = 1, find_target(mem, frame, node)
+                    passes_argument, target = 1, find_target(mem, frame, node)
                     if target == 0 and depth_of(mem, frame) >= depth_limit:
-                        why = ExitReason.DEPTH_LIMIT
+                        exit_reason = ExitReason.DEPTH_LIMIT
                         break
                 elif code == Opcode.RETURN:
                     target = parent_of(mem, frame)
                 elif code == Opcode.NEXT_ITERATION:
-                    after, target = 1, find_target(mem, frame, node)
+                    passes_argument, target = 1, find_target(mem, frame, node)
                     if target == 0 and depth_of(mem, frame) > depth_limit:
-                        why = ExitReason.DEPTH_LIMIT
+                        exit_reason = ExitReason.DEPTH_LIMIT
                         break
-                    if bounded and peek(node, NodeColumn.BOUND):
-                        held = is_throttled(a, mem, frame, needs, peek(node, NodeColumn.BOUND))
+                    if has_bounds and peek(node, NodeColumn.BOUND):
+                        is_held = is_throttled(a, mem, frame, required, peek(node, NodeColumn.BOUND))
                 elif code == Opcode.EXIT:
                     target = parent_of(mem, frame)
                     begin_2, end_2, out_2 = end, peek(node, NodeColumn.EDGES_END), iteration_of(mem, frame)
                 elif code == Opcode.REENTER:
-                    after, target = 1, peek(mem, frame + peek(port, PortColumn.LINK_WORD))
+                    passes_argument, target = 1, peek(mem, frame + peek(port, PortColumn.LINK_WORD))
                 elif code == Opcode.BACK:
                     if iteration_of(mem, frame):
-                        after, target = 1, peek(mem, frame + peek(port, PortColumn.LINK_WORD))
+                        passes_argument, target = 1, peek(mem, frame + peek(port, PortColumn.LINK_WORD))
                     else:
                         begin, end, target = end, peek(node, NodeColumn.EDGES_END), parent_of(mem, frame)
                         if peek(node, NodeColumn.ROUTE_SECOND) >= 0 and end > begin:
                             route = peek(node, NodeColumn.ROUTE_SECOND) + site_of(mem, target) << 1
                             begin, end = peek(peek(a, Address.ROUTES), route), peek(peek(a, Address.ROUTES), route + 1)
                 elif code == Opcode.FALLBACK:
-                    why = ExitReason.STOP_CONDITION if may_stop else ExitReason.HOST_FIRING
+                    exit_reason = ExitReason.STOP_CONDITION if may_stop else ExitReason.HOST_FIRING
                     break
                 if may_stop and should_stop(a, mem, token, number, 0, out, firings, steps):
-                    why = ExitReason.STOP_CONDITION
+                    exit_reason = ExitReason.STOP_CONDITION
                     break
                 if special and target:
                     # S10: of the returns, only that of the site on top of the tag gets the token
@@ -330,8 +340,8 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                         route = peek(node, NodeColumn.ROUTE_SECOND) + site_of(mem, target) << 1
                         begin_2, end_2 = peek(peek(a, Address.ROUTES), route), peek(peek(a, Address.ROUTES), route + 1)
                 sent = end - begin + end_2 - begin_2
-                if careful and length + waiting + others + sent - needs > tokens_limit:
-                    why = ExitReason.TOKEN_LIMIT
+                if is_near_limit and length + waiting + suspended + sent - required > token_limit:
+                    exit_reason = ExitReason.TOKEN_LIMIT
                     break
                 # Nothing has changed so far; from here on nothing fails.
                 if position == 0:
@@ -340,24 +350,24 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                     head = remove_from_flight(ring, mask, head, length, position)
                 length -= 1
                 if HAS_JOURNAL:
-                    flags = JournalHead.ENDS_WAVE * (ahead == 1) + JournalHead.HOST_FIRING * (
-                        kind != HostResultKind.ABSENT
+                    flags = JournalHead.ENDS_WAVE * (wave_remaining == 1) + JournalHead.HOST_FIRING * (
+                        host_kind != HostResultKind.ABSENT
                     )
-                if kind == HostResultKind.PARKED:
+                if host_kind == HostResultKind.DEFERRED_READ:
                     if HAS_JOURNAL:
                         note_no_firing(a, r, token, value, position, flags)
-                    poke(r, Register.PARKED, peek(r, Register.PARKED) + 1)
-                    others += 1
-                    kind, stayed = HostResultKind.ABSENT, True
+                    poke(r, Register.DEFERRED_READS, peek(r, Register.DEFERRED_READS) + 1)
+                    suspended += 1
+                    host_kind, is_waiting = HostResultKind.ABSENT, True
                 else:
-                    poke(mem, state, bits & ~full | fired)
-                    waiting -= needs - 1
+                    poke(mem, state, bits & ~operand_mask | fired_bit)
+                    waiting -= required - 1
                     firings += 1
                     poke(counts, number, peek(counts, number) + 1)
                     if HAS_JOURNAL:
-                        flags += JournalHead.OPENS_ACTIVATION * (target == 0) + JournalHead.IS_THROTTLED * held
-                        outputs = kind if kind != HostResultKind.NO_OUTPUT else 0
-                        if kind == HostResultKind.ABSENT:
+                        flags += JournalHead.OPENS_ACTIVATION * (target == 0) + JournalHead.IS_THROTTLED * is_held
+                        outputs = host_kind if host_kind != HostResultKind.NO_OUTPUT else 0
+                        if host_kind == HostResultKind.ABSENT:
                             outputs = 2 if code == Opcode.EXIT else 1
                         flags += outputs << JournalHead.OUTPUT_COUNT_SHIFT
                     if target == 0:
@@ -370,28 +380,28 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                             begin << 32 | end, out, begin_2 << 32 | end_2, out_2,
                         )  # fmt: skip
                     # S3: outputs, then edges, in order
-                    high = target << PORT_BITS
-                    if held:
+                    target_bits = target << PORT_BITS
+                    if is_held:
                         for edge in range(begin, end):
-                            throttle(a, r, mem, target, high | peek(edges, edge), out, steps + 1)
-                        others += end - begin
+                            throttle(a, r, mem, target, target_bits | peek(edges, edge), out, steps + 1)
+                        suspended += end - begin
                         begin = end
                     for edge in range(begin, end):
                         at = (head + length & mask) << 1
-                        poke(ring, at, high | peek(edges, edge))
+                        poke(ring, at, target_bits | peek(edges, edge))
                         poke(ring, at + 1, out)
                         length += 1
                     for edge in range(begin_2, end_2):
                         at = (head + length & mask) << 1
-                        poke(ring, at, high | peek(edges, edge))
+                        poke(ring, at, target_bits | peek(edges, edge))
                         poke(ring, at + 1, out_2)
                         length += 1
-                    left = peek(mem, frame + FrameHeader.PENDING) - needs
+                    pending = peek(mem, frame + FrameHeader.PENDING) - required
                     if code == Opcode.RETURN or code == Opcode.RESULT:
-                        left += RESULT_UNIT - 1
+                        pending += RESULT_UNIT - 1
                     if target == frame:
-                        left += sent
-                    elif after:
+                        pending += sent
+                    elif passes_argument:
                         poke(
                             mem,
                             target + FrameHeader.PENDING,
@@ -400,63 +410,76 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                     else:
                         poke(mem, target + FrameHeader.PENDING, peek(mem, target + FrameHeader.PENDING) + sent)
                     if special:
-                        boxed, refs = peek(node, NodeColumn.BOXED_FLAGS), peek(a, Address.REFERENCE_COUNTS)
-                        if boxed & 1 and (
-                            kind == HostResultKind.ABSENT
-                            or kind == HostResultKind.ONE_OUTPUT
-                            or kind == HostResultKind.TWO_OUTPUTS
+                        boxed_flags, reference_counts = (
+                            peek(node, NodeColumn.BOXED_FLAGS),
+                            peek(a, Address.REFERENCE_COUNTS),
+                        )
+                        if boxed_flags & 1 and (
+                            host_kind == HostResultKind.ABSENT
+                            or host_kind == HostResultKind.ONE_OUTPUT
+                            or host_kind == HostResultKind.TWO_OUTPUTS
                         ):
-                            taken = 0 if kind != HostResultKind.ABSENT or boxed & 4 else 1
+                            own_reference = 0 if host_kind != HostResultKind.ABSENT or boxed_flags & 4 else 1
                             adjust_references(
-                                a, r, refs, out, sent - (end_2 - begin_2) - taken + (code == Opcode.RESULT)
+                                a,
+                                r,
+                                reference_counts,
+                                out,
+                                sent - (end_2 - begin_2) - own_reference + (code == Opcode.RESULT),
                             )
-                        if boxed & 2:
-                            adjust_references(a, r, refs, value, -1)
+                        if boxed_flags & 2:
+                            adjust_references(a, r, reference_counts, value, -1)
                     if code == Opcode.RESULT:
-                        results, place = peek(a, Address.RESULTS), peek(node, NodeColumn.SITE) << 1
-                        poke(results, place, 1)
-                        poke(results, place + 1, out)
+                        results, result_offset = peek(a, Address.RESULTS), peek(node, NodeColumn.SITE) << 1
+                        poke(results, result_offset, 1)
+                        poke(results, result_offset + 1, out)
                         poke(r, Register.RESULT_COUNT, peek(r, Register.RESULT_COUNT) + 1)
-                    if kind != HostResultKind.ABSENT:
-                        for each in range(peek(given, HostResult.WOKEN_COUNT)):
+                    if host_kind != HostResultKind.ABSENT:
+                        for each in range(peek(host_result, HostResult.WOKEN_COUNT)):
                             at = (head + length & mask) << 1
                             poke(ring, at, peek(peek(a, Address.WOKEN_TOKENS), each << 1))
                             poke(ring, at + 1, peek(peek(a, Address.WOKEN_TOKENS), (each << 1) + 1))
                             length += 1
-                        poke(r, Register.PARKED, peek(r, Register.PARKED) - peek(given, HostResult.WOKEN_COUNT))
-                        others -= peek(given, HostResult.WOKEN_COUNT)
-                        kind = HostResultKind.ABSENT
-                    poke(mem, frame + FrameHeader.PENDING, left)
-                    if bounded:
-                        if sent and not held:
+                        poke(
+                            r,
+                            Register.DEFERRED_READS,
+                            peek(r, Register.DEFERRED_READS) - peek(host_result, HostResult.WOKEN_COUNT),
+                        )
+                        suspended -= peek(host_result, HostResult.WOKEN_COUNT)
+                        host_kind = HostResultKind.ABSENT
+                    poke(mem, frame + FrameHeader.PENDING, pending)
+                    if has_bounds:
+                        if sent and not is_held:
                             add_busy(mem, target, sent)
-                        found = find_releasable(a, mem, frame, needs)
-                        if clocked:
-                            found = find_releasable_at_wave(a, mem, target if sent else 0) if ahead == 1 else 0
-                        for each in range(found):
+                        release_count = find_releasable(a, mem, frame, required)
+                        if has_wave_clock:
+                            release_count = (
+                                find_releasable_at_wave(a, mem, target if sent else 0) if wave_remaining == 1 else 0
+                            )
+                        for each in range(release_count):
                             release_throttled(
                                 a, r, mem, peek(peek(a, Address.RELEASE_ROWS), each), (head + length & mask) << 1
                             )
                             length += 1
-                        others -= found
+                        suspended -= release_count
                     if sent:
-                        flight = max(flight, length)
-                    if (left & PENDING_MASK) == 0:
+                        largest_flight = max(largest_flight, length)
+                    if (pending & PENDING_MASK) == 0:
                         close_activation(a, r, mem, frame, header)
                     if code == Opcode.RESULT and peek(r, Register.RESULT_COUNT) == peek(o, MachineOption.RESULT_LIMIT):
-                        why = ExitReason.RESULTS_COMPLETE
-                        sure = 0
-            if stayed and bounded and clocked and ahead == 1:
-                found = find_releasable_at_wave(a, mem, 0)
-                for each in range(found):
+                        exit_reason = ExitReason.RESULTS_COMPLETE
+                        safe_count = 0
+            if is_waiting and has_bounds and has_wave_clock and wave_remaining == 1:
+                release_count = find_releasable_at_wave(a, mem, 0)
+                for each in range(release_count):
                     release_throttled(a, r, mem, peek(peek(a, Address.RELEASE_ROWS), each), (head + length & mask) << 1)
                     length += 1
-                others -= found
+                suspended -= release_count
             steps += 1
-            ahead -= 1
-            if ahead == 0:
-                ahead = length
-                if clocked:
+            wave_remaining -= 1
+            if wave_remaining == 0:
+                wave_remaining = length
+                if has_wave_clock:
                     poke(
                         profile,
                         peek(r, Register.WAVES),
@@ -466,94 +489,92 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                     poke(r, Register.FIRINGS_BEFORE_WAVE, firings)
     poke(r, Register.FLIGHT_HEAD, head & mask)
     poke(r, Register.FLIGHT_LENGTH, length)
-    poke(r, Register.WAVE_REMAINING, ahead)
+    poke(r, Register.WAVE_REMAINING, wave_remaining)
     poke(r, Register.WAITING, waiting)
     poke(r, Register.FIRINGS, firings)
     poke(r, Register.STEPS, steps)
-    poke(r, Register.LARGEST_STORE, store)
-    poke(r, Register.LARGEST_FLIGHT, flight)
+    poke(r, Register.LARGEST_STORE, largest_store)
+    poke(r, Register.LARGEST_FLIGHT, largest_flight)
     poke(r, Register.STOP_POSITION, position)
-    return why
+    return exit_reason
 
 
 THROTTLED_WORDS = len(ThrottledColumn)
 
 
-def add_busy(mem: Any, frame: Any, by: Any) -> Any:
-    """Change the count of busy tokens of an activation and of those around it; returns the innermost one whose parent
-    did not change."""
-    while frame and by:
-        before = peek(mem, frame + FrameHeader.BUSY)
-        poke(mem, frame + FrameHeader.BUSY, before + by)
-        by = (before + by > 0) - (before > 0)
+def add_busy(mem: Any, frame: Any, change: Any) -> None:
+    """Change the busy count of an activation and, where it becomes busy or idle, those of its ancestors."""
+    while frame and change:
+        old_count = peek(mem, frame + FrameHeader.BUSY)
+        poke(mem, frame + FrameHeader.BUSY, old_count + change)
+        change = (old_count + change > 0) - (old_count > 0)
         frame = parent_of(mem, frame)
-    return frame
 
 
 def find_older(mem: Any, frame: Any, iteration: Any) -> Any:
-    """The frame of this iteration of the same loop, at most as young as `frame`; 0 where it is not open."""
+    """The frame of an iteration of the same loop that is not after that of `frame`; 0 if it is not open."""
     while frame and iteration_of(mem, frame) > iteration:
         frame = peek(mem, frame + FrameHeader.PREVIOUS)
     return frame if frame and iteration_of(mem, frame) == iteration else 0
 
 
 def find_newer(mem: Any, frame: Any, iteration: Any) -> Any:
-    """The frame of this iteration of the same loop, at least as young as `frame`; 0 where it is not open."""
+    """The frame of an iteration of the same loop that is not before that of `frame`; 0 if it is not open."""
     while frame and iteration_of(mem, frame) < iteration:
         frame = peek(mem, frame + FrameHeader.NEXT)
     return frame if frame and iteration_of(mem, frame) == iteration else 0
 
 
-def is_throttled(a: Any, mem: Any, frame: Any, needs: Any, bound: Any) -> Any:
+def is_throttled(a: Any, mem: Any, frame: Any, required: Any, bound: Any) -> Any:
     """S16: whether a next_iteration that fires in this frame is throttled."""
     iteration = iteration_of(mem, frame) + 1 - bound
     if iteration < 0:
         return False
-    before = find_older(mem, frame, iteration)
-    if before == 0:
+    older_frame = find_older(mem, frame, iteration)
+    if older_frame == 0:
         return False
-    return peek(mem, before + FrameHeader.BUSY) > (needs if before == frame else 0)
+    return peek(mem, older_frame + FrameHeader.BUSY) > (required if older_frame == frame else 0)
 
 
 def throttle(a: Any, r: Any, mem: Any, target: Any, token: Any, value: Any, step: Any) -> None:
-    """S16: keep a token out of the flight, behind the throttled ones."""
-    held, row = peek(a, Address.THROTTLED), peek(r, Register.THROTTLED_FREE)
+    """S16: append a token to the throttled ones instead of the flight."""
+    rows, row = peek(a, Address.THROTTLED), peek(r, Register.THROTTLED_FREE)
     if row:
-        poke(r, Register.THROTTLED_FREE, peek(held, row * THROTTLED_WORDS + ThrottledColumn.NEXT))
+        poke(r, Register.THROTTLED_FREE, peek(rows, row * THROTTLED_WORDS + ThrottledColumn.NEXT))
     else:
         row = peek(r, Register.THROTTLED_TOP)
         poke(r, Register.THROTTLED_TOP, row + 1)
-    at, last = row * THROTTLED_WORDS, peek(held, ThrottledColumn.PREVIOUS)
-    poke(held, at + ThrottledColumn.STEP, step)
-    poke(held, at + ThrottledColumn.TOKEN, token)
-    poke(held, at + ThrottledColumn.VALUE, value)
-    poke(held, at + ThrottledColumn.PREVIOUS, last)
-    poke(held, at + ThrottledColumn.NEXT, 0)
-    poke(held, last * THROTTLED_WORDS + ThrottledColumn.NEXT, row)
-    poke(held, ThrottledColumn.PREVIOUS, row)
-    poke(held, at + ThrottledColumn.NEXT_OF_ITERATION, peek(mem, target + FrameHeader.THROTTLED))
+    at, last_row = row * THROTTLED_WORDS, peek(rows, ThrottledColumn.PREVIOUS)
+    poke(rows, at + ThrottledColumn.STEP, step)
+    poke(rows, at + ThrottledColumn.TOKEN, token)
+    poke(rows, at + ThrottledColumn.VALUE, value)
+    poke(rows, at + ThrottledColumn.PREVIOUS, last_row)
+    poke(rows, at + ThrottledColumn.NEXT, 0)
+    poke(rows, last_row * THROTTLED_WORDS + ThrottledColumn.NEXT, row)
+    poke(rows, ThrottledColumn.PREVIOUS, row)
+    poke(rows, at + ThrottledColumn.NEXT_OF_ITERATION, peek(mem, target + FrameHeader.THROTTLED))
     poke(mem, target + FrameHeader.THROTTLED, row)
     poke(r, Register.THROTTLED, peek(r, Register.THROTTLED) + 1)
     add_busy(mem, parent_of(mem, target), 1)
 
 
 def release_throttled(a: Any, r: Any, mem: Any, row: Any, at: Any) -> None:
-    """S16: a throttled token joins the flight, at this offset of the ring. Those of one iteration are released
+    """S16: move a throttled token to the flight, at this offset of the ring. All tokens of an iteration are released
     together."""
-    held, ring = peek(a, Address.THROTTLED), peek(a, Address.RING)
-    of = row * THROTTLED_WORDS
+    rows, ring = peek(a, Address.THROTTLED), peek(a, Address.RING)
+    offset = row * THROTTLED_WORDS
     if HAS_JOURNAL:
-        note_release(a, r, held + (of << 3))
-    token, previous, following = (
-        peek(held, of + ThrottledColumn.TOKEN),
-        peek(held, of + ThrottledColumn.PREVIOUS),
-        peek(held, of + ThrottledColumn.NEXT),
+        note_release(a, r, rows + (offset << 3))
+    token, previous_row, next_row = (
+        peek(rows, offset + ThrottledColumn.TOKEN),
+        peek(rows, offset + ThrottledColumn.PREVIOUS),
+        peek(rows, offset + ThrottledColumn.NEXT),
     )
     poke(ring, at, token)
-    poke(ring, at + 1, peek(held, of + ThrottledColumn.VALUE))
-    poke(held, previous * THROTTLED_WORDS + ThrottledColumn.NEXT, following)
-    poke(held, following * THROTTLED_WORDS + ThrottledColumn.PREVIOUS, previous)
-    poke(held, of + ThrottledColumn.NEXT, peek(r, Register.THROTTLED_FREE))
+    poke(ring, at + 1, peek(rows, offset + ThrottledColumn.VALUE))
+    poke(rows, previous_row * THROTTLED_WORDS + ThrottledColumn.NEXT, next_row)
+    poke(rows, next_row * THROTTLED_WORDS + ThrottledColumn.PREVIOUS, previous_row)
+    poke(rows, offset + ThrottledColumn.NEXT, peek(r, Register.THROTTLED_FREE))
     poke(r, Register.THROTTLED_FREE, row)
     poke(r, Register.THROTTLED, peek(r, Register.THROTTLED) - 1)
     frame = token >> PORT_BITS
@@ -562,92 +583,93 @@ def release_throttled(a: Any, r: Any, mem: Any, row: Any, at: Any) -> None:
     add_busy(mem, parent_of(mem, frame), -1)
 
 
-def step_of(held: Any, row: Any) -> Any:
-    return peek(held, row * THROTTLED_WORDS + ThrottledColumn.STEP)
+def step_of(rows: Any, row: Any) -> Any:
+    return peek(rows, row * THROTTLED_WORDS + ThrottledColumn.STEP)
 
 
 def find_releasable(a: Any, mem: Any, frame: Any, consumed: Any) -> Any:
-    """Count the tokens that a firing consumed; returns the number of tokens to release, those throttled for activations
-    that stopped being busy. Their rows are in RELEASE_ROWS, in the order of their steps."""
-    held, rows, found, by = peek(a, Address.THROTTLED), peek(a, Address.RELEASE_ROWS), 0, -consumed
-    while frame and by:
-        before = peek(mem, frame + FrameHeader.BUSY)
-        poke(mem, frame + FrameHeader.BUSY, before + by)
-        by = (before + by > 0) - (before > 0)
+    """Subtract the tokens that a firing consumed from busy counts. Returns the number of tokens to release: those that
+    activations throttled which are no longer busy. Their rows are in RELEASE_ROWS, in the order of their steps."""
+    throttled, release_rows, count, change = peek(a, Address.THROTTLED), peek(a, Address.RELEASE_ROWS), 0, -consumed
+    while frame and change:
+        old_count = peek(mem, frame + FrameHeader.BUSY)
+        poke(mem, frame + FrameHeader.BUSY, old_count + change)
+        change = (old_count + change > 0) - (old_count > 0)
         bound = peek(peek(a, Address.SITES), site_of(mem, frame) * SITE_WORDS + SiteColumn.BOUND)
-        if by and bound:
-            following = find_newer(mem, frame, iteration_of(mem, frame) + bound)
-            row = peek(mem, following + FrameHeader.THROTTLED) if following else 0
+        if change and bound:
+            newer_frame = find_newer(mem, frame, iteration_of(mem, frame) + bound)
+            row = peek(mem, newer_frame + FrameHeader.THROTTLED) if newer_frame else 0
             while row:
-                at = found
-                while at > 0 and step_of(held, peek(rows, at - 1)) > step_of(held, row):
-                    poke(rows, at, peek(rows, at - 1))
+                at = count
+                while at > 0 and step_of(throttled, peek(release_rows, at - 1)) > step_of(throttled, row):
+                    poke(release_rows, at, peek(release_rows, at - 1))
                     at -= 1
-                poke(rows, at, row)
-                found += 1
-                row = peek(held, row * THROTTLED_WORDS + ThrottledColumn.NEXT_OF_ITERATION)
+                poke(release_rows, at, row)
+                count += 1
+                row = peek(throttled, row * THROTTLED_WORDS + ThrottledColumn.NEXT_OF_ITERATION)
         frame = parent_of(mem, frame)
-    return found
+    return count
 
 
 def find_releasable_at_wave(a: Any, mem: Any, target: Any) -> Any:
-    """The same at the end of a wave: all tokens that no busy activation throttles, except those just sent."""
-    held, rows, found = peek(a, Address.THROTTLED), peek(a, Address.RELEASE_ROWS), 0
-    row = peek(held, ThrottledColumn.NEXT)
+    """Count, and list in RELEASE_ROWS, the tokens to release at the end of a wave: those that no busy activation
+    throttles. An activation to which the last firing sent counts as busy."""
+    throttled, release_rows, count = peek(a, Address.THROTTLED), peek(a, Address.RELEASE_ROWS), 0
+    row = peek(throttled, ThrottledColumn.NEXT)
     while row:
-        frame = peek(held, row * THROTTLED_WORDS + ThrottledColumn.TOKEN) >> PORT_BITS
+        frame = peek(throttled, row * THROTTLED_WORDS + ThrottledColumn.TOKEN) >> PORT_BITS
         bound = peek(peek(a, Address.SITES), site_of(mem, frame) * SITE_WORDS + SiteColumn.BOUND)
-        before = find_older(mem, frame, iteration_of(mem, frame) - bound)
-        if before == 0 or (peek(mem, before + FrameHeader.BUSY) == 0 and before != target):
-            poke(rows, found, row)
-            found += 1
-        row = peek(held, row * THROTTLED_WORDS + ThrottledColumn.NEXT)
-    return found
+        older_frame = find_older(mem, frame, iteration_of(mem, frame) - bound)
+        if older_frame == 0 or (peek(mem, older_frame + FrameHeader.BUSY) == 0 and older_frame != target):
+            poke(release_rows, count, row)
+            count += 1
+        row = peek(throttled, row * THROTTLED_WORDS + ThrottledColumn.NEXT)
+    return count
 
 
 COMPARISON_BYTES = 8 * len(ComparisonColumn)
 
 
-def compare(sign: Any, left: Any, right: Any) -> Any:
-    if sign == StopOperator.EQUAL:
+def compare(operator: Any, left: Any, right: Any) -> Any:
+    if operator == StopOperator.EQUAL:
         return left == right
-    if sign == StopOperator.NOT_EQUAL:
+    if operator == StopOperator.NOT_EQUAL:
         return left != right
-    if sign == StopOperator.LESS:
+    if operator == StopOperator.LESS:
         return left < right
-    if sign == StopOperator.LESS_EQUAL:
+    if operator == StopOperator.LESS_EQUAL:
         return left <= right
-    if sign == StopOperator.GREATER:
+    if operator == StopOperator.GREATER:
         return left > right
     return left >= right
 
 
-def should_stop(a: Any, mem: Any, token: Any, number: Any, stays: Any, out: Any, firings: Any, steps: Any) -> Any:
-    """Whether the run may have to stop before the step that delivers this token to this node: it fires the node, with
-    output `out`, or, if `stays`, it waits. `firings` and `steps` are the counts before the step."""
-    need = peek(a, Address.COMPARISONS) + (2 * (token & PORT_MASK) + stays) * COMPARISON_BYTES
-    what = peek(need, ComparisonColumn.QUANTITY)
-    if what == StopQuantity.ALWAYS or what == StopQuantity.NEVER:
-        return what == StopQuantity.ALWAYS
+def should_stop(a: Any, mem: Any, token: Any, number: Any, is_waiting: Any, out: Any, firings: Any, steps: Any) -> Any:
+    """Whether the run may have to stop before the step that delivers this token: it fires the node, with output `out`,
+    or waits there (`is_waiting`). `firings` and `steps` are the counts before the step."""
+    comparison = peek(a, Address.COMPARISONS) + (2 * (token & PORT_MASK) + is_waiting) * COMPARISON_BYTES
+    quantity = peek(comparison, ComparisonColumn.QUANTITY)
+    if quantity == StopQuantity.ALWAYS or quantity == StopQuantity.NEVER:
+        return quantity == StopQuantity.ALWAYS
     frame, port = token >> PORT_BITS, peek(a, Address.PORTS) + (token & PORT_MASK) * PORT_BYTES
-    found = out
-    if what == StopQuantity.OPERAND_0:
-        found = operand(mem, frame, peek(port, PortColumn.OPERAND_0))
-    elif what == StopQuantity.OPERAND_1:
-        found = operand(mem, frame, peek(port, PortColumn.OPERAND_1))
-    elif what == StopQuantity.OPERAND_2:
-        found = operand(mem, frame, peek(port, PortColumn.OPERAND_2))
-    elif what == StopQuantity.DEPTH:
-        found = depth_of(mem, frame)
-    elif what == StopQuantity.ITERATION:
-        found = iteration_of(mem, frame)
-    elif what == StopQuantity.NODE_FIRINGS:
-        found = peek(peek(a, Address.FIRING_COUNTS), number) + 1 - stays
-    elif what == StopQuantity.FIRINGS:
-        found = firings + 1 - stays
-    elif what == StopQuantity.STEP:
-        found = steps + 1
-    sign, word = peek(need, ComparisonColumn.OPERATOR), peek(need, ComparisonColumn.NUMBER)
-    if peek(need, ComparisonColumn.IS_FLOAT):
-        return compare(sign, np.int64(found).view(np.float64), np.int64(word).view(np.float64))
-    return compare(sign, found, word)
+    left = out
+    if quantity == StopQuantity.OPERAND_0:
+        left = operand(mem, frame, peek(port, PortColumn.OPERAND_0))
+    elif quantity == StopQuantity.OPERAND_1:
+        left = operand(mem, frame, peek(port, PortColumn.OPERAND_1))
+    elif quantity == StopQuantity.OPERAND_2:
+        left = operand(mem, frame, peek(port, PortColumn.OPERAND_2))
+    elif quantity == StopQuantity.DEPTH:
+        left = depth_of(mem, frame)
+    elif quantity == StopQuantity.ITERATION:
+        left = iteration_of(mem, frame)
+    elif quantity == StopQuantity.NODE_FIRINGS:
+        left = peek(peek(a, Address.FIRING_COUNTS), number) + 1 - is_waiting
+    elif quantity == StopQuantity.FIRINGS:
+        left = firings + 1 - is_waiting
+    elif quantity == StopQuantity.STEP:
+        left = steps + 1
+    operator, right = peek(comparison, ComparisonColumn.OPERATOR), peek(comparison, ComparisonColumn.NUMBER)
+    if peek(comparison, ComparisonColumn.IS_FLOAT):
+        return compare(operator, np.int64(left).view(np.float64), np.int64(right).view(np.float64))
+    return compare(operator, left, right)

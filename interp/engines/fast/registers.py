@@ -13,8 +13,7 @@ class Register(IntEnum):
     FLIGHT_LENGTH = 1
     WAITING = 2
     """The number of tokens that wait for other operands."""
-    PARKED = 3
-    """The number of deferred reads."""
+    DEFERRED_READS = 3
     THROTTLED = 4
     """The number of throttled tokens."""
     FIRINGS = 5
@@ -46,11 +45,11 @@ class Register(IntEnum):
     CORE = 22
     """The number of this core in a parallel run."""
     NEXT_PROXY = 23
-    """The proxy for the next activation to open, if that is on another core; else 0."""
+    """The proxy for the next activation to open, if it was donated to another core; else 0."""
     CLOSED_PROXIES = 24
-    """The first of the closed proxies that are not yet reported to other cores, linked by PARENT; or 0."""
+    """The first closed proxy not yet reported to another core, the head of a list linked by PARENT; or 0."""
     FREE_PROXIES = 25
-    """The first of the free proxies, linked in the same way."""
+    """The first free proxy, the head of a list linked in the same way; or 0."""
     REQUESTED_PROXY = 26
     """The proxy that this core reserved for the activation that it requests; or 0."""
     OFFER_BACKOFF = 27
@@ -64,11 +63,11 @@ class Register(IntEnum):
     """The number of pauses before the next request; REQUEST_DELAY is the number still to come."""
     REQUEST_DELAY = 32
     RESUME_STEP = 33
-    """The step at which no condition stops the run, since it has just stopped there; or -1."""
+    """The step at which stop conditions are ignored, since the run has just stopped there; or -1."""
 
 
 class Address(IntEnum):
-    """The entries of the address table: the addresses of the arrays, and the number of rows of those that grow."""
+    """The entries of the address table: the addresses of arrays, and the numbers of rows of those that grow."""
 
     OPTIONS = 0
     REGISTERS = 1
@@ -106,7 +105,7 @@ class Address(IntEnum):
     JOURNAL = 31
     JOURNAL_SIZE = 32
     STATE_WORDS = 33
-    """By scope, the number of words of a frame that have bits of nodes."""
+    """By scope, the number of words of a frame that hold bits of nodes."""
     TOKEN_WAVES = 34
     """The wave in which each token of the ring is delivered."""
     OPERAND_WAVES = 35
@@ -115,8 +114,7 @@ class Address(IntEnum):
     SHARED_WORDS = 36
     """The words that cores share; `shared` has their layout."""
     COMPARISONS = 37
-    """The comparisons that must hold for a stop at a port, two rows per port: for a firing, and for a token that
-    waits."""
+    """The comparisons of stop conditions, two rows per port: for a firing, and for a token that waits."""
 
 
 class ProfileColumn(IntEnum):
@@ -171,7 +169,7 @@ class MachineOption(IntEnum):
     HAS_SCALAR_PATH = 9
     """Whether the machine may use `deliver_scalar`."""
     STEP_JOURNAL_WORDS = 10
-    """The maximal number of words that a step adds to the journal, including later ones that it causes."""
+    """The maximal number of words that a step adds to the journal, with those of later items that it causes."""
     CLOSE_JOURNAL_WORDS = 11
     """The maximal number of words that a closing activation adds."""
     STOPS_AT_WAITING = 12
@@ -205,7 +203,7 @@ class HostResultKind(IntEnum):
     TWO_OUTPUTS = 2
     NO_OUTPUT = 3
     """No output: a store, or a trap."""
-    PARKED = 4
+    DEFERRED_READ = 4
     """No firing: the read is deferred until its cell is full."""
 
 
@@ -275,8 +273,8 @@ class StopOperator(IntEnum):
 
 
 class JournalItem(IntEnum):
-    """The kinds of items of the journal: a step without or with a firing, and what may follow a step: an activation
-    that it closed, or a throttled token that it released."""
+    """The kinds of items of the journal: a step without or with a firing; and, after a step, each activation that it
+    closed, and each throttled token that it released."""
 
     NO_FIRING = 0
     FIRING = 1
@@ -285,7 +283,7 @@ class JournalItem(IntEnum):
 
 
 class JournalHead(IntEnum):
-    """The first word of an item: its kind, flags, and the shifts of its fields."""
+    """The fields of the first word of an item: masks of its kind and flags, and shifts of its numbers."""
 
     KIND_MASK = 7
     """The bits of the kind."""
@@ -321,9 +319,9 @@ class JournalWord(IntEnum):
     FIRING_WORDS = 8
 
     FRAME = 1
-    """For CLOSE: its frame; ABOVE and WHEN are the PARENT and ITERATION words of the header."""
-    ABOVE = 2
-    WHEN = 3
+    """For CLOSE: its frame, and two words of its header."""
+    PARENT_HEADER = 2
+    ITERATION_HEADER = 3
     CLOSE_WORDS = 4
 
     STEP = 3

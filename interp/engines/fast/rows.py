@@ -1,6 +1,6 @@
 """Delivery tables, derived from an image: one row per port, of two cache lines, and lists of the targets of outputs.
 
-The data of a node is repeated at each of its ports, so that a token finds all that it needs by its port number.
+A node's data is repeated at each of its ports, so that delivering a token reads one row.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class DeliveryColumn(IntEnum):
     1."""
     SECOND_SENDS = 13
     SPECIAL = 14
-    """Flags: 1 if the node has a ROUTE or CAST; 2 if the operands must be read by PortColumn, since the columns above
-    do not describe them."""
+    """Flags: 1 if the node has a ROUTE or CAST; 2 if the columns above do not describe the operands, which must then be
+    read by PortColumn."""
     IS_SHAREABLE = 15
     """Whether the node opens an activation that may move to another core."""
 
@@ -73,31 +73,31 @@ def delivery_table(image: Image) -> DeliveryTable:
 
 def build_delivery_table(image: Image) -> DeliveryTable:
     """The delivery table of an image."""
-    ports, number = image.ports, image.ports[:, PortColumn.NODE]
-    nodes, lists = image.nodes[number], _PortListBuilder(image.edges)
+    ports, nodes_of_ports = image.ports, image.ports[:, PortColumn.NODE]
+    nodes, lists = image.nodes[nodes_of_ports], _PortListBuilder(image.edges)
     rows = np.zeros((len(ports), len(DeliveryColumn)), np.int64)
-    for column, of in (
+    for column, node_column in (
         (DeliveryColumn.STATE, NodeColumn.MASK_WORD),
         (DeliveryColumn.FIRED, NodeColumn.FIRED_BIT),
         (DeliveryColumn.NEEDS, NodeColumn.REQUIRED_TOKENS),
     ):
-        rows[:, column] = nodes[:, of]
-    for column, at in (
+        rows[:, column] = nodes[:, node_column]
+    for column, port_column in (
         (DeliveryColumn.BIT, PortColumn.BIT),
         (DeliveryColumn.WAIT, PortColumn.OPERAND_WORD),
         (DeliveryColumn.NODE, PortColumn.NODE),
     ):
-        rows[:, column] = ports[:, at]
+        rows[:, column] = ports[:, port_column]
     rows[:, DeliveryColumn.CONFLICT_BITS] = ports[:, PortColumn.BIT] | nodes[:, NodeColumn.FIRED_BIT]
     rows[:, DeliveryColumn.PARTNER_BITS] = nodes[:, NodeColumn.OPERAND_MASK] & ~ports[:, PortColumn.BIT]
     rows[:, DeliveryColumn.CODE] = np.where(
-        scalar_path_nodes(image)[number], nodes[:, NodeColumn.CODE], Opcode.FALLBACK
+        scalar_path_nodes(image)[nodes_of_ports], nodes[:, NodeColumn.CODE], Opcode.FALLBACK
     )
-    for column, begin in (
+    for column, edges_column in (
         (DeliveryColumn.FIRST_SENDS, NodeColumn.EDGES_BEGIN),
         (DeliveryColumn.SECOND_SENDS, NodeColumn.SECOND_EDGES_BEGIN),
     ):
-        rows[:, column] = lists.append_lists(image.nodes[:, [begin, begin + 1]])[number]
+        rows[:, column] = lists.append_lists(image.nodes[:, [edges_column, edges_column + 1]])[nodes_of_ports]
     rows[:, DeliveryColumn.SPECIAL] = (nodes[:, NodeColumn.ROUTE] >= 0) | (nodes[:, NodeColumn.CAST] != 0)
     fill_operand_columns(rows, ports)
     routes = lists.append_lists(image.routes)
@@ -127,8 +127,8 @@ def fill_operand_columns(rows: WordArray, ports: WordArray) -> None:
 
 
 def scalar_path_nodes(image: Image) -> npt.NDArray[np.bool_]:
-    """By node, whether `deliver_scalar` handles it: not if it handles objects, fires on the host, or sends in a rare
-    way."""
+    """By node, whether `deliver_scalar` delivers its tokens: not if it has objects, fires on the host, or sends in a
+    rare way."""
     nodes, code = image.nodes, image.nodes[:, NodeColumn.CODE]
     has_route, opens = nodes[:, NodeColumn.ROUTE] >= 0, (code == Opcode.CALL) | (code == Opcode.NEXT_ITERATION)
     is_rare = (opens & has_route) | (nodes[:, NodeColumn.ROUTE_SECOND] >= 0)
@@ -149,10 +149,10 @@ class _PortListBuilder:
         self._edges = edges.tolist()
         self.entries = [0]
 
-    def append_lists(self, parts: WordArray) -> WordArray:
+    def append_lists(self, spans: WordArray) -> WordArray:
         """Append a list for each (begin, end) in `parts`; returns where each begins, 0 for an empty one."""
         begins = []
-        for begin, end in parts.tolist():
+        for begin, end in spans.tolist():
             begins.append(len(self.entries) if begin < end else 0)
             if begin < end:
                 self.entries += [*self._edges[begin : end - 1], ~self._edges[end - 1]]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, overload
-from typing import Literal as Word
+from typing import Literal, overload
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from ..interrupt import (
 from ..protocol import Limits, Until, check_until, resolve_limits
 from ..reference import admit_arguments, external_limit_error, first_state, out_of_memory_error
 from .columns import ColumnKeeper
-from .events import EventKeeper, Last, forward_events, without_gc
+from .events import EventKeeper, LastEventKeeper, forward_events, without_gc
 from .host_firings import HostFirings
 from .load import MachineVariant, load_machine
 from .registers import DeliveryOrder, ExitReason, MachineOption, Register
@@ -74,7 +74,7 @@ class FastRun:
         keeper: EventKeeper | None = None,
     ) -> None:
         """Import a run from the reference machine at its current state; `meter` has its statistics so far, and
-        `elapsed` its seconds. The `keeper`, if given, gets the events from here on.
+        `elapsed` is its number of seconds. The `keeper`, if given, gets the events from here on.
 
         Raises Usage for a schedule without a name, and for a graph that is too large.
         """
@@ -84,8 +84,8 @@ class FastRun:
                 "the fast engine cannot run this schedule", required="fifo, lifo, waves or random:SEED", got=schedule
             )
         self.schedule, self.until, self.limits, self.elapsed = schedule, until, limits, elapsed
-        self.stopped_by: Word["node", "depth", "trap"] | None = None
-        """The kind of stop that the run is at."""
+        self.stopped_by: Literal["node", "depth", "trap"] | None = None
+        """The kind of stop at which the run is; None if it is at none."""
         self._stop_conditions, self._stop_points = StopConditions(), dict[StopPoint, StopComparison]()
         self.origin_state = state
         """The imported state: the template for exports."""
@@ -113,34 +113,41 @@ class FastRun:
         """The statistics so far, as a meter that continues with this state of the reference machine."""
         return export_meter(self.store, state)
 
-    def go(self, steps: int | None = None, stops: StopConditions | None = None) -> TagloomError | None:
-        """Run until the end, for this number of steps, or up to one of these stops; returns the error that stopped the
-        run, if any. The run does not stop where it already is. Raises KeyboardInterrupt on Ctrl-C if nothing is left to
-        do."""
+    def resume(self, steps: int | None = None, stops: StopConditions | None = None) -> TagloomError | None:
+        """Run to the end, or for this number of steps, or to the next stop; returns the error that ended the run, if
+        any. Raises KeyboardInterrupt on Ctrl-C if nothing is left to do."""
         load_machine(self._variant)  # here, since it may compile for seconds, during which Ctrl-C works as usual
         check_compilable(self.store.image.graph)
         with interrupt_between_steps() as interrupt:
-            stopped: TagloomError | None = self._step_past_stop()
+            stop_error: TagloomError | None = self._step_past_stop()
             self._set_stop_conditions(stops or StopConditions())
-            if stopped is None:
-                stopped = self._run_bursts(steps, interrupt)
+            if stop_error is None:
+                stop_error = self._run_bursts(steps, interrupt)
             self._set_stop_conditions(StopConditions())
             if self._keeper is not None:
                 self._keeper.on_pause()
-            is_left = bool(self.store.registers[Register.FLIGHT_LENGTH])
-            return external_limit_error("interrupt", self.limits) if is_left and interrupt.acknowledge() else stopped
+            has_flight = bool(self.store.registers[Register.FLIGHT_LENGTH])
+            return (
+                external_limit_error("interrupt", self.limits) if has_flight and interrupt.acknowledge() else stop_error
+            )
+
+    def go(self, steps: int | None = None, stops: StopConditions | None = None) -> TagloomError | None:
+        """Deprecated: the old name of `resume`."""
+        warnings.warn("FastRun.go is now FastRun.resume", DeprecationWarning, stacklevel=2)
+        return self.resume(steps, stops)
 
     def _set_stop_conditions(self, stops: StopConditions) -> None:
         """Tell the machine where to stop."""
-        store, self._stop_conditions, spots = self.store, stops, stops.stop_points()
-        if spots != self._stop_points:
-            install_stop_points(store, spots)
-            self._stop_points = spots
+        store, self._stop_conditions, stop_points = self.store, stops, stops.stop_points()
+        if stop_points != self._stop_points:
+            install_stop_points(store, stop_points)
+            self._stop_points = stop_points
         depths = (self.limits.depth, MAX_DEPTH, self.limits.depth if stops.depth is None else stops.depth - 1)
         store.options[MachineOption.DEPTH_LIMIT] = min(depths)
 
     def _step_past_stop(self) -> Exhausted | None:
-        """Pass the stop that the run is at, if any; returns the error if the next step would exceed a limit."""
+        """Make sure that the stop at which the run is does not stop it again; returns the error if the next step would
+        exceed a limit."""
         step, is_at_depth = self.store.registers[Register.STEPS], self.stopped_by == "depth"
         self.store.registers[Register.RESUME_STEP] = step if self.stopped_by == "node" else -1
         self.stopped_by = None
@@ -153,51 +160,59 @@ class FastRun:
         return None
 
     def _run_bursts(self, steps: int | None, interrupt: Interrupt) -> TagloomError | None:
-        store, alarm = self.store, RunMonitor(self.limits, interrupt, self.elapsed)
+        store, monitor = self.store, RunMonitor(self.limits, interrupt, self.elapsed)
         if store.live_tokens > self.limits.max_tokens:
             return limit_exceeded("tokens at once", "tokens", self.limits.max_tokens)
-        end = None if steps is None else int(store.registers[Register.STEPS]) + steps
-        ringing = alarm.exceeded_limit(store)
-        while ringing is None:
+        end_step = None if steps is None else int(store.registers[Register.STEPS]) + steps
+        exceeded_limit = monitor.exceeded_limit(store)
+        while exceeded_limit is None:
             budget = (
                 self._burst_budget()
-                if end is None
-                else min(self._burst_budget(), end - int(store.registers[Register.STEPS]))
+                if end_step is None
+                else min(self._burst_budget(), end_step - int(store.registers[Register.STEPS]))
             )
             if budget <= 0:
                 return None
-            why = self._run_burst(budget)
+            exit_reason = self._run_burst(budget)
             if self._keeper is not None and store.retired_bytes >= PAGE_TURN_BYTES:
                 self._keeper.turn_page()
             # Not after a host firing, which is only half of a step.
-            ringing = (
-                None if why in (ExitReason.QUIESCENT, ExitReason.RESULTS_COMPLETE) else alarm.exceeded_limit(store)
+            exceeded_limit = (
+                None
+                if exit_reason in (ExitReason.QUIESCENT, ExitReason.RESULTS_COMPLETE)
+                else monitor.exceeded_limit(store)
             )
             try:
-                if ringing is None and self._handle_exit(why):
+                if exceeded_limit is None and self._handle_exit(exit_reason):
                     return None
             except Exhausted as error:
                 return error
-        return external_limit_error(ringing, self.limits) if store.registers[Register.FLIGHT_LENGTH] else None
+        return external_limit_error(exceeded_limit, self.limits) if store.registers[Register.FLIGHT_LENGTH] else None
 
     def _burst_budget(self) -> int:
-        """The number of steps of a burst: fewer if each may have to search many tokens or open iterations."""
-        r, store, image = self.store.registers, self.store, self.store.image
-        searched = int(r[Register.FLIGHT_LENGTH]) if store.options[MachineOption.ORDER] == DeliveryOrder.RANDOM else 0
+        """The number of steps of a burst: fewer if each step may search many tokens or open iterations."""
+        registers, store, image = self.store.registers, self.store, self.store.image
+        search_length = (
+            int(registers[Register.FLIGHT_LENGTH]) if store.options[MachineOption.ORDER] == DeliveryOrder.RANDOM else 0
+        )
         if image.has_loop_bounds:
-            searched += 8 * min(int(r[Register.OPEN_ACTIVATIONS]), int(image.sites[:, SiteColumn.BOUND].max()))
-            searched += int(r[Register.THROTTLED]) if self.origin_state.is_clocked else 0
-        return max(min(BURST_STEPS >> 4, 2**27 // searched), 64) if searched else BURST_STEPS
+            search_length += 8 * min(
+                int(registers[Register.OPEN_ACTIVATIONS]), int(image.sites[:, SiteColumn.BOUND].max())
+            )
+            search_length += int(registers[Register.THROTTLED]) if self.origin_state.is_clocked else 0
+        return max(min(BURST_STEPS >> 4, 2**27 // search_length), 64) if search_length else BURST_STEPS
 
     def _run_burst(self, steps: int) -> ExitReason:
         """Make at most this number of steps; returns why the loop stopped."""
-        why = ExitReason(load_machine(self._variant)(self.store.address_table(), steps, self.store.image.header_words))
+        exit_reason = ExitReason(
+            load_machine(self._variant)(self.store.address_table(), steps, self.store.image.header_words)
+        )
         self.store.sweep()
-        return why
+        return exit_reason
 
-    def _handle_exit(self, why: ExitReason) -> bool:
+    def _handle_exit(self, exit_reason: ExitReason) -> bool:
         """Handle the reason for the stop; returns whether the run is over. Raises Exhausted at a limit."""
-        match why:
+        match exit_reason:
             case ExitReason.QUIESCENT | ExitReason.RESULTS_COMPLETE:
                 return True
             case ExitReason.ARRAY_FULL:
@@ -285,7 +300,7 @@ class FastRun:
             activations_by_site={site: count for site, count in sites if count},
         )
 
-    def outcome(self, stopped: TagloomError | None, structure: TreeDef) -> Outcome:
+    def outcome(self, stop_error: TagloomError | None, structure: TreeDef) -> Outcome:
         """The outcome of the run; `stopped` is the error that ended it, if any."""
         state = self.origin_state
         state.records.clear()
@@ -293,7 +308,7 @@ class FastRun:
         return build_outcome(
             state,
             self.stats(),
-            stopped,
+            stop_error,
             self.until,
             residue_override=LazyResidue([self.store], self.host, state.loop_bounds),
             open_activations=int(self.store.registers[Register.OPEN_ACTIVATIONS]),
@@ -304,12 +319,12 @@ class FastRun:
 
 
 class RunMonitor:
-    """Checks between bursts whether the clock, memory or Ctrl-C ends a run. Memory, the slowest to check, is checked
-    after some thousands of steps, or after a large array."""
+    """Checks between bursts whether the clock, memory or Ctrl-C ends a run. Memory, whose check is the slowest, is
+    checked after some thousand steps, or after a large array."""
 
     def __init__(self, limits: Limits, interrupt: Interrupt, elapsed: float = 0.0) -> None:
-        left = None if limits.seconds is None else max(0.0, limits.seconds - elapsed)
-        self._alarm = LimitMonitor(left, limits.bytes, interrupt)
+        remaining_seconds = None if limits.seconds is None else max(0.0, limits.seconds - elapsed)
+        self._limit_monitor = LimitMonitor(remaining_seconds, limits.bytes, interrupt)
         self._checked_steps: int | None = None
 
     def exceeded_limit(self, store: TokenStore) -> str | None:
@@ -321,16 +336,16 @@ class RunMonitor:
         )
         if is_due:
             self._checked_steps, store.allocated_bytes = steps, 0
-        return self._alarm.exceeded_limit(0 if is_due else 1, None)
+        return self._limit_monitor.exceeded_limit(0 if is_due else 1, None)
 
 
 class LazyResidue(TupleLike[ResidueToken]):
     """The residue of a run, from one or several stores, built on first access: it may have millions of tokens."""
 
-    def __init__(self, stores: Sequence[TokenStore], outside: HostFirings, bounds: Mapping[Site, int]) -> None:
+    def __init__(self, stores: Sequence[TokenStore], host: HostFirings, bounds: Mapping[Site, int]) -> None:
         self._stores = stores
         self._bounds = bounds
-        self._host = outside
+        self._host = host
 
     @cached_property
     def _tokens(self) -> tuple[ResidueToken, ...]:
@@ -347,7 +362,7 @@ class LazyResidue(TupleLike[ResidueToken]):
 
     def __len__(self) -> int:
         return sum(
-            int(store.registers[[Register.WAITING, Register.PARKED, Register.THROTTLED]].sum())
+            int(store.registers[[Register.WAITING, Register.DEFERRED_READS, Register.THROTTLED]].sum())
             for store in self._stores
         )
 
@@ -376,44 +391,52 @@ def run_fast(
     world: World | None = None,
     elapsed: float = 0.0,
 ) -> Outcome:
-    """Run a validated graph; the outcome says how the run ended. `elapsed` seconds count as this run's.
+    """Run a validated graph; the outcome says how the run ended. The limit on seconds counts `elapsed`, too.
 
     Raises Usage if the arguments do not fit or an option is invalid.
     """
     check_until(until)
     admitted = admit_arguments(graph, arguments)
     state = first_state(graph, admitted, schedule, seed, k, world)
-    with open_event_sink(keep, graph, admitted, schedule, seed, k) as kept:
-        return resume_to_outcome(state, schedule, until, resolve_limits(limits), structure, kept, elapsed=elapsed)
+    with open_event_sink(keep, graph, admitted, schedule, seed, k) as sink:
+        return resume_to_outcome(state, schedule, until, resolve_limits(limits), structure, sink, elapsed=elapsed)
 
 
-def choose_keeper(kept: EventSink) -> EventKeeper | None:
+def choose_keeper(sink: EventSink) -> EventKeeper | None:
     """The keeper of a run's events: for the last ones, for a column log, or for a function that takes each event; None
     if no events are kept."""
-    if isinstance(kept.events, deque):
-        return Last(kept.events.maxlen or 0)
-    if isinstance(kept.log, ColumnLogWriter):
-        return ColumnKeeper(kept.log)
-    observers = kept.observers
+    if isinstance(sink.events, deque):
+        return LastEventKeeper(sink.events.maxlen or 0)
+    if isinstance(sink.log, ColumnLogWriter):
+        return ColumnKeeper(sink.log)
+    observers = sink.observers
     return forward_events(observers[0]) if observers else None
 
 
 def resume_to_outcome(
-    state: State, schedule: str, until: Until, limits: Limits, structure: TreeDef, kept: EventSink, **before: Any
+    state: State,
+    schedule: str,
+    until: Until,
+    limits: Limits,
+    structure: TreeDef,
+    sink: EventSink,
+    *,
+    meter: Meter | None = None,
+    elapsed: float = 0.0,
 ) -> Outcome:
-    """Continue a run from this state, keep its events, and return its outcome; `before` passes the meter and elapsed
-    time of the earlier part to `FastRun`."""
-    keeper = choose_keeper(kept)
-    run = FastRun(state, schedule, until=until, limits=limits, keeper=keeper, **before)
-    stopped = run.go()
-    window = keeper.window(kept.events or ()) if isinstance(keeper, Last) else None
-    fields = kept.outcome_fields(int(run.store.registers[Register.STEPS]), window)
-    return kept.finish(replace(run.outcome(stopped, structure), **fields))
+    """Continue a run from this state, keep its events, and return its outcome; `meter` and `elapsed` are the statistics
+    and the seconds of the run so far."""
+    keeper = choose_keeper(sink)
+    run = FastRun(state, schedule, until=until, limits=limits, meter=meter, elapsed=elapsed, keeper=keeper)
+    stop_error = run.resume()
+    window = keeper.window(sink.events or ()) if isinstance(keeper, LastEventKeeper) else None
+    fields = sink.outcome_fields(int(run.store.registers[Register.STEPS]), window)
+    return sink.finish(replace(run.outcome(stop_error, structure), **fields))
 
 
 def next_event(store: TokenStore, host: HostFirings) -> tuple[State, Event]:
-    """The next event, without sent tokens and closed activations, and a state after it that has only the counts of
-    steps and firings. The node must have no effect on cells or the world."""
+    """The next event, without the tokens that it sends and the activations that it closes, and a state after it that
+    has only the counts of steps and firings. The node must have no effect on cells or the world."""
     r, image = store.registers, store.image
     position = int(r[Register.STOP_POSITION])
     words, word = store.ring[(r[Register.FLIGHT_HEAD] + position) & len(store.ring) - 1].tolist()

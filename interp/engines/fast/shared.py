@@ -27,7 +27,7 @@ class CoreLine(IntEnum):
 
     IS_IDLE = 0
     REQUESTED_PROXY = 1
-    """If the core requests an activation: the frame of a proxy for the parent of that activation; else 0."""
+    """If the core requests an activation, the proxy that it reserved for the parent of that activation; else 0."""
 
 
 class MessageWord(IntEnum):
@@ -35,12 +35,12 @@ class MessageWord(IntEnum):
 
     KIND = 0
     TARGET = 1
-    """The frame that the message is for; for OPEN and ARGUMENT, the proxy of the parent activation."""
+    """The receiving frame; for OPEN and ARGUMENT, the receiver's proxy for the parent activation."""
     PORT = 2
     VALUE = 3
     WAVE = 4
     SITE = 2
-    """For OPEN, the site of the activation; the words that follow describe its parent."""
+    """For OPEN, the site of the activation; the following words describe its parent."""
     PARENT_SITE = 3
     PARENT_DEPTH = 4
     PARENT_FRAME = 5

@@ -33,8 +33,8 @@ from .registers import Register, ThrottledColumn
 from .store import TokenStore
 
 
-def import_state(store: TokenStore, outside: HostFirings, state: State, meter: Meter) -> None:
-    """Fill a fresh store, and the state outside it, from the reference; `meter` has the statistics so far."""
+def import_state(store: TokenStore, host: HostFirings, state: State, meter: Meter) -> None:
+    """Fill a new store and `host` with a state of the reference machine; `meter` has the statistics so far."""
     frames = allocate_frames(store, state)
     for tag, frame in frames.items():
         fill_frame(store, frames, state.records[tag], frame)
@@ -43,27 +43,27 @@ def import_state(store: TokenStore, outside: HostFirings, state: State, meter: M
     store.reserve_ring(len(flight) + state.throttled_count)
     store.ring[: len(flight)] = np.array(flight, np.int64).reshape(-1, 2)
     import_throttled(store, frames, state)
-    outside.cells, outside.traps = state.cells.fork(), list(state.trap_events)
-    for block in outside.cells.blocks.values():
+    host.cells, host.traps = state.cells.fork(), list(state.trap_events)
+    for block in host.cells.blocks.values():
         for tokens in block.deferred_reads.values():
             for token in tokens:
-                outside.parked_words[token[:3]] = token_words(store, frames, token)
+                host.deferred_words[token[:3]] = token_words(store, frames, token)
     import_counters(store, state, meter)
 
 
 def allocate_frames(store: TokenStore, state: State) -> dict[Tag, int]:
     """Allocate a frame for each open activation."""
-    image, frames, top = store.image, {}, int(store.registers[Register.MEMORY_TOP])
+    image, frames, memory_top = store.image, {}, int(store.registers[Register.MEMORY_TOP])
     sites = {site: number for number, site in enumerate(image.site_list)}
     for tag in sorted(state.records, key=lambda tag: tag.depth):
-        frames[tag] = top
-        top += int(image.scopes[image.sites[sites[tag.site], SiteColumn.SCOPE], ScopeColumn.SIZE])
-    store.reserve_memory(top)
-    store.registers[Register.MEMORY_TOP] = top
+        frames[tag] = memory_top
+        memory_top += int(image.scopes[image.sites[sites[tag.site], SiteColumn.SCOPE], ScopeColumn.SIZE])
+    store.reserve_memory(memory_top)
+    store.registers[Register.MEMORY_TOP] = memory_top
     for tag, frame in frames.items():
         header = store.memory[frame : frame + image.header_words]
-        above = frames[tag.parent] if tag.parent is not None else 0
-        header[FrameHeader.PARENT] = above << LOW_BITS | sites[tag.site]
+        parent_frame = frames[tag.parent] if tag.parent is not None else 0
+        header[FrameHeader.PARENT] = parent_frame << LOW_BITS | sites[tag.site]
         header[FrameHeader.ITERATION] = tag.iteration << LOW_BITS | tag.depth
         if image.header_words > FrameHeader.KEY:
             header[FrameHeader.KEY] = np.uint64(tag.key).astype(np.int64)
@@ -75,8 +75,8 @@ def fill_frame(store: TokenStore, frames: dict[Tag, int], record: ActivationReco
     image, memory = store.image, store.memory
     arguments, results = record.signature
     missing = arguments - record.arguments_received + results - record.results_returned
-    passed = record.arguments_received * ARGUMENT_UNIT + record.results_returned * RESULT_UNIT
-    memory[frame + FrameHeader.PENDING] = record.token_count + record.open_children + missing + passed
+    passed_values = record.arguments_received * ARGUMENT_UNIT + record.results_returned * RESULT_UNIT
+    memory[frame + FrameHeader.PENDING] = record.token_count + record.open_children + missing + passed_values
     if image.has_loop_bounds:
         memory[frame + FrameHeader.BUSY] = record.busy_count
     for number in record.fired_nodes:
@@ -89,8 +89,7 @@ def fill_frame(store: TokenStore, frames: dict[Tag, int], record: ActivationReco
 
 
 def link_frames(store: TokenStore, frames: dict[Tag, int]) -> None:
-    """Fill in the links between frames: to child activations with several arguments, to the next iteration, and to
-    neighbouring ones."""
+    """Fill in the links between frames: to child activations with several arguments, and between iterations."""
     image, memory = store.image, store.memory
     next_words = _link_words(image.nodes, image.graph.nodes, "next_iteration")
     child_words = _link_words(image.nodes, image.graph.nodes, None)
@@ -107,18 +106,18 @@ def link_frames(store: TokenStore, frames: dict[Tag, int]) -> None:
         links = image.loop_links.get(site, (0, 0))
         if links[0]:
             memory[frames[tags[-1].parent or ROOT] + links[0]] = frames[tags[-1]]
-        for before, after in pairwise(tags):
+        for previous_tag, tag_after in pairwise(tags):
             if links[1]:
-                memory[frames[after] + links[1]] = frames[before]
-            if site in next_words and after.iteration == before.iteration + 1:
-                memory[frames[before] + next_words[site]] = frames[after]
+                memory[frames[tag_after] + links[1]] = frames[previous_tag]
+            if site in next_words and tag_after.iteration == previous_tag.iteration + 1:
+                memory[frames[previous_tag] + next_words[site]] = frames[tag_after]
             if image.has_loop_bounds:
-                memory[frames[before] + FrameHeader.NEXT] = frames[after]
-                memory[frames[after] + FrameHeader.PREVIOUS] = frames[before]
+                memory[frames[previous_tag] + FrameHeader.NEXT] = frames[tag_after]
+                memory[frames[tag_after] + FrameHeader.PREVIOUS] = frames[previous_tag]
 
 
 def _link_words(rows: WordArray, nodes: Iterable[object], op: str | None) -> dict[Site, int]:
-    """For each site to which several nodes of this op (None: `call` and `enter`) send, the offset of the link in the
+    """For each site to which several nodes of this op send (None: `call` and `enter`), the offset of the link in the
     frame."""
     words = {}
     for row, node in zip(rows.tolist(), nodes, strict=True):
@@ -163,7 +162,7 @@ def import_counters(store: TokenStore, state: State, meter: Meter) -> None:
         store.result_words[position] = 1, store.to_word(value, types[position], 1)
     store.firing_counts[:] = state.firings_by_node
     store.opened_counts[:] = [state.activations_by_site.get(site, 0) for site in image.site_list]
-    r[[Register.FLIGHT_LENGTH, Register.WAITING, Register.PARKED]] = (
+    r[[Register.FLIGHT_LENGTH, Register.WAITING, Register.DEFERRED_READS]] = (
         len(state.flight),
         state.waiting_count,
         state.cells.deferred_count,
@@ -217,7 +216,7 @@ def frame_operands(store: TokenStore, frame: int) -> Iterator[tuple[int, int, Va
                 )
 
 
-def export_state(store: TokenStore, outside: HostFirings, state: State) -> State:
+def export_state(store: TokenStore, host: HostFirings, state: State) -> State:
     """Fill a state of the same graph and options with the machine's state."""
     r, image = store.registers, store.image
     tags = frame_tags(store)
@@ -229,15 +228,15 @@ def export_state(store: TokenStore, outside: HostFirings, state: State) -> State
             parent.open_children += 1
             parent.child_tags[record.tag.site, record.tag.iteration] = record.tag
     state.flight = deque(flight_tokens(store, records))
-    for block in outside.cells.blocks.values():
+    for block in host.cells.blocks.values():
         for tokens in block.deferred_reads.values():
             for token in tokens:
                 state.records[token.tag].token_count += 1
     for step, token in throttled_tokens(store, tags):
         state.throttled_tokens[token.tag] = (*state.throttled_tokens.get(token.tag, ()), (step, token))
         state.records[token.tag].token_count += 1
-    state.cells = outside.cells
-    state.results, state.trap_events = result_values(store), outside.traps
+    state.cells = host.cells
+    state.results, state.trap_events = result_values(store), host.traps
     state.firings_by_node = store.firing_counts.tolist()
     sites = zip(image.site_list, store.opened_counts.tolist(), strict=True)
     state.activations_by_site = {site: count for site, count in sites if count}
@@ -264,9 +263,9 @@ def throttled_tokens(store: TokenStore, tags: dict[int, Tag]) -> Iterator[tuple[
     """The throttled tokens, each with the number of the step that sent it, in that order."""
     row = int(store.throttled[0, ThrottledColumn.NEXT])
     while row:
-        step, token, word, _, following, _ = store.throttled[row].tolist()
+        step, token, word, _, next_row, _ = store.throttled[row].tolist()
         yield step, decode_token(store, tags, token & (1 << PORT_BITS) - 1, token >> PORT_BITS, word)
-        row = following
+        row = next_row
 
 
 def decode_token(store: TokenStore, tags: dict[int, Tag], at: int, frame: int, word: int) -> Token:
@@ -277,14 +276,17 @@ def decode_token(store: TokenStore, tags: dict[int, Tag], at: int, frame: int, w
 
 
 def frame_tags(store: TokenStore) -> dict[int, Tag]:
-    """The tags of all open activations, by frame. They are not stored in `store.tags`: with half a million activations
-    that takes twice as long."""
+    """The tags of all open activations, by frame. They are not stored in `store.tags`: with half a million activations,
+    that would take twice as long."""
     frames = list(store.frames())
     offsets = np.array(frames, np.int64)
-    above, when = store.memory[offsets + FrameHeader.PARENT], store.memory[offsets + FrameHeader.ITERATION]
-    parents = dict(zip(frames, (above >> LOW_BITS).tolist(), strict=True))
-    steps = zip((above & (1 << LOW_BITS) - 1).tolist(), (when >> LOW_BITS).tolist(), strict=True)
-    last, sites, tags = dict(zip(frames, steps, strict=True)), store.image.site_list, dict[int, Tag]()
+    parent_words, iteration_words = (
+        store.memory[offsets + FrameHeader.PARENT],
+        store.memory[offsets + FrameHeader.ITERATION],
+    )
+    parents = dict(zip(frames, (parent_words >> LOW_BITS).tolist(), strict=True))
+    steps = zip((parent_words & (1 << LOW_BITS) - 1).tolist(), (iteration_words >> LOW_BITS).tolist(), strict=True)
+    last_steps, sites, tags = dict(zip(frames, steps, strict=True)), store.image.site_list, dict[int, Tag]()
     for frame in frames:
         path, at = [], frame
         while at not in tags and parents[at]:
@@ -292,7 +294,7 @@ def frame_tags(store: TokenStore) -> dict[int, Tag]:
             at = parents[at]
         tag = tags.setdefault(at, ROOT)
         for each in reversed(path):
-            site, iteration = last[each]
+            site, iteration = last_steps[each]
             tag = tags[each] = tag.child(sites[site], iteration)
     return {frame: tags[frame] for frame in frames}
 
@@ -315,8 +317,8 @@ def activation_records(store: TokenStore, state: State, tags: dict[int, Tag]) ->
     }
     frames = np.fromiter(tags, np.int64, len(tags))
     counts = memory[frames + FrameHeader.PENDING]
-    passed = [(counts // each & MAX_PASSED_VALUES).tolist() for each in (ARGUMENT_UNIT, RESULT_UNIT)]
-    for record, received, returned in zip(records.values(), *passed, strict=True):
+    passed_values = [(counts // each & MAX_PASSED_VALUES).tolist() for each in (ARGUMENT_UNIT, RESULT_UNIT)]
+    for record, received, returned in zip(records.values(), *passed_values, strict=True):
         record.arguments_received, record.results_returned = received, returned
     if image.has_loop_bounds:
         for record, busy in zip(records.values(), memory[frames + FrameHeader.BUSY].tolist(), strict=True):
@@ -331,16 +333,16 @@ def activation_records(store: TokenStore, state: State, tags: dict[int, Tag]) ->
 
 
 def _fill_firings(store: TokenStore, records: list[ActivationRecord], frames: WordArray, members: WordArray) -> None:
-    """Fill in the firings of the activations of one scope, computed once for equal bits."""
+    """Fill in the fired nodes of the activations of one scope; equal bits are decoded once."""
     rows = store.image.nodes[members]
-    words, which = np.unique(rows[:, NodeColumn.MASK_WORD], return_inverse=True)
+    words, word_index = np.unique(rows[:, NodeColumn.MASK_WORD], return_inverse=True)
     masks = np.zeros(len(words), np.int64)
-    np.bitwise_or.at(masks, which, rows[:, NodeColumn.FIRED_BIT])
+    np.bitwise_or.at(masks, word_index, rows[:, NodeColumn.FIRED_BIT])
     fired_nodes: dict[bytes, set[int]] = {}
     for record, bits in zip(records, store.memory[frames[:, None] + words] & masks, strict=True):
         key = bits.tobytes()
         if key not in fired_nodes:
-            fired_nodes[key] = set(members[(bits[which] & rows[:, NodeColumn.FIRED_BIT]) != 0].tolist())
+            fired_nodes[key] = set(members[(bits[word_index] & rows[:, NodeColumn.FIRED_BIT]) != 0].tolist())
         record.fired_nodes = fired_nodes[key].copy()
 
 
@@ -350,10 +352,10 @@ def _fill_operands(store: TokenStore, records: list[ActivationRecord], frames: W
     for number in members.tolist():
         row, first = image.nodes[number], image.first_port[number]
         bits = memory[frames + row[NodeColumn.MASK_WORD]]
-        waits = np.flatnonzero(bits & row[NodeColumn.OPERAND_MASK])
-        for port in range(len(image.graph.nodes[number].ports) if len(waits) else 0):
+        waiting_rows = np.flatnonzero(bits & row[NodeColumn.OPERAND_MASK])
+        for port in range(len(image.graph.nodes[number].ports) if len(waiting_rows) else 0):
             port_row, type_ = image.ports[first + port], image.port_types[first + port]
-            indices = waits[bits[waits] & port_row[PortColumn.BIT] != 0]
+            indices = waiting_rows[bits[waiting_rows] & port_row[PortColumn.BIT] != 0]
             words = memory[frames[indices] + port_row[PortColumn.OPERAND_WORD]].tolist()
             for at, word in zip(indices.tolist(), words, strict=True):
                 records[at].waiting_operands.setdefault(number, {})[port] = store.to_value(word, type_)

@@ -1,7 +1,7 @@
-"""Stops: the steps before which a run of the fast machine stops.
+"""Stop conditions: before which steps a run of the fast machine stops.
 
-The machine evaluates one comparison of a condition. It pauses before each step at which that holds, at a cost of some
-10 us, and Python evaluates the whole condition there.
+The machine evaluates one comparison of a condition. It pauses before each step at which the comparison holds, which
+takes some 10 us, and Python then evaluates the whole condition.
 """
 
 from __future__ import annotations

@@ -55,13 +55,13 @@ LARGEST_LIMIT = 2**62
 PAGE_WORDS = 2**17
 """The size of a journal page, in words, without the reserve. With 2**15, turning pages costs 10 ns more per step."""
 PAGE_TURN_BYTES = 2**24
-"""The page is turned once the dead arrays that it keeps alive have this many bytes."""
+"""A page is turned once it keeps dead arrays of this many bytes alive."""
 _PINNED_REFERENCES = 2**40
 """The reference count of a literal: so high that no run brings it to 0."""
 
 
 class TokenStore:
-    """The state of a run of an image, as arrays that the machine changes."""
+    """The state of a run of an image, as arrays that the machine reads and writes."""
 
     def __init__(
         self, image: Image, limits: Limits, order: DeliveryOrder, *, seed: int, clocked: bool, result_limit: int
@@ -108,14 +108,14 @@ class TokenStore:
         """The bytes of the arrays that were allocated since the last check of memory."""
         self.dead_objects = np.zeros(4 * 2 * SLACK_STEPS, np.int64)
         self.tags: dict[int, Tag] = {}
-        """The tags that exist as objects, by frame."""
+        """The tags that exist as Python objects, by frame."""
         self.dropped_tags = np.zeros(1, np.int64)
         self.journal = np.zeros(1, np.int64)
         self.state_words = np.zeros(1, np.int64)
         self.retired_objects: list[int] | None = None
-        """The dead objects that the journal still refers to; None without a journal."""
+        """The dead objects to which the journal still refers; None without a journal."""
         self.retired_bytes = 0
-        """The bytes of those that the current page refers to."""
+        """The bytes of the dead objects to which the current page refers."""
         self._is_address_table_stale = True
         """Whether an array has moved since the address table was built."""
         self._address_table = np.zeros(0, np.int64)
@@ -187,7 +187,7 @@ class TokenStore:
     def live_tokens(self) -> int:
         """The number of tokens: in flight, waiting, in deferred reads, and throttled."""
         r = self.registers
-        return int(r[Register.FLIGHT_LENGTH] + r[Register.WAITING] + r[Register.PARKED] + r[Register.THROTTLED])
+        return int(r[Register.FLIGHT_LENGTH] + r[Register.WAITING] + r[Register.DEFERRED_READS] + r[Register.THROTTLED])
 
     def mark_moved(self) -> None:
         """Note that an array was replaced by another, so that the address table is stale."""
@@ -250,7 +250,7 @@ class TokenStore:
             yield self.throttled
 
     def adopt_arrays(self, memory: WordArray, ring: WordArray, profile: npt.NDArray[np.int32]) -> None:
-        """Continue with the arrays of another machine, whose oldest token in flight is the first of the ring."""
+        """Continue with the arrays of another machine. The oldest token in flight must be the first of the ring."""
         self.memory, self.ring, self.profile = memory, ring, profile
         self.registers[Register.FLIGHT_HEAD] = 0
         if not self.registers[Register.OPEN_ACTIVATIONS]:  # nothing of memory is in use
@@ -295,7 +295,7 @@ class TokenStore:
             self._grow_throttled(GROWTH_FACTOR)
 
     def to_word(self, value: Value, type_: Type, references: int) -> int:
-        """The word of a value; an object gets a number and this count of references from tokens."""
+        """The word of a value. An object gets a number, and `references` as its count of references from tokens."""
         if not is_boxed(type_):
             return encode_word(value, type_.dtype)
         if not self.unused_objects:
@@ -322,7 +322,7 @@ class TokenStore:
         return value
 
     def drop_reference(self, number: int) -> None:
-        """Note that a token that referred to an object is gone; frees the object after the last one."""
+        """Remove a token's reference to an object; frees the object after the last one."""
         self.reference_counts[number] -= 1
         if self.reference_counts[number] == 0:
             self._free_object(number)
@@ -347,33 +347,35 @@ class TokenStore:
     def start_journal(self) -> None:
         """Keep a journal from now on; `turn_page` returns its pages."""
         image = self.image
-        last = [
+        last_words = [
             int(image.nodes[members, NodeColumn.MASK_WORD].max(initial=image.header_words - 1))
             for members in image.scope_members
         ]
-        self.state_words = np.array(last, np.int64) + 1 - image.header_words
-        closing = JournalWord.CLOSE_WORDS + int(self.state_words.max())
-        firing = JournalWord.FIRING_WORDS + int(image.nodes[:, NodeColumn.REQUIRED_TOKENS].max(initial=0))
-        self.options[MachineOption.CLOSE_JOURNAL_WORDS] = closing
-        self.options[MachineOption.STEP_JOURNAL_WORDS] = firing + closing + JournalWord.RELEASE_WORDS * image.max_fanout
+        self.state_words = np.array(last_words, np.int64) + 1 - image.header_words
+        close_words = JournalWord.CLOSE_WORDS + int(self.state_words.max())
+        firing_words = JournalWord.FIRING_WORDS + int(image.nodes[:, NodeColumn.REQUIRED_TOKENS].max(initial=0))
+        self.options[MachineOption.CLOSE_JOURNAL_WORDS] = close_words
+        self.options[MachineOption.STEP_JOURNAL_WORDS] = (
+            firing_words + close_words + JournalWord.RELEASE_WORDS * image.max_fanout
+        )
         self.retired_objects = []
         self.turn_page(None)
 
     def turn_page(self, page: WordArray | None) -> WordArray:
         """Continue on another page of the journal, `page` if it is large enough; returns the words of the last page."""
         r, options = self.registers, self.options
-        written = self.journal[: r[Register.JOURNAL_LENGTH]]
+        page_words = self.journal[: r[Register.JOURNAL_LENGTH]]
         bound = int(
             r[Register.OPEN_ACTIVATIONS] * options[MachineOption.CLOSE_JOURNAL_WORDS]
             + r[Register.THROTTLED] * JournalWord.RELEASE_WORDS
         )
-        room = PAGE_WORDS + 16 * int(options[MachineOption.STEP_JOURNAL_WORDS])
-        if page is None or len(page) < bound + room:
-            page = np.empty(2 * bound + room, np.int64)  # takes memory only where it is written
+        reserve = PAGE_WORDS + 16 * int(options[MachineOption.STEP_JOURNAL_WORDS])
+        if page is None or len(page) < bound + reserve:
+            page = np.empty(2 * bound + reserve, np.int64)  # takes memory only where it is written
         self.journal, r[Register.JOURNAL_LENGTH], self.retired_bytes = page, 0, 0
         if not self._is_address_table_stale:  # no other address has changed, and reading all takes 40 us
             self._address_table[[Address.JOURNAL, Address.JOURNAL_SIZE]] = page.ctypes.data, len(page)
-        return written
+        return page_words
 
     def free_objects(self, dead: Iterable[int]) -> None:
         """Free dead objects that no page of the journal refers to."""
@@ -389,7 +391,7 @@ class TokenStore:
         return int(self.memory[frame + FrameHeader.PARENT]) & ((1 << LOW_BITS) - 1)
 
     def frame_words(self, frame: int) -> tuple[int, int]:
-        """The two header words of a frame that give its tag, relative to that of the parent."""
+        """The two header words of a frame from which its tag follows, given that of the parent."""
         return int(self.memory[frame + FrameHeader.PARENT]), int(self.memory[frame + FrameHeader.ITERATION])
 
     def pending_count(self, frame: int) -> int:

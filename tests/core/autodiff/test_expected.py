@@ -262,7 +262,7 @@ def test_one_of_two_calls_is_split() -> None:
 def test_fast_refuses_bounds_in_reverse_passes() -> None:
     """`fast` refuses bounded loops with a reverse pass before the run; it accepts programs without bounds, or without
     reverse passes."""
-    with pytest.raises(tl.Usage, match="engine fast cannot run this\n  got: where iterations are bounded"):
+    with pytest.raises(tl.Usage, match="engine fast cannot run this\n  got: it does not support k-bounds"):
         first.run(2.0, 6, engine="fast", k=2)
     assert power.run(2.0, 6, engine="fast", k=2).value == 64.0
     assert first.run(2.0, 6, engine="fast").value == 192.0

@@ -22,7 +22,7 @@ from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.fast import store
-from tagloom.interp.engines.fast.events import EventKeeper, Last, forward_events
+from tagloom.interp.engines.fast.events import EventKeeper, LastEventKeeper, forward_events
 from tagloom.interp.engines.fast.run import FastRun, choose_keeper, run_fast
 from tagloom.interp.engines.protocol import Limits
 from tagloom.interp.engines.reference import drive, first_state
@@ -90,7 +90,7 @@ def whole(
     got: list[Event] = []
     run = begun(graph, case, name, limits, begin, forward_events(got.append))
     for pause in steps:
-        run.go(pause)
+        run.resume(pause)
     yield from compared(f"{name}, all from {begin}", wanted[begin:], got)
 
 
@@ -100,11 +100,11 @@ def last(
 ) -> Iterator[str]:  # fmt: skip
     """The last events equal the reference's last events, wherever the run pauses and in whatever order they are read,
     including events from before the import."""
-    keeper = Last(count)
+    keeper = LastEventKeeper(count)
     run = begun(graph, case, name, limits, begin, keeper)
     done = begin
     for pause in steps:
-        run.go(pause)
+        run.resume(pause)
         done = len(wanted) if pause is None else min(done + pause, len(wanted))
         before = deque(wanted[:begin], maxlen=count)
         got, there = keeper.window(before), wanted[:done][-count:]
@@ -156,7 +156,7 @@ def continued(
         log.write_event(event)
     run = FastRun(state, name, until="quiet", limits=limits, keeper=choose_keeper(EventSink(log=log)))
     for pause in steps:
-        run.go(pause)
+        run.resume(pause)
 
 
 def compared_lines(said: str, wanted: str, got: str) -> Iterator[str]:

@@ -56,7 +56,7 @@ def run_fast(
 ) -> Outcome:
     """A run on the fast engine."""
     run = begun(graph, arguments, name, limits, world, **options)
-    return run.outcome(run.go(), flat_treedef(len(graph.results)))
+    return run.outcome(run.resume(), flat_treedef(len(graph.results)))
 
 
 def violations(
@@ -86,7 +86,7 @@ def in_step(case: Case, name: str, steps: int, limits: Limits = LIMITS) -> Itera
     state = first_state(graph, list(case.arguments), name, world=Witness())
     try:
         for event in islice(drive(state, schedule(name), limits), steps):
-            run.go(1)
+            run.resume(1)
             here = [token for token in (*event.sent, *event.woken) if token.node >= 0 and not event.is_throttled]
             if here and exact(newest(run, len(here) + len(event.released))[: len(here)]) != exact(here):
                 yield f"{name}: step {state.steps} is {event}, and {newest(run, len(here))} in the fast engine"
@@ -161,7 +161,7 @@ def handed_over(graph: Graph, arguments: Sequence[Value], name: str, steps: int,
     """After this many steps the fast engine's state equals the reference's."""
     run = begun(graph, arguments, name, limits, Witness())
     state = first_state(graph, list(arguments), name, world=Witness())
-    stopped = run.go(steps)
+    stopped = run.resume(steps)
     try:
         done = len(list(islice(drive(state, schedule(name), limits), steps)))
     except Exhausted as error:
@@ -192,7 +192,7 @@ def taken_over(
     except Exhausted:
         return
     run = FastRun(state, name, until="quiet", limits=limits, meter=meter)
-    got = told(run.outcome(run.go(), flat_treedef(len(graph.results))))
+    got = told(run.outcome(run.resume(), flat_treedef(len(graph.results))))
     for key, value in wanted.items():
         if got[key] != value:
             yield f"{name}: taken over after {steps} steps, {key} is {got[key]} and not {value}"

@@ -34,7 +34,7 @@ from ..shared import RING_CAPACITY, CoreLine, MessageKind, MessageWord, SharedLi
 
 if TYPE_CHECKING:
 
-    def deliver_scalar_lifo(a: int, sure: int, header: int) -> int: ...
+    def deliver_scalar_lifo(a: int, budget: int, header: int) -> int: ...
 
 
 MIN_STEPS = 256
@@ -69,19 +69,19 @@ def run(a: Any, budget: Any, header: Any) -> Any:
         if peek(r, Register.FLIGHT_LENGTH):
             withdraw_request(r, mem, c, core)
             offer(a, r, mem, c, core, header)
-            sure = min(steps_with_room(a), peek(c, SharedLine.BURST_TOKENS))
+            max_tokens = min(steps_with_room(a), peek(c, SharedLine.BURST_TOKENS))
             if (
-                sure > 0
-                and deliver_scalar_lifo(a, sure, header) < sure
+                max_tokens > 0
+                and deliver_scalar_lifo(a, max_tokens, header) < max_tokens
                 and peek(r, Register.FLIGHT_LENGTH)
                 and not forward_token(a, r, mem)
             ):
                 return ExitReason.HOST_FIRING
         report_closed_proxies(a, r, mem)
         if peek(r, Register.FLIGHT_LENGTH) == 0 and peek(r, Register.CLOSED_PROXIES) == 0:
-            why = wait_for_work(a, r, c, core, header)
-            if why != ExitReason.BUDGET:
-                return why
+            exit_reason = wait_for_work(a, r, c, core, header)
+            if exit_reason != ExitReason.BUDGET:
+                return exit_reason
     return ExitReason.BUDGET
 
 
@@ -124,12 +124,12 @@ def free_proxy(r: Any, mem: Any, proxy: Any) -> None:
     poke(r, Register.FREE_PROXIES, proxy)
 
 
-def write_proxy(a: Any, proxy: Any, core: Any, frame: Any, home: Any, child: Any) -> None:
-    words = peek(a, Address.OPERAND_WAVES)
-    poke(words, proxy + ProxyWord.CORE, core)
-    poke(words, proxy + ProxyWord.REMOTE_FRAME, frame)
-    poke(words, proxy + ProxyWord.REMOTE_PROXY, home)
-    poke(words, proxy + ProxyWord.CHILD_FRAME, child)
+def write_proxy(a: Any, proxy: Any, core: Any, remote_frame: Any, remote_proxy: Any, child_frame: Any) -> None:
+    proxy_words = peek(a, Address.OPERAND_WAVES)
+    poke(proxy_words, proxy + ProxyWord.CORE, core)
+    poke(proxy_words, proxy + ProxyWord.REMOTE_FRAME, remote_frame)
+    poke(proxy_words, proxy + ProxyWord.REMOTE_PROXY, remote_proxy)
+    poke(proxy_words, proxy + ProxyWord.CHILD_FRAME, child_frame)
 
 
 def read_messages(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> Any:
@@ -148,33 +148,33 @@ def read_messages(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> A
 
 
 def read_message(a: Any, r: Any, mem: Any, message: Any, sender: Any, header: Any) -> None:
-    kind, to = peek(message, MessageWord.KIND), peek(message, MessageWord.TARGET)
+    kind, target = peek(message, MessageWord.KIND), peek(message, MessageWord.TARGET)
     if kind == MessageKind.OPEN:
-        poke(mem, to + FrameHeader.PARENT, peek(message, MessageWord.PARENT_SITE))
-        poke(mem, to + FrameHeader.ITERATION, peek(message, MessageWord.PARENT_DEPTH))
-        poke(mem, to + FrameHeader.PENDING, 0)
+        poke(mem, target + FrameHeader.PARENT, peek(message, MessageWord.PARENT_SITE))
+        poke(mem, target + FrameHeader.ITERATION, peek(message, MessageWord.PARENT_DEPTH))
+        poke(mem, target + FrameHeader.PENDING, 0)
         poke(r, Register.REQUESTED_PROXY, 0)
         note_arrival(r)
-        child = open_activation(a, r, mem, to, peek(message, MessageWord.SITE), 0, header)
+        child = open_activation(a, r, mem, target, peek(message, MessageWord.SITE), 0, header)
         write_proxy(
-            a, to, sender, peek(message, MessageWord.PARENT_FRAME), peek(message, MessageWord.SENDER_PROXY), child
+            a, target, sender, peek(message, MessageWord.PARENT_FRAME), peek(message, MessageWord.SENDER_PROXY), child
         )
     elif kind == MessageKind.CLOSE:
-        parent = parent_of(mem, to)
-        free_proxy(r, mem, to)
+        parent = parent_of(mem, target)
+        free_proxy(r, mem, target)
         finish_pending(a, r, mem, parent, header)
     else:
-        by = 1
+        unit = 1
         if kind == MessageKind.ARGUMENT:
-            to, by = peek(peek(a, Address.OPERAND_WAVES), to + ProxyWord.CHILD_FRAME), ARGUMENT_UNIT
-        poke(mem, to + FrameHeader.PENDING, peek(mem, to + FrameHeader.PENDING) + by)
-        token = to << PORT_BITS | peek(message, MessageWord.PORT)
+            target, unit = peek(peek(a, Address.OPERAND_WAVES), target + ProxyWord.CHILD_FRAME), ARGUMENT_UNIT
+        poke(mem, target + FrameHeader.PENDING, peek(mem, target + FrameHeader.PENDING) + unit)
+        token = target << PORT_BITS | peek(message, MessageWord.PORT)
         push_token(a, r, token, peek(message, MessageWord.VALUE), peek(message, MessageWord.WAVE))
 
 
 def note_arrival(r: Any) -> None:
-    """Note the arrival of an activation. If the last one was small, double the pause before the next request: a chain
-    of calls, only one of which runs at a time, would otherwise move from core to core."""
+    """Note the arrival of an activation. If the last one was small, double the pause before the next request: otherwise
+    a chain of calls, of which only one runs at a time, would move from core to core."""
     is_small = peek(r, Register.FIRINGS) - peek(r, Register.FIRINGS_AT_ARRIVAL) < SMALL_ACTIVATION_FIRINGS
     poke(
         r,
@@ -187,23 +187,23 @@ def note_arrival(r: Any) -> None:
 
 def finish_pending(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
     """Decrement the pending count of an activation; close it at 0."""
-    counts = peek(mem, frame + FrameHeader.PENDING) - 1
-    poke(mem, frame + FrameHeader.PENDING, counts)
-    if (counts & PENDING_MASK) == 0:
+    pending = peek(mem, frame + FrameHeader.PENDING) - 1
+    poke(mem, frame + FrameHeader.PENDING, pending)
+    if (pending & PENDING_MASK) == 0:
         close_activation(a, r, mem, frame, header)
 
 
 def forward_token(a: Any, r: Any, mem: Any) -> Any:
-    """Send the youngest token as a message if it is for a proxy; returns whether it is. Without room for messages, the
-    token stays for later."""
+    """Send the youngest token as a message if it is for a proxy; returns whether it is. If the ring is full, the token
+    stays in the flight."""
     at = peek(r, Register.FLIGHT_HEAD) + peek(r, Register.FLIGHT_LENGTH) - 1 & peek(a, Address.RING_SIZE) - 1
     token = peek(peek(a, Address.RING), at << 1)
     proxy = token >> PORT_BITS
     row = peek(a, Address.DELIVERY_ROWS) + (token & PORT_MASK) * ROW_BYTES
     if peek(mem, proxy + peek(row, DeliveryColumn.STATE)) >= 0:
         return False
-    words = peek(a, Address.OPERAND_WAVES)
-    core, home = peek(words, proxy + ProxyWord.CORE), peek(words, proxy + ProxyWord.REMOTE_PROXY)
+    proxy_words = peek(a, Address.OPERAND_WAVES)
+    core, remote_proxy = peek(proxy_words, proxy + ProxyWord.CORE), peek(proxy_words, proxy + ProxyWord.REMOTE_PROXY)
     if is_ring_full(a, core):
         return True
     kind, value, wave = (
@@ -211,29 +211,34 @@ def forward_token(a: Any, r: Any, mem: Any) -> Any:
         peek(peek(a, Address.RING), (at << 1) + 1),
         peek(peek(a, Address.TOKEN_WAVES), at),
     )
-    if home:
+    if remote_proxy:
         kind = MessageKind.TOKEN
-    write_message(a, core, kind, peek(words, proxy + ProxyWord.REMOTE_FRAME), token & PORT_MASK, value, wave, 0, 0)
+    write_message(
+        a, core, kind, peek(proxy_words, proxy + ProxyWord.REMOTE_FRAME), token & PORT_MASK, value, wave, 0, 0
+    )
     poke(r, Register.FLIGHT_LENGTH, peek(r, Register.FLIGHT_LENGTH) - 1)
-    counts = peek(mem, proxy + FrameHeader.PENDING) - 1
-    poke(mem, proxy + FrameHeader.PENDING, counts)
-    if (counts & PENDING_MASK) == 0:
+    pending = peek(mem, proxy + FrameHeader.PENDING) - 1
+    poke(mem, proxy + FrameHeader.PENDING, pending)
+    if (pending & PENDING_MASK) == 0:
         close_proxy(r, mem, proxy)
     return True
 
 
 def report_closed_proxies(a: Any, r: Any, mem: Any) -> None:
-    """Report closed proxies to the other cores, as far as there is room for messages."""
-    words = peek(a, Address.OPERAND_WAVES)
+    """Report closed proxies to the other cores, until a ring is full."""
+    proxy_words = peek(a, Address.OPERAND_WAVES)
     while peek(r, Register.CLOSED_PROXIES):
         proxy = peek(r, Register.CLOSED_PROXIES)
-        core, home = peek(words, proxy + ProxyWord.CORE), peek(words, proxy + ProxyWord.REMOTE_PROXY)
-        if home:
+        core, remote_proxy = (
+            peek(proxy_words, proxy + ProxyWord.CORE),
+            peek(proxy_words, proxy + ProxyWord.REMOTE_PROXY),
+        )
+        if remote_proxy:
             if is_ring_full(a, core):
                 return
-            write_message(a, core, MessageKind.CLOSE, home, 0, 0, 0, 0, 0)
+            write_message(a, core, MessageKind.CLOSE, remote_proxy, 0, 0, 0, 0, 0)
         poke(r, Register.CLOSED_PROXIES, parent_of(mem, proxy))
-        if home:
+        if remote_proxy:
             free_proxy(r, mem, proxy)
         else:
             # the root
@@ -241,7 +246,7 @@ def report_closed_proxies(a: Any, r: Any, mem: Any) -> None:
 
 
 def offer(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> None:
-    """Donate an activation to each core that requests one, until none is left."""
+    """Donate an activation to each core that requests one, as long as one is found."""
     if peek(r, Register.OFFER_DELAY) > 0:
         poke(r, Register.OFFER_DELAY, peek(r, Register.OFFER_DELAY) - 1)
         return
@@ -260,8 +265,8 @@ def donate(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any)
     position = find_offer(a, r, mem, header)
     if position < 0 or steps_with_room(a) < 1:
         return False
-    theirs = atomic_exchange(c, core_line(other) + CoreLine.REQUESTED_PROXY, 0)
-    if theirs == 0:
+    remote_frame = atomic_exchange(c, core_line(other) + CoreLine.REQUESTED_PROXY, 0)
+    if remote_frame == 0:
         return False
     make_youngest(a, r, position)
     at = peek(r, Register.FLIGHT_HEAD) + peek(r, Register.FLIGHT_LENGTH) - 1 & peek(a, Address.RING_SIZE) - 1
@@ -273,8 +278,10 @@ def donate(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any)
     poke(mem, proxy + FrameHeader.ITERATION, 0)
     poke(mem, proxy + FrameHeader.PENDING, peek(peek(a, Address.SITES), site * SITE_WORDS + SiteColumn.ARGUMENTS) + 1)
     poke(mem, frame + FrameHeader.PENDING, peek(mem, frame + FrameHeader.PENDING) + 1)
-    write_proxy(a, proxy, other, theirs, 0, 0)
-    write_message(a, other, MessageKind.OPEN, theirs, site, site_of(mem, frame), depth_of(mem, frame), frame, proxy)
+    write_proxy(a, proxy, other, remote_frame, 0, 0)
+    write_message(
+        a, other, MessageKind.OPEN, remote_frame, site, site_of(mem, frame), depth_of(mem, frame), frame, proxy
+    )
     poke(r, Register.NEXT_PROXY, proxy)
     poke(r, Register.DONATIONS, peek(r, Register.DONATIONS) + 1)
     deliver_scalar_lifo(a, 1, header)
@@ -284,7 +291,7 @@ def donate(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any)
 
 
 def deliver_outermost(a: Any, r: Any, mem: Any, header: Any) -> None:
-    """Deliver some of the outermost tokens, to send on the other arguments of a donated activation soon."""
+    """Deliver some of the outermost tokens, so that the other arguments of a donated activation are sent soon."""
     for _ in range(MAX_OFFER_DELIVERIES):
         if peek(r, Register.FLIGHT_LENGTH) < 2 or steps_with_room(a) < 1:
             return
@@ -294,7 +301,7 @@ def deliver_outermost(a: Any, r: Any, mem: Any, header: Any) -> None:
 
 
 def find_offer(a: Any, r: Any, mem: Any, header: Any) -> Any:
-    """The position of a token that opens a shareable activation, or -1. If there is none, deliver some of the outermost
+    """The position of a token that opens a shareable activation; -1 if none is found. Delivers some of the outermost
     tokens to find one. The only token of a core is never offered."""
     for _ in range(MAX_OFFER_DELIVERIES):
         if peek(r, Register.FLIGHT_LENGTH) < 2:
@@ -310,23 +317,23 @@ def find_offer(a: Any, r: Any, mem: Any, header: Any) -> Any:
     return -1
 
 
-def find_outermost(a: Any, r: Any, mem: Any, opening: Any) -> Any:
-    """Among the oldest tokens, the position of the outermost one that opens a shareable activation, if `opening`; if
-    there is none, the complemented position of the outermost other token. In nested loops, that is one of the outer
-    loop."""
+def find_outermost(a: Any, r: Any, mem: Any, wants_opener: Any) -> Any:
+    """Among the oldest tokens, the position of the outermost one that opens a shareable activation, if `wants_opener`.
+    If there is none, the complement of the position of the outermost token that opens none; in nested loops, that is
+    one of the outer loop."""
     ring, mask, head = peek(a, Address.RING), peek(a, Address.RING_SIZE) - 1, peek(r, Register.FLIGHT_HEAD)
-    least, at, least_opening, opening_position = 1 << LOW_BITS, 0, 1 << LOW_BITS, -1
+    least_depth, outermost, least_opener_depth, opener = 1 << LOW_BITS, 0, 1 << LOW_BITS, -1
     for position in range(min(OFFER_WINDOW, peek(r, Register.FLIGHT_LENGTH))):
         token = peek(ring, (head + position & mask) << 1)
         depth = depth_of(mem, token >> PORT_BITS)
-        if depth >= least and depth >= least_opening:
+        if depth >= least_depth and depth >= least_opener_depth:
             continue
         if not opens_activation(a, mem, token):
-            if depth < least:
-                least, at = depth, position
-        elif depth < least_opening:
-            least_opening, opening_position = depth, position
-    return opening_position if opening and opening_position >= 0 else ~at
+            if depth < least_depth:
+                least_depth, outermost = depth, position
+        elif depth < least_opener_depth:
+            least_opener_depth, opener = depth, position
+    return opener if wants_opener and opener >= 0 else ~outermost
 
 
 def opens_activation(a: Any, mem: Any, token: Any) -> Any:
@@ -336,13 +343,13 @@ def opens_activation(a: Any, mem: Any, token: Any) -> Any:
         row, DeliveryColumn.CONFLICT_BITS
     ):
         return False
-    place = peek(peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES, NodeColumn.CHILD_WORD)
-    is_open = place != 0 and peek(mem, frame + place) != 0
+    child_word = peek(peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES, NodeColumn.CHILD_WORD)
+    is_open = child_word != 0 and peek(mem, frame + child_word) != 0
     return not is_open and depth_of(mem, frame) < peek(peek(a, Address.OPTIONS), MachineOption.DEPTH_LIMIT)
 
 
 def make_youngest(a: Any, r: Any, position: Any) -> None:
-    """Move the token at a position to the young end of the flight."""
+    """Move the token at a position to the end of the flight, as the youngest."""
     ring, waves, mask, head = (
         peek(a, Address.RING),
         peek(a, Address.TOKEN_WAVES),
@@ -352,10 +359,10 @@ def make_youngest(a: Any, r: Any, position: Any) -> None:
     at = head + position & mask
     token, value, wave = peek(ring, at << 1), peek(ring, (at << 1) + 1), peek(waves, at)
     for back in range(position, 0, -1):
-        at, of = head + back & mask, head + back - 1 & mask
-        poke(ring, at << 1, peek(ring, of << 1))
-        poke(ring, (at << 1) + 1, peek(ring, (of << 1) + 1))
-        poke(waves, at, peek(waves, of))
+        at, source = head + back & mask, head + back - 1 & mask
+        poke(ring, at << 1, peek(ring, source << 1))
+        poke(ring, (at << 1) + 1, peek(ring, (source << 1) + 1))
+        poke(waves, at, peek(waves, source))
     poke(r, Register.FLIGHT_HEAD, head + 1 & mask)
     poke(r, Register.FLIGHT_LENGTH, peek(r, Register.FLIGHT_LENGTH) - 1)
     push_token(a, r, token, value, wave)
@@ -371,11 +378,11 @@ def withdraw_request(r: Any, mem: Any, c: Any, core: Any) -> None:
 
 
 def wait_for_work(a: Any, r: Any, c: Any, core: Any, header: Any) -> Any:
-    """Request an activation and poll for messages for a while; returns BUDGET if some arrived, QUIESCENT if all cores
-    are quiescent, else IDLE."""
-    line, is_late, cores = core_line(core), peek(r, Register.REQUEST_DELAY) == 0, peek(c, SharedLine.CORE_COUNT)
+    """Request an activation and poll for messages; returns BUDGET if one arrived, QUIESCENT if all cores are quiescent,
+    else IDLE."""
+    line, may_request, cores = core_line(core), peek(r, Register.REQUEST_DELAY) == 0, peek(c, SharedLine.CORE_COUNT)
     poke(r, Register.REQUEST_DELAY, max(peek(r, Register.REQUEST_DELAY) - 1, 0))
-    if cores > 1 and peek(r, Register.REQUESTED_PROXY) == 0 and is_late:
+    if cores > 1 and peek(r, Register.REQUESTED_PROXY) == 0 and may_request:
         poke(r, Register.REQUESTED_PROXY, new_proxy(a, r, peek(a, Address.MEMORY), header))
         atomic_store(c, line + CoreLine.REQUESTED_PROXY, peek(r, Register.REQUESTED_PROXY))
     atomic_store(c, line + CoreLine.IS_IDLE, 1)
@@ -415,7 +422,15 @@ def is_ring_full(a: Any, receiver: Any) -> Any:
 
 
 def write_message(
-    a: Any, receiver: Any, kind: Any, to: Any, one: Any, two: Any, three: Any, four: Any, five: Any
+    a: Any,
+    receiver: Any,
+    kind: Any,
+    target: Any,
+    port: Any,
+    value: Any,
+    wave: Any,
+    parent_frame: Any,
+    sender_proxy: Any,
 ) -> None:
     """Send a message; there must be room for it."""
     c, core = peek(a, Address.SHARED_WORDS), peek(peek(a, Address.REGISTERS), Register.CORE)
@@ -423,26 +438,26 @@ def write_message(
     number = peek(c, ring + CACHE_LINE_WORDS)
     message = message_address(c, core, receiver, number)
     poke(message, MessageWord.KIND, kind)
-    poke(message, MessageWord.TARGET, to)
-    poke(message, MessageWord.PORT, one)
-    poke(message, MessageWord.VALUE, two)
-    poke(message, MessageWord.WAVE, three)
-    poke(message, MessageWord.PARENT_FRAME, four)
-    poke(message, MessageWord.SENDER_PROXY, five)
+    poke(message, MessageWord.TARGET, target)
+    poke(message, MessageWord.PORT, port)
+    poke(message, MessageWord.VALUE, value)
+    poke(message, MessageWord.WAVE, wave)
+    poke(message, MessageWord.PARENT_FRAME, parent_frame)
+    poke(message, MessageWord.SENDER_PROXY, sender_proxy)
     atomic_store(c, ring + CACHE_LINE_WORDS, number + 1)
 
 
 def is_quiescent(c: Any) -> Any:
-    """Whether all cores are idle and no message is in transit. The counts of messages read are loaded first, the counts
-    written after that. If they agree, no message was read or in transit in between, so every idle core still is.
+    """Whether all cores are idle and no message is in transit. The counts of messages read are loaded before those of
+    messages written. If they agree, no message was read or in transit in between, so every idle core is still idle.
     Mattern, "Algorithms for distributed termination detection" (1987), counts twice in this way, and has the proof."""
-    cores, under_way = peek(c, SharedLine.CORE_COUNT), 0
+    cores, in_transit = peek(c, SharedLine.CORE_COUNT), 0
     for core in range(cores):
         for sender in range(cores):
-            under_way -= atomic_load(c, ring_offset(c, sender, core))
+            in_transit -= atomic_load(c, ring_offset(c, sender, core))
         if atomic_load(c, core_line(core) + CoreLine.IS_IDLE) == 0:
             return False
     for core in range(cores):
         for receiver in range(cores):
-            under_way += atomic_load(c, ring_offset(c, core, receiver) + CACHE_LINE_WORDS)
-    return under_way == 0
+            in_transit += atomic_load(c, ring_offset(c, core, receiver) + CACHE_LINE_WORDS)
+    return in_transit == 0

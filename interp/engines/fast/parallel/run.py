@@ -1,6 +1,6 @@
 """A parallel run of `fast`: each core has its own tokens and frames, and donates activations to idle cores.
 
-The outcome is final if the run becomes quiescent with all results and nothing left over, within the limits, or if the
+The outcome is conclusive if the run becomes quiescent within the limits, with all results and no residue, or if the
 clock, memory or Ctrl-C ends it. Any other ending, such as a trap, depends on the schedule: then the run starts again on
 one core.
 """
@@ -47,11 +47,11 @@ BURST_TOKENS = 4096
 BURSTS_PER_CHECK = 128
 """The number of bursts between checks of the clock, memory and Ctrl-C: some 5 ms."""
 FIRST_TOKEN_CHECK = 2**26
-"""The number of firings before the first check of the limit on tokens, some half a second; the next check follows at
-twice the number. So much time is lost if the run must start again."""
+"""The number of firings before the first check of the limit on tokens, after some half a second; the next check is at
+twice the number. If the run exceeds the limit, this time is lost."""
 MAX_TOKENS = 2**31 - 1
-"""The most tokens alive at once that the profile of waves can count."""
-RESTART = "again"
+"""The maximal number of tokens alive at once that the profile of waves can count."""
+RESTART = "restart"
 """The end reason of a parallel run that must start again on one core."""
 
 
@@ -73,19 +73,19 @@ def run_on_cores(
 
     Raises Usage if the arguments do not fit.
     """
-    admitted, spent = admit_arguments(graph, arguments), 0.0
-    state, most = first_state(graph, admitted, schedule, seed, k, world), resolve_limits(limits)
-    has_counts = most.firings is not None or most.tokens is not None
+    admitted, elapsed = admit_arguments(graph, arguments), 0.0
+    state, resolved_limits = first_state(graph, admitted, schedule, seed, k, world), resolve_limits(limits)
+    has_counts = resolved_limits.firings is not None or resolved_limits.tokens is not None
     if not has_counts and supports_parallel_run(cached_image(graph, state.loop_bounds)):
-        run = ParallelRun(state, most, cores)
-        run.go()
+        run = ParallelRun(state, resolved_limits, cores)
+        run.run_to_end()
         if run.is_conclusive:
             return run.outcome(structure)
-        spent = run.elapsed
+        elapsed = run.elapsed
         del run  # its memory would count towards the limit of the next run
     return run_fast(
         graph, admitted, schedule=schedule, until=until, limits=limits, structure=structure, seed=seed, k=k,
-        world=world, elapsed=spent,
+        world=world, elapsed=elapsed,
     )  # fmt: skip
 
 
@@ -119,19 +119,19 @@ class ParallelRun:
         """The seconds that the run took."""
         self._error: BaseException | None = None
 
-    def go(self) -> None:
+    def run_to_end(self) -> None:
         """Run until the end; raises KeyboardInterrupt on Ctrl-C if the run is already quiescent."""
         load_machine(MachineVariant.MULTICORE)  # here, since it may compile for seconds
-        began = time.monotonic()
+        start_time = time.monotonic()
         with interrupt_between_steps() as interrupt:
-            alarm = LimitMonitor(self._limits.seconds, self._limits.bytes, interrupt)
+            monitor = LimitMonitor(self._limits.seconds, self._limits.bytes, interrupt)
             try:
-                self._run_first_core(alarm)
+                self._run_first_core(monitor)
             finally:
                 self._request_stop(RESTART)
                 for thread in self._threads:
                     thread.join()
-            self.elapsed = time.monotonic() - began
+            self.elapsed = time.monotonic() - start_time
             if self._error is not None:
                 raise self._error
             if (
@@ -141,11 +141,11 @@ class ParallelRun:
             ):
                 self.end_reason = "interrupt"
 
-    def _run_first_core(self, alarm: LimitMonitor) -> None:
+    def _run_first_core(self, monitor: LimitMonitor) -> None:
         """The main loop of the first core, which also starts the other threads and checks the limits."""
         bursts, next_check = self._bursts_before_threads, FIRST_TOKEN_CHECK
         while self.end_reason is None:
-            self._request_stop(alarm.exceeded_limit(0, None))
+            self._request_stop(monitor.exceeded_limit(0, None))
             self.run_bursts(self.stores[0], bursts)
             firings, bursts = self.firings, BURSTS_PER_CHECK
             if firings > self._limits.max_firings:
@@ -172,7 +172,7 @@ class ParallelRun:
         try:
             while self.end_reason is None:
                 self.run_bursts(store, BURSTS_PER_CHECK)
-        except BaseException as error:  # raised again by `go`
+        except BaseException as error:  # raised again by `run_to_end`
             self._error = error
             self._request_stop(RESTART)
 
@@ -203,7 +203,7 @@ class ParallelRun:
             self._request_stop(RESTART)
 
     def _request_stop(self, reason: str | None) -> None:
-        """Have all cores stop, if there is a reason; the first reason counts."""
+        """Ask all cores to stop, if there is a reason; the first reason counts."""
         if reason is not None and self.end_reason is None:
             self.end_reason = reason
             self.shared_words[SharedLine.STOP_FLAG] = 1
@@ -216,9 +216,9 @@ class ParallelRun:
         """The profile of the run so far."""
         return wave_profile(self.stores, self._initial_tokens)
 
-    def _fits_token_limit(self, by_wave: WaveProfile) -> bool:
+    def _fits_token_limit(self, profile: WaveProfile) -> bool:
         """Whether the number of tokens certainly stayed within the limit, and within what the profile can count."""
-        return by_wave.peak_tokens_bound() <= min(self._limits.max_tokens, MAX_TOKENS)
+        return profile.peak_tokens_bound() <= min(self._limits.max_tokens, MAX_TOKENS)
 
     @cached_property
     def _final_profile(self) -> WaveProfile:
@@ -253,9 +253,9 @@ class ParallelRun:
 
     def outcome(self, structure: TreeDef) -> Outcome:
         """The outcome of a conclusive run."""
-        state, first = self._state, self.stores[0]
+        state, first_store = self._state, self.stores[0]
         state.records.clear()
-        state.results = result_values(first)
+        state.results = result_values(first_store)
         return build_outcome(
             state,
             self.stats(),

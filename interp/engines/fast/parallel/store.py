@@ -27,7 +27,7 @@ Waking up every 50 us would halve the speed of a busy core that shares its proce
 
 class CoreStore(TokenStore):
     """The part of a run on one core. `shared` are the words that all cores share. `cores` are weak references to the
-    stores of all cores: a caller of `tag` must keep the stores alive."""
+    stores of all cores, which a caller of `tag` must keep alive."""
 
     def __init__(self, image: Image, limits: Limits, shared: WordArray, cores: Sequence[ref[CoreStore]]) -> None:
         super().__init__(image, limits, DeliveryOrder.YOUNGEST, seed=0, clocked=True, result_limit=0)
@@ -52,10 +52,10 @@ class CoreStore(TokenStore):
         return 2 * super().growth_bytes()
 
     def _grow_memory(self, factor: int) -> None:
-        waits = np.zeros(factor * len(self.memory), np.int64)
+        operand_waves = np.zeros(factor * len(self.memory), np.int64)
         super()._grow_memory(factor)
-        waits[: len(self.operand_waves)] = self.operand_waves
-        self.operand_waves = waits
+        operand_waves[: len(self.operand_waves)] = self.operand_waves
+        self.operand_waves = operand_waves
 
     def reserve_ring(self, more: int) -> None:
         r, length = self.registers, int(self.registers[Register.FLIGHT_LENGTH])
@@ -87,11 +87,11 @@ class CoreStore(TokenStore):
         store, top = self, self._outermost_untagged(frame)
         while store.is_proxy(top) and top not in store.tags:
             proxies.append((store, top))
-            store, around = store.proxied_frame(top)
-            top = store._outermost_untagged(around)
+            store, remote_frame = store.proxied_frame(top)
+            top = store._outermost_untagged(remote_frame)
         for store, proxy in reversed(proxies):
-            home, around = store.proxied_frame(proxy)
-            store.tags[proxy] = TokenStore.tag(home, around)
+            home_store, remote_frame = store.proxied_frame(proxy)
+            store.tags[proxy] = TokenStore.tag(home_store, remote_frame)
         return super().tag(frame)
 
     def _outermost_untagged(self, frame: int) -> int:
@@ -103,9 +103,9 @@ class CoreStore(TokenStore):
     def proxied_frame(self, proxy: int) -> tuple[CoreStore, int]:
         """The store and the frame that a proxy stands for."""
         core, frame = self.operand_waves[[proxy + ProxyWord.CORE, proxy + ProxyWord.REMOTE_FRAME]].tolist()
-        home = self._cores[core]()
-        assert home is not None
-        return home, frame
+        home_store = self._cores[core]()
+        assert home_store is not None
+        return home_store, frame
 
 
 def parallel_delivery_rows(image: Image) -> WordArray:
@@ -114,9 +114,9 @@ def parallel_delivery_rows(image: Image) -> WordArray:
     rows, nodes = delivery_table(image).rows.copy(), image.nodes
     code = nodes[:, NodeColumn.CODE]
     sends = nodes[:, NodeColumn.SECOND_EDGES_BEGIN] - nodes[:, NodeColumn.EDGES_BEGIN]
-    others = np.unique(nodes[(code == Opcode.CALL) & (sends != 1), NodeColumn.SITE])
-    gives = (code == Opcode.CALL) & ~np.isin(nodes[:, NodeColumn.SITE], others)
-    rows[:, DeliveryColumn.IS_SHAREABLE] = gives[rows[:, DeliveryColumn.NODE]]
+    unshareable_sites = np.unique(nodes[(code == Opcode.CALL) & (sends != 1), NodeColumn.SITE])
+    is_shareable = (code == Opcode.CALL) & ~np.isin(nodes[:, NodeColumn.SITE], unshareable_sites)
+    rows[:, DeliveryColumn.IS_SHAREABLE] = is_shareable[rows[:, DeliveryColumn.NODE]]
     is_result = code[rows[:, DeliveryColumn.NODE]] == Opcode.RESULT
     rows[is_result, DeliveryColumn.CODE] = Opcode.RESULT
     return rows
@@ -141,10 +141,10 @@ class WaveProfile(NamedTuple):
     def peak_tokens_bound(self) -> int:
         """An upper bound of the number of tokens at once after any step: those at the beginning of a wave, and all that
         were sent in it."""
-        alive = self.deliveries.copy()
-        alive[:-1] += self.deliveries[1:]
-        alive[1:] += self.waiting_tokens[:-1]
-        return int(alive.max(initial=0))
+        live_tokens = self.deliveries.copy()
+        live_tokens[:-1] += self.deliveries[1:]
+        live_tokens[1:] += self.waiting_tokens[:-1]
+        return int(live_tokens.max(initial=0))
 
 
 def trimmed_length(numbers: WordArray) -> int:
@@ -158,40 +158,42 @@ def trimmed_length(numbers: WordArray) -> int:
 def wave_profile(stores: Sequence[CoreStore], initial_tokens: int) -> WaveProfile:
     """The profile of a run that began with `initial_tokens` tokens and had fewer than 2**31 at once."""
     rows = [store.profile[: store.registers[Register.WAVES] + 1] for store in stores]
-    fired, delivered, waiting = np.zeros((3, max(map(len, rows)) + 1), np.int64)
-    delivered[0] = initial_tokens
+    firings, deliveries, waiting = np.zeros((3, max(map(len, rows)) + 1), np.int64)
+    deliveries[0] = initial_tokens
     for each in rows:
         halves = each.view(np.int32)
-        fired[: len(each)] += halves[:, 2 * ProfileColumn.FIRINGS]
+        firings[: len(each)] += halves[:, 2 * ProfileColumn.FIRINGS]
         waiting[: len(each)] -= halves[:, 2 * ProfileColumn.FIRINGS + 1]
-        delivered[1 : len(each) + 1] += each[:, ProfileColumn.TOKENS_SENT]
-    waiting += delivered
+        deliveries[1 : len(each) + 1] += each[:, ProfileColumn.TOKENS_SENT]
+    waiting += deliveries
     np.cumsum(waiting, out=waiting)
-    waves = trimmed_length(delivered)
-    return WaveProfile(fired[:waves], delivered[:waves], waiting[:waves])
+    waves = trimmed_length(deliveries)
+    return WaveProfile(firings[:waves], deliveries[:waves], waiting[:waves])
 
 
-def parallel_stats(stores: Sequence[CoreStore], by_wave: WaveProfile, opens: WordArray) -> Stats:
-    """The statistics of a parallel run; those of waves are right once it is over. `opens` are the OPEN messages that no
-    core has read."""
+def parallel_stats(stores: Sequence[CoreStore], profile: WaveProfile, open_messages: WordArray) -> Stats:
+    """The statistics of a parallel run; those of waves are right after its end. `open_messages` are the OPEN messages
+    that no core has read."""
     registers = np.array([store.registers for store in stores])
-    firings, span = int(registers[:, Register.FIRINGS].sum()), trimmed_length(by_wave.firings)
+    firings, span = int(registers[:, Register.FIRINGS].sum()), trimmed_length(profile.firings)
     counts = np.sum([store.firing_counts for store in stores], axis=0)
-    opened = np.sum([store.opened_counts for store in stores], axis=0)
-    np.add.at(opened, opens[:, MessageWord.SITE], 1)
-    deepest = max(registers[:, Register.DEEPEST_TAG].max(), 1 + opens[:, MessageWord.PARENT_DEPTH].max(initial=-1))
+    opened_counts = np.sum([store.opened_counts for store in stores], axis=0)
+    np.add.at(opened_counts, open_messages[:, MessageWord.SITE], 1)
+    deepest = max(
+        registers[:, Register.DEEPEST_TAG].max(), 1 + open_messages[:, MessageWord.PARENT_DEPTH].max(initial=-1)
+    )
     return Stats(
         firings=firings,
         steps=int(registers[:, Register.STEPS].sum()),
         critical_path=span,
         parallelism=firings / span if span else 0.0,
-        profile=IntegerSeries(by_wave.firings[:span]),
-        waiting=IntegerSeries(by_wave.waiting_tokens),
-        largest_store=int(by_wave.waiting_tokens.max(initial=0)),
-        largest_flight=int(by_wave.deliveries.max(initial=0)),
+        profile=IntegerSeries(profile.firings[:span]),
+        waiting=IntegerSeries(profile.waiting_tokens),
+        largest_store=int(profile.waiting_tokens.max(initial=0)),
+        largest_flight=int(profile.deliveries.max(initial=0)),
         deepest_tag=int(deepest),
         by_node=tuple(counts.tolist()),
         activations_by_site={
-            site: count for site, count in zip(stores[0].image.site_list, opened.tolist(), strict=True) if count
+            site: count for site, count in zip(stores[0].image.site_list, opened_counts.tolist(), strict=True) if count
         },
     )

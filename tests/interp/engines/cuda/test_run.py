@@ -106,7 +106,7 @@ def test_corpus() -> None:
             wanted = run_graph(graph, arguments, limits=SHORT)
             if wanted.status != "Exhausted":
                 run = WaveRun(first_state(graph, admit_arguments(graph, arguments), "waves"), Limits())
-                assert told(run.outcome(run.go(), wanted.structure)) == told(wanted), path.name
+                assert told(run.outcome(run.run_to_end(), wanted.structure)) == told(wanted), path.name
                 ran += 1
     assert ran > 10
 
@@ -124,7 +124,7 @@ def test_generated_programs() -> None:
         if unsupported(graph, ASKED) is None and (is_simulated() or ELEMENTARY.isdisjoint(n.op for n in graph.nodes)):
             wanted = run_graph(graph, case.arguments, limits=limits, schedule="waves")
             run = WaveRun(first_state(graph, case.arguments, "waves"), limits)
-            assert told(run.outcome(run.go(), wanted.structure)) == told(wanted)
+            assert told(run.outcome(run.run_to_end(), wanted.structure)) == told(wanted)
             endings[wanted.status] += 1
 
     agrees()

@@ -229,7 +229,7 @@ def test_a_started_run_continues_on_the_device() -> None:
     for waves in (0, 1, 7, 20):
         *_, state = islice(ticks(fib.graph, [4], Limits()), waves + 1)
         run = WaveRun(state, Limits())
-        stopped = run.go()
+        stopped = run.run_to_end()
         got = told(run.outcome(stopped, flat_treedef(1)))
         assert got["stats"].by_node == wanted["stats"].by_node
         assert [got[key] for key in ENDING] == [wanted[key] for key in ENDING]

@@ -111,11 +111,11 @@ def test_ctrl_c_completes_the_firing() -> None:
 
         world.print = press  # type: ignore[method-assign]
         run = begun(printing.graph, [8], "fifo", Limits(), world)
-        stopped = run.go()
+        stopped = run.resume()
         assert isinstance(stopped, tl.Exhausted) and stopped.limit == "interrupt"
         printed = [number for number, node in enumerate(printing.graph.nodes) if node.op == "print"]
         assert sum(run.stats().by_node[number] for number in printed) == len(world.lines)
-        assert run.go() is None and len(world.lines) == 8
+        assert run.resume() is None and len(world.lines) == 8
 
 
 CHILD = """

@@ -19,7 +19,7 @@ from tagloom.core import dtypes
 from tagloom.core.text import parse
 from tagloom.interp.engines import auto, protocol
 from tagloom.interp.engines.fast import load, store
-from tagloom.interp.engines.fast.events import JournalReader, Last
+from tagloom.interp.engines.fast.events import JournalReader, LastEventKeeper
 from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.fast.stops import StopConditions
 from tagloom.interp.engines.protocol import Limits
@@ -213,23 +213,23 @@ def test_ctrl_c_while_events_are_decoded() -> None:
 
 def test_arrays_are_freed_with_their_events() -> None:
     """Large arrays are freed with their events, but for a few: not a whole page of them is kept."""
-    keeper, limits = Last(10), Limits()
+    keeper, limits = LastEventKeeper(10), Limits()
     run = FastRun(
         first_state(fading.graph, [np.zeros(2**17), 200], "lifo"), "lifo", until="quiet", limits=limits, keeper=keeper
     )
-    assert run.go() is None and len(list(keeper.events())) == 10
+    assert run.resume() is None and len(list(keeper.events())) == 10
     assert sum(getattr(value, "nbytes", 0) for value in run.store.objects) < 2 * store.PAGE_TURN_BYTES
 
 
 def test_a_run_stops_at_a_breakpoint() -> None:
     """A run in machine code stops at a breakpoint, shows the last events, and continues there or on the reference."""
-    limits, keeper = Limits(), Last(20)
+    limits, keeper = Limits(), LastEventKeeper(20)
     state = first_state(fib.graph, [9], "lifo")
     wanted = list(drive(state, schedule("lifo"), limits))
     run = FastRun(first_state(fib.graph, [9], "lifo"), "lifo", until="quiet", limits=limits, keeper=keeper)
     stops = StopConditions(nodes=frozenset([fib.graph.only("add")]))
     for _ in range(10):
-        run.go(stops=stops)
+        run.resume(stops=stops)
         at = run.state().steps
         assert list(keeper.events()) == wanted[max(at - 20, 0) : at]
     rest = list(drive(run.state(), schedule("lifo"), limits))

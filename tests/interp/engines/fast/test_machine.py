@@ -140,7 +140,7 @@ def finished_run(
 ) -> FastRun:
     """A finished run."""
     run = begun(function.graph, admit_arguments(function.graph, arguments), name, limits or Limits(), Witness())
-    assert run.go() is None
+    assert run.resume() is None
     return run
 
 

@@ -55,7 +55,7 @@ def test_a_run_stops_before_a_node_fires() -> None:
             stops.append(before)
         before = state.snapshot()
     met = []
-    while run.go(stops=StopConditions(nodes=frozenset([node]))) is None and run.stopped_by == "node":
+    while run.resume(stops=StopConditions(nodes=frozenset([node]))) is None and run.stopped_by == "node":
         met.append(run.state().snapshot())
     assert met == stops and len(met) == 12
     assert run.outcome(None, LEAF).value == fib.run(6, engine="reference").value
@@ -64,18 +64,18 @@ def test_a_run_stops_before_a_node_fires() -> None:
 def test_a_run_stops_before_a_depth_is_exceeded() -> None:
     """The run stops before it opens an activation at that depth, and can continue, unlike at a limit."""
     run = started_machine(fib, 8)
-    assert run.go(stops=StopConditions(depth=3)) is None and run.stopped_by == "depth"
+    assert run.resume(stops=StopConditions(depth=3)) is None and run.stopped_by == "depth"
     assert max(tag.depth for tag in run.state().records) == 2
-    assert run.go() is None and run.stopped_by is None
+    assert run.resume() is None and run.stopped_by is None
     assert run.outcome(None, LEAF).stats == fib.run(8, engine="reference", schedule="lifo").stats
     limited = started_machine(fib, 8, limits=Limits(depth=3))
-    assert limited.go(stops=StopConditions(depth=7)) is not None and limited.stopped_by is None
+    assert limited.resume(stops=StopConditions(depth=7)) is not None and limited.stopped_by is None
 
 
 def test_a_run_stops_after_a_trap() -> None:
     """The run stops after each firing that traps; at its end all traps are recorded."""
     run, traps = started_machine(halved, 7, "waves"), 0
-    while run.go(stops=StopConditions(traps=True)) is None and run.stopped_by == "trap":
+    while run.resume(stops=StopConditions(traps=True)) is None and run.stopped_by == "trap":
         traps += 1
         assert len(run.state().trap_events) == traps
     wanted = halved.run(7, engine="reference")
@@ -87,7 +87,7 @@ def test_steps_in_any_portions_give_the_same_run() -> None:
     node, run = fib.graph.only("less_equal"), started_machine(fib, 9, "random:5")
     turns = 0
     while run.store.live_tokens:
-        assert run.go(7, StopConditions(nodes=frozenset([node]), depth=4)) is None
+        assert run.resume(7, StopConditions(nodes=frozenset([node]), depth=4)) is None
         turns += 1
     assert turns > 100
     assert run.outcome(None, LEAF).stats == fib.run(9, engine="reference", schedule="random:5").stats
@@ -135,7 +135,7 @@ def test_a_run_stops_at_a_comparison(what: StopQuantity, name: str) -> None:
             is_hit = lambda *given: asked.append(seen(*given))  # noqa: B023, E731
             stops = StopConditions(comparisons=dict.fromkeys(spots, need), is_hit=is_hit)
             run = FastRun(first_state(graph, arguments, name), name, until="quiet", limits=QUIET)
-            assert run.go(stops=stops) is None and not run.store.live_tokens
+            assert run.resume(stops=stops) is None and not run.store.live_tokens
             assert asked == [each[1:] for each in here if holds(each[0], middle)]
 
 
