@@ -118,7 +118,8 @@ class Exhausted(TagloomError):
     """A limit ended the run."""
 
     limit: str | None = None
-    """The name of the limit: firings, tokens or depth."""
+    """What ended the run: the name of a limit of `tl.Limits`; `stack`, the native stack of engine compiled; or
+    `interrupt`, Ctrl-C."""
 
 
 class Deadlock(TagloomError):

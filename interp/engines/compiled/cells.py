@@ -62,12 +62,12 @@ def emit_cells(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpre
 
 def emit_put(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
     """Emit a put."""
-    (values, full, of), value = cell_arrays(inputs[0]), inputs[2].text
+    (values, full, cell_type), value = cell_arrays(inputs[0]), inputs[2].text
     at = emit_cell_index(emitter, full, inputs[1])
     emitter.emit_fallback_exit(f"{full}[{at}]")
-    if has_unknown_size(of):
+    if has_unknown_size(cell_type):
         emitter.emit(f"m.set_reference({values}, int64({at}), {value})")
-    elif of.is_scalar:
+    elif cell_type.is_scalar:
         emitter.emit(f"{values}[{at}] = {value}")
     else:
         emit_element_copy(emitter, emitter.assign(f"{values}[{at}].reshape(-1)"), "0", value)

@@ -131,27 +131,27 @@ class FusionPlanner:
         """Whether the open chain defines an operand."""
         return any(node.name == operand for node in self.open_nodes)
 
-    def close_chain(self, total: Node | None = None) -> None:
+    def close_chain(self, sum_node: Node | None = None) -> None:
         """Close the open chain; `total`, if given, is a sum that ends it."""
         if self.open_nodes:
-            names = {node.name for node in (*self.open_nodes, *([total] if total else []))}
+            names = {node.name for node in (*self.open_nodes, *([sum_node] if sum_node else []))}
             other_operands = [
                 operand for node in self.region.nodes if node.name not in names for operand in node.inputs
             ]
             outside_uses = {operand for operand in (*other_operands, *self.region.results) if isinstance(operand, str)}
             has_static_sizes = all(None not in (shape or ()) for shape in self.input_shapes.values())
-            results = outside_uses | set(total.inputs if total else ())
+            results = outside_uses | set(sum_node.inputs if sum_node else ())
             loops = partition_loops(
                 self.open_nodes, {str(each) for each in results}, list(self.input_shapes), has_static_sizes
             )
             self.parts.append(
-                FusedChain(tuple(self.open_nodes), attach_sum(loops, total, outside_uses) if total else loops)
+                FusedChain(tuple(self.open_nodes), attach_sum(loops, sum_node, outside_uses) if sum_node else loops)
             )
         self.open_nodes, self.shape, self.input_shapes = [], None, {}
 
 
 def partition_loops(
-    nodes: Sequence[Node], used: Set[str], inputs: Sequence[Operand], has_static_sizes: bool
+    nodes: Sequence[Node], used_names: Set[str], inputs: Sequence[Operand], has_static_sizes: bool
 ) -> tuple[FusedLoop, ...]:
     """Partition a chain into loops: results that depend on the same arrays have one shape, and so share a loop."""
     dependencies: dict[Operand, DependencySet] = {
@@ -165,11 +165,11 @@ def partition_loops(
     computed: dict[Operand, DependencySet] = {}
     for node in reversed(nodes):
         users = user_dependencies[node.name]
-        if node.name in used or not users or (is_ufunc_node(node) and len(users) > 1):
+        if node.name in used_names or not users or (is_ufunc_node(node) and len(users) > 1):
             computed[node.name] = dependencies[node.name]
         for each in set(node.inputs) & dependencies.keys():
             user_dependencies[each] |= {computed[node.name]} if node.name in computed else users
-    outputs = {name for name, group in computed.items() if name in used or user_dependencies[name] - {group}}
+    outputs = {name for name, group in computed.items() if name in used_names or user_dependencies[name] - {group}}
     groups = sorted(dict.fromkeys(computed[node.name] for node in nodes if node.name in computed), key=len)
     return tuple(
         build_loop(nodes, [name for name in computed if computed[name] == group], computed, outputs, dependencies)
@@ -177,13 +177,13 @@ def partition_loops(
     )
 
 
-def attach_sum(loops: Sequence[FusedLoop], total: Node, used: Set[str]) -> tuple[FusedLoop, ...]:
+def attach_sum(loops: Sequence[FusedLoop], sum_node: Node, used_names: Set[str]) -> tuple[FusedLoop, ...]:
     """The same loops, with a sum attached to the loop that computes its operand; that array is written only if it has
     other uses."""
-    (name,) = total.inputs
-    is_used = name in used or any(name in loop.inputs for loop in loops)
+    (name,) = sum_node.inputs
+    is_used = name in used_names or any(name in loop.inputs for loop in loops)
     return tuple(
-        replace(loop, outputs=tuple(each for each in loop.outputs if is_used or each != name), sum_node=total)
+        replace(loop, outputs=tuple(each for each in loop.outputs if is_used or each != name), sum_node=sum_node)
         if name in loop.outputs
         else loop
         for loop in loops

@@ -76,10 +76,10 @@ def emit_elementwise(emitter: FunctionEmitter, node: Node, inputs: Sequence[Type
     result = node.results[0].type
     sizes = broadcast_sizes(emitter, inputs, lambda condition: emitter.emit_trap(node, inputs, condition))
     emitter.emit_size_check(node, inputs, sizes)
-    places = [index_operand(emitter, value, sizes) for value in inputs]
+    operands = [index_operand(emitter, value, sizes) for value in inputs]
     scalars = [Type(value.type.dtype) for value in inputs]
     condition = kernels.trap_condition(
-        node.op, scalars, Type(result.dtype), [element_expression(operand) for operand in places]
+        node.op, scalars, Type(result.dtype), [element_expression(operand) for operand in operands]
     )
     if condition is not None:
         traps = emitter.assign("False")
@@ -88,9 +88,9 @@ def emit_elementwise(emitter: FunctionEmitter, node: Node, inputs: Sequence[Type
         emitter.emit_trap(node, inputs, traps)
     array = emit_empty(emitter, sizes, result)
     if is_ufunc_node(node):
-        emit_ufunc_call(emitter, node, places, sizes, array, result)
+        emit_ufunc_call(emitter, node, operands, sizes, array, result)
         return array
-    texts = [element_expression(operand) for operand in places]
+    texts = [element_expression(operand) for operand in operands]
     text = kernels.expression(node.op, scalars, Type(result.dtype), node.attributes, texts)
     with ElementLoops(emitter, sizes) as at:
         emitter.emit(f"{array}[{', '.join(at)}] = {substitute_indices(text, at)}")
@@ -205,18 +205,18 @@ class ElementLoops:
 def emit_ufunc_call(
     emitter: FunctionEmitter,
     node: Node,
-    places: Sequence[IndexedOperand],
+    operands: Sequence[IndexedOperand],
     sizes: Sequence[str],
     array: str,
     result: Type,
 ) -> None:
     """Emit a NumPy loop on copies of the operands, broadcast to the result's shape."""
-    wide = Type(ufunc_dtype(node), result.shape)
-    copies = [emit_empty(emitter, sizes, wide) for _ in places]
+    wide_type = Type(ufunc_dtype(node), result.shape)
+    copies = [emit_empty(emitter, sizes, wide_type) for _ in operands]
     with ElementLoops(emitter, sizes) as at:
-        for copy, operand in zip(copies, places, strict=True):
+        for copy, operand in zip(copies, operands, strict=True):
             emitter.emit(f"{copy}[{', '.join(at)}] = {substitute_indices(element_expression(operand), at)}")
-    output = array if result.dtype is wide.dtype else copies[0]
+    output = array if result.dtype is wide_type.dtype else copies[0]
     emitter.emit(f"n.{ufunc_name(node)}({', '.join([*copies, output])})")
     if output is not array:
         with ElementLoops(emitter, sizes) as at:
@@ -378,9 +378,9 @@ class BlockLoop:
             self.block_sums = emitter.assign(f"np.zeros({block_count}, np.{self.sum_lane})")
         self.emit_parallel(arrays, scalars, count)
         if loop.sum_node:
-            total = loop.sum_node.results[0]
+            sum_variable = loop.sum_node.results[0]
             text = emit_full_sum(emitter, loop.sum_node, self.block_sums)
-            outputs[total.name] = TypedExpression(text, total.type)
+            outputs[sum_variable.name] = TypedExpression(text, sum_variable.type)
         return outputs
 
     @property
@@ -527,10 +527,10 @@ class BlockLoop:
         """Lines that compute an element of a node."""
         lines: list[str] = []
         dtypes_, result = [self.type_of(operand).dtype for operand in node.inputs], node.results[0].type.dtype
-        form = kernels.native_width_format(node.op, dtypes_, result)
-        if form is not None:
+        op_format = kernels.native_width_format(node.op, dtypes_, result)
+        if op_format is not None:
             texts = [self.element_expression(operand, lines) for operand in node.inputs]
-            return lines + self.assign_element(node, form.format(*texts))
+            return lines + self.assign_element(node, op_format.format(*texts))
         texts = [self.lane_expression(operand, lines) for operand in node.inputs]
         text = kernels.expression(node.op, list(map(Type, dtypes_)), Type(result), node.attributes, texts)
         return lines + self.assign_element(node, text)
@@ -546,8 +546,8 @@ class BlockLoop:
 
     def ufunc_call(self, node: Node) -> str:
         """The call of the NumPy loop that computes a block of a node."""
-        places = [
+        operand_blocks = [
             self.converted_blocks.get((node.name, at)) or self.block_arrays[each] for at, each in enumerate(node.inputs)
         ]
         result = self.converted_blocks.get((node.name, -1)) or self.block_arrays[node.name]
-        return f"n.{ufunc_name(node)}({', '.join([*places, result])})"
+        return f"n.{ufunc_name(node)}({', '.join([*operand_blocks, result])})"

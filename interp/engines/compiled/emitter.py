@@ -103,12 +103,12 @@ class ArrayFactTable:
         """An independent copy."""
         return ArrayFactTable(set(self.unique), set(self.no_negative_zero), set(self.lazy))
 
-    def restore(self, before: ArrayFactTable) -> None:
+    def restore(self, snapshot: ArrayFactTable) -> None:
         """Restore an earlier copy."""
         self.unique, self.no_negative_zero, self.lazy = (
-            set(before.unique),
-            set(before.no_negative_zero),
-            set(before.lazy),
+            set(snapshot.unique),
+            set(snapshot.no_negative_zero),
+            set(snapshot.lazy),
         )
 
 
@@ -132,10 +132,10 @@ class GeneratedModule:
         """An independent copy."""
         return GeneratedModule(**{each.name: copy(getattr(self, each.name)) for each in fields(self)})
 
-    def restore(self, before: GeneratedModule) -> None:
+    def restore(self, snapshot: GeneratedModule) -> None:
         """Restore an earlier copy."""
         for each in fields(self):
-            setattr(self, each.name, copy(getattr(before, each.name)))
+            setattr(self, each.name, copy(getattr(snapshot, each.name)))
 
     @property
     def max_operands(self) -> int:
@@ -255,10 +255,10 @@ class FunctionEmitter:
             return f"return {NULL_RESULT_NAME}()"
         return f"return {tuple_expression(list(map(zero_expression, self.group.results)))}"
 
-    def emit_exit(self, why: str | None = None, *, records_tag: bool = False) -> None:
+    def emit_exit(self, abort_call: str | None = None, *, records_tag: bool = False) -> None:
         """Emit the return of an aborted function; with `records_tag`, it notes the iterations that it leaves."""
-        if why is not None:
-            self.emit(why)
+        if abort_call is not None:
+            self.emit(abort_call)
         for site, count in reversed(self.enclosing_loops) if records_tag else ():
             self.emit(f"m.record_tag_step(s, {site}, {count})")
         self.emit(self.null_return)

@@ -142,19 +142,19 @@ def is_recursive(program: Program) -> bool:
     return any(map(is_recursive_group, strongly_connected_components(program)))
 
 
-def functions_reaching(program: Program, has: Callable[[Node], bool]) -> frozenset[str]:
+def functions_reaching(program: Program, is_match: Callable[[Node], bool]) -> frozenset[str]:
     """The names of the functions that contain a node for which `has` is true, or that reach one by calls."""
     functions = program.reachable_functions()
     calls = {
         function.name: [node.attribute("function") for node in function.body.walk() if node.op == "call"]
         for function in functions
     }
-    names = {function.name for function in functions if any(map(has, function.body.walk()))}
+    names = {function.name for function in functions if any(map(is_match, function.body.walk()))}
     while True:
-        more = {name for name in calls if name not in names and not names.isdisjoint(calls[name])}
-        if not more:
+        callers = {name for name in calls if name not in names and not names.isdisjoint(calls[name])}
+        if not callers:
             return frozenset(names)
-        names |= more
+        names |= callers
 
 
 SlotTypes: TypeAlias = tuple[str, ...]
@@ -217,12 +217,12 @@ def numpy_dtype(element: str) -> str:
     return "np.bool_" if element == "boolean" else f"np.{element}"
 
 
-def merge_slot_types(many: Sequence[SlotTypes]) -> SlotTypes:
+def merge_slot_types(signatures: Sequence[SlotTypes]) -> SlotTypes:
     """The fewest slots that fit the arguments of each of several functions."""
-    if len(many) == 1:
-        return many[0]
+    if len(signatures) == 1:
+        return signatures[0]
     counts: Counter[str] = Counter()
-    for each in many:
+    for each in signatures:
         counts |= Counter(each)
     return tuple(sorted(counts.elements()))
 
@@ -353,9 +353,9 @@ class TapeLayout:
     def is_empty(self) -> bool:
         return self.end == self.start
 
-    def is_last(self, begun: PhaseStart) -> bool:
+    def is_last(self, start: PhaseStart) -> bool:
         """Whether a phase of a node is its last."""
-        return begun.number == self.later_phases[begun.root.name]
+        return start.number == self.later_phases[start.root.name]
 
     @cached_property
     def variables(self) -> dict[str, Var]:
@@ -400,9 +400,9 @@ def region_tape_layout(program: Program, region: Region, begin: int) -> TapeLayo
             structure_offset[name] = size
             size += _LOOP_WORDS if root.op == "while_loop" else 1
         if root.op == "while_loop" and count:
-            deciding = region_tape_layout(program, root.regions[0], size)
-            inner_layouts[name] = deciding, region_tape_layout(program, root.regions[1], _ITERATION_WORDS)
-            size = deciding.end
+            condition_layout = region_tape_layout(program, root.regions[0], size)
+            inner_layouts[name] = condition_layout, region_tape_layout(program, root.regions[1], _ITERATION_WORDS)
+            size = condition_layout.end
         else:
             inner_layouts[name] = tuple(region_tape_layout(program, each, size) for each in root.regions)
             size = max((each.end for each in inner_layouts[name]), default=size)

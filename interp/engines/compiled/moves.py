@@ -189,9 +189,13 @@ def key_view(value: TypedExpression, key: str) -> StridedView | None:
     """The view that an indexing key selects; None if it needs sizes that are not static."""
     sizes, entries = value.sizes, parse_key(key)
     indexed_axes = sum(entry is not None and entry is not Ellipsis for entry in entries)
-    all_entries = entries if Ellipsis in entries else (*entries, Ellipsis)
-    at = all_entries.index(Ellipsis)
-    axis_entries = (*all_entries[:at], *[slice(None)] * (len(sizes) - indexed_axes), *all_entries[at + 1 :])
+    entries_with_ellipsis = entries if Ellipsis in entries else (*entries, Ellipsis)
+    ellipsis_index = entries_with_ellipsis.index(Ellipsis)
+    axis_entries = (
+        *entries_with_ellipsis[:ellipsis_index],
+        *[slice(None)] * (len(sizes) - indexed_axes),
+        *entries_with_ellipsis[ellipsis_index + 1 :],
+    )
     axis, offsets, view = 0, list[str](), StridedView([], [])
     for entry in axis_entries:
         if entry is None:
@@ -271,27 +275,27 @@ def emit_take(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpres
     """Emit take: a row for a scalar index along the first axis, else a copy of rows."""
     x, indices = inputs
     result, sizes = node.results[0].type, x.sizes
-    at = resolve_axis(node.attribute("axis"), x.type)
+    axis = resolve_axis(node.attribute("axis"), x.type)
     if indices.type.dtype is not dtypes.int64:
         return None
-    if indices.type.is_scalar and at == 0:
+    if indices.type.is_scalar and axis == 0:
         row = emitter.assign(f"{indices.text} + ({sizes[0]} if {indices.text} < 0 else 0)")
         emitter.emit_trap(node, inputs, f"uint64({row}) >= uint64({sizes[0]})")
         if result.is_scalar:
             return emitter.assign(f"{LANE_TYPES[lane(result.dtype)]}({x.text}[uint64({row})])")
         return emit_subarray(emitter, x, f"{row} * {contiguous_strides(sizes)[0]}", sizes[1:])
-    result_sizes = [*sizes[:at], *indices.sizes, *sizes[at + 1 :]]
+    result_sizes = [*sizes[:axis], *indices.sizes, *sizes[axis + 1 :]]
     if result.is_scalar or not result_sizes:
         return None
     emitter.emit_size_check(node, inputs, result_sizes)
     array, index = emit_empty(emitter, result_sizes, result), _as_array(emitter, indices)
-    row = product_expression([*sizes[at + 1 :], str(_item_size(x.type.dtype))])
+    row = product_expression([*sizes[axis + 1 :], str(_item_size(x.type.dtype))])
     words = [
         row,
         f"w.data_address({index.text})",
         product_expression(index.sizes),
-        product_expression(sizes[:at]),
-        sizes[at],
+        product_expression(sizes[:axis]),
+        sizes[axis],
     ]
     is_outside = emit_strided_call(emitter, STRIDED_TAKE_ROWS, f"w.data_address({array})", x, words)
     emitter.emit(f"w.keep_alive({array})")
@@ -329,18 +333,20 @@ def emit_scatter_add(emitter: FunctionEmitter, node: Node, inputs: Sequence[Type
 
 def emit_concat(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
     """Emit concat of arrays of one dtype whose sizes along all other axes are static."""
-    result, at = node.results[0].type, resolve_axis(node.attribute("axis"), inputs[0].type)
-    other_sizes = [size for each in inputs for axis, size in enumerate(each.type.shape or ()) if axis != at]
+    result, axis = node.results[0].type, resolve_axis(node.attribute("axis"), inputs[0].type)
+    other_sizes = [
+        size for each in inputs for other_axis, size in enumerate(each.type.shape or ()) if other_axis != axis
+    ]
     if any(each.type.dtype is not result.dtype for each in inputs) or None in other_sizes:
         return None
-    widths = [each.sizes[at] for each in inputs]
+    widths = [each.sizes[axis] for each in inputs]
     total = str(sum(map(int, widths))) if all(map(str.isdigit, widths)) else emitter.assign(" + ".join(widths))
-    sizes = [total if axis == at else size for axis, size in enumerate(inputs[0].sizes)]
+    sizes = [total if other_axis == axis else size for other_axis, size in enumerate(inputs[0].sizes)]
     emitter.emit_size_check(node, inputs, sizes)
     array, offsets = emit_empty(emitter, sizes, result), list[str]()
     strides = contiguous_strides(sizes)
     for each, width in zip(inputs, widths, strict=True):
-        target = StridedView(sizes, strides, f"({' + '.join(offsets)}) * {strides[at]}" if offsets else "0")
+        target = StridedView(sizes, strides, f"({' + '.join(offsets)}) * {strides[axis]}" if offsets else "0")
         emit_strided_copy(emitter, array, each, StridedView(each.sizes, contiguous_strides(each.sizes)), target)
         offsets.append(width)
     return array

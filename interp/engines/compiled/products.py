@@ -53,8 +53,8 @@ def emit_sum(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpress
         return emit_full_sum(emitter, node, operand.text)
     sizes = operand.sizes
     before, after = sizes[: axis % rank], sizes[axis % rank + 1 :]
-    folded = [count_expression(before), sizes[axis % rank], count_expression(after)]
-    sums = emitter.assign(f"p.sum_middle_axis({operand.text}.reshape({tuple_expression(folded)}), np.{kind})")
+    folded_sizes = [count_expression(before), sizes[axis % rank], count_expression(after)]
+    sums = emitter.assign(f"p.sum_middle_axis({operand.text}.reshape({tuple_expression(folded_sizes)}), np.{kind})")
     if result.is_scalar:
         return emitter.assign(rounded_format(result).format(f"{sums}[0, 0]"))
     shape = [*before, *["1"] * node.attribute("keepdims"), *after]
@@ -235,9 +235,9 @@ def plan_accumulation(region: Region) -> AccumulationPlan:
         for each in (each for each in node.inputs if isinstance(each, str)):
             last_use[each] = max(last_use[each], last_use[node.name])
     for name in transposes:
-        (of,) = uses.producer[name].inputs
-        if isinstance(of, str):
-            last_use[of] = max(last_use[of], last_use[name])
+        (operand,) = uses.producer[name].inputs
+        if isinstance(operand, str):
+            last_use[operand] = max(last_use[operand], last_use[name])
     node_index = {node.name: number for number, node in enumerate(region.nodes)}
     return AccumulationPlan(frozenset(sums), frozenset(zeros), products, frozenset(transposes), node_index, last_use)
 
@@ -248,7 +248,7 @@ def static_element_count(type_: Type) -> int | None:
     return None if type_.is_scalar or -1 in shape else math.prod(shape)
 
 
-def is_accumulation(uses: DefUseChains, node: Node, later: set[str]) -> bool:
+def is_accumulation(uses: DefUseChains, node: Node, accumulations: set[str]) -> bool:
     """Whether a node adds arrays that are computed one by one, and is in no fused loop."""
     if node.op != "add" or len({each for each in node.inputs if isinstance(each, str)}) != 2:
         return False
@@ -259,7 +259,7 @@ def is_accumulation(uses: DefUseChains, node: Node, later: set[str]) -> bool:
     has_whole_operands = all(
         uses.operand_type(each) == result and each not in uses.fusible_values for each in node.inputs
     )
-    return has_whole_operands and all(user.name in later for user in uses.users(node.name))
+    return has_whole_operands and all(user.name in accumulations for user in uses.users(node.name))
 
 
 def fusible_values(uses: DefUseChains) -> set[str]:
@@ -297,7 +297,7 @@ def is_zero(operand: Operand) -> bool:
     return value == 0.0 and math.copysign(1.0, value) > 0.0
 
 
-def is_implicit_transpose(uses: DefUseChains, node: Node, others: set[str]) -> bool:
+def is_implicit_transpose(uses: DefUseChains, node: Node, transposes: set[str]) -> bool:
     """Whether a node transposes a matrix, and all of its users are products that accept it transposed; `others` are
     transposes already accepted."""
     if node.op != "permute_dims" or len(node.results[0].type.shape or ()) != 2:
@@ -307,17 +307,17 @@ def is_implicit_transpose(uses: DefUseChains, node: Node, others: set[str]) -> b
         return False
     users = uses.users(node.name)
     return len(users) == len(uses.use_indices[node.name]) and all(
-        accepts_transposed(uses, user, node.name, others) for user in users
+        accepts_transposed(uses, user, node.name, transposes) for user in users
     )
 
 
-def accepts_transposed(uses: DefUseChains, node: Node, name: str, others: set[str]) -> bool:
+def accepts_transposed(uses: DefUseChains, node: Node, name: str, transposes: set[str]) -> bool:
     """Whether a node is a product that accepts this matrix transposed: as its left factor, or as its right one where
     the left has few rows."""
     if (
         not is_float_matmul(uses, node)
         or node.inputs[0] == node.inputs[1]
-        or any(each in others for each in node.inputs)
+        or any(each in transposes for each in node.inputs)
     ):
         return False
     if any(static_element_count(uses.operand_type(each)) is None for each in node.inputs):
@@ -399,27 +399,27 @@ def emit_accumulation(emitter: FunctionEmitter, node: Node, a: str, b: str, dead
     for one, other in pairs:
         if one in facts.lazy and other not in facts.no_negative_zero:
             emitter.materialize(one)
-    reusable, total, head = facts.unique & dead, emitter.fresh_name(), "if"
-    returned = {other for one, other in pairs if one in facts.lazy}  # one of these may be returned as the sum
+    reusable, result, head = facts.unique & dead, emitter.fresh_name(), "if"
+    aliased = {other for one, other in pairs if one in facts.lazy}  # one of these may be returned as the sum
     for one, other in pairs:
         if one in facts.lazy:
-            emitter.emit(f"{head} e.is_lazy({one}): {total} = {other}")
+            emitter.emit(f"{head} e.is_lazy({one}): {result} = {other}")
             head = "elif"
-    with emitter.block("else:") if returned else nullcontext():
-        emitter.emit(f"{total} = {emit_array_sum(emitter, type_, a, b, reusable)}")
-    facts.mark_shared(returned - reusable)
+    with emitter.block("else:") if aliased else nullcontext():
+        emitter.emit(f"{result} = {emit_array_sum(emitter, type_, a, b, reusable)}")
+    facts.mark_shared(aliased - reusable)
     facts.set_facts(
-        total, ArrayFacts(returned <= reusable, bool({a, b} & facts.no_negative_zero), {a, b} <= facts.lazy)
+        result, ArrayFacts(aliased <= reusable, bool({a, b} & facts.no_negative_zero), {a, b} <= facts.lazy)
     )
-    return total
+    return result
 
 
 def emit_array_sum(emitter: FunctionEmitter, type_: Type, a: str, b: str, reusable: set[str]) -> str:
     """Emit the sum of two materialized arrays, in place where one of them is in `reusable`: unique and dead."""
     sizes = [str(size) for size in type_.shape or ()]
-    total = a if a in reusable else b if b in reusable else emit_empty(emitter, sizes, type_)
+    result = a if a in reusable else b if b in reusable else emit_empty(emitter, sizes, type_)
     words = [
-        f"w.data_address({total})",
+        f"w.data_address({result})",
         f"w.data_address({a})",
         str(type_.dtype.numpy.itemsize),
         f"w.data_address({b})",
@@ -427,34 +427,47 @@ def emit_array_sum(emitter: FunctionEmitter, type_: Type, a: str, b: str, reusab
     emitter.emit(
         f"strided_op({', '.join([str(STRIDED_ADD_ARRAYS), *words, str(static_element_count(type_)), *['0'] * 10])})"
     )
-    for text in dict.fromkeys((total, a, b)):
+    for text in dict.fromkeys((result, a, b)):
         emitter.emit(f"w.keep_alive({text})")
-    return total
+    return result
 
 
 def emit_accumulated_product(
-    emitter: FunctionEmitter, product: Node, factors: Sequence[TypedExpression], to: TypedExpression, *, is_dead: bool
+    emitter: FunctionEmitter,
+    product: Node,
+    factors: Sequence[TypedExpression],
+    accumulator_value: TypedExpression,
+    *,
+    is_dead: bool,
 ) -> str:
     """Emit a matrix product that is added to an array."""
     facts, type_ = emitter.facts, product.results[0].type
     rows, columns = type_.shape or (0, 0)
-    fact = ArrayFacts(is_unique=True, has_no_negative_zero=to.text in facts.no_negative_zero)
-    if not is_dead or to.text not in facts.unique:
+    facts_of_sum = ArrayFacts(is_unique=True, has_no_negative_zero=accumulator_value.text in facts.no_negative_zero)
+    if not is_dead or accumulator_value.text not in facts.unique:
         accumulator = emit_empty(emitter, [str(rows), str(columns)], type_)
         width, count = type_.dtype.numpy.itemsize, rows * columns  # type: ignore[operator]
-        emitter.materialize(to.text)
-        words = [f"w.data_address({accumulator})", f"w.data_address({to.text})", str(width), "1", "1", "1", str(count)]
+        emitter.materialize(accumulator_value.text)
+        words = [
+            f"w.data_address({accumulator})",
+            f"w.data_address({accumulator_value.text})",
+            str(width),
+            "1",
+            "1",
+            "1",
+            str(count),
+        ]
         emitter.emit(f"strided_op({', '.join(['0', *words, '0', '0', '0', '1', '0', '0', '0', '1'])})")
-        emitter.emit(f"w.keep_alive({to.text})")
+        emitter.emit(f"w.keep_alive({accumulator_value.text})")
         mode = "1"
-    elif to.text in facts.lazy:
-        mode = emitter.assign(f"2 if e.is_lazy({to.text}) else 1")
-        accumulator = emitter.assign(f"e.materialize_uninitialized({to.text})")
+    elif accumulator_value.text in facts.lazy:
+        mode = emitter.assign(f"2 if e.is_lazy({accumulator_value.text}) else 1")
+        accumulator = emitter.assign(f"e.materialize_uninitialized({accumulator_value.text})")
     else:
-        accumulator, mode = to.text, "1"
+        accumulator, mode = accumulator_value.text, "1"
     x, y = factors
     name = numba_dtype(type_.dtype)
     is_transposed = "1" if isinstance(x, Transposed) else "0"
     emitter.emit(f"matmul_accumulate_{name}(s, {accumulator}, {x.text}, {y.text}, {is_transposed}, {mode})")
-    facts.set_facts(accumulator, fact)
+    facts.set_facts(accumulator, facts_of_sum)
     return accumulator

@@ -36,7 +36,7 @@ from ....core.world import World
 from ...machine.event import Event, Token
 from ...outcome.outcome import Outcome, build_trap, limit_exceeded, value_outcome
 from ..interrupt import LimitMonitor, interrupt_between_steps, recent_resident_memory
-from ..jit import cache as kept
+from ..jit import cache as module_cache
 from ..jit.cache import show_compiling
 from ..jit.native import Unlinkable, load_native
 from ..jit.state import (
@@ -74,7 +74,6 @@ POLL_SECONDS = 0.02
 QUICK_SECONDS = 0.005
 """The most seconds of a quick run."""
 _ROOT_KEY = int(np.uint64(ROOT.key).astype(np.int64))
-_FALLBACK_HINT = 'other engines keep calls in memory: engine="fast"'
 
 # Compiling
 
@@ -100,7 +99,7 @@ class CompiledProgram:
 
 _compiled_programs: OrderedDict[int, CompiledProgram | Crash] = OrderedDict()
 """Recent programs, by id: machine code, or the crash of the compiler."""
-_compile_lock = kept.lock_across_fork(threading.RLock())
+_compile_lock = module_cache.lock_across_fork(threading.RLock())
 """Held while a program is compiled, so that threads that want the same program wait for it."""
 _MAX_PROGRAMS = 64
 
@@ -179,7 +178,7 @@ def load_entry(program: Program) -> tuple[GeneratedModule, Callable[..., int]]:
         with suppress(Unlinkable):
             return module, load_native(name, "\n".join(module.lines), "entry", 5)
     module = source.emit_module(program)
-    return module, kept.load_module(name, source.flatten_member_access(module.lines)).entry
+    return module, module_cache.load_module(name, source.flatten_member_access(module.lines)).entry
 
 
 def is_compiled(program: Program) -> bool:
@@ -398,9 +397,9 @@ def limit_error(compiled: CompiledProgram, buffer: CallBuffer, limits: Limits) -
         error = Exhausted(
             f"the run exceeds the {STACK_BYTES:,} bytes of stack that engine compiled has for nested calls",
             rule="S12",
-            hint=_FALLBACK_HINT,
+            hint='engine="fast" keeps calls on the heap',
         )
-        error.limit = "depth"
+        error.limit = "stack"
         return error
     if buffer.exit_reason == EXIT_MEMORY:
         function, node, _ = compiled.module.trap_sites[buffer.trap_number]
@@ -416,8 +415,8 @@ def memory_error(compiled: CompiledProgram) -> Exhausted:
 
 
 def is_stack_exhausted(outcome: Outcome) -> bool:
-    """Whether a run ended because the native stack did, which other engines do not need."""
-    return isinstance(outcome.error, Exhausted) and outcome.error.hint == _FALLBACK_HINT
+    """Whether a run exhausted the native stack, which other engines do not need for calls."""
+    return isinstance(outcome.error, Exhausted) and outcome.error.limit == "stack"
 
 
 def build_outcome(

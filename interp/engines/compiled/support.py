@@ -137,10 +137,13 @@ def _type_reasons(location: str, types: list[Type] | tuple[Type, ...]) -> Iterat
 
 def _nesting_depth(region: Region) -> tuple[int, int]:
     """The nesting depth of regions inside this one, and of loops."""
-    deepest, loops = 0, 0
+    max_depth, max_loop_depth = 0, 0
     for phase in region.phases():
         for node in phase.nodes:
             for inner in node.regions:
-                depth, looping = _nesting_depth(inner)
-                deepest, loops = max(deepest, depth + 1), max(loops, looping + (node.op == "while_loop"))
-    return deepest, loops
+                depth, loop_depth = _nesting_depth(inner)
+                max_depth, max_loop_depth = (
+                    max(max_depth, depth + 1),
+                    max(max_loop_depth, loop_depth + (node.op == "while_loop")),
+                )
+    return max_depth, max_loop_depth

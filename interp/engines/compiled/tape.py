@@ -47,16 +47,16 @@ def emit_release(emitter: FunctionEmitter, mark: TapeMark) -> None:
 
 def emit_save(emitter: FunctionEmitter, record: TapeReference, name: str, value: TypedExpression) -> None:
     """Emit the save of a value in a record."""
-    at, (text, type_) = record.layout.value_offset[name], value
+    offset, (text, type_) = record.layout.value_offset[name], value
     if isinstance(type_.dtype, HandleType):
         values, full = text[1:-1].split(", ")
-        emitter.emit(f"m.save_array(s, {record.address}, {at}, {values})")
-        at_full = at + ROW_WORDS + len(cell_storage_sizes(element_type(type_)))
+        emitter.emit(f"m.save_array(s, {record.address}, {offset}, {values})")
+        at_full = offset + ROW_WORDS + len(cell_storage_sizes(element_type(type_)))
         emitter.emit(f"m.save_array(s, {record.address}, {at_full}, {full})")
     elif type_.is_scalar:
-        emitter.emit(f"m.write({record.address}, {at}, {LANE_TYPES[lane(type_.dtype)]}({text}))")
+        emitter.emit(f"m.write({record.address}, {offset}, {LANE_TYPES[lane(type_.dtype)]}({text}))")
     else:
-        emitter.emit(f"m.save_array(s, {record.address}, {at}, {text})")
+        emitter.emit(f"m.save_array(s, {record.address}, {offset}, {text})")
 
 
 def emit_load(emitter: FunctionEmitter, record: TapeReference, name: str) -> TypedExpression:

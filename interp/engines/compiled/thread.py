@@ -161,11 +161,11 @@ def start_thread() -> LargeStackThread:
     while True:
         try:
             with _stack_size_lock:
-                before = threading.stack_size(size)
+                previous_size = threading.stack_size(size)
                 try:
                     return LargeStackThread(size)
                 finally:
-                    threading.stack_size(before)
+                    threading.stack_size(previous_size)
         except RuntimeError:
             size //= 4
             if size < 4 * RESERVED_STACK_BYTES:
@@ -254,17 +254,17 @@ class HostCallServer(RunWaiter):
                 self.take_operands(self.trap_sites[number].types)
 
     def serve_until_finished(self, thread: LargeStackThread, seconds: float) -> bool:
-        ends = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds
         while True:
             try:
-                number = self.requests.get(timeout=max(0.0, ends - time.monotonic()))
+                number = self.requests.get(timeout=max(0.0, deadline - time.monotonic()))
             except Empty:
                 return False
             if number is None:
                 return True
             site = self.trap_sites[number]
             self.replies.put(self.perform_effect(site.node, self.take_operands(site.types)))
-            if time.monotonic() >= ends:
+            if time.monotonic() >= deadline:
                 return False
 
     def take_operands(self, types: Sequence[Type]) -> tuple[Value, ...]:
@@ -278,8 +278,8 @@ class HostCallServer(RunWaiter):
             return HOST_DONE
         try:
             value: Value = self.world.call(node.attribute("function"), operands, node.attribute("returns"))
-        except CallbackError as failed:
-            self.trap_message = str(failed)
+        except CallbackError as error:
+            self.trap_message = str(error)
             return HOST_FAILED
         self.call_buffer.store_reply(value, node.attribute("returns"))
         return HOST_DONE

@@ -65,15 +65,15 @@ class Watchdog:
 
     def _poll_until_idle(self) -> None:
         """Poll until there has been nothing to watch for a while."""
-        previous_runs, count, looks = list[CallBuffer](), self._watch_count, 0
-        while looks < _MAX_IDLE_POLLS:
+        previous_runs, watch_count, idle_polls = list[CallBuffer](), self._watch_count, 0
+        while idle_polls < _MAX_IDLE_POLLS:
             time.sleep(POLL_SECONDS)
             runs = list(self._watched_runs)
             for buffer in runs:
                 if any(buffer is each for each in previous_runs):
                     buffer.request_stop()
-            looks = looks + 1 if self._watch_count == count else 0
-            previous_runs, count = runs, self._watch_count
+            idle_polls = idle_polls + 1 if self._watch_count == watch_count else 0
+            previous_runs, watch_count = runs, self._watch_count
 
 
 _watchdog = Watchdog()

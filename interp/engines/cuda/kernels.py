@@ -142,8 +142,8 @@ def to_device_function(function: Callable[..., Any]) -> Any:
     if isinstance(function, BuiltinFunctionType):
         return function
     assert isinstance(function, FunctionType)
-    copied = FunctionType(function.__code__, device_globals(function), function.__name__, function.__defaults__)
-    return numba_cuda().jit(device=True)(copied)
+    copy = FunctionType(function.__code__, device_globals(function), function.__name__, function.__defaults__)
+    return numba_cuda().jit(device=True)(copy)
 
 
 def device_globals(function: FunctionType) -> dict[str, Any]:

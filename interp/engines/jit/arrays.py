@@ -1,5 +1,5 @@
-"""Array construction in compiled code, in a few instructions each: numba's versions of NumPy's functions check much
-that is known here, and take longer to compile."""
+"""Array construction in compiled code, in a few instructions each: numba's versions of NumPy's functions make checks
+that are not needed here, and take longer to compile."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _shape_type(count: int) -> Any:
 
 @intrinsic
 def empty(typing: Any, sizes: Any, dtype: Any) -> Any:
-    """An uninitialized array of these sizes, which are known not to be too large."""
+    """An uninitialized array of these sizes, which the caller has checked."""
     array_type = types.Array(dtype.dtype, len(sizes), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

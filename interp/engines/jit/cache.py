@@ -1,10 +1,10 @@
-"""The disk cache of generated modules and their machine code, so that only the first run of the first process compiles.
-Also the check whether numba is available, and the progress message while it compiles.
+"""The disk cache of generated modules and their machine code: a module is compiled once on a machine. Also the check
+whether numba is available, and the progress message while it compiles.
 
-Each module has a folder, named by a key of everything that its machine code depends on: its text, the source of all
-kernels, the versions of the compilers, and the processor. So nothing on disk is ever out of date. A folder is used only
-if the checksums of all files are those of the complete module: a partial or damaged one is compiled again. A folder is
-locked by one process at a time; others wait, and then load.
+Each module has a folder, whose name is a hash of everything on which its machine code depends: its text, the source of
+all kernels, the versions of the compilers, numba's options in the environment, and the processor. So nothing on disk is
+ever out of date. A folder is used only if the checksums of all files are those of the complete module; otherwise the
+module is compiled again. One process at a time locks a folder; others wait, and then load.
 
     <cache>/tagloom/<key>/<name>.py     the text
     <cache>/tagloom/<key>/__pycache__   the machine code, which numba puts beside it
@@ -45,7 +45,7 @@ _SOURCE_GLOBS = (
     "interp/engines/jit/*.py",
     "interp/engines/cuda/kernels.py",
 )
-"""The sources that a module's machine code may contain besides its own text."""
+"""The sources from which code may be inlined into a module."""
 _CHECKSUMS_FILE = "sums.json"
 _CODE_FOLDER = "__pycache__"
 _RECURSION_LIMIT = 200_000
@@ -55,9 +55,10 @@ CompileAll = Callable[[ModuleType], None]
 
 
 def lock_across_fork(lock: Any) -> Any:
-    """A lock that is free in a forked child: a fork first acquires all of these locks, the newest first.
+    """The same lock, which from now on is free in a forked child: a fork first acquires all of these locks, the newest
+    first.
 
-    A child has none of the threads that would release them. A new lock in the child would not do: a thread that
+    A child has none of the threads that would release a lock. A new lock in the child would not suffice: a thread that
     compiles also holds the locks of numba and llvmlite, and LLVM is in use.
     """
     if hasattr(os, "register_at_fork"):
@@ -88,34 +89,34 @@ def load_module(name: str, text: str, compile_all: CompileAll = lambda _: None) 
         return _modules[module_name]
 
 
-def _load_or_compile(module_name: str, name: str, text: str, use: CompileAll) -> ModuleType:
+def _load_or_compile(module_name: str, name: str, text: str, compile_all: CompileAll) -> ModuleType:
     try:
         folder = module_folder(text)
         with _lock_folder(folder):
-            return _load_from_folder(folder, module_name, name, text, use)
+            return _load_from_folder(folder, module_name, name, text, compile_all)
     except OSError:  # not writable, full, or not private to this user
-        return _execute_module(module_name, Path(f"<{name}>"), text.replace("cache=True", "cache=False"), use)
+        return _execute_module(module_name, Path(f"<{name}>"), text.replace("cache=True", "cache=False"), compile_all)
 
 
-def _load_from_folder(folder: Path, module_name: str, name: str, text: str, use: CompileAll) -> ModuleType:
+def _load_from_folder(folder: Path, module_name: str, name: str, text: str, compile_all: CompileAll) -> ModuleType:
     """Load the module from a folder to which nobody else writes."""
     path = folder / f"{name}.py"
     if _is_complete(folder):
         _modules_loading_from_disk.add(module_name)
         try:
             with suppress(Exception):  # damage that the checksums do not show
-                return _execute_module(module_name, path, text, use)
+                return _execute_module(module_name, path, text, compile_all)
         finally:
             _modules_loading_from_disk.discard(module_name)
     _clear_folder(folder)
     (folder / _CODE_FOLDER).mkdir(mode=0o700)
     write_atomically(path, text.encode())
-    module = _execute_module(module_name, path, text, use)
+    module = _execute_module(module_name, path, text, compile_all)
     write_atomically(folder / _CHECKSUMS_FILE, json.dumps(_checksums(folder)).encode())
     return module
 
 
-def _execute_module(module_name: str, path: Path, text: str, use: CompileAll) -> ModuleType:
+def _execute_module(module_name: str, path: Path, text: str, compile_all: CompileAll) -> ModuleType:
     """Execute a module of this text; numba finds it by its name, in every process, when it loads machine code from
     disk."""
     module = ModuleType(module_name)
@@ -124,7 +125,7 @@ def _execute_module(module_name: str, path: Path, text: str, use: CompileAll) ->
     try:
         with _deep_recursion():
             exec(compile(text, str(path), "exec"), module.__dict__)
-            use(module)
+            compile_all(module)
     except BaseException:
         del sys.modules[module_name]
         raise
@@ -254,7 +255,7 @@ DELAY_SECONDS = 1.0
 
 
 @contextmanager
-def show_compiling(what: str) -> Iterator[None]:
+def show_compiling(subject: str) -> Iterator[None]:
     """A context that shows a line on standard error if it lasts long, and removes the line afterwards.
 
     Only on a terminal, and not with TAGLOOM_PROGRESS=off in the environment.
@@ -262,7 +263,7 @@ def show_compiling(what: str) -> Iterator[None]:
     if os.environ.get("TAGLOOM_PROGRESS") == "off" or sys.stderr is None or not sys.stderr.isatty():
         yield
         return
-    line = f"compiling {what} ..."
+    line = f"compiling {subject} ..."
     has_shown = threading.Event()
     lock = threading.Lock()
     ended = False

@@ -1,6 +1,6 @@
-"""Scalar columns that fail to compile: finds the op whose column numba rejects, and why.
+"""Faults of scalar columns: finds the ops whose column numba does not compile, and why.
 
-This runs only after a module has failed to compile; then each column that it may contain is compiled on its own.
+Called only after a module has failed to compile: each column that the module may contain is then compiled on its own.
 """
 
 from __future__ import annotations

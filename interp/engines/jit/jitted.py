@@ -1,8 +1,8 @@
 """The scalar columns of the registry as compiled functions: `pow_ii` is the column of pow for a signed integer operand
 and result. Each is compiled on first use.
 
-Generated modules import this module. It compiles the same Python source that the reference runs; only names are bound
-differently: `math` is the C library, and functions of `core` are their compiled forms.
+Generated modules import this module. It compiles the same Python functions that the reference calls, with other
+globals: `math` is the C library, and functions of `core` are compiled.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def compile_function(function: Callable[..., Any]) -> Any:
     for name in kernels.math_names(function):
         if kernels.is_c_function(name):
             opaque.register_symbol(name)
-    copied = FunctionType(function.__code__, _compiled_globals(function), function.__name__, function.__defaults__)
-    return kernel(copied)
+    copy = FunctionType(function.__code__, _compiled_globals(function), function.__name__, function.__defaults__)
+    return kernel(copy)
 
 
 def _compiled_globals(function: FunctionType) -> dict[str, Any]:
@@ -68,7 +68,8 @@ def _compiled_globals(function: FunctionType) -> dict[str, Any]:
 
 
 def _wrapping_intrinsic(instruction: str) -> Any:
-    """An operator on int64 that wraps. numba marks its own ones `nsw`: LLVM may assume that they never overflow."""
+    """An operator on int64 that wraps. numba marks its own operators `nsw`, so that LLVM assumes that they never
+    overflow."""
 
     def infer_signature(_typing: Any, _one: Any, _other: Any) -> Any:
         def build(

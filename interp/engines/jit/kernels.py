@@ -122,14 +122,14 @@ def expression(
 ) -> str:
     """Text that computes an op from the text of its operands in their lanes; the result is in the lane of its dtype.
 
-    On operands that trap the result is meaningless. `attributes` are not used: the type of the result says all.
+    On operands that trap the result is meaningless. `attributes` are not used: the result type implies them.
     """
     texts = prevent_constant_folding(promote_operands(operand_types, operands))
     dtype, result_lane = result_type.dtype, lane(result_type.dtype)
-    function, further = OPS[op_name].scalar_kernel(operand_types[0].dtype, dtype)
+    function, extra_arguments = OPS[op_name].scalar_kernel(operand_types[0].dtype, dtype)
     if function is int:
         return cast_expression(texts[0], None, dtype)
-    inlined = None if further else inline_expression(function, texts)
+    inlined = None if extra_arguments else inline_expression(function, texts)
     if result_lane == "i" and function in _WRAPPING_FORMATS:
         text = _WRAPPING_FORMATS[function].format(*texts)
     elif function in _OPERATOR_FORMATS:
@@ -137,7 +137,7 @@ def expression(
     elif inlined is not None:
         text = inlined
     else:
-        arguments = [*texts, *(format_extra_argument(constant, dtype) for constant in further)]
+        arguments = [*texts, *(format_extra_argument(constant, dtype) for constant in extra_arguments)]
         text = f"k.{_function_name(op_name, operand_types[0].dtype, dtype)}({', '.join(arguments)})"
     return cast_expression(text, result_lane, dtype)
 
@@ -164,18 +164,18 @@ def trap_condition(
     op_name: str, operand_types: Sequence[Type], result_type: Type, operands: Sequence[str]
 ) -> str | None:
     """Text of the condition on which an op traps, from text of its operands in their lanes; None if it never traps."""
-    undefined = OPS[op_name].trap_condition
-    if undefined is None or result_type.dtype.kind not in undefined.dtype_kinds:
+    condition = OPS[op_name].trap_condition
+    if condition is None or result_type.dtype.kind not in condition.dtype_kinds:
         return None
     texts = promote_operands(operand_types, operands)
-    return inline_expression(undefined.predicate, texts) or f"k.{op_name}_undefined({', '.join(texts)})"
+    return inline_expression(condition.predicate, texts) or f"k.{op_name}_undefined({', '.join(texts)})"
 
 
 def trap_message(op_name: str) -> str:
     """The message of a trap of this op, which must have a trap condition."""
-    undefined = OPS[op_name].trap_condition
-    assert undefined is not None
-    return undefined.message
+    condition = OPS[op_name].trap_condition
+    assert condition is not None
+    return condition.message
 
 
 def literal_expression(value: Value, dtype: DType) -> str:
@@ -234,8 +234,8 @@ def inline_expression(function: Callable[..., Any], operands: Sequence[str]) -> 
 
 
 class _ParameterSubstitution(ast.NodeTransformer):
-    def __init__(self, meant: Mapping[str, ast.expr]) -> None:
-        self.replacements = meant
+    def __init__(self, replacements: Mapping[str, ast.expr]) -> None:
+        self.replacements = replacements
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self.replacements[node.id]
@@ -247,16 +247,16 @@ def returned_expression(function: Callable[..., Any]) -> tuple[list[str], ast.ex
     if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
         return None
     try:
-        (defined,) = parse_python(textwrap.dedent(inspect.getsource(function))).body
+        (definition,) = parse_python(textwrap.dedent(inspect.getsource(function))).body
     except (OSError, SyntaxError, ValueError):  # no source, or more than one statement
         return None
     if (
-        not isinstance(defined, ast.FunctionDef)
-        or len(defined.body) != 1
-        or not isinstance(defined.body[0], ast.Return)
+        not isinstance(definition, ast.FunctionDef)
+        or len(definition.body) != 1
+        or not isinstance(definition.body[0], ast.Return)
     ):
         return None
-    parameters, value = [argument.arg for argument in defined.args.args], defined.body[0].value
+    parameters, value = [argument.arg for argument in definition.args.args], definition.body[0].value
     names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} if value else {""}
     return (parameters, value) if value is not None and names <= set(parameters) else None
 
@@ -278,12 +278,13 @@ def prevent_constant_folding(operands: list[str]) -> list[str]:
 
 
 def format_extra_argument(number: Any, dtype: DType) -> str:
-    """Text of an argument after the operands, in the lane of the result: 2**64 - 1 is -1 in that of signed integers."""
+    """Text of an argument after the operands, in the lane of the result: 2**64 - 1 is -1 in the lane of signed
+    integers."""
     if number is int:
         return LANE_TYPES[lane(dtype)]
-    whole = dtypes.int64 if lane(dtype) == "i" else dtypes.uint64
-    low, high = whole.range
-    return literal_expression(((number - low) & (high - low)) + low, whole)
+    lane_dtype = dtypes.int64 if lane(dtype) == "i" else dtypes.uint64
+    low, high = lane_dtype.range
+    return literal_expression(((number - low) & (high - low)) + low, lane_dtype)
 
 
 NATIVE_NAMES = frozenset({"copysign", "e", "fabs", "inf", "isinf", "isnan", "nan", "pi", "sqrt"})

@@ -118,8 +118,8 @@ def stack_pointer(typing: Any) -> Any:
 
 
 def recursive_call(signature: Any) -> Any:
-    """The function being compiled, with this signature, so that it can call itself. For a call by name, numba would
-    infer its types again at each call."""
+    """The function that is being compiled, with this signature, so that it can call itself. For a call by name, numba
+    would infer the types again at each call."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return emit_call(context, builder, builder.function, signature, arguments)
@@ -182,8 +182,8 @@ _read_i: Any = read_i
 
 
 def compile_once(signature: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Decorate a function with one signature, to be compiled once per process. For numba, a literal argument has a type
-    of its own, for which it would compile again."""
+    """A decorator for a function with one signature, which is compiled once per process. Otherwise numba compiles again
+    for each literal argument, since it gives literals types of their own."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -195,16 +195,16 @@ def compile_once(signature: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 @compile_once(types.void(int64, int64, int64))
-def abort_run(s: int, why: int, node: int) -> None:
-    """Stop the run, and record why and where."""
-    _write(s, 1, why)
+def abort_run(s: int, reason: int, node: int) -> None:
+    """Stop the run, and record the reason and the trap site."""
+    _write(s, 1, reason)
     _write(s, 2, node)
     _write(s, 0, 1)
 
 
 @compile_once(types.void(int64, int64, int64))
 def record_tag_step(s: int, site: int, iteration: int) -> None:
-    """Record a step of a trap's tag while returning from it."""
+    """Record a step of a trap's tag while the run returns from it."""
     if _read_i(s, 1) == EXIT_TRAP:
         count = _read_i(s, 4)
         _write(_read_i(s, 5), 2 * count, site)
@@ -274,7 +274,7 @@ def set_reference(typing: Any, rows: Any, at: Any, array: Any) -> Any:
 
 @intrinsic
 def dereference(typing: Any, rows: Any, at: Any, dtype: Any, like: Any) -> Any:
-    """The array to which a row refers; `like` has a number for each axis."""
+    """The array to which a row refers; `like` is a tuple with a number for each axis."""
     array_type = types.Array(dtype.dtype, len(like), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -46,7 +46,7 @@ _PARALLEL_MIN_PRODUCTS = 2**20
 """The number of multiplications from which on threads share a product: they take some 15 us. With a threshold of 2**18,
 runs were no shorter, and much longer on a busy machine."""
 STORE_RESULT, ADD_TO_TARGET, ADD_TO_ZEROS = 0, 1, 2
-"""How a product is written: store it, add it to the target, or add it to zeros, which turns -0.0 into 0.0."""
+"""Store modes of a product: store it, add it to the target, or add it to zeros, which turns -0.0 into 0.0."""
 _WORD = ir.IntType(64)
 _contract_kernel: Any = partial(kernel, fastmath={"contract"})
 _reassociate_kernel: Any = partial(kernel, fastmath={"contract", "reassoc"})
@@ -56,17 +56,21 @@ _VECTOR_BYTES, _TILE_ROWS = (64, 8) if _HAS_AVX512 else (32, 4)
 """The bytes of a vector register, and the rows of a tile, each of two vectors."""
 
 
-def tile_intrinsic(halves: int) -> Any:
-    """An intrinsic that computes a tile: _TILE_ROWS rows by `halves` vectors of columns of a product. It takes three
-    addresses: of the left factor, whose rows are `row` elements apart and whose `inner` columns are `step` apart; of
-    the right factor, with rows of `count` elements; and of the product, with rows of `wide` elements. `how` is one of
-    STORE_RESULT, ADD_TO_TARGET, ADD_TO_ZEROS."""
+def tile_intrinsic(vectors_per_row: int) -> Any:
+    """An intrinsic that computes a tile: _TILE_ROWS rows by `vectors_per_row` vectors of columns of a product.
+
+    It takes the addresses of the left factor, of the right factor and of the product, and their strides in elements:
+    between rows and between columns of the left factor, and between rows of the others. `inner` is the number of terms
+    of an element of the product. `store_mode` is one of STORE_RESULT, ADD_TO_TARGET, ADD_TO_ZEROS.
+    """
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        _TileEmitter(context, builder, signature.args[-1].dtype, halves).emit(*arguments[:-1])
+        _TileEmitter(context, builder, signature.args[-1].dtype, vectors_per_row).emit(*arguments[:-1])
         return context.get_dummy_value()
 
-    def infer_signature(typing, x, y, out, row, step, inner, count, wide, how, like):  # type: ignore[no-untyped-def]
+    def infer_signature(  # type: ignore[no-untyped-def]
+        typing, x, y, out, row_stride, column_stride, inner, right_stride, product_stride, store_mode, like
+    ):
         return types.void(*[int64] * 9, like), build
 
     return intrinsic(infer_signature)
@@ -75,55 +79,80 @@ def tile_intrinsic(halves: int) -> Any:
 class _TileEmitter:
     """Emits the code of a tile."""
 
-    def __init__(self, context: Any, builder: Any, dtype: Any, halves: int) -> None:
-        self.vectors_per_row = halves
+    def __init__(self, context: Any, builder: Any, dtype: Any, vectors_per_row: int) -> None:
+        self.vectors_per_row = vectors_per_row
         self.builder, self.element_type = builder, context.get_value_type(dtype)
         self.lanes = _VECTOR_BYTES // context.get_abi_sizeof(self.element_type)
         self.vector_type = ir.VectorType(self.element_type, self.lanes)
         bits = 8 * context.get_abi_sizeof(self.element_type)
-        name, form = f"llvm.fmuladd.v{self.lanes}f{bits}", ir.FunctionType(self.vector_type, [self.vector_type] * 3)
-        self.multiply_add: Any = cgutils.get_or_insert_function(builder.module, form, name)  # type: ignore[no-untyped-call]
+        name, function_type = (
+            f"llvm.fmuladd.v{self.lanes}f{bits}",
+            ir.FunctionType(self.vector_type, [self.vector_type] * 3),
+        )
+        self.multiply_add: Any = cgutils.get_or_insert_function(builder.module, function_type, name)  # type: ignore[no-untyped-call]
         self.align = bits // 8
 
-    def emit(self, x: Any, y: Any, out: Any, row: Any, step: Any, inner: Any, count: Any, wide: Any, how: Any) -> None:
-        builder, halves, zero = self.builder, self.vectors_per_row, ir.Constant(self.vector_type, [0.0] * self.lanes)
-        before, loop = builder.block, builder.append_basic_block("product")
+    def emit(
+        self,
+        x: Any,
+        y: Any,
+        out: Any,
+        row_stride: Any,
+        column_stride: Any,
+        inner: Any,
+        right_stride: Any,
+        product_stride: Any,
+        store_mode: Any,
+    ) -> None:
+        builder, vectors_per_row, zero = (
+            self.builder,
+            self.vectors_per_row,
+            ir.Constant(self.vector_type, [0.0] * self.lanes),
+        )
+        entry_block, loop = builder.block, builder.append_basic_block("product")
         after = builder.append_basic_block("product.end")
         builder.branch(loop)
         builder.position_at_end(loop)
         k = builder.phi(_WORD)
-        k.add_incoming(_WORD(0), before)
-        sums = [builder.phi(self.vector_type) for _ in range(halves * _TILE_ROWS)]
-        columns = [builder.load(self.vector_pointer(y, k, count, half), align=self.align) for half in range(halves)]
+        k.add_incoming(_WORD(0), entry_block)
+        sums = [builder.phi(self.vector_type) for _ in range(vectors_per_row * _TILE_ROWS)]
+        columns = [
+            builder.load(self.vector_pointer(y, k, right_stride, half), align=self.align)
+            for half in range(vectors_per_row)
+        ]
         new_sums = []
-        along = builder.mul(k, step)
+        column_offset = builder.mul(k, column_stride)
         for at in range(_TILE_ROWS):
-            factor = self.broadcast_scalar(builder.load(self.element_pointer(x, builder.mul(_WORD(at), row), along)))
+            factor = self.broadcast_scalar(
+                builder.load(self.element_pointer(x, builder.mul(_WORD(at), row_stride), column_offset))
+            )
             new_sums += [
-                builder.call(self.multiply_add, [factor, columns[half], sums[halves * at + half]])
-                for half in range(halves)
+                builder.call(self.multiply_add, [factor, columns[half], sums[vectors_per_row * at + half]])
+                for half in range(vectors_per_row)
             ]
         for sum_, next_ in zip(sums, new_sums, strict=True):
-            sum_.add_incoming(zero, before)
+            sum_.add_incoming(zero, entry_block)
             sum_.add_incoming(next_, loop)
-        further = builder.add(k, _WORD(1))
-        k.add_incoming(further, loop)
-        builder.cbranch(builder.icmp_signed("<", further, inner), loop, after)
+        next_k = builder.add(k, _WORD(1))
+        k.add_incoming(next_k, loop)
+        builder.cbranch(builder.icmp_signed("<", next_k, inner), loop, after)
         builder.position_at_end(after)
-        with builder.if_else(builder.icmp_signed("==", how, _WORD(STORE_RESULT))) as (plain, other):
-            with plain:
+        with builder.if_else(builder.icmp_signed("==", store_mode, _WORD(STORE_RESULT))) as (store_branch, add_branch):
+            with store_branch:
                 for at, sum_ in enumerate(new_sums):
-                    builder.store(sum_, self.product_pointer(out, wide, at), align=self.align)
-            with other:
-                is_added = builder.icmp_signed("==", how, _WORD(ADD_TO_TARGET))
+                    builder.store(sum_, self.product_pointer(out, product_stride, at), align=self.align)
+            with add_branch:
+                is_added = builder.icmp_signed("==", store_mode, _WORD(ADD_TO_TARGET))
                 for at, sum_ in enumerate(new_sums):
-                    pointer = self.product_pointer(out, wide, at)
-                    before = builder.select(is_added, builder.load(pointer, align=self.align), zero)
-                    builder.store(builder.fadd(before, sum_), pointer, align=self.align)
+                    pointer = self.product_pointer(out, product_stride, at)
+                    addend = builder.select(is_added, builder.load(pointer, align=self.align), zero)
+                    builder.store(builder.fadd(addend, sum_), pointer, align=self.align)
 
-    def product_pointer(self, out: Any, wide: Any, at: int) -> Any:
+    def product_pointer(self, out: Any, product_stride: Any, number: int) -> Any:
         """A pointer to a vector of the product, by number."""
-        return self.vector_pointer(out, _WORD(at // self.vectors_per_row), wide, at % self.vectors_per_row)
+        return self.vector_pointer(
+            out, _WORD(number // self.vectors_per_row), product_stride, number % self.vectors_per_row
+        )
 
     def element_pointer(self, base: Any, *steps: Any) -> Any:
         pointer = self.builder.inttoptr(base, self.element_type.as_pointer())
@@ -131,9 +160,9 @@ class _TileEmitter:
             pointer = self.builder.gep(pointer, [step])
         return pointer
 
-    def vector_pointer(self, base: Any, row: Any, step: Any, half: int) -> Any:
+    def vector_pointer(self, base: Any, row: Any, step: Any, column: int) -> Any:
         """A pointer to a vector."""
-        pointer = self.element_pointer(base, self.builder.mul(row, step), _WORD(half * self.lanes))
+        pointer = self.element_pointer(base, self.builder.mul(row, step), _WORD(column * self.lanes))
         return self.builder.bitcast(pointer, self.vector_type.as_pointer())
 
     def broadcast_scalar(self, number: Any) -> Any:
@@ -158,18 +187,29 @@ pack_words: Any = arrays.pack_words
 
 @kernel
 def compute_strips(words, first, last, like):  # type: ignore[no-untyped-def]
-    """Compute the strips (columns of tiles) `first` to `last` (exclusive). The last tile of a row or column is moved
+    """Compute the strips (columns of tiles) `first` to `last` (exclusive). The last tile of a row or column is shifted
     back so that it fits, and computes some elements again."""
     x, y, product = read_i(words, 0), read_i(words, 1), read_i(words, 2)
     rows, inner, count = read_i(words, 3), read_i(words, 4), read_i(words, 5)
-    apart, step, how, size = read_i(words, 6), read_i(words, 7), read_i(words, 8), read_i(words, 9)
-    wide = _TILE_ROW_BYTES // size
+    row_stride, column_stride, store_mode, size = read_i(words, 6), read_i(words, 7), read_i(words, 8), read_i(words, 9)
+    tile_columns = _TILE_ROW_BYTES // size
     for number in range(first, last):
-        column = min(number * wide, count - wide) * size
+        column = min(number * tile_columns, count - tile_columns) * size
         for at in range(0, rows, _TILE_ROWS):
             row = min(at, rows - _TILE_ROWS)
             out = product + row * count * size + column
-            _compute_tile(x + row * apart * size, y + column, out, apart, step, inner, count, count, how, like)
+            _compute_tile(
+                x + row * row_stride * size,
+                y + column,
+                out,
+                row_stride,
+                column_stride,
+                inner,
+                count,
+                count,
+                store_mode,
+                like,
+            )
 
 
 @kernel
@@ -194,57 +234,79 @@ _part_address: Any = _strips_address
 
 
 @kernel
-def matmul_by_strips(s, x, y, product, apart, step, how):  # type: ignore[no-untyped-def]
-    """Compute a product by strips. The rows of the left factor are `apart` elements apart, its columns `step`."""
+def matmul_by_strips(s, x, y, product, row_stride, column_stride, store_mode):  # type: ignore[no-untyped-def]
+    """Compute a product by strips. `row_stride` and `column_stride`, in elements, are those of the left factor."""
     rows, inner, count, size = product.shape[0], y.shape[0], y.shape[1], x.itemsize
-    at = pack_words((x, y, product, rows, inner, count, apart, step, how, size))
-    part, strips = _part_address(x), (count * size + _TILE_ROW_BYTES - 1) // _TILE_ROW_BYTES
+    words = pack_words((x, y, product, rows, inner, count, row_stride, column_stride, store_mode, size))
+    strips_function, strips = _part_address(x), (count * size + _TILE_ROW_BYTES - 1) // _TILE_ROW_BYTES
     is_large = rows * inner * count >= _PARALLEL_MIN_PRODUCTS and strips > 1
-    good = parallel_for(s, part, at, strips, 1) if is_large else call_part(part, at, 0, strips) == 0
+    succeeded = (
+        parallel_for(s, strips_function, words, strips, 1)
+        if is_large
+        else call_part(strips_function, words, 0, strips) == 0
+    )
     keep_alive(x)
     keep_alive(y)
     keep_alive(product)
-    if not good:
+    if not succeeded:
         raise MemoryError
 
 
 @kernel
-def matmul_narrow(x, y, product, apart, step):  # type: ignore[no-untyped-def]
-    """The same for few columns: tiles also read past the end of a row of the right factor, into columns that are
-    discarded."""
+def matmul_narrow(x, y, product, row_stride, column_stride):  # type: ignore[no-untyped-def]
+    """Compute a product with few columns. Tiles read past the end of a row of the right factor, from a padded copy, and
+    the columns of the product that this computes are discarded."""
     rows, count, inner, size = product.shape[0], product.shape[1], y.shape[0], x.itemsize
-    wide = _TILE_ROW_BYTES // size if count * size > _VECTOR_BYTES else _VECTOR_BYTES // size
-    read, whole = np.empty(inner * count + wide, x.dtype), np.empty((_TILE_ROWS, wide), x.dtype)
-    flat = array_at(data_address(y), inner * count, x.dtype)
+    tile_columns = _TILE_ROW_BYTES // size if count * size > _VECTOR_BYTES else _VECTOR_BYTES // size
+    padded, tile = np.empty(inner * count + tile_columns, x.dtype), np.empty((_TILE_ROWS, tile_columns), x.dtype)
+    elements = array_at(data_address(y), inner * count, x.dtype)
     for at in range(inner * count):
-        read[at] = flat[at]
-    for at in range(inner * count, read.size):
-        read[at] = 0
+        padded[at] = elements[at]
+    for at in range(inner * count, padded.size):
+        padded[at] = 0
     for at in range(0, rows, _TILE_ROWS):
         row = min(at, rows - _TILE_ROWS)
-        of = data_address(x) + row * apart * size
+        left_address = data_address(x) + row * row_stride * size
         if count * size > _VECTOR_BYTES:
             _compute_tile(
-                of, data_address(read), data_address(whole), apart, step, inner, count, wide, STORE_RESULT, x.dtype
+                left_address,
+                data_address(padded),
+                data_address(tile),
+                row_stride,
+                column_stride,
+                inner,
+                count,
+                tile_columns,
+                STORE_RESULT,
+                x.dtype,
             )
         else:
             _compute_half_tile(
-                of, data_address(read), data_address(whole), apart, step, inner, count, wide, STORE_RESULT, x.dtype
+                left_address,
+                data_address(padded),
+                data_address(tile),
+                row_stride,
+                column_stride,
+                inner,
+                count,
+                tile_columns,
+                STORE_RESULT,
+                x.dtype,
             )
         for i in range(_TILE_ROWS):
             for j in range(count):
-                product[row + i, j] = whole[i, j]
-    keep_alive(read)
-    keep_alive(whole)
+                product[row + i, j] = tile[i, j]
+    keep_alive(padded)
+    keep_alive(tile)
 
 
 @kernel
-def matmul_tiled(s, x, y, product, apart, step):  # type: ignore[no-untyped-def]
-    """Compute a product in tiles and store it."""
+def matmul_tiled(s, x, y, product, row_stride, column_stride):  # type: ignore[no-untyped-def]
+    """Compute a product by tiles and store it."""
     if product.shape[1] * x.itemsize < _TILE_ROW_BYTES:
-        matmul_narrow(x, y, product, apart, step)
+        matmul_narrow(x, y, product, row_stride, column_stride)
     else:
-        matmul_by_strips(s, x, y, product, apart, step, STORE_RESULT)
+        matmul_by_strips(s, x, y, product, row_stride, column_stride, STORE_RESULT)
 
 
 @_contract_kernel
@@ -287,7 +349,7 @@ def matmul_vector(x, y, product):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def outer_product(column, row, product, how):  # type: ignore[no-untyped-def]
+def outer_product(column, row, product, store_mode):  # type: ignore[no-untyped-def]
     """The product of a column and a row, row by row; tiles take twice as long."""
     zero = column.dtype.type(0)
     x, y = (
@@ -296,7 +358,7 @@ def outer_product(column, row, product, how):  # type: ignore[no-untyped-def]
     )
     for i in range(product.shape[0]):
         factor = x[i]
-        if how == ADD_TO_TARGET:
+        if store_mode == ADD_TO_TARGET:
             for j in range(product.shape[1]):
                 product[i, j] += zero + factor * y[j]
         else:
@@ -306,13 +368,13 @@ def outer_product(column, row, product, how):  # type: ignore[no-untyped-def]
 
 @kernel
 def is_large(rows, inner, count):  # type: ignore[no-untyped-def]
-    """Whether BLAS computes a product of these sizes for its size, or for the many terms of an element."""
+    """Whether BLAS computes a product since it is large, or since its elements have many terms."""
     return inner > BLAS_MIN_TERMS or rows * inner * count >= BLAS_MIN_PRODUCTS
 
 
 @kernel
 def suits_blas(rows, inner, count, size):  # type: ignore[no-untyped-def]
-    """Whether BLAS computes a product that is not large: it has no whole tile, or is narrow and small."""
+    """Whether BLAS computes a product that is not large, since it has no whole tile, or is narrow and small."""
     is_narrow = count * size < _TILE_ROW_BYTES
     return rows < _TILE_ROWS or (is_narrow and rows * inner * count <= _BLAS_MAX_NARROW_PRODUCTS)
 
@@ -341,7 +403,7 @@ def matmul(s, x, y):  # type: ignore[no-untyped-def]
 
 @kernel
 def matmul_transposed_left(s, x, y):  # type: ignore[no-untyped-def]
-    """The same, with the first matrix transposed."""
+    """The product of the transpose of a float matrix and another one; zeros if the inner size is 0."""
     rows, inner, count = x.shape[1], x.shape[0], y.shape[1]
     if rows * inner * count == 0:
         return np.zeros((rows, count), x.dtype)
@@ -364,15 +426,15 @@ def matmul_transposed_right(x, y):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def matmul_accumulate(s, to, x, y, is_turned, how):  # type: ignore[no-untyped-def]
+def matmul_accumulate(s, target, x, y, is_left_transposed, store_mode):  # type: ignore[no-untyped-def]
     """Add a product of float matrices to an array (ADD_TO_TARGET), or to zeros (ADD_TO_ZEROS). All tiles are whole."""
-    rows, inner = to.shape[0], y.shape[0]
+    rows, inner = target.shape[0], y.shape[0]
     if inner == 1:
-        outer_product(x, y, to, how)
-    elif is_turned == 1:
-        matmul_by_strips(s, x, y, to, 1, rows, how)
+        outer_product(x, y, target, store_mode)
+    elif is_left_transposed == 1:
+        matmul_by_strips(s, x, y, target, 1, rows, store_mode)
     else:
-        matmul_by_strips(s, x, y, to, inner, 1, how)
+        matmul_by_strips(s, x, y, target, inner, 1, store_mode)
 
 
 @_sum_kernel
@@ -385,9 +447,9 @@ def sum_all(x, zero):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sum_middle_axis(x, wide):  # type: ignore[no-untyped-def]
+def sum_middle_axis(x, dtype):  # type: ignore[no-untyped-def]
     """Sums along the middle one of three axes."""
-    sums = np.zeros((x.shape[0], x.shape[2]), wide)
+    sums = np.zeros((x.shape[0], x.shape[2]), dtype)
     for i in range(x.shape[0]):
         for k in range(x.shape[1]):
             for j in range(x.shape[2]):
@@ -416,7 +478,10 @@ _SIGNATURES = {
     "matmul": ("{m}(int64, {m}, {m})", "s, x, y"),
     "matmul_transposed_left": ("{m}(int64, {m}, {m})", "s, x, y"),
     "matmul_transposed_right": ("{m}({m}, {m})", "x, y"),
-    "matmul_accumulate": ("void(int64, {m}, {m}, {m}, int64, int64)", "s, to, x, y, is_turned, how"),
+    "matmul_accumulate": (
+        "void(int64, {m}, {m}, {m}, int64, int64)",
+        "s, target, x, y, is_left_transposed, store_mode",
+    ),
 }
 
 

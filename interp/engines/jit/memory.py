@@ -1,8 +1,7 @@
 """The basis of compiled loops: a decorator for them, and memory access by address, without the bounds checks, index
 wrapping and reference counts of arrays.
 
-The caller keeps the arrays, and so their addresses, alive. A machine that indexed arrays instead took four times as
-long.
+The caller must keep the arrays alive. A machine that indexes arrays instead takes four times as long.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def prefetch(context: Any, address: Any, index: Any) -> Any:
 
 @intrinsic
 def unlikely(context: Any, condition: Any) -> Any:
-    """The same condition, marked as unlikely, so that its branch is placed out of line."""
+    """A condition, marked as unlikely, so that LLVM places its branch out of line."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         bit = ir.IntType(1)
@@ -100,7 +99,7 @@ def poke_unaligned(context: Any, address: Any, word: Any) -> Any:
     return types.void(types.int64, types.int64), emit
 
 
-def _atomic_intrinsic(change: Any) -> Any:
+def atomic_intrinsic(change: Any) -> Any:
     """An atomic intrinsic on a word; `change` emits the operation and returns its result."""
 
     @intrinsic
@@ -118,9 +117,9 @@ def _emit_atomic_store(builder: Any, pointer: Any, word: Any) -> Any:
     return word
 
 
-atomic_store: Any = _atomic_intrinsic(_emit_atomic_store)
+atomic_store: Any = atomic_intrinsic(_emit_atomic_store)
 """Store a word with release order: a thread that reads it with `atomic_load` sees all earlier writes."""
-atomic_exchange: Any = _atomic_intrinsic(
+atomic_exchange: Any = atomic_intrinsic(
     lambda builder, pointer, word: builder.atomic_rmw("xchg", pointer, word, "seq_cst")
 )
 """Exchange a word; returns its old value."""

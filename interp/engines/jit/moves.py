@@ -1,7 +1,8 @@
 """Ops that only move elements, and reductions: `strided_op`, one function of words, cached on disk.
 
-An array is passed as an address; four sizes and, for each side, four strides in elements describe the loop over it.
-Arrays with fewer axes have leading sizes of 1. A stride of 0 reads, or writes, one element repeatedly.
+An array is passed as an address. Four sizes describe the loops; for the source and for the target, four strides in
+elements describe the array. Arrays with fewer axes have leading sizes of 1. With a stride of 0 the loop reads, or
+writes, one element repeatedly.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ def element_accessors(kind: Any, type_: Any) -> tuple[Any, Any]:
 
 
 def _transpose_intrinsic(kind: Any) -> Any:
-    """An intrinsic that transposes a square block, from two addresses on, with rows `t` and `s` elements apart."""
+    """An intrinsic that transposes a square block, given the addresses and row strides of target and source."""
 
     @intrinsic
-    def transpose(typing: Any, to: Any, of: Any, t: Any, s: Any) -> Any:
+    def transpose(typing: Any, target: Any, source: Any, target_stride: Any, source_stride: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            to, of, t, s = arguments
+            target, source, target_stride, source_stride = arguments
             vector = ir.VectorType(kind, _BLOCK_SIDE)
 
             def at(base: Any, number: int, step: Any) -> Any:
@@ -57,7 +58,7 @@ def _transpose_intrinsic(kind: Any) -> Any:
                 return builder.bitcast(begin, vector.as_pointer())
 
             align, half = kind.width // 8, _BLOCK_SIDE // 2
-            rows = [builder.load(at(of, number, s), align=align) for number in range(_BLOCK_SIDE)]
+            rows = [builder.load(at(source, number, source_stride), align=align) for number in range(_BLOCK_SIDE)]
             masks = [
                 ir.Constant(
                     ir.VectorType(ir.IntType(32), _BLOCK_SIDE),
@@ -69,7 +70,7 @@ def _transpose_intrinsic(kind: Any) -> Any:
                 pairs = [(rows[number], rows[number + half]) for number in range(half)]
                 rows = [builder.shuffle_vector(*pair, mask) for pair in pairs for mask in masks]
             for number, each in enumerate(rows):
-                builder.store(each, at(to, number, t), align=align)
+                builder.store(each, at(target, number, target_stride), align=align)
             return context.get_dummy_value()
 
         return types.void(int64, int64, int64, int64), build
@@ -85,40 +86,42 @@ _load_float32, _store_float32 = element_accessors(ir.FloatType(), float32)
 _load_float64, _store_float64 = element_accessors(ir.DoubleType(), float64)
 
 
-def make_copy(load: Any, store: Any, square: Any, width: int) -> Any:
+def make_copy(load: Any, store: Any, transpose_square: Any, width: int) -> Any:
     """A function that copies elements of `width` bytes, by loops over four axes."""
 
     @kernel
-    def copy(to, of, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3):  # type: ignore[no-untyped-def]
+    def copy(target, source, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3):  # type: ignore[no-untyped-def]
         for a in range(n0):
             for b in range(n1):
                 at, begin = a * t0 + b * t1, a * s0 + b * s1
                 if s2 == 1 and s3 != 1 and t3 == 1:
-                    transpose(to, of, n2, n3, t2, s3, at, begin)
+                    transpose(target, source, n2, n3, t2, s3, at, begin)
                     continue
                 for c in range(n2):
                     i, j = at + c * t2, begin + c * s2
                     if t3 == 1 and s3 == 1:
                         for d in range(n3):
-                            store(to, i + d, load(of, j + d))
+                            store(target, i + d, load(source, j + d))
                     elif t3 == 1 and s3 == 0 and n3 > 0:
-                        value = load(of, j)
+                        value = load(source, j)
                         for d in range(n3):
-                            store(to, i + d, value)
+                            store(target, i + d, value)
                     else:
                         for d in range(n3):
-                            store(to, i + d * t3, load(of, j + d * s3))
+                            store(target, i + d * t3, load(source, j + d * s3))
 
     @kernel
-    def transpose(to, of, rows, columns, t, s, at, begin):  # type: ignore[no-untyped-def]
+    def transpose(target, source, rows, columns, t, s, at, begin):  # type: ignore[no-untyped-def]
         """Transpose, one square block at a time."""
-        high, wide = rows - rows % _BLOCK_SIDE, columns - columns % _BLOCK_SIDE
-        for top in range(0, high, _BLOCK_SIDE):
-            for left in range(0, wide, _BLOCK_SIDE):
-                square(to + width * (at + top * t + left), of + width * (begin + left * s + top), t, s)
+        whole_rows, whole_columns = rows - rows % _BLOCK_SIDE, columns - columns % _BLOCK_SIDE
+        for top in range(0, whole_rows, _BLOCK_SIDE):
+            for left in range(0, whole_columns, _BLOCK_SIDE):
+                transpose_square(
+                    target + width * (at + top * t + left), source + width * (begin + left * s + top), t, s
+                )
         for row in range(rows):
-            for column in range(wide if row < high else 0, columns):
-                store(to, at + row * t + column, load(of, begin + column * s + row))
+            for column in range(whole_columns if row < whole_rows else 0, columns):
+                store(target, at + row * t + column, load(source, begin + column * s + row))
 
     return copy
 
@@ -127,7 +130,7 @@ def make_sum(load: Any) -> Any:
     """A function that adds elements to sums in float64."""
 
     @kernel
-    def fold(to, of, n0, n1, n2, n3, t0, t1, t2, t3):  # type: ignore[no-untyped-def]
+    def fold(target, source, n0, n1, n2, n3, t0, t1, t2, t3):  # type: ignore[no-untyped-def]
         j = 0
         for a in range(n0):
             for b in range(n1):
@@ -135,12 +138,12 @@ def make_sum(load: Any) -> Any:
                     i = a * t0 + b * t1 + c * t2
                     if t3 == 1:
                         for d in range(n3):
-                            _store_float64(to, i + d, _load_float64(to, i + d) + load(of, j + d))
+                            _store_float64(target, i + d, _load_float64(target, i + d) + load(source, j + d))
                     else:
                         total = 0.0
                         for d in range(n3):
-                            total += load(of, j + d)
-                        _store_float64(to, i, _load_float64(to, i) + total)
+                            total += load(source, j + d)
+                        _store_float64(target, i, _load_float64(target, i) + total)
                     j += n3
 
     return fold
@@ -150,55 +153,55 @@ def make_extremum(load: Any, store: Any) -> Any:
     """A function that reduces to the maximum or the minimum."""
 
     @kernel
-    def fold(to, of, sign, n0, n1, n2, n3, t0, t1, t2, t3):  # type: ignore[no-untyped-def]
-        """Reduce to the first largest element if the sign is 1; NaN if there is one."""
+    def fold(target, source, sign, n0, n1, n2, n3, t0, t1, t2, t3):  # type: ignore[no-untyped-def]
+        """Reduce to the first largest element if `sign` is 1, the first smallest if it is -1; NaN if there is one."""
         j = 0
         for a in range(n0):
             for b in range(n1):
                 for c in range(n2):
                     for d in range(n3):
-                        i, value = a * t0 + b * t1 + c * t2 + d * t3, load(of, j)
-                        first = (
+                        i, value = a * t0 + b * t1 + c * t2 + d * t3, load(source, j)
+                        is_first = (
                             (t0 != 0 or a == 0) and (t1 != 0 or b == 0) and (t2 != 0 or c == 0) and (t3 != 0 or d == 0)
                         )
-                        best = load(to, i)
-                        if first or (best == best and (value != value or sign * value > sign * best)):
-                            store(to, i, value)
+                        extremum = load(target, i)
+                        if is_first or (extremum == extremum and (value != value or sign * value > sign * extremum)):
+                            store(target, i, value)
                         j += 1
 
     return fold
 
 
 def make_row_add(load: Any, store: Any) -> Any:
-    """A function that adds rows to those of an index."""
+    """A function that adds rows to the rows that an index selects."""
 
     @kernel
-    def add(to, of, index, count, size, width):  # type: ignore[no-untyped-def]
+    def add(target, source, index, count, size, width):  # type: ignore[no-untyped-def]
         for at in range(count):
             row = _load64(index, at)
             row += size if row < 0 else 0
             for d in range(width):
-                store(to, row * width + d, load(to, row * width + d) + load(of, at * width + d))
+                store(target, row * width + d, load(target, row * width + d) + load(source, at * width + d))
 
     return add
 
 
 def make_array_add(load: Any, store: Any) -> Any:
-    """A function that adds two arrays; the result may be either."""
+    """A function that adds two arrays; the target may be one of them."""
 
     @kernel
-    def plus(to, of, other, count):  # type: ignore[no-untyped-def]
-        if to == of:
+    def add(target, source, other, count):  # type: ignore[no-untyped-def]
+        if target == source:
             for at in range(count):
-                store(to, at, load(to, at) + load(other, at))
-        elif to == other:
+                store(target, at, load(target, at) + load(other, at))
+        elif target == other:
             for at in range(count):
-                store(to, at, load(of, at) + load(to, at))
+                store(target, at, load(source, at) + load(target, at))
         else:
             for at in range(count):
-                store(to, at, load(of, at) + load(other, at))
+                store(target, at, load(source, at) + load(other, at))
 
-    return plus
+    return add
 
 
 _copy8 = make_copy(_load8, _store8, _transpose8, 1)
@@ -214,13 +217,13 @@ _add_arrays32, _add_arrays64 = (
 
 
 @kernel
-def _copy(to, of, width, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3):  # type: ignore[no-untyped-def]
+def _copy(target, source, width, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3):  # type: ignore[no-untyped-def]
     if width == 8:
-        _copy64(to, of, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3)
+        _copy64(target, source, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3)
     elif width == 4:
-        _copy32(to, of, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3)
+        _copy32(target, source, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3)
     else:
-        _copy8(to, of, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3)
+        _copy8(target, source, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3)
 
 
 @kernel
@@ -233,77 +236,80 @@ def has_index_out_of_range(index, count, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def take_rows(to, of, index, count, before, size, width):  # type: ignore[no-untyped-def]
+def take_rows(target, source, index, count, before, size, width):  # type: ignore[no-untyped-def]
     """Take rows of `width` bytes."""
     for a in range(before):
         for at in range(count):
             row = _load64(index, at)
             row += size if row < 0 else 0
-            begin, end = of + (a * size + row) * width, to + (a * count + at) * width
+            source_row, target_row = source + (a * size + row) * width, target + (a * count + at) * width
             if width % 8 == 0:
                 for d in range(width // 8):
-                    _store64(end, d, _load64(begin, d))
+                    _store64(target_row, d, _load64(source_row, d))
             elif width % 4 == 0:
                 for d in range(width // 4):
-                    _store32(end, d, _load32(begin, d))
+                    _store32(target_row, d, _load32(source_row, d))
             else:
                 for d in range(width):
-                    _store8(end, d, _load8(begin, d))
+                    _store8(target_row, d, _load8(source_row, d))
 
 
 @kernel
-def perform_strided_op(which, to, of, width, a, b, c, d, e, f, g, h, i, j, k, m):  # type: ignore[no-untyped-def]
+def perform_strided_op(operation, target, source, width, a, b, c, d, e, f, g, h, i, j, k, m):  # type: ignore[no-untyped-def]
     """Perform an operation; returns 1, and does nothing, if an index is out of bounds, else 0.
 
+    `target` and `source` are addresses. `width` is the number of bytes of an element of the source, or, for
+    STRIDED_TAKE_ROWS, of a row. The parameters from `a` on are:
+
     STRIDED_COPY
-        width, sizes, strides of `to`, strides of `of`
+        four sizes, four strides of the target, four strides of the source
     STRIDED_SUM
-        width of what is added, sizes, strides of `to`, which are sums so far
+        four sizes, four strides of the target, which has the sums so far
     STRIDED_MAX, STRIDED_MIN
-        width, sizes, strides of `to`
+        four sizes, four strides of the target
     STRIDED_TAKE_ROWS
-        bytes of a row, the address of indices, how many there are, how many rows of rows, how many rows they have
+        the address and number of the indices, the number of groups of rows, the number of rows in a group
     STRIDED_ADD_ROWS
-        width of an element, the address of indices, how many there are, how many rows, elements of a row
+        the address and number of the indices, the number of rows, the number of elements of a row
     STRIDED_ADD_ARRAYS
-        width of an element, the address of the other array, how many elements; `to` may be either array
+        the address of the other source, the number of elements; the target may be either source
     """
-    if which == STRIDED_COPY:
-        _copy(to, of, width, a, b, c, d, e, f, g, h, i, j, k, m)
-    elif which == STRIDED_SUM:
+    if operation == STRIDED_COPY:
+        _copy(target, source, width, a, b, c, d, e, f, g, h, i, j, k, m)
+    elif operation == STRIDED_SUM:
         if width == 4:
-            _sum32(to, of, a, b, c, d, e, f, g, h)
+            _sum32(target, source, a, b, c, d, e, f, g, h)
         else:
-            _sum64(to, of, a, b, c, d, e, f, g, h)
-    elif which == STRIDED_TAKE_ROWS:
+            _sum64(target, source, a, b, c, d, e, f, g, h)
+    elif operation == STRIDED_TAKE_ROWS:
         if has_index_out_of_range(a, b, d) == 1:
             return 1
-        take_rows(to, of, a, b, c, d, width)
-    elif which == STRIDED_ADD_ROWS:
+        take_rows(target, source, a, b, c, d, width)
+    elif operation == STRIDED_ADD_ROWS:
         if has_index_out_of_range(a, b, c) == 1:
             return 1
         if width == 4:
-            _add_rows32(to, of, a, b, c, d)
+            _add_rows32(target, source, a, b, c, d)
         else:
-            _add_rows64(to, of, a, b, c, d)
-    elif which == STRIDED_ADD_ARRAYS:
+            _add_rows64(target, source, a, b, c, d)
+    elif operation == STRIDED_ADD_ARRAYS:
         if width == 4:
-            _add_arrays32(to, of, a, b)
+            _add_arrays32(target, source, a, b)
         else:
-            _add_arrays64(to, of, a, b)
+            _add_arrays64(target, source, a, b)
     else:
-        sign = 1.0 if which == STRIDED_MAX else -1.0
+        sign = 1.0 if operation == STRIDED_MAX else -1.0
         if width == 4:
-            _extremum32(to, of, sign, a, b, c, d, e, f, g, h)
+            _extremum32(target, source, sign, a, b, c, d, e, f, g, h)
         else:
-            _extremum64(to, of, sign, a, b, c, d, e, f, g, h)
+            _extremum64(target, source, sign, a, b, c, d, e, f, g, h)
     return 0
 
 
 _PARAMETERS = ", ".join(f"a{at}" for at in range(ARITY))
 _MODULE_TEXT = f"""\
-from {__package__}.moves import perform_strided_op as do
-def strided_op({_PARAMETERS}): return do({_PARAMETERS})
+from {__package__}.moves import perform_strided_op
+def strided_op({_PARAMETERS}): return perform_strided_op({_PARAMETERS})
 """
 _SYMBOL = "tagloom_strided_op"
 _native_function: Any = load_native("moves", _MODULE_TEXT, "strided_op", ARITY)

@@ -55,8 +55,8 @@ def loop_intrinsic(ufunc: Any, code: str = "d") -> Any:
         llvm.add_symbol(f"{symbol}_data", ufunc_object.data[at])
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        form = ir.FunctionType(ir.VoidType(), [_BYTES] * 4)
-        loop_function: Any = cgutils.get_or_insert_function(builder.module, form, symbol)  # type: ignore[no-untyped-call]
+        function_type = ir.FunctionType(ir.VoidType(), [_BYTES] * 4)
+        loop_function: Any = cgutils.get_or_insert_function(builder.module, function_type, symbol)  # type: ignore[no-untyped-call]
         arrays = [
             context.make_array(kind)(context, builder, each)
             for kind, each in zip(signature.args, arguments, strict=True)

@@ -1,8 +1,8 @@
 """The functions of the C library that Python's `math` calls, under symbols that LLVM does not recognise.
 
-LLVM replaces pow(x, 0.5) by a square root and pow(2, x) by exp2(x), and folds constants with its own library: the
-results differ from the reference in their last bits. It cannot replace a function that it does not recognise. Kernels
-find these functions here by their names in `math`.
+LLVM replaces pow(x, 0.5) by a square root and pow(2, x) by exp2(x), and folds constants with its own library; then the
+last bits of results differ from those of the reference. It cannot replace a function that it does not recognise.
+Kernels find these functions in this module under their names in `math`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ for _name in kernels.c_functions():
 
 
 def __getattr__(name: str) -> Any:
-    """A function of the C library, made on first use."""
+    """A function of the C library, created on first use."""
     if name.startswith("_") or not kernels.is_c_function(name):
         raise AttributeError(f"math.{name} is no function of the C library")
     return _external_function(name)

@@ -1,7 +1,7 @@
 """Random numbers in compiled code: the same as those of core.ops.random, from the same keys.
 
-The unbounded integers of that module are 64-bit words here, with explicit casts, since numba turns a sum of an unsigned
-and a signed integer into a float.
+Python's unbounded integers are 64-bit words here. Casts are explicit, since numba makes a float of the sum of an
+unsigned and a signed integer.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def draw_key(seed, node, key):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _unit_interval(word, more):  # type: ignore[no-untyped-def]
-    return float64((word >> uint64(11)) + more) * 2.0**-53
+def _unit_interval(word, offset):  # type: ignore[no-untyped-def]
+    return float64((word >> uint64(11)) + offset) * 2.0**-53
 
 
 @kernel
@@ -55,9 +55,9 @@ _log, _cos = opaque.log, opaque.cos
 @kernel
 def normal(key):  # type: ignore[no-untyped-def]
     """A float64 of the standard normal distribution, by Box and Muller's transform."""
-    one = _unit_interval(splitmix64(key, uint64(0)), uint64(1))
-    other = _unit_interval(splitmix64(key, uint64(1)), uint64(0))
-    return sqrt(-2.0 * _log(one)) * _cos(2.0 * pi * other)
+    first = _unit_interval(splitmix64(key, uint64(0)), uint64(1))
+    second = _unit_interval(splitmix64(key, uint64(1)), uint64(0))
+    return sqrt(-2.0 * _log(first)) * _cos(2.0 * pi * second)
 
 
 @kernel

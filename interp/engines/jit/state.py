@@ -1,6 +1,7 @@
-"""The state: the words that generated code shares with the thread that waits for it.
+"""The run state: the words that generated code shares with the thread that waits for it.
 
-It is a block of 64-bit words, passed by address: an array would be seven arguments in every call. The words:
+It is a block of 64-bit words, passed by its address: numba would pass an array as seven arguments in every call. The
+words:
 
 0   not 0 once the run must stop, at the request of generated code or of the waiting thread
 1   the reason, if generated code stopped: EXIT_TRAP, EXIT_DEPTH, EXIT_STACK, EXIT_MEMORY, EXIT_TAPE_FULL, or
@@ -16,7 +17,7 @@ It is a block of 64-bit words, passed by address: an array would be seven argume
 10  the end of the arena for records
 11  the last row in a record
 12  the high-water mark of the arena
-13  a lower bound on word 3, whatever a run may use
+13  a lower bound on word 3
 14+ the operands of the trapping node or the host call, SLOT_WORDS words each; the first also holds the call's result
 
 Generated code gets the addresses of the results and of the arguments, which follow these words.
@@ -26,7 +27,7 @@ elements, and its sizes. Code that takes an array from a slot owns a reference.
 """
 
 EXIT_TRAP, EXIT_DEPTH, EXIT_STACK, EXIT_MEMORY, EXIT_FALLBACK, EXIT_TAPE_FULL = 1, 2, 3, 4, 5, 6
-"""Reasons why generated code stopped by itself; EXIT_TAPE_FULL: the arena has no room for a record."""
+"""Why generated code stopped by itself; EXIT_TAPE_FULL: the arena has no room for a record."""
 HOST_DONE, HOST_FAILED, HOST_ABORTED, HOST_TOO_LARGE = 0, 1, 2, 3
 """Results of a host call; HOST_TOO_LARGE: its result does not fit into memory."""
 POOL_REQUESTED = 1

@@ -21,7 +21,7 @@ The words of a pool:
 4   the address of the part
 5   the address of its words
 6   the number of elements
-7   1 if a part failed
+7   the number of shares that failed
 8   the descriptor of the read end of the pipe on which helpers sleep, 9 that of the write end, 10 the number of helpers
 11  the number of elements of a share
 12  the number of sleeping helpers
@@ -62,7 +62,7 @@ from numba.extending import intrinsic
 from numba.np import arrayobj
 
 from . import cache, machine
-from .memory import element_pointer, internal_njit, kernel
+from .memory import atomic_intrinsic, internal_njit, kernel
 from .state import PARALLEL_MIN_ELEMENTS, POOL_REQUESTED
 
 CHUNK_ELEMENTS = 16_384
@@ -84,27 +84,14 @@ _MAX_WORKERS = 64
 _WORD, _INT = ir.IntType(64), ir.IntType(32)
 
 
-def _atomic_intrinsic(change: Any) -> Any:
-    """An atomic intrinsic on a word; `change` emits the operation and returns its result."""
-
-    @intrinsic
-    def operation(typing: Any, base: Any, index: Any, word: Any) -> Any:
-        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return change(builder, element_pointer(builder, _WORD, *arguments[:2]), arguments[2])
-
-        return int64(int64, int64, int64), build
-
-    return operation
-
-
 def _emit_claim(builder: Any, pointer: Any, word: Any) -> Any:
     pair = builder.cmpxchg(pointer, _WORD(0), word, "seq_cst")
     return builder.zext(builder.extract_value(pair, 1), _WORD)
 
 
-atomic_add: Any = _atomic_intrinsic(lambda builder, pointer, word: builder.atomic_rmw("add", pointer, word, "seq_cst"))
+atomic_add: Any = atomic_intrinsic(lambda builder, pointer, word: builder.atomic_rmw("add", pointer, word, "seq_cst"))
 """Add to a word; returns its old value."""
-atomic_claim: Any = _atomic_intrinsic(_emit_claim)
+atomic_claim: Any = atomic_intrinsic(_emit_claim)
 """Write a word if it is 0; returns whether it was."""
 
 
@@ -146,7 +133,7 @@ def _part_type(context: Any) -> Any:
 
 
 def emit_function_address(typing: Any, part: Any) -> Any:
-    """An emitter of the address of a function of three words, which it compiles."""
+    """The emitter of the address of a function of three words; compiles the function."""
     kind: Any = types.Dispatcher(part)
     signature = kind.get_call_type(typing, (int64,) * 3, {})
 
@@ -181,13 +168,13 @@ def _call_part(typing: Any, part: Any, words: Any, first: Any, last: Any) -> Any
     """Call the part at an address; returns whether it failed."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        form = _part_type(context)
-        slots = [cgutils.alloca_once(builder, kind.pointee) for kind in form.args[:2]]  # type: ignore[no-untyped-call]
-        status = builder.call(builder.inttoptr(arguments[0], form.as_pointer()), [*slots, *arguments[1:]])
-        is_good = builder.or_(
+        function_type = _part_type(context)
+        slots = [cgutils.alloca_once(builder, kind.pointee) for kind in function_type.args[:2]]  # type: ignore[no-untyped-call]
+        status = builder.call(builder.inttoptr(arguments[0], function_type.as_pointer()), [*slots, *arguments[1:]])
+        succeeded = builder.or_(
             builder.icmp_signed("==", status, _INT(0)), builder.icmp_signed("==", status, _INT(-2))
         )  # numba's OK, and its None
-        return builder.zext(builder.not_(is_good), _WORD)
+        return builder.zext(builder.not_(succeeded), _WORD)
 
     return int64(int64, int64, int64, int64), build
 
@@ -267,10 +254,10 @@ def avoid_core(c, core):  # type: ignore[no-untyped-def]
     if _get_affinity(types.int32(0), 8 * _CORE_MASK_WORDS, cores) < 0:
         return
     write(cores, core // 64, read_i(cores, core // 64) & ~(int64(1) << (core % 64)))
-    some = int64(0)
+    remaining_cores = int64(0)
     for at in range(_CORE_MASK_WORDS):
-        some |= read_i(cores, at)
-    if some != 0:
+        remaining_cores |= read_i(cores, at)
+    if remaining_cores != 0:
         write(c, 14, core + 1)
         for at in range(read_i(c, 10)):
             _set_affinity(types.int32(read_i(c, _THREAD_IDS + at)), 8 * _CORE_MASK_WORDS, cores)
@@ -292,27 +279,27 @@ def parallel_for(s, part, words, count, size):  # type: ignore[no-untyped-def]
     write(c, 7, 0)
     write(c, 11, size)
     atomic_add(c, 1, 1)
-    asleep = atomic_add(c, 12, 0)
-    if asleep > 0:
+    sleeping = atomic_add(c, 12, 0)
+    if sleeping > 0:
         avoid_core(c, int64(_current_core()))
-        _write_file(types.int32(read_i(c, 9)), c + 8 * _WAKE_BYTES, asleep)
+        _write_file(types.int32(read_i(c, 9)), c + 8 * _WAKE_BYTES, sleeping)
     run_chunks(c)
     atomic_add(c, 1, -1)
-    looks = 0
+    polls = 0
     while atomic_add(c, 2, 0) != 0:  # for the time of a share, if helpers have cores of their own
-        looks += 1
-        if looks > _SLEEP_AFTER_SPINS:
+        polls += 1
+        if polls > _SLEEP_AFTER_SPINS:
             _sleep_microseconds(types.uint32(_SLEEP_MICROSECONDS))
-        elif looks > _YIELD_AFTER_SPINS:
+        elif polls > _YIELD_AFTER_SPINS:
             _yield_core()
-    good = read_i(c, 7) == 0
+    succeeded = read_i(c, 7) == 0
     atomic_add(c, 0, -1)
-    return good
+    return succeeded
 
 
 @kernel
 def parallel_for_large(s, part, words, count):  # type: ignore[no-untyped-def]
-    """The same for a loop over elements, which is shared only if it is large."""
+    """Compute a loop over elements, as `parallel_for`, but share it only if it is large."""
     return (
         parallel_for(s, part, words, count, CHUNK_ELEMENTS)
         if count >= PARALLEL_MIN_ELEMENTS
@@ -367,10 +354,10 @@ def _create_pool(count: int) -> Any:
         words[8:11] = *os.pipe(), count
     if words[10]:
         os.set_blocking(int(words[9]), False)  # a full pipe wakes all helpers anyway
-        serving = cache.load_module("thread_pool", _WORKER_TEXT).run_worker
+        run_worker = cache.load_module("thread_pool", _WORKER_TEXT).run_worker
         for at in range(count):
             helper = threading.Thread(
-                target=_worker_main, args=(serving, words), name="tagloom thread pool", daemon=True
+                target=_worker_main, args=(run_worker, words), name="tagloom thread pool", daemon=True
             )
             helper.start()
             words[_THREAD_IDS + at] = helper.native_id or -1  # -1 is no thread's id
@@ -378,8 +365,8 @@ def _create_pool(count: int) -> Any:
     return words
 
 
-def _worker_main(serving: Any, words: Any) -> None:
+def _worker_main(run_worker: Any, words: Any) -> None:
     """The main function of a helper. It blocks signals: one would interrupt the read from the pipe, and end the
     helper."""
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    serving(words.ctypes.data)
+    run_worker(words.ctypes.data)
