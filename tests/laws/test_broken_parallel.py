@@ -14,9 +14,9 @@ from support.laws.parallel_laws import wrong
 from support.programs.parallel_programs import fib, relayed, sums, tak, twice
 from support.twins.twins import Break, broken
 from tagloom.interp.engines.fast import load
+from tagloom.interp.engines.fast.delivery_table import DeliveryColumn
 from tagloom.interp.engines.fast.parallel import run as several
 from tagloom.interp.engines.fast.parallel import store as stamped
-from tagloom.interp.engines.fast.rows import DeliveryColumn
 from tagloom.interp.engines.protocol import Limits
 from tagloom.interp.image.image import Image, WordArray
 

@@ -1,6 +1,6 @@
 """Code generation for write-once cells: an array of all values, and an array of flags that say which cells are full.
 
-Array values of static size are stored one after another; others are stored as references (jit.machine). A handle is
+Array values of static size are stored one after another; others are stored as references (jit.intrinsics). A handle is
 the pair of the two arrays, so it can be passed like any value; both are freed with the last handle. Its text is `(v1,
 v2)`, of two variables: a loop that unpacked it at each use took three times as long.
 

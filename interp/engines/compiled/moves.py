@@ -1,4 +1,4 @@
-"""Code generation for ops that move elements or reduce them along axes; jit.moves does the work. Where no element
+"""Code generation for ops that move elements or reduce them along axes; jit.strided_ops does the work. Where no element
 moves, the result is a view with another shape.
 
 Left to Python: arrays of too many axes, dtypes of two bytes, and keys that step over axes whose sizes are known only at

@@ -83,7 +83,7 @@ from .tape import TapeReference, TapeScope, emit_load, emit_mark, emit_release, 
 HEADER = f"""\
 {kernels.HEADER}import numpy as np
 from numba.types import Array, Tuple, void
-from {__package__.rpartition(".")[0]}.jit import random as d, machine as m
+from {__package__.rpartition(".")[0]}.jit import intrinsics as m, random as d
 """
 ARRAY_HEADER = f"""\
 from {__package__.rpartition(".")[0]}.jit import arrays as e, thread_pool as w, numpy_loops as n
@@ -130,7 +130,7 @@ def emit_module(program: Program, *, native: bool = False) -> GeneratedModule:
     emit_entry(program, module, groups[program.entry, 0], layouts[program.entry], native)
     package = __package__.rpartition(".")[0]
     if any("strided_op(" in line for line in module.lines):
-        module.lines.insert(0, f"from {package}.jit.moves import strided_op")
+        module.lines.insert(0, f"from {package}.jit.strided_ops import strided_op")
     calls = {name for line in module.lines for name in re.findall(r"\b(\w+_float(?:32|64))\(s?", line)}
     if products := sorted(calls & set(MATMUL_FUNCTIONS)):
         module.lines.insert(0, f"from {package}.jit.matrices import {', '.join(products)}")

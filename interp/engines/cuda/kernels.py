@@ -1,5 +1,5 @@
-"""The kernels of a wave, compiled from the source of `passes` and from `compute`, `cast` and `traps`, which `arms`
-generates from the same table of opcodes as `fast`.
+"""The kernels of a wave, compiled from the source of `wave_kernels` and from `compute`, `cast` and `traps`, which
+`opcode_source` generates from the same table of opcodes as `fast`.
 
 Only the library behind `math` differs: the C library in the reference and in `fast`, CUDA's libdevice on a GPU. There
 `pow` and the elementary functions (core/ops/math.py) may differ in the last bits, and so may `hypot`, whose products
@@ -25,11 +25,11 @@ from ...image import image
 from ...image import opcodes as opcode
 from ...image.image import WordArray
 from ...image.opcodes import first_trapping_opcode
-from ..fast import arms, registers
+from ..fast import opcode_source, registers
 from ..fast.load import inline_constants, int_enums
 from ..jit import kernels
 from ..jit.cache import load_module
-from . import passes
+from . import wave_kernels
 from .device import describe_device, is_simulated, launch, numba_cuda, simulator_warnings_off
 
 HEADER = """\
@@ -62,7 +62,8 @@ _CALL = re.compile(r"\bk\.(\w+)")
 @cache
 def text() -> str:
     """The source of `compute`, `cast` and `traps` for the device, with their imports."""
-    source = arms.text().replace(kernels.HEADER, HEADER).replace("@internal_njit\n", "@cuda.jit(device=True)\n")
+    source = opcode_source.text().replace(kernels.HEADER, HEADER)
+    source = source.replace("@internal_njit\n", "@cuda.jit(device=True)\n")
     return _CALL.sub(r"k_\1", source)
 
 
@@ -159,12 +160,12 @@ def device_globals(function: FunctionType) -> dict[str, Any]:
 
 
 _COMPILED_MARK = "# Compiled from here on.\n"
-_ENUMS = int_enums(image, opcode, registers, passes)
+_ENUMS = int_enums(image, opcode, registers, wave_kernels)
 _IMAGE_CONSTANTS = "PORT_BITS", "SCRATCH_WORD", "LOW_BITS", "ARGUMENT_UNIT", "RESULT_UNIT", "TAG_BUILT"
 _PASSES_CONSTANTS = "SENT_ROW", "WAITING_ROW", "TOKENS_PER_THREAD", "CONFLICT_FLAG", "TRAP_FLAG"
 _CONSTANTS = {
     **{name: getattr(image, name) for name in _IMAGE_CONSTANTS},
-    **{name: getattr(passes, name) for name in _PASSES_CONSTANTS},
+    **{name: getattr(wave_kernels, name) for name in _PASSES_CONSTANTS},
     "FIRST_KERNEL": opcode.FIRST_KERNEL,
 }
 _PRELUDE = f"import {__name__} as called\nglobals().update(called.device_functions())"
@@ -174,7 +175,7 @@ _kernels: dict[str, Any] = {}
 
 def wave_source() -> str:
     """The source to compile. Names of columns become numbers, with which numba is faster."""
-    body = Path(__file__).with_name("passes.py").read_text(encoding="utf-8").partition(_COMPILED_MARK)[2]
+    body = Path(__file__).with_name("wave_kernels.py").read_text(encoding="utf-8").partition(_COMPILED_MARK)[2]
     body = _DEFINITION.sub(_decorate, inline_constants(body, _ENUMS).replace(": Any", ""))
     numbers = (f"{name} = {number}" for name, number in _CONSTANTS.items())
     return "\n".join([f"# {describe_device()}", _PRELUDE, text(), *numbers, body])
@@ -190,9 +191,9 @@ def load_wave_kernels(launch_all: Callable[[dict[str, Any]], None]) -> dict[str,
 
 
 def _kernels_of(module: ModuleType) -> dict[str, Any]:
-    return {name: getattr(module, name) for name in passes.KERNELS}
+    return {name: getattr(module, name) for name in wave_kernels.KERNELS}
 
 
 def _decorate(match: re.Match[str]) -> str:
-    options = "cache=True" if match[1] in passes.KERNELS else "device=True"
+    options = "cache=True" if match[1] in wave_kernels.KERNELS else "device=True"
     return f"@cuda.jit({options})\n{match[0]}"

@@ -41,7 +41,7 @@ from .device import (
     simulator_warnings_off,
 )
 from .kernels import load_wave_kernels
-from .passes import TOKENS_PER_THREAD, WaveColumn
+from .wave_kernels import TOKENS_PER_THREAD, WaveColumn
 
 _STORE_ARRAYS = {
     "r": "registers",

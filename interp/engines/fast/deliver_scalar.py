@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...image.image import ARGUMENT_UNIT, PORT_BITS, RESULT_UNIT, SCRATCH_WORD, FrameHeader, NodeColumn, PortColumn
 from ...image.opcodes import FIRST_KERNEL, Opcode, first_trapping_opcode
 from ..jit.memory import peek, poke, prefetch, unlikely
+from .delivery_table import DeliveryColumn
 from .frames import (
     HAS_JOURNAL,
     IS_MULTICORE,
@@ -27,7 +28,6 @@ from .frames import (
 )
 from .journal import note_no_firing, note_scalar_firing
 from .registers import Address, JournalHead, MachineOption, ProfileColumn, Register
-from .rows import DeliveryColumn
 
 if TYPE_CHECKING:
     IS_LIFO = True

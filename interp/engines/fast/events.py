@@ -25,8 +25,8 @@ from ...image.image import LOW_BITS, PORT_BITS, NodeColumn, PortColumn, SiteColu
 from ...machine.event import ClosedActivation, Event, Token
 from ...machine.fire import Rule
 from .host_firings import HostFiringNote, HostFirings
+from .lazy_sequences import TupleLike
 from .registers import JournalHead, JournalItem, JournalWord, Register
-from .series import TupleLike
 from .store import TokenStore
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from ...image.image import LOW_BITS, PORT_BITS, FrameHeader, NodeColumn, PortColumn
 from ...image.opcodes import Opcode
 from ..jit.memory import peek, poke
+from .delivery_table import DeliveryColumn
 from .registers import Address, JournalHead, JournalItem, JournalWord, MachineOption, Register, ThrottledColumn
-from .rows import DeliveryColumn
 
 
 def steps_with_journal_room(a: Any, o: Any, r: Any) -> Any:

@@ -15,7 +15,7 @@ from ...image import image
 from ...image import opcodes as opcode
 from ..jit.cache import show_compiling
 from ..jit.native import load_native
-from . import arms, registers, rows, shared
+from . import delivery_table, opcode_source, registers, shared_memory
 
 
 def int_enums(*modules: ModuleType) -> dict[str, type[IntEnum]]:
@@ -32,7 +32,7 @@ def inline_constants(text: str, enums: Mapping[str, type[IntEnum]]) -> str:
     return re.sub(rf"\b({names})\.([A-Z_0-9]+)\b", lambda match: str(int(enums[match[1]][match[2]])), text)
 
 
-_ENUMS = int_enums(image, opcode, registers, rows, shared)
+_ENUMS = int_enums(image, opcode, registers, delivery_table, shared_memory)
 _SCALAR_FUNCTIONS = ("deliver_scalar_lifo", "True"), ("deliver_scalar_fifo", "False")
 """The names that `deliver_scalar` is compiled under, with the value of IS_LIFO."""
 _IMPORTS = f"""\
@@ -46,7 +46,7 @@ ARGUMENT_UNIT = {image.ARGUMENT_UNIT}
 RESULT_UNIT = {image.RESULT_UNIT}
 TAG_BUILT = {image.TAG_BUILT}
 CACHE_LINE_WORDS = {image.CACHE_LINE_WORDS}
-RING_CAPACITY = {shared.RING_CAPACITY}
+RING_CAPACITY = {shared_memory.RING_CAPACITY}
 """
 
 
@@ -104,7 +104,7 @@ def text(variant: MachineVariant = MachineVariant.BASE) -> str:
         f"@internal_njit\n{scalar}".replace("def deliver_scalar(", f"def {name}(").replace("IS_LIFO", is_lifo)
         for name, is_lifo in _SCALAR_FUNCTIONS
     ]
-    return "\n".join([arms.text(), _IMPORTS, rest, *twice])
+    return "\n".join([opcode_source.text(), _IMPORTS, rest, *twice])
 
 
 def jitted_source(

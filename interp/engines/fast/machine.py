@@ -12,8 +12,8 @@ In all functions of the machine, `a` is the address of the address table, `o` th
 registers, and `mem` that of memory; `header` is the number of words of a frame header.
 
 `load` compiles this file with `frames` and `deliver_scalar`, with numbers for the names of columns and registers,
-together with `compute`, `cast` and `traps`, which `arms` generates from the table of opcodes. Arrays are addresses,
-read with `peek`.
+together with `compute`, `cast` and `traps`, which `opcode_source` generates from the table of opcodes. Arrays are
+passed as addresses and read with `peek`.
 """
 
 # mypy: ignore-errors

@@ -112,7 +112,7 @@ class Address(IntEnum):
     """For each word of memory, the wave in which the operand waiting there was delivered; for a proxy, the data that
     ProxyWord describes."""
     SHARED_WORDS = 36
-    """The words that cores share; `shared` has their layout."""
+    """The words that cores share; `shared_memory` has their layout."""
     COMPARISONS = 37
     """The comparisons of stop conditions, two rows per port: for a firing, and for a token that waits."""
 

@@ -38,9 +38,9 @@ from ..reference import admit_arguments, external_limit_error, first_state, out_
 from .columns import ColumnKeeper
 from .events import EventKeeper, LastEventKeeper, forward_events, without_gc
 from .host_firings import HostFirings
+from .lazy_sequences import IntegerSeries, TupleLike
 from .load import MachineVariant, load_machine
 from .registers import DeliveryOrder, ExitReason, MachineOption, Register
-from .series import IntegerSeries, TupleLike
 from .state_transfer import export_meter, export_state, import_state, result_values, throttled_tokens, waiting_operands
 from .stops import StopComparison, StopConditions, StopPoint, install_stop_points
 from .store import PAGE_TURN_BYTES, TokenStore

@@ -16,8 +16,8 @@ from ...image.image import NodeColumn, PortColumn
 from ...image.opcodes import Opcode
 from ...machine.event import Event
 from ...machine.state import State
+from .delivery_table import DeliveryColumn, delivery_table
 from .registers import ComparisonColumn, MachineOption, StopOperator, StopQuantity
-from .rows import DeliveryColumn, delivery_table
 from .store import TokenStore
 
 

@@ -30,6 +30,7 @@ from ...image.image import (
 )
 from ..interrupt import machine_memory
 from ..protocol import Limits
+from .delivery_table import delivery_table
 from .registers import (
     Address,
     ComparisonColumn,
@@ -40,7 +41,6 @@ from .registers import (
     Register,
     ThrottledColumn,
 )
-from .rows import delivery_table
 
 SLACK_STEPS = 512
 """The number of steps that every array must have room for."""

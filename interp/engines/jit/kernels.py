@@ -40,7 +40,7 @@ from ....core.value import Value
 HEADER = f"""\
 from math import inf, nan
 from numba import boolean, float32, float64, int8, int16, int32, int64, njit, uint8, uint16, uint32, uint64
-from {__package__} import jitted as k
+from {__package__} import scalar_functions as k
 from {__package__}.memory import internal_njit, kernel
 """
 """The first lines of a generated module."""

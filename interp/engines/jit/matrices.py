@@ -29,7 +29,7 @@ from numba import float32, int64, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from . import arrays, machine, thread_pool
+from . import arrays, intrinsics, thread_pool
 from .cache import load_module
 from .memory import kernel
 from .state import FEW_ROWS, MATMUL_FUNCTIONS
@@ -181,7 +181,7 @@ data_address, array_at, call_part, keep_alive, parallel_for = (
     cast(Any, thread_pool.keep_alive),
     thread_pool.parallel_for,
 )
-read_i: Any = machine.read_i
+read_i: Any = intrinsics.read_i
 pack_words: Any = arrays.pack_words
 
 
@@ -508,6 +508,6 @@ def load_product(name: str) -> Any:
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         form = context.call_conv.get_function_type(signature.return_type, signature.args)
         function = cgutils.get_or_insert_function(builder.module, form, symbol)  # type: ignore[no-untyped-call]
-        return machine.emit_call(context, builder, function, signature, arguments)
+        return intrinsics.emit_call(context, builder, function, signature, arguments)
 
-    return machine.fixed_intrinsic(compiled.signature, build)
+    return intrinsics.fixed_intrinsic(compiled.signature, build)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import float64, int64, uint64
 
-from . import machine, opaque
+from . import c_math, intrinsics
 from .memory import kernel
 
 
@@ -48,8 +48,8 @@ def uniform(key):  # type: ignore[no-untyped-def]
     return _unit_interval(splitmix64(key, uint64(0)), uint64(0))
 
 
-_multiply_high: Any = machine.multiply_high
-_log, _cos = opaque.log, opaque.cos
+_multiply_high: Any = intrinsics.multiply_high
+_log, _cos = c_math.log, c_math.cos
 
 
 @kernel

@@ -13,7 +13,7 @@ words:
 6   the seed of random numbers
 7   the address of the function that performs host calls: effects, and ops without machine code
 8   the address of the words of a thread pool (thread_pool.py); 0 without one, POOL_REQUESTED if one would help
-9   the address of the next record (machine.py)
+9   the address of the next record (intrinsics.py)
 10  the end of the arena for records
 11  the last row in a record
 12  the high-water mark of the arena
@@ -38,7 +38,7 @@ SLOT_WORDS = 66
 PARALLEL_MIN_ELEMENTS = 65_536
 """The elements of a loop from which on threads share it: a thread takes up to 40 us to wake up."""
 STRIDED_COPY, STRIDED_SUM, STRIDED_MAX, STRIDED_MIN, STRIDED_TAKE_ROWS, STRIDED_ADD_ROWS, STRIDED_ADD_ARRAYS = range(7)
-"""The operations of `strided_op` (moves.py): copy; reduce to sums in float64, to the maximum or the minimum;
+"""The operations of `strided_op` (strided_ops.py): copy; reduce to sums in float64, to the maximum or the minimum;
 take or add rows; add two arrays."""
 FEW_ROWS = 4
 """A product whose left factor has fewer rows is computed row by row, also with a transposed right factor."""

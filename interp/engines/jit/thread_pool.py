@@ -61,7 +61,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
-from . import cache, machine
+from . import cache, intrinsics
 from .memory import atomic_intrinsic, internal_njit, kernel
 from .state import PARALLEL_MIN_ELEMENTS, POOL_REQUESTED
 
@@ -76,9 +76,9 @@ threads, for instance, poll for work for 0.1 s after each product."""
 _WAKE_BYTES, _CORE_MASK, _THREAD_IDS = 16, 24, 40
 _CORE_MASK_WORDS = _THREAD_IDS - _CORE_MASK
 """The words of the set of cores, 64 bits each."""
-load_relaxed: Any = machine.load_relaxed
-read_i: Any = machine.read_i
-write: Any = machine.write
+load_relaxed: Any = intrinsics.load_relaxed
+read_i: Any = intrinsics.read_i
+write: Any = intrinsics.write
 _MAX_WORKERS = 64
 """The most helpers."""
 _WORD, _INT = ir.IntType(64), ir.IntType(32)
@@ -153,14 +153,14 @@ def function_address(typing: Any, part: Any) -> Any:
 
 def address_function(part: Any) -> Any:
     """A function that returns the address of a compiled function of three words, which is not inlined into the caller:
-    see `machine.noinline`."""
+    see `intrinsics.noinline`."""
     cache.check_cache_hit(part)
     (compiled,) = part.overloads.values()
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ptrtoint(context.declare_function(builder.module, compiled.fndesc), _WORD)
 
-    return machine.fixed_intrinsic(int64(), build)
+    return intrinsics.fixed_intrinsic(int64(), build)
 
 
 @intrinsic

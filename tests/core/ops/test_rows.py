@@ -17,8 +17,8 @@ from tagloom.core.frontend.eager.dispatch import op_signature
 from tagloom.core.ops import op as registry
 from tagloom.core.ops.op import OPS, Op, ScalarByDtype, op
 from tagloom.core.ops.rules import elementwise_type_rule
-from tagloom.interp.engines.fast import arms
 from tagloom.interp.engines.fast import load as fast_load
+from tagloom.interp.engines.fast import opcode_source
 from tagloom.interp.engines.jit.column_faults import explain_compile_error, uncompilable_columns
 from tagloom.interp.image import opcodes
 
@@ -205,7 +205,7 @@ def test_the_machine_omits_columns_that_do_not_compile(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(fast_load, "load_native", load)
     monkeypatch.setattr(opcodes, "UNCOMPILABLE_OPS", excluded := dict[str, str]())
-    monkeypatch.setattr(arms, "UNCOMPILABLE_OPS", excluded)
+    monkeypatch.setattr(opcode_source, "UNCOMPILABLE_OPS", excluded)
     monkeypatch.setattr(fast_load, "new_column_faults", lambda: {"hypot": "the column scalar does not compile"})
     fast_load.load_machine.__wrapped__(fast_load.MachineVariant.BASE)
     assert "k.hypot_ff(" in texts[0] and "k.hypot_ff(" not in texts[1] and "k.exp_ff(" in texts[1]

@@ -5,8 +5,8 @@ Each core has private memory. A proxy stands for an activation on another core: 
 `deliver_scalar` stops at any token for it, before any change; the token is then sent as a message. The core that
 receives an activation has a proxy, too, for the parent of that activation.
 
-Messages go through one ring buffer per sender and receiver, in the order of sending; `shared` has the layout. A core
-uses `atomic_store` for the words that other cores read.
+Messages go through one ring buffer per sender and receiver, in the order of sending; `shared_memory` has the layout. A
+core uses `atomic_store` for the words that other cores read.
 """
 
 # mypy: ignore-errors
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ....image.image import ARGUMENT_UNIT, CACHE_LINE_WORDS, LOW_BITS, PORT_BITS, FrameHeader, NodeColumn, SiteColumn
 from ...jit.memory import atomic_exchange, atomic_load, atomic_store, peek, poke
 from ..deliver_scalar import NODE_BYTES, PORT_MASK, ROW_BYTES
+from ..delivery_table import DeliveryColumn
 from ..frames import (
     PENDING_MASK,
     SITE_WORDS,
@@ -29,8 +30,7 @@ from ..frames import (
     site_of,
 )
 from ..registers import Address, ExitReason, MachineOption, ProxyWord, Register
-from ..rows import DeliveryColumn
-from ..shared import RING_CAPACITY, CoreLine, MessageKind, MessageWord, SharedLine
+from ..shared_memory import RING_CAPACITY, CoreLine, MessageKind, MessageWord, SharedLine
 
 if TYPE_CHECKING:
 

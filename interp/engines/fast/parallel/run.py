@@ -28,7 +28,7 @@ from ..host_firings import HostFirings
 from ..load import MachineVariant, load_machine
 from ..registers import ExitReason, Register
 from ..run import LazyResidue, run_fast
-from ..shared import MessageKind, MessageWord, SharedLine, new_shared_words, unread_messages
+from ..shared_memory import MessageKind, MessageWord, SharedLine, new_shared_words, unread_messages
 from ..state_transfer import import_state, result_values
 from .store import (
     IDLE_SLEEP,

@@ -14,10 +14,10 @@ from ....image.image import Image, NodeColumn, ScopeColumn, SiteColumn, WordArra
 from ....image.opcodes import Opcode
 from ....outcome.statistics import Stats
 from ...protocol import Limits
+from ..delivery_table import DeliveryColumn, delivery_table
+from ..lazy_sequences import IntegerSeries
 from ..registers import Address, DeliveryOrder, ProfileColumn, ProxyWord, Register
-from ..rows import DeliveryColumn, delivery_table
-from ..series import IntegerSeries
-from ..shared import MessageWord
+from ..shared_memory import MessageWord
 from ..store import SLACK_STEPS, TokenStore, next_power_of_two
 
 IDLE_SLEEP, MAX_IDLE_SLEEP = 50e-6, 1e-3

@@ -15,7 +15,7 @@ import pytest
 def program_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache in the tests' temporary folder, shared by all test processes. Code that all programs share is loaded
     before, so that it stays in the user's cache."""
-    import_module("tagloom.interp.engines.jit.moves")
+    import_module("tagloom.interp.engines.jit.strided_ops")
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent

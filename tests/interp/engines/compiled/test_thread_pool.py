@@ -17,7 +17,7 @@ from support.laws.compiled_laws import differences
 from support.programs.compiled_child import in_a_process
 from support.twins.compiled_twins import afresh, broken
 from tagloom.interp.engines.jit import kernels, thread_pool
-from tagloom.interp.engines.jit.machine import read_i, write
+from tagloom.interp.engines.jit.intrinsics import read_i, write
 from tagloom.interp.engines.jit.state import POOL_REQUESTED
 
 

@@ -18,8 +18,8 @@ from tagloom.core.text import parse_graph
 from tagloom.core.types import Type
 from tagloom.core.value import admit
 from tagloom.interp.engines.cuda import device, kernels
-from tagloom.interp.engines.cuda.passes import KERNELS
 from tagloom.interp.engines.cuda.wave import WaveRun
+from tagloom.interp.engines.cuda.wave_kernels import KERNELS
 from tagloom.interp.engines.fast.registers import Register
 from tagloom.interp.engines.jit import cache
 from tagloom.interp.engines.protocol import Limits

@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 
 from ....core.ops import scalar_kernels
 from ....core.ops.op import OPS
-from . import kernels, opaque
+from . import c_math, kernels
 from .kernels import callable_functions
 from .memory import kernel
 
@@ -42,13 +42,13 @@ def __getattr__(name: str) -> Any:
 def compile_function(function: Callable[..., Any]) -> Any:
     """The compiled form of a function of `core`: the same source, or the C function that it calls."""
     if function is scalar_kernels.power:
-        return opaque.pow
+        return c_math.pow
     if isinstance(function, BuiltinFunctionType):
-        return getattr(opaque, function.__name__)
+        return getattr(c_math, function.__name__)
     assert isinstance(function, FunctionType)
     for name in kernels.math_names(function):
         if kernels.is_c_function(name):
-            opaque.register_symbol(name)
+            c_math.register_symbol(name)
     copy = FunctionType(function.__code__, _compiled_globals(function), function.__name__, function.__defaults__)
     return kernel(copy)
 
@@ -59,7 +59,7 @@ def _compiled_globals(function: FunctionType) -> dict[str, Any]:
     for name in {line.argval for line in get_instructions(function) if line.opname == "LOAD_GLOBAL"}:
         value = function.__globals__.get(name)
         if value is math:
-            globals_[name] = opaque
+            globals_[name] = c_math
         elif isinstance(value, FunctionType):
             globals_[name] = compile_function(value)
         elif value is not None:

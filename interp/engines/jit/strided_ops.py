@@ -308,7 +308,7 @@ def perform_strided_op(operation, target, source, width, a, b, c, d, e, f, g, h,
 
 _PARAMETERS = ", ".join(f"a{at}" for at in range(ARITY))
 _MODULE_TEXT = f"""\
-from {__package__}.moves import perform_strided_op
+from {__package__}.strided_ops import perform_strided_op
 def strided_op({_PARAMETERS}): return perform_strided_op({_PARAMETERS})
 """
 _SYMBOL = "tagloom_strided_op"

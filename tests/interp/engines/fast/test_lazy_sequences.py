@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tagloom.interp.engines.fast.series import IntegerSeries
+from tagloom.interp.engines.fast.lazy_sequences import IntegerSeries
 
 NUMBERS = st.lists(st.integers(0, 3), max_size=6).map(tuple)
 

@@ -7,7 +7,7 @@ import tagloom as tl
 from hypothesis import given, settings
 from support.generators.generator import Case, cases
 from tagloom.core.graph.lower import lower
-from tagloom.interp.engines.fast.rows import DeliveryColumn, delivery_table
+from tagloom.interp.engines.fast.delivery_table import DeliveryColumn, delivery_table
 from tagloom.interp.image.image import NodeColumn, PortColumn, build_image
 from tagloom.interp.image.opcodes import Opcode
 
