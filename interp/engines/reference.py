@@ -61,13 +61,13 @@ def external_limit_error(name: str, limits: Limits) -> Exhausted:
         return limit_exceeded("time, in seconds", "seconds", limits.seconds or 0)
     if name == "bytes":
         return limit_exceeded("bytes of memory", "bytes", limits.bytes)
-    error = Exhausted("the run was interrupted", rule="S12", hint="what it had done by then is kept")
+    error = Exhausted("the run was interrupted", rule="S12", hint="the outcome has the results so far")
     error.limit = name
     return error
 
 
 def _check_effect_limits(state: State, position: int, limits: Limits) -> None:
-    """Check the limits before an effect happens; for other firings, the event is checked afterwards."""
+    """Check the limits before an effect happens; for other firings, `_check_event_limits` checks the event."""
     token = state.flight[position]
     rule = state.rules[token.node]
     if resource_of(rule.node.op) is None or not completes_operands(state, token):
@@ -83,7 +83,7 @@ def _check_effect_limits(state: State, position: int, limits: Limits) -> None:
 
 
 def out_of_memory_error(state: State, position: int) -> Exhausted:
-    """The error for a result that does not fit into memory; the token at `position` would complete the firing."""
+    """The error for a result that does not fit into memory; the token at `position` completes the operands."""
     node, details = _describe_firing(state, position)
     return Exhausted(f"the result of node {node} does not fit into memory", rule="S12", **details)
 
@@ -97,7 +97,7 @@ def bad_operands_error(state: State, position: int) -> Broken:
 
 
 def _describe_firing(state: State, position: int) -> tuple[GraphNode, dict[str, Any]]:
-    """The node that fires on this token, and the details for an error: place, tag, and types of the operands."""
+    """The node that the token at `position` fires, and the details of an error: source location, tag, operand types."""
     number, port, tag, value = state.flight[position]
     node = state.graph.nodes[number]
     operands_by_port = {**state.records[tag].waiting_operands.get(number, {}), port: value}
@@ -134,8 +134,8 @@ def run_graph(
 
     `until` may stop the run early, at the results or at the first trap. `keep="events"` keeps every event, `keep=N` the
     last N, and `keep=PATH` writes a log, of JSON lines if the path ends in .jsonl, in columns if it ends in .npz. A
-    graph that breaks a rule is refused, unless `unchecked`: then it runs nevertheless, to show what goes wrong, and
-    keeps its events. A graph that breaks V7 or V15 has no meaning, and is always refused.
+    graph that breaks a rule is refused, unless `unchecked`: then it runs, to show what goes wrong, and its events are
+    kept. A graph that breaks V7 or V15 has no meaning, and is always refused.
 
     `seed` seeds random numbers. `k` overrides the k-bounds of all loops. `world` prints, and provides the Python
     functions of callbacks. `schedule` may be a Script.
@@ -241,7 +241,7 @@ def check_callbacks(graph: Graph, world: World) -> None:
         raise Usage(
             f"this program calls Python, and no function is given for callback {name}",
             where=missing[0].origin,
-            hint=f"give it, as in world=tl.World(callbacks={{{name!r}: function}})",
+            hint=f"pass it: world=tl.World(callbacks={{{name!r}: function}})",
         )
 
 
@@ -311,7 +311,8 @@ def _resume_events(
 
 
 def add_first_token_note(error: TagloomError | None, events: Iterable[Event]) -> TagloomError | None:
-    """Add a note about the first token to an error about S4; if a firing consumed it, only the events have it."""
+    """Add a note about the first token to an error about a second one (S4); if a firing consumed the first token, only
+    the events have it."""
     if isinstance(error, DuplicateToken):
         for event in events:
             if event.fired and (event.token.node, event.token.tag) == (error.token.node, error.token.tag):

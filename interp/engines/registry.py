@@ -55,7 +55,7 @@ def resolve_engine(name: str | None) -> str:
     """
     resolved = name or os.environ.get(ENGINE_VARIABLE) or DEFAULT_ENGINE
     if resolved not in _BUILT_IN and resolved not in third_party_engines():
-        source = "" if name else f", which {ENGINE_VARIABLE} says"
+        source = "" if name else f" (set by {ENGINE_VARIABLE})"
         raise Usage(f"no engine is called {resolved!r}{source}", required=", ".join(engine_names()), python=KeyError)
     return resolved
 

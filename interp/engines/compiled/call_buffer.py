@@ -1,7 +1,7 @@
 """The call buffer: the memory that a run shares with generated code. It holds the state, the results, the arguments and
 the steps of a tag; the records of tapes have an arena of their own.
 
-Memory that generated code has not touched costs nothing, and is kept for the next run.
+The memory for steps and records is kept for the next run; the system commits only what generated code touches.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _idle_step_blocks: list[MemoryBlock] = []
 _idle_arenas: list[MemoryBlock] = []
 """Unused memory for the records of tapes."""
 _MAX_IDLE_BYTES = 2**26
-"""An arena of which more was used is returned to the system."""
+"""An arena of which more bytes were used is returned to the system."""
 _MIN_ARENA_BYTES = 2**20
 
 
@@ -63,7 +63,7 @@ def data_address(array: Any) -> int:
 
 
 def acquire_block(idle: list[MemoryBlock], count: int) -> MemoryBlock:
-    """A block of so many words, idle or new."""
+    """A block of at least `count` words: an idle one, or a new one."""
     try:
         block = idle.pop()
     except IndexError:
@@ -92,14 +92,16 @@ class _ArrayInterface:
 
 @cache
 def mem_info_class() -> Any:
-    """The type of objects that own memory allocated by generated code, made from the address of its reference count."""
+    """numba's type for owners of memory that generated code allocated; called with the address of the reference
+    count."""
     from numba.core.runtime.nrt import MemInfo
 
     return MemInfo
 
 
 def take_value(words: Words, at: int, type_: Type) -> Value:
-    """Take the value from a slot, which no longer owns it. An array without a reference count belongs to the caller."""
+    """Take the value from a slot, with the slot's reference. An array without a reference count belongs to the
+    caller."""
     shape, dtype = type_.shape, type_.dtype
     if not shape:
         (number,) = unpack_from(_STRUCT_CODES[lane(dtype)], words, 8 * at)
@@ -128,7 +130,7 @@ class CallLayout:
 
 
 def call_layout(parameters: Sequence[Type], results: int, operands: int) -> CallLayout:
-    """The layout for arguments of these types, so many results, and so many operands of a trap."""
+    """The layout for arguments of these types and these numbers of results and of operands of a trap."""
     codes = (f"{2 + len(each.shape)}q" if each.shape else _STRUCT_CODES[lane(each.dtype)] for each in parameters)
     arguments, results_begin = Struct("".join(codes)), OPERANDS + SLOT_WORDS * max(1, operands)
     arguments_begin = results_begin + SLOT_WORDS * results
@@ -153,7 +155,7 @@ class CallBuffer:
         self._steps = acquire_block(_idle_step_blocks, 2 * (depth + 2))
         self.state[5], self.state[6] = self._steps.address, seed
         self.borrowed_arguments = list[npt.NDArray[Any]]()
-        """The arguments that generated code reads; they live as long as this buffer, even if the code does not stop."""
+        """The arrays that generated code reads; this buffer keeps them alive, even if the code does not stop."""
         packed = list[Any]()
         for each in arguments:
             if isinstance(each, np.ndarray):  # it has no reference count
@@ -164,12 +166,12 @@ class CallBuffer:
         layout.arguments.pack_into(self.state, 8 * layout.arguments_begin, *packed)
 
     def recycle(self) -> None:
-        """Keep the memory for steps, if none were written, for the next run. The outcome has been read."""
+        """Keep the memory for steps for the next run, unless steps were written. Call it after reading the outcome."""
         if not self.state[4] and len(_idle_step_blocks) < _MAX_IDLE_BLOCKS:
             _idle_step_blocks.append(self._steps)
 
     def set_host_callback(self, function: Any) -> None:
-        """Set the function that performs host calls, by number; it must live as long as the run."""
+        """Set the C function that performs the host call of a number; it must live as long as the run."""
         self.state[7] = ctypes.cast(function, ctypes.c_void_p).value or 0
 
     def store_reply(self, value: Value, type_: Type) -> None:
@@ -189,7 +191,7 @@ class CallBuffer:
         self.state[OPERANDS : OPERANDS + len(slot)] = slot
 
     def set_stack_limit(self, size: int, floor: int = 0) -> None:
-        """Limit the stack to so many bytes, and to addresses above `floor`."""
+        """Limit the stack to `size` bytes, and to addresses from `floor` up."""
         self.state[3] = self._stack_size = size
         self.state[STACK_FLOOR] = floor
 
@@ -204,7 +206,7 @@ class CallBuffer:
 
     @property
     def wants_thread_pool(self) -> bool:
-        """Whether generated code met a loop worth sharing, without a thread pool."""
+        """Whether generated code ran a loop that a thread pool would have shared, but had none."""
         return self.state[8] == POOL_REQUESTED
 
     def request_stop(self) -> None:
@@ -262,9 +264,9 @@ class CallBuffer:
 
 
 class RecordArena:
-    """A context in which the records of a run have an arena: addresses for so many bytes, or fewer where the system
-    refuses; memory is committed as it is used. The arena of a short run is reused by the next one: a run with a new one
-    takes twice as long. A class, since each run has one: a generator takes twice as long, 2 us."""
+    """A context in which the records of a run have an arena of `size` bytes, or fewer if the system refuses; memory is
+    committed as it is used. The arena of a short run is reused by the next one: with a new one, a run takes twice as
+    long. A class, since a generator takes twice as long, 2 us a run."""
 
     __slots__ = ("_arena", "_call_buffer", "_size")
 

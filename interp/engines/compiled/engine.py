@@ -27,14 +27,14 @@ class CompiledEngine:
 
     def unsupported(self, job: Job, options: RunOptions) -> str | None:
         if job.program is None:
-            return "it needs the program that a graph came from"
+            return "it runs programs, and this graph was not lowered from one"
         if options.k is not None:
-            return "it runs iterations one after another, and does not support k-bounds"
+            return "it does not support k-bounds, since it runs iterations one after another"
         reason = unsupported_option(options.schedule, options.until, options.keep) or numba_unavailable()
         return reason or (None if has_machine_code(job.program) else unsupported_program(job.program))
 
     def run(self, job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome:
-        # Without `interrupt_at_once`: short runs report Ctrl-C by themselves.
+        # not in `interrupt_at_once`: a short run reports Ctrl-C itself
         run = _run_module()
         assert job.program is not None
         run.compile_program(job.program)
@@ -76,7 +76,7 @@ def compile_failure(program: Program | None) -> Crash | None:
 
 
 def ran_out_of_stack(outcome: Outcome) -> bool:
-    """Whether a run of this engine ended because its stack was exhausted."""
+    """Whether a run of this engine exhausted the native stack."""
     from .run import is_stack_exhausted
 
     return is_stack_exhausted(outcome)

@@ -2,7 +2,7 @@
 
 There are two ways to run. A program whose last run was quick runs on the calling thread (`run_on_caller`), under a
 watchdog: if it takes long, or too much stack, it is stopped and starts again in the other way. Every other run has a
-thread with a large stack (`run_on_own_thread`), while the calling thread watches limits and Ctrl-C, and serves host
+thread with a large stack (`run_on_own_thread`), while the calling thread checks limits and Ctrl-C, and serves host
 calls.
 
 Depth is checked exactly; bytes, seconds and Ctrl-C are checked 50 times a second. A run that exhausts the stack before
@@ -68,11 +68,11 @@ from .thread import (
 )
 
 MAX_DEPTH = 2**24
-"""The greatest tag depth, whatever the limit: more does not fit on the stack."""
+"""The maximal depth of a tag, even if the limit is higher: more does not fit on the stack."""
 POLL_SECONDS = 0.02
 """Seconds between two checks of the clock, the memory and Ctrl-C."""
 QUICK_SECONDS = 0.005
-"""The most seconds of a quick run."""
+"""The maximal number of seconds of a quick run."""
 _ROOT_KEY = int(np.uint64(ROOT.key).astype(np.int64))
 
 # Compiling
@@ -100,13 +100,13 @@ class CompiledProgram:
 _compiled_programs: OrderedDict[int, CompiledProgram | Crash] = OrderedDict()
 """Recent programs, by id: machine code, or the crash of the compiler."""
 _compile_lock = module_cache.lock_across_fork(threading.RLock())
-"""Held while a program is compiled, so that threads that want the same program wait for it."""
+"""Held while a program is compiled, so that no other thread compiles it too."""
 _MAX_PROGRAMS = 64
 
 
 def compile_program(program: Program) -> CompiledProgram:
-    """The machine code of a program; recent programs are cached in memory, all on disk. Raises Usage where there is
-    none, and Crash where code generation or numba fails."""
+    """The machine code of a program, compiled if it is not cached in memory or on disk. Raises Usage for an unsupported
+    program, Crash where code generation or numba fails."""
     compiled = _compiled_programs.get(id(program))
     if compiled is None or compiled.program is not program:
         with _compile_lock:
@@ -206,9 +206,8 @@ def run_compiled(
     seed: int = 0,
     world: World | None = None,
 ) -> Outcome | None:
-    """Run a program and return its outcome; `graph` is its lowering, to which the nodes of an outcome belong. Returns
-    None where only a token engine can tell how the run ends: a cell was empty when it was read, or an op on cells
-    trapped.
+    """Run a program and return its outcome, whose nodes are those of `graph`, the lowered program. Returns None if only
+    a token engine can tell how the run ends: a cell was empty when it was read, or an op on cells trapped.
 
     The limits on firings and tokens have no effect. Raises Usage where the program is not supported, or the arguments
     do not fit.
@@ -274,9 +273,9 @@ def may_run_on_caller(compiled: CompiledProgram, limits: Limits) -> bool:
 def run_on_caller(
     compiled: CompiledProgram, arguments: Sequence[Value], limits: Limits, seed: int
 ) -> FinishedRun | None:
-    """Run on the calling thread: a switch to another thread and back takes longer than a small program. Returns None
-    if the run must start again, since it took too long, or too much stack: the results of a stopped run may be
-    wrong."""
+    """Run on the calling thread: switching to another thread and back takes longer than a small program. Returns None
+    if the run was stopped, since it took too long or too much stack, and must start again; its results are
+    discarded."""
     buffer, call_entry = begin_run(compiled, arguments, limits, seed)
     floor = (caller_stack_floor() or 0) + RESERVED_STACK_BYTES
     buffer.set_stack_limit(CALLER_STACK_BYTES, floor)
@@ -367,8 +366,8 @@ def thread_pool_module() -> Any:
 
 
 def attach_thread_pool(compiled: CompiledProgram, buffer: CallBuffer) -> None:
-    """Attach the thread pool to a run if it is running, and start it if an argument is large: before limits are
-    checked, since the pool may have to be compiled."""
+    """Attach the thread pool to a run, if the pool is running or an argument is large; in the second case, start it.
+    This comes before limits are checked, since the pool may have to be compiled."""
     if compiled.is_of_scalars:
         return
     pool = thread_pool_module()
@@ -377,7 +376,7 @@ def attach_thread_pool(compiled: CompiledProgram, buffer: CallBuffer) -> None:
 
 
 def discard_results(compiled: CompiledProgram, buffer: CallBuffer) -> None:
-    """Release the results and operands of a run that was stopped, or starts again."""
+    """Release the results, and the operands of a trap, of a run that was stopped or starts again."""
     buffer.discard_results(compiled.program.main.results)
     if buffer.exit_reason == EXIT_TRAP:
         for at, type_ in enumerate(compiled.module.trap_sites[buffer.trap_number].types):
@@ -388,7 +387,7 @@ def discard_results(compiled: CompiledProgram, buffer: CallBuffer) -> None:
 
 
 def limit_error(compiled: CompiledProgram, buffer: CallBuffer, limits: Limits) -> TagloomError | None:
-    """The error for the limit that generated code met, if any."""
+    """The error for the limit at which generated code stopped, if any."""
     if buffer.exit_reason == EXIT_TAPE_FULL:
         return external_limit_error("bytes", limits)
     if buffer.exit_reason == EXIT_DEPTH:
@@ -432,8 +431,8 @@ def build_outcome(
 
 
 def build_trap_event(module: GeneratedModule, graph: Graph, run: FinishedRun) -> Event:
-    """The firing that trapped: the first that a sequential evaluation meets. The call buffer says where, and
-    `run.trap_message` why, if an effect trapped."""
+    """The firing that trapped, the first one in sequential order. The call buffer has its trap site; if an effect
+    trapped, `run.trap_message` is the message."""
     function, node, types = module.trap_sites[run.buffer.trap_number]
     operands = tuple(run.buffer.take_operand(at, type_) for at, type_ in enumerate(types))
     if isinstance(node, FusedChain):

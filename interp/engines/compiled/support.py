@@ -14,22 +14,22 @@ from ....core.types import HandleType, Type, element_type
 from ....core.value import Literal
 
 MAX_LOOP_DEPTH = 12
-"""The deepest nesting of loops: Python refuses 20 nested blocks, and a loop may take two."""
+"""The deepest nesting of loops: Python allows fewer than 20 nested blocks, and a loop may take two."""
 MAX_REGION_DEPTH = 60
-"""The deepest nesting of regions: Python refuses 100 levels of indentation, and numba is slow long before."""
+"""The deepest nesting of regions: Python allows fewer than 100 levels of indentation, and numba is slow with fewer."""
 MAX_LITERAL_ELEMENTS = 1000
 """The most elements of a literal: they are written out in the generated code."""
 MAX_AXES = 8
 _SHORT_WORK = 2**22
-"""The elements that are moved, or multiplications that are done, in some milliseconds."""
+"""The number of elements that are moved, or of multiplications, in some milliseconds."""
 _CELL_OPS = ("cells", "put", "get", "collect", "cell_zeros")
 _EFFECT_OPS = (*_CELL_OPS, "print", "callback", "breakpoint")
 _OPTION_REQUIREMENTS = {
-    "schedule": ("waves", "it has no tokens, and so no schedule"),
-    "until": ("quiet", "it computes one node after another, and stops at the first trap"),
+    "schedule": ("waves", "it has no tokens to schedule"),
+    "until": ("quiet", "it always stops at the first trap"),
     "keep": (None, "it has no events"),
 }
-"""Each option with its only supported value, and why others are refused."""
+"""Each option with its only supported value, and why no other is supported."""
 _DEFAULTS = tuple(default for default, _ in _OPTION_REQUIREMENTS.values())
 
 
@@ -102,7 +102,7 @@ def _ops(program: Program) -> set[str]:
 
 def _unsupported_reasons(program: Program) -> Iterator[str]:
     if has_effects(program) and _ops(program) & set(_CELL_OPS):
-        yield "it may have to restart a program with cells, and effects must happen once"
+        yield "it may restart a program with cells, and effects must happen only once"
     for function in program.reachable_functions():
         region = function.body
         for number, phase in enumerate(region.phases()):
@@ -112,19 +112,19 @@ def _unsupported_reasons(program: Program) -> Iterator[str]:
             yield from _node_reasons(function.name, node)
         regions, loops = _nesting_depth(region)
         if regions > MAX_REGION_DEPTH or loops > MAX_LOOP_DEPTH:
-            yield f"regions of {function.name} nest too deep"
+            yield f"regions of {function.name} nest too deeply"
 
 
 def _node_reasons(function: str, node: Node) -> Iterator[str]:
     name = f"{function}.{node.name}"
     if node.op not in (*OPS, *STRUCTURED_OPS, *_EFFECT_OPS) and not is_draw(node):
-        yield f"it has no {node.op} yet ({name})"
+        yield f"it does not support {node.op} ({name})"
     yield from _type_reasons(name, [result.type for result in node.results])
     for phase in (phase for region in node.regions for phase in region.phases()):
         yield from _type_reasons(name, [parameter.type for parameter in phase.parameters])
     for operand in node.inputs:
         if isinstance(operand, Literal) and np.size(operand.value) > MAX_LITERAL_ELEMENTS:  # type: ignore[arg-type]
-            yield f"it does not support literals of so many elements ({name})"
+            yield f"it supports literals of at most {MAX_LITERAL_ELEMENTS} elements ({name})"
 
 
 def _type_reasons(location: str, types: list[Type] | tuple[Type, ...]) -> Iterator[str]:
@@ -132,7 +132,7 @@ def _type_reasons(location: str, types: list[Type] | tuple[Type, ...]) -> Iterat
         if isinstance(type_.dtype, HandleType):
             yield from _type_reasons(location, [element_type(type_)])
         elif type_.shape is None or len(type_.shape) > MAX_AXES:
-            yield f"it must know how many axes an array has, {MAX_AXES} at most ({location}: {type_})"
+            yield f"it supports arrays of a static rank of at most {MAX_AXES} ({location}: {type_})"
 
 
 def _nesting_depth(region: Region) -> tuple[int, int]:

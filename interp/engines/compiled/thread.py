@@ -1,7 +1,7 @@
 """Runs on a thread with a large stack, while the calling thread waits, checks limits, and serves host calls.
 
-A thread is reused for the next run: to start one takes longer than a short run. After a recursive program, the memory
-of its stack is returned to the system; where that is impossible, the thread ends.
+A thread is reused for the next run, since starting one takes longer than a short run. After a recursive program, the
+memory of its stack is returned to the system; where that is impossible, the thread ends.
 
 Host calls are effects and ops without machine code, which generated code leaves to Python and waits for. The calling
 thread performs effects: one after another, in program order, so that thread-local state is the same as under the
@@ -33,9 +33,9 @@ from .call_buffer import CallBuffer
 from .emitter import TrapSite
 
 STACK_BYTES = 2**30
-"""The bytes of stack that a run requests; they use memory only once they are touched."""
+"""The bytes of stack that a run requests; the system commits them when they are first touched."""
 RESERVED_STACK_BYTES = 2**21
-"""The bytes of it that are reserved for the frames of functions that do not check the stack."""
+"""The bytes of a stack that are reserved for functions that do not check it."""
 CALLER_STACK_BYTES = 2**21
 """The bytes of the calling thread's stack that a run may use, if so many are left."""
 _MAX_IDLE_THREADS = 4
@@ -50,7 +50,7 @@ _RESIDENT_STACK_BYTES = 2**18
 
 @cache
 def caller_stack_floor() -> int | None:
-    """The lowest stack address of this thread, which must be the main one; None where the system does not tell."""
+    """The lowest stack address of this thread, which must be the main one; None if it is unknown."""
     if sys.platform != "linux":
         return None
     library = ctypes.CDLL(None)
@@ -101,7 +101,7 @@ class LargeStackThread:
         self._is_idle = False  # not earlier: after an interrupt here, nobody must wait for a job that was not started
 
     def wait_until_done(self, seconds: float = -1) -> bool:
-        """Wait until the job is done, at most so many seconds, by default without a limit; return whether it is
+        """Wait until the job is done, for at most `seconds` (by default, without a limit); return whether it is
         done."""
         self._is_idle = self._is_idle or self._job_done.acquire(timeout=seconds)
         return self._is_idle
@@ -122,8 +122,9 @@ class LargeStackThread:
 def run_on_thread(
     buffer: CallBuffer, job: Callable[[], None], waiter: RunWaiter, *, recurs: bool
 ) -> Iterator[LargeStackThread]:
-    """A context in which a job, which must never raise, runs on a thread of its own. On exit the job is asked to stop
-    and waited for. The thread has the largest stack available, and the call buffer gets its size as limit."""
+    """A context in which a job, which must never raise, runs on a thread of its own. On exit the job is asked to stop,
+    and the context waits for it. The thread has the largest stack available; its size is the limit in the call
+    buffer."""
     try:
         thread = _idle_threads.pop()
     except IndexError:
@@ -190,7 +191,7 @@ class RunWaiter:
         """Release the operands of calls that were not performed."""
 
     def serve_until_finished(self, thread: LargeStackThread, seconds: float) -> bool:
-        """Serve host calls for so many seconds, or until the run ends; return whether it has ended."""
+        """Serve host calls until the run ends, for at most `seconds`; return whether it has ended."""
         return thread.wait_until_done(seconds)
 
 
@@ -223,8 +224,8 @@ class HostCallServer(RunWaiter):
         return self.replies.get()
 
     def compute_op(self, number: int, node: Node) -> int:
-        """Compute an op; return the status for generated code. If it traps, its row provides the message later.
-        No exception may escape, since none can pass through generated code."""
+        """Compute an op; return the status for generated code. Raises nothing, since no exception can pass through
+        generated code: if the op traps, its row provides the message later."""
         types, result, row = self.trap_sites[number].types, node.results[0].type, OPS[node.op]
         try:
             operands = tuple(self.call_buffer.borrow_operand(at, type_) for at, type_ in enumerate(types))

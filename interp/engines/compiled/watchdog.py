@@ -1,8 +1,8 @@
 """A watchdog for runs on the calling thread: it stops a run that takes too long, which then starts again on a thread of
 its own.
 
-One thread serves the whole process. It polls 50 times a second, and sleeps once it has been idle for a while, so that
-watching a run costs no more than an append to a list.
+One thread serves the whole process. It polls 50 times a second, and sleeps after it has been idle for a while. So to
+have a run watched is to append it to a list.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from .call_buffer import CallBuffer
 
 POLL_SECONDS = 0.02
-"""Seconds between two polls. A run that both of them find is stopped."""
+"""Seconds between two polls. A run that two successive polls see is stopped."""
 _MAX_IDLE_POLLS = 100
 """The number of idle polls before the thread sleeps."""
 
@@ -64,7 +64,7 @@ class Watchdog:
             self._poll_until_idle()
 
     def _poll_until_idle(self) -> None:
-        """Poll until there has been nothing to watch for a while."""
+        """Poll until no run has been watched for a while."""
         previous_runs, watch_count, idle_polls = list[CallBuffer](), self._watch_count, 0
         while idle_polls < _MAX_IDLE_POLLS:
             time.sleep(POLL_SECONDS)

@@ -12,7 +12,7 @@ from warnings import catch_warnings, filterwarnings, simplefilter
 import numpy as np
 
 SIMULATOR_VARIABLE = "NUMBA_ENABLE_CUDASIM"
-"""The environment variable that asks numba, before it is imported, for the simulator."""
+"""The environment variable that selects numba's simulator; numba reads it when it is imported."""
 BLOCK_THREADS = 128
 """The most threads of a block."""
 _device_lock = Lock()
@@ -34,7 +34,7 @@ def missing_requirement() -> str | None:
                 return None
     except ImportError as error:
         return f"numba.cuda cannot be imported: {error}"
-    return f"numba.cuda finds no GPU; {SIMULATOR_VARIABLE}=1 in the environment asks for its simulator"
+    return f"numba.cuda finds no GPU; {SIMULATOR_VARIABLE}=1 in the environment selects its simulator"
 
 
 def is_simulated() -> bool:

@@ -1,8 +1,7 @@
 """A run by waves: the arrays of a token store on a device, and the kernels that deliver one wave after another.
 
 The store is that of `fast`, so a run can be imported from the reference, inspected after every wave, and exported. If a
-wave traps, might meet a limit, or does not fit on the device, `fast` continues the run from before that wave, one
-firing after another.
+wave traps, may exceed a limit, or does not fit on the device, `fast` continues the run from the start of that wave.
 """
 
 from __future__ import annotations
@@ -146,8 +145,8 @@ class WaveRun:
         return resident_memory() + used_bytes + new_bytes <= self._limits.bytes and new_bytes <= free_bytes()
 
     def _missing_arrays(self, n: int) -> dict[str, tuple[int, ...]]:
-        """The shapes of the arrays that the next wave needs and that are missing on the device or too small. They are
-        twice as large as needed, if there is room for that."""
+        """The shapes of the arrays that the next wave needs, and that are missing on the device or too small: twice the
+        required size, if there is room."""
         required_shapes = dict(self._required_shapes(n, 1))
         if not required_shapes:  # as for nearly all waves
             return required_shapes
@@ -262,7 +261,7 @@ class WaveRun:
 
 
 def live_parts(name: str, array: Any, registers: WordArray) -> Iterator[tuple[int, Any]]:
-    """The parts of an array in use, each with its offset in a new array; the flight moves to the start of the ring."""
+    """The parts of an array that are in use, each with its offset in a new array, whose ring begins with the flight."""
     head, length, at = int(registers[Register.FLIGHT_HEAD]), int(registers[Register.FLIGHT_LENGTH]), 0
     parts: tuple[tuple[int, int], ...] = ()
     if name == "ring":
@@ -289,8 +288,8 @@ def share_count(tokens: int) -> int:
 
 
 def first_operand_words(image: Image) -> WordArray:
-    """By node with several operands, the offset in the frame of the first waiting operand, which no other node uses;
-    else 0."""
+    """For each node with several operands, the offset in the frame of its first operand, which no other node uses; 0
+    for other nodes."""
     words = np.zeros(len(image.nodes), np.int64)
     for row in image.ports.tolist():
         if row[PortColumn.BIT]:
@@ -312,30 +311,30 @@ def unsupported(graph: Graph, options: dict[str, Any]) -> str | None:
 
 
 def unsupported_options(options: dict[str, Any]) -> Iterator[str]:
-    """Why a run cannot have these options."""
+    """Why these options are not supported."""
     if options["keep"] is not None:
         yield "it keeps no events"
     if options["schedule"] != "waves":
-        yield "it runs by waves and has no other schedule"
+        yield "it supports only the schedule waves"
     if options["until"] != "quiet":
-        yield f"until={options['until']!r}"
+        yield f"it runs until it is quiescent, and does not support until={options['until']!r}"
     if options["k"] is not None:
-        yield "it knows no bounds on iterations"
+        yield "it does not support k-bounds"
 
 
 def unsupported_nodes(graph_image: Image) -> Iterator[str]:
-    """Why the nodes and loops of an image cannot run: they have no kernels."""
+    """Why the nodes and loops of an image cannot run."""
     if graph_image.has_loop_bounds:
-        yield "it knows no bounds on iterations"
+        yield "it does not support k-bounds"
     for number, node in enumerate(graph_image.graph.nodes):
         first, code = graph_image.first_port[number], graph_image.nodes[number, NodeColumn.CODE]
         types = graph_image.port_types[first : first + len(node.ports)]
         if any(map(is_boxed, types)):
-            yield f"{node} has operands that are no scalars"
+            yield f"it supports only scalars, and {node} has other operands"
         if node.op in ("reenter", "back"):
-            yield f"{node} goes back through a loop"
+            yield f"it does not support gradients of loops ({node})"
         if code == Opcode.FALLBACK:
-            yield f"{node} is {node.op}, which has no kernel there"
+            yield f"it has no kernel for {node.op} ({node})"
 
 
 def run_cuda(

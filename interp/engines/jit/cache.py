@@ -213,8 +213,9 @@ def _is_private(folder: Path) -> bool:
 @cache
 def _warn_insecure_folder(folder: Path) -> None:
     """Warn once that a folder is not used."""
-    message = f"tagloom neither reads nor keeps machine code in {folder}, since others may write there"
-    warnings.warn(f"{message}: chmod go-w, or name another folder as TAGLOOM_CACHE", RuntimeWarning, stacklevel=2)
+    message = f"tagloom does not cache machine code in {folder}, since others may write there"
+    advice = "run chmod go-w on it, or set TAGLOOM_CACHE to another folder"
+    warnings.warn(f"{message}: {advice}", RuntimeWarning, stacklevel=2)
 
 
 def cache_folder() -> Path:
@@ -247,7 +248,7 @@ def _environment_fingerprint() -> str:
 def numba_unavailable() -> str | None:
     """Why numba is unavailable in this process; None if it is available."""
     is_off = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
-    return "the environment says NUMBA_DISABLE_JIT, and numba compiles nothing" if is_off else None
+    return "NUMBA_DISABLE_JIT is set, so numba compiles nothing" if is_off else None
 
 
 DELAY_SECONDS = 1.0

@@ -240,7 +240,7 @@ def test_a_missing_callback_is_refused_before_the_run() -> None:
     assert str(raised.value).startswith(
         "this program calls Python, and no function is given for callback gone (test_ef"
     )
-    assert str(raised.value).endswith("hint: give it, as in world=tl.World(callbacks={'gone': function})")
+    assert str(raised.value).endswith("hint: pass it: world=tl.World(callbacks={'gone': function})")
     assert lines == []
     assert run_graph(calling.graph, [1], world=tl.World(lines.append, {"gone": gone})).results == (1,)
 

@@ -133,7 +133,7 @@ def test_a_folder_that_others_can_write_to(shared: str, own_cache: Path) -> None
     if shared.endswith("__pycache__"):
         assert result_of(start()) == (1, path) and folder.stat().st_mode & 0o077 == 0
     else:
-        assert complaint.count(f"neither reads nor keeps machine code in {folder}, since others may write") == 1
+        assert complaint.count(f"does not cache machine code in {folder}, since others may write") == 1
         assert str(own_cache) not in said
 
 
