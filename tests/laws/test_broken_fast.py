@@ -140,7 +140,7 @@ def forgetful_tag(patch: MonkeyPatch) -> None:
     patch.setattr(TokenStore, "tag", tag)
 
 
-FORTH = "for edge in range(begin, end):\n                        at ="
+FORTH = "for edge in range(begin, end):\n                        slot ="
 BACK = FORTH.replace("begin, end", "end - 1, begin - 1, -1")
 WOKEN = "peek(r, Register.DEFERRED_READS) - peek(host_result, HostResult.WOKEN_COUNT)"
 NOT_BUSY = "peek(mem, older_frame + FrameHeader.BUSY) == 0 and older_frame != target"

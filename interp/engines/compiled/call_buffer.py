@@ -99,17 +99,17 @@ def mem_info_class() -> Any:
     return MemInfo
 
 
-def take_value(words: Words, at: int, type_: Type) -> Value:
+def take_value(words: Words, offset: int, type_: Type) -> Value:
     """Take the value from a slot, with the slot's reference. An array without a reference count belongs to the
     caller."""
     shape, dtype = type_.shape, type_.dtype
     if not shape:
-        (number,) = unpack_from(_STRUCT_CODES[lane(dtype)], words, 8 * at)
+        (number,) = unpack_from(_STRUCT_CODES[lane(dtype)], words, 8 * offset)
         if dtype is dtypes.bool:
             return bool(number)
         scalar: Value = number if dtype in dtypes.PYTHON_DTYPES else dtype.numpy.type(number)
         return scalar
-    counter, address, *sizes = words[at : at + 2 + len(shape)]
+    counter, address, *sizes = words[offset : offset + 2 + len(shape)]
     memory = mem_info_class()(counter) if counter else None
     if 0 not in sizes:
         return np.asarray(_ArrayInterface(memory, address, tuple(sizes), dtype))
@@ -228,22 +228,22 @@ class CallBuffer:
         steps = self._steps.words[: 2 * self.state[4]].reshape(-1, 2)
         return [(int(site), int(iteration)) for site, iteration in steps[::-1]]
 
-    def take_operand(self, at: int, type_: Type) -> Value:
+    def take_operand(self, index: int, type_: Type) -> Value:
         """Take an operand of the trapping node; each can be taken once."""
-        return self._own_value(take_value(self.state, OPERANDS + SLOT_WORDS * at, type_))
+        return self._own_value(take_value(self.state, OPERANDS + SLOT_WORDS * index, type_))
 
-    def borrow_operand(self, at: int, type_: Type) -> Value:
+    def borrow_operand(self, index: int, type_: Type) -> Value:
         """Borrow an operand of a host call; the caller neither changes nor keeps it."""
-        return take_value(self.state, OPERANDS + SLOT_WORDS * at, type_)
+        return take_value(self.state, OPERANDS + SLOT_WORDS * index, type_)
 
-    def take_result(self, at: int, type_: Type) -> Value:
+    def take_result(self, index: int, type_: Type) -> Value:
         """Take a result; each can be taken once."""
-        return self._own_value(take_value(self.state, self._layout.results_begin + SLOT_WORDS * at, type_))
+        return self._own_value(take_value(self.state, self._layout.results_begin + SLOT_WORDS * index, type_))
 
     def discard_results(self, types: Sequence[Type]) -> None:
         """Release the results, if there are any."""
-        for at, type_ in enumerate(types):
-            begin = self._layout.results_begin + SLOT_WORDS * at
+        for index, type_ in enumerate(types):
+            begin = self._layout.results_begin + SLOT_WORDS * index
             if not type_.is_scalar and self.state[begin]:
                 take_value(self.state, begin, type_)
 

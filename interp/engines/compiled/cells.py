@@ -2,9 +2,9 @@
 
 Array values of static size are stored one after another; others are stored as references (jit.intrinsics). A handle is
 the pair of the two arrays, so it can be passed like any value; both are freed with the last handle. Its text is `(v1,
-v2)`, of two variables: a loop that unpacked it at each use took three times as long.
+v2)`, with two variables: a loop that unpacks a handle at each use takes three times as long.
 
-Sequential code can read only cells that it has already filled. Other cases are left to a token engine: a read of an
+Sequential code can read only cells that it has filled before. Other cases are left to a token engine: a read of an
 empty cell, a second put to a cell, and a trap whose message describes a handle.
 """
 
@@ -22,7 +22,8 @@ from .emitter import FunctionEmitter, TypedExpression
 from .layout import axes_tuple, has_unknown_size, numba_dtype, numpy_dtype
 
 MAX_REFERENCES = 2**24
-"""The most references to arrays: all are initialised when the cells are allocated, without a check of limits."""
+"""The maximal number of references to arrays: all are initialised when the cells are allocated, without a check of
+limits."""
 
 
 class CellArrays(NamedTuple):
@@ -32,10 +33,10 @@ class CellArrays(NamedTuple):
     full: str
     element_type: Type
 
-    def dereference(self, at: str) -> str:
+    def dereference(self, index: str) -> str:
         """Text of the array in a cell, where cells hold references."""
         kind = numpy_dtype(numba_dtype(self.element_type.dtype))
-        return f"m.dereference({self.values}, {at}, {kind}, {axes_tuple(self.element_type)})"
+        return f"m.dereference({self.values}, {index}, {kind}, {axes_tuple(self.element_type)})"
 
 
 def cell_arrays(handle: TypedExpression) -> CellArrays:
@@ -63,15 +64,15 @@ def emit_cells(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpre
 def emit_put(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
     """Emit a put."""
     (values, full, cell_type), value = cell_arrays(inputs[0]), inputs[2].text
-    at = emit_cell_index(emitter, full, inputs[1])
-    emitter.emit_fallback_exit(f"{full}[{at}]")
+    position = emit_cell_index(emitter, full, inputs[1])
+    emitter.emit_fallback_exit(f"{full}[{position}]")
     if has_unknown_size(cell_type):
-        emitter.emit(f"m.set_reference({values}, int64({at}), {value})")
+        emitter.emit(f"m.set_reference({values}, int64({position}), {value})")
     elif cell_type.is_scalar:
-        emitter.emit(f"{values}[{at}] = {value}")
+        emitter.emit(f"{values}[{position}] = {value}")
     else:
-        emit_element_copy(emitter, emitter.assign(f"{values}[{at}].reshape(-1)"), "0", value)
-    emitter.emit(f"{full}[{at}] = True")
+        emit_element_copy(emitter, emitter.assign(f"{values}[{position}].reshape(-1)"), "0", value)
+    emitter.emit(f"{full}[{position}] = True")
     return inputs[0].text
 
 
@@ -85,11 +86,11 @@ def emit_element_copy(emitter: FunctionEmitter, into: str, begin: str, array: st
 def emit_get(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
     """Emit a get: the result is a scalar, or an array that is never written again."""
     cells = cell_arrays(inputs[0])
-    at = emit_cell_index(emitter, cells.full, inputs[1])
-    emitter.emit_fallback_exit(f"not {cells.full}[{at}]")
+    position = emit_cell_index(emitter, cells.full, inputs[1])
+    emitter.emit_fallback_exit(f"not {cells.full}[{position}]")
     if has_unknown_size(cells.element_type):
-        return emitter.assign(cells.dereference(f"int64({at})"))
-    text = f"{cells.values}[{at}]"
+        return emitter.assign(cells.dereference(f"int64({position})"))
+    text = f"{cells.values}[{position}]"
     return emitter.assign(
         f"{LANE_TYPES[lane(cells.element_type.dtype)]}({text})" if cells.element_type.is_scalar else text
     )
@@ -97,9 +98,9 @@ def emit_get(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpress
 
 def emit_cell_index(emitter: FunctionEmitter, full: str, index: TypedExpression) -> str:
     """Text of a cell's index: unsigned, so that numba emits no test for negative indices."""
-    at = emitter.assign(f"uint64({index.text})")
-    emitter.emit_fallback_exit(f"{at} >= uint64({full}.size)")
-    return at
+    position = emitter.assign(f"uint64({index.text})")
+    emitter.emit_fallback_exit(f"{position} >= uint64({full}.size)")
+    return position
 
 
 def emit_collect(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:

@@ -24,7 +24,7 @@ from ..jit.kernels import UFUNC_OPS
 BLOCK_ELEMENTS = 2048
 """The elements of a block: with 4,096, a chain of three exponentials took 4 % longer."""
 _MAX_NODES = 64
-"""The most nodes of a chain: if its arrays may differ in shape, its code is emitted twice."""
+"""The maximal number of nodes of a chain."""
 
 
 @dataclass(frozen=True, slots=True)

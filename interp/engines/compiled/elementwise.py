@@ -1,5 +1,5 @@
 """Code generation for elementwise ops on arrays: one op as nested loops; a chain of ops (`chains`) as fused loops over
-blocks of elements, in stages. Also array literals, draws, and sums of all elements, which a fused loop may end with.
+blocks of elements, in stages. Also array literals, draws, and sums of all elements, with which a fused loop may end.
 
 Elements are computed as scalars are, except by functions whose last bits NumPy decides (jit.numpy_loops). Where sizes
 are dynamic, they are checked: an op whose operands do not broadcast traps before any other check. For a chain, the code
@@ -83,8 +83,8 @@ def emit_elementwise(emitter: FunctionEmitter, node: Node, inputs: Sequence[Type
     )
     if condition is not None:
         traps = emitter.assign("False")
-        with ElementLoops(emitter, sizes) as at:
-            emitter.emit(f"{traps} = {traps} or {substitute_indices(condition, at)}")
+        with ElementLoops(emitter, sizes) as indices:
+            emitter.emit(f"{traps} = {traps} or {substitute_indices(condition, indices)}")
         emitter.emit_trap(node, inputs, traps)
     array = emit_empty(emitter, sizes, result)
     if is_ufunc_node(node):
@@ -92,14 +92,14 @@ def emit_elementwise(emitter: FunctionEmitter, node: Node, inputs: Sequence[Type
         return array
     texts = [element_expression(operand) for operand in operands]
     text = kernels.expression(node.op, scalars, Type(result.dtype), node.attributes, texts)
-    with ElementLoops(emitter, sizes) as at:
-        emitter.emit(f"{array}[{', '.join(at)}] = {substitute_indices(text, at)}")
+    with ElementLoops(emitter, sizes) as indices:
+        emitter.emit(f"{array}[{', '.join(indices)}] = {substitute_indices(text, indices)}")
     return array
 
 
 class IndexedOperand(NamedTuple):
-    """How loops index an operand: for each of its axes, the number of the result's axis and the index expression; a
-    scalar has no axes and is its text."""
+    """How loops index an operand: for each of its axes, the number of the result's axis and the step, an expression
+    that is 0 where the axis is broadcast. A scalar has no axes; `text` is its value."""
 
     text: str
     type: Type
@@ -111,20 +111,20 @@ def index_operand(emitter: FunctionEmitter, value: TypedExpression, sizes: Seque
     shape = value.type.shape or ()
     first = len(sizes) - len(shape)
     axes = []
-    for at, size in enumerate(shape):
+    for axis, size in enumerate(shape):
         if size is None:
-            step = emitter.assign(f"1 if {value.text}.shape[{at}] != 1 else 0")
+            step = emitter.assign(f"1 if {value.text}.shape[{axis}] != 1 else 0")
         else:
-            step = "0" if size == 1 and sizes[first + at] != "1" else "1"
-        axes.append((first + at, step))
+            step = "0" if size == 1 and sizes[first + axis] != "1" else "1"
+        axes.append((first + axis, step))
     return IndexedOperand(value.text, value.type, tuple(axes))
 
 
 def emit_broadcast_copy(emitter: FunctionEmitter, value: TypedExpression, sizes: Sequence[str]) -> str:
     """Emit a copy of an array, broadcast to these sizes."""
     copy, source = emit_empty(emitter, sizes, value.type), index_operand(emitter, value, sizes)
-    with ElementLoops(emitter, sizes) as at:
-        emitter.emit(f"{copy}[{', '.join(at)}] = {substitute_indices(element_expression(source), at)}")
+    with ElementLoops(emitter, sizes) as indices:
+        emitter.emit(f"{copy}[{', '.join(indices)}] = {substitute_indices(element_expression(source), indices)}")
     return copy
 
 
@@ -138,10 +138,10 @@ def element_expression(operand: IndexedOperand) -> str:
     return f"{LANE_TYPES[lane(operand.type.dtype)]}({operand.text}[{', '.join(indices)}])"
 
 
-def substitute_indices(text: str, at: Sequence[str]) -> str:
+def substitute_indices(text: str, indices: Sequence[str]) -> str:
     """The text of an element, with the names of the loop indices."""
-    for axis in reversed(range(len(at))):
-        text = text.replace(f"axis_{axis}_", at[axis])
+    for axis in reversed(range(len(indices))):
+        text = text.replace(f"axis_{axis}_", indices[axis])
     return text
 
 
@@ -156,11 +156,11 @@ def broadcast_sizes(
         static_sizes: set[int] = set()
         dynamic_sizes = []
         for value, shape in shapes:
-            at = axis - (rank - len(shape))
-            if at >= 0 and shape[at] is None:
-                dynamic_sizes.append(f"{value.text}.shape[{at}]")
-            elif at >= 0:
-                static_sizes.add(shape[at] or 0)
+            operand_axis = axis - (rank - len(shape))
+            if operand_axis >= 0 and shape[operand_axis] is None:
+                dynamic_sizes.append(f"{value.text}.shape[{operand_axis}]")
+            elif operand_axis >= 0:
+                static_sizes.add(shape[operand_axis] or 0)
         static_size = max(static_sizes - {1}, default=1) if static_sizes - {1} or not dynamic_sizes else None
         sizes.append(_broadcast_size(emitter, trap, static_size, dynamic_sizes))
     return sizes
@@ -175,9 +175,9 @@ def _broadcast_size(
             trap(f"{size} != {static_size} and {size} != 1")
         return str(static_size)
     size = emitter.assign(dynamic_sizes[0])
-    for other in dynamic_sizes[1:]:
-        trap(f"{size} != 1 and {other} != 1 and {other} != {size}")
-        size = emitter.assign(f"{other} if {size} == 1 else {size}")
+    for other_size in dynamic_sizes[1:]:
+        trap(f"{size} != 1 and {other_size} != 1 and {other_size} != {size}")
+        size = emitter.assign(f"{other_size} if {size} == 1 else {size}")
     return size
 
 
@@ -213,14 +213,14 @@ def emit_ufunc_call(
     """Emit a NumPy loop on copies of the operands, broadcast to the result's shape."""
     wide_type = Type(ufunc_dtype(node), result.shape)
     copies = [emit_empty(emitter, sizes, wide_type) for _ in operands]
-    with ElementLoops(emitter, sizes) as at:
+    with ElementLoops(emitter, sizes) as indices:
         for copy, operand in zip(copies, operands, strict=True):
-            emitter.emit(f"{copy}[{', '.join(at)}] = {substitute_indices(element_expression(operand), at)}")
+            emitter.emit(f"{copy}[{', '.join(indices)}] = {substitute_indices(element_expression(operand), indices)}")
     output = array if result.dtype is wide_type.dtype else copies[0]
     emitter.emit(f"n.{ufunc_name(node)}({', '.join([*copies, output])})")
     if output is not array:
-        with ElementLoops(emitter, sizes) as at:
-            emitter.emit(f"{array}[{', '.join(at)}] = {output}[{', '.join(at)}]")
+        with ElementLoops(emitter, sizes) as indices:
+            emitter.emit(f"{array}[{', '.join(indices)}] = {output}[{', '.join(indices)}]")
 
 
 def emit_draw(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
@@ -390,7 +390,7 @@ class BlockLoop:
 
     @property
     def is_tiny(self) -> bool:
-        """Whether allocating the arrays takes as long as computing them."""
+        """Whether the arrays are so small that allocating one takes as long as computing it."""
         return self.is_small and math.prod(map(int, self.sizes)) <= TINY_ELEMENTS
 
     def emit_parallel(
@@ -399,17 +399,19 @@ class BlockLoop:
         """Outline the loop as a function that the thread pool runs (jit.thread_pool). Its operands are passed in
         words."""
         emitter = self.emitter
-        sums, at_sums = self.block_sums, 2 + len(arrays) + len(scalars)
+        sums, sums_index = self.block_sums, 2 + len(arrays) + len(scalars)
         with emitter.outline() as (function, c):
             state = emitter.assign(f"m.read_i({c}, 0)")
             size = emitter.assign(f"m.read_i({c}, 1)")
-            flat = {operand: emitter.assign(f"m.read_i({c}, {at})") for at, operand in enumerate(arrays, 2)}
-            for at, (operand, (_, type_)) in enumerate(scalars.items(), 2 + len(arrays)):
-                text = emitter.assign(f"m.read_{lane(type_.dtype)}({c}, {at})")
+            flat = {operand: emitter.assign(f"m.read_i({c}, {index})") for index, operand in enumerate(arrays, 2)}
+            for index, (operand, (_, type_)) in enumerate(scalars.items(), 2 + len(arrays)):
+                text = emitter.assign(f"m.read_{lane(type_.dtype)}({c}, {index})")
                 self.operands = {**self.operands, operand: TypedExpression(text, type_)}
             if sums:
                 blocks = f"({size} + {BLOCK_ELEMENTS - 1}) // {BLOCK_ELEMENTS}"
-                self.block_sums = emitter.assign(f"w.array_at(m.read_i({c}, {at_sums}), {blocks}, np.{self.sum_lane})")
+                self.block_sums = emitter.assign(
+                    f"w.array_at(m.read_i({c}, {sums_index}), {blocks}, np.{self.sum_lane})"
+                )
             self.emit_blocks(flat, state)
         self.block_sums = sums
         words = [value.text for value in arrays.values()]
@@ -437,9 +439,9 @@ class BlockLoop:
                 kind = numpy_dtype(numba_dtype(dtype))
                 block_address = f"{address} + {dtype.numpy.itemsize} * {begin}"
                 self.block_arrays[operand] = emitter.assign(f"w.array_at({block_address}, {count}, {kind})")
-            for at, (key, dtype) in enumerate(buffers.items()):
+            for number, (key, dtype) in enumerate(buffers.items()):
                 kind = numpy_dtype(numba_dtype(dtype))
-                block_address = f"w.data_address({memory}) + {at} * {width}"
+                block_address = f"w.data_address({memory}) + {number} * {width}"
                 block = emitter.assign(f"w.array_at({block_address}, {count}, {kind})")
                 if isinstance(key, str):
                     self.block_arrays[key] = block
@@ -463,9 +465,9 @@ class BlockLoop:
         for node in filter(is_ufunc_node, self.loop.nodes):
             dtype = ufunc_dtype(node)
             types = [*map(self.type_of, node.inputs), node.results[0].type]
-            for at, type_ in zip([*range(len(node.inputs)), -1], types, strict=True):
+            for position, type_ in zip([*range(len(node.inputs)), -1], types, strict=True):
                 if type_.is_scalar or type_.dtype is not dtype:
-                    buffers[node.name, at] = dtype
+                    buffers[node.name, position] = dtype
         return buffers
 
     def type_of(self, operand: Operand) -> Type:
@@ -513,8 +515,8 @@ class BlockLoop:
             return f"float32({text})" if dtype is dtypes.float32 else text
         if operand not in self.element_names:
             self.element_names[operand] = self.emitter.fresh_name()
-            read = f"{self.block_arrays[operand]}[{self.index}]"
-            text = read if dtype is dtypes.float32 else f"{LANE_TYPES[lane(dtype)]}({read})"
+            element = f"{self.block_arrays[operand]}[{self.index}]"
+            text = element if dtype is dtypes.float32 else f"{LANE_TYPES[lane(dtype)]}({element})"
             lines.append(f"{self.element_names[operand]} = {text}")
         return self.element_names[operand]
 
@@ -536,18 +538,19 @@ class BlockLoop:
         return lines + self.assign_element(node, text)
 
     def copy_lines(self, node: Node) -> list[str]:
-        """Lines that copy the operands of a NumPy loop that are not in memory in its dtype."""
+        """Lines that copy those operands of a NumPy loop that are not in memory in its dtype."""
         lines: list[str] = []
-        for at, operand in enumerate(node.inputs):
-            if (node.name, at) in self.converted_blocks:
+        for position, operand in enumerate(node.inputs):
+            if (node.name, position) in self.converted_blocks:
                 text = self.lane_expression(operand, lines)
-                lines.append(f"{self.converted_blocks[node.name, at]}[{self.index}] = {text}")
+                lines.append(f"{self.converted_blocks[node.name, position]}[{self.index}] = {text}")
         return lines
 
     def ufunc_call(self, node: Node) -> str:
         """The call of the NumPy loop that computes a block of a node."""
         operand_blocks = [
-            self.converted_blocks.get((node.name, at)) or self.block_arrays[each] for at, each in enumerate(node.inputs)
+            self.converted_blocks.get((node.name, position)) or self.block_arrays[each]
+            for position, each in enumerate(node.inputs)
         ]
         result = self.converted_blocks.get((node.name, -1)) or self.block_arrays[node.name]
         return f"n.{ufunc_name(node)}({', '.join([*operand_blocks, result])})"

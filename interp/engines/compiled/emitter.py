@@ -1,6 +1,6 @@
-"""The function emitter: it writes the Python text of one generated function after another, and knows nothing of kinds
-of nodes. Like LLVM's IRBuilder, it appends at the current position: `emit` a line, `assign` an expression to a fresh
-variable, `block` an indented block. It also writes the ways out of a function: traps, exits, polls.
+"""The function emitter: it writes the Python text of generated functions, and does not depend on kinds of nodes. Like
+LLVM's IRBuilder, it appends at the current position: `emit` appends a line, `assign` an assignment to a fresh variable,
+`block` an indented block. It also emits the exits of a function: traps, limits, polls.
 
 Text goes into a `GeneratedModule`. Facts about array variables are collected while they are emitted, in an
 `ArrayFactTable`.
@@ -23,8 +23,9 @@ from ..jit.state import EXIT_DEPTH, EXIT_FALLBACK, EXIT_MEMORY, EXIT_STACK, EXIT
 from .chains import FusedChain, exceeds_max_elements
 from .layout import PhaseGroup, PhaseKey, TapeLayout, tuple_expression, zero_expression
 
-SELF_NAME, NULL_RESULT_NAME = "again", "nothing"
-"""In generated code, the name of the function itself, and of the one that returns its result after an abort."""
+SELF_NAME, NULL_RESULT_NAME = "recurse", "null_result"
+"""In generated code, the names of the function itself, for recursive calls, and of the function that returns a null
+result after an abort."""
 
 
 class TypedExpression(NamedTuple):
@@ -54,7 +55,7 @@ class TrapSite(NamedTuple):
 
 
 class ArrayFacts(NamedTuple):
-    """Facts that are certain about an array variable. The default, that none is known, is always safe."""
+    """Facts that hold for an array variable. The defaults, which say the least, are always safe."""
 
     is_unique: bool = False
     """No argument, record, view or other live variable refers to the elements."""
@@ -144,7 +145,7 @@ class GeneratedModule:
 
 
 class CheckedLimits(NamedTuple):
-    """The checks made on every path to here: for how many more tag levels, and whether for the stack."""
+    """The checks on every path to the current position: for how many more tag levels, and whether of the stack."""
 
     levels: int
     is_stack_checked: bool
@@ -210,7 +211,8 @@ class FunctionEmitter:
         return name
 
     def unpack_handle(self, text: str, type_: Type) -> str:
-        """Text that consists of names only: a handle is unpacked once instead of at every use."""
+        """Unpack a handle into two variables, once instead of at every use; return the text of any other value as it
+        is."""
         if not isinstance(type_.dtype, HandleType):
             return text
         name = self.fresh_variable(type_)
@@ -246,7 +248,7 @@ class FunctionEmitter:
         self.module.outline_aliases[name] = self.module.outlined_functions[normalized]
         self.module.lines, self.indent = outer_lines, indent
 
-    # Ways out of the function
+    # Exits of the function
 
     @property
     def null_return(self) -> str:
@@ -256,7 +258,8 @@ class FunctionEmitter:
         return f"return {tuple_expression(list(map(zero_expression, self.group.results)))}"
 
     def emit_exit(self, abort_call: str | None = None, *, records_tag: bool = False) -> None:
-        """Emit the return of an aborted function; with `records_tag`, it notes the iterations that it leaves."""
+        """Emit the return of an aborted function; with `records_tag`, it first records the iterations that it
+        leaves."""
         if abort_call is not None:
             self.emit(abort_call)
         for site, count in reversed(self.enclosing_loops) if records_tag else ():
@@ -269,8 +272,8 @@ class FunctionEmitter:
             self.emit_exit()
 
     def emit_depth_check(self, levels: int, *, stack: bool) -> None:
-        """Emit the check that the tag may grow by `levels` and, with `stack`, that stack is left, unless an earlier
-        check covers it."""
+        """Emit the check that the tag may grow by `levels` and, with `stack`, that the stack is not exhausted, unless
+        an earlier check covers it."""
         if levels <= self.checked_limits.levels and (self.checked_limits.is_stack_checked or not stack):
             return
         stack_test = "m.stack_pointer() < m.read_i(s, 3) or " if stack else ""  # this order saves 6 % on fib(32)
@@ -305,8 +308,8 @@ class FunctionEmitter:
 
     def store_operands(self, inputs: Sequence[TypedExpression]) -> None:
         """Store the operands in the slots of the state, where the waiting thread reads them."""
-        for at, (text, type_) in enumerate(inputs):
-            self.emit(f"m.{'write' if type_.is_scalar else 'store_array'}(s, {OPERANDS + SLOT_WORDS * at}, {text})")
+        for index, (text, type_) in enumerate(inputs):
+            self.emit(f"m.{'write' if type_.is_scalar else 'store_array'}(s, {OPERANDS + SLOT_WORDS * index}, {text})")
 
     # Sites and tag keys
 

@@ -1,9 +1,9 @@
-"""The layout of a generated program, which is computed before any text is emitted: its functions, the slots in which
-they pass values, and the records of their tapes.
+"""The layout of a generated program, computed before any text is emitted: its functions, the slots in which they pass
+values, and the records of their tapes.
 
-Each phase of a function is a generated function, with a slot for each value. Phases that recur through each other share
-one, a `PhaseGroup`, which takes the phase to run as an argument; for each slot type it has as many slots as the phase
-with the most. A phase saves values for later phases in a record, whose words a `TapeLayout` assigns.
+Each phase of a function is a generated function, with a slot for each value. Mutually recursive phases share one, a
+`PhaseGroup`, which takes the phase to run as an argument; for each slot type it has as many slots as the phase with the
+most. A phase saves values for later phases in a record, whose words a `TapeLayout` assigns.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class FunctionPhase(NamedTuple):
 
 
 class PhaseStart(NamedTuple):
-    """The phase that a structured node runs: of the call, cond or loop `root`, which itself runs phase 0."""
+    """The phase of the call, cond or loop `root` that a structured node runs; `root` itself runs phase 0."""
 
     root: Node
     number: int
@@ -104,28 +104,28 @@ def strongly_connected_components(program: Program) -> list[tuple[FunctionPhase,
     Tarjan's algorithm, with an explicit stack.
     """
     graph = {
-        (function.name, number): calls
+        (function.name, visit_number): calls
         for function in program.reachable_functions()
-        for number, calls in enumerate(phase_callees(function))
+        for visit_number, calls in enumerate(phase_callees(function))
     }
-    number: dict[PhaseKey, int] = {}
-    low: dict[PhaseKey, int] = {}
+    visit_number: dict[PhaseKey, int] = {}
+    low_link: dict[PhaseKey, int] = {}
     stack, components = list[PhaseKey](), []
     visits: list[tuple[PhaseKey, int]] = [((program.entry, 0), 0)]
     while visits:
-        key, at = visits.pop()
-        if key not in number:
-            number[key] = low[key] = len(number)
+        key, start = visits.pop()
+        if key not in visit_number:
+            visit_number[key] = low_link[key] = len(visit_number)
             stack.append(key)
-        for position in range(at, len(graph[key])):
+        for position in range(start, len(graph[key])):
             callee = graph[key][position]
-            if callee not in number:
+            if callee not in visit_number:
                 visits += [(key, position), (callee, 0)]
                 break
             if callee in stack:
-                low[key] = min(low[key], low[callee])
+                low_link[key] = min(low_link[key], low_link[callee])
         else:
-            if low[key] == number[key]:
+            if low_link[key] == visit_number[key]:
                 members = stack[stack.index(key) :]
                 del stack[-len(members) :]
                 components.append(tuple(FunctionPhase(program[name], phase) for name, phase in members))
@@ -218,7 +218,7 @@ def numpy_dtype(element: str) -> str:
 
 
 def merge_slot_types(signatures: Sequence[SlotTypes]) -> SlotTypes:
-    """The fewest slots that fit the arguments of each of several functions."""
+    """The smallest list of slot types into which each of these lists fits."""
     if len(signatures) == 1:
         return signatures[0]
     counts: Counter[str] = Counter()
@@ -231,16 +231,16 @@ def slot_positions(subset: SlotTypes, slots: SlotTypes) -> list[int]:
     """The positions in `slots` of the slots in `subset`."""
     if subset == slots:
         return list(range(len(slots)))
-    free_positions = {kind: [at for at, each in enumerate(slots) if each == kind] for kind in set(subset)}
+    free_positions = {kind: [position for position, each in enumerate(slots) if each == kind] for kind in set(subset)}
     return [free_positions[kind].pop(0) for kind in subset]
 
 
 def fill_slots(texts: Sequence[str], subset: SlotTypes, slots: SlotTypes) -> list[str]:
-    """Text of each slot of a call, cast to exactly its lane: for a literal, numba would compile a recursive function
-    again, and not find it on disk."""
+    """Text of each slot of a call, cast to its lane: without the cast of a literal, numba would compile a recursive
+    function again, and not find it on disk."""
     slot_texts = list(map(zero_expression, slots))
-    for at, text in zip(slot_positions(subset, slots), texts, strict=True):
-        slot_texts[at] = text
+    for position, text in zip(slot_positions(subset, slots), texts, strict=True):
+        slot_texts[position] = text
     return [
         f"{LANE_TYPES[each]}({text})" if each in LANE_TYPES else text
         for each, text in zip(slots, slot_texts, strict=True)

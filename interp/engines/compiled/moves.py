@@ -1,8 +1,7 @@
 """Code generation for ops that move elements or reduce them along axes; jit.strided_ops does the work. Where no element
 moves, the result is a view with another shape.
 
-Left to Python: arrays of too many axes, dtypes of two bytes, and keys that step over axes whose sizes are known only at
-run time.
+Python computes the rest: arrays of too many axes, dtypes of two bytes, and keys that index axes of dynamic size.
 """
 
 from __future__ import annotations
@@ -98,8 +97,8 @@ def emit_strided_call(
     return is_outside
 
 
-def _pad_axes(texts: Sequence[str], rest: str) -> list[str]:
-    return [rest] * (MAX_AXES - len(texts)) + list(texts)
+def _pad_axes(texts: Sequence[str], fill: str) -> list[str]:
+    return [fill] * (MAX_AXES - len(texts)) + list(texts)
 
 
 def emit_strided_copy(
@@ -410,18 +409,18 @@ def emit_reduction(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedE
         return None
     sizes_before = x.sizes
     reduced_axes = range(len(sizes_before)) if axis is None else resolve_axes(axis, x.type)
-    remaining_sizes = [size for at, size in enumerate(sizes_before) if at not in reduced_axes]
+    remaining_sizes = [size for number, size in enumerate(sizes_before) if number not in reduced_axes]
     dense_strides = iter(contiguous_strides(remaining_sizes))
-    strides = ["0" if at in reduced_axes else next(dense_strides) for at in range(len(sizes_before))]
+    strides = ["0" if number in reduced_axes else next(dense_strides) for number in range(len(sizes_before))]
     sizes = (
-        ["1" if at in reduced_axes else size for at, size in enumerate(sizes_before)]
+        ["1" if number in reduced_axes else size for number, size in enumerate(sizes_before)]
         if node.attribute("keepdims")
         else remaining_sizes
     )
     if node.op == "sum":
         return emit_axis_sum(emitter, x, sizes, strides, result)
-    if any(not sizes_before[at].isdigit() for at in reduced_axes):
-        emitter.emit_trap(node, inputs, f"{product_expression([sizes_before[at] for at in reduced_axes])} == 0")
+    if any(not sizes_before[number].isdigit() for number in reduced_axes):
+        emitter.emit_trap(node, inputs, f"{product_expression([sizes_before[number] for number in reduced_axes])} == 0")
     array = emit_empty(emitter, sizes or ["1"], Type(result.dtype, result.shape or (1,)))
     emit_fold(emitter, STRIDED_MAX if node.op == "max" else STRIDED_MIN, x, array, strides)
     return emitter.assign(f"{LANE_TYPES[lane(result.dtype)]}({array}[0])") if result.is_scalar else array

@@ -28,10 +28,10 @@ from .emitter import ArrayFacts, FunctionEmitter, Transposed, TypedExpression
 from .layout import numba_dtype, numpy_dtype, tuple_expression
 
 _MIN_ELEMENTS = 512
-"""The fewest elements for which in-place accumulation pays."""
+"""The minimal number of elements for which in-place accumulation is faster."""
 _TILE_ROWS, _TILE_BYTES, _MAX_PRODUCTS = 8, 128, 2**26
-"""Bounds on a product that is added in place: divisors of the number of rows and of the bytes of a row, so that all
-tiles are whole (jit.matrices), and the most multiplications."""
+"""Conditions on a product that is added in place: divisors of the number of rows and of the bytes of a row, so that all
+tiles are whole (jit.matrices), and the maximal number of multiplications."""
 _IN_PLACE_OPS = ("scatter_add", "scatter_index")
 """Ops that write into their first operand where it is unique and dead."""
 _FRESH_OPS = (
@@ -52,12 +52,12 @@ def emit_sum(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpress
     if axis is None:
         return emit_full_sum(emitter, node, operand.text)
     sizes = operand.sizes
-    before, after = sizes[: axis % rank], sizes[axis % rank + 1 :]
-    folded_sizes = [count_expression(before), sizes[axis % rank], count_expression(after)]
+    leading_sizes, trailing_sizes = sizes[: axis % rank], sizes[axis % rank + 1 :]
+    folded_sizes = [count_expression(leading_sizes), sizes[axis % rank], count_expression(trailing_sizes)]
     sums = emitter.assign(f"p.sum_middle_axis({operand.text}.reshape({tuple_expression(folded_sizes)}), np.{kind})")
     if result.is_scalar:
         return emitter.assign(rounded_format(result).format(f"{sums}[0, 0]"))
-    shape = [*before, *["1"] * node.attribute("keepdims"), *after]
+    shape = [*leading_sizes, *["1"] * node.attribute("keepdims"), *trailing_sizes]
     return emitter.assign(f"{sums}.astype({numpy_dtype(numba_dtype(result.dtype))}).reshape({tuple_expression(shape)})")
 
 
@@ -200,15 +200,15 @@ class DefUseChains:
         self.types = {var.name: var.type for var in region.parameters}
         self.types |= {var.name: var.type for node in region.nodes for var in node.results}
         self.use_indices: dict[str, list[int]] = {name: [] for name in self.types}
-        for at, node in enumerate(region.nodes):
+        for index, node in enumerate(region.nodes):
             for each in (each for each in node.inputs if isinstance(each, str)):
-                self.use_indices[each].append(at)
+                self.use_indices[each].append(index)
         for each in (each for each in region.results if isinstance(each, str)):
             self.use_indices[each].append(len(region.nodes))
         self.fusible_values = fusible_values(self)
 
     def users(self, name: str) -> list[Node]:
-        return [self.nodes[at] for at in self.use_indices[name] if at < len(self.nodes)]
+        return [self.nodes[index] for index in self.use_indices[name] if index < len(self.nodes)]
 
     def operand_type(self, operand: Operand) -> Type:
         return operand.type if isinstance(operand, Literal) else self.types[operand]
@@ -249,7 +249,7 @@ def static_element_count(type_: Type) -> int | None:
 
 
 def is_accumulation(uses: DefUseChains, node: Node, accumulations: set[str]) -> bool:
-    """Whether a node adds arrays that are computed one by one, and is in no fused loop."""
+    """Whether a node adds two arrays of its own shape, outside of fused loops, and only such sums use the result."""
     if node.op != "add" or len({each for each in node.inputs if isinstance(each, str)}) != 2:
         return False
     result = node.results[0].type
@@ -263,7 +263,7 @@ def is_accumulation(uses: DefUseChains, node: Node, accumulations: set[str]) -> 
 
 
 def fusible_values(uses: DefUseChains) -> set[str]:
-    """The values of elementwise ops, except sums of a value that no elementwise op computes."""
+    """The values of elementwise ops, except sums of static size none of whose operands is such a value."""
     values = set[str]()
     for node in uses.nodes:
         is_by_elements = node.op in OPS and OPS[node.op].scalar is not None
@@ -336,8 +336,8 @@ def is_float_matmul(uses: DefUseChains, node: Node) -> bool:
 
 
 def find_accumulated_product(uses: DefUseChains, sum_: Node) -> Node | None:
-    """The product that a sum adds to its other operand; None unless the sum is its only use, the other operand does not
-    feed it, all tiles are whole, and the types show that its factors fit."""
+    """The product that a sum adds to its other operand. None unless the sum is the product's only use, the product does
+    not read the other operand, all tiles are whole, and the shapes of the factors are static."""
     for each in reversed(sum_.inputs):
         node = uses.producer.get(str(each))
         if node is None or not is_float_matmul(uses, node) or len(uses.use_indices[str(each)]) != 1:

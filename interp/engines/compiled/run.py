@@ -227,7 +227,7 @@ def run_compiled(
     elif buffer.exit_reason:
         error = limit_error(compiled, buffer, limits)
     else:
-        results = tuple([buffer.take_result(at, type_) for at, type_ in enumerate(program.main.results)])
+        results = tuple([buffer.take_result(index, type_) for index, type_ in enumerate(program.main.results)])
     structure = default_structure(graph) if structure is None else structure
     outcome = build_outcome(compiled.module, graph, run._replace(error=error), results, structure)
     buffer.recycle()
@@ -379,8 +379,8 @@ def discard_results(compiled: CompiledProgram, buffer: CallBuffer) -> None:
     """Release the results, and the operands of a trap, of a run that was stopped or starts again."""
     buffer.discard_results(compiled.program.main.results)
     if buffer.exit_reason == EXIT_TRAP:
-        for at, type_ in enumerate(compiled.module.trap_sites[buffer.trap_number].types):
-            buffer.borrow_operand(at, type_)
+        for index, type_ in enumerate(compiled.module.trap_sites[buffer.trap_number].types):
+            buffer.borrow_operand(index, type_)
 
 
 # How a run ended
@@ -434,13 +434,13 @@ def build_trap_event(module: GeneratedModule, graph: Graph, run: FinishedRun) ->
     """The firing that trapped, the first one in sequential order. The call buffer has its trap site; if an effect
     trapped, `run.trap_message` is the message."""
     function, node, types = module.trap_sites[run.buffer.trap_number]
-    operands = tuple(run.buffer.take_operand(at, type_) for at, type_ in enumerate(types))
+    operands = tuple(run.buffer.take_operand(index, type_) for index, type_ in enumerate(types))
     if isinstance(node, FusedChain):
         node, operands = find_trapping_node(node, operands)
     tag = ROOT
     for site, iteration in run.buffer.tag_steps():
         tag = tag.child(module.sites[site], iteration)
-    (number,) = (at for at, each in enumerate(graph.nodes) if str(each) == f"{function}.{node.name}")
+    (number,) = (index for index, each in enumerate(graph.nodes) if str(each) == f"{function}.{node.name}")
     trigger: tuple[Value, ...] = (True,) * graph.nodes[number].has_trigger
     message = run.trap_message
     if message is None and node.op in OPS:

@@ -140,9 +140,11 @@ def emit_module(program: Program, *, native: bool = False) -> GeneratedModule:
 
 
 def flatten_member_access(lines: Sequence[str]) -> str:
-    """Replace each access to a member of another module by a name of its own: numba emits an instruction for each
-    member access."""
-    head = next(at for at, line in enumerate(lines) if not line.startswith("from ") and not line.startswith("import "))
+    """Bind each member of another module to a global name, and use that: numba emits an instruction for each member
+    access."""
+    head = next(
+        index for index, line in enumerate(lines) if not line.startswith("from ") and not line.startswith("import ")
+    )
     body = "\n".join(lines[head:])
     members = sorted({match.groups() for match in _MODULE_MEMBER.finditer(body)})
     names = [f"{module}_{name} = {module}.{name}" for module, name in members]
@@ -207,14 +209,14 @@ def emit_entry(program: Program, module: GeneratedModule, group: PhaseGroup, lay
         f" m.write(s, 3, max(m.stack_pointer() - m.read_i(s, 3), m.read_i(s, {STACK_FLOOR})))",
         *[f" begin = m.read_i(s, {TAPE_NEXT})"] * module.has_tapes,
         *[f" record = m.allocate_words(s, {layout.end * module.has_tapes})"] * group.has_tape,
-        f" made = {group.name}({', '.join([*(implicit[name] for name, _ in group.implicit_parameters), *slots])})",
+        f" result = {group.name}({', '.join([*(implicit[name] for name, _ in group.implicit_parameters), *slots])})",
         *[" m.release(s, begin, 0)"] * module.has_tapes,
         " if m.read_i(s, 0) != 0: return 0",  # meaningless arrays would never be freed
     ]
-    for at, position in enumerate(slot_positions(slot_types(main.results), group.results)):
-        result = f"made[{position}]" if len(group.results) > 1 else "made"
-        store = "write" if main.results[at].is_scalar else "store_array"
-        module.lines.append(f" m.{store}(r, {SLOT_WORDS * at}, {result})")
+    for index, position in enumerate(slot_positions(slot_types(main.results), group.results)):
+        result = f"result[{position}]" if len(group.results) > 1 else "result"
+        store = "write" if main.results[index].is_scalar else "store_array"
+        module.lines.append(f" m.{store}(r, {SLOT_WORDS * index}, {result})")
     module.lines.append(" return 0")
 
 
@@ -224,7 +226,7 @@ def emit_entry(program: Program, module: GeneratedModule, group: PhaseGroup, lay
 def emit_function(emitter: FunctionEmitter) -> None:
     """Emit the function of the emitter's group: one phase, or a branch for each."""
     group, module = emitter.group, emitter.module
-    slots = [f"x{at}" for at in range(len(group.parameters))]
+    slots = [f"x{index}" for index in range(len(group.parameters))]
     names = [*(name for name, _ in group.implicit_parameters), *slots]
     if is_recursive_group(group.members):
         module.lines.append(f"{SELF_NAME} = m.recursive_call({group.signature})")
@@ -233,7 +235,7 @@ def emit_function(emitter: FunctionEmitter) -> None:
     module.lines += [f"@kernel({group.signature}, cache=True)", f"def {group.name}({', '.join(names)}):"]
     for number, member in enumerate(group.members):
         emitter.function_name = member.function.name
-        arguments = [slots[at] for at in slot_positions(slot_types(member.parameters), group.parameters)]
+        arguments = [slots[index] for index in slot_positions(slot_types(member.parameters), group.parameters)]
         if len(group.members) == 1:
             emit_phase(emitter, member, arguments)
             return
@@ -243,7 +245,7 @@ def emit_function(emitter: FunctionEmitter) -> None:
 
 
 def emit_phase(emitter: FunctionEmitter, phase: FunctionPhase, arguments: Sequence[str]) -> None:
-    """Emit one phase of a function. A function with a single phase manages its record alone."""
+    """Emit one phase of a function. If it is the only one, it allocates and releases its record itself."""
     layout, address, mark = emitter.tape_layouts[phase.function.name], "record", None
     if not phase.function.pullbacks and not layout.is_empty:
         mark = emit_mark(emitter)
@@ -424,8 +426,8 @@ def emit_pullback(emitter: FunctionEmitter, record: TapeReference, node: Node, t
     start = record.layout.phase_starts[node.name]
     match start.root.op:
         case "cond":
-            at = record.layout.structure_offset[start.root.name]
-            predicate = emitter.assign(f"m.read_b({record.address}, {at})")
+            offset = record.layout.structure_offset[start.root.name]
+            predicate = emitter.assign(f"m.read_b({record.address}, {offset})")
             return emit_branches(emitter, record, node, start, predicate, texts)
         case "while_loop":
             types = [result.type for result in node.results]
@@ -456,7 +458,7 @@ def emit_call(
     with emitter.block("if m.read_i(s, 0) != 0:"):
         emitter.emit_exit(f"m.record_tag_step(s, {emitter.add_site(start.root)}, 0)", records_tag=True)
     positions = slot_positions(slot_types(callee.results), group.results)
-    texts = [f"{name}[{at}]" if len(group.results) > 1 else name for at in positions]
+    texts = [f"{name}[{position}]" if len(group.results) > 1 else name for position in positions]
     texts = [emitter.unpack_handle(text, result.type) for text, result in zip(texts, node.results, strict=True)]
     facts = emitter.module.result_facts[callee.key]
     texts = [emitter.assign(text) if fact.may_be_lazy else text for text, fact in zip(texts, facts, strict=True)]
@@ -468,13 +470,13 @@ def emit_call(
 def emit_callee_tape(emitter: FunctionEmitter, record: TapeReference, start: PhaseStart) -> str:
     """Emit the address of a callee's record, which its first phase allocates."""
     layout = emitter.tape_layouts[start.root.attribute("function")]
-    at = record.layout.structure_offset.get(start.root.name)
-    if at is None or layout.is_empty:
+    offset = record.layout.structure_offset.get(start.root.name)
+    if offset is None or layout.is_empty:
         return "0"
     if start.number:
-        return emitter.assign(f"m.read_i({record.address}, {at})")
+        return emitter.assign(f"m.read_i({record.address}, {offset})")
     address = emit_tape_allocation(emitter, layout)
-    emitter.emit(f"m.write({record.address}, {at}, {address})")
+    emitter.emit(f"m.write({record.address}, {offset}, {address})")
     return address
 
 
@@ -500,18 +502,20 @@ def emit_loop(emitter: FunctionEmitter, record: TapeReference, node: Node, texts
             index, stop = names[counter.index], emitter.fresh_name()
             bound = str(counter.bound) if counter.bound_index is None else names[counter.bound_index]
             with emitter.block(f"while {index} < {bound}:"):
-                rest = f"(uint64({bound}) - uint64({index}) - uint64(1)) // uint64({counter.step})"
-                emitter.emit(f"{stop} = {count} + int64(min({rest}, uint64({STRIP_ITERATIONS - 1}))) + 1")
+                remaining_iterations = f"(uint64({bound}) - uint64({index}) - uint64(1)) // uint64({counter.step})"
+                emitter.emit(
+                    f"{stop} = {count} + int64(min({remaining_iterations}, uint64({STRIP_ITERATIONS - 1}))) + 1"
+                )
                 with emitter.block(f"while {count} < {stop}:"):
                     emit_iteration(emitter, record, node, names, count, tapes, has_condition=False)
                 emitter.emit_poll()
     if later_phases:
-        at, (last, first) = (
+        offset, (last, first) = (
             record.layout.structure_offset[node.name],
             (tapes.last, tapes.first) if tapes else ("0", "0"),
         )
         for word, text in ((LAST_ITERATION, last), (FIRST_ITERATION, first), (TRIP_COUNT, count)):
-            emitter.emit(f"m.write({record.address}, {at + word}, int64({text}))")
+            emitter.emit(f"m.write({record.address}, {offset + word}, int64({text}))")
     return names
 
 
@@ -596,11 +600,13 @@ def emit_replay_loop(
     for name, fact in zip(names, assumed, strict=True):
         emitter.facts.set_facts(name, fact)
     body, address = record.layout.inner_layouts[root.name][1], record.address
-    at, is_backward = record.layout.structure_offset[root.name], number % 2 == 1
+    offset, is_backward = record.layout.structure_offset[root.name], number % 2 == 1
     iteration = emitter.assign(
-        "0" if body.is_empty else f"m.read_i({address}, {at + (LAST_ITERATION if is_backward else FIRST_ITERATION)})"
+        "0"
+        if body.is_empty
+        else f"m.read_i({address}, {offset + (LAST_ITERATION if is_backward else FIRST_ITERATION)})"
     )
-    trips, count = emitter.assign(f"m.read_i({address}, {at + TRIP_COUNT})"), emitter.fresh_name("n")
+    trips, count = emitter.assign(f"m.read_i({address}, {offset + TRIP_COUNT})"), emitter.fresh_name("n")
     emitter.emit(f"{count} = {f'{trips} - 1' if is_backward else '0'}")
     condition = f"{count} >= 0" if is_backward else f"{count} < {trips}"
     with enclosing_loop(emitter, root, count), emitter.block(f"while {condition}:"):
@@ -691,7 +697,7 @@ def find_induction_variable(loop: Node) -> InductionVariable | None:
 
 
 def constant_step(body: Region, index: int) -> int | None:
-    """The constant by which a loop variable grows in each iteration; None if there is none, or if it is large."""
+    """The constant by which a loop variable grows in each iteration; None if it does not, or by a large constant."""
     for node in body.nodes:
         if node.op == "add" and node.name == body.results[index]:
             steps = [operand for operand in node.inputs if isinstance(operand, Literal)]

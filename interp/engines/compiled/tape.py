@@ -61,27 +61,28 @@ def emit_save(emitter: FunctionEmitter, record: TapeReference, name: str, value:
 
 def emit_load(emitter: FunctionEmitter, record: TapeReference, name: str) -> TypedExpression:
     """Emit the load of a value that an earlier phase saved."""
-    at, type_ = record.layout.value_offset[name], record.layout.variables[name].type
+    offset, type_ = record.layout.value_offset[name], record.layout.variables[name].type
 
-    def load_array(at: int, dtype: str, rank: int) -> str:
-        return emitter.assign(f"m.load_array({record.address}, {at}, {dtype}, ({'0, ' * rank}))")
+    def load_array(offset: int, dtype: str, rank: int) -> str:
+        return emitter.assign(f"m.load_array({record.address}, {offset}, {dtype}, ({'0, ' * rank}))")
 
     if isinstance(type_.dtype, HandleType):
         element = element_type(type_)
         rank = len(cell_storage_sizes(element))
         values = load_array(
-            at, "np.int64" if has_unknown_size(element) else numpy_dtype(numba_dtype(element.dtype)), rank
+            offset, "np.int64" if has_unknown_size(element) else numpy_dtype(numba_dtype(element.dtype)), rank
         )
-        return TypedExpression(f"({values}, {load_array(at + ROW_WORDS + rank, 'np.bool_', 1)})", type_)
+        return TypedExpression(f"({values}, {load_array(offset + ROW_WORDS + rank, 'np.bool_', 1)})", type_)
     if type_.is_scalar:
-        return TypedExpression(emitter.assign(f"m.read_{lane(type_.dtype)}({record.address}, {at})"), type_)
+        return TypedExpression(emitter.assign(f"m.read_{lane(type_.dtype)}({record.address}, {offset})"), type_)
     dtype = numpy_dtype(numba_dtype(type_.dtype))
-    return TypedExpression(load_array(at, dtype, len(type_.shape or ())), type_)
+    return TypedExpression(load_array(offset, dtype, len(type_.shape or ())), type_)
 
 
 class TapeScope:
-    """The open records that the nodes of one phase of a region have created, in order: for each, the name of its node,
-    and a mark of its start if the node ends in this phase. `finished_nodes` have completed their last phase."""
+    """The open records that the nodes of one phase of a region have created, in order: for each, the name of its node
+    and, if the node ends in this phase, a mark of the record's start. `finished_nodes` have completed their last
+    phase."""
 
     def __init__(self, emitter: FunctionEmitter, layout: TapeLayout, phase: int) -> None:
         self.emitter, self.layout = emitter, layout

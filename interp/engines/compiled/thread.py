@@ -228,7 +228,7 @@ class HostCallServer(RunWaiter):
         generated code: if the op traps, its row provides the message later."""
         types, result, row = self.trap_sites[number].types, node.results[0].type, OPS[node.op]
         try:
-            operands = tuple(self.call_buffer.borrow_operand(at, type_) for at, type_ in enumerate(types))
+            operands = tuple(self.call_buffer.borrow_operand(index, type_) for index, type_ in enumerate(types))
             if trap_message(row, operands, node.attributes) is not None:
                 return HOST_FAILED
             if number not in self._kernels:
@@ -269,7 +269,7 @@ class HostCallServer(RunWaiter):
                 return False
 
     def take_operands(self, types: Sequence[Type]) -> tuple[Value, ...]:
-        return tuple(self.call_buffer.take_operand(at, type_) for at, type_ in enumerate(types))
+        return tuple(self.call_buffer.take_operand(index, type_) for index, type_ in enumerate(types))
 
     def perform_effect(self, node: object, operands: tuple[Value, ...]) -> int:
         """Perform an effect; return the status for generated code. Raises what the world raises."""

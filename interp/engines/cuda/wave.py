@@ -177,8 +177,8 @@ class WaveRun:
         arrays = {name: allocate(shape, dtype_of(name)) for name, shape in shapes.items()}
         source = self._device_arrays or self._host_arrays()
         for name, array in arrays.items():
-            for at, part in live_parts(name, source.get(name), r):
-                array[at : at + len(part)].copy_to_device(part)
+            for offset, part in live_parts(name, source.get(name), r):
+                array[offset : offset + len(part)].copy_to_device(part)
         if "ring" in arrays:
             r[Register.FLIGHT_HEAD] = 0
         if not self._device_arrays:
@@ -214,8 +214,8 @@ class WaveRun:
         ring, profile = (np.zeros(self._device_arrays[name].shape, dtype_of(name)) for name in ("ring", "profile"))
         for name, array in (("mem", memory), ("ring", ring), ("profile", profile)):
             if name != "mem" or store.registers[Register.OPEN_ACTIVATIONS]:  # closed frames are not needed
-                for at, part in live_parts(name, self._device_arrays[name], store.registers):
-                    part.copy_to_host(array[at : at + len(part)])
+                for offset, part in live_parts(name, self._device_arrays[name], store.registers):
+                    part.copy_to_host(array[offset : offset + len(part)])
         store.adopt_arrays(memory, ring, profile)
         self._device_arrays = {}
 
@@ -262,7 +262,7 @@ class WaveRun:
 
 def live_parts(name: str, array: Any, registers: WordArray) -> Iterator[tuple[int, Any]]:
     """The parts of an array that are in use, each with its offset in a new array, whose ring begins with the flight."""
-    head, length, at = int(registers[Register.FLIGHT_HEAD]), int(registers[Register.FLIGHT_LENGTH]), 0
+    head, length, offset = int(registers[Register.FLIGHT_HEAD]), int(registers[Register.FLIGHT_LENGTH]), 0
     parts: tuple[tuple[int, int], ...] = ()
     if name == "ring":
         first = min(length, len(array) - head)
@@ -273,8 +273,8 @@ def live_parts(name: str, array: Any, registers: WordArray) -> Iterator[tuple[in
         parts = ((0, int(registers[Register.WAVES])),)
     for begin, count in parts:
         if count:
-            yield at, array[begin : begin + count]
-        at += count
+            yield offset, array[begin : begin + count]
+        offset += count
 
 
 def dtype_of(name: str) -> np.dtype[Any]:

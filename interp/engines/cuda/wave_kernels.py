@@ -303,15 +303,15 @@ def send(
         work[WaveColumn.END_2, g],
     )
     sent = end - begin + end_2 - begin_2
-    at = r[Register.FLIGHT_HEAD] + r[Register.FLIGHT_LENGTH] + prefix_sum(sums, totals, SENT_ROW, g) - sent
+    slot = r[Register.FLIGHT_HEAD] + r[Register.FLIGHT_LENGTH] + prefix_sum(sums, totals, SENT_ROW, g) - sent
     for edge in range(begin, end):
-        ring[at & mask, 0] = target << PORT_BITS | edges[edge]
-        ring[at & mask, 1] = work[WaveColumn.FIRST_OUTPUT, g]
-        at += 1
+        ring[slot & mask, 0] = target << PORT_BITS | edges[edge]
+        ring[slot & mask, 1] = work[WaveColumn.FIRST_OUTPUT, g]
+        slot += 1
     for edge in range(begin_2, end_2):
-        ring[at & mask, 0] = target << PORT_BITS | edges[edge]
-        ring[at & mask, 1] = work[WaveColumn.SECOND_OUTPUT, g]
-        at += 1
+        ring[slot & mask, 0] = target << PORT_BITS | edges[edge]
+        ring[slot & mask, 1] = work[WaveColumn.SECOND_OUTPUT, g]
+        slot += 1
     if nodes[number, NodeColumn.OPERAND_MASK]:
         # All bits of the operands are set, and that of the firing is not.
         cuda.atomic.add(

@@ -161,8 +161,8 @@ class FrameTagRows:
         iterations = np.zeros(len(offsets), np.int64)
         iterations[at_back] = [self._rows[number].iteration for number in tags[at_back].tolist()]
         host_items = order[(kinds <= FIRING) & (heads & HOST_FIRING != 0)].tolist()
-        woken = [(word, at) for at, note in zip(host_items, notes, strict=True) for word in note.woken_words]
-        woken_words, woken_at = np.array(woken, np.int64).reshape(-1, 2).T
+        woken_rows = [(word, at) for at, note in zip(host_items, notes, strict=True) for word in note.woken_words]
+        woken_words, woken_at = np.array(woken_rows, np.int64).reshape(-1, 2).T
         items = JournalItems(
             offsets, tags, targets, iterations, opened_tags, lookup.numbers(woken_words >> PORT_BITS, woken_at)
         )
@@ -176,14 +176,14 @@ class FrameTagRows:
     def open_tags(self, firing_tags: list[int], nodes: IntArray) -> list[tuple[int, int, int]]:
         """Number the tags that firings of `nodes` under the tags `firing_tags` open; returns parent, site and iteration
         of each."""
-        rows, opened = self._rows, []
+        rows, opened_tags = self._rows, []
         sites, is_next = self._graph.node_sites[nodes].tolist(), self._is_next[nodes].tolist()
         for number, site, continues in zip(firing_tags, sites, is_next, strict=True):
             parent, iteration = (rows[number].parent, rows[number].iteration + 1) if continues else (number, 0)
-            opened.append((parent, site, iteration))
-            rows[self._next_number] = TagRow(self._next_number, *opened[-1])
+            opened_tags.append((parent, site, iteration))
+            rows[self._next_number] = TagRow(self._next_number, *opened_tags[-1])
             self._next_number += 1
-        return opened
+        return opened_tags
 
 
 class FrameLookup:
@@ -208,9 +208,9 @@ class FrameLookup:
 
     def numbers(self, frames: IntArray, items: IntArray) -> IntArray:
         """The numbers of the tags that these frames have before these items; 0 for frames that are free."""
-        at = np.searchsorted(self._keys, frames * self._count + items, side="right") - 1
-        numbers = self._numbers[at]
-        is_older = self._keys[at] // self._count != frames
+        entries = np.searchsorted(self._keys, frames * self._count + items, side="right") - 1
+        numbers = self._numbers[entries]
+        is_older = self._keys[entries] // self._count != frames
         older_frames, frame_index = np.unique(frames[is_older], return_inverse=True)
         older_numbers = [self._earlier_numbers.get(frame, 0) for frame in older_frames.tolist()]
         numbers[is_older] = np.array(older_numbers, np.int64)[frame_index]
@@ -223,11 +223,11 @@ def item_offsets(words: IntArray) -> IntArray:
     lengths = np.full(len(words), NO_FIRING_WORDS)
     lengths[kinds == RELEASE] = RELEASE_WORDS
     lengths = np.where(kinds == FIRING, FIRING_WORDS + (words >> OPERAND_COUNT_SHIFT & 127), lengths)
-    steps = np.where(kinds == CLOSE, CLOSE_WORDS + (words >> POSITION_SHIFT), lengths).tolist()
-    offsets, at, end = [], 0, len(words)
-    while at < end:
-        offsets.append(at)
-        at += steps[at]
+    lengths_by_word = np.where(kinds == CLOSE, CLOSE_WORDS + (words >> POSITION_SHIFT), lengths).tolist()
+    offsets, offset, end = [], 0, len(words)
+    while offset < end:
+        offsets.append(offset)
+        offset += lengths_by_word[offset]
     return np.array(offsets, np.int64)
 
 

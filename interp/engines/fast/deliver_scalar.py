@@ -65,8 +65,8 @@ def deliver_scalar(a: Any, budget: Any, header: Any) -> Any:
     largest_store, largest_flight = peek(r, Register.LARGEST_STORE), peek(r, Register.LARGEST_FLIGHT)
     has_wave_clock, remaining = peek(peek(a, Address.OPTIONS), MachineOption.HAS_WAVE_CLOCK), budget
     end = head + peek(r, Register.FLIGHT_LENGTH)
-    at = (end - 1 & mask) << 1
-    token, value = peek(ring, at), peek(ring, at + 1)
+    slot = (end - 1 & mask) << 1
+    token, value = peek(ring, slot), peek(ring, slot + 1)
     if IS_MULTICORE:
         token_waves, operand_waves, profile = (
             peek(a, Address.TOKEN_WAVES),
@@ -79,8 +79,8 @@ def deliver_scalar(a: Any, budget: Any, header: Any) -> Any:
             next_frame = mem + (peek(ring, (head + PREFETCH_DISTANCE & mask) << 1) >> PORT_BITS << 3)
             prefetch(next_frame, 0)
             prefetch(next_frame, 8)
-            at = (head & mask) << 1
-            token, value = peek(ring, at), peek(ring, at + 1)
+            slot = (head & mask) << 1
+            token, value = peek(ring, slot), peek(ring, slot + 1)
         frame, row = token >> PORT_BITS, rows + (token & PORT_MASK) * ROW_BYTES
         bits, partner_bits = peek(mem, frame + peek(row, DeliveryColumn.STATE)), peek(row, DeliveryColumn.PARTNER_BITS)
         if unlikely(bits & peek(row, DeliveryColumn.CONFLICT_BITS) != 0):
@@ -99,8 +99,8 @@ def deliver_scalar(a: Any, budget: Any, header: Any) -> Any:
             largest_store = max(largest_store, waiting)
             if IS_LIFO:
                 end -= 1
-                at = (end - 1 & mask) << 1
-                token, value = peek(ring, at), peek(ring, at + 1)
+                slot = (end - 1 & mask) << 1
+                token, value = peek(ring, slot), peek(ring, slot + 1)
                 if IS_MULTICORE:
                     wave = peek(token_waves, end - 1 & mask)
             else:
@@ -221,9 +221,9 @@ def deliver_scalar(a: Any, budget: Any, header: Any) -> Any:
             if send_list:
                 edge = peek(send_lists, send_list)
                 while edge >= 0:
-                    at = (end & mask) << 1
-                    poke(ring, at, target_bits | edge)
-                    poke(ring, at + 1, out)
+                    slot = (end & mask) << 1
+                    poke(ring, slot, target_bits | edge)
+                    poke(ring, slot + 1, out)
                     if IS_MULTICORE:
                         poke(token_waves, end & mask, firing_wave + 1)
                     end += 1
@@ -235,26 +235,30 @@ def deliver_scalar(a: Any, budget: Any, header: Any) -> Any:
                     if IS_MULTICORE:
                         wave = firing_wave + 1
                 else:
-                    at = (end & mask) << 1
-                    poke(ring, at, token)
-                    poke(ring, at + 1, out)
+                    slot = (end & mask) << 1
+                    poke(ring, slot, token)
+                    poke(ring, slot + 1, out)
                 end += 1
                 largest_flight = max(largest_flight, end - head)
             elif IS_LIFO:
-                at = (end - 1 & mask) << 1
-                token, value = peek(ring, at), peek(ring, at + 1)
+                slot = (end - 1 & mask) << 1
+                token, value = peek(ring, slot), peek(ring, slot + 1)
                 if IS_MULTICORE:
                     wave = peek(token_waves, end - 1 & mask)
             sent = end - old_end
             if IS_MULTICORE:
                 last_wave = max(last_wave, firing_wave + 1)
-                at = firing_wave * len(ProfileColumn)
+                profile_row = firing_wave * len(ProfileColumn)
                 poke(
                     profile,
-                    at + ProfileColumn.FIRINGS,
-                    peek(profile, at + ProfileColumn.FIRINGS) + (required << 32) + 1,
+                    profile_row + ProfileColumn.FIRINGS,
+                    peek(profile, profile_row + ProfileColumn.FIRINGS) + (required << 32) + 1,
                 )
-                poke(profile, at + ProfileColumn.TOKENS_SENT, peek(profile, at + ProfileColumn.TOKENS_SENT) + sent)
+                poke(
+                    profile,
+                    profile_row + ProfileColumn.TOKENS_SENT,
+                    peek(profile, profile_row + ProfileColumn.TOKENS_SENT) + sent,
+                )
             if target != frame:
                 poke(mem, target + FrameHeader.PENDING, peek(mem, target + FrameHeader.PENDING) + sent + argument_count)
                 pending = peek(mem, frame + FrameHeader.PENDING) - required
@@ -283,9 +287,9 @@ def deliver_scalar(a: Any, budget: Any, header: Any) -> Any:
                 poke(r, Register.WAVES, peek(r, Register.WAVES) + 1)
                 poke(r, Register.FIRINGS_BEFORE_WAVE, firings)
     if IS_LIFO:
-        at = (end - 1 & mask) << 1
-        poke(ring, at, token)
-        poke(ring, at + 1, value)
+        slot = (end - 1 & mask) << 1
+        poke(ring, slot, token)
+        poke(ring, slot + 1, value)
     if IS_MULTICORE:
         poke(token_waves, end - 1 & mask, wave)
         poke(r, Register.WAVES, last_wave)

@@ -177,15 +177,15 @@ class EventWindow(TupleLike[Event]):
         return self._length
 
     @overload
-    def __getitem__(self, at: int) -> Event: ...
+    def __getitem__(self, index: int) -> Event: ...
     @overload
-    def __getitem__(self, at: slice) -> tuple[Event, ...]: ...
-    def __getitem__(self, at: int | slice) -> Event | tuple[Event, ...]:
-        if isinstance(at, slice):
-            positions = range(self._length)[at]
+    def __getitem__(self, index: slice) -> tuple[Event, ...]: ...
+    def __getitem__(self, index: int | slice) -> Event | tuple[Event, ...]:
+        if isinstance(index, slice):
+            positions = range(self._length)[index]
             decoded = self._decode_from(min(positions, default=self._length))
             return tuple(decoded[position - self._length] for position in positions)
-        position = range(self._length)[at]
+        position = range(self._length)[index]
         return self._decode_from(position)[position - self._length]
 
     def __iter__(self) -> Iterator[Event]:
@@ -214,8 +214,11 @@ class EventWindow(TupleLike[Event]):
 
     def _events_from(self, step: int) -> Iterator[Event]:
         """The events from a step on."""
-        at = bisect_right(self._pages, step, key=lambda page: page.first_step) - 1
-        pages = [skip_steps(self._pages[at], step - self._pages[at].first_step), *self._pages[at + 1 :]]
+        page_index = bisect_right(self._pages, step, key=lambda page: page.first_step) - 1
+        pages = [
+            skip_steps(self._pages[page_index], step - self._pages[page_index].first_step),
+            *self._pages[page_index + 1 :],
+        ]
         links = reopened_frame_links(page.words.tolist() for page in reversed(pages))
         reader = JournalReader(self._store, self._host.rules, FrameTags(self._store, links))
         for page in pages:
@@ -225,12 +228,12 @@ class EventWindow(TupleLike[Event]):
 def skip_steps(page: _FullPage, steps: int) -> _FullPage:
     """A page without its first steps."""
     note_count, words = 0, page.words.tolist()
-    for at in item_offsets(words):
-        if is_step(words[at]):
+    for offset in item_offsets(words):
+        if is_step(words[offset]):
             if steps == 0:
-                return page._replace(words=page.words[at:], notes=page.notes[note_count:])
+                return page._replace(words=page.words[offset:], notes=page.notes[note_count:])
             steps -= 1
-            note_count += bool(words[at] & JournalHead.HOST_FIRING)
+            note_count += bool(words[offset] & JournalHead.HOST_FIRING)
     return page._replace(words=page.words[:0], notes=[])
 
 
@@ -296,13 +299,13 @@ def reopened_frame_links(reversed_pages: Iterable[Sequence[int]]) -> dict[int, t
     first: a frame may be reused, and its first closing counts."""
     links: dict[int, tuple[int, int]] = {}
     for words in reversed_pages:
-        for at in reversed([at for at in item_offsets(words) if opens_or_closes(words[at])]):
-            if words[at] & KIND_MASK == FIRING:
-                links.pop(words[at + TARGET], None)
+        for offset in reversed([offset for offset in item_offsets(words) if opens_or_closes(words[offset])]):
+            if words[offset] & KIND_MASK == FIRING:
+                links.pop(words[offset + TARGET], None)
             else:
-                links[words[at + JournalWord.FRAME]] = (
-                    words[at + JournalWord.PARENT_HEADER],
-                    words[at + JournalWord.ITERATION_HEADER],
+                links[words[offset + JournalWord.FRAME]] = (
+                    words[offset + JournalWord.PARENT_HEADER],
+                    words[offset + JournalWord.ITERATION_HEADER],
                 )
     return links
 
@@ -314,10 +317,10 @@ def opens_or_closes(head: int) -> bool:
 
 def item_offsets(words: Sequence[int]) -> Iterator[int]:
     """The offset of each item."""
-    at, end = 0, len(words)
-    while at < end:
-        yield at
-        at += item_length(words[at])
+    offset, end = 0, len(words)
+    while offset < end:
+        yield offset
+        offset += item_length(words[offset])
 
 
 def item_length(head: int) -> int:
@@ -374,28 +377,28 @@ class JournalReader:
         self._store = store
         self._edges = image.edges.tolist()
         self._spans: dict[int, tuple[tuple[int, int], ...]] = {}
-        self._decoders = [self._build_decoder(rules, at) for at in range(len(image.ports))]
+        self._decoders = [self._build_decoder(rules, port_index) for port_index in range(len(image.ports))]
         self._state_columns = image.nodes[:, [NodeColumn.MASK_WORD, NodeColumn.FIRED_BIT]].tolist()
         self._members = [members.tolist() for members in image.scope_members]
         self._scope_of_site = image.sites[:, SiteColumn.SCOPE].tolist()
 
-    def _build_decoder(self, rules: tuple[Rule, ...], at: int) -> _PortDecoder:
+    def _build_decoder(self, rules: tuple[Rule, ...], port_index: int) -> _PortDecoder:
         image = self._store.image
-        number = int(image.ports[at, PortColumn.NODE])
+        number = int(image.ports[port_index, PortColumn.NODE])
         first, rule = image.first_port[number], rules[number]
         readers = [self._word_reader(type_) for type_ in image.port_types[first : first + len(rule.node.ports)]]
         operand_ports = [port for port, literal in enumerate(rule.node.ports) if literal is None]
         if rule.required_tokens < 3:
-            operand_ports = [port for port in operand_ports if port != at - first]
+            operand_ports = [port for port in operand_ports if port != port_index - first]
         return _PortDecoder(
             number,
-            at - first,
-            readers[at - first],
+            port_index - first,
+            readers[port_index - first],
             rule,
             [None] if rule.operands is None else list(rule.operands),
             ()
             if rule.required_tokens < 2
-            else tuple((port, readers[port] if port != at - first else None) for port in operand_ports),
+            else tuple((port, readers[port] if port != port_index - first else None) for port in operand_ports),
             tuple(self._word_reader(output.type) for output in rule.node.outputs),
             image.graph.results.index(number) if number in image.graph.results else None,
         )
@@ -409,43 +412,43 @@ class JournalReader:
         """The events of a page."""
         words: Any = page.words
         notes = iter(page.notes)
-        at, end = 0, len(words)
-        while at < end:
-            head, word = words[at], words[at + TOKEN]
-            decoder, tag, value = self._decoders[word & _PORT_MASK], self.tags[word >> PORT_BITS], words[at + VALUE]
+        offset, end = 0, len(words)
+        while offset < end:
+            head, word = words[offset], words[offset + TOKEN]
+            decoder, tag, value = self._decoders[word & _PORT_MASK], self.tags[word >> PORT_BITS], words[offset + VALUE]
             if decoder.read_word is not None:
                 value = decoder.read_word(value)
             token = _tuple_new(Token, (decoder.node, decoder.port, tag, value))
             note = next(notes) if head & HOST_FIRING else _NO_NOTE
             if head & KIND_MASK == FIRING:
-                following = at + FIRING_WORDS + (head >> OPERAND_COUNT_SHIFT & 127)
-                event = self.read_firing(words, at, decoder, token, note)
+                next_offset = offset + FIRING_WORDS + (head >> OPERAND_COUNT_SHIFT & 127)
+                event = self.read_firing(words, offset, decoder, token, note)
             else:
-                following = at + NO_FIRING_WORDS
+                next_offset = offset + NO_FIRING_WORDS
                 event = Event(
                     token, head >> POSITION_SHIFT, None, (), (), None, (), head & ENDS_WAVE != 0, note.deferred_at
                 )
-            at = following
-            if at < end and words[at] & KIND_MASK > FIRING:
-                event, at = self.read_followups(event, words, at)
+            offset = next_offset
+            if offset < end and words[offset] & KIND_MASK > FIRING:
+                event, offset = self.read_followups(event, words, offset)
             yield event
 
-    def read_firing(self, words: Any, at: int, decoder: _PortDecoder, token: Token, note: HostFiringNote) -> Any:
+    def read_firing(self, words: Any, offset: int, decoder: _PortDecoder, token: Token, note: HostFiringNote) -> Any:
         """The event of a firing, without its follow-ups."""
-        head, tag, target = words[at], token.tag, words[at + TARGET]
+        head, tag, target = words[offset], token.tag, words[offset + TARGET]
         inputs = decoder.operands.copy()
-        for offset, (port, read) in enumerate(decoder.partner_readers, at + FIRING_WORDS):
-            inputs[port] = words[offset] if read is None else read(words[offset])
+        for operand_offset, (port, read) in enumerate(decoder.partner_readers, offset + FIRING_WORDS):
+            inputs[port] = words[operand_offset] if read is None else read(words[operand_offset])
         inputs[0 if decoder.rule.operands is None else decoder.port] = token.value
         count = head >> OUTPUT_COUNT_SHIFT & 3
         outputs: tuple[tuple[int, Value], ...] = ()
         if count:
-            first_output, read = words[at + FIRST_OUTPUT], decoder.output_readers[0]
+            first_output, read = words[offset + FIRST_OUTPUT], decoder.output_readers[0]
             first_output = first_output if read is None else read(first_output)
             output_index = decoder.output_index(inputs, tag)
             outputs = ((output_index, first_output),)
             if count == 2:
-                second_output, read = words[at + SECOND_OUTPUT], decoder.output_readers[1]
+                second_output, read = words[offset + SECOND_OUTPUT], decoder.output_readers[1]
                 outputs = (0, first_output), (1, second_output if read is None else read(second_output))
         if head & OPENS_ACTIVATION:
             assert decoder.rule.node.site is not None
@@ -453,7 +456,7 @@ class JournalReader:
                 tag.next_iteration() if decoder.rule.node.op == "next_iteration" else tag.child(decoder.rule.node.site)
             )
             self.tags[target] = opened_tag
-        sent = self._sent_tokens(words, at, decoder, outputs)
+        sent = self._sent_tokens(words, offset, decoder, outputs)
         return _tuple_new(
             Event,
             (
@@ -463,22 +466,22 @@ class JournalReader:
         )  # fmt: skip
 
     def _sent_tokens(
-        self, words: Sequence[int], at: int, decoder: _PortDecoder, outputs: tuple[tuple[int, Value], ...]
+        self, words: Sequence[int], offset: int, decoder: _PortDecoder, outputs: tuple[tuple[int, Value], ...]
     ) -> tuple[Token, ...]:
         """The tokens that a firing sends; for a result, the token to the environment."""
         if not outputs:
             return ()
         if decoder.result_position is not None:
             return (Token(-1, decoder.result_position, ROOT, outputs[0][1]),)
-        tag, value = self.tags[words[at + TARGET]], outputs[0][1]
+        tag, value = self.tags[words[offset + TARGET]], outputs[0][1]
         sent = [
-            _tuple_new(Token, (node, port, tag, value)) for node, port in self.edge_targets(words[at + FIRST_EDGES])
+            _tuple_new(Token, (node, port, tag, value)) for node, port in self.edge_targets(words[offset + FIRST_EDGES])
         ]
         if len(outputs) > 1:
             value = outputs[1][1]
             sent += [
                 _tuple_new(Token, (node, port, tag, value))
-                for node, port in self.edge_targets(words[at + SECOND_EDGES])
+                for node, port in self.edge_targets(words[offset + SECOND_EDGES])
             ]
         return tuple(sent)
 
@@ -489,27 +492,30 @@ class JournalReader:
             self._spans[span] = tuple((decoder.node, decoder.port) for decoder in decoders)
         return self._spans[span]
 
-    def read_followups(self, event: Event, words: Sequence[int], at: int) -> tuple[Event, int]:
+    def read_followups(self, event: Event, words: Sequence[int], offset: int) -> tuple[Event, int]:
         """Read the RELEASE and CLOSE items of an event; returns the event with these and the offset of the next one."""
         released, closed = [], []
-        while at < len(words) and words[at] & KIND_MASK > FIRING:
-            if words[at] & KIND_MASK == JournalItem.RELEASE:
-                decoder, tag = self._decoders[words[at + TOKEN] & _PORT_MASK], self.tags[words[at + TOKEN] >> PORT_BITS]
-                value = words[at + VALUE] if decoder.read_word is None else decoder.read_word(words[at + VALUE])
-                released.append((words[at + JournalWord.STEP], Token(decoder.node, decoder.port, tag, value)))
+        while offset < len(words) and words[offset] & KIND_MASK > FIRING:
+            if words[offset] & KIND_MASK == JournalItem.RELEASE:
+                decoder, tag = (
+                    self._decoders[words[offset + TOKEN] & _PORT_MASK],
+                    self.tags[words[offset + TOKEN] >> PORT_BITS],
+                )
+                value = words[offset + VALUE] if decoder.read_word is None else decoder.read_word(words[offset + VALUE])
+                released.append((words[offset + JournalWord.STEP], Token(decoder.node, decoder.port, tag, value)))
             else:
-                closed.append(self.read_close(words, at))
-            at += item_length(words[at])
-        return event._replace(released=tuple(released), closed=tuple(closed)), at
+                closed.append(self.read_close(words, offset))
+            offset += item_length(words[offset])
+        return event._replace(released=tuple(released), closed=tuple(closed)), offset
 
-    def read_close(self, words: Sequence[int], at: int) -> ClosedActivation:
+    def read_close(self, words: Sequence[int], offset: int) -> ClosedActivation:
         """The activation that a CLOSE item describes; its frame may be reused from here on."""
-        begin = at + JournalWord.CLOSE_WORDS - self._store.image.header_words
-        scope = self._scope_of_site[words[at + JournalWord.PARENT_HEADER] & (1 << LOW_BITS) - 1]
+        begin = offset + JournalWord.CLOSE_WORDS - self._store.image.header_words
+        scope = self._scope_of_site[words[offset + JournalWord.PARENT_HEADER] & (1 << LOW_BITS) - 1]
         state = self._state_columns
         fired = [n for n in self._members[scope] if words[begin + state[n][0]] & state[n][1]]
-        tag = self.tags[words[at + JournalWord.FRAME]]
-        self.tags.pop(words[at + JournalWord.FRAME], None)
+        tag = self.tags[words[offset + JournalWord.FRAME]]
+        self.tags.pop(words[offset + JournalWord.FRAME], None)
         return ClosedActivation(tag, frozenset(fired))
 
 

@@ -77,11 +77,12 @@ class HostFirings:
         else:
             inputs = [
                 store.to_value(
-                    word if other == port else self.waiting_word(frame, first + other), image.port_types[first + other]
+                    word if operand_port == port else self.waiting_word(frame, first + operand_port),
+                    image.port_types[first + operand_port],
                 )
-                if rule.node.ports[other] is None
+                if rule.node.ports[operand_port] is None
                 else literal
-                for other, literal in enumerate(rule.operands)
+                for operand_port, literal in enumerate(rule.operands)
             ]
         return HostDelivery(number, port, frame, word, position, tuple(inputs))
 

@@ -55,7 +55,7 @@ def note_firing(
         operand_count = 1
         poke(journal, JournalWord.FIRING_WORDS, peek(mem, (token >> PORT_BITS) + peek(port, PortColumn.OPERAND_WORD)))
     elif required > 2:
-        bit, operand_mask, at = (
+        bit, operand_mask, first_word = (
             peek(port, PortColumn.BIT),
             peek(node, NodeColumn.OPERAND_MASK),
             (token >> PORT_BITS) + peek(port, PortColumn.OPERAND_WORD),
@@ -63,10 +63,10 @@ def note_firing(
         bit >>= 1
         while bit & operand_mask:
             bit >>= 1
-            at -= 1
+            first_word -= 1
         operand_count = required
         for each in range(required):
-            poke(journal, JournalWord.FIRING_WORDS + each, peek(mem, at + each))
+            poke(journal, JournalWord.FIRING_WORDS + each, peek(mem, first_word + each))
     poke(
         journal,
         0,

@@ -47,11 +47,11 @@ class IntegerSeries(TupleLike[int]):
         return len(self._numbers)
 
     @overload
-    def __getitem__(self, at: int) -> int: ...
+    def __getitem__(self, index: int) -> int: ...
     @overload
-    def __getitem__(self, at: slice) -> tuple[int, ...]: ...
-    def __getitem__(self, at: int | slice) -> int | tuple[int, ...]:
-        return tuple(self._numbers[at].tolist()) if isinstance(at, slice) else int(self._numbers[at])
+    def __getitem__(self, index: slice) -> tuple[int, ...]: ...
+    def __getitem__(self, index: int | slice) -> int | tuple[int, ...]:
+        return tuple(self._numbers[index].tolist()) if isinstance(index, slice) else int(self._numbers[index])
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._numbers.tolist())

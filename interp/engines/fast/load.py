@@ -99,12 +99,12 @@ def text(variant: MachineVariant = MachineVariant.BASE) -> str:
     source = jitted_source(_SOURCE_FILES[variant], _ENUMS, {"run"}, _VariantSelector(_VARIANT_FLAGS[variant]))
     parts = source.split("\n@internal_njit\n")
     scalar = next(part for part in parts if part.startswith("def deliver_scalar("))
-    rest = "\n@internal_njit\n".join(part for part in parts if part is not scalar)
-    twice = [
+    other_parts = "\n@internal_njit\n".join(part for part in parts if part is not scalar)
+    scalar_variants = [
         f"@internal_njit\n{scalar}".replace("def deliver_scalar(", f"def {name}(").replace("IS_LIFO", is_lifo)
         for name, is_lifo in _SCALAR_FUNCTIONS
     ]
-    return "\n".join([opcode_source.text(), _IMPORTS, rest, *twice])
+    return "\n".join([opcode_source.text(), _IMPORTS, other_parts, *scalar_variants])
 
 
 def jitted_source(

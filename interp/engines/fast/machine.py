@@ -222,18 +222,18 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                 next_frame = peek(ring, (head + PREFETCH_DISTANCE & mask) << 1) >> PORT_BITS
                 prefetch(mem, next_frame)
                 prefetch(mem, next_frame + 8)
-            at = (head + position & mask) << 1
-            token, value = peek(ring, at), peek(ring, at + 1)
+            slot = (head + position & mask) << 1
+            token, value = peek(ring, slot), peek(ring, slot + 1)
             frame, port = token >> PORT_BITS, ports + (token & PORT_MASK) * PORT_BYTES
             number = peek(port, PortColumn.NODE)
             node = nodes + number * NODE_BYTES
-            state = frame + peek(node, NodeColumn.MASK_WORD)
+            state_word = frame + peek(node, NodeColumn.MASK_WORD)
             bit, operand_mask, fired_bit = (
                 peek(port, PortColumn.BIT),
                 peek(node, NodeColumn.OPERAND_MASK),
                 peek(node, NodeColumn.FIRED_BIT),
             )
-            old_bits = peek(mem, state)
+            old_bits = peek(mem, state_word)
             bits, is_waiting = old_bits | bit, False
             if old_bits & (bit | fired_bit):
                 exit_reason = ExitReason.SECOND_TOKEN
@@ -247,7 +247,7 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                 is_waiting = True
                 if HAS_JOURNAL:
                     note_no_firing(a, r, token, value, position, JournalHead.ENDS_WAVE * (wave_remaining == 1))
-                poke(mem, state, bits)
+                poke(mem, state_word, bits)
                 poke(mem, frame + peek(port, PortColumn.OPERAND_WORD), value)
                 waiting += 1
                 largest_store = max(largest_store, waiting)
@@ -360,7 +360,7 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                     suspended += 1
                     host_kind, is_waiting = HostResultKind.ABSENT, True
                 else:
-                    poke(mem, state, bits & ~operand_mask | fired_bit)
+                    poke(mem, state_word, bits & ~operand_mask | fired_bit)
                     waiting -= required - 1
                     firings += 1
                     poke(counts, number, peek(counts, number) + 1)
@@ -387,14 +387,14 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                         suspended += end - begin
                         begin = end
                     for edge in range(begin, end):
-                        at = (head + length & mask) << 1
-                        poke(ring, at, target_bits | peek(edges, edge))
-                        poke(ring, at + 1, out)
+                        slot = (head + length & mask) << 1
+                        poke(ring, slot, target_bits | peek(edges, edge))
+                        poke(ring, slot + 1, out)
                         length += 1
                     for edge in range(begin_2, end_2):
-                        at = (head + length & mask) << 1
-                        poke(ring, at, target_bits | peek(edges, edge))
-                        poke(ring, at + 1, out_2)
+                        slot = (head + length & mask) << 1
+                        poke(ring, slot, target_bits | peek(edges, edge))
+                        poke(ring, slot + 1, out_2)
                         length += 1
                     pending = peek(mem, frame + FrameHeader.PENDING) - required
                     if code == Opcode.RETURN or code == Opcode.RESULT:
@@ -436,9 +436,9 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                         poke(r, Register.RESULT_COUNT, peek(r, Register.RESULT_COUNT) + 1)
                     if host_kind != HostResultKind.ABSENT:
                         for each in range(peek(host_result, HostResult.WOKEN_COUNT)):
-                            at = (head + length & mask) << 1
-                            poke(ring, at, peek(peek(a, Address.WOKEN_TOKENS), each << 1))
-                            poke(ring, at + 1, peek(peek(a, Address.WOKEN_TOKENS), (each << 1) + 1))
+                            slot = (head + length & mask) << 1
+                            poke(ring, slot, peek(peek(a, Address.WOKEN_TOKENS), each << 1))
+                            poke(ring, slot + 1, peek(peek(a, Address.WOKEN_TOKENS), (each << 1) + 1))
                             length += 1
                         poke(
                             r,
@@ -544,21 +544,21 @@ def throttle(a: Any, r: Any, mem: Any, target: Any, token: Any, value: Any, step
     else:
         row = peek(r, Register.THROTTLED_TOP)
         poke(r, Register.THROTTLED_TOP, row + 1)
-    at, last_row = row * THROTTLED_WORDS, peek(rows, ThrottledColumn.PREVIOUS)
-    poke(rows, at + ThrottledColumn.STEP, step)
-    poke(rows, at + ThrottledColumn.TOKEN, token)
-    poke(rows, at + ThrottledColumn.VALUE, value)
-    poke(rows, at + ThrottledColumn.PREVIOUS, last_row)
-    poke(rows, at + ThrottledColumn.NEXT, 0)
+    offset, last_row = row * THROTTLED_WORDS, peek(rows, ThrottledColumn.PREVIOUS)
+    poke(rows, offset + ThrottledColumn.STEP, step)
+    poke(rows, offset + ThrottledColumn.TOKEN, token)
+    poke(rows, offset + ThrottledColumn.VALUE, value)
+    poke(rows, offset + ThrottledColumn.PREVIOUS, last_row)
+    poke(rows, offset + ThrottledColumn.NEXT, 0)
     poke(rows, last_row * THROTTLED_WORDS + ThrottledColumn.NEXT, row)
     poke(rows, ThrottledColumn.PREVIOUS, row)
-    poke(rows, at + ThrottledColumn.NEXT_OF_ITERATION, peek(mem, target + FrameHeader.THROTTLED))
+    poke(rows, offset + ThrottledColumn.NEXT_OF_ITERATION, peek(mem, target + FrameHeader.THROTTLED))
     poke(mem, target + FrameHeader.THROTTLED, row)
     poke(r, Register.THROTTLED, peek(r, Register.THROTTLED) + 1)
     add_busy(mem, parent_of(mem, target), 1)
 
 
-def release_throttled(a: Any, r: Any, mem: Any, row: Any, at: Any) -> None:
+def release_throttled(a: Any, r: Any, mem: Any, row: Any, slot: Any) -> None:
     """S16: move a throttled token to the flight, at this offset of the ring. All tokens of an iteration are released
     together."""
     rows, ring = peek(a, Address.THROTTLED), peek(a, Address.RING)
@@ -570,8 +570,8 @@ def release_throttled(a: Any, r: Any, mem: Any, row: Any, at: Any) -> None:
         peek(rows, offset + ThrottledColumn.PREVIOUS),
         peek(rows, offset + ThrottledColumn.NEXT),
     )
-    poke(ring, at, token)
-    poke(ring, at + 1, peek(rows, offset + ThrottledColumn.VALUE))
+    poke(ring, slot, token)
+    poke(ring, slot + 1, peek(rows, offset + ThrottledColumn.VALUE))
     poke(rows, previous_row * THROTTLED_WORDS + ThrottledColumn.NEXT, next_row)
     poke(rows, next_row * THROTTLED_WORDS + ThrottledColumn.PREVIOUS, previous_row)
     poke(rows, offset + ThrottledColumn.NEXT, peek(r, Register.THROTTLED_FREE))
@@ -600,11 +600,11 @@ def find_releasable(a: Any, mem: Any, frame: Any, consumed: Any) -> Any:
             newer_frame = find_newer(mem, frame, iteration_of(mem, frame) + bound)
             row = peek(mem, newer_frame + FrameHeader.THROTTLED) if newer_frame else 0
             while row:
-                at = count
-                while at > 0 and step_of(throttled, peek(release_rows, at - 1)) > step_of(throttled, row):
-                    poke(release_rows, at, peek(release_rows, at - 1))
-                    at -= 1
-                poke(release_rows, at, row)
+                position = count
+                while position > 0 and step_of(throttled, peek(release_rows, position - 1)) > step_of(throttled, row):
+                    poke(release_rows, position, peek(release_rows, position - 1))
+                    position -= 1
+                poke(release_rows, position, row)
                 count += 1
                 row = peek(throttled, row * THROTTLED_WORDS + ThrottledColumn.NEXT_OF_ITERATION)
         frame = parent_of(mem, frame)

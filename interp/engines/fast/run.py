@@ -261,18 +261,18 @@ class FastRun:
             ) from None
 
     def _fire_on_host(self) -> bool:
-        trapped = len(self.host.traps)
+        trap_count = len(self.host.traps)
         delivery = self.host.current_delivery()
         try:
             self.host.fire(delivery)
         except MemoryError:
             raise out_of_memory_error(self.state(), delivery.position) from None
-        if len(self.host.traps) == trapped:
+        if len(self.host.traps) == trap_count:
             return False
         r = self.store.registers
-        left = int(r[Register.FLIGHT_LENGTH]) - 1
+        remaining = int(r[Register.FLIGHT_LENGTH]) - 1
         self._run_burst(1)
-        self.host.record_releases(int(r[Register.FLIGHT_LENGTH]) - left)
+        self.host.record_releases(int(r[Register.FLIGHT_LENGTH]) - remaining)
         self.stopped_by = "trap" if self._stop_conditions.traps else None
         return self.until == "trap" or self._stop_conditions.traps
 
@@ -367,11 +367,11 @@ class LazyResidue(TupleLike[ResidueToken]):
         )
 
     @overload
-    def __getitem__(self, at: int) -> ResidueToken: ...
+    def __getitem__(self, index: int) -> ResidueToken: ...
     @overload
-    def __getitem__(self, at: slice) -> tuple[ResidueToken, ...]: ...
-    def __getitem__(self, at: int | slice) -> ResidueToken | tuple[ResidueToken, ...]:
-        return self._tokens[at]
+    def __getitem__(self, index: slice) -> tuple[ResidueToken, ...]: ...
+    def __getitem__(self, index: int | slice) -> ResidueToken | tuple[ResidueToken, ...]:
+        return self._tokens[index]
 
     def __iter__(self) -> Iterator[ResidueToken]:
         return iter(self._tokens)
@@ -440,13 +440,20 @@ def next_event(store: TokenStore, host: HostFirings) -> tuple[State, Event]:
     r, image = store.registers, store.image
     position = int(r[Register.STOP_POSITION])
     words, word = store.ring[(r[Register.FLIGHT_HEAD] + position) & len(store.ring) - 1].tolist()
-    at, frame = words & (1 << PORT_BITS) - 1, words >> PORT_BITS
-    number = int(image.ports[at, PortColumn.NODE])
-    token = Token(number, at - image.first_port[number], store.tag(frame), store.to_value(word, image.port_types[at]))
+    port_index, frame = words & (1 << PORT_BITS) - 1, words >> PORT_BITS
+    number = int(image.ports[port_index, PortColumn.NODE])
+    token = Token(
+        number,
+        port_index - image.first_port[number],
+        store.tag(frame),
+        store.to_value(word, image.port_types[port_index]),
+    )
     event = Event(token, position, None, (), (), None, (), bool(r[Register.WAVE_REMAINING] == 1))
-    full = int(image.nodes[number, NodeColumn.OPERAND_MASK])
-    bits = int(store.memory[frame + image.nodes[number, NodeColumn.MASK_WORD]] | image.ports[at, PortColumn.BIT])
-    if bits & full == full:
+    operand_mask = int(image.nodes[number, NodeColumn.OPERAND_MASK])
+    bits = int(
+        store.memory[frame + image.nodes[number, NodeColumn.MASK_WORD]] | image.ports[port_index, PortColumn.BIT]
+    )
+    if bits & operand_mask == operand_mask:
         rule, inputs = host.rules[number], host.current_delivery().inputs
         trap = None if rule.find_trap is None else rule.find_trap(inputs)
         outputs = () if trap is not None else rule.compute(inputs, token.tag)

@@ -75,7 +75,7 @@ def unread_messages(words: WordArray) -> WordArray:
     counts, messages = lines[: 2 * cores**2, 0].reshape(-1, 2), lines[2 * cores**2 :]
     rows = [
         ring * RING_CAPACITY + number % RING_CAPACITY
-        for ring, (read, written) in enumerate(counts.tolist())
-        for number in range(read, written)
+        for ring, (read_count, written_count) in enumerate(counts.tolist())
+        for number in range(read_count, written_count)
     ]
     return messages[rows]

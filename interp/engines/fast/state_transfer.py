@@ -83,9 +83,11 @@ def fill_frame(store: TokenStore, frames: dict[Tag, int], record: ActivationReco
         memory[frame + image.nodes[number, NodeColumn.MASK_WORD]] |= image.nodes[number, NodeColumn.FIRED_BIT]
     for number, operands in record.waiting_operands.items():
         for port, value in operands.items():
-            at = image.first_port[number] + port
-            memory[frame + image.nodes[number, NodeColumn.MASK_WORD]] |= image.ports[at, PortColumn.BIT]
-            memory[frame + image.ports[at, PortColumn.OPERAND_WORD]] = store.to_word(value, image.port_types[at], 1)
+            port_index = image.first_port[number] + port
+            memory[frame + image.nodes[number, NodeColumn.MASK_WORD]] |= image.ports[port_index, PortColumn.BIT]
+            memory[frame + image.ports[port_index, PortColumn.OPERAND_WORD]] = store.to_word(
+                value, image.port_types[port_index], 1
+            )
 
 
 def link_frames(store: TokenStore, frames: dict[Tag, int]) -> None:
@@ -129,8 +131,10 @@ def _link_words(rows: WordArray, nodes: Iterable[object], op: str | None) -> dic
 
 def token_words(store: TokenStore, frames: dict[Tag, int], token: Token) -> tuple[int, int]:
     """The two words of a token in flight: frame and port, and value."""
-    at = store.image.first_port[token.node] + token.port
-    return frames[token.tag] << PORT_BITS | at, store.to_word(token.value, store.image.port_types[at], 1)
+    port_index = store.image.first_port[token.node] + token.port
+    return frames[token.tag] << PORT_BITS | port_index, store.to_word(
+        token.value, store.image.port_types[port_index], 1
+    )
 
 
 def import_throttled(store: TokenStore, frames: dict[Tag, int], state: State) -> None:
@@ -268,11 +272,13 @@ def throttled_tokens(store: TokenStore, tags: dict[int, Tag]) -> Iterator[tuple[
         row = next_row
 
 
-def decode_token(store: TokenStore, tags: dict[int, Tag], at: int, frame: int, word: int) -> Token:
+def decode_token(store: TokenStore, tags: dict[int, Tag], port_index: int, frame: int, word: int) -> Token:
     """The token for port `at` of the image, under the tag of a frame."""
     image = store.image
-    number = int(image.ports[at, PortColumn.NODE])
-    return Token(number, at - image.first_port[number], tags[frame], store.to_value(word, image.port_types[at]))
+    number = int(image.ports[port_index, PortColumn.NODE])
+    return Token(
+        number, port_index - image.first_port[number], tags[frame], store.to_value(word, image.port_types[port_index])
+    )
 
 
 def frame_tags(store: TokenStore) -> dict[int, Tag]:
@@ -288,11 +294,11 @@ def frame_tags(store: TokenStore) -> dict[int, Tag]:
     steps = zip((parent_words & (1 << LOW_BITS) - 1).tolist(), (iteration_words >> LOW_BITS).tolist(), strict=True)
     last_steps, sites, tags = dict(zip(frames, steps, strict=True)), store.image.site_list, dict[int, Tag]()
     for frame in frames:
-        path, at = [], frame
-        while at not in tags and parents[at]:
-            path.append(at)
-            at = parents[at]
-        tag = tags.setdefault(at, ROOT)
+        path, ancestor = [], frame
+        while ancestor not in tags and parents[ancestor]:
+            path.append(ancestor)
+            ancestor = parents[ancestor]
+        tag = tags.setdefault(ancestor, ROOT)
         for each in reversed(path):
             site, iteration = last_steps[each]
             tag = tags[each] = tag.child(sites[site], iteration)
@@ -302,10 +308,15 @@ def frame_tags(store: TokenStore) -> dict[int, Tag]:
 def flight_tokens(store: TokenStore, records: dict[int, ActivationRecord]) -> Iterator[Token]:
     """The tokens in flight, each counted in its record."""
     image, nodes = store.image, store.image.ports[:, PortColumn.NODE].tolist()
-    for at, frame, word in store.flight():
-        number, record = nodes[at], records[frame]
+    for port_index, frame, word in store.flight():
+        number, record = nodes[port_index], records[frame]
         record.token_count += 1
-        yield Token(number, at - image.first_port[number], record.tag, store.to_value(word, image.port_types[at]))
+        yield Token(
+            number,
+            port_index - image.first_port[number],
+            record.tag,
+            store.to_value(word, image.port_types[port_index]),
+        )
 
 
 def activation_records(store: TokenStore, state: State, tags: dict[int, Tag]) -> dict[int, ActivationRecord]:
@@ -318,8 +329,8 @@ def activation_records(store: TokenStore, state: State, tags: dict[int, Tag]) ->
     frames = np.fromiter(tags, np.int64, len(tags))
     counts = memory[frames + FrameHeader.PENDING]
     passed_values = [(counts // each & MAX_PASSED_VALUES).tolist() for each in (ARGUMENT_UNIT, RESULT_UNIT)]
-    for record, received, returned in zip(records.values(), *passed_values, strict=True):
-        record.arguments_received, record.results_returned = received, returned
+    for record, argument_count, result_count in zip(records.values(), *passed_values, strict=True):
+        record.arguments_received, record.results_returned = argument_count, result_count
     if image.has_loop_bounds:
         for record, busy in zip(records.values(), memory[frames + FrameHeader.BUSY].tolist(), strict=True):
             record.busy_count = busy
@@ -357,6 +368,6 @@ def _fill_operands(store: TokenStore, records: list[ActivationRecord], frames: W
             port_row, type_ = image.ports[first + port], image.port_types[first + port]
             indices = waiting_rows[bits[waiting_rows] & port_row[PortColumn.BIT] != 0]
             words = memory[frames[indices] + port_row[PortColumn.OPERAND_WORD]].tolist()
-            for at, word in zip(indices.tolist(), words, strict=True):
-                records[at].waiting_operands.setdefault(number, {})[port] = store.to_value(word, type_)
-                records[at].token_count += 1
+            for row_index, word in zip(indices.tolist(), words, strict=True):
+                records[row_index].waiting_operands.setdefault(number, {})[port] = store.to_value(word, type_)
+                records[row_index].token_count += 1

@@ -63,7 +63,7 @@ class StopConditions:
 def install_stop_points(store: TokenStore, points: Mapping[StopPoint, StopComparison]) -> None:
     """Have the machine pause at these points, and at no others."""
     image = store.image
-    nodes, waits = [node for node, _ in points], any(port is not None for _, port in points)
+    nodes, has_waiting_points = [node for node, _ in points], any(port is not None for _, port in points)
     store.codes[:] = image.nodes[:, NodeColumn.CODE]
     store.codes[nodes] = Opcode.BREAKPOINT
     store.delivery_rows = delivery_table(image).rows.copy()
@@ -73,10 +73,10 @@ def install_stop_points(store: TokenStore, points: Mapping[StopPoint, StopCompar
     store.comparisons = np.zeros((len(image.ports), 2, len(ComparisonColumn)), np.int64)
     store.comparisons[:, :, ComparisonColumn.QUANTITY] = StopQuantity.NEVER
     for (node, port), comparison in points.items():
-        at = image.ports[:, PortColumn.NODE] == node if port is None else image.first_port[node] + port
-        store.comparisons[at, int(port is not None)] = comparison.to_row()
+        ports = image.ports[:, PortColumn.NODE] == node if port is None else image.first_port[node] + port
+        store.comparisons[ports, int(port is not None)] = comparison.to_row()
     store.options[[MachineOption.STOPS_AT_WAITING, MachineOption.HAS_SCALAR_PATH]] = (
-        waits,
-        store.allows_scalar_path and not waits,
+        has_waiting_points,
+        store.allows_scalar_path and not has_waiting_points,
     )
     store.mark_moved()

@@ -223,9 +223,9 @@ class TokenStore:
             self._grow_throttled(factor)
 
     def _grow_memory(self, factor: int) -> None:
-        grown = aligned_words(factor * len(self.memory))
-        grown[: len(self.memory)] = self.memory
-        self.memory, self._is_address_table_stale = grown, True
+        memory = aligned_words(factor * len(self.memory))
+        memory[: len(self.memory)] = self.memory
+        self.memory, self._is_address_table_stale = memory, True
 
     def _grow_profile(self, factor: int) -> None:
         self.profile, self._is_address_table_stale = grow_rows(self.profile, factor), True
@@ -257,11 +257,11 @@ class TokenStore:
             self.registers[Register.MEMORY_TOP] = len(self.image.literals)
         self._is_address_table_stale = True
 
-    def reserve_ring(self, more: int) -> None:
+    def reserve_ring(self, tokens: int) -> None:
         """Make room for `more` more tokens in flight."""
         r = self.registers
         length = int(r[Register.FLIGHT_LENGTH])
-        size = next_power_of_two(length + int(r[Register.THROTTLED]) + more + 1)
+        size = next_power_of_two(length + int(r[Register.THROTTLED]) + tokens + 1)
         if size <= len(self.ring):
             return
         head = int(r[Register.FLIGHT_HEAD])
@@ -303,9 +303,9 @@ class TokenStore:
                 range(len(self.objects) + len(self.objects) // 2 + 16, len(self.objects) - 1, -1)
             )
             self.objects += [None] * len(self.unused_objects)
-            grown = np.zeros(len(self.objects), np.int64)
-            grown[: len(self.reference_counts)] = self.reference_counts
-            self.reference_counts = grown
+            reference_counts = np.zeros(len(self.objects), np.int64)
+            reference_counts[: len(self.reference_counts)] = self.reference_counts
+            self.reference_counts = reference_counts
             self._is_address_table_stale = True
         number = self.unused_objects.pop()
         self.objects[number] = value
@@ -417,8 +417,8 @@ class TokenStore:
     def flight(self) -> Iterator[tuple[int, int, int]]:
         """The tokens in flight, in their order: port, frame and word."""
         r, mask = self.registers, len(self.ring) - 1
-        for at in range(r[Register.FLIGHT_HEAD], r[Register.FLIGHT_HEAD] + r[Register.FLIGHT_LENGTH]):
-            token, word = self.ring[at & mask].tolist()
+        for slot in range(r[Register.FLIGHT_HEAD], r[Register.FLIGHT_HEAD] + r[Register.FLIGHT_LENGTH]):
+            token, word = self.ring[slot & mask].tolist()
             yield token & (1 << PORT_BITS) - 1, token >> PORT_BITS, word
 
     def frames(self) -> Iterator[int]:
@@ -441,9 +441,9 @@ def next_power_of_two(size: int) -> int:
 
 def grow_rows(array: npt.NDArray[Number], factor: int) -> npt.NDArray[Number]:
     """A copy with `factor` times as many rows, the new ones zero."""
-    grown = np.zeros((factor * len(array), *array.shape[1:]), array.dtype)
-    grown[: len(array)] = array
-    return grown
+    copy = np.zeros((factor * len(array), *array.shape[1:]), array.dtype)
+    copy[: len(array)] = array
+    return copy
 
 
 def aligned_words(words: int) -> WordArray:

@@ -74,15 +74,15 @@ def pack_words(typing: Any, values: Any) -> Any:
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         block: Any = cgutils.alloca_once(builder, _WORD, len(kinds))  # type: ignore[no-untyped-call]
-        for at, kind in enumerate(kinds):
-            value = builder.extract_value(arguments[0], at)
+        for index, kind in enumerate(kinds):
+            value = builder.extract_value(arguments[0], index)
             if isinstance(kind, types.Array):
                 value = builder.ptrtoint(context.make_array(kind)(context, builder, value).data, _WORD)
             elif kind == types.boolean:
                 value = builder.zext(value, _WORD)
             elif kind == types.float64:
                 value = builder.bitcast(value, _WORD)
-            builder.store(value, builder.gep(block, [_WORD(at)]))
+            builder.store(value, builder.gep(block, [_WORD(index)]))
         return builder.ptrtoint(block, _WORD)
 
     return int64(values), build

@@ -160,13 +160,13 @@ def fixed_intrinsic(signature: Any, build: Any) -> Any:
     def infer_signature(typing: Any, *arguments: Any) -> Any:
         return signature, build
 
-    names = ["typing", *(f"x{at}" for at in range(len(signature.args)))]
+    names = ["typing", *(f"x{index}" for index in range(len(signature.args)))]
     infer_signature.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_ONLY) for name in names])  # type: ignore[attr-defined]
     return intrinsic(infer_signature)
 
 
 @intrinsic
-def multiply_high(typing: Any, one: Any, other: Any) -> Any:
+def multiply_high(typing: Any, left: Any, right: Any) -> Any:
     """The upper 64 bits of a product."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -262,18 +262,18 @@ def _release_function(context: Any, module: Any, width: int) -> Any:
 
 
 @intrinsic
-def set_reference(typing: Any, rows: Any, at: Any, array: Any) -> Any:
+def set_reference(typing: Any, rows: Any, row: Any, array: Any) -> Any:
     """Set a row, which refers to nothing yet, to an array."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         write_array(context, builder, _row_pointer(context, builder, rows, arguments), array, arguments[2])
         return context.get_dummy_value()
 
-    return types.void(rows, at, array), build
+    return types.void(rows, row, array), build
 
 
 @intrinsic
-def dereference(typing: Any, rows: Any, at: Any, dtype: Any, like: Any) -> Any:
+def dereference(typing: Any, rows: Any, row: Any, dtype: Any, like: Any) -> Any:
     """The array to which a row refers; `like` is a tuple with a number for each axis."""
     array_type = types.Array(dtype.dtype, len(like), "C")
 
@@ -282,7 +282,7 @@ def dereference(typing: Any, rows: Any, at: Any, dtype: Any, like: Any) -> Any:
         context.nrt.incref(builder, array_type, array)
         return array
 
-    return array_type(rows, at, dtype, like), build
+    return array_type(rows, row, dtype, like), build
 
 
 def _row_pointer(context: Any, builder: Any, rows: Any, arguments: Any) -> Any:
@@ -335,13 +335,13 @@ _release_reference: Any = _decref
 
 
 @intrinsic
-def load_array(typing: Any, record: Any, at: Any, dtype: Any, like: Any) -> Any:
+def load_array(typing: Any, record: Any, row: Any, dtype: Any, like: Any) -> Any:
     """Load the array from a row of a record; `like` has a number for each axis."""
     array_type = types.Array(dtype.dtype, len(like), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        at = builder.add(arguments[1], _WORD(1))
-        array = read_array(context, builder, element_pointer(builder, _WORD, arguments[0], at), array_type)
+        row = builder.add(arguments[1], _WORD(1))
+        array = read_array(context, builder, element_pointer(builder, _WORD, arguments[0], row), array_type)
         context.nrt.incref(builder, array_type, array)
         return array
 
@@ -349,18 +349,18 @@ def load_array(typing: Any, record: Any, at: Any, dtype: Any, like: Any) -> Any:
 
 
 @intrinsic
-def save_array(typing: Any, s: Any, record: Any, at: Any, array: Any) -> Any:
+def save_array(typing: Any, s: Any, record: Any, row: Any, array: Any) -> Any:
     """Save an array in a row of a record, with a reference of its own."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        state, record, at, value = arguments
-        row, last = (
-            element_pointer(builder, _WORD, record, at),
+        state, record, row, value = arguments
+        row_pointer, last = (
+            element_pointer(builder, _WORD, record, row),
             element_pointer(builder, _WORD, state, _WORD(TAPE_LAST_ROW)),
         )
-        builder.store(builder.load(last), row)
-        builder.store(builder.ptrtoint(row, _WORD), last)
-        write_array(context, builder, builder.gep(row, [_WORD(1)]), array, value)
+        builder.store(builder.load(last), row_pointer)
+        builder.store(builder.ptrtoint(row_pointer, _WORD), last)
+        write_array(context, builder, builder.gep(row_pointer, [_WORD(1)]), array, value)
         return context.get_dummy_value()
 
     return types.void(int64, int64, int64, array), build

@@ -117,18 +117,18 @@ class _TileEmitter:
         k.add_incoming(_WORD(0), entry_block)
         sums = [builder.phi(self.vector_type) for _ in range(vectors_per_row * _TILE_ROWS)]
         columns = [
-            builder.load(self.vector_pointer(y, k, right_stride, half), align=self.align)
-            for half in range(vectors_per_row)
+            builder.load(self.vector_pointer(y, k, right_stride, vector), align=self.align)
+            for vector in range(vectors_per_row)
         ]
         new_sums = []
         column_offset = builder.mul(k, column_stride)
-        for at in range(_TILE_ROWS):
+        for tile_row in range(_TILE_ROWS):
             factor = self.broadcast_scalar(
-                builder.load(self.element_pointer(x, builder.mul(_WORD(at), row_stride), column_offset))
+                builder.load(self.element_pointer(x, builder.mul(_WORD(tile_row), row_stride), column_offset))
             )
             new_sums += [
-                builder.call(self.multiply_add, [factor, columns[half], sums[vectors_per_row * at + half]])
-                for half in range(vectors_per_row)
+                builder.call(self.multiply_add, [factor, columns[vector], sums[vectors_per_row * tile_row + vector]])
+                for vector in range(vectors_per_row)
             ]
         for sum_, next_ in zip(sums, new_sums, strict=True):
             sum_.add_incoming(zero, entry_block)
@@ -139,12 +139,12 @@ class _TileEmitter:
         builder.position_at_end(after)
         with builder.if_else(builder.icmp_signed("==", store_mode, _WORD(STORE_RESULT))) as (store_branch, add_branch):
             with store_branch:
-                for at, sum_ in enumerate(new_sums):
-                    builder.store(sum_, self.product_pointer(out, product_stride, at), align=self.align)
+                for tile_row, sum_ in enumerate(new_sums):
+                    builder.store(sum_, self.product_pointer(out, product_stride, tile_row), align=self.align)
             with add_branch:
                 is_added = builder.icmp_signed("==", store_mode, _WORD(ADD_TO_TARGET))
-                for at, sum_ in enumerate(new_sums):
-                    pointer = self.product_pointer(out, product_stride, at)
+                for tile_row, sum_ in enumerate(new_sums):
+                    pointer = self.product_pointer(out, product_stride, tile_row)
                     addend = builder.select(is_added, builder.load(pointer, align=self.align), zero)
                     builder.store(builder.fadd(addend, sum_), pointer, align=self.align)
 
@@ -167,8 +167,8 @@ class _TileEmitter:
 
     def broadcast_scalar(self, number: Any) -> Any:
         """A vector of one number."""
-        one = self.builder.insert_element(ir.Constant(self.vector_type, ir.Undefined), number, ir.IntType(32)(0))
-        return self.builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), None))
+        vector = self.builder.insert_element(ir.Constant(self.vector_type, ir.Undefined), number, ir.IntType(32)(0))
+        return self.builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), None))
 
 
 _TILE_ROW_BYTES = 2 * _VECTOR_BYTES
@@ -195,8 +195,8 @@ def compute_strips(words, first, last, like):  # type: ignore[no-untyped-def]
     tile_columns = _TILE_ROW_BYTES // size
     for number in range(first, last):
         column = min(number * tile_columns, count - tile_columns) * size
-        for at in range(0, rows, _TILE_ROWS):
-            row = min(at, rows - _TILE_ROWS)
+        for first_row in range(0, rows, _TILE_ROWS):
+            row = min(first_row, rows - _TILE_ROWS)
             out = product + row * count * size + column
             _compute_tile(
                 x + row * row_stride * size,
@@ -260,12 +260,12 @@ def matmul_narrow(x, y, product, row_stride, column_stride):  # type: ignore[no-
     tile_columns = _TILE_ROW_BYTES // size if count * size > _VECTOR_BYTES else _VECTOR_BYTES // size
     padded, tile = np.empty(inner * count + tile_columns, x.dtype), np.empty((_TILE_ROWS, tile_columns), x.dtype)
     elements = array_at(data_address(y), inner * count, x.dtype)
-    for at in range(inner * count):
-        padded[at] = elements[at]
-    for at in range(inner * count, padded.size):
-        padded[at] = 0
-    for at in range(0, rows, _TILE_ROWS):
-        row = min(at, rows - _TILE_ROWS)
+    for index in range(inner * count):
+        padded[index] = elements[index]
+    for index in range(inner * count, padded.size):
+        padded[index] = 0
+    for index in range(0, rows, _TILE_ROWS):
+        row = min(index, rows - _TILE_ROWS)
         left_address = data_address(x) + row * row_stride * size
         if count * size > _VECTOR_BYTES:
             _compute_tile(
@@ -313,15 +313,15 @@ def matmul_tiled(s, x, y, product, row_stride, column_stride):  # type: ignore[n
 def matmul_few_rows(x, y, product):  # type: ignore[no-untyped-def]
     """A product with few rows: each is a weighted sum of rows of the right factor, four at a time."""
     inner, count = y.shape
-    full = inner - inner % 4
+    unrolled_end = inner - inner % 4
     for i in range(x.shape[0]):
         for j in range(count):
             product[i, j] = 0
-        for k in range(0, full, 4):
+        for k in range(0, unrolled_end, 4):
             a, b, c, d = x[i, k], x[i, k + 1], x[i, k + 2], x[i, k + 3]
             for j in range(count):
                 product[i, j] += (a * y[k, j] + b * y[k + 1, j]) + (c * y[k + 2, j] + d * y[k + 3, j])
-        for k in range(full, inner):
+        for k in range(unrolled_end, inner):
             for j in range(count):
                 product[i, j] += x[i, k] * y[k, j]
 

@@ -72,8 +72,8 @@ def compile_object(text: str, function: str, arity: int) -> bytes:
     cfunc: Any = numba.cfunc(signature, error_model="numpy")(namespace[function])
     check_linkable(each.name for each in cfunc._library._final_module.functions if each.is_declaration)
     code: bytes = cfunc._library._get_compiled_object()
-    rest: bytes = cfunc.native_name.encode() + b"\n" + code
-    return _checksum(rest) + b"\n" + rest
+    content: bytes = cfunc.native_name.encode() + b"\n" + code
+    return _checksum(content) + b"\n" + content
 
 
 def check_linkable(names: Iterable[str]) -> None:
@@ -95,10 +95,10 @@ def link_object(content: bytes, arity: int) -> WordFunction:
     """Link object code into this process; raises ValueError if it is damaged."""
     import llvmlite.binding as llvm
 
-    checksum, _, rest = content.partition(b"\n")
-    if checksum != _checksum(rest):
+    checksum, _, payload = content.partition(b"\n")
+    if checksum != _checksum(payload):
         raise ValueError("damaged")
-    symbol, _, code = rest.partition(b"\n")
+    symbol, _, code = payload.partition(b"\n")
     _register_symbols(tuple(kernels.c_functions()))
     engine = llvm.create_mcjit_compiler(
         llvm.parse_assembly(""), llvm.Target.from_default_triple().create_target_machine()

@@ -49,10 +49,10 @@ def loop_intrinsic(ufunc: Any, code: str = "d") -> Any:
         count,
         ufunc.ntypes,
     )
-    at = ufunc.types.index(code * ufunc.nin + "->" + code)
-    llvm.add_symbol(symbol, ufunc_object.loops[at])
-    if ufunc_object.data[at]:  # a loop that serves several functions gets a pointer to one of them
-        llvm.add_symbol(f"{symbol}_data", ufunc_object.data[at])
+    loop_index = ufunc.types.index(code * ufunc.nin + "->" + code)
+    llvm.add_symbol(symbol, ufunc_object.loops[loop_index])
+    if ufunc_object.data[loop_index]:  # a loop that serves several functions gets a pointer to one of them
+        llvm.add_symbol(f"{symbol}_data", ufunc_object.data[loop_index])
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         function_type = ir.FunctionType(ir.VoidType(), [_BYTES] * 4)
@@ -65,7 +65,10 @@ def loop_intrinsic(ufunc: Any, code: str = "d") -> Any:
         blocks = [_emit_word_block(builder, words) for words in (addresses, [arrays[-1].nitems], [_WORD(size)] * count)]
         builder.call(
             loop_function,
-            [*blocks, _data_address(builder.module, f"{symbol}_data") if ufunc_object.data[at] else _BYTES(None)],
+            [
+                *blocks,
+                _data_address(builder.module, f"{symbol}_data") if ufunc_object.data[loop_index] else _BYTES(None),
+            ],
         )
         return context.get_dummy_value()
 
@@ -82,8 +85,8 @@ def _data_address(module: Any, symbol: str) -> Any:
 def _emit_word_block(builder: Any, words: Any) -> Any:
     """Store words on the stack, and return their address."""
     block: Any = cgutils.alloca_once(builder, _WORD, len(words))  # type: ignore[no-untyped-call]
-    for at, word in enumerate(words):
-        builder.store(word, builder.gep(block, [_WORD(at)]))
+    for index, word in enumerate(words):
+        builder.store(word, builder.gep(block, [_WORD(index)]))
     return builder.bitcast(block, _BYTES)
 
 

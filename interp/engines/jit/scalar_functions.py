@@ -71,7 +71,7 @@ def _wrapping_intrinsic(instruction: str) -> Any:
     """An operator on int64 that wraps. numba marks its own operators `nsw`, so that LLVM assumes that they never
     overflow."""
 
-    def infer_signature(_typing: Any, _one: Any, _other: Any) -> Any:
+    def infer_signature(_typing: Any, _left: Any, _right: Any) -> Any:
         def build(
             _target: Any, builder: ir.IRBuilder, _signature: Any, operands: tuple[ir.Value, ir.Value]
         ) -> ir.Value:

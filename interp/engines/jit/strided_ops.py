@@ -93,12 +93,12 @@ def make_copy(load: Any, store: Any, transpose_square: Any, width: int) -> Any:
     def copy(target, source, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3):  # type: ignore[no-untyped-def]
         for a in range(n0):
             for b in range(n1):
-                at, begin = a * t0 + b * t1, a * s0 + b * s1
+                target_offset, source_offset = a * t0 + b * t1, a * s0 + b * s1
                 if s2 == 1 and s3 != 1 and t3 == 1:
-                    transpose(target, source, n2, n3, t2, s3, at, begin)
+                    transpose(target, source, n2, n3, t2, s3, target_offset, source_offset)
                     continue
                 for c in range(n2):
-                    i, j = at + c * t2, begin + c * s2
+                    i, j = target_offset + c * t2, source_offset + c * s2
                     if t3 == 1 and s3 == 1:
                         for d in range(n3):
                             store(target, i + d, load(source, j + d))
@@ -111,17 +111,20 @@ def make_copy(load: Any, store: Any, transpose_square: Any, width: int) -> Any:
                             store(target, i + d * t3, load(source, j + d * s3))
 
     @kernel
-    def transpose(target, source, rows, columns, t, s, at, begin):  # type: ignore[no-untyped-def]
+    def transpose(target, source, rows, columns, t, s, target_offset, source_offset):  # type: ignore[no-untyped-def]
         """Transpose, one square block at a time."""
         whole_rows, whole_columns = rows - rows % _BLOCK_SIDE, columns - columns % _BLOCK_SIDE
         for top in range(0, whole_rows, _BLOCK_SIDE):
             for left in range(0, whole_columns, _BLOCK_SIDE):
                 transpose_square(
-                    target + width * (at + top * t + left), source + width * (begin + left * s + top), t, s
+                    target + width * (target_offset + top * t + left),
+                    source + width * (source_offset + left * s + top),
+                    t,
+                    s,
                 )
         for row in range(rows):
             for column in range(whole_columns if row < whole_rows else 0, columns):
-                store(target, at + row * t + column, load(source, begin + column * s + row))
+                store(target, target_offset + row * t + column, load(source, source_offset + column * s + row))
 
     return copy
 
@@ -177,11 +180,13 @@ def make_row_add(load: Any, store: Any) -> Any:
 
     @kernel
     def add(target, source, index, count, size, width):  # type: ignore[no-untyped-def]
-        for at in range(count):
-            row = _load64(index, at)
-            row += size if row < 0 else 0
+        for row in range(count):
+            target_row = _load64(index, row)
+            target_row += size if target_row < 0 else 0
             for d in range(width):
-                store(target, row * width + d, load(target, row * width + d) + load(source, at * width + d))
+                store(
+                    target, target_row * width + d, load(target, target_row * width + d) + load(source, row * width + d)
+                )
 
     return add
 
@@ -192,14 +197,14 @@ def make_array_add(load: Any, store: Any) -> Any:
     @kernel
     def add(target, source, other, count):  # type: ignore[no-untyped-def]
         if target == source:
-            for at in range(count):
-                store(target, at, load(target, at) + load(other, at))
+            for index in range(count):
+                store(target, index, load(target, index) + load(other, index))
         elif target == other:
-            for at in range(count):
-                store(target, at, load(source, at) + load(target, at))
+            for index in range(count):
+                store(target, index, load(source, index) + load(target, index))
         else:
-            for at in range(count):
-                store(target, at, load(source, at) + load(other, at))
+            for index in range(count):
+                store(target, index, load(source, index) + load(other, index))
 
     return add
 
@@ -229,20 +234,20 @@ def _copy(target, source, width, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3)
 @kernel
 def has_index_out_of_range(index, count, size):  # type: ignore[no-untyped-def]
     """1 if an index is outside of -size to size - 1, else 0."""
-    for at in range(count):
-        if not -size <= _load64(index, at) < size:
+    for position in range(count):
+        if not -size <= _load64(index, position) < size:
             return 1
     return 0
 
 
 @kernel
-def take_rows(target, source, index, count, before, size, width):  # type: ignore[no-untyped-def]
+def take_rows(target, source, index, count, groups, size, width):  # type: ignore[no-untyped-def]
     """Take rows of `width` bytes."""
-    for a in range(before):
-        for at in range(count):
-            row = _load64(index, at)
+    for group in range(groups):
+        for position in range(count):
+            row = _load64(index, position)
             row += size if row < 0 else 0
-            source_row, target_row = source + (a * size + row) * width, target + (a * count + at) * width
+            source_row, target_row = source + (group * size + row) * width, target + (group * count + position) * width
             if width % 8 == 0:
                 for d in range(width // 8):
                     _store64(target_row, d, _load64(source_row, d))

@@ -255,12 +255,12 @@ def avoid_core(c, core):  # type: ignore[no-untyped-def]
         return
     write(cores, core // 64, read_i(cores, core // 64) & ~(int64(1) << (core % 64)))
     remaining_cores = int64(0)
-    for at in range(_CORE_MASK_WORDS):
-        remaining_cores |= read_i(cores, at)
+    for position in range(_CORE_MASK_WORDS):
+        remaining_cores |= read_i(cores, position)
     if remaining_cores != 0:
         write(c, 14, core + 1)
-        for at in range(read_i(c, 10)):
-            _set_affinity(types.int32(read_i(c, _THREAD_IDS + at)), 8 * _CORE_MASK_WORDS, cores)
+        for position in range(read_i(c, 10)):
+            _set_affinity(types.int32(read_i(c, _THREAD_IDS + position)), 8 * _CORE_MASK_WORDS, cores)
 
 
 @kernel
@@ -355,12 +355,12 @@ def _create_pool(count: int) -> Any:
     if words[10]:
         os.set_blocking(int(words[9]), False)  # a full pipe wakes all helpers anyway
         run_worker = cache.load_module("thread_pool", _WORKER_TEXT).run_worker
-        for at in range(count):
+        for number in range(count):
             helper = threading.Thread(
                 target=_worker_main, args=(run_worker, words), name="tagloom thread pool", daemon=True
             )
             helper.start()
-            words[_THREAD_IDS + at] = helper.native_id or -1  # -1 is no thread's id
+            words[_THREAD_IDS + number] = helper.native_id or -1  # -1 is no thread's id
         words[13], words[15] = words.ctypes.data, sys.platform == "linux"
     return words
 

@@ -97,10 +97,10 @@ def steps_with_room(a: Any) -> Any:
 
 def push_token(a: Any, r: Any, token: Any, value: Any, wave: Any) -> None:
     """Add a token to the flight, as the youngest."""
-    at = peek(r, Register.FLIGHT_HEAD) + peek(r, Register.FLIGHT_LENGTH) & peek(a, Address.RING_SIZE) - 1
-    poke(peek(a, Address.RING), at << 1, token)
-    poke(peek(a, Address.RING), (at << 1) + 1, value)
-    poke(peek(a, Address.TOKEN_WAVES), at, wave)
+    slot = peek(r, Register.FLIGHT_HEAD) + peek(r, Register.FLIGHT_LENGTH) & peek(a, Address.RING_SIZE) - 1
+    poke(peek(a, Address.RING), slot << 1, token)
+    poke(peek(a, Address.RING), (slot << 1) + 1, value)
+    poke(peek(a, Address.TOKEN_WAVES), slot, wave)
     poke(r, Register.FLIGHT_LENGTH, peek(r, Register.FLIGHT_LENGTH) + 1)
     poke(r, Register.WAVES, max(peek(r, Register.WAVES), wave))
 
@@ -196,8 +196,8 @@ def finish_pending(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
 def forward_token(a: Any, r: Any, mem: Any) -> Any:
     """Send the youngest token as a message if it is for a proxy; returns whether it is. If the ring is full, the token
     stays in the flight."""
-    at = peek(r, Register.FLIGHT_HEAD) + peek(r, Register.FLIGHT_LENGTH) - 1 & peek(a, Address.RING_SIZE) - 1
-    token = peek(peek(a, Address.RING), at << 1)
+    slot = peek(r, Register.FLIGHT_HEAD) + peek(r, Register.FLIGHT_LENGTH) - 1 & peek(a, Address.RING_SIZE) - 1
+    token = peek(peek(a, Address.RING), slot << 1)
     proxy = token >> PORT_BITS
     row = peek(a, Address.DELIVERY_ROWS) + (token & PORT_MASK) * ROW_BYTES
     if peek(mem, proxy + peek(row, DeliveryColumn.STATE)) >= 0:
@@ -208,8 +208,8 @@ def forward_token(a: Any, r: Any, mem: Any) -> Any:
         return True
     kind, value, wave = (
         MessageKind.ARGUMENT,
-        peek(peek(a, Address.RING), (at << 1) + 1),
-        peek(peek(a, Address.TOKEN_WAVES), at),
+        peek(peek(a, Address.RING), (slot << 1) + 1),
+        peek(peek(a, Address.TOKEN_WAVES), slot),
     )
     if remote_proxy:
         kind = MessageKind.TOKEN
@@ -269,8 +269,8 @@ def donate(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any)
     if remote_frame == 0:
         return False
     make_youngest(a, r, position)
-    at = peek(r, Register.FLIGHT_HEAD) + peek(r, Register.FLIGHT_LENGTH) - 1 & peek(a, Address.RING_SIZE) - 1
-    token = peek(peek(a, Address.RING), at << 1)
+    slot = peek(r, Register.FLIGHT_HEAD) + peek(r, Register.FLIGHT_LENGTH) - 1 & peek(a, Address.RING_SIZE) - 1
+    token = peek(peek(a, Address.RING), slot << 1)
     frame, row = token >> PORT_BITS, peek(a, Address.DELIVERY_ROWS) + (token & PORT_MASK) * ROW_BYTES
     site = peek(peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES, NodeColumn.SITE)
     proxy = new_proxy(a, r, mem, header)
@@ -356,13 +356,13 @@ def make_youngest(a: Any, r: Any, position: Any) -> None:
         peek(a, Address.RING_SIZE) - 1,
         peek(r, Register.FLIGHT_HEAD),
     )
-    at = head + position & mask
-    token, value, wave = peek(ring, at << 1), peek(ring, (at << 1) + 1), peek(waves, at)
+    slot = head + position & mask
+    token, value, wave = peek(ring, slot << 1), peek(ring, (slot << 1) + 1), peek(waves, slot)
     for back in range(position, 0, -1):
-        at, source = head + back & mask, head + back - 1 & mask
-        poke(ring, at << 1, peek(ring, source << 1))
-        poke(ring, (at << 1) + 1, peek(ring, (source << 1) + 1))
-        poke(waves, at, peek(waves, source))
+        slot, source_slot = head + back & mask, head + back - 1 & mask
+        poke(ring, slot << 1, peek(ring, source_slot << 1))
+        poke(ring, (slot << 1) + 1, peek(ring, (source_slot << 1) + 1))
+        poke(waves, slot, peek(waves, source_slot))
     poke(r, Register.FLIGHT_HEAD, head + 1 & mask)
     poke(r, Register.FLIGHT_LENGTH, peek(r, Register.FLIGHT_LENGTH) - 1)
     push_token(a, r, token, value, wave)

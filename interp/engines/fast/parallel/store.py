@@ -57,11 +57,11 @@ class CoreStore(TokenStore):
         operand_waves[: len(self.operand_waves)] = self.operand_waves
         self.operand_waves = operand_waves
 
-    def reserve_ring(self, more: int) -> None:
+    def reserve_ring(self, tokens: int) -> None:
         r, length = self.registers, int(self.registers[Register.FLIGHT_LENGTH])
-        waves = np.zeros(max(len(self.ring), next_power_of_two(length + more + 1)), np.int64)
+        waves = np.zeros(max(len(self.ring), next_power_of_two(length + tokens + 1)), np.int64)
         head, size = int(r[Register.FLIGHT_HEAD]), len(self.ring)
-        super().reserve_ring(more)
+        super().reserve_ring(tokens)
         if len(self.ring) > size:
             first = min(length, size - head)
             waves[:first] = self.token_waves[head : head + first]
