@@ -146,8 +146,8 @@ WOKEN = "peek(r, Register.DEFERRED_READS) - peek(host_result, HostResult.WOKEN_C
 NOT_BUSY = "peek(mem, older_frame + FrameHeader.BUSY) == 0 and older_frame != target"
 FAR = "peek(o, MachineOption.FIRING_LIMIT) - peek(r, Register.FIRINGS)"
 IS_SECOND = "if peek(row, DeliveryColumn.IS_SECOND)"
-FIRST_WAY = "send_list = peek(row, DeliveryColumn.FIRST_SENDS)"
-SECOND_WAY = "send_list = peek(row, DeliveryColumn.SECOND_SENDS)"
+FIRST_WAY = "send_list = peek(row, DeliveryColumn.FIRST_SEND_LIST)"
+SECOND_WAY = "send_list = peek(row, DeliveryColumn.SECOND_SEND_LIST)"
 IS_LIFO = "peek(o, MachineOption.ORDER) == DeliveryOrder.YOUNGEST"
 NEXT = "iteration_of(mem, frame) + 1 - bound"
 LARGEST_FLIGHT = "max(largest_flight, end - head)"
@@ -172,7 +172,7 @@ TWINS = (
     general("what was sent makes nobody busy", "add_busy(mem, target, sent)", "add_busy(mem, target, 0)", BOUNDED),
     general("woken tokens stay parked", WOKEN, "peek(r, Register.DEFERRED_READS)", EARLY),
     rewritten("plain: operands are not consumed", "bits & ~partner_bits |", "bits |"),
-    rewritten("plain: nobody knows what has fired", "| peek(row, DeliveryColumn.FIRED))", ")"),
+    rewritten("plain: nobody knows what has fired", "| peek(row, DeliveryColumn.FIRED_BIT))", ")"),
     rewritten("plain: operands change places", f"{IS_SECOND}:", f"{IS_SECOND} == 0:"),
     rewritten("plain: a switch knows one way", SECOND_WAY, FIRST_WAY),
     rewritten("plain: nothing traps", "code >= FIRST_TRAPPING and traps(code, out, second)", "False"),

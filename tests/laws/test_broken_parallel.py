@@ -70,7 +70,7 @@ TWINS = (
     in_python("results are left to one core", gives_results),
     rewritten(
         "what waits forgets its wave",
-        "poke(operand_waves, frame + peek(row, DeliveryColumn.WAIT), wave)",
+        "poke(operand_waves, frame + peek(row, DeliveryColumn.OPERAND_WORD), wave)",
         "wave = wave",
         HEAVY,
     ),

@@ -60,10 +60,11 @@ class WaveColumn(IntEnum):
     """The frame that it sends to; 0 if another firing opens it and links it in the frame."""
     FIRST_OUTPUT = 5
     SECOND_OUTPUT = 6
-    BEGIN = 7
-    END = 8
-    BEGIN_2 = 9
-    END_2 = 10
+    FIRST_BEGIN = 7
+    """The first of the edges along which it sends output 0; then the end, and the same of output 1."""
+    FIRST_END = 8
+    SECOND_BEGIN = 9
+    SECOND_END = 10
 
 
 KERNELS = (
@@ -196,10 +197,10 @@ def fire(
     work[WaveColumn.TARGET, g] = target
     work[WaveColumn.FIRST_OUTPUT, g] = out
     work[WaveColumn.SECOND_OUTPUT, g] = out_2
-    work[WaveColumn.BEGIN, g] = begin
-    work[WaveColumn.END, g] = end
-    work[WaveColumn.BEGIN_2, g] = begin_2
-    work[WaveColumn.END_2, g] = end_2
+    work[WaveColumn.FIRST_BEGIN, g] = begin
+    work[WaveColumn.FIRST_END, g] = end
+    work[WaveColumn.SECOND_BEGIN, g] = begin_2
+    work[WaveColumn.SECOND_END, g] = end_2
     sums[SENT_ROW, g] = end - begin + end_2 - begin_2
 
 
@@ -297,10 +298,10 @@ def send(
     if target == 0:
         target = mem[frame + nodes[number, NodeColumn.CHILD_WORD]]
     begin, end, begin_2, end_2 = (
-        work[WaveColumn.BEGIN, g],
-        work[WaveColumn.END, g],
-        work[WaveColumn.BEGIN_2, g],
-        work[WaveColumn.END_2, g],
+        work[WaveColumn.FIRST_BEGIN, g],
+        work[WaveColumn.FIRST_END, g],
+        work[WaveColumn.SECOND_BEGIN, g],
+        work[WaveColumn.SECOND_END, g],
     )
     sent = end - begin + end_2 - begin_2
     slot = r[Register.FLIGHT_HEAD] + r[Register.FLIGHT_LENGTH] + prefix_sum(sums, totals, SENT_ROW, g) - sent

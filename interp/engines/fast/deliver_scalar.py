@@ -82,7 +82,10 @@ def deliver_scalar(a: Any, budget: Any, header: Any) -> Any:
             slot = (head & mask) << 1
             token, value = peek(ring, slot), peek(ring, slot + 1)
         frame, row = token >> PORT_BITS, rows + (token & PORT_MASK) * ROW_BYTES
-        bits, partner_bits = peek(mem, frame + peek(row, DeliveryColumn.STATE)), peek(row, DeliveryColumn.PARTNER_BITS)
+        bits, partner_bits = (
+            peek(mem, frame + peek(row, DeliveryColumn.MASK_WORD)),
+            peek(row, DeliveryColumn.PARTNER_BITS),
+        )
         if unlikely(bits & peek(row, DeliveryColumn.CONFLICT_BITS) != 0):
             break
         if partner_bits & ~bits:
@@ -91,10 +94,10 @@ def deliver_scalar(a: Any, budget: Any, header: Any) -> Any:
                 note_no_firing(
                     a, r, token, value, end - head - 1 if IS_LIFO else 0, JournalHead.ENDS_WAVE * (wave_remaining == 1)
                 )
-            poke(mem, frame + peek(row, DeliveryColumn.STATE), bits | peek(row, DeliveryColumn.BIT))
-            poke(mem, frame + peek(row, DeliveryColumn.WAIT), value)
+            poke(mem, frame + peek(row, DeliveryColumn.MASK_WORD), bits | peek(row, DeliveryColumn.BIT))
+            poke(mem, frame + peek(row, DeliveryColumn.OPERAND_WORD), value)
             if IS_MULTICORE:
-                poke(operand_waves, frame + peek(row, DeliveryColumn.WAIT), wave)
+                poke(operand_waves, frame + peek(row, DeliveryColumn.OPERAND_WORD), wave)
             waiting += 1
             largest_store = max(largest_store, waiting)
             if IS_LIFO:
@@ -121,7 +124,7 @@ def deliver_scalar(a: Any, budget: Any, header: Any) -> Any:
                 out, second = partner, value
             code, send_list, target, argument_count, special = (
                 peek(row, DeliveryColumn.CODE),
-                peek(row, DeliveryColumn.FIRST_SENDS),
+                peek(row, DeliveryColumn.FIRST_SEND_LIST),
                 frame,
                 0,
                 peek(row, DeliveryColumn.SPECIAL),
@@ -147,7 +150,7 @@ def deliver_scalar(a: Any, budget: Any, header: Any) -> Any:
                 out = compute(code, out, second, third)
             elif code == Opcode.SWITCH:
                 if second == 0:
-                    send_list = peek(row, DeliveryColumn.SECOND_SENDS)
+                    send_list = peek(row, DeliveryColumn.SECOND_SEND_LIST)
             elif code == Opcode.CALL:
                 argument_count, node = (
                     ARGUMENT_UNIT - 1,
@@ -206,8 +209,12 @@ def deliver_scalar(a: Any, budget: Any, header: Any) -> Any:
             if HAS_JOURNAL:
                 position = end - head - 1 if IS_LIFO else 0
                 note_scalar_firing(a, r, mem, row, token, value, position, flags, target, second, out)
-            poke(mem, frame + peek(row, DeliveryColumn.STATE), bits & ~partner_bits | peek(row, DeliveryColumn.FIRED))
-            required, number = peek(row, DeliveryColumn.NEEDS), peek(row, DeliveryColumn.NODE)
+            poke(
+                mem,
+                frame + peek(row, DeliveryColumn.MASK_WORD),
+                bits & ~partner_bits | peek(row, DeliveryColumn.FIRED_BIT),
+            )
+            required, number = peek(row, DeliveryColumn.REQUIRED_TOKENS), peek(row, DeliveryColumn.NODE)
             waiting -= required - 1
             firings += 1
             poke(counts, number, peek(counts, number) + 1)

@@ -19,16 +19,16 @@ from ...image.opcodes import FIRST_KERNEL, Opcode
 class DeliveryColumn(IntEnum):
     """The columns of a port."""
 
-    STATE = 0
+    MASK_WORD = 0
     """The offset in the frame of the word with the bits of the node."""
     CONFLICT_BITS = 1
-    """The bits of which none may be set, by S4: those of this operand and of the firing."""
+    """The bits of this operand and of the firing: by S4, none of them may be set."""
     PARTNER_BITS = 2
     """The bits of the other operands."""
     BIT = 3
-    WAIT = 4
+    OPERAND_WORD = 4
     """The offset in the frame at which the operand waits."""
-    FIRED = 5
+    FIRED_BIT = 5
     CODE = 6
     """The opcode of the node; FALLBACK for nodes that only `machine` handles."""
     NODE = 7
@@ -39,11 +39,11 @@ class DeliveryColumn(IntEnum):
     """The offset, or address, of the other operand."""
     IS_SECOND = 10
     """Whether the delivered token is not operand 0."""
-    NEEDS = 11
-    FIRST_SENDS = 12
-    """The start in `sends` of the list of targets of output 0, or 0 without targets; SECOND_SENDS is that of output
-    1."""
-    SECOND_SENDS = 13
+    REQUIRED_TOKENS = 11
+    FIRST_SEND_LIST = 12
+    """The start in `send_lists` of the list of targets of output 0; 0 if there are none."""
+    SECOND_SEND_LIST = 13
+    """The same of output 1."""
     SPECIAL = 14
     """Flags: 1 if the node has a ROUTE or CAST; 2 if the columns above do not describe the operands, which must then be
     read by PortColumn."""
@@ -52,12 +52,12 @@ class DeliveryColumn(IntEnum):
 
 
 class DeliveryTable(NamedTuple):
-    """`rows`, by port and DeliveryColumn; `sends`, lists of target ports, each with its last entry complemented; and
-    `routes`, the starts of the lists that are chosen by site (S10)."""
+    """`rows` by port and DeliveryColumn; `send_lists`, lists of target ports, each with its last entry complemented;
+    `send_routes`, the starts of the lists that are selected by site (S10)."""
 
     rows: WordArray
-    sends: WordArray
-    routes: WordArray
+    send_lists: WordArray
+    send_routes: WordArray
 
 
 _delivery_tables: WeakKeyDictionary[Image, DeliveryTable] = WeakKeyDictionary()
@@ -77,14 +77,14 @@ def build_delivery_table(image: Image) -> DeliveryTable:
     nodes, lists = image.nodes[nodes_of_ports], _PortListBuilder(image.edges)
     rows = np.zeros((len(ports), len(DeliveryColumn)), np.int64)
     for column, node_column in (
-        (DeliveryColumn.STATE, NodeColumn.MASK_WORD),
-        (DeliveryColumn.FIRED, NodeColumn.FIRED_BIT),
-        (DeliveryColumn.NEEDS, NodeColumn.REQUIRED_TOKENS),
+        (DeliveryColumn.MASK_WORD, NodeColumn.MASK_WORD),
+        (DeliveryColumn.FIRED_BIT, NodeColumn.FIRED_BIT),
+        (DeliveryColumn.REQUIRED_TOKENS, NodeColumn.REQUIRED_TOKENS),
     ):
         rows[:, column] = nodes[:, node_column]
     for column, port_column in (
         (DeliveryColumn.BIT, PortColumn.BIT),
-        (DeliveryColumn.WAIT, PortColumn.OPERAND_WORD),
+        (DeliveryColumn.OPERAND_WORD, PortColumn.OPERAND_WORD),
         (DeliveryColumn.NODE, PortColumn.NODE),
     ):
         rows[:, column] = ports[:, port_column]
@@ -94,8 +94,8 @@ def build_delivery_table(image: Image) -> DeliveryTable:
         scalar_path_nodes(image)[nodes_of_ports], nodes[:, NodeColumn.CODE], Opcode.FALLBACK
     )
     for column, edges_column in (
-        (DeliveryColumn.FIRST_SENDS, NodeColumn.EDGES_BEGIN),
-        (DeliveryColumn.SECOND_SENDS, NodeColumn.SECOND_EDGES_BEGIN),
+        (DeliveryColumn.FIRST_SEND_LIST, NodeColumn.EDGES_BEGIN),
+        (DeliveryColumn.SECOND_SEND_LIST, NodeColumn.SECOND_EDGES_BEGIN),
     ):
         rows[:, column] = lists.append_lists(image.nodes[:, [edges_column, edges_column + 1]])[nodes_of_ports]
     rows[:, DeliveryColumn.SPECIAL] = (nodes[:, NodeColumn.ROUTE] >= 0) | (nodes[:, NodeColumn.CAST] != 0)

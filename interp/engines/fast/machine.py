@@ -227,13 +227,13 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
             frame, port = token >> PORT_BITS, ports + (token & PORT_MASK) * PORT_BYTES
             number = peek(port, PortColumn.NODE)
             node = nodes + number * NODE_BYTES
-            state_word = frame + peek(node, NodeColumn.MASK_WORD)
+            mask_word = frame + peek(node, NodeColumn.MASK_WORD)
             bit, operand_mask, fired_bit = (
                 peek(port, PortColumn.BIT),
                 peek(node, NodeColumn.OPERAND_MASK),
                 peek(node, NodeColumn.FIRED_BIT),
             )
-            old_bits = peek(mem, state_word)
+            old_bits = peek(mem, mask_word)
             bits, is_waiting = old_bits | bit, False
             if old_bits & (bit | fired_bit):
                 exit_reason = ExitReason.SECOND_TOKEN
@@ -247,7 +247,7 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                 is_waiting = True
                 if HAS_JOURNAL:
                     note_no_firing(a, r, token, value, position, JournalHead.ENDS_WAVE * (wave_remaining == 1))
-                poke(mem, state_word, bits)
+                poke(mem, mask_word, bits)
                 poke(mem, frame + peek(port, PortColumn.OPERAND_WORD), value)
                 waiting += 1
                 largest_store = max(largest_store, waiting)
@@ -360,7 +360,7 @@ def deliver(a: Any, budget: Any, header: Any) -> Any:
                     suspended += 1
                     host_kind, is_waiting = HostResultKind.ABSENT, True
                 else:
-                    poke(mem, state_word, bits & ~operand_mask | fired_bit)
+                    poke(mem, mask_word, bits & ~operand_mask | fired_bit)
                     waiting -= required - 1
                     firings += 1
                     poke(counts, number, peek(counts, number) + 1)

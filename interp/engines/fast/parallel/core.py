@@ -200,7 +200,7 @@ def forward_token(a: Any, r: Any, mem: Any) -> Any:
     token = peek(peek(a, Address.RING), slot << 1)
     proxy = token >> PORT_BITS
     row = peek(a, Address.DELIVERY_ROWS) + (token & PORT_MASK) * ROW_BYTES
-    if peek(mem, proxy + peek(row, DeliveryColumn.STATE)) >= 0:
+    if peek(mem, proxy + peek(row, DeliveryColumn.MASK_WORD)) >= 0:
         return False
     proxy_words = peek(a, Address.OPERAND_WAVES)
     core, remote_proxy = peek(proxy_words, proxy + ProxyWord.CORE), peek(proxy_words, proxy + ProxyWord.REMOTE_PROXY)
@@ -339,7 +339,7 @@ def find_outermost(a: Any, r: Any, mem: Any, wants_opener: Any) -> Any:
 def opens_activation(a: Any, mem: Any, token: Any) -> Any:
     """Whether a token opens an activation that may move to another core."""
     frame, row = token >> PORT_BITS, peek(a, Address.DELIVERY_ROWS) + (token & PORT_MASK) * ROW_BYTES
-    if peek(row, DeliveryColumn.IS_SHAREABLE) == 0 or peek(mem, frame + peek(row, DeliveryColumn.STATE)) & peek(
+    if peek(row, DeliveryColumn.IS_SHAREABLE) == 0 or peek(mem, frame + peek(row, DeliveryColumn.MASK_WORD)) & peek(
         row, DeliveryColumn.CONFLICT_BITS
     ):
         return False

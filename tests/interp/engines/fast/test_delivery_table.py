@@ -32,8 +32,8 @@ def test_rows_are_the_edges_of_outputs(case: Case) -> None:
     for row, port in zip(rows, made.ports, strict=True):
         node = made.nodes[port[PortColumn.NODE]]
         for begin, first, end in (
-            (DeliveryColumn.FIRST_SENDS, NodeColumn.EDGES_BEGIN, NodeColumn.SECOND_EDGES_BEGIN),
-            (DeliveryColumn.SECOND_SENDS, NodeColumn.SECOND_EDGES_BEGIN, NodeColumn.EDGES_END),
+            (DeliveryColumn.FIRST_SEND_LIST, NodeColumn.EDGES_BEGIN, NodeColumn.SECOND_EDGES_BEGIN),
+            (DeliveryColumn.SECOND_SEND_LIST, NodeColumn.SECOND_EDGES_BEGIN, NodeColumn.EDGES_END),
         ):
             found, at = [], int(row[begin])
             while at and (not found or sends[at - 1] >= 0):
