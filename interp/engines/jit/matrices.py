@@ -174,10 +174,10 @@ class _TileEmitter:
 _TILE_ROW_BYTES = 2 * _VECTOR_BYTES
 """The bytes of a row of a tile."""
 _compute_tile, _compute_half_tile = tile_intrinsic(2), tile_intrinsic(1)
-data_address, array_at, call_part, keep_alive, parallel_for = (
+data_address, array_at, call_body, keep_alive, parallel_for = (
     thread_pool.data_address,
     cast(Any, thread_pool.array_at),
-    thread_pool.call_part,
+    thread_pool.call_body,
     cast(Any, thread_pool.keep_alive),
     thread_pool.parallel_for,
 )
@@ -230,7 +230,7 @@ def _strips_address(typing: Any, x: Any) -> Any:
     )
 
 
-_part_address: Any = _strips_address
+_strips_body_address: Any = _strips_address
 
 
 @kernel
@@ -238,12 +238,10 @@ def matmul_by_strips(s, x, y, product, row_stride, column_stride, store_mode):  
     """Compute a product by strips. `row_stride` and `column_stride`, in elements, are those of the left factor."""
     rows, inner, count, size = product.shape[0], y.shape[0], y.shape[1], x.itemsize
     words = pack_words((x, y, product, rows, inner, count, row_stride, column_stride, store_mode, size))
-    strips_function, strips = _part_address(x), (count * size + _TILE_ROW_BYTES - 1) // _TILE_ROW_BYTES
+    strips_body, strips = _strips_body_address(x), (count * size + _TILE_ROW_BYTES - 1) // _TILE_ROW_BYTES
     is_large = rows * inner * count >= _PARALLEL_MIN_PRODUCTS and strips > 1
     succeeded = (
-        parallel_for(s, strips_function, words, strips, 1)
-        if is_large
-        else call_part(strips_function, words, 0, strips) == 0
+        parallel_for(s, strips_body, words, strips, 1) if is_large else call_body(strips_body, words, 0, strips) == 0
     )
     keep_alive(x)
     keep_alive(y)

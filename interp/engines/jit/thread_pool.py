@@ -8,9 +8,9 @@ helper. On free cores (minima) prange takes 0.9, 1.2 and 1.2 times as long, and 
 OpenMP also ends a forked child that uses it. On one thread the step takes 1.3 to 1.5 times as long, those loops 1.8 to
 1.9 (minima).
 
-A loop is a function `part(words, first, last)` that computes the elements from `first` to before `last`, of arrays
-whose addresses are in the words; elements are independent, so any thread may compute any of them. The process has one
-pool. If it is busy with another loop, or there is none, the calling thread runs the loop alone.
+The body of a loop is a function `body(words, first, last)` that computes the elements from `first` to before `last`, of
+arrays whose addresses are in the words. Elements are independent, so any thread may compute any of them. The process
+has one pool. If it is busy with another loop, or there is none, the calling thread runs the loop alone.
 
 The words of a pool:
 
@@ -18,7 +18,7 @@ The words of a pool:
 1   1 while there is work to join
 2   how many helpers have joined
 3   where the next share begins
-4   the address of the part
+4   the address of the body
 5   the address of its words
 6   the number of elements
 7   the number of shares that failed
@@ -127,18 +127,18 @@ def array_at(typing: Any, begin: Any, count: Any, dtype: Any) -> Any:
     return array_type(int64, int64, dtype), build
 
 
-def _part_type(context: Any) -> Any:
+def _body_type(context: Any) -> Any:
     """The LLVM type of a function of three words that returns nothing."""
     return context.call_conv.get_function_type(types.none, (int64,) * 3)
 
 
-def emit_function_address(typing: Any, part: Any) -> Any:
+def emit_function_address(typing: Any, body: Any) -> Any:
     """The emitter of the address of a function of three words; compiles the function."""
-    kind: Any = types.Dispatcher(part)
+    kind: Any = types.Dispatcher(body)
     signature = kind.get_call_type(typing, (int64,) * 3, {})
 
     def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
-        compiled = part.overloads[signature.args]
+        compiled = body.overloads[signature.args]
         context.add_linking_libs([compiled.library])
         return builder.ptrtoint(context.declare_function(builder.module, compiled.fndesc), _WORD)
 
@@ -146,16 +146,16 @@ def emit_function_address(typing: Any, part: Any) -> Any:
 
 
 @intrinsic
-def function_address(typing: Any, part: Any) -> Any:
+def function_address(typing: Any, body: Any) -> Any:
     """The address of a compiled function of three words."""
-    return int64(part), emit_function_address(typing, part.dispatcher)
+    return int64(body), emit_function_address(typing, body.dispatcher)
 
 
-def address_function(part: Any) -> Any:
+def address_function(body: Any) -> Any:
     """A function that returns the address of a compiled function of three words, which is not inlined into the caller:
     see `intrinsics.noinline`."""
-    cache.check_cache_hit(part)
-    (compiled,) = part.overloads.values()
+    cache.check_cache_hit(body)
+    (compiled,) = body.overloads.values()
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ptrtoint(context.declare_function(builder.module, compiled.fndesc), _WORD)
@@ -164,11 +164,11 @@ def address_function(part: Any) -> Any:
 
 
 @intrinsic
-def _call_part(typing: Any, part: Any, words: Any, first: Any, last: Any) -> Any:
-    """Call the part at an address; returns whether it failed."""
+def _call_body(typing: Any, body: Any, words: Any, first: Any, last: Any) -> Any:
+    """Call the body at an address; returns whether it failed."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        function_type = _part_type(context)
+        function_type = _body_type(context)
         slots = [cgutils.alloca_once(builder, kind.pointee) for kind in function_type.args[:2]]  # type: ignore[no-untyped-call]
         status = builder.call(builder.inttoptr(arguments[0], function_type.as_pointer()), [*slots, *arguments[1:]])
         succeeded = builder.or_(
@@ -207,16 +207,16 @@ else:
     _get_affinity = _set_affinity = internal_njit(lambda thread, size, cores: types.int32(-1))
 
 data_address: Any = _data_address
-call_part: Any = _call_part
+call_body: Any = _call_body
 
 
 @kernel
 def run_chunks(c):  # type: ignore[no-untyped-def]
     """Compute shares until none are left."""
-    part, words, count, size = read_i(c, 4), read_i(c, 5), read_i(c, 6), read_i(c, 11)
+    body, words, count, size = read_i(c, 4), read_i(c, 5), read_i(c, 6), read_i(c, 11)
     first = atomic_add(c, 3, size)
     while first < count:
-        if call_part(part, words, first, min(first + size, count)) != 0:
+        if call_body(body, words, first, min(first + size, count)) != 0:
             atomic_add(c, 7, 1)
         first = atomic_add(c, 3, size)
 
@@ -264,16 +264,16 @@ def avoid_core(c, core):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def parallel_for(s, part, words, count, size):  # type: ignore[no-untyped-def]
+def parallel_for(s, body, words, count, size):  # type: ignore[no-untyped-def]
     """Compute a loop with the thread pool of a state, in shares of `size` elements, if the pool is free, else on this
     thread; returns whether it succeeded."""
     c = read_i(s, 8)
     if c == 0:
         write(s, 8, POOL_REQUESTED)
     if c <= POOL_REQUESTED or atomic_claim(c, 0, 1) == 0:
-        return call_part(part, words, 0, count) == 0
+        return call_body(body, words, 0, count) == 0
     write(c, 3, 0)
-    write(c, 4, part)
+    write(c, 4, body)
     write(c, 5, words)
     write(c, 6, count)
     write(c, 7, 0)
@@ -298,12 +298,12 @@ def parallel_for(s, part, words, count, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def parallel_for_large(s, part, words, count):  # type: ignore[no-untyped-def]
+def parallel_for_large(s, body, words, count):  # type: ignore[no-untyped-def]
     """Compute a loop over elements, as `parallel_for`, but share it only if it is large."""
     return (
-        parallel_for(s, part, words, count, CHUNK_ELEMENTS)
+        parallel_for(s, body, words, count, CHUNK_ELEMENTS)
         if count >= PARALLEL_MIN_ELEMENTS
-        else call_part(part, words, 0, count) == 0
+        else call_body(body, words, 0, count) == 0
     )
 
 

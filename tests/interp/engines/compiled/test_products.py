@@ -127,13 +127,13 @@ def test_transposed_and_added_products_are_within_their_bound(dtype: Any) -> Non
 
 
 TWINS = {
-    "tiles begin one late": ("number * wide", "number * wide + (number == 1)"),
+    "tiles begin one late": ("number * tile_columns", "number * tile_columns + (number == 1)"),
     "the last columns are left out": (
         "for number in range(first, last)",
         "for number in range(first, last - (last > 1))",
     ),
     "the last rows are left out": ("range(0, rows, _TILE_ROWS)", "range(0, rows - _TILE_ROWS + 1, _TILE_ROWS)"),
-    "rows of another matrix": ("row * apart * size", "row * count * size"),
+    "rows of another matrix": ("row * row_stride * size", "row * count * size"),
 }
 
 
@@ -145,7 +145,7 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     source = inspect.getsource(matrices.compute_strips.py_func)
     assert right in source
     scope = dict(vars(matrices))
-    exec("@kernel\ndef _part_address(x): return thread_pool.function_address(_compute_strips64)", scope)
+    exec("@kernel\ndef _strips_body_address(x): return thread_pool.function_address(_compute_strips64)", scope)
     for name in (
         "compute_strips",
         "_compute_strips64",

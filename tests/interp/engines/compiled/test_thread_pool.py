@@ -81,7 +81,7 @@ def test_a_division_that_rounds_twice_is_caught(monkeypatch: pytest.MonkeyPatch)
 
 @njit(void(int64, int64, int64), nogil=True)
 def count_visits(c: int, first: int, last: int) -> None:
-    """A part that counts how often each element is computed."""
+    """A loop body that counts how often each element is computed."""
     for at in range(first, last):
         write(read_i(c, 0), at, read_i(read_i(c, 0), at) + 1)  # type: ignore[call-arg]
 
