@@ -216,7 +216,7 @@ def deep(size, seed, depth):
 def test_deep_recursion_never_crashes() -> None:
     """A recursion ends Exhausted, and never in a crash, for every frame size and limit on depth."""
     code = f"{BIG}\nfor size in (1, 50):\n    deep(size, 1, 10**9)\nprint(run(count, 10**9, limits=DEEP).status)"
-    assert in_a_process(code) == ["Exhausted", "depth"] * 2 + ["Exhausted"]
+    assert in_a_process(code) == ["Exhausted", "stack"] * 2 + ["Exhausted"]
 
 
 @pytest.mark.heavy
@@ -225,4 +225,4 @@ def test_deep_recursion_never_crashes() -> None:
 def test_recursion_with_any_frame_never_crashes(seed: int) -> None:
     """Recursions with frames of all sizes never crash, on threads with less stack than requested too."""
     code = f"{BIG}\nfor size in (2, 7, 30, 80, 400):\n    deep(size + {seed}, {seed}, 10**9)"
-    assert in_a_process(code, 600.0) == ["Exhausted", "depth"] * 5
+    assert in_a_process(code, 600.0) == ["Exhausted", "stack"] * 5

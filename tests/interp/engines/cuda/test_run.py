@@ -160,7 +160,7 @@ def test_arrays_grow(monkeypatch: pytest.MonkeyPatch, function: tl.Function, arg
 @pytest.mark.parametrize("enough", [0, 2, 9])
 def test_a_run_leaves_a_full_device(monkeypatch: pytest.MonkeyPatch, known: bool, enough: int) -> None:
     """A run that needs more memory than the device has continues on `fast` from before that wave."""
-    calls, left, go, allocate = Counter[str](), [], FastRun.go, wave.allocate
+    calls, left, resume, allocate = Counter[str](), [], FastRun.resume, wave.allocate
 
     def free() -> float:
         calls["free"] += 1
@@ -174,10 +174,10 @@ def test_a_run_leaves_a_full_device(monkeypatch: pytest.MonkeyPatch, known: bool
 
     def gone_on(self: FastRun) -> Any:
         left.append(self.store.live_tokens)
-        return go(self)
+        return resume(self)
 
     wanted = told(fib.run(7, engine="reference"))
-    monkeypatch.setattr(FastRun, "go", gone_on)
+    monkeypatch.setattr(FastRun, "resume", gone_on)
     monkeypatch.setattr(wave, *(("free_bytes", free) if known else ("allocate", failing)))
     assert told(fib.run(7, engine="cuda")) == wanted
     assert left and left[0] > 0
@@ -269,7 +269,7 @@ def test_a_run_that_moves_has_the_remaining_seconds(monkeypatch: pytest.MonkeyPa
 
 
 REFUSALS: list[tuple[Any, dict[str, Any], str]] = [
-    (fib, {"schedule": "lifo"}, "it runs by waves"),
+    (fib, {"schedule": "lifo"}, "it supports only the schedule waves"),
     (fib, {"until": "result"}, "until='result'"),
     (fib, {"keep": "events"}, "it keeps no events"),
     (fib, {"k": 2}, "it does not support k-bounds"),
