@@ -41,7 +41,7 @@ class World:
             result = self.callbacks[function](*operands)
         except Exception as error:
             name = "the callback" if function == "callback" else f"callback {function}"
-            message = error.message if isinstance(error, TagloomError) else error
+            message = error.message if isinstance(error, TagloomError) else str(error)
             raise CallbackError(f"{name} raised {type(error).__name__}: {message}") from None
         try:
             return admit(result, returns)
