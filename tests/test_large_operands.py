@@ -47,7 +47,7 @@ def test_a_trap_says_which_element(engine: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda x: x // (x - 5), "  the last operand is 0 at [5]"),
         (lambda x: tl.reshape(x, (30, 100)) // tl.reshape(x - 105, (30, 100)), "  the last operand is 0 at [1, 5]"),
@@ -57,9 +57,9 @@ def test_a_trap_says_which_element(engine: str) -> None:
         (lambda x: tl.scatter(x, 0, x + 1), "  the last operand is 3000 at [2999]"),
     ],
 )
-def test_an_eager_trap_shows_the_element(call: Callable[[Any], Any], said: str) -> None:
+def test_an_eager_trap_shows_the_element(call: Callable[[Any], Any], message: str) -> None:
     """A trap outside of functions shows them as well."""
-    assert said in error_lines(lambda: call(tl.asarray(MANY)))
+    assert message in error_lines(lambda: call(tl.asarray(MANY)))
 
 
 def test_no_element_is_named_if_several_operands_decide() -> None:

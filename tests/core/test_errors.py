@@ -46,7 +46,7 @@ def test_full_form() -> None:
 
 
 @pytest.mark.parametrize(
-    ("details", "said"),
+    ("details", "text"),
     [
         ({}, "wrong"),
         ({"rule": "V2"}, "V2: wrong"),
@@ -58,9 +58,9 @@ def test_full_form() -> None:
     ],
     ids=str,
 )
-def test_unknown_fields_are_left_out(details: dict[str, object], said: str) -> None:
+def test_unknown_fields_are_left_out(details: dict[str, object], text: str) -> None:
     """An unknown field has no line; an empty or zero field is known."""
-    assert str(TagloomError("wrong", **details)) == said  # type: ignore[arg-type]
+    assert str(TagloomError("wrong", **details)) == text  # type: ignore[arg-type]
 
 
 def test_callers_may_add_context() -> None:

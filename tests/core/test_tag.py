@@ -138,7 +138,7 @@ def test_deep_tags_need_no_stack() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "text"),
     [
         ((), "main"),
         (((CALLS[0], 0),), "main/f"),
@@ -148,9 +148,9 @@ def test_deep_tags_need_no_stack() -> None:
         (((CALLS[1], 0),) * 1_010, "main/f/f/f/f/...1,000 more.../f/f/f/f/f/f"),
     ],
 )
-def test_the_printed_form_of_tags(path: tuple[Step, ...], said: str) -> None:
+def test_the_printed_form_of_tags(path: tuple[Step, ...], text: str) -> None:
     """A tag prints as its path; a deep one leaves out its middle, with the number of steps."""
-    assert str(tag_of(path)) == said and repr(tag_of(path)) == f"<{said}>"
+    assert str(tag_of(path)) == text and repr(tag_of(path)) == f"<{text}>"
 
 
 def test_a_site_prints_with_its_function() -> None:

@@ -45,13 +45,13 @@ def test_v9_admits_is_inclusion(wide: Type, narrow: Type, value: Type) -> None:
 def test_v4_shapes_join_as_numpy_s(given_shapes: list[tuple[int, ...]]) -> None:
     """V4: known shapes join as in numpy.broadcast_shapes, and are refused if it refuses them."""
     try:
-        wanted = np.broadcast_shapes(*given_shapes)
+        expected = np.broadcast_shapes(*given_shapes)
     except ValueError:
         with pytest.raises(tl.Invalid, match="do not broadcast") as refused:
             broadcast_shape(list(given_shapes))
         assert refused.value.required == "equal sizes, or 1"
     else:
-        assert broadcast_shape(list(given_shapes)) == wanted
+        assert broadcast_shape(list(given_shapes)) == expected
 
 
 @given(st.lists(shapes, min_size=1, max_size=3))
@@ -84,7 +84,7 @@ def outcomes(given_shapes: list[Shape]) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("type_", "said"),
+    ("type_", "text"),
     [
         (Type(dtypes.int64), "int64"),
         (Type(dtypes.bool, None), "bool[...]"),
@@ -92,9 +92,9 @@ def outcomes(given_shapes: list[Shape]) -> Any:
         (Type(dtypes.float64, (0,)), "float64[0]"),
     ],
 )
-def test_the_printed_form_of_types(type_: Type, said: str) -> None:
+def test_the_printed_form_of_types(type_: Type, text: str) -> None:
     """A type prints as its dtype, followed by its shape unless it is a scalar."""
-    assert str(type_) == said and type_.is_scalar == (said == "int64")
+    assert str(type_) == text and type_.is_scalar == (text == "int64")
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_array_needs_sizes(size: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "text"),
     [
         (3, "int64"),
         (True, "bool"),
@@ -162,9 +162,9 @@ def test_array_needs_sizes(size: object) -> None:
     ],
     ids=repr,
 )
-def test_type_of(value: object, said: str) -> None:
+def test_type_of(value: object, text: str) -> None:
     """The type of a concrete value is that of the NumPy array of it."""
-    assert str(type_of(value)) == said
+    assert str(type_of(value)) == text
 
 
 def nested(depth: int) -> list[Any]:

@@ -48,7 +48,7 @@ def test_values_survive_a_round_trip(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "literal"),
     [
         (True, "true"),
         (np.bool_(False), "false"),
@@ -70,9 +70,9 @@ def test_values_survive_a_round_trip(value: Any) -> None:
     ],
     ids=str,
 )
-def test_the_printed_form_of_values(value: Any, said: str) -> None:
+def test_the_printed_form_of_values(value: Any, literal: str) -> None:
     """A value prints as a literal of the text form."""
-    assert format_value(value) == said
+    assert format_value(value) == literal
 
 
 @pytest.mark.parametrize(
@@ -169,13 +169,13 @@ def test_wrong_floats_are_malformed(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"), [("[1]", INT), ("1", Type(dtypes.int64, (1,))), ("[1, 2]", Type(dtypes.int64, (3,)))]
+    ("text", "expected"), [("[1]", INT), ("1", Type(dtypes.int64, (1,))), ("[1, 2]", Type(dtypes.int64, (3,)))]
 )
-def test_a_literal_of_another_shape(text: str, wanted: Type) -> None:
+def test_a_literal_of_another_shape(text: str, expected: Type) -> None:
     """A literal of another shape than required is Malformed, and the error has both types."""
     with pytest.raises(tl.Malformed, match="not a literal of this type") as refused:
-        parse_value(text, wanted)
-    assert refused.value.required == wanted
+        parse_value(text, expected)
+    assert refused.value.required == expected
 
 
 wanted_types = st.sampled_from(
@@ -184,13 +184,13 @@ wanted_types = st.sampled_from(
 
 
 @given(st.text() | st.text("[],-+.0123456789einfatrus _\n", max_size=30), wanted_types)
-def test_reading_never_fails_otherwise(text: str, wanted: Type) -> None:
+def test_reading_never_fails_otherwise(text: str, expected: Type) -> None:
     """Any text is a value of the required type, or Malformed; no other exception is raised."""
     try:
-        value = parse_value(text, wanted)
+        value = parse_value(text, expected)
     except tl.Malformed:
         return
-    assert wanted.admits(type_of(value)) and is_same_value(parse_value(format_value(value), wanted), value)
+    assert expected.admits(type_of(value)) and is_same_value(parse_value(format_value(value), expected), value)
 
 
 @given(values())
@@ -216,7 +216,7 @@ def test_admitted_arrays_are_copies() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "wanted", "admitted"),
+    ("value", "expected", "admitted"),
     [
         (3, FLOAT, 3.0),
         (3, Type(dtypes.float64, None), 3.0),
@@ -231,22 +231,22 @@ def test_admitted_arrays_are_copies() -> None:
     ],
     ids=str,
 )
-def test_python_numbers_take_the_required_dtype(value: Any, wanted: Type, admitted: Any) -> None:
+def test_python_numbers_take_the_required_dtype(value: Any, expected: Type, admitted: Any) -> None:
     """Python's own numbers take the required dtype; other values must have the required type."""
-    assert is_same_value(admit(value, wanted), admitted)
+    assert is_same_value(admit(value, expected), admitted)
 
 
 @pytest.mark.parametrize(
-    ("value", "wanted"),
+    ("value", "expected"),
     [(2.0, INT), (True, INT), (True, FLOAT), (1, BOOL), (np.int64(3), FLOAT), ([True], Type(dtypes.float64, (1,)))]
     + [(np.int8(1), INT), (1, Type(dtypes.int8, (1,))), (1.0, Type(dtypes.int8)), (np.float32(1), FLOAT)]
     + [(3, Type(dtypes.float64, (1,))), ([1, 2], Type(dtypes.int64, (3,))), ([1], INT), (1, Type(dtypes.int64, (1,)))],
 )
-def test_other_values_are_not_converted(value: Any, wanted: Type) -> None:
+def test_other_values_are_not_converted(value: Any, expected: Type) -> None:
     """Other values are not converted; the message has the required type and the value's own."""
     with pytest.raises(tl.Usage, match="a value of the wrong type") as refused:
-        admit(value, wanted)
-    assert refused.value.required == wanted and str(type_of(value)) in str(refused.value.got)
+        admit(value, expected)
+    assert refused.value.required == expected and str(type_of(value)) in str(refused.value.got)
 
 
 @given(values(), values())

@@ -538,8 +538,8 @@ def to_uint8(x: float) -> int:
 
 @program("conversions")
 def narrowed(x: int) -> tuple[int, ...]:
-    wanted = ((8, True), (8, False), (16, True), (16, False), (32, True), (32, False), (64, False))
-    return tuple(wrap(x, bits, signed) for bits, signed in wanted)
+    expected = ((8, True), (8, False), (16, True), (16, False), (32, True), (32, False), (64, False))
+    return tuple(wrap(x, bits, signed) for bits, signed in expected)
 
 
 @program("conversions")
@@ -2093,8 +2093,8 @@ def descending(x: Any) -> Any:
 
 @program("arrays_in_order")
 def found(x: Any, y: Any) -> Any:
-    before = [sum(number < wanted for number in x) for wanted in y]
-    behind = [sum(number <= wanted for number in x) for wanted in y]
+    before = [sum(number < expected for number in x) for expected in y]
+    behind = [sum(number <= expected for number in x) for expected in y]
     return np.array(before, np.int64), np.array(behind, np.int64)
 
 

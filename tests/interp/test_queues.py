@@ -172,9 +172,9 @@ def test_elements_nest(type_: Any, element: Any) -> None:
     assert queue.size() == 1
     given = queue.dequeue()
     leaves, structure = flatten(given)
-    wanted, form = flatten(element)
+    expected, form = flatten(element)
     assert structure == form and all(isinstance(leaf, ConcreteArray) for leaf in leaves)
-    for leaf, original, type_ in zip(leaves, wanted, queue.element_type.types, strict=True):
+    for leaf, original, type_ in zip(leaves, expected, queue.element_type.types, strict=True):
         assert leaf.dtype is type_.dtype and np.array_equal(leaf, original, equal_nan=leaf.dtype.kind == "f")
 
 
@@ -248,12 +248,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("act", "said"), REFUSED, ids=[said for _, said in REFUSED])
-def test_wrong_arguments_are_refused(act: Any, said: str) -> None:
+@pytest.mark.parametrize(("act", "message"), REFUSED, ids=[message for _, message in REFUSED])
+def test_wrong_arguments_are_refused(act: Any, message: str) -> None:
     """Invalid arguments are a Usage error at the caller's line."""
     with pytest.raises(tl.Usage) as refused:
         act()
-    assert refused.match(said) and "test_queues.py" in str(refused.value.where)
+    assert refused.match(message) and "test_queues.py" in str(refused.value.where)
 
 
 @pytest.mark.full

@@ -239,14 +239,14 @@ def by_tapes(function: Callable[..., Any], x: Any, order: int) -> Any:
 
 def changed_gradients() -> list[str]:
     """The gradients that a correct custom pullback changes, of the first or second order, in a program or on a tape."""
-    said, wanted = [], tl.function(lambda x: plain(x, tl.exp(x)) * x)
+    said, expected = [], tl.function(lambda x: plain(x, tl.exp(x)) * x)
     found = tl.function(lambda x: ruled(x, tl.exp(x)) * x)
     for order in (1, 2):
-        wanted, found = tl.grad(wanted), tl.grad(found)
+        expected, found = tl.grad(expected), tl.grad(found)
         taped = by_tapes(lambda x: ruled(x, tl.exp(x)) * x, tl.asarray(0.7), order)
         for way, made in (("program", found(0.7)), ("tape", taped)):
-            if abs(float(made) - wanted(0.7)) > 1e-12:
-                said.append(f"order {order}, {way}: {float(made)} and not {wanted(0.7)}")
+            if abs(float(made) - expected(0.7)) > 1e-12:
+                said.append(f"order {order}, {way}: {float(made)} and not {expected(0.7)}")
     return said
 
 

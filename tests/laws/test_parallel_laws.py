@@ -89,8 +89,11 @@ def of_the_corpus() -> Iterator[tuple[Graph, list[Value]]]:
             subject = document[case.name]
             graph = lower(subject) if isinstance(subject, Program) else subject
             if not graph_problems(graph) and is_of_words(graph):
-                wanted = graph.arguments[graph.hidden_count :]
-                yield graph, [parse_value(text, of.type) for text, (_, of) in zip(case.arguments, wanted, strict=True)]
+                expected = graph.arguments[graph.hidden_count :]
+                yield (
+                    graph,
+                    [parse_value(text, of.type) for text, (_, of) in zip(case.arguments, expected, strict=True)],
+                )
 
 
 @pytest.mark.full
@@ -158,9 +161,9 @@ def several(function: tl.Function, arguments: list[int], cores: int, **options: 
 @pytest.mark.parametrize("cores", [2, 3, 8])
 def test_concurrent_threads_give_one_result(cores: int) -> None:
     """Concurrent threads, more than the machine has cores, give the results of one thread, each time."""
-    wanted = [fib.run(17, engine="fast", cores=1), sums.run(12, engine="fast", cores=1)]
+    expected = [fib.run(17, engine="fast", cores=1), sums.run(12, engine="fast", cores=1)]
     for burst in (1, 3, 50, 700):
-        for function, arguments, one in ((fib, [17], wanted[0]), (sums, [12], wanted[1])):
+        for function, arguments, one in ((fib, [17], expected[0]), (sums, [12], expected[1])):
             run = several(function, arguments, cores, burst_tokens=burst, bursts_before_threads=0)
             assert run.is_conclusive
             assert told(run.outcome(flat_treedef(1))) == told(one)
@@ -409,7 +412,7 @@ def test_shared_words_begin_at_cache_lines(cores: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"cores": 0}, "from 1 to 64"),
         ({"cores": 65}, "from 1 to 64"),
@@ -421,9 +424,9 @@ def test_shared_words_begin_at_cache_lines(cores: int) -> None:
         ({"cores": 2, "keep": "events"}, "keep=None"),
     ],
 )
-def test_unsupported_options_are_refused(options: dict[str, Any], said: str) -> None:
+def test_unsupported_options_are_refused(options: dict[str, Any], message: str) -> None:
     """Options that several cores do not support are refused before the run begins."""
-    with pytest.raises(Usage, match=said):
+    with pytest.raises(Usage, match=message):
         fib.run(5, **{"engine": "fast", **options})
 
 

@@ -34,10 +34,10 @@ def staged(program: tuple[Statement, ...], **options: Any) -> tuple[bytes, dict[
 @given(programs, st.integers(0, 2**32))
 def test_eager_and_staged_programs_have_the_same_bits(program: tuple[Statement, ...], seed: int) -> None:
     """The result and all variables are the same bit by bit."""
-    wanted = eagerly(program)
+    expected = eagerly(program)
     for engine in ENGINES:
-        assert staged(program, engine=engine) == wanted, engine
-    assert staged(program, engine="reference", schedule=f"random:{seed}") == wanted
+        assert staged(program, engine=engine) == expected, engine
+    assert staged(program, engine="reference", schedule=f"random:{seed}") == expected
 
 
 @pytest.mark.heavy

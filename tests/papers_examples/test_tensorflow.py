@@ -81,8 +81,8 @@ def test_the_readme_s_commands_print_its_results(
     """The commands of the README's first table print its results."""
     monkeypatch.chdir(FOLDER)
     cli.app(["run", *shlex.split(row[2].strip("` "))], standalone_mode=False)
-    printed, wanted = capsys.readouterr().out.splitlines()[0], row[3].strip("| ")
-    assert printed == wanted or ("." in wanted and are_close(float(printed), float(wanted)))
+    printed, expected = capsys.readouterr().out.splitlines()[0], row[3].strip("| ")
+    assert printed == expected or ("." in expected and are_close(float(printed), float(expected)))
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -116,8 +116,8 @@ def bits(module: ModuleType) -> list[bytes]:
 def test_branches_that_are_not_taken_do_not_fire() -> None:
     """Nodes outside of a branch always fire, and those in it only if it is taken; a loop in it then gets no token."""
     module, loops = load("cond"), load("loops")
-    for function, wanted in ((module.main, [[1, 0], [1, 1]]), (module.inside, [[1, 0], [0, 1]])):
-        assert [module.products(function, *at) for at in ((2, 3), (3, 2))] == wanted
+    for function, expected in ((module.main, [[1, 0], [1, 1]]), (module.inside, [[1, 0], [0, 1]])):
+        assert [module.products(function, *at) for at in ((2, 3), (3, 2))] == expected
     assert loops.of_loop(False) == 0 < loops.of_loop(True)
 
 

@@ -136,21 +136,21 @@ def approximately(wanted: list[float]) -> Any:
 def test_synchronous_trainings_agree(workers: ModuleType) -> None:
     """On a clock, on threads, and as one program under every schedule, the weights are the same."""
     assert workers.serve(workers.Clock(workers.times), 4, workers.WORKERS) == (40, 0, 0)
-    wanted = weights(workers)
+    expected = weights(workers)
     with workers.Threads() as cluster:
         workers.serve(cluster, 4, workers.WORKERS)
-    assert weights(workers) == approximately(wanted)
+    assert weights(workers) == approximately(expected)
     for schedule in SCHEDULES:
         workers.main.run(4, schedule=schedule)
-        assert weights(workers) == approximately(wanted)
+        assert weights(workers) == approximately(expected)
 
 
 def test_one_worker_is_never_late(workers: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """A single worker does gradient descent in all three ways."""
     monkeypatch.setattr(workers, "WORKERS", 1)
     found = []
-    for wanted in (None, 1):
-        assert workers.serve(workers.Clock(workers.times), 5, wanted) == (5, 0, 0)
+    for expected in (None, 1):
+        assert workers.serve(workers.Clock(workers.times), 5, expected) == (5, 0, 0)
         found.append(weights(workers))
     workers.main.run(5)
     together = weights(workers)
@@ -162,7 +162,7 @@ def test_backup_workers_replace_hanging_ones(workers: ModuleType) -> None:
     """Two of ten workers that stop at their first step, after they have read the weights, are not waited for, and their
     late gradients are dropped."""
     workers.serve(workers.Clock(lambda worker, step: 1.0 if worker < 8 else 1000.0), 5, 8)
-    wanted, go_on = weights(workers), threading.Event()
+    expected, go_on = weights(workers), threading.Event()
 
     def work(worker: int, step: int) -> Any:
         made = workers.gradient(worker, step)
@@ -175,7 +175,7 @@ def test_backup_workers_replace_hanging_ones(workers: ModuleType) -> None:
             found = workers.serve(cluster, 5, 8), weights(workers)
         finally:
             go_on.set()
-    assert found == ((40, 0, 0), approximately(wanted)) and weights(workers) == [0.0] * len(wanted)
+    assert found == ((40, 0, 0), approximately(expected)) and weights(workers) == [0.0] * len(expected)
 
 
 @pytest.mark.full

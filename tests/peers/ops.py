@@ -54,11 +54,11 @@ def common(xp: Any, still: Callable[[Any], Any], halves: Callable[[Any], Any]) -
         return row
 
     def sum_like(x: Any, y: Any) -> Any:
-        wanted = tuple(np.shape(y))
-        alike = (1,) * (len(np.shape(x)) - len(wanted)) + wanted
+        expected = tuple(np.shape(y))
+        alike = (1,) * (len(np.shape(x)) - len(expected)) + expected
         for axis, size in enumerate(alike):
             x = xp.sum(x, axis=axis, keepdims=True) if size == 1 else x
-        return xp.reshape(x, wanted)
+        return xp.reshape(x, expected)
 
     def signed(vectors: Any, made: Any, axis: int) -> Any:
         """Vectors along an axis, with the signs of tagloom's."""

@@ -44,10 +44,10 @@ def fold_violations(view: View, names: set[str]) -> Iterator[str]:
     if any(int(made.boxes[name].subtitle.split()[0].replace(",", "")) != size for name, size in sizes.items()):
         yield "a folded box does not say how many are in it"
     ends = {(stands.get(a.tail, a.tail), stands.get(a.head, a.head), a.link) for a in view.arrows}
-    wanted = {end for end in ends if end[0] != end[1]} | {
+    expected = {end for end in ends if end[0] != end[1]} | {
         (a.tail, a.head, a.link) for a in view.arrows if a.tail == a.head
     }
-    if {(arrow.tail, arrow.head, arrow.link) for arrow in made.arrows} != wanted:
+    if {(arrow.tail, arrow.head, arrow.link) for arrow in made.arrows} != expected:
         yield "not the arrows that are left"
     inside = sum(int(badge.text) for name in sizes for badge in made.boxes[name].badges)
     if sum(badges(made).values()) - sum(len(made.boxes[name].badges) for name in sizes) + inside != _weight(

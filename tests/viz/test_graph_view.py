@@ -34,9 +34,9 @@ def check_drawn_once(graph: Graph) -> None:
     assert {name: statements[name] for name in names} == dict.fromkeys(names, 1)
     outputs = [(f"a{number}", output) for number, (_, output) in enumerate(graph.arguments)]
     outputs += [(f"n{number}", output) for number, node in enumerate(graph.nodes) for output in node.outputs]
-    wanted = Counter((tail, f"n{edge.node}") for tail, output in outputs for edge in output.edges)
-    wanted += Counter((f"n{number}", f"r{position}") for position, number in enumerate(graph.results))
-    assert Counter((edge.tail, edge.head) for edge in drawing.edges) == wanted
+    expected = Counter((tail, f"n{edge.node}") for tail, output in outputs for edge in output.edges)
+    expected += Counter((f"n{number}", f"r{position}") for position, number in enumerate(graph.results))
+    assert Counter((edge.tail, edge.head) for edge in drawing.edges) == expected
 
 
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=list(GRAPHS))
@@ -164,9 +164,9 @@ def test_labels_of_effects() -> None:
         graph = tl.lower(program)
         drawing = Drawing(graph_dot(graph))
         said += [drawing.says(f"n{number}")[0] for number in range(len(graph.nodes))]
-    wanted = ["cells(n, int64)", "c[1]", "c[i] = s", "collect(c)", "uniform([2])", 'print "cell 1 of {} is {g}"']
-    wanted += ["breakpoint(p)", "permutation(n)", 'print "n is {n}, {}"', "python twice(n, 2)"]
-    assert set(wanted) <= set(said)
+    expected = ["cells(n, int64)", "c[1]", "c[i] = s", "collect(c)", "uniform([2])", 'print "cell 1 of {} is {g}"']
+    expected += ["breakpoint(p)", "permutation(n)", 'print "n is {n}, {}"', "python twice(n, 2)"]
+    assert set(expected) <= set(said)
 
 
 def test_outputs_are_labelled() -> None:

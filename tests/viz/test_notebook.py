@@ -53,7 +53,7 @@ def test_parts_and_folds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("subject", "form", "said"),
+    ("subject", "form", "message"),
     [
         (fib.graph, "program", "a graph has no structured program"),
         (fib.program, "graph", "a program is not a graph"),
@@ -64,9 +64,9 @@ def test_parts_and_folds() -> None:
         (fib.history(2, schedule="fifo"), "profile", "waves are counted"),
     ],
 )
-def test_missing_forms_are_refused(subject: Any, form: str, said: str) -> None:
+def test_missing_forms_are_refused(subject: Any, form: str, message: str) -> None:
     """A form that the object lacks is refused in words."""
-    with pytest.raises(tl.Usage, match=said):
+    with pytest.raises(tl.Usage, match=message):
         tl.picture(subject, form)
 
 

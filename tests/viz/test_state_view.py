@@ -38,7 +38,7 @@ def moment_violations(history: History) -> Iterator[str]:
     if [arrow._replace(badges=()) for arrow in view.arrows] != bare.arrows or list(view.boxes) != list(bare.boxes):
         yield "the graph is not what it was"
     counts = badges(view)
-    wanted = Counter(
+    expected = Counter(
         flight=len(state.flight),
         waiting=state.waiting_count,
         deferred=state.cells.deferred_count,
@@ -46,9 +46,9 @@ def moment_violations(history: History) -> Iterator[str]:
         arrived=len(state.results),
         ready=len({ready.node for ready in could_fire(state)}),
     )
-    wanted["fired" if last is None or last.trap is None else "trap"] += last is not None and last.fired
-    if counts != +wanted:
-        yield f"badges {counts}, but there are {+wanted}"
+    expected["fired" if last is None or last.trap is None else "trap"] += last is not None and last.fired
+    if counts != +expected:
+        yield f"badges {counts}, but there are {+expected}"
     flying = Counter(_place(history, token) for token in state.flight)
     drawn = Counter(
         (int(arrow.head[1:]), arrow.port, badge.tooltip.split(": ")[0])

@@ -34,9 +34,9 @@ def unfolding_violations(history: History) -> Iterator[str]:
     found = dependences(history.graph, events)
     if {name for name in view.boxes if name[0] == "e"} != {f"e{number}" for number in found}:
         yield "the boxes are not the firings"
-    wanted = Counter((f"e{maker}", f"e{number}") for number, each in found.items() for maker in each.producers)
+    expected = Counter((f"e{maker}", f"e{number}") for number, each in found.items() for maker in each.producers)
     drawn = Counter((arrow.tail, arrow.head) for arrow in view.arrows if {arrow.tail[0], arrow.head[0]} == {"e"})
-    if drawn != wanted:
+    if drawn != expected:
         yield "the arrows are not the dependences"
     if any(int(tail[1:]) >= int(head[1:]) for tail, head in drawn):
         yield "what is made comes before its maker"

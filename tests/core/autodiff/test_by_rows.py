@@ -173,10 +173,10 @@ def test_engines_agree(engine: str) -> None:
     named = ["two look-ups", "calls", "a branch", "recursion", "a loop in a loop", "a call and a branch in a loop"]
     for name in ["calls", "a loop"] if engine == "compiled" else named:
         gradient = tl.grad(CASES[name], rows=0)
-        wanted = gradient.run(TABLE, np.array([4, 0, 4]), engine="reference").value
+        expected = gradient.run(TABLE, np.array([4, 0, 4]), engine="reference").value
         found = gradient.run(TABLE, np.array([4, 0, 4]), engine=engine)
         assert found.status == "Returned"
-        for one, other in zip(found.value, wanted, strict=True):
+        for one, other in zip(found.value, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
@@ -207,9 +207,9 @@ def test_other_sources() -> None:
 
     ids = np.array([3, 1, 3])
     one, other = tl.grad(f, (0, 1), rows=0)(TABLE, v, ids)
-    for found, wanted in zip((one, other), tl.grad(f, (0, 1))(TABLE, v, ids), strict=True):
+    for found, expected in zip((one, other), tl.grad(f, (0, 1))(TABLE, v, ids), strict=True):
         made = tl.scatter_add(np.zeros_like(TABLE), *reversed(found)) if isinstance(found, tl.Rows) else found
-        np.testing.assert_allclose(made, wanted, rtol=1e-12)
+        np.testing.assert_allclose(made, expected, rtol=1e-12)
     assert isinstance(one, tl.Rows) and not isinstance(other, tl.Rows)
 
 
@@ -222,8 +222,8 @@ def test_a_computed_source_is_a_table_too() -> None:
         y = tl.sum(tl.take(w, ids, axis=0) ** 2)
     dx, dw = tape.gradient(y, (x, w), rows=w)
     assert [int(each) for each in dw.indices] == [1, 1, 3]
-    wanted = tl.grad(lambda x, i: tl.sum(tl.take(tl.sin(x), i, axis=0) ** 2))(TABLE, np.array([1, 1, -2]))
-    np.testing.assert_allclose(np.asarray(dx), wanted, rtol=1e-12)
+    expected = tl.grad(lambda x, i: tl.sum(tl.take(tl.sin(x), i, axis=0) ** 2))(TABLE, np.array([1, 1, -2]))
+    np.testing.assert_allclose(np.asarray(dx), expected, rtol=1e-12)
 
 
 @pytest.mark.inner(first=2)
@@ -241,10 +241,10 @@ def test_higher_orders(name: str) -> None:
     def of_all(w: Any, i: Any) -> Any:
         return tl.sum(tl.grad(cube)(w, i) ** 2)
 
-    wanted = tl.grad(of_all)(TABLE, ids)
+    expected = tl.grad(of_all)(TABLE, ids)
     found = tl.grad(of_rows, rows=0)(TABLE, ids)
-    assert np.allclose(tl.grad(of_rows)(TABLE, ids), wanted)
-    assert np.allclose(tl.scatter_add(np.zeros_like(TABLE), found.values, found.indices), wanted)
+    assert np.allclose(tl.grad(of_rows)(TABLE, ids), expected)
+    assert np.allclose(tl.scatter_add(np.zeros_like(TABLE), found.values, found.indices), expected)
     w = tl.asarray(TABLE)
     with tl.Tape() as outer:
         outer.watch(w)
@@ -253,7 +253,7 @@ def test_higher_orders(name: str) -> None:
             y = cube(w, ids)
         loss = squares(tape.gradient(y, w, rows=w))
     again = outer.gradient(loss, w, rows=w)
-    assert np.allclose(tl.scatter_add(np.zeros_like(TABLE), *map(np.asarray, reversed(again))), wanted)
+    assert np.allclose(tl.scatter_add(np.zeros_like(TABLE), *map(np.asarray, reversed(again))), expected)
 
 
 @settings(max_examples=25)
@@ -287,17 +287,17 @@ REFUSED: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("said", REFUSED)
-def test_d6_other_uses_of_a_table_are_refused(said: str) -> None:
+@pytest.mark.parametrize("message", REFUSED)
+def test_d6_other_uses_of_a_table_are_refused(message: str) -> None:
     """D6: a gradient by rows is refused if a table is used for more than lookups, or in a loop; the error names the op
     and its line."""
     for way in (by_grad, by_variable, by_call_on_tape):
-        with pytest.raises(tl.Invalid, match=f"D6: .* is differentiated by rows, and {said}") as raised:
-            way(REFUSED[said], np.array([1]))
+        with pytest.raises(tl.Invalid, match=f"D6: .* is differentiated by rows, and {message}") as raised:
+            way(REFUSED[message], np.array([1]))
         assert "test_by_rows.py" in str(raised.value) and "leave it out of `rows`" in str(raised.value)
-    if said != "loop uses":
-        with pytest.raises(tl.Invalid, match=f"D6: a source is differentiated by rows, and {said}"):
-            by_tape(REFUSED[said], np.array([1]))
+    if message != "loop uses":
+        with pytest.raises(tl.Invalid, match=f"D6: a source is differentiated by rows, and {message}"):
+            by_tape(REFUSED[message], np.array([1]))
 
 
 def test_rows_name_sources_with_axes() -> None:

@@ -68,8 +68,8 @@ def test_mutual_recursion() -> None:
     # even(4) = 4 * (3 + 2 * (1 + even(0)))
     assert run(even, 4.0)[0] == 4 * (3 + 2 * (1 + 1))
     x = 4.0
-    wanted = (x - 1 + (x - 2) * (x - 3 + 1)) + x * (1 + (x - 3 + 1) + (x - 2))
-    assert run(tl.grad(even), 4.0)[0] == wanted
+    expected = (x - 1 + (x - 2) * (x - 3 + 1)) + x * (1 + (x - 3 + 1) + (x - 2))
+    assert run(tl.grad(even), 4.0)[0] == expected
 
 
 def test_unused_arguments_and_results_have_zeros() -> None:
@@ -282,7 +282,7 @@ def test_map_scan_and_foldl() -> None:
     mapped = tl.function(lambda x: tl.sum(tl.map(lambda each: tl.sin(each) * each, x)))
     np.testing.assert_allclose(tl.grad(mapped)(x), np.cos(x) * x + np.sin(x))
     products = tl.function(lambda x: tl.sum(tl.scan(lambda p, each: (p * each, p * each), 1.0, x)[1]))
-    wanted = [sum(np.prod(np.delete(x[: n + 1], at)) for n in range(at, 4)) for at in range(4)]
-    np.testing.assert_allclose(tl.grad(products)(x), wanted)
+    expected = [sum(np.prod(np.delete(x[: n + 1], at)) for n in range(at, 4)) for at in range(4)]
+    np.testing.assert_allclose(tl.grad(products)(x), expected)
     folded = tl.function(lambda x: tl.foldl(lambda p, each: p * each, 1.0, x))
     np.testing.assert_allclose(tl.grad(folded)(x), np.prod(x) / x)

@@ -84,15 +84,15 @@ def test_v7_to_v15_a_node_on_an_edge_changes_nothing(case: Case, seed: int) -> N
     that does not enter a function or loop keeps the graph valid and its results unchanged. On the predicate of a switch
     this holds for an identity."""
     graph, dice = lower(case.program), random.Random(seed)
-    wanted = run_graph(graph, case.arguments, limits=LIMITS)
+    expected = run_graph(graph, case.arguments, limits=LIMITS)
     for source, edge in dice.sample(inner := list(inner_edges(graph)), min(8, len(inner))):
         function = graph.nodes[source.node].function
         op = "identity" if carries_a_predicate(graph, edge) else dice.choice(["identity", "merge"])
         longer = inserted(graph, (source, edge), op, function)
         assert graph_problems(longer) == [], tl.print_graph(longer)
         run = run_graph(longer, case.arguments, limits=LIMITS)
-        if "Exhausted" not in (run.status, wanted.status):
-            assert comparable(run)[:2] == comparable(wanted)[:2], tl.print_graph(longer)
+        if "Exhausted" not in (run.status, expected.status):
+            assert comparable(run)[:2] == comparable(expected)[:2], tl.print_graph(longer)
 
 
 def inner_edges(graph: Graph) -> Iterator[Wire]:

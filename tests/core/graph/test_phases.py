@@ -29,9 +29,9 @@ def test_l11_phases_of_a_graph_are_those_of_the_program(name: str) -> None:
     function, _ = GRADIENTS[name]
     known, graph = PhaseMap(function.graph), function.graph
     found = {(node.function, node.name): known.phase_of(number) for number, node in enumerate(graph.nodes)}
-    wanted = {(each.name, node): phase for each in function.program.functions for node, phase in phases_of(each.body)}
-    assert wanted and {key: found[key] for key in wanted} == wanted
-    assert max(wanted.values()) == (3 if name == "second" else 1)
+    expected = {(each.name, node): phase for each in function.program.functions for node, phase in phases_of(each.body)}
+    assert expected and {key: found[key] for key in expected} == expected
+    assert max(expected.values()) == (3 if name == "second" else 1)
 
 
 def test_each_derivation_doubles_the_phases() -> None:

@@ -303,13 +303,13 @@ MISTAKES = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_in_text_is_one_problem(name: str) -> None:
     """V7 to V15: a mistake that people make in a text is one problem, at its line, with a hint of what to write."""
-    body, wanted = MISTAKES[name]
+    body, expected = MISTAKES[name]
     problems = graph_problems(tl.parse_graph(GRAPH.replace("BODY", body), "f.tl"))
-    assert len(problems) == bool(wanted), problems
+    assert len(problems) == bool(expected), problems
     check_words(problems)
     for problem in problems:
         said = str(problem)
-        assert all(words in said for words in [*wanted, "f.tl:2"]) and "tl.a" not in said, said
+        assert all(words in said for words in [*expected, "f.tl:2"]) and "tl.a" not in said, said
 
 
 def test_v7_shape_comes_first() -> None:

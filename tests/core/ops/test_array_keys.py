@@ -21,11 +21,11 @@ def test_keys_agree_with_numpy(count: int) -> None:
     """A key gives NumPy's result or is refused. A key of static entries, or with adjacent index arrays after nothing
     but new axes, is refused only if NumPy refuses it."""
     for key in itertools.product(ENTRIES, repeat=count):
-        wanted, made = _taken(X, key), _taken(tl.asarray(X), key)
+        expected, made = _taken(X, key), _taken(tl.asarray(X), key)
         if made is None:
-            assert wanted is None or not _is_taken(key), key
+            assert expected is None or not _is_taken(key), key
         else:
-            assert wanted is not None and made.shape == wanted.shape and np.array_equal(made, wanted), key
+            assert expected is not None and made.shape == expected.shape and np.array_equal(made, expected), key
 
 
 def _taken(x: Any, key: tuple[Any, ...]) -> Any:

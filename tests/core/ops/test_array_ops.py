@@ -124,9 +124,9 @@ def test_sums_agree_with_numpy(dtype: dtypes.DType) -> None:
         result = SUM.type_rule(type_of(x), axis=axis, keepdims=keepdims)
         made = build_kernel(SUM, [type_of(x)], result, attributes)(x)
         wide = np.asarray(x).astype(np.float64) if dtype.kind == "f" else np.asarray(x)
-        wanted = np.asarray(np.sum(wide, axis=axis, keepdims=keepdims))
-        assert type_of(made) == result and result.shape == wanted.shape
-        assert is_same_value(made, admit(wanted.astype(result.dtype.numpy)))
+        expected = np.asarray(np.sum(wide, axis=axis, keepdims=keepdims))
+        assert type_of(made) == result and result.shape == expected.shape
+        assert is_same_value(made, admit(expected.astype(result.dtype.numpy)))
 
 
 @pytest.mark.parametrize("shape", [(1,), (12,), (3, 4), (32, 32), (1025,), (0,)])

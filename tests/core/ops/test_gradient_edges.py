@@ -87,7 +87,7 @@ def test_second_slope_of_powers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("x", "wanted"),
+    ("x", "expected"),
     [
         ([2.0, 3.0, 4.0], [12.0, 8.0, 6.0]),
         ([2.0, 0.0, 4.0], [0.0, 8.0, 0.0]),
@@ -95,10 +95,10 @@ def test_second_slope_of_powers() -> None:
         ([], []),
     ],
 )
-def test_products_with_zeros(x: list[float], wanted: list[float]) -> None:
+def test_products_with_zeros(x: list[float], expected: list[float]) -> None:
     """The slope of each factor is the product of the others, even with zeros among them."""
-    assert of("prod", x, axis=None, keepdims=False) == [wanted]
-    assert of("prod", [x, x], axis=1, keepdims=True) == [[wanted, wanted]]
+    assert of("prod", x, axis=None, keepdims=False) == [expected]
+    assert of("prod", [x, x], axis=1, keepdims=True) == [[expected, expected]]
 
 
 def test_second_slopes_of_products_with_zeros() -> None:

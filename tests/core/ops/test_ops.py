@@ -121,8 +121,8 @@ def check(signature: Signature, operands: list[tuple[Any, ...]]) -> None:
         assert type_of(made) == signature.result and is_same_value(made, admit(made)), values
     defined = [values for values in operands if not signature.traps(values)]
     if defined:
-        wanted = list(numpy_results(signature, defined))
-        wrong = [v for v, w in zip(defined, wanted, strict=True) if not agree(signature, scalar(signature, v), w)]
+        expected = list(numpy_results(signature, defined))
+        wrong = [v for v, w in zip(defined, expected, strict=True) if not agree(signature, scalar(signature, v), w)]
         assert not wrong, [(values, scalar(signature, values)) for values in wrong]
 
 
@@ -160,9 +160,9 @@ def test_s5_ops_trap_where_their_row_says(signature: Signature) -> None:
     row, result = signature.row, signature.result
     assert can_trap(row, result) == (result.dtype.is_integer and row.name in TRAPS)
     for operands in itertools.product(*(EDGES[type_.dtype] for type_ in signature.operands)):
-        wanted = TRAPS[row.name][0] if signature.traps(operands) else None
-        assert trap_message(row, operands) == wanted
-        assert trap_message(row, tuple(np.array([operand, operand]) for operand in operands)) == wanted
+        expected = TRAPS[row.name][0] if signature.traps(operands) else None
+        assert trap_message(row, operands) == expected
+        assert trap_message(row, tuple(np.array([operand, operand]) for operand in operands)) == expected
 
 
 def test_s5_the_table_has_every_row_that_traps() -> None:
@@ -253,14 +253,14 @@ KINDS = {
 def test_v4_type_rules_accept() -> None:
     """V4: a row accepts operands of its kinds, of one dtype or of two that promote to one, and gives the result type.
     NumPy promotes alike, except where the Array API leaves it open."""
-    wanted = {("where", "b" + kind * 2, kind) for kind in "bif"} | {("astype", x, y) for x in "bif" for y in "bif"}
-    wanted |= {("bitcast", x, y) for x in "if" for y in "if"}
+    expected = {("where", "b" + kind * 2, kind) for kind in "bif"} | {("astype", x, y) for x in "bif" for y in "bif"}
+    expected |= {("bitcast", x, y) for x in "if" for y in "if"}
     for words, names in KINDS.items():
         kinds, makes = words.split(" -> ")
         for name in names.split():
-            wanted |= {(name, kind * OPS[name].arity, "b" if makes == "bool" else kind) for kind in kinds}
+            expected |= {(name, kind * OPS[name].arity, "b" if makes == "bool" else kind) for kind in kinds}
     found = {(s.row.name, "".join(kind(type_) for type_ in s.operands), kind(s.result)) for s in SIGNATURES}
-    assert found == wanted
+    assert found == expected
     for signature in SIGNATURES:
         if signature.result.dtype.kind != "b" and not signature.attributes:
             operands = [type_.dtype.numpy for type_ in signature.operands[signature.row.name == "where" :]]
@@ -406,8 +406,8 @@ def test_s5_functions_trap() -> None:
 def test_products_without_nan(dtype: dtypes.DType) -> None:
     """In products without NaN, a factor of 0 of either sign gives 0.0 with any number; other products are ordinary."""
     for x, y in itertools.product(EDGES[dtype], repeat=2):
-        wanted = dtype.numpy.type(0.0).item() if y == 0 else tl.multiply(x, y)
-        assert is_same_value(tl.multiply_no_nan(x, y), admit(wanted, Type(dtype)))
+        expected = dtype.numpy.type(0.0).item() if y == 0 else tl.multiply(x, y)
+        assert is_same_value(tl.multiply_no_nan(x, y), admit(expected, Type(dtype)))
 
 
 @given(st.integers(-(2**70), 2**70), st.sampled_from([dtype for dtype in dtypes.ALL if dtype.is_integer]))

@@ -33,13 +33,13 @@ NUMBERS = np.concatenate(
 )
 def test_functions_agree_with_scipy(name: str, theirs: Any, bound: float) -> None:
     """They agree with SciPy relative to their size, or to 1 if that is less, except erfc: near zeros both err."""
-    wanted, found = theirs(NUMBERS), np.asarray(getattr(tl, name)(NUMBERS))
-    size = np.abs(wanted) if name == "erfc" else np.maximum(np.abs(wanted), 1.0)
+    expected, found = theirs(NUMBERS), np.asarray(getattr(tl, name)(NUMBERS))
+    size = np.abs(expected) if name == "erfc" else np.maximum(np.abs(expected), 1.0)
     normal = (NUMBERS < 26) | (name != "erfc")  # beyond SciPy's is 0
     near_poles = (NUMBERS < 0) & (np.abs(NUMBERS - np.round(NUMBERS)) < 1e-3)
     slack = 50 if name == "digamma" else 1  # SciPy's of negative numbers
     slack = slack + np.minimum(np.abs(NUMBERS), 30) ** 2 * (name == "erfc")  # as exp(-x * x) is off
-    wrong = np.abs(found - wanted) > bound * slack * size
+    wrong = np.abs(found - expected) > bound * slack * size
     assert not np.any(wrong & normal & ~near_poles), NUMBERS[wrong & normal & ~near_poles]
 
 
@@ -48,11 +48,11 @@ def test_polygamma_agrees_with_scipy(n: int) -> None:
     """It is SciPy's above 0, and follows the recurrence below."""
     x = np.concatenate([np.linspace(0.3, 3, 50), np.geomspace(3, 60, 50)])
     with np.errstate(all="ignore"):
-        wanted = scipy.special.polygamma(n, x)
-        there = np.isfinite(wanted) & (np.abs(wanted) > 1e-290)
+        expected = scipy.special.polygamma(n, x)
+        there = np.isfinite(expected) & (np.abs(expected) > 1e-290)
     found = np.asarray(tl.polygamma(float(n), x))
-    near = 4e-15 * (n + 4) * np.maximum(np.abs(wanted), 1.0 if n == 0 else 0.0)
-    assert np.all(np.abs(found[there] - wanted[there]) <= near[there])
+    near = 4e-15 * (n + 4) * np.maximum(np.abs(expected), 1.0 if n == 0 else 0.0)
+    assert np.all(np.abs(found[there] - expected[there]) <= near[there])
     for start in (-0.4, -3.7, -9.3) if n < 100 else ():
         step = -((-1.0) ** (n + 1)) * math.factorial(n) / start ** (n + 1)
         one, other = tl.polygamma(float(n), start), tl.polygamma(float(n), start + 1.0)
@@ -60,7 +60,7 @@ def test_polygamma_agrees_with_scipy(n: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "values", "wanted"),
+    ("name", "values", "expected"),
     [
         ("cbrt", [0.0, -0.0, -8.0, INF, -INF, NAN], [0.0, -0.0, -2.0, INF, -INF, NAN]),
         ("erf", [0.0, -0.0, INF, -INF, NAN], [0.0, -0.0, 1.0, -1.0, NAN]),
@@ -69,29 +69,29 @@ def test_polygamma_agrees_with_scipy(n: int) -> None:
         ("digamma", [0.0, -0.0, -1.0, -1e300, INF, -INF, NAN, 5e-324], [NAN, NAN, NAN, NAN, INF, NAN, NAN, -INF]),
     ],
 )
-def test_values_at_poles_zeros_and_infinities(name: str, values: list[float], wanted: list[float]) -> None:
+def test_values_at_poles_zeros_and_infinities(name: str, values: list[float], expected: list[float]) -> None:
     """Poles, zeros and infinities have these values."""
     found = [getattr(tl, name)(value) for value in values]
-    np.testing.assert_equal([found, np.asarray(getattr(tl, name)(values)).tolist()], [wanted, wanted])
+    np.testing.assert_equal([found, np.asarray(getattr(tl, name)(values)).tolist()], [expected, expected])
 
 
 def test_edges_of_polygamma() -> None:
     """Invalid orders give NaN; a pole is infinite if both sides are."""
-    for n, x, wanted in [
+    for n, x, expected in [
         *((n, 1.0, NAN) for n in (0.5, -1.0, 171.0, INF, NAN)),
         *((1.0, x, INF) for x in (0.0, -0.0, -3.0)),
         *((2.0, x, NAN) for x in (0.0, -3.0, -INF, NAN)),
         (1.0, INF, 0.0), (2.0, INF, -0.0), (1.0, 1e300, 1e-300), (0.0, 1.0, special.digamma(1.0)),
     ]:  # fmt: skip
-        np.testing.assert_equal(tl.polygamma(n, x), wanted)
+        np.testing.assert_equal(tl.polygamma(n, x), expected)
 
 
 def test_lgamma_has_derivatives_of_any_order() -> None:
     """Each derivative is the next function, to any order."""
     function, x = tl.lgamma, 2.3
     for order in range(-1, 4):
-        wanted = tl.lgamma(x) if order < 0 else tl.digamma(x) if order == 0 else tl.polygamma(float(order), x)
-        assert math.isclose(function(x), wanted, rel_tol=1e-14)
+        expected = tl.lgamma(x) if order < 0 else tl.digamma(x) if order == 0 else tl.polygamma(float(order), x)
+        assert math.isclose(function(x), expected, rel_tol=1e-14)
         function = tl.grad(function)
 
 
@@ -106,9 +106,9 @@ def test_bitcast_agrees_with_numpy_views() -> None:
             continue
         x = np.where(np.isnan(x), x.dtype.type(1), x) if one.kind == "f" else x
         found = np.asarray(tl.bitcast(tl.asarray(x), other))
-        wanted = x.view(other.numpy)
-        assert found.dtype == wanted.dtype and np.array_equal(found, wanted, equal_nan=other.kind == "f")
-        for value, element in zip(x[:8], wanted[:8], strict=True):
+        expected = x.view(other.numpy)
+        assert found.dtype == expected.dtype and np.array_equal(found, expected, equal_nan=other.kind == "f")
+        for value, element in zip(x[:8], expected[:8], strict=True):
             np.testing.assert_equal(np.asarray(tl.bitcast(value, other), other.numpy), element)
     assert tl.grad(lambda x: tl.bitcast(tl.bitcast(x, tl.int64), tl.float64) + x)(1.5) == 1.0
 
@@ -121,11 +121,11 @@ def test_triangular_solve_agrees_with_scipy(lower: bool, transpose_a: bool, unit
     read = np.where(np.tri(4, dtype=bool) if lower else np.tri(4, dtype=bool).T, a, NAN)
     solve = tl.linalg.triangular_solve
     for b in (dice.normal(size=4), dice.normal(size=(4, 2)), dice.normal(size=(3, 4, 2)), np.zeros((4, 0))):
-        wanted = [
+        expected = [
             scipy.linalg.solve_triangular(each, b[k] if b.ndim == 3 else b, trans=int(transpose_a), **how)
             for k, each in enumerate(a)
         ]
-        assert np.allclose(solve(read, b, transpose_a=transpose_a, **how), wanted, rtol=1e-13)
+        assert np.allclose(solve(read, b, transpose_a=transpose_a, **how), expected, rtol=1e-13)
     half = np.asarray(solve(a.astype(np.float32), np.ones(4, np.float32), transpose_a=transpose_a, **how))
     assert half.dtype == np.float32
 

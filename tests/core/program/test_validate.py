@@ -339,11 +339,11 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_in_text_is_one_problem(name: str) -> None:
     """V1 to V6: a mistake that people make in a text is one problem, at its line, with a hint of what to write."""
-    text, wanted = MISTAKES[name]
+    text, expected = MISTAKES[name]
     problems = program_problems(tl.parse_program(text, "f.tl"))
     assert len(problems) == 1, problems
     said = str(problems[0])
-    assert all(words in said for words in wanted) and "tl." not in said.replace("f.tl", ""), said
+    assert all(words in said for words in expected) and "tl." not in said.replace("f.tl", ""), said
     check_words(problems)
 
 

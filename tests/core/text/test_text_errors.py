@@ -34,7 +34,7 @@ def test_the_full_message() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("def f(x: int64) {\n}", ["f.tl:1:1", "`func`, `graph` or `case`", "begins with `func`"]),
         ("func f(x: int) {\n  return x\n}", ["f.tl:1:11", "no dtype 'int'", "do you mean int64?"]),
@@ -90,11 +90,11 @@ def test_the_full_message() -> None:
         ("func f(x: int64) {\n  y = call f x\n  return y\n}", ["f.tl:1", "V6", "never to return", "func f(...) ->"]),
     ],
 )
-def test_a_mistake_is_named(text: str, wanted: list[str]) -> None:
+def test_a_mistake_is_named(text: str, expected: list[str]) -> None:
     """Mistakes that people make are reported at their place, with a message that helps."""
     said = complaint(text)
-    assert all(words in said for words in wanted), said
-    assert "V6" in wanted or said.splitlines()[2].strip() == "^"
+    assert all(words in said for words in expected), said
+    assert "V6" in expected or said.splitlines()[2].strip() == "^"
 
 
 def test_texts_without_a_file_have_positions() -> None:

@@ -187,11 +187,11 @@ def test_a_document_from_text_runs_alike(case: Case) -> None:
     graph, limits = lower(case.program), tl.Limits(firings=5_000)
     read = parse_program(tl.print_program(case.program))
     assert program_problems(read) == []
-    wanted = tl.run_graph(graph, case.arguments, limits=limits)
+    expected = tl.run_graph(graph, case.arguments, limits=limits)
     for again in (lower(read), parse_graph(tl.print_graph(graph))):
         run = tl.run_graph(again, case.arguments, limits=limits)
-        assert (run.status, run.stats.by_node) == (wanted.status, wanted.stats.by_node)
-        assert repr(run.results) == repr(wanted.results)
+        assert (run.status, run.stats.by_node) == (expected.status, expected.stats.by_node)
+        assert repr(run.results) == repr(expected.results)
 
 
 UNWRITABLE = {

@@ -217,7 +217,7 @@ def test_p5_random_numbers_do_not_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fetches", "feeds", "said"),
+    ("fetches", "feeds", "message"),
     [
         (["tanx"], [], "P1: model has no value that could be fetched by this name\n  required: x, w, multiply"),
         (["tanx"], [], "\n  got: tanx\n  hint: do you mean tanh?"),
@@ -228,12 +228,12 @@ def test_p5_random_numbers_do_not_change() -> None:
         (["s"], [], "hint: write main/loop[0]/s"),
     ],
 )
-def test_p1_wrong_names_are_refused(fetches: list[str], feeds: list[str], said: str) -> None:
+def test_p1_wrong_names_are_refused(fetches: list[str], feeds: list[str], message: str) -> None:
     """P1: the error has the name, where it was looked up, the existing names, and the likely one, with the tag if that
     is missing."""
     with pytest.raises(tl.Usage) as raised:
         prune_program(MODEL.program, fetches, feeds)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_p1_cells_are_neither_fetched_nor_fed() -> None:

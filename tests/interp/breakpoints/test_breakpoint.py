@@ -98,9 +98,9 @@ class Walk:
 
 def wander(chance: random.Random, legs: list[int]) -> list[str]:
     """Wrong hits and stops along a random path of these lengths."""
-    wanted = {"op == 'add'": 0, "fired and depth > 1": 3, "store > 2": 1}
+    expected = {"op == 'add'": 0, "fired and depth > 1": 3, "store > 2": 1}
     there = Breakpoints()
-    numbers = {there.add(breakpoint_on(FIB, condition, ignore=n)): condition for condition, n in wanted.items()}
+    numbers = {there.add(breakpoint_on(FIB, condition, ignore=n)): condition for condition, n in expected.items()}
     walk, wrong = Walk("fib", chance, there), []
     for leg in legs:
         for _ in range(abs(leg)):
@@ -111,7 +111,7 @@ def wander(chance: random.Random, legs: list[int]) -> list[str]:
                 if there.hits(number, at) != sum(hit <= at for hit in true):
                     wrong.append(f"{condition}: {there.hits(number, at)} hits at step {at}")
             stops = [at for at, numbers_ in enumerate(walk.stops, 1) if number in numbers_]
-            if stops != true[wanted[condition] :]:
+            if stops != true[expected[condition] :]:
                 wrong.append(f"{condition} stops at {stops}")
     return wrong
 

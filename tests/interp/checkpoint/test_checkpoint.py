@@ -26,15 +26,15 @@ from tagloom.interp.checkpoint.restore import Restoration
 def violations(spec: Spec, path: Path) -> Any:
     """The laws broken by saving a graph, and restoring it into one with the same edges and other values."""
     there, back = build(spec), build(spec, list(map(blank, spec.leaves)))
-    wanted, untouched = list(map(bits, there.variables)), list(map(bits, back.variables))
+    expected, untouched = list(map(bits, there.variables)), list(map(bits, back.variables))
     tl.Checkpoint(**there.root).save(path)
-    if list(map(bits, there.variables)) != wanted:
+    if list(map(bits, there.variables)) != expected:
         yield "saving changed a variable"
     yield from _file_violations(there.root, path)
     again = tl.Checkpoint(**back.root)
     report = again.restore(path)
     ids = set(map(id, reached(back.root)))
-    for variable, new, old in zip(back.variables, wanted, untouched, strict=True):
+    for variable, new, old in zip(back.variables, expected, untouched, strict=True):
         if bits(variable) != (new if id(variable) in ids else old):
             yield f"{variable!r} has not the bits that were saved"
     if not report.is_complete or set(report.restored) != set(load_file(path)):

@@ -103,8 +103,8 @@ def calls(path: Path, patch: MonkeyPatch) -> list[str]:
 
 def test_the_disk_has_the_data_before_the_name(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     """The new file is synced before it is renamed to the old name, and then its folder is."""
-    wanted = ["fsync the new file", "replace the new file", "fsync the folder"]
-    assert calls(tmp_path / "it", monkeypatch) == wanted
+    expected = ["fsync the new file", "replace the new file", "fsync the folder"]
+    assert calls(tmp_path / "it", monkeypatch) == expected
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
@@ -196,11 +196,11 @@ WRONG: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("form", "tensors", "said"), WRONG, ids=[said for *_, said in WRONG])
-def test_malformed(form: Any, tensors: Any, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("form", "tensors", "message"), WRONG, ids=[message for *_, message in WRONG])
+def test_malformed(form: Any, tensors: Any, message: str, tmp_path: Path) -> None:
     """An invalid file is Malformed, with its path and the problem."""
     error = message_of_refusal(write_file(tmp_path / "it", form, tensors))
-    assert isinstance(error, tl.Malformed) and said in str(error)
+    assert isinstance(error, tl.Malformed) and message in str(error)
 
 
 def test_no_checkpoint(tmp_path: Path) -> None:

@@ -89,13 +89,13 @@ def faults_of_the_file(folder: Path, one: Spec, other: Spec) -> Iterator[str]:
     mine, there = {name: bits(variable) for name, variable in named(program).items()}, find_objects(program)
     taken = {object_path(there, number) for number in range(len(there))}
     kept = [name for name in left if name not in taken and not any(name.startswith(f"{held}.") for held in mine)]
-    wanted = mine | {name: bits(variable) for name, variable in named(saved).items() if name in kept}
-    if not wanted:
+    expected = mine | {name: bits(variable) for name, variable in named(saved).items() if name in kept}
+    if not expected:
         return
     checkpoint.save(folder / "other")
     tensors = {name: (each.dtype, each.shape, each.tobytes()) for name, each in load_file(folder / "other").items()}
-    if tensors != wanted:
-        yield f"{sorted(tensors)} or other bits in the file, and not {sorted(wanted)}"
+    if tensors != expected:
+        yield f"{sorted(tensors)} or other bits in the file, and not {sorted(expected)}"
     back = build(one, list(map(blank, one.leaves))).root
     report = tl.Checkpoint(**back).restore(folder / "other")
     if not {*kept} <= {*report.restored}:
@@ -201,12 +201,12 @@ def saved_net(path: Path) -> Any:
 
 def test_variables_that_are_created_later(path: Path) -> None:
     """Variables created later have their restored values before they can be read."""
-    x, wanted = saved_net(path)
+    x, expected = saved_net(path)
     net = [Dense(2), Dense(1)]
     checkpoint = tl.Checkpoint(net=net)
     report = checkpoint.restore(path)
     assert report.restored == () and len(report.only_in_file) == 4
-    assert np.array_equal(net[1](net[0](x)), wanted)
+    assert np.array_equal(net[1](net[0](x)), expected)
     checkpoint.complete().check()
 
 
@@ -214,12 +214,12 @@ def test_variables_that_are_created_later(path: Path) -> None:
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_variables_that_a_program_creates(path: Path, engine: str) -> None:
     """Variables that a function creates at its first call get their restored values."""
-    x, wanted = saved_net(path)
+    x, expected = saved_net(path)
     net = [Dense(2), Dense(1)]
     call = tl.function(lambda x: net[1](net[0](x)))
     checkpoint = tl.Checkpoint(net=net)
     checkpoint.restore(path)
-    assert np.array_equal(call.run(x, engine=engine).value, wanted)
+    assert np.array_equal(call.run(x, engine=engine).value, expected)
     checkpoint.complete().check()
 
 

@@ -64,9 +64,9 @@ def described(out: Any) -> Any:
 def test_auto_ends_as_the_reference(function: Any, argument: int, options: dict[str, Any], schedule: str) -> None:
     """A run that moves from the reference to another engine ends as if it had not, statistics included."""
     got = function.run(argument, schedule=schedule, **options)
-    wanted = function.run(argument, schedule=schedule, engine="reference", **options)
-    assert described(got) == described(wanted)
-    assert got.engine == ("reference" if wanted.firings < WARM else "fast")
+    expected = function.run(argument, schedule=schedule, engine="reference", **options)
+    assert described(got) == described(expected)
+    assert got.engine == ("reference" if expected.firings < WARM else "fast")
 
 
 @pytest.mark.usefixtures("warm")
@@ -161,6 +161,6 @@ def test_a_signalling_nan_becomes_a_quiet_one(name: str) -> None:
         return tl.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x), 0, x)[1]
 
     signalling, quiet = np.array([0x7FA00001, 0x7FE00001], np.uint32).view(np.float32)
-    got, wanted = kept.run(signalling, engine=name).value, kept.run(signalling, engine="reference").value
+    got, expected = kept.run(signalling, engine=name).value, kept.run(signalling, engine="reference").value
     assert type(got) is np.float32 and np.array(got).view(np.uint32) == np.array(quiet).view(np.uint32)
-    assert is_same_value(got, wanted)
+    assert is_same_value(got, expected)

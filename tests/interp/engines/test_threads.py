@@ -241,8 +241,8 @@ def test_tapes_and_traces_in_many_threads() -> None:
             y = cube(x) + x
         return float(tape.gradient(y, x)), float(slope(float(k)))
 
-    wanted = [(3.0 * k * k + 1.0, 3.0 * k * k) for k in range(THREADS)]
-    assert run_together(*(lambda k=k: job(k) for k in range(THREADS))) == wanted  # type: ignore[misc]
+    expected = [(3.0 * k * k + 1.0, 3.0 * k * k) for k in range(THREADS)]
+    assert run_together(*(lambda k=k: job(k) for k in range(THREADS))) == expected  # type: ignore[misc]
 
 
 @pytest.mark.inner(first=1)

@@ -64,8 +64,8 @@ WAYS: dict[str, tuple[Callable[[Any], Any], Any]] = {
 def test_effects_happen_once(way: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Prints, callbacks and dequeues happen in the call and not in its replay; the gradient uses the dequeued value."""
     queue, calls, scaled = queued()
-    asks, wanted = WAYS[way]
-    assert asks(scaled) == wanted
+    asks, expected = WAYS[way]
+    assert asks(scaled) == expected
     assert (capsys.readouterr().out, calls, int(queue.size())) == ("scaling 3.0\n", [3.0], 1)
 
 

@@ -193,7 +193,7 @@ def test_a_missing_value_is_explained() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fetch", "feed", "said"),
+    ("fetch", "feed", "message"),
     [
         ("tanx", {}, "P1: model has no value that could be fetched by this name"),
         ("add", {}, "hint: write main/loop[0]/add"),
@@ -215,11 +215,11 @@ def test_a_missing_value_is_explained() -> None:
         ("tanh", [("tanh", 4.0)], "feed must be a dict of values by name"),
     ],
 )
-def test_unknown_names_are_refused(fetch: Any, feed: Any, said: str) -> None:
+def test_unknown_names_are_refused(fetch: Any, feed: Any, message: str) -> None:
     """An unknown name or a wrong type is refused, with the valid ones."""
     with pytest.raises((tl.Usage, tl.Malformed)) as raised:
         model.partial(fetch, feed)(1.0, 2.0)
-    assert said in re.sub(r" \(\w+.py:\d+\)", "", str(raised.value))
+    assert message in re.sub(r" \(\w+.py:\d+\)", "", str(raised.value))
 
 
 def test_parts_are_cached_like_traces() -> None:
@@ -280,17 +280,17 @@ def cases_with_values(draw: Any, programs: st.SearchStrategy[Case]) -> tuple[Cas
 @given(cases_with_values(cases()))
 def test_values_under_tags_of_generated_programs(looked: Any) -> None:
     """A value fetched under a tag is the one in the events; feeding a value with itself changes nothing."""
-    case, names, feed, wanted = looked
+    case, names, feed, expected = looked
     for fed in ({}, feed) if names else ():
         outcome = part_of(case, tuple(names), fed).run(*case.arguments, world=Witness())
-        assert list(map(bits, outcome.value)) == list(map(bits, wanted))
+        assert list(map(bits, outcome.value)) == list(map(bits, expected))
 
 
 @settings(max_examples=20)
 @given(cases_with_values(act_cases(bounded=False)))
 def test_values_under_tags_of_programs_with_effects(looked: Any) -> None:
     """Values under tags are right with cells, effects and random numbers."""
-    case, names, feed, wanted = looked
+    case, names, feed, expected = looked
     for fed in ({}, feed) if names else ():
         outcome = part_of(case, tuple(names), fed).run(*case.arguments, world=Witness())
-        assert list(map(bits, outcome.value)) == list(map(bits, wanted))
+        assert list(map(bits, outcome.value)) == list(map(bits, expected))

@@ -96,7 +96,7 @@ def test_name_and_docstring_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((1.0,), "scaled takes 2 arguments\n  required: scaled(x: float64, n: int64)\n  got: 1 argument"),
         ((1.0, 2, 3), "scaled takes 2 arguments\n  required: scaled(x: float64, n: int64)\n  got: 3 arguments"),
@@ -110,12 +110,12 @@ def test_name_and_docstring_are_kept() -> None:
         ((1.0, np.int32(1)), "argument n of scaled: "),
     ],
 )
-def test_wrong_arguments(arguments: tuple[Any, ...], said: str) -> None:
+def test_wrong_arguments(arguments: tuple[Any, ...], message: str) -> None:
     """Arguments that do not fit are refused before anything runs, with the parameter and both types."""
     for use in (scaled, scaled.run):
         with pytest.raises(tl.Usage) as raised:
             use(*arguments)
-        assert re.sub(r" \(test_function.py:\d+\)", "", str(raised.value)).startswith(said)
+        assert re.sub(r" \(test_function.py:\d+\)", "", str(raised.value)).startswith(message)
 
 
 def test_arguments_of_programs_are_positional() -> None:
@@ -127,7 +127,7 @@ def test_arguments_of_programs_are_positional() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"engine": "slow"}, "no engine is called 'slow'\n  required: auto, reference, fast, compiled, cuda"),
         ({"engine": "compiled", "until": "trap"}, "engine compiled cannot run this\n  got: until='trap'"),
@@ -141,11 +141,11 @@ def test_arguments_of_programs_are_positional() -> None:
         ({"keep": True}, "a run cannot keep True\n"),
     ],
 )
-def test_unknown_options(options: dict[str, Any], said: str) -> None:
+def test_unknown_options(options: dict[str, Any], message: str) -> None:
     """An unknown option is refused with a list of the known ones."""
     with pytest.raises(tl.Usage) as raised:
         fib.run(3, **options)
-    assert str(raised.value).startswith(said)
+    assert str(raised.value).startswith(message)
 
 
 def test_a_run_inside_a_trace_is_refused() -> None:

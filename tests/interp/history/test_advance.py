@@ -295,29 +295,29 @@ def breakpoints(graph: Any, **details: Any) -> tuple[tl.Breakpoints, int]:
 def test_breakpoints_stop_a_history(known: int) -> None:
     """Breakpoints stop a history over known and new events, in both directions, with the lines of logpoints; ignored
     hits are counted from the beginning."""
-    wanted = [number + 1 for number, event in enumerate(run(FIB)) if event.fired and is_add(event)]
+    expected = [number + 1 for number, event in enumerate(run(FIB)) if event.fired and is_add(event)]
     history = run(FIB, known)
     history.jump(0)
     stops, number = breakpoints(FIB)
-    assert [history.position for _ in iter(lambda: history.forward_to(stops), None)] == wanted
-    added = [run(FIB)[at - 1].inputs for at in wanted]
+    assert [history.position for _ in iter(lambda: history.forward_to(stops), None)] == expected
+    added = [run(FIB)[at - 1].inputs for at in expected]
     assert [line.text for line in stops.lines] == [f"{a} + {b}" for a, b in added if a is not None]
-    assert stops.hits(number, len(history)) == len(wanted) == stops.hits(number + 1, len(history))
+    assert stops.hits(number, len(history)) == len(expected) == stops.hits(number + 1, len(history))
     back = [history.position + 1 for _ in iter(lambda: history.back_to(stops), None)]
-    assert back == wanted[::-1] and len(stops.lines) == len(wanted), "nothing is said on the way back"
+    assert back == expected[::-1] and len(stops.lines) == len(expected), "nothing is said on the way back"
     history = run(FIB, known)
     for ignoring in (3, 9):
         stops, number = breakpoints(FIB, ignore=ignoring)
-        history.jump(min(wanted[4], len(history)))
-        there = sum(at <= history.position for at in wanted)
+        history.jump(min(expected[4], len(history)))
+        there = sum(at <= history.position for at in expected)
         assert history.forward_to(stops) is not None
         assert (
-            history.position == wanted[max(ignoring, there)] and stops.hits(number, 10**6) == max(ignoring, there) + 1
+            history.position == expected[max(ignoring, there)] and stops.hits(number, 10**6) == max(ignoring, there) + 1
         )
     history.run()
     stops, number = breakpoints(FIB, ignore=5)
     back = [history.position + 1 for _ in iter(lambda: history.back_to(stops), None)]
-    assert back == wanted[:4:-1] and history.position == 0 and stops.hits(number, 10**6) == len(wanted)
+    assert back == expected[:4:-1] and history.position == 0 and stops.hits(number, 10**6) == len(expected)
 
 
 def run(graph: Any, most: int = 10**6) -> History:

@@ -69,7 +69,7 @@ def test_an_injected_token_keeps_its_iteration_busy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "said"),
+    ("place", "value", "message"),
     [
         (("nowhere", 0, "main"), 1, "no node is called"),
         (("total", 5, "main"), 1, "no token comes to port 5"),
@@ -77,10 +77,10 @@ def test_an_injected_token_keeps_its_iteration_busy() -> None:
         (("total", 0, "main"), 1.5, "port 0 of node stuck.total: a value of the wrong type"),
     ],
 )
-def test_impossible_tokens_are_refused(place: tuple[str, int, str], value: object, said: str) -> None:
+def test_impossible_tokens_are_refused(place: tuple[str, int, str], value: object, message: str) -> None:
     """A token that no machine could have is refused with a message."""
     history = History(stuck_sum(), [5, False], unchecked=True)
-    with pytest.raises(tl.Usage, match=said):
+    with pytest.raises(tl.Usage, match=message):
         history.inject(*place, value)
 
 

@@ -188,12 +188,12 @@ def check_edges(made: Image) -> None:
             (NodeColumn.SECOND_EDGES_BEGIN, NodeColumn.EDGES_END, NodeColumn.ROUTE_SECOND),
         )
         for output, (begin, end, route) in zip(node.outputs, bounds, strict=False):
-            wanted = [(made.first_port[edge.node] + edge.port, graph.nodes[edge.node]) for edge in output.edges]
+            expected = [(made.first_port[edge.node] + edge.port, graph.nodes[edge.node]) for edge in output.edges]
             if row[route] < 0:
-                assert made.edges[row[begin] : row[end]].tolist() == [port for port, _ in wanted]
+                assert made.edges[row[begin] : row[end]].tolist() == [port for port, _ in expected]
             for position, site in enumerate(made.site_list if row[route] >= 0 else ()):
                 one, other = made.routes[row[route] + position]
-                kept = [port for port, of in wanted if of.op != "return" or of.site == site]
+                kept = [port for port, of in expected if of.op != "return" or of.site == site]
                 assert made.edges[one:other].tolist() == kept
 
 

@@ -112,7 +112,7 @@ def test_s15_draws_follow_the_documented_formulas(seed: int) -> None:
     program = tl.parse_program(PROGRAM)
     out = tl.run_graph(tl.lower(program), [7], seed=seed)
     u, w = draw_key(seed, "main.u"), draw_key(seed, "main.w")
-    wanted = [
+    expected = [
         [unit(u, 0), unit(u, 1)],
         gauss(draw_key(seed, "main.v")),
         [below(200, splitmix64_by_state(w, element)) - 100 for element in (0, 1)],
@@ -120,8 +120,8 @@ def test_s15_draws_follow_the_documented_formulas(seed: int) -> None:
         unit(draw_key(seed, "inner.u", ("call main.c", 0))),
         unit(draw_key(seed, "main.y", ("loop main.loop", 2))),
     ]
-    assert [np.asarray(result).tolist() for result in out.results] == wanted
-    assert [np.asarray(result).tolist() for result in evaluate(program, [7], seed=seed).results or ()] == wanted
+    assert [np.asarray(result).tolist() for result in out.results] == expected
+    assert [np.asarray(result).tolist() for result in evaluate(program, [7], seed=seed).results or ()] == expected
 
 
 def test_s15_the_first_numbers_of_seed_0_never_change() -> None:

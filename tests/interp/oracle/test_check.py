@@ -55,18 +55,18 @@ def differing_ways(found: list[Verdict]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("function", "arguments", "said"),
+    ("function", "arguments", "message"),
     [(fib, (6,), "13"), (total, (5,), "12, 0.03125"), (wild, (0.5,), "nan"), (wild, (5.0,), "inf")],
     ids=lambda value: getattr(value, "name", None),
 )
-def test_examples_agree(function: tl.Function, arguments: tuple[Any, ...], said: str) -> None:
+def test_examples_agree(function: tl.Function, arguments: tuple[Any, ...], message: str) -> None:
     """Every schedule and the evaluator give the same values, bit for bit, with NaN and infinities."""
     found = notes_by_way(function, *arguments)
     assert [verdict.variant for verdict in found] == [*SCHEDULES, "evaluator"]
     assert differing_ways(found) == []
     assert {verdict.status for verdict in found} == {"Returned"}
     firings = function.run(*arguments).firings
-    assert [verdict.summary for verdict in found] == [f"{said} after {firings} firings"] * len(SCHEDULES) + [said]
+    assert [verdict.summary for verdict in found] == [f"{message} after {firings} firings"] * len(SCHEDULES) + [message]
 
 
 def test_traps_agree() -> None:

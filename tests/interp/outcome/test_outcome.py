@@ -138,14 +138,14 @@ def test_s12_deadlocked_with_nothing_waiting() -> None:
 
 
 @pytest.mark.parametrize(
-    ("graph", "arguments", "said"),
+    ("graph", "arguments", "message"),
     [
         (race("merge", 1), [3, 4], ["one firing under a tag; it has fired already", "4 on port 0"]),
         (race("add", 2), [3, 4, 5], ["one token on port 0, which holds 3", "4 on port 0"]),
     ],
     ids=["merge", "add"],
 )
-def test_s12_broken(graph: Any, arguments: list[int], said: list[str]) -> None:
+def test_s12_broken(graph: Any, arguments: list[int], message: list[str]) -> None:
     """S12: an invalid graph broke S4; the error names rule, node, tag and both tokens, and the events are kept."""
     out = tl.run_graph(graph, arguments, unchecked=True)
     assert (out.status, out.results, out.missing) == ("Broken", (None,), (0,))
@@ -153,7 +153,7 @@ def test_s12_broken(graph: Any, arguments: list[int], said: list[str]) -> None:
     assert (out.error.rule, out.error.tag) == ("S4", ROOT)
     text = "\n".join(full_text(out.error))
     assert text.startswith("S4: node race.node got a second token")
-    assert all(part in text for part in (*said, "a merge is missing before it"))
+    assert all(part in text for part in (*message, "a merge is missing before it"))
     assert re.search(r"\b3\b", text), "the first token's value"
     assert out.events
     with pytest.raises(tl.Broken):

@@ -32,11 +32,11 @@ def path_lines(graph: Graph) -> list[str]:
     return str(why_not(index, state, graph.results[0], ROOT)).splitlines()[3:-1]
 
 
-@pytest.mark.parametrize(("count", "said"), [(7, [*"6543210"]), (8, [*"76543210"])])
-def test_short_paths_are_printed_in_full(count: int, said: list[str]) -> None:
+@pytest.mark.parametrize(("count", "message"), [(7, [*"6543210"]), (8, [*"76543210"])])
+def test_short_paths_are_printed_in_full(count: int, message: list[str]) -> None:
     """A path of up to eight steps is printed in full, a step on each line, with its end."""
     *steps, end = path_lines(chain(count))
-    assert [line.rsplit(".n")[-1].removesuffix(" under main") for line in steps] == said
+    assert [line.rsplit(".n")[-1].removesuffix(" under main") for line in steps] == message
     assert end == "  port 0 of chain.n0 under main: the token from argument x is in flight, at position 0"
 
 

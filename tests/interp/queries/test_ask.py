@@ -168,7 +168,7 @@ def test_cells_have_the_name_of_their_node() -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "node", "tag", "said", "hint"),
+    ("function", "node", "tag", "message", "hint"),
     [
         (even, "odd.subtract", "main", "odd.subtract is no node of even, which runs under main", "main/odd"),
         (even, "odd.n", "main", "odd.n is no node of even, which runs under main", "main/odd"),
@@ -183,13 +183,15 @@ def test_cells_have_the_name_of_their_node() -> None:
         ),
     ],
 )
-def test_a_node_of_another_scope_is_refused(function: tl.Function, node: str, tag: str, said: str, hint: str) -> None:
+def test_a_node_of_another_scope_is_refused(
+    function: tl.Function, node: str, tag: str, message: str, hint: str
+) -> None:
     """A node of another function or loop is refused, with a tag that it has."""
     ask = history_at_its_end(function, 3).ask
     for question in (ask.why_not, ask.tree, ask.who_used):
         with pytest.raises(tl.Usage) as refused:
             question(node, tag)
-        assert refused.value.message == said
+        assert refused.value.message == message
         assert refused.value.hint == hint
 
 

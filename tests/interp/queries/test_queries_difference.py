@@ -35,8 +35,8 @@ def test_the_first_difference_is_first_and_does_not_depend_on_schedules(
         case "edited":
             other = edited(graph, dice)
         case "arguments":
-            wanted = graph.arguments[graph.hidden_count :]
-            arguments = [data.draw(values(output.type)) for _, output in wanted]
+            expected = graph.arguments[graph.hidden_count :]
+            arguments = [data.draw(values(output.type)) for _, output in expected]
     difference_lines = []
     for one, two in SCHEDULES:
         (state, first), (end, second) = ran(graph, case.arguments, one), ran(other, arguments, two)
@@ -315,7 +315,7 @@ def test_more_arguments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("graph", "node", "port", "said"),
+    ("graph", "node", "port", "message"),
     [
         (g("a = add x, y"), "a", 0, "port 0 got 5 from argument x in the first, 6 from argument x (changed to 6)"),
         (g("a = add y, x"), "a", 0, "port 0 got 2 from argument y in the first, 6 from argument y (changed to 6)"),
@@ -327,7 +327,7 @@ def test_more_arguments() -> None:
         ),
     ],
 )
-def test_an_edited_operand(graph: Graph, node: str, port: int, said: str) -> None:
+def test_an_edited_operand(graph: Graph, node: str, port: int, message: str) -> None:
     """The report says that the different operand was edited, on whichever port, and whichever token came last."""
     history = History(graph, [5, 2], schedule="fifo", unchecked=True)
     history.run()
@@ -340,4 +340,4 @@ def test_an_edited_operand(graph: Graph, node: str, port: int, said: str) -> Non
         each.run()
     difference = history.ask.first_difference(what_if)
     assert difference is not None
-    assert [*map(str, difference.operands)] == [f"{said} in the second"]
+    assert [*map(str, difference.operands)] == [f"{message} in the second"]

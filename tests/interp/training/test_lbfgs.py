@@ -105,9 +105,9 @@ def test_a_resumed_descent_has_the_same_bits(tmp_path: Path) -> None:
 def test_eager_and_staged_descents_have_the_same_bits() -> None:
     """Eagerly, as a program for each step on each engine, and as one program with a loop, the descent is the same, bit
     for bit."""
-    wanted = valley(LBFGS, "eager", 12)
+    expected = valley(LBFGS, "eager", 12)
     for how in ("reference", "fast", "loop"):
-        assert valley(LBFGS, how, 12) == wanted
+        assert valley(LBFGS, how, 12) == expected
 
 
 @pytest.mark.parametrize("dtype", [tl.float64, tl.float32], ids=repr)

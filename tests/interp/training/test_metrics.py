@@ -31,14 +31,14 @@ def bits(series: Any) -> Any:
 @given(lines=LINES)
 def test_metrics_survive_a_round_trip(lines: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     """All floats read back, by name and step, sorted; for a repeated step the last value counts."""
-    path, wanted = tmp_path_factory.mktemp("metrics") / "run.jsonl", {}
+    path, expected = tmp_path_factory.mktemp("metrics") / "run.jsonl", {}
     path.touch()
     for step, metrics in lines:
         append_metrics(path, step, metrics)
         for name, value in metrics.items():
-            wanted.setdefault(name, {})[step] = float(value)
+            expected.setdefault(name, {})[step] = float(value)
     found = read_metrics(path)
-    assert bits(found) == bits(wanted)
+    assert bits(found) == bits(expected)
     assert all(list(numbers) == sorted(numbers) for numbers in found.values())
 
 

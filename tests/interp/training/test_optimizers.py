@@ -134,10 +134,10 @@ def test_eager_and_staged_steps_have_the_same_bits(name: str, dtype: Any) -> Non
 @pytest.mark.parametrize("name", ["rmsprop_all", "adam"])
 def test_compiled_steps_agree(name: str) -> None:
     """Steps on `compiled` agree but for the order of additions in sums."""
-    (bits, losses), (wanted, others) = (trained(RULES[name][0], how) for how in ("compiled", "tape"))
-    assert losses == pytest.approx(others, rel=1e-12) and bits.keys() == wanted.keys()
+    (bits, losses), (expected, others) = (trained(RULES[name][0], how) for how in ("compiled", "tape"))
+    assert losses == pytest.approx(others, rel=1e-12) and bits.keys() == expected.keys()
     for each in ("w", "b"):
-        np.testing.assert_allclose(np.frombuffer(bits[each]), np.frombuffer(wanted[each]), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(np.frombuffer(bits[each]), np.frombuffer(expected[each]), rtol=1e-9, atol=1e-12)
 
 
 def test_slots_are_named_variables() -> None:
@@ -196,7 +196,7 @@ W, B = tl.Variable([1.0, 2.0], name="w"), tl.Variable(0.0, name="b")
 
 
 @pytest.mark.parametrize(
-    ("gradients", "variables", "said"),
+    ("gradients", "variables", "message"),
     [
         ((1.0,), (W, B), "gradients do not nest as their variables do"),
         ((np.ones(2), [2.0]), (W, [B, B]), r"gradients\[1\] do not nest"),
@@ -208,8 +208,8 @@ W, B = tl.Variable([1.0, 2.0], name="w"), tl.Variable(0.0, name="b")
         (tl.asarray(1.0), W, "required: float64.2."),
     ],
 )
-def test_gradients_that_do_not_fit_are_refused(gradients: Any, variables: Any, said: str) -> None:
+def test_gradients_that_do_not_fit_are_refused(gradients: Any, variables: Any, message: str) -> None:
     """Gradients have the structure and shapes of the variables: nothing is broadcast, and nothing is assigned."""
-    with pytest.raises(tl.TagloomError, match=said):
+    with pytest.raises(tl.TagloomError, match=message):
         of.Momentum().apply(gradients, variables)
     assert np.asarray(W).tolist() == [1.0, 2.0] and float(B) == 0.0

@@ -129,7 +129,7 @@ def inexact(case: Case, derived: Case, run: Running | None = None) -> str | None
     if results is None:
         return "the program returns, and its derivative does not"
     adjoints = list(results[len(case.program.main.results) :])
-    found, wanted = along(case, adjoints), slopes[1]
-    if abs(found - wanted) > 1e-3 * (1e-2 + abs(wanted)):  # type: ignore[operator,arg-type]
+    found, expected = along(case, adjoints), slopes[1]
+    if abs(found - expected) > 1e-3 * (1e-2 + abs(expected)):  # type: ignore[operator,arg-type]
         return f"adjoints {adjoints} say {found}, differences {slopes}"
     return ""

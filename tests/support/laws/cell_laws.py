@@ -226,10 +226,10 @@ def _ascii(drawing: Drawing) -> Iterator[str]:
 
 def _arrows(said: Sequence[ReadArrow], drawing: Drawing, view: View) -> Iterator[str]:
     """The arrows that the reader finds are those of the view."""
-    wanted = Counter((arrow.tail, arrow.head) for arrow in view.arrows)
+    expected = Counter((arrow.tail, arrow.head) for arrow in view.arrows)
     found = Counter((arrow.tail, arrow.head) for arrow in said)
-    if wanted != found:
-        yield f"not drawn: {wanted - found}, drawn but not there: {found - wanted}"
+    if expected != found:
+        yield f"not drawn: {expected - found}, drawn but not there: {found - expected}"
     kinds = {(arrow.tail, arrow.head, arrow.link): LINES[arrow.link] for arrow in view.arrows}
     heads = Counter((arrow.tail, arrow.head, LINES[arrow.link][1]) for arrow in view.arrows)
     for one in said:

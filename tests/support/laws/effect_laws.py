@@ -84,13 +84,13 @@ def violations(
         yield from agreement(free, ideal, seed)
         yield from order(graph, free, ideal)
         yield from reversal(graph, free, "random:3", seed)
-        wanted = firings(ideal.outcome)
+        expected = firings(ideal.outcome)
         for name in schedules:
             found = run(graph, free, name, limits, seed=seed)
             if found.told != ideal.told:
                 yield f"{name} differs from waves:\n{found.told}\n{ideal.told}"
-            elif firings(found.outcome) != wanted:
-                yield f"{name} fires differently from waves: {firings(found.outcome) - wanted}"
+            elif firings(found.outcome) != expected:
+                yield f"{name} fires differently from waves: {firings(found.outcome) - expected}"
     except Exception as error:
         yield f"the machine failed: {type(error).__name__}: {error}"
 

@@ -49,11 +49,11 @@ def violations(
 
 def kept(graph: Graph, case: Case, name: str, limits: Limits, dice: Random) -> Iterator[str]:
     """Violations of one run that keeps its events in three ways, with random beginnings and pauses."""
-    wanted = of_reference(graph, case, name, limits)
-    begin = dice.choice((0, 0, dice.randint(0, len(wanted))))
-    count = dice.choice((1, 10, dice.randint(1, len(wanted) + 1)))
-    yield from whole(graph, case, name, limits, wanted, begin, pauses(dice))
-    yield from last(graph, case, name, limits, wanted, begin, pauses(dice), count, dice)
+    expected = of_reference(graph, case, name, limits)
+    begin = dice.choice((0, 0, dice.randint(0, len(expected))))
+    count = dice.choice((1, 10, dice.randint(1, len(expected) + 1)))
+    yield from whole(graph, case, name, limits, expected, begin, pauses(dice))
+    yield from last(graph, case, name, limits, expected, begin, pauses(dice), count, dice)
     yield from written(graph, case, name, limits, begin, pauses(dice), dice)
 
 
@@ -126,25 +126,25 @@ def written(
 ) -> Iterator[str]:
     """A log that the reference begins and the fast engine continues has the reference's lines, whether it is written as
     lines or as columns; so has a log in columns that the reference writes."""
-    wanted, got = StringIO(), StringIO()
-    reference = JsonLogWriter(graph, wanted.write)
+    expected, got = StringIO(), StringIO()
+    reference = JsonLogWriter(graph, expected.write)
     events = of_reference(graph, case, name, limits)
     for event in events:
         reference.write_event(event)
     continued(graph, case, name, limits, begin, steps, JsonLogWriter(graph, got.write))
-    yield from compared_lines(f"{name}, from {begin}", wanted.getvalue(), got.getvalue())
+    yield from compared_lines(f"{name}, from {begin}", expected.getvalue(), got.getvalue())
     sizes = {"PAGE_WORDS": dice.choice((1000, column_log.PAGE_WORDS)), "BLOCK_ROWS": dice.choice((1, 7, 2**13))}
     with TemporaryDirectory() as folder, patch.multiple(column_log, **sizes):
         path, header = Path(folder, "run.npz"), header_line(graph, case.arguments, name)
         with create_column_log(path, graph, header) as log:
             continued(graph, case, name, limits, begin, steps, log)
         columns = b"".join(log_lines(path)).decode()
-        yield from compared_lines(f"{name}, columns from {begin}", f"{header}\n{wanted.getvalue()}", columns)
+        yield from compared_lines(f"{name}, columns from {begin}", f"{header}\n{expected.getvalue()}", columns)
         with create_column_log(path, graph, header) as log:
             for event in events:
                 log.write_event(event)
         columns = b"".join(log_lines(path)).decode()
-        yield from compared_lines(f"{name}, columns", f"{header}\n{wanted.getvalue()}", columns)
+        yield from compared_lines(f"{name}, columns", f"{header}\n{expected.getvalue()}", columns)
 
 
 def continued(

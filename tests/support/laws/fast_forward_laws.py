@@ -56,7 +56,7 @@ def base_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed:
     dice, whole = random.Random(seed), begun(graph, arguments, schedule)
     if whole.unsupported_reason is not None:
         return
-    wanted = whole.run()
+    expected = whole.run()
     position, window = dice.randint(0, len(whole)), dice.randint(0, 9)
     known = begun(graph, arguments, schedule)
     for _ in range(dice.choice([0, 0, 5, 40])):
@@ -68,7 +68,7 @@ def base_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed:
     elif late.base != max(position - window, 0):
         yield f"the base is {late.base}, and not {window} before {position}"
     yield from same_places(late, whole, dice)
-    if to_outcome_record(late.run()) != to_outcome_record(wanted):
+    if to_outcome_record(late.run()) != to_outcome_record(expected):
         yield f"from {late.base} on, it ends otherwise"
     yield from same_places(late, whole, dice)
     yield from answer_violations(late, whole, dice)
@@ -118,7 +118,7 @@ def answer_violations(late: History, whole: History, dice: random.Random, count:
         node, tag = str(dice.choice(whole.graph.nodes)), dice.choice(tags or [ROOT])
         for question in (_fired, _why_not, _behind, _users):
             try:
-                wanted = question(whole, node, tag, late.base)
+                expected = question(whole, node, tag, late.base)
             except Usage:
                 continue  # no such place, or it has not fired
             try:
@@ -127,8 +127,9 @@ def answer_violations(late: History, whole: History, dice: random.Random, count:
                 if "known" not in error.message:
                     yield f"{question.__name__} {node} under {tag} at {position}: {error}"
                 continue
-            if found != wanted:
-                yield f"{question.__name__} {node} under {tag} at {position}, known from {late.base}: {found} {wanted}"
+            if found != expected:
+                place = f"{node} under {tag} at {position}"
+                yield f"{question.__name__} {place}, known from {late.base}: {found} {expected}"
 
 
 def _fired(history: History, node: str, tag: Tag, base: int) -> Any:

@@ -73,10 +73,10 @@ def violations(
         if differ:
             return
     for name in schedules:
-        wanted = told(run_graph(graph, case.arguments, schedule=name, limits=limits, world=Witness()))
+        expected = told(run_graph(graph, case.arguments, schedule=name, limits=limits, world=Witness()))
         for steps in handovers:
             yield from handed_over(graph, case.arguments, name, steps, limits)
-            yield from taken_over(graph, case.arguments, name, steps, limits, wanted)
+            yield from taken_over(graph, case.arguments, name, steps, limits, expected)
 
 
 def in_step(case: Case, name: str, steps: int, limits: Limits = LIMITS) -> Iterator[str]:
@@ -122,9 +122,9 @@ def differences(graph: Graph, arguments: Sequence[Value], asked: RunOptionsSampl
     name, limits, *_ = asked
     options: dict[str, Any] = {"until": asked.until, "seed": asked.seed, "k": asked.k}
     worlds = Witness(asked.callbacks), Witness(asked.callbacks)
-    wanted = told(run_graph(graph, arguments, schedule=name, limits=limits, world=worlds[0], **options))
+    expected = told(run_graph(graph, arguments, schedule=name, limits=limits, world=worlds[0], **options))
     got = told(run_fast(graph, arguments, name, limits, worlds[1], **options))
-    for key, value in wanted.items():
+    for key, value in expected.items():
         if got[key] != value:
             yield f"{asked}: {key} is {got[key]} and not {value}"
     if worlds[0].lines != worlds[1].lines or exact(worlds[0].calls) != exact(worlds[1].calls):

@@ -205,18 +205,18 @@ def outcome_violations(
     """A history ends as a run does, wherever it has been meanwhile; so does a fork, and a history that follows the same
     choices."""
     dice = random.Random(seed)
-    wanted = to_outcome_record(run_graph(graph, arguments, schedule=schedule, limits=limits))
+    expected = to_outcome_record(run_graph(graph, arguments, schedule=schedule, limits=limits))
     history = History(graph, arguments, schedule=schedule, limits=limits, spacing=3)
     for _ in range(dice.randint(0, 30)):
         history.forward()
     history.jump(dice.randint(0, len(history)))
     branch = history.branch()
     for each in (history, branch):
-        if to_outcome_record(each.run()) != wanted:
+        if to_outcome_record(each.run()) != expected:
             yield f"{each} ends otherwise than the run"
     history.jump(dice.randint(0, len(history)))
     late = history.branch()
-    if to_outcome_record(late.run()) != wanted or to_outcome_record(history.outcome()) != wanted:
+    if to_outcome_record(late.run()) != expected or to_outcome_record(history.outcome()) != expected:
         yield f"{late} ends otherwise than the run"
     scripted = History(graph, arguments, schedule=history.script())
     for _ in history:

@@ -53,11 +53,11 @@ def violations(case: Case, schedules: Sequence[str] = SCHEDULES, limits: Limits 
         yield from agreement(case, ideal)
         yield from cleanliness(ideal)
         yield from reversal(graph, case.arguments, "random:3")
-        wanted = results(ideal), firings(ideal)
+        expected = results(ideal), firings(ideal)
         for name in schedules:
             run = run_graph(graph, case.arguments, schedule=name, keep="events", limits=limits, unchecked=True)
             yield from cleanliness(run)
-            if (results(run), firings(run)) != wanted:
+            if (results(run), firings(run)) != expected:
                 yield f"{name} differs from waves: {results(run)} and {results(ideal)}"
     except Exception as error:
         yield f"the machine failed: {type(error).__name__}: {error}"

@@ -79,8 +79,8 @@ def check_formula(make: Callable[[], Any], formula: Steps, seed: int) -> None:
         parts = (g[0, 0], g)
         optimizer.apply({"w": g, "parts": parts}, made)
         assert set(optimizer.slots) == {"w", "w_1", "v"}, at
-    wanted = formula(x, gradients)
-    for variable, each in ((made["w"], wanted), (made["parts"][0], wanted[0, 0]), (made["parts"][1], wanted)):
+    expected = formula(x, gradients)
+    for variable, each in ((made["w"], expected), (made["parts"][0], expected[0, 0]), (made["parts"][1], expected)):
         np.testing.assert_allclose(np.asarray(variable), each, rtol=1e-11, atol=1e-14)
 
 

@@ -115,22 +115,22 @@ def wrong(
 ) -> Iterator[str | int]:
     """Where a run on this many cores, which take turns, differs from one on the reference, and the number of donated
     activations. A run that the cores discard must end badly on the reference too."""
-    wanted = run_graph(graph, arguments, limits=limits, world=Witness())
+    expected = run_graph(graph, arguments, limits=limits, world=Witness())
     run, given = in_turns(first_state(graph, list(arguments), "waves"), limits, cores, dice)
     yield given
     is_kept = run.end_reason is not None and run.is_conclusive
-    if is_kept != is_well(wanted):
-        yield f"{cores} cores ended {run.end_reason}, the reference {wanted.status}"
+    if is_kept != is_well(expected):
+        yield f"{cores} cores ended {run.end_reason}, the reference {expected.status}"
     elif is_kept:
         got = told(run.outcome(flat_treedef(len(graph.results))))
-        for key, value in by_waves(wanted, graph, arguments, limits).items():
+        for key, value in by_waves(expected, graph, arguments, limits).items():
             if got[key] != value:
                 yield f"{cores} cores: {key} is {got[key]} and not {value}"
 
 
 def differing(graph: Graph, arguments: Sequence[Value], cores: int, limits: Limits, **options: Any) -> Iterator[str]:
     """Where a run on this many cores, as users start it, differs from one on the reference."""
-    wanted = run_graph(graph, arguments, limits=limits, world=Witness(), **options)
+    expected = run_graph(graph, arguments, limits=limits, world=Witness(), **options)
     structure = flat_treedef(len(graph.results))
     got = told(
         run_on_cores(
@@ -138,8 +138,8 @@ def differing(graph: Graph, arguments: Sequence[Value], cores: int, limits: Limi
             world=Witness(), **options,
         )
     )  # fmt: skip
-    known = [told(wanted)]
-    if is_well(wanted):
-        known.append(by_waves(wanted, graph, arguments, limits))
+    known = [told(expected)]
+    if is_well(expected):
+        known.append(by_waves(expected, graph, arguments, limits))
     if got not in known:
         yield f"{cores} cores: {got} and not {known[-1]}"

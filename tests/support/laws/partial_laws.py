@@ -69,9 +69,9 @@ def violations(case: Case, fetches: Sequence[str] | None, feeds: Sequence[str]) 
     seen = Witness()
     run = run_graph(lower(part), [had[name] for name in taken], keep="events", limits=LIMITS, world=seen)
     operands = program.main.body.results if fetches is None else fetches
-    wanted = [bits(each.value if isinstance(each, Literal) else had.get(each)) for each in operands]
-    if [bits(result) for result in run.results] != wanted:
-        yield f"fetched {run.results} of {operands}, with {fed} fed, and the whole has {wanted}"
+    expected = [bits(each.value if isinstance(each, Literal) else had.get(each)) for each in operands]
+    if [bits(result) for result in run.results] != expected:
+        yield f"fetched {run.results} of {operands}, with {fed} fed, and the whole has {expected}"
     more = firings(part, run, program.entry) - firings(program, whole, program.entry)
     parameters = [f"{program.entry}.{parameter.name}" for parameter in part.main.body.parameters]
     given = {parameter for parameter, name in zip(parameters, taken, strict=True) if name in fed}
@@ -193,13 +193,13 @@ def under_tags() -> Iterator[str]:
         ("cond", {"main/subtract": 9.0}, 9.0),
         ("loop", {"main/loop[1]/i": 3}, 3),
     ]
-    for fetch, feed, wanted in known:
+    for fetch, feed, expected in known:
         found = model.partial(fetch, {"tanh": 0.5, "greater": False, **feed})(1.0)
-        if found != wanted:
-            yield f"{fetch} is {found} and not {wanted}, where {feed} is fed"
-    for fetch, wanted in (("main/fib/fib_1", 2), ("main/fib/fib/add", 3)):
-        if (found := fib.partial(fetch)(5)) != wanted:
-            yield f"{fetch} is {found} and not {wanted}"
+        if found != expected:
+            yield f"{fetch} is {found} and not {expected}, where {feed} is fed"
+    for fetch, expected in (("main/fib/fib_1", 2), ("main/fib/fib/add", 3)):
+        if (found := fib.partial(fetch)(5)) != expected:
+            yield f"{fetch} is {found} and not {expected}"
     outcome = endless.partial("main/loop[4]/i").run(0, limits=Limits(firings=1_000))
     if outcome.status != "Returned" or outcome.value != 4:
         yield f"what does not end gives {outcome.status} {outcome.results}"

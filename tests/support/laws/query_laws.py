@@ -123,9 +123,9 @@ def edits(index: EventIndex) -> Iterator[str]:
         if (told is not None) != (token in links.changed) or fingerprint(told) != fingerprint(links.changed.get(token)):
             yield f"{token} is said to be changed to {told}, not {links.changed.get(token)}"
     for sender in set(links.sent.values()):
-        wanted = [token for token in links.changed if links.sent[token] == sender]
-        if list(index.changed_tokens(sender)) != wanted:
-            yield f"{index.changed_tokens(sender)} of {sender} are said to be changed, not {wanted}"
+        expected = [token for token in links.changed if links.sent[token] == sender]
+        if list(index.changed_tokens(sender)) != expected:
+            yield f"{index.changed_tokens(sender)} of {sender} are said to be changed, not {expected}"
         origin = index.origin(sender)
         said = (
             origin.number
@@ -235,12 +235,12 @@ def _told(index: EventIndex, node: int, port: int, tag: Tag) -> Any:
 
 def readiness(state: State) -> Iterator[str]:
     """`could_fire` is true exactly for nodes that a single step would fire."""
-    wanted = []
+    expected = []
     for position, token in enumerate(state.flight):
         if step(state, position).fired:
-            wanted.append((position, token.node, token.tag))
-    if [tuple(ready[:3]) for ready in why.could_fire(state)] != wanted:
-        yield f"could fire: {list(why.could_fire(state))}, not {wanted}"
+            expected.append((position, token.node, token.tag))
+    if [tuple(ready[:3]) for ready in why.could_fire(state)] != expected:
+        yield f"could fire: {list(why.could_fire(state))}, not {expected}"
 
 
 class Future:
@@ -446,8 +446,8 @@ def _parked_holds(place: DeferredRead, waits: Any, state: State, future: Future)
         for put in future.puts.get(cell, ()):
             if UnfiredNode(*put) not in need.reasons and put not in unfilled and (put[0], None) not in unfilled:
                 yield f"{put} put to {cell}"
-    wanted = [place.cell._replace(number=-1 - need.port) for need in waits.requirements]
-    if not waits.is_live and all(cell in future.puts for cell in wanted):
+    expected = [place.cell._replace(number=-1 - need.port) for need in waits.requirements]
+    if not waits.is_live and all(cell in future.puts for cell in expected):
         yield f"{place.cell} was put in the end"
 
 
@@ -463,9 +463,9 @@ def _stores_are_so(place: DeferredRead, waits: Any, state: State, index: EventIn
         yield f"{place} waits for the cells {cells} of {empty}"
     for number, need in zip(cells, waits.requirements, strict=True):
         told = {(reason.node, reason.tag) for reason in need.reasons if isinstance(reason, UnfiredNode)}
-        wanted = {store for store, got in sent.items() if (got.get(0), got.get(1)) == (place.cell.handle, number)}
-        if told != wanted:
-            yield f"cell {number} waits for {told}, not {wanted}"
+        expected = {store for store, got in sent.items() if (got.get(0), got.get(1)) == (place.cell.handle, number)}
+        if told != expected:
+            yield f"cell {number} waits for {told}, not {expected}"
         maybe = [store for reason in need.reasons if isinstance(reason, UnfilledCell) for store in reason.stores]
         told = {store for store in maybe if store[1] is not None}
         if told != set(_might(sent, index.graph, place.cell.handle, number)) or len(set(maybe)) != len(maybe):

@@ -55,10 +55,10 @@ def step_violations(made: QueueParameters, steps: Sequence[tuple[str, int]]) -> 
             following += number
             said, _ = _tried(lambda new=new, word=word: _put(queue, new, many=word == "enqueue_many"))
             room = made.capacity - len(there)
-            wanted = None if not new else "QueueClosed" if is_closed else "QueueTimeout" if len(new) > room else None
+            expected = None if not new else "QueueClosed" if is_closed else "QueueTimeout" if len(new) > room else None
             there += [] if is_closed else new[:room]
-            if said != wanted:
-                yield f"{word} of {number} into {len(there)} of {made}: {said}, and not {wanted}"
+            if said != expected:
+                yield f"{word} of {number} into {len(there)} of {made}: {said}, and not {expected}"
         else:
             yield from _taken(queue, made, there, is_closed, number, many=word == "dequeue_many")
         if queue.size() != len(there):
@@ -75,9 +75,9 @@ def _taken(
         lambda: list(map(int, queue.dequeue_many(count, timeout=0))) if many else [int(queue.dequeue(timeout=0))]
     )
     enough = before >= (count if is_closed else made.least + count - 1)
-    wanted = None if enough else "QueueClosed" if is_closed else "QueueTimeout"
-    if said != wanted:
-        yield f"{count} of {before} in {made}, closed: {is_closed}: {said}, and not {wanted}"
+    expected = None if enough else "QueueClosed" if is_closed else "QueueTimeout"
+    if said != expected:
+        yield f"{count} of {before} in {made}, closed: {is_closed}: {said}, and not {expected}"
     for each in given or []:
         if each not in there[: made.least]:
             yield f"{each} is not among the first {made.least} of {there}"
@@ -197,6 +197,6 @@ def closing_violations(waiting: int = 3) -> Iterator[str]:
         queue.close(cancel=True)
         for thread in running:
             thread.join(10)
-        wanted = [0] if cancel else list(range(waiting + 1))
-        if given != wanted or len(refused) != waiting * cancel:
+        expected = [0] if cancel else list(range(waiting + 1))
+        if given != expected or len(refused) != waiting * cancel:
             yield f"closed with cancel={cancel}: {given} came out, {refused} were refused"

@@ -260,13 +260,13 @@ def activation_violations(session: Session) -> Iterator[str]:
             continue
         session.execute("over")
         later = range(position + 1, len(history) + 1)
-        wanted = next((at for at in later if _is_next(history[at - 1], tag)), len(history))
-        if history.position != wanted:
-            yield f"over from {position} leads to {history.position}, not {wanted}"
-        if history.position < len(history) and history[wanted - 1].fired and history[wanted - 1].token.tag == tag:
+        expected = next((at for at in later if _is_next(history[at - 1], tag)), len(history))
+        if history.position != expected:
+            yield f"over from {position} leads to {history.position}, not {expected}"
+        if history.position < len(history) and history[expected - 1].fired and history[expected - 1].token.tag == tag:
             session.execute("over-back")
             if history.position != position:
-                yield f"over from {position} to {wanted}, and over-back to {history.position}"
+                yield f"over from {position} to {expected}, and over-back to {history.position}"
         session.execute(f"goto {position}")
         session.execute("out-back")
         if history.position and tag in history.state.records:
@@ -291,11 +291,11 @@ def around_violations(session: Session, seed: int, moves: int = 40) -> Iterator[
                 else scope_of(history[position - 1].token.tag)
             )
             walk(history, here)
-            wanted = history.position
+            expected = history.position
             session.execute(f"goto {position}")
             session.execute(name)
-            if history.position != wanted:
-                yield f"{name} from {position} leads to {history.position}, not {wanted}"
+            if history.position != expected:
+                yield f"{name} from {position} leads to {history.position}, not {expected}"
 
 
 def _slowly_over(history: History, here: ActivationScope) -> None:

@@ -72,8 +72,8 @@ def violations(case: Case, order: int, tape: type[tl.Tape] = tl.Tape, way: Way =
     otherwise by more than the order of additions explains. At higher orders the adjoints of results are pulled back
     together with those of adjoints, and the tape adds the former first."""
     derived = differentiated(case, order)
-    wanted = evaluate(derived.program, derived.arguments, max_steps=20 * MOST_STEPS).results if derived else None
-    if wanted is None:
+    expected = evaluate(derived.program, derived.arguments, max_steps=20 * MOST_STEPS).results if derived else None
+    if expected is None:
         return []
     try:
         found = way(case, order, tape)
@@ -84,7 +84,7 @@ def violations(case: Case, order: int, tape: type[tl.Tape] = tl.Tape, way: Way =
     alike = is_same_value if order == 1 and is_straight(case) else _is_near
     return [
         f"result {at} is {mine!r} by the tape, and {theirs!r} by the program"
-        for at, (mine, theirs) in enumerate(zip(found, wanted, strict=True))
+        for at, (mine, theirs) in enumerate(zip(found, expected, strict=True))
         if not alike(mine, theirs)
     ]
 

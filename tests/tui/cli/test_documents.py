@@ -116,7 +116,7 @@ def test_outcomes_can_be_read(tagloom: Any) -> None:
 
 @pytest.mark.inner(first=3)
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "this is no JSON ($)\n  got: Expecting value"),
         ('{"tagloom": "graph", "version": 1}', "the document does not fit its form ($)\n  required: the key name"),
@@ -125,11 +125,11 @@ def test_outcomes_can_be_read(tagloom: Any) -> None:
         (json.dumps(tl.to_json(tl.Program((), "main"))), "the program"),
     ],
 )
-def test_bad_documents(tagloom: Any, folder: Path, text: str, said: str) -> None:
+def test_bad_documents(tagloom: Any, folder: Path, text: str, message: str) -> None:
     """A document that is no program is bad input, reported in words, without a traceback."""
     (folder / "x.json").write_text(text)
     for command in ("run", "check", "show"):
         code, out, err = tagloom(command, "x.json")
         assert (code, out) == (2, "") and "Traceback" not in err
-        if said != "the program":
-            assert err.startswith(said)
+        if message != "the program":
+            assert err.startswith(message)

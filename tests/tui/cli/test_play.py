@@ -40,7 +40,7 @@ def test_omitted_parts_are_reported(tmp_path: Path) -> None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
-    ("option", "limit", "said"),
+    ("option", "limit", "message"),
     [
         ("--max-tokens", "3", "the limit of 3 on tokens"),
         ("--max-depth", "2", "the limit of 2 on"),
@@ -48,12 +48,12 @@ def test_omitted_parts_are_reported(tmp_path: Path) -> None:
         ("--timeout", "0", "the limit of 0 on time"),
     ],
 )
-def test_a_run_that_reaches_a_limit(tmp_path: Path, option: str, limit: str, said: str) -> None:
+def test_a_run_that_reaches_a_limit(tmp_path: Path, option: str, limit: str, message: str) -> None:
     """A run is played up to its limit, which the page names."""
     target = tmp_path / "run.html"
     assert play(FIB, "8", option, limit, "-o", str(target))[0] == 0
     html = target.read_text()
-    assert '"Exhausted"' in html and said in html[html.index('"Exhausted"') :][:300]
+    assert '"Exhausted"' in html and message in html[html.index('"Exhausted"') :][:300]
 
 
 def test_other_schedules_and_a_deadlock(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_documents_have_fetched_values(tagloom: Any) -> None:
 
 @pytest.mark.inner(first=6)
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("add.py", "2", "--fetch", "add"), "argument y of add is left out (add.py:4)\n"),
         (("add.py", "2", "3", "--fetch", "ad"), "hint: do you mean add?"),
@@ -82,7 +82,7 @@ def test_documents_have_fetched_values(tagloom: Any) -> None:
         (("kinds.py:anything", "--fetch", "add"), "parameter x of anything has no type"),
     ],
 )
-def test_unknown_names_are_refused(tagloom: Any, words: tuple[str, ...], said: str) -> None:
+def test_unknown_names_are_refused(tagloom: Any, words: tuple[str, ...], message: str) -> None:
     """Unknown names and wrong words are bad usage; the error has the known names."""
     code, out, err = run(tagloom, *words)
-    assert (code, out) == (2, "") and said in err
+    assert (code, out) == (2, "") and message in err

@@ -93,7 +93,7 @@ def test_schedules_and_dark(tagloom: Any, folder: Path) -> None:
 
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["add.py", "--bogus"], "there is no option --bogus"),
         (["add.py", "3"], "add takes 2 arguments"),
@@ -113,10 +113,10 @@ def test_schedules_and_dark(tagloom: Any, folder: Path) -> None:
         (["add.py", "--form", "tags", "-o", "a.svg"], "add takes 2 arguments"),
     ],
 )
-def test_wrong_requests_are_refused(tagloom: Any, words: list[str], said: str) -> None:
+def test_wrong_requests_are_refused(tagloom: Any, words: list[str], message: str) -> None:
     """Wrong requests are refused in words, with exit code 2."""
     out = tagloom("show", *words)
-    assert out.code == 2 and said in out.err and "Traceback" not in out.err
+    assert out.code == 2 and message in out.err and "Traceback" not in out.err
 
 
 @pytest.mark.parametrize("terminal", [True, False])

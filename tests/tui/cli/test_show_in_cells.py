@@ -69,13 +69,13 @@ def test_large_drawings_get_a_hint(tagloom: Any, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["fib.py:fib", "-o", "a.svg"], "--ascii draws in the terminal"),
         (["fib.py:fib", "4", "--form", "profile"], "a chart cannot be drawn in characters"),
     ],
 )
-def test_wrong_requests_are_refused(tagloom: Any, words: list[str], said: str) -> None:
+def test_wrong_requests_are_refused(tagloom: Any, words: list[str], message: str) -> None:
     """Usage errors give the reason."""
     out = tagloom("show", *words, "--ascii")
-    assert out.code == 2 and said in out.err
+    assert out.code == 2 and message in out.err

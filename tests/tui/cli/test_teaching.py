@@ -83,20 +83,20 @@ def test_an_exercise_that_is_right(tagloom: Any, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ("tl.print('n is', n)\n    return n", "they print different numbers of lines"),
         ("tl.print('m is', n)\n    tl.print('end', n)\n    return n", "printed line 1 differs"),
         ("return 7 // n", "the runs end differently"),
     ],
 )
-def test_prints_and_endings_count(tagloom: Any, folder: Path, body: str, said: str) -> None:
+def test_prints_and_endings_count(tagloom: Any, folder: Path, body: str, message: str) -> None:
     """Prints, and how a run ends, count too."""
     head = "import tagloom as tl\n\n@tl.function\ndef main(n: tl.int64) -> tl.int64:\n    "
     (folder / "right.py").write_text(f"{head}tl.print('n is', n)\n    tl.print('end', n)\n    return n\n")
     (folder / "mine.py").write_text(f"{head}{body}\n")
     ran = tagloom("check", "mine.py", "0", "--against", "right.py")
-    assert ran.code == 1 and ran.err.startswith(said)
+    assert ran.code == 1 and ran.err.startswith(message)
 
 
 def test_files_are_loaded_once(tagloom: Any, folder: Path) -> None:

@@ -155,7 +155,7 @@ def test_show_prints_an_invalid_program(file: str) -> None:
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [
         (b"func f(x: int64) {\n  y = add x 1\n  return y\n}", "f.tl:2:13"),
         (b"\n\xff", "this file is not text (f.tl:2)"),
@@ -164,12 +164,12 @@ def test_show_prints_an_invalid_program(file: str) -> None:
         (b"func f(x: int64) {\n  y = call f x\n  return y\n}", "(f.tl:1)"),
     ],
 )
-def test_unreadable_files_are_refused(tmp_path: Path, written: bytes, said: str) -> None:
+def test_unreadable_files_are_refused(tmp_path: Path, written: bytes, message: str) -> None:
     """Bad input gives exit code 2 and a message, without a traceback."""
     path = tmp_path / "f.tl"
     path.write_bytes(written)
     ran = tagloom("run", str(path), "1")
-    assert ran.returncode == 2 and said in ran.stderr and "Traceback" not in ran.stderr
+    assert ran.returncode == 2 and message in ran.stderr and "Traceback" not in ran.stderr
 
 
 def test_check_tries_a_folder(tagloom: Any, tmp_path: Path) -> None:

@@ -118,12 +118,12 @@ def test_only_limits_panes_to_a_tag(folder: Path, schedule: str) -> None:
         for tag in ("main/chain", "main/chain_1/loop[2]"):
             for pane in (flight_page, waiting_page, cells_page, events_page):
                 session.execute("only")
-                wanted = [row.text for row in pane(session).rows if is_under(row.tag, tag)]
+                expected = [row.text for row in pane(session).rows if is_under(row.tag, tag)]
                 session.execute(f"only {tag}")
                 made = pane(session)
-                assert [row.text for row in made.rows if is_under(row.tag, tag)] == wanted, (pane, tag)
+                assert [row.text for row in made.rows if is_under(row.tag, tag)] == expected, (pane, tag)
                 assert all(is_under(row.tag, tag) or "full" in row.text for row in made.rows if row.tag)
-                assert wanted or "under" in made.text() or "no " in made.text()
+                assert expected or "under" in made.text() or "no " in made.text()
             count = len(listing.list_events(session))
             assert not position or build_timeline(session, 40, 3).subtitle.endswith(f" · {count} listed")
 

@@ -33,7 +33,7 @@ def test_every_form_of_picture(session: Session, tmp_path: Path) -> None:
 
 @pytest.mark.inner(first=4)
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("picture run.gif", "no picture format"),
         ("picture run.svg cake", "no picture of this name"),
@@ -45,11 +45,11 @@ def test_every_form_of_picture(session: Session, tmp_path: Path) -> None:
         ("compare --seed", "a word is missing after --seed"),
     ],
 )
-def test_wrong_files_are_refused(session: Session, line: str, said: str) -> None:
+def test_wrong_files_are_refused(session: Session, line: str, message: str) -> None:
     """Wrong files are refused in words, and the program's file is not changed."""
     before = BACKWARDS.read_text()
     reply = session.execute(line)
-    assert not reply.ok and said in "\n".join(reply.text) and BACKWARDS.read_text() == before
+    assert not reply.ok and message in "\n".join(reply.text) and BACKWARDS.read_text() == before
 
 
 def test_a_larger_bound_compared(session: Session) -> None:

@@ -333,14 +333,14 @@ def violations(seed: int) -> Iterator[str]:
 
 
 @pytest.mark.inner(first=1)
-@pytest.mark.parametrize(("how", "said"), WRONG.items(), ids=[how.__name__ for how in WRONG])
-def test_the_laws_catch_a_wrong_session(how: Callable[[MonkeyPatch], None], said: str) -> None:
+@pytest.mark.parametrize(("how", "message"), WRONG.items(), ids=[how.__name__ for how in WRONG])
+def test_the_laws_catch_a_wrong_session(how: Callable[[MonkeyPatch], None], message: str) -> None:
     """Each session that is wrong in one line breaks the law about it on some walk, on which the true one keeps all
     laws; it does not merely fail."""
     for seed in range(60):
         with MonkeyPatch.context() as patch:
             how(patch)
-            found = [violation for violation in violations(seed) if re.search(said, violation)]
+            found = [violation for violation in violations(seed) if re.search(message, violation)]
         if found:
             assert list(violations(seed)) == []
             return

@@ -43,8 +43,12 @@ def differences(state: State, recording: TokenRecording, live: dict[int, TokenPl
         for token in each
     )
     held = Counter(alike(token) for entries in state.throttled_tokens.values() for _, token in entries)
-    for place, wanted in ((TokenPlace.WAITING, waiting), (TokenPlace.DEFERRED, deferred), (TokenPlace.THROTTLED, held)):
-        if Counter(alike(tokens[each]) for each, there in live.items() if there is place) != wanted:
+    for place, expected in (
+        (TokenPlace.WAITING, waiting),
+        (TokenPlace.DEFERRED, deferred),
+        (TokenPlace.THROTTLED, held),
+    ):
+        if Counter(alike(tokens[each]) for each, there in live.items() if there is place) != expected:
             yield f"{place.name} differs"
     came = {
         tokens[each].port: fingerprint(tokens[each].value)

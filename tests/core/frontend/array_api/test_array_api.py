@@ -129,5 +129,5 @@ def test_the_example_of_the_page_runs() -> None:
     known: dict[str, Any] = {}
     exec(code, known)
     said = [line.split("  # ") for line in code.splitlines() if "  # asarray(" in line]
-    assert [repr(eval(text, known)) for text, _ in said] == [wanted for _, wanted in said]
+    assert [repr(eval(text, known)) for text, _ in said] == [expected for _, expected in said]
     assert known["centred"](known["x"]).shape == (2, 2)

@@ -73,13 +73,13 @@ def differences(engine: str, *, opened: bool, group: str) -> Iterator[str]:
     """Calls of a group whose programs give other results."""
     for of, text in texts:
         for dtype in SOME if of == group else ():
-            wanted = _as_arrays(answer(tl, Call(group, "", text, dtype)))
+            expected = _as_arrays(answer(tl, Call(group, "", text, dtype)))
             made = result_of(text, dtype, engine, opened=opened)
             refused = isinstance(made, type) and any(name in text for name in WANTS_SIZES)
-            both = isinstance(made, type) and isinstance(wanted, type)
-            nothing = isinstance(wanted, list) and not wanted  # which no function returns
-            if not nothing and not (both or (opened and refused) or alike(wanted, made)):
-                yield f"{text} of {dtype!r}: {wanted}, and as a program {made}"
+            both = isinstance(made, type) and isinstance(expected, type)
+            nothing = isinstance(expected, list) and not expected  # which no function returns
+            if not nothing and not (both or (opened and refused) or alike(expected, made)):
+                yield f"{text} of {dtype!r}: {expected}, and as a program {made}"
 
 
 @pytest.mark.inner(first=1)

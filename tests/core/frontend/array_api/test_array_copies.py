@@ -36,11 +36,11 @@ def traced(function: Callable[[Any], Any], shape: tuple[int | None, ...]) -> Any
 @pytest.mark.parametrize("name", MANY)
 def test_functions_agree_with_numpy(name: str) -> None:
     """They agree eagerly and as programs; nodes have few operands, so that `fast` runs them too."""
-    function, wanted = MANY[name]
-    assert np.array_equal(function(X), wanted) and np.array_equal(function(tl.asarray(X)), wanted)
+    function, expected = MANY[name]
+    assert np.array_equal(function(X), expected) and np.array_equal(function(tl.asarray(X)), expected)
     for shape, engine in itertools.product(((2, 3), (None, 3), (None, None)), ("reference", "fast")):
         made = traced(function, shape).run(X, engine=engine).value
-        assert np.array_equal(made, wanted), (shape, engine)
+        assert np.array_equal(made, expected), (shape, engine)
     assert np.shape(traced(function, (None, None))(X[:0])) == np.shape(function(X[:0]))
 
 

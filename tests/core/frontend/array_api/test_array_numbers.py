@@ -56,8 +56,8 @@ def test_bounds_of_other_dtypes(dtype: dtypes.DType) -> None:
         if lowest <= least <= most <= highest:
             bounds = [tl.asarray(each, dtype=other) for each in (least, most)]
             made = tl.clip(tl.asarray(x, dtype=dtype), *bounds)
-            wanted = [min(max(min(max(each, least), most), low), high) for each in x]
-            assert made.dtype is dtype and np.asarray(made).tolist() == wanted
+            expected = [min(max(min(max(each, least), most), low), high) for each in x]
+            assert made.dtype is dtype and np.asarray(made).tolist() == expected
 
 
 FUNCTIONS = {

@@ -78,10 +78,10 @@ def test_values_that_broadcast_are_put(dtype: dtypes.DType) -> None:
     """One value can be put to all places, and one for each row."""
     x, rows = drawn((4, 3), dtype), np.array([2, -1])
     for value in (drawn((), dtype), drawn((3,), dtype), drawn((2, 1), dtype)):
-        wanted = x.copy()
+        expected = x.copy()
         for k, row in enumerate(rows):
-            wanted[row] = np.broadcast_to(value, (2, 3))[k]
-        assert is_same_value(np.asarray(tl.scatter(x, value, rows)), admit(wanted))
+            expected[row] = np.broadcast_to(value, (2, 3))[k]
+        assert is_same_value(np.asarray(tl.scatter(x, value, rows)), admit(expected))
 
 
 @each_dtype
@@ -91,11 +91,11 @@ def test_values_that_broadcast_are_put(dtype: dtypes.DType) -> None:
 def test_broadcast_like(shape: tuple[int, ...], other: tuple[int, ...], dtype: dtypes.DType) -> None:
     """Each element is that of x at its place; axes of size 1 are read again and again."""
     x, over = drawn(shape, dtype), np.broadcast_shapes(shape, other)
-    wanted = np.zeros(over, dtype.numpy)
+    expected = np.zeros(over, dtype.numpy)
     for at in np.ndindex(*over):
         own = at[len(over) - len(shape) :]
-        wanted[at] = x[tuple(0 if size == 1 else k for k, size in zip(own, shape, strict=True))]
-    assert is_same_value(np.asarray(tl.broadcast_like(x, np.zeros(other)))[()], admit(wanted))
+        expected[at] = x[tuple(0 if size == 1 else k for k, size in zip(own, shape, strict=True))]
+    assert is_same_value(np.asarray(tl.broadcast_like(x, np.zeros(other)))[()], admit(expected))
 
 
 @each_dtype
@@ -110,11 +110,11 @@ def test_sum_like(shape: tuple[int, ...], other: tuple[int, ...], dtype: dtypes.
         with pytest.raises(tl.Invalid, match="wrong kind"):
             tl.sum_like(x, np.zeros(other))
         return
-    wanted = np.zeros(other, np.asarray(tl.sum(x)).dtype)
+    expected = np.zeros(other, np.asarray(tl.sum(x)).dtype)
     for at in np.ndindex(*shape):
         own = at[len(shape) - len(other) :]
-        wanted[tuple(0 if size == 1 else k for k, size in zip(own, other, strict=True))] += x[at]
-    assert is_same_value(np.asarray(tl.sum_like(x, np.zeros(other, bool)))[()], admit(wanted))
+        expected[tuple(0 if size == 1 else k for k, size in zip(own, other, strict=True))] += x[at]
+    assert is_same_value(np.asarray(tl.sum_like(x, np.zeros(other, bool)))[()], admit(expected))
 
 
 def test_v4_s5_sum_like_needs_a_shape_that_broadcasts() -> None:
@@ -143,11 +143,11 @@ def test_scatter_index(key: str, dtype: dtypes.DType) -> None:
     """The places of the key have the new values, and all others are unchanged."""
     x = drawn((2, 3), dtype)
     numbers = np.asarray(tl.index(np.arange(6).reshape(2, 3), key))
-    values, wanted = drawn(numbers.shape, dtype), x.ravel().tolist()
+    values, expected = drawn(numbers.shape, dtype), x.ravel().tolist()
     for number, value in zip(numbers.ravel().tolist(), values.ravel().tolist(), strict=True):
-        wanted[number] = value
+        expected[number] = value
     made = np.asarray(tl.scatter_index(x, values, key))
-    assert is_same_value(made, admit(np.array(wanted, dtype.numpy).reshape(2, 3)))
+    assert is_same_value(made, admit(np.array(expected, dtype.numpy).reshape(2, 3)))
     assert is_same_value(np.asarray(tl.index(made, key))[()], admit(values))
     one = drawn((), dtype)
     assert is_same_value(
@@ -179,12 +179,12 @@ def test_windows(shape: Any, wide: Any, strides: Any, dtype: dtypes.DType) -> No
     x = drawn(shape, dtype)
     front = len(shape) - len(wide)
     counts = [(n - w) // s + 1 for n, w, s in zip(shape[front:], wide, strides, strict=True)]
-    wanted = np.zeros((*shape[:front], *counts, *wide), dtype.numpy)
-    for at in np.ndindex(*wanted.shape):
+    expected = np.zeros((*shape[:front], *counts, *wide), dtype.numpy)
+    for at in np.ndindex(*expected.shape):
         begins, within = at[front : front + len(wide)], at[front + len(wide) :]
         along = (begin * step + k for begin, step, k in zip(begins, strides, within, strict=True))
-        wanted[at] = x[(*at[:front], *along)]
-    assert is_same_value(np.asarray(tl.windows(x, wide, strides=strides)), admit(wanted))
+        expected[at] = x[(*at[:front], *along)]
+    assert is_same_value(np.asarray(tl.windows(x, wide, strides=strides)), admit(expected))
 
 
 def test_lengths_are_within_one_ulp() -> None:

@@ -64,5 +64,5 @@ def test_float32(name: str) -> None:
     """In float32, all results are float32."""
     program, arguments = PROGRAMS[name]
     narrow = [each.astype(np.float32) for each in arguments]
-    for made, wanted in zip(several(tl.function(program)(*narrow)), several(program(*narrow)), strict=True):
-        assert made.dtype == wanted.dtype and np.allclose(made, wanted, rtol=1e-3, atol=1e-3)
+    for made, expected in zip(several(tl.function(program)(*narrow)), several(program(*narrow)), strict=True):
+        assert made.dtype == expected.dtype and np.allclose(made, expected, rtol=1e-3, atol=1e-3)

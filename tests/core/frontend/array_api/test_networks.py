@@ -95,12 +95,12 @@ def near(made: Any, wanted: Any) -> bool:
 @pytest.mark.parametrize("name", CASES)
 def test_values(name: str) -> None:
     """Values are right eagerly, on plain values and on concrete arrays, and as a program, in float32 too."""
-    function, arguments, wanted = CASES[name]
-    assert near(function(*arguments), wanted) and near(function(*map(tl.asarray, arguments)), wanted)
-    assert near(tl.function(function)(*arguments), wanted)
+    function, arguments, expected = CASES[name]
+    assert near(function(*arguments), expected) and near(function(*map(tl.asarray, arguments)), expected)
+    assert near(tl.function(function)(*arguments), expected)
     narrow = [each.astype(np.float32) if each.dtype == np.float64 and each.max() < 1e30 else each for each in arguments]
     made = np.asarray(tl.function(function)(*narrow))
-    assert np.allclose(made, wanted, rtol=1e-4, atol=1e-4)
+    assert np.allclose(made, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_v4_wrong_operands_are_refused() -> None:

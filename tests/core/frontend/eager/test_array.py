@@ -24,8 +24,8 @@ def test_operators_compute(name: str) -> None:
     with np.errstate(all="ignore"):
         pairs = [(apply(x, y), apply(one, other)), (apply(x, 2.0), apply(one, 2.0)), (apply(2.0, x), apply(2.0, one))]
         pairs += [(apply(x, other), apply(one, other)), (apply(one, y), apply(one, other))]
-    for made, wanted in pairs:
-        assert isinstance(made, ConcreteArray) and np.array_equal(np.asarray(made), wanted, equal_nan=True)
+    for made, expected in pairs:
+        assert isinstance(made, ConcreteArray) and np.array_equal(np.asarray(made), expected, equal_nan=True)
 
 
 def test_unary_and_matrix_operators() -> None:

@@ -102,11 +102,11 @@ def test_tape_and_program_agree(name: str, order: int) -> None:
     program = tl.function(function)
     for _ in range(order):
         program = tl.grad(program)
-    wanted = by_tapes(function, tl.asarray(x), order)
+    expected = by_tapes(function, tl.asarray(x), order)
     outcomes = [program.run(x, engine=engine, schedule="lifo") for engine in ("reference", "fast")]
     assert all(out.residue == () for out in outcomes)
     for found in (program(x), *(out.value for out in outcomes)):
-        assert np.allclose(found, wanted, rtol=1e-11, atol=1e-12, equal_nan=True)
+        assert np.allclose(found, expected, rtol=1e-11, atol=1e-12, equal_nan=True)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3])

@@ -86,10 +86,10 @@ def violations(found: Sequence[Case], tables: dict[Any, Any]) -> Iterator[str]:
         those = [case for case in found if compute is eager_ending or len(case[1]) == 2]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(dispatch, "DISPATCH_TABLES", EmptyTables())
-            wanted = [compute(case) for case in those]
+            expected = [compute(case) for case in those]
             patch.setattr(dispatch, "DISPATCH_TABLES", tables)
             for time in ("first", "second"):
-                for case, right in zip(those, wanted, strict=True):
+                for case, right in zip(those, expected, strict=True):
                     try:
                         made = compute(case)
                     except Exception as error:
@@ -110,11 +110,11 @@ def test_eager_ops_agree_with_the_reference(row: Op) -> None:
     """An eager op gives the machine's bits, and is refused or traps with the same message."""
     for case in cases(row, 5):
         for found in (eager_ending(case), eager_ending(case)):
-            wanted = machine_ending(case)
+            expected = machine_ending(case)
             if isinstance(found[0], type):
-                assert (found[1:3] if found[1] == "V4" else found[2]) == wanted
+                assert (found[1:3] if found[1] == "V4" else found[2]) == expected
             else:
-                assert found == wanted, case
+                assert found == expected, case
 
 
 class IncompleteTables(dict[Any, Any]):
@@ -413,5 +413,5 @@ def test_conversions_of_arrays_symbols_and_variables(name: str) -> None:
 def test_variables_convert_as_their_values(convert: Callable[[Any], Any]) -> None:
     """Python converts a variable as it converts its value."""
     held = tl.asarray([1, 2]) if convert in (list, len) else tl.asarray(3)
-    found, wanted = convert(tl.Variable(held)), convert(held)
-    assert np.array_equal(found, wanted) and type(found) is type(wanted)
+    found, expected = convert(tl.Variable(held)), convert(held)
+    assert np.array_equal(found, expected) and type(found) is type(expected)

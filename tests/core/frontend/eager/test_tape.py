@@ -359,7 +359,7 @@ def test_a_tape_agrees_with_jax() -> None:
         return np_.sum(np_.tanh(x @ w.T + b) @ v) ** 2.0
 
     try:
-        wanted = jax.grad(lambda *p: loss(jax.numpy, *p), (0, 1, 2))(w, b, v)
+        expected = jax.grad(lambda *p: loss(jax.numpy, *p), (0, 1, 2))(w, b, v)
         second = jax.grad(lambda *p: jax.numpy.sum(jax.grad(lambda *q: loss(jax.numpy, *q), 0)(*p) ** 2.0), (0, 1, 2))
         again = second(w, b, v)
     finally:
@@ -372,5 +372,5 @@ def test_a_tape_agrees_with_jax() -> None:
             y = loss(tl, *p)
         found = tape.gradient(y, p)
         squares = tl.sum(found[0] ** 2.0)
-    for mine, theirs in zip((*found, *outer.gradient(squares, p)), (*wanted, *again), strict=True):
+    for mine, theirs in zip((*found, *outer.gradient(squares, p)), (*expected, *again), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9)

@@ -34,8 +34,8 @@ def test_a_tape_in_a_trace_agrees_with_grad(name: str) -> None:
     arrays = tuple(map(tl.asarray, arguments))
     for one, other in ((function, function), (by_tape, by_grad)):
         traced = _traced(one)
-        wanted = tl.grad(other, (0, 1))(*arguments)
-        for mine, eager, theirs in zip(traced(*arguments), slopes(one, arrays), wanted, strict=True):
+        expected = tl.grad(other, (0, 1))(*arguments)
+        for mine, eager, theirs in zip(traced(*arguments), slopes(one, arrays), expected, strict=True):
             assert np.asarray(mine).dtype == np.asarray(theirs).dtype
             np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)
             np.testing.assert_allclose(mine, eager, rtol=1e-12, atol=1e-12)
@@ -84,20 +84,20 @@ NESTED: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", NESTED)
 def test_nested_tapes(name: str) -> None:
     """Nested tapes agree with nested `tl.grad`."""
-    function = wanted = NESTED[name]
+    function = expected = NESTED[name]
     for order in (1, 2, 3):
-        wanted = tl.grad(wanted)
-        assert tl.function(derivative(function, order))(1.25) == pytest.approx(wanted(1.25), rel=1e-12)
+        expected = tl.grad(expected)
+        assert tl.function(derivative(function, order))(1.25) == pytest.approx(expected(1.25), rel=1e-12)
 
 
 def test_nested_tapes_have_the_same_bits() -> None:
     """For functions of ops only, nested tapes have the bits of `tl.grad`, and of eager tapes."""
-    function = wanted = NESTED["ops"]
+    function = expected = NESTED["ops"]
     for order in (1, 2, 3):
-        wanted = tl.grad(wanted)
+        expected = tl.grad(expected)
         for x in (0.05, 0.7, 1.25):
             found = tl.function(derivative(function, order))(x)
-            assert found == wanted(x) == float(derivative(function, order)(tl.asarray(x)))
+            assert found == expected(x) == float(derivative(function, order)(tl.asarray(x)))
 
 
 @pytest.mark.inner(first=1)
@@ -350,8 +350,8 @@ def test_adjoints_of_unknown_sizes() -> None:
         return tape.gradient(z, (x, y))
 
     x, y = np.array([0.5, 1.5, -1.0]), np.array([2.0])
-    wanted = tl.grad(lambda x, y: tl.sum(tl.tanh(x * y) * tl.sum(x)), (0, 1))(x, y)
-    for mine, theirs in zip(slope(x, y), wanted, strict=True):
+    expected = tl.grad(lambda x, y: tl.sum(tl.tanh(x * y) * tl.sum(x)), (0, 1))(x, y)
+    for mine, theirs in zip(slope(x, y), expected, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-12)
 
 

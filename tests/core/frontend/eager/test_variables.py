@@ -72,10 +72,10 @@ def test_the_condition_of_a_loop_assigns(engine: str) -> None:
         return tl.while_loop(going_on, step, start, 0)
 
     staged = tl.function(looped)
-    for start, wanted, count in ((0, (3, 123), 4), (3, (3, 0), 1), (-20, (-11, 123456789), 10)):
+    for start, expected, count in ((0, (3, 123), 4), (3, (3, 0), 1), (-20, (-11, 123456789), 10)):
         for run in (looped, lambda start: staged.run(start, engine=engine).value):
             n.assign(0)
-            assert (run(start), int(n)) == (wanted, count)
+            assert (run(start), int(n)) == (expected, count)
 
 
 def test_a_condition_may_draw() -> None:
@@ -255,12 +255,12 @@ def test_training_steps_are_the_same_everywhere() -> None:
         w.assign_sub(0.1 * tl.grad(lambda: loss(w, x, y), w)())
         return 0
 
-    wanted = trained(by_tape)
+    expected = trained(by_tape)
     staged = tl.function(traced)
-    assert trained(staged) == wanted
+    assert trained(staged) == expected
     for engine in ("reference", "fast"):
         run = tl.function(traced).run
-        assert trained(lambda w, x, y, run=run, engine=engine: run(w, x, y, engine=engine)) == wanted  # type: ignore
+        assert trained(lambda w, x, y, run=run, engine=engine: run(w, x, y, engine=engine)) == expected  # type: ignore
 
 
 @pytest.mark.full
@@ -271,9 +271,9 @@ def test_random_state() -> None:
         return g.normal((2,)), g.integers(0, 10), g.uniform(), g.permutation(4)
 
     one = tl.Generator(5)
-    wanted = [np.asarray(each).tobytes() for _ in range(2) for each in drawn(one)]
+    expected = [np.asarray(each).tobytes() for _ in range(2) for each in drawn(one)]
     for engine in ("reference", "fast", "compiled"):
         g, draw = tl.Generator(5), tl.function(drawn)
         found = [np.asarray(each).tobytes() for _ in range(2) for each in draw.run(g, engine=engine).value]
-        assert found == wanted and repr(g) == "<generator of seed 5, 8 drawn>"
+        assert found == expected and repr(g) == "<generator of seed 5, 8 drawn>"
     assert len({float(tl.uniform()) for _ in range(20)}) == 20

@@ -96,9 +96,9 @@ def test_a_particle(steps: int) -> None:
     Python."""
     start = Particle(Vector(0.0, 0.3), Vector(1.0, 0.5), 0)
     x, y, u, v, bounces = moved_in_python(0.0, 0.3, 1.0, 0.5, steps)
-    wanted = Particle(Vector(x, y), Vector(u, v), bounces)
-    assert simulate(start, steps) == wanted and simulate.run(start, steps, schedule="random:3").value == wanted
-    assert simulated(start, steps) == wanted, "and outside of a trace"
+    expected = Particle(Vector(x, y), Vector(u, v), bounces)
+    assert simulate(start, steps) == expected and simulate.run(start, steps, schedule="random:3").value == expected
+    assert simulated(start, steps) == expected, "and outside of a trace"
     assert [p.name for p in simulate.program.main.body.parameters] == [
         *("particle_place_x", "particle_place_y", "particle_speed_x", "particle_speed_y", "particle_bounces"),
         "steps",
@@ -301,7 +301,7 @@ def test_words_of_the_command_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (((1.0, 2.0), 1), "required: Vector(x, y)\n  got: (·, ·)"),
         ((Vector(1.0, (2.0,)), 1), "required: Vector(x, y)\n  got: Vector(x, y: (·,))"),
@@ -311,7 +311,7 @@ def test_words_of_the_command_line(tmp_path: Path) -> None:
         ((Vector(1.0, 2.0),), "required: f(v: Vector(x: float64, y: float64), n: int64)\n  got: 1 argument"),
     ],
 )
-def test_v6_arguments_that_do_not_fit_are_refused(arguments: Any, said: str) -> None:
+def test_v6_arguments_that_do_not_fit_are_refused(arguments: Any, message: str) -> None:
     """V6: concrete arguments with another structure or types than the annotation are the caller's mistake."""
 
     @tl.function
@@ -320,7 +320,7 @@ def test_v6_arguments_that_do_not_fit_are_refused(arguments: Any, said: str) -> 
 
     with pytest.raises(tl.Usage) as refused:
         f(*arguments)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_the_hint_for_a_loop_variable_is_valid() -> None:

@@ -122,7 +122,7 @@ def test_names(value: Any, names: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "text"),
     [
         (3, "one value"),
         ([1, 2], "one value"),
@@ -136,9 +136,9 @@ def test_names(value: Any, names: list[str]) -> None:
         (({},), "({},)"),
     ],
 )
-def test_a_structure_prints_like_its_value(value: Any, said: str) -> None:
+def test_a_structure_prints_like_its_value(value: Any, text: str) -> None:
     """A structure prints as one would write the value, with classes and keys; a leaf is a dot."""
-    assert str(flatten(value)[1]) == said
+    assert str(flatten(value)[1]) == text
 
 
 def test_lists_and_arrays_are_leaves() -> None:
@@ -214,7 +214,7 @@ def _changed() -> Kept:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         (Custom(3), "an instance of Custom cannot be rebuilt from its fields"),
         (WithPseudoField(1, 2), "an instance of WithPseudoField cannot be rebuilt from its fields"),
@@ -224,9 +224,9 @@ def _changed() -> Kept:
         ({"a": {("b",): 2}}, "the keys of a dict are not all strings"),
     ],
 )
-def test_values_that_cannot_be_rebuilt_are_refused(value: Any, said: str) -> None:
+def test_values_that_cannot_be_rebuilt_are_refused(value: Any, message: str) -> None:
     """A value that could not be rebuilt is refused when it is flattened, at the user's line."""
-    with pytest.raises(tl.Invalid, match=said) as refused:
+    with pytest.raises(tl.Invalid, match=message) as refused:
         flatten(value)
     assert "test_pytree.py" in str(refused.value.where)
 
@@ -261,7 +261,7 @@ class Typed(NamedTuple):
 
 
 @pytest.mark.parametrize(
-    ("annotation", "said"),
+    ("annotation", "message"),
     [
         ({"n": tl.int64, "a": (tl.bool, {"x": float})}, "{n: int64, a: (bool, {x: float64})}"),
         (tl.int64, "int64"),
@@ -274,9 +274,9 @@ class Typed(NamedTuple):
         (tuple[Point, Typed], "(Point(x: float64, y: float64), Typed(n: int64, rows: float64[?]))"),
     ],
 )
-def test_annotations_nest(annotation: Any, said: str) -> None:
+def test_annotations_nest(annotation: Any, message: str) -> None:
     """Annotations nest as values do, in tuples, TypedDicts, NamedTuples and dataclasses, as strings or objects."""
-    assert str(tree_type_of_annotation(annotation, {})) == said
+    assert str(tree_type_of_annotation(annotation, {})) == message
 
 
 T = TypeVar("T")
@@ -300,7 +300,7 @@ class Wider(Generic[T]):
 
 
 @pytest.mark.parametrize(
-    ("annotation", "said"),
+    ("annotation", "message"),
     [
         (Box[tl.int64], "Box(value: int64, pair: (int64, bool))"),
         (Box[tuple[tl.int8, tl.bool]], "Box(value: (int8, bool), pair: ((int8, bool), bool))"),
@@ -308,9 +308,9 @@ class Wider(Generic[T]):
         (Boxes[tl.int8], "Boxes(one: BOX, other: BOX)".replace("BOX", "Box(value: int8, pair: (int8, bool))")),
     ],
 )  # fmt: skip
-def test_generic_classes(annotation: Any, said: str) -> None:
+def test_generic_classes(annotation: Any, message: str) -> None:
     """A generic class has the types that its variables stand for."""
-    assert str(tree_type_of_annotation(annotation, {})) == said
+    assert str(tree_type_of_annotation(annotation, {})) == message
 
 
 def test_labels_are_in_the_order_of_the_value() -> None:
@@ -320,7 +320,7 @@ def test_labels_are_in_the_order_of_the_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "said"),
+    ("one", "other", "message"),
     [
         ((1, 2), (1, (2,)), ("(·, ·)", "(·, (·,))")),
         ((1,) * 500 + ({"a": 1},), (1,) * 500 + ({"b": 1},), ("{a} at 500", "{b} at 500")),
@@ -328,10 +328,10 @@ def test_labels_are_in_the_order_of_the_value() -> None:
         ((1,) * 500, (1,) * 501, (" ... (500 values)", " ... (501 values)")),
     ],
 )
-def test_the_first_difference_of_structures(one: Any, other: Any, said: tuple[str, str]) -> None:
+def test_the_first_difference_of_structures(one: Any, other: Any, message: tuple[str, str]) -> None:
     """The message about two long structures names the first part in which they differ, and is short."""
     told = describe_difference(flatten(one)[1], flatten(other)[1])
-    assert all(part.endswith(end) and len(part) < 200 for part, end in zip(told, said, strict=True))
+    assert all(part.endswith(end) and len(part) < 200 for part, end in zip(told, message, strict=True))
 
 
 class Partial(TypedDict, total=False):
@@ -350,7 +350,7 @@ class Lost:
 
 
 @pytest.mark.parametrize(
-    ("annotation", "said"),
+    ("annotation", "message"),
     [
         (tuple[tl.int64, ...], "not a type"),
         (tuple[str], "not a type"),
@@ -371,8 +371,8 @@ class Lost:
         (tuple[Point, Worded], "field word of Worded: not a type"),
     ],
 )
-def test_annotations_without_leaves_are_refused(annotation: Any, said: str) -> None:
+def test_annotations_without_leaves_are_refused(annotation: Any, message: str) -> None:
     """An annotation without a fixed number of typed leaves is refused."""
     with pytest.raises(tl.TagloomError) as refused:
         tree_type_of_annotation(annotation, {})
-    assert re.search(said, str(refused.value)), refused.value
+    assert re.search(message, str(refused.value)), refused.value

@@ -332,9 +332,9 @@ _f.__name__ = "f"
 
 
 @pytest.mark.parametrize(
-    ("argument", "said"), [(3.5, "a value of the wrong type"), (300, "fit into int8"), ((1, 2), "structure")]
+    ("argument", "message"), [(3.5, "a value of the wrong type"), (300, "fit into int8"), ((1, 2), "structure")]
 )
-def test_wrong_arguments_are_at_the_call(argument: Any, said: str) -> None:
+def test_wrong_arguments_are_at_the_call(argument: Any, message: str) -> None:
     """Concrete arguments that do not fit are refused at the line of the call, with or without annotations."""
 
     @tl.function
@@ -345,7 +345,7 @@ def test_wrong_arguments_are_at_the_call(argument: Any, said: str) -> None:
         with pytest.raises(tl.Usage) as caught:
             function(wrong)
         assert "test_tracing_errors.py" in str(caught.value.where)
-        assert said in caught.value.message or function is not narrow
+        assert message in caught.value.message or function is not narrow
 
 
 def test_methods_of_objects_without_attributes() -> None:

@@ -95,10 +95,10 @@ def test_share(kind: str) -> None:
     counted()
     assert by["Returned"] + by["Trapped"] >= COMPARED[kind] * by.total()
     assert by["Returned"] >= 0.3 * by.total()
-    wanted = {"cond", "while_loop", "call"}
-    wanted |= {"put", "get", "collect"} if kind.startswith("cells") else set()
-    wanted |= {"print", "callback"} if kind == "effects" else set()
-    assert all(ops[op] >= 0.02 * by.total() for op in wanted), ops
+    expected = {"cond", "while_loop", "call"}
+    expected |= {"put", "get", "collect"} if kind.startswith("cells") else set()
+    expected |= {"print", "callback"} if kind == "effects" else set()
+    assert all(ops[op] >= 0.02 * by.total() for op in expected), ops
     least = 0.0 if kind == "scalars" else 0.02 if kind.startswith("cells") else 0.05
     assert ops["sum"] + ops["matmul"] >= least * by.total()
 

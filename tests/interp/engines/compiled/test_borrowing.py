@@ -30,15 +30,15 @@ def divided(x: tl.Array[tl.int64, None], y: tl.Array[tl.int64, None]) -> tl.Arra
 
 def test_arguments_with_the_layout_of_a_value_are_borrowed() -> None:
     """An argument with the layout of a value is used without a copy; every other argument is converted."""
-    array, wanted = np.arange(6.0).reshape(2, 3), Type(tl.float64, (2, None))
-    assert borrow(array, wanted) is array
+    array, expected = np.arange(6.0).reshape(2, 3), Type(tl.float64, (2, None))
+    assert borrow(array, expected) is array
     others = [array.T.copy().T, array.astype(">f8"), array[:, ::1].tolist(), np.asfortranarray(array)]
     shifted = np.zeros(49, np.uint8)[1:].view(np.float64).reshape(2, 3)
     for other in [*others, shifted]:
-        made = borrow(other, wanted)
+        made = borrow(other, expected)
         assert made is not other and not made.flags.writeable and made.dtype == np.float64  # type: ignore[union-attr]
     with pytest.raises(tl.Usage, match="wrong type"):
-        borrow(np.zeros((3, 3)), wanted)
+        borrow(np.zeros((3, 3)), expected)
 
 
 @pytest.mark.full

@@ -60,15 +60,15 @@ def test_other_programs_run_on_a_token_machine(function: tl.Function, arguments:
     """A program whose ending only tokens can tell runs on a token machine; its outcome is the reference's, and names
     that engine."""
     assert compare(function, arguments) == ("left", [])
-    outcome, wanted = (function.run(*arguments, engine=name) for name in ("compiled", "reference"))
-    assert outcome.engine == "fast" and outcome.status == wanted.status
-    assert str(outcome.error) == str(wanted.error) and all(map(is_same_value, outcome.results, wanted.results))
+    outcome, expected = (function.run(*arguments, engine=name) for name in ("compiled", "reference"))
+    assert outcome.engine == "fast" and outcome.status == expected.status
+    assert str(outcome.error) == str(expected.error) and all(map(is_same_value, outcome.results, expected.results))
 
 
 def test_a_negative_number_of_cells_traps() -> None:
     """A negative number of cells is a trap."""
-    outcome, wanted = (prefix.run(-3, engine=name) for name in ("compiled", "reference"))
-    assert outcome.engine == "compiled" and str(outcome.error) == str(wanted.error)
+    outcome, expected = (prefix.run(-3, engine=name) for name in ("compiled", "reference"))
+    assert outcome.engine == "compiled" and str(outcome.error) == str(expected.error)
 
 
 SHAPES = {"": (), "[2]": (2,), "[?]": (3,), "[2, ?]": (2, 5)}
@@ -159,5 +159,5 @@ def test_programs_of_the_papers(file: str, name: str, arguments: list[Any], engi
     """Programs of cells from the papers that read only what they have put run without tokens."""
     function = getattr(of_paper("roots", file), name)
     assert not compare(function, arguments).differences
-    outcome, wanted = (function.run(*arguments, engine=name) for name in ("compiled", "reference"))
-    assert outcome.engine == engine and is_same_value(outcome.value, wanted.value)
+    outcome, expected = (function.run(*arguments, engine=name) for name in ("compiled", "reference"))
+    assert outcome.engine == engine and is_same_value(outcome.value, expected.value)

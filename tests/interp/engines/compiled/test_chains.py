@@ -121,9 +121,9 @@ def generated(seed: int) -> tuple[Program, list[Any]]:
         kinds[name] = dice.choice(["float64", "float32", "int8"]) if op == "astype" else kinds[one]
         extra = f", dtype={kinds[name]}" if op == "astype" else ""
         nodes.append(f"{name} = {op} {one}{f', {two}' if op in binary else ''}{extra}")
-    wanted = dice.sample([name for name in kinds if name[0] == "n"], min(3, len(nodes)))
+    expected = dice.sample([name for name in kinds if name[0] == "n"], min(3, len(nodes)))
     parameters = ", ".join(f"{name}: {type_}[{size}]" for (name, type_), size in zip(types.items(), sizes, strict=True))
-    made = tl.parse_program("\n".join([f"func f({parameters}) {{", *nodes, f"return {', '.join(wanted)}", "}"]))
+    made = tl.parse_program("\n".join([f"func f({parameters}) {{", *nodes, f"return {', '.join(expected)}", "}"]))
     numbers = np.random.default_rng(seed)
     given = [int(each) if each != "?" else dice.choice([size, size, size, 1, 5]) for each in sizes]
     drawn = [

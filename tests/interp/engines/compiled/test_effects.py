@@ -64,16 +64,16 @@ def test_effects_keep_their_order(n: int) -> None:
 def test_callbacks_take_and_return_arrays() -> None:
     """A callback takes and returns arrays, on the calling thread."""
     calls.clear()
-    outcome, wanted = (arrays.run(3, [1.0, 2.0], engine=name) for name in ("compiled", "reference"))
-    assert (outcome.engine, str(outcome.results)) == ("compiled", str(wanted.results))
+    outcome, expected = (arrays.run(3, [1.0, 2.0], engine=name) for name in ("compiled", "reference"))
+    assert (outcome.engine, str(outcome.results)) == ("compiled", str(expected.results))
     assert {thread for thread, _ in calls} == {threading.current_thread()}
     assert str(calls[:2]) == str(calls[2:]) and len(calls) == 4
 
 
 def test_a_failing_callback_traps() -> None:
     """A callback that raises is the trap that the reference meets first."""
-    outcome, wanted = (arrays.run(5, [1.0, 2.0], engine=name) for name in ("compiled", "reference"))
-    assert (outcome.status, str(outcome.error)) == ("Trapped", str(wanted.error))
+    outcome, expected = (arrays.run(5, [1.0, 2.0], engine=name) for name in ("compiled", "reference"))
+    assert (outcome.status, str(outcome.error)) == ("Trapped", str(expected.error))
     assert outcome.error is not None and "callback recorder raised ValueError: three" in str(outcome.error)
 
 
@@ -125,10 +125,10 @@ def test_auto_never_restarts_effects(monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto` hands a program with effects over, and never restarts it, compiled or not."""
     monkeypatch.setattr(auto, "WARMUP_FIRINGS", 30)
     for _ in "12":
-        world, wanted = Witness(), Witness()
+        world, expected = Witness(), Witness()
         out = told.run(20, world=world, account=False)
-        told.run(20, world=wanted, engine="compiled")
-        assert out.engine == "fast" and (world.lines, str(world.calls)) == (wanted.lines, str(wanted.calls))
+        told.run(20, world=expected, engine="compiled")
+        assert out.engine == "fast" and (world.lines, str(world.calls)) == (expected.lines, str(expected.calls))
 
 
 @pytest.mark.full

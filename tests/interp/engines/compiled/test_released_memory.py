@@ -31,10 +31,10 @@ def raise_after_the_run(monkeypatch: pytest.MonkeyPatch, error: type[BaseExcepti
     right = run.entry_call
 
     def work(*given: Any) -> Callable[[], None]:
-        wanted = right(*given)
+        expected = right(*given)
 
         def both() -> None:
-            wanted()
+            expected()
             raise error
 
         return both

@@ -97,13 +97,13 @@ def test_a_summed_array_is_never_written() -> None:
 def test_helpers_do_not_change_bits(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum has the same bits with and without helpers, within the bound of its row."""
     x = np.random.default_rng(size).normal(size=size)
-    wanted = scaled.run(x, 0.1, engine="compiled").value
+    expected = scaled.run(x, 0.1, engine="compiled").value
     assert len({scaled.run(x, 0.1, engine="compiled").value for _ in range(20)}) == 1
     monkeypatch.setattr(thread_pool, "start_pool", lambda: 0)
-    assert scaled.run(x, 0.1, engine="compiled").value == wanted
+    assert scaled.run(x, 0.1, engine="compiled").value == expected
     terms = 0.1 * x + 1.0
     exact = np.sum(terms.astype(np.longdouble))
-    assert abs(wanted - exact) <= size * 2.0**-53 * np.abs(terms).sum()
+    assert abs(expected - exact) <= size * 2.0**-53 * np.abs(terms).sum()
 
 
 TWINS = {
@@ -118,6 +118,6 @@ TWINS = {
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin whose sum depends on the sharing has other bits; one that omits elements has another value."""
     given = [np.random.default_rng(seed).normal(size=9 * thread_pool.CHUNK_ELEMENTS + 5) for seed in range(6)]
-    wanted = [scaled.run(x, 0.1, engine="compiled").value for x in given]
+    expected = [scaled.run(x, 0.1, engine="compiled").value for x in given]
     broken(monkeypatch, *TWINS[twin])
-    assert [scaled.run(x, 0.1, engine="compiled").value for x in given] != wanted
+    assert [scaled.run(x, 0.1, engine="compiled").value for x in given] != expected

@@ -189,9 +189,11 @@ def test_events_are_decoded_from_the_end(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (len(out.events), made) == (3000, [0])
     last = out.events[-1]
     assert (out.events[-10:][-1] is last, made) == (True, [10])
-    wanted = fib.run(12, keep="events", engine="reference").events[-3000:]
-    assert lines_of(list(reversed(out.events))) == lines_of(wanted[::-1])
-    assert (out.events == wanted, hash(out.events) == hash(wanted), repr(out.events) == repr(wanted)) == (True,) * 3
+    expected = fib.run(12, keep="events", engine="reference").events[-3000:]
+    assert lines_of(list(reversed(out.events))) == lines_of(expected[::-1])
+    assert (out.events == expected, hash(out.events) == hash(expected), repr(out.events) == repr(expected)) == (
+        True,
+    ) * 3
     assert (made, out.events[-1] is last) == ([3000], True)
     with pytest.raises(IndexError):
         out.events[3000]
@@ -206,9 +208,9 @@ def test_ctrl_c_while_events_are_decoded() -> None:
         threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
             list(out.events)
-    wanted = fib.run(18, keep="events", engine="reference").events
-    assert (out.first_kept, len(out.events), out.events[-1] is last) == (0, len(wanted), True)
-    assert lines_of(out.events) == lines_of(wanted)
+    expected = fib.run(18, keep="events", engine="reference").events
+    assert (out.first_kept, len(out.events), out.events[-1] is last) == (0, len(expected), True)
+    assert lines_of(out.events) == lines_of(expected)
 
 
 def test_arrays_are_freed_with_their_events() -> None:
@@ -225,15 +227,15 @@ def test_a_run_stops_at_a_breakpoint() -> None:
     """A run in machine code stops at a breakpoint, shows the last events, and continues there or on the reference."""
     limits, keeper = Limits(), LastEventKeeper(20)
     state = first_state(fib.graph, [9], "lifo")
-    wanted = list(drive(state, schedule("lifo"), limits))
+    expected = list(drive(state, schedule("lifo"), limits))
     run = FastRun(first_state(fib.graph, [9], "lifo"), "lifo", until="quiet", limits=limits, keeper=keeper)
     stops = StopConditions(nodes=frozenset([fib.graph.only("add")]))
     for _ in range(10):
         run.resume(stops=stops)
         at = run.state().steps
-        assert list(keeper.events()) == wanted[max(at - 20, 0) : at]
+        assert list(keeper.events()) == expected[max(at - 20, 0) : at]
     rest = list(drive(run.state(), schedule("lifo"), limits))
-    assert rest == wanted[at:]
+    assert rest == expected[at:]
 
 
 def test_a_run_without_events_has_no_code_for_them() -> None:

@@ -201,10 +201,10 @@ def of_the_corpus(file: str, most: int | None, limits: Limits, names: Sequence[s
         subject = document[case.name]
         graph = lower(subject) if isinstance(subject, Program) else subject
         if not graph_problems(graph):
-            wanted = graph.arguments[graph.hidden_count :]
+            expected = graph.arguments[graph.hidden_count :]
             check(
                 graph,
-                [parse_value(text, of.type) for text, (_, of) in zip(case.arguments, wanted, strict=True)],
+                [parse_value(text, of.type) for text, (_, of) in zip(case.arguments, expected, strict=True)],
                 limits,
                 names,
             )

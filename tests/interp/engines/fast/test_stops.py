@@ -78,8 +78,11 @@ def test_a_run_stops_after_a_trap() -> None:
     while run.resume(stops=StopConditions(traps=True)) is None and run.stopped_by == "trap":
         traps += 1
         assert len(run.state().trap_events) == traps
-    wanted = halved.run(7, engine="reference")
-    assert (traps, list(map(str, run.outcome(None, LEAF).traps))) == (len(wanted.traps), list(map(str, wanted.traps)))
+    expected = halved.run(7, engine="reference")
+    assert (traps, list(map(str, run.outcome(None, LEAF).traps))) == (
+        len(expected.traps),
+        list(map(str, expected.traps)),
+    )
 
 
 def test_steps_in_any_portions_give_the_same_run() -> None:
