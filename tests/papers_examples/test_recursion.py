@@ -77,7 +77,7 @@ def test_results_are_as_expected(name: str, row: dict[str, Any]) -> None:
 def test_schedules_agree(name: str, row: dict[str, Any], schedule: str) -> None:
     """Every schedule has the same results, and the same firings of each node if it becomes quiescent."""
     if "until" in row and schedule == "lifo":
-        pytest.skip("lifo may starve a result for ever; see test_not_lazy")
+        pytest.skip("lifo may starve a result for ever; see test_a_result_may_come_without_quiescence")
     out = check(name, row, schedule)
     if "until" not in row:
         assert out.stats.by_node == run(name, row, "waves").stats.by_node
