@@ -163,6 +163,8 @@ function drawLeg({ spot, old, from, to, begin, end, leaves }, time) {
 
 // Marks on boxes: those that have just fired, can fire, have trapped or are chosen; and results that have arrived.
 
+// Marks are left of their boxes, or right of them if the edge of the drawing would cut them off.
+const MARK_CHARACTER_WIDTH = 6.2;
 let markedBoxes = [];
 
 function markBox(name, box) {
@@ -185,8 +187,9 @@ function buildMarks(live, events) {
   }
   if (!predicting) for (const [box, count] of ready) badge(box, "ready", count > 1 ? count : "");
   return [...badges].flatMap(([box, texts]) => texts.map(([look, text], row) => {
-    const { x, y } = boxBounds(box);
-    return svgElement("text", { class: `mark ${look}`, x: x - 3, y: y + 9 + row * 11, "text-anchor": "end" }, `${text} ${run.badges[look][0]}`.trim());
+    const { x, y, width } = boxBounds(box), label = `${text} ${run.badges[look][0]}`.trim();
+    const isCut = x - MARK_CHARACTER_WIDTH * label.length < 0, side = isCut ? { x: x + width + 3, "text-anchor": "start" } : { x: x - 3, "text-anchor": "end" };
+    return svgElement("text", { class: `mark ${look}`, y: y + 9 + row * 11, ...side }, label);
   }));
 }
 

@@ -147,6 +147,22 @@ def test_paper_has_legible_moments(tab: Tab, page: Path) -> None:
     assert "firings at once" in tab.run("document.querySelectorAll('figcaption')[2].textContent")
 
 
+def test_the_edge_cuts_no_mark(tab: Tab, tmp_path: Path) -> None:
+    """A long result beside a box at the edge of the drawing is inside the pane."""
+
+    @tl.function
+    def third(x: tl.float64) -> tl.float64:
+        return x / 3.0
+
+    third.run(1.0, keep="events").player().save(tmp_path / "page.html")
+    tab.open(tmp_path / "page.html")
+    tab.key("End")
+    left = "document.querySelector('#plan').getBoundingClientRect().left"
+    marks = "[...document.querySelectorAll('#marks text')]"
+    assert "0.33333" in tab.run(f"{marks}.map(each => each.textContent).join()")
+    assert tab.run(f"{marks}.every(each => each.getBoundingClientRect().left >= {left})")
+
+
 def test_labels_cross_no_pill(tab: Tab, page: Path) -> None:
     """At no moment does the tag beside a token cover another token."""
     tab.open(page)
