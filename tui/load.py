@@ -6,7 +6,6 @@ a `.tl` file has functions, graphs and cases in the text form.
 
 from __future__ import annotations
 
-import inspect
 import re
 import runpy
 import sys
@@ -180,8 +179,7 @@ def defined_programs(namespace: dict[str, object], path: Path) -> dict[str, Runn
     return {
         name: value
         for name, value in namespace.items()
-        if isinstance(value, Graph)
-        or (isinstance(value, Function) and Path(inspect.unwrap(value).__code__.co_filename) == path)
+        if isinstance(value, Graph) or (isinstance(value, Function) and Path(value.file) == path)
     }
 
 
@@ -203,13 +201,14 @@ def _choose(programs: dict[str, Runnable], name: str | None, path: Path) -> Runn
     )  # fmt: skip
 
 
-def parameters(subject: Runnable) -> list[tuple[str, Type | None]]:
-    """The names and types of the parameters; the type is None for a parameter without an annotation."""
+def parameters(subject: Runnable, count: int | None = None) -> list[tuple[str, Type | None]]:
+    """The names and types of the parameters; the type is None for a parameter without an annotation. With `count`, of
+    those parameters of a function that have arguments in a call with that many."""
     if isinstance(subject, Graph):
         return [(name, output.type) for name, output in subject.arguments[subject.hidden_count :]]
     if isinstance(subject, Program):
         return list(subject.main.body.parameters)
-    return subject.source.leaf_parameters
+    return subject.source.leaf_parameters(count)
 
 
 def program_and_graph(subject: Runnable, values: Sequence[Value] | None = None) -> tuple[Program | None, Graph]:
@@ -220,18 +219,21 @@ def program_and_graph(subject: Runnable, values: Sequence[Value] | None = None) 
     if isinstance(subject, Program):
         check_rules(subject)
         return subject, lower(subject)
-    file = inspect.unwrap(subject).__code__.co_filename
     hint = "a function that calls itself is traced for ever, unless it is a tl.function"
-    with user_code_errors(f"{subject.name} failed while it was traced", file, hint):
+    with user_code_errors(f"{subject.name} failed while it was traced", subject.file, hint):
         if values is None:
             return subject.program, subject.graph
-        traced = subject.trace(*subject.source.unflatten_arguments(values))
+        traced = subject.trace_arguments(subject.source.unflatten_arguments(values))
         return traced.program, traced.graph
 
 
 def callbacks(subject: Runnable, values: Sequence[Value]) -> Mapping[str, Callable[..., object]]:
     """The Python functions that a program calls back; only a traced function has any."""
-    return subject.trace(*subject.source.unflatten_arguments(values)).callbacks if isinstance(subject, Function) else {}
+    return (
+        subject.trace_arguments(subject.source.unflatten_arguments(values)).callbacks
+        if isinstance(subject, Function)
+        else {}
+    )
 
 
 def all_arguments(subject: Runnable, values: Sequence[Value]) -> Sequence[Value]:
@@ -239,7 +241,7 @@ def all_arguments(subject: Runnable, values: Sequence[Value]) -> Sequence[Value]
     if not isinstance(subject, Function):
         return values
     nested = subject.source.unflatten_arguments(values)
-    return subject.trace(*nested).all_arguments(subject.leaves(*nested))
+    return subject.trace_arguments(nested).all_arguments(subject.leaves(nested))
 
 
 def program_of(subject: Runnable) -> Program | None:
@@ -278,7 +280,7 @@ def parse_partial_arguments(subject: Runnable, words: Sequence[str]) -> list[Any
 def _parse_words(subject: Runnable, words: Sequence[str], read: Callable[[str, Type | None, str], Any]) -> list[Any]:
     called = subject.entry if isinstance(subject, Program) else subject.name
     try:
-        return read_argument_words(called, parameters(subject), words, read)
+        return read_argument_words(called, parameters(subject, len(words)), words, read)
     except Usage as error:
         error.hint = error.hint or next(filter(None, map(describe_stray_option, words)), None)
         raise

@@ -66,7 +66,7 @@ def begin_history(subject: Runnable, words: Sequence[str], options: StartOptions
     }
     if isinstance(subject, Function):
         program_and_graph(subject, values)
-        return subject.history(*subject.source.unflatten_arguments(values), **settings)
+        return subject.history_of_arguments(subject.source.unflatten_arguments(values), **settings)
     return History(program_and_graph(subject)[1], values, unchecked=options.unchecked, **settings)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from .. import dtypes
@@ -43,7 +44,7 @@ from .trace.control_flow import (
     trace_branch,
     trace_loop,
 )
-from .trace.pytree import TreeDef, describe_difference, flatten, read_variables, unflatten
+from .trace.pytree import NONE, TreeDef, describe_difference, flatten, read_variables, static_treedef, unflatten
 from .trace.source_location import user_location
 from .trace.symbol import ArrayOperators, Symbol
 from .trace.trace import TracedValue as Traced
@@ -205,6 +206,8 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     if one is None or other is None:
         return placeholder_cond_results(region, one or other)
     assigned = sort_resources((*branches[0].store, *branches[1].store))
+    if one.treedef == other.treedef == static_treedef(None) and not assigned:
+        one, other = (replace(branch, leaves=[False], treedef=NONE, weak_flags=[False]) for branch in (one, other))
     if not (one.leaves or assigned):
         raise no_results_error()
     pairs = unify_branches(one, other)
@@ -248,7 +251,7 @@ def while_loop(
     ({'n': 4, 's': 6},)
     """
     check_separate_variables(cond, variables)
-    leaves, structure = flatten(variables)
+    leaves, structure = flatten(variables, none_is_static=True)
     if parallel_iterations is not None and not (type(parallel_iterations) is int and parallel_iterations > 0):
         required = "an integer from 1 up, or None"
         raise Usage(

@@ -18,7 +18,7 @@ from ...core.errors import Crash, Invalid, Usage
 from ...core.frontend.eager.array import results_like
 from ...core.frontend.eager.gradients import trace_pullback
 from ...core.frontend.eager.recording import record_call, recording_tapes
-from ...core.frontend.trace.annotation import FunctionSpec, read_function_spec
+from ...core.frontend.trace.annotation import FunctionSpec, callable_name, read_function_spec, underlying_function
 from ...core.frontend.trace.pytree import TreeType, leaf_names, unflatten
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.symbol import Symbol
@@ -65,15 +65,11 @@ class Function(SvgReprMixin):
     ) -> None:
         """`read` returns the parameters and annotations of `python`. It is called on first use, so that annotations may
         name later definitions."""
-        if not hasattr(python, "__code__"):
-            is_descriptor = isinstance(python, classmethod | staticmethod)
-            hint = f"write @{type(python).__name__} above @tl.function" if is_descriptor else None
-            got = type(python).__name__ if is_descriptor else repr(python)
-            raise Usage(
-                "tl.function needs a Python function", where=user_location(), got=got, hint=hint, python=TypeError
-            )
-        functools.update_wrapper(self, python)
-        self.name = python.__name__
+        is_function = hasattr(python, "__code__")
+        self.file: str = underlying_function(python).__code__.co_filename
+        """The file that defines the Python function."""
+        functools.update_wrapper(self, python, updated=("__dict__",) if is_function else ())
+        self.name = callable_name(python)
         self._python = python
         self._source: FunctionSpec | None = None
         self._read_source = read
@@ -116,11 +112,11 @@ class Function(SvgReprMixin):
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Call the function: run it, or, while tracing, emit a call. Raises Trap, Exhausted or Deadlock if the run does
         not return."""
-        self._reject_keywords(keywords)
+        bound = self.source.bind(arguments, keywords)
         region = current_region()
         if region is not None:
-            return trace_pullback(region, self.source, arguments)[0]
-        return self.call_eagerly(arguments)
+            return trace_pullback(region, self.source, bound)[0]
+        return self.call_eagerly(bound)
 
     def call_eagerly(
         self, arguments: Sequence[Any], replay: CallReplay | None = None, callback_log: list[Value] | None = None
@@ -171,6 +167,7 @@ class Function(SvgReprMixin):
         world: World | None = None,
         account: bool = True,
         cores: int | None = None,
+        **keywords: Any,
     ) -> Outcome:
         """Run on concrete arguments. The outcome says how the run ended, Ctrl-C included; only a wrong call raises.
 
@@ -182,10 +179,16 @@ class Function(SvgReprMixin):
         `keep="events"` keeps all events, `keep=1000` the last 1000, and `keep="run.jsonl"`, or any path that ends in
         .jsonl or .npz, writes them to that file while the program runs. `seed` seeds random numbers, `k` overrides the
         k-bounds of all loops, and `world` prints. `cores` is the number of cores that `fast` may use under `waves`.
+
+        Other keywords are arguments of the function; one that has the name of an option is passed by position.
         """
-        traced, leaves = self._resolve_call("run", arguments)
-        world = resolve_world(world, traced.callbacks)
         options = RunOptions(schedule, until, limits, keep, seed, k, world, account, cores)
+        return self.run_arguments(self.source.bind(arguments, keywords), options, engine)
+
+    def run_arguments(self, arguments: Sequence[Any], options: RunOptions, engine: str | None = None) -> Outcome:
+        """`run`, with one argument for each declared parameter, as `FunctionSpec.bind` returns them."""
+        traced, leaves = self._resolve_call("run", arguments)
+        options = options._replace(world=resolve_world(options.world, traced.callbacks))
         outcome = self._run(traced, traced.all_arguments(leaves), options, engine)
         if outcome.error is None:
             traced.assign(outcome.results)
@@ -199,8 +202,23 @@ class Function(SvgReprMixin):
         seed: int = 0,
         k: int | None = None,
         world: World | None = None,
+        **keywords: Any,
     ) -> History:
         """A history at the beginning of a run: it can step forwards and backwards, jump, answer queries, and fork."""
+        options: dict[str, Any] = {"schedule": schedule, "limits": limits, "seed": seed, "k": k, "world": world}
+        return self.history_of_arguments(self.source.bind(arguments, keywords), **options)
+
+    def history_of_arguments(
+        self,
+        arguments: Sequence[Any],
+        *,
+        schedule: str | Script = "waves",
+        limits: Limits | None = None,
+        seed: int = 0,
+        k: int | None = None,
+        world: World | None = None,
+    ) -> History:
+        """`history`, with one argument for each declared parameter, as `FunctionSpec.bind` returns them."""
         traced, leaves = self._resolve_call("history", arguments)
         return History(
             traced.graph,
@@ -221,15 +239,16 @@ class Function(SvgReprMixin):
         seed: int = 0,
         k: int | None = None,
         at: int = 0,
+        **keywords: Any,
     ) -> None:
         """Open the debugger in this terminal, on a run with these arguments, after `at` events of it; returns when the
         user quits. Variables stay unchanged. `tagloom debug FILE` can also follow edits of a file.
 
         Raises Usage where there is no terminal, as in a notebook: use `history` and `out.player()` there.
         """
-        open_debugger(
-            lambda world: self.history(*arguments, schedule=schedule, limits=limits, seed=seed, k=k, world=world), at
-        )
+        bound = self.source.bind(arguments, keywords)
+        options: dict[str, Any] = {"schedule": schedule, "limits": limits, "seed": seed, "k": k}
+        open_debugger(lambda world: self.history_of_arguments(bound, **options, world=world), at)
 
     def get_or_derive(self, key: object, derive: Callable[[], Function]) -> Function:
         """The derived function cached under a key; if there is none, `derive` creates it. The cache has the capacity of
@@ -260,9 +279,11 @@ class Function(SvgReprMixin):
             raise Usage(
                 f"a part of {self.name} cannot be traced", where=user_location(), hint=f"write {self.name}(...)"
             )
-        parameters = self.source.declared_parameters
-        padded = (*arguments, *[...] * (len(parameters) - len(arguments)))
-        for argument, (name, form) in zip(padded, parameters, strict=False):
+        declared = self.source.declared_parameters
+        omitted = [name for name, _ in declared[len(arguments) :]]
+        defaults = [self.source.default(name) if self.source.has_default(name) else ... for name in omitted]
+        padded = (*arguments, *defaults)
+        for argument, (name, form) in zip(padded, declared, strict=False):
             if argument is ... and form is None:
                 hint = "annotate the parameter, or give the argument even if it is not needed"
                 raise Usage(
@@ -277,15 +298,20 @@ class Function(SvgReprMixin):
 
     def trace(self, *arguments: Any, **keywords: Any) -> TracedProgram:
         """The program and graph for arguments of these types."""
-        self._reject_keywords(keywords)
-        return self._find_or_trace(self._flatten_arguments(arguments)[1])
+        return self.trace_arguments(self.source.bind(arguments, keywords))
 
-    def tree_types(self, *arguments: Any) -> tuple[TreeType, ...]:
-        """The nesting of concrete arguments, and the types that they are traced with."""
+    def trace_arguments(self, arguments: Sequence[Any]) -> TracedProgram:
+        """`trace`, with one argument for each declared parameter, as `FunctionSpec.bind` returns them."""
+        return self._find_or_trace(self.tree_types(arguments))
+
+    def tree_types(self, arguments: Sequence[Any]) -> tuple[TreeType, ...]:
+        """The nesting of concrete arguments, one for each declared parameter, and the types that they are traced
+        with."""
         return self._flatten_arguments(arguments)[1]
 
-    def leaves(self, *arguments: Any) -> list[Any]:
-        """The leaves of concrete arguments, in the order of the program's parameters."""
+    def leaves(self, arguments: Sequence[Any]) -> list[Any]:
+        """The leaves of concrete arguments, one for each declared parameter, in the order of the program's
+        parameters."""
         return self._flatten_arguments(arguments)[0]
 
     def snapshot_arguments(self, arguments: Sequence[Any], traced: TracedProgram) -> tuple[Any, ...]:
@@ -304,16 +330,6 @@ class Function(SvgReprMixin):
         except Usage as error:
             error.message, error.where = f"argument {parameter} of {self.name}: {error.message}", user_location()
             raise
-
-    def _reject_keywords(self, keywords: dict[str, Any]) -> None:
-        if keywords:
-            raise Usage(
-                f"the arguments of {self.name} are positional",
-                where=user_location(),
-                required=f"{self.name}({', '.join(name for name, _ in self.source.declared_parameters)})",
-                got=", ".join(f"{name}=..." for name in keywords),
-                python=TypeError,
-            )
 
     def _resolve_call(self, method: str, arguments: Sequence[Any]) -> tuple[TracedProgram, list[Any]]:
         """The program for a call, and the leaves of the arguments; raises Usage, with the source line, for invalid
@@ -341,17 +357,26 @@ class Function(SvgReprMixin):
 
     @property
     def program(self) -> Program:
-        """The structured program; every parameter must be annotated."""
+        """The structured program; every parameter must be annotated or have a default."""
         return self._annotated_program.program
 
     @property
     def graph(self) -> Graph:
-        """The flat graph; every parameter must be annotated."""
+        """The flat graph; every parameter must be annotated or have a default."""
         return self._annotated_program.graph
 
     @property
     def _annotated_program(self) -> TracedProgram:
-        return self._find_or_trace(self.source.resolve_types([None] * len(self.source.declared_parameters)))
+        source = self.source
+        types = [self._default_type(name, form) for name, form in source.declared_parameters]
+        return self._find_or_trace(source.resolve_types(types))
+
+    def _default_type(self, name: str, declared: TreeType | None) -> TreeType | None:
+        """The tree type of a parameter without an argument: as declared, else that of its default, if it has one."""
+        if declared is not None or not self.source.has_default(name):
+            return declared
+        leaves, structure = self.source.flatten_argument((name, None), self.source.default(name))
+        return TreeType(structure, tuple(map(self._type_of, leaf_names(structure, name), leaves)))
 
     def explain(self) -> str:
         """A report of every tracing and why it was made: how its arguments differed from earlier ones."""

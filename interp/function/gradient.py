@@ -11,7 +11,6 @@ from ...core.errors import Invalid, TagloomError, Usage, plural
 from ...core.frontend.array_api.common import type_of
 from ...core.frontend.array_api.creation import zeros_like
 from ...core.frontend.eager.gradients import (
-    DerivedFunction,
     OperandKey,
     is_float,
     nest_adjoints,
@@ -21,7 +20,7 @@ from ...core.frontend.eager.gradients import (
     trace_vjp,
 )
 from ...core.frontend.eager.variable import Variable
-from ...core.frontend.trace.annotation import FunctionSpec
+from ...core.frontend.trace.annotation import DerivedFunction, FunctionSpec
 from ...core.frontend.trace.captures import Resource
 from ...core.frontend.trace.pytree import TreeDef, expose_static_leaves, flatten, flatten_like, unflatten
 from ...core.frontend.trace.source_location import user_location
@@ -85,6 +84,7 @@ def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[A
     (10.0, (5.0, 2.0))
     """
     inner, region = _as_function(function), current_region()
+    arguments = tuple(inner.source.bind(arguments, {}))
     if region is not None:
         return trace_vjp(region, inner.source, arguments)
     replay = prepare_replay(inner, arguments)
@@ -148,7 +148,7 @@ def float_tangents(source: FunctionSpec, primals: Sequence[Any], tangents: Seque
 def prepare_replay(function: Function, arguments: Sequence[Any]) -> CallReplay:
     """Record the inputs of a call, so that its pullback can run it again. Raises Invalid (D5) if that run would
     differ."""
-    traced = function.trace(*arguments)
+    traced = function.trace_arguments(arguments)
     if traced.draws_random:
         raise Invalid(
             f"{function.name} draws random numbers, which would differ when its pullback runs it again",
@@ -162,7 +162,7 @@ def prepare_replay(function: Function, arguments: Sequence[Any]) -> CallReplay:
 def argument_adjoints(function: Function, replay: CallReplay, adjoint: Any) -> tuple[Any, ...]:
     """The adjoints of concrete arguments, from the adjoint of the result: runs the function again, and then its
     pullback."""
-    traced = function.trace(*replay.arguments)
+    traced = function.trace_arguments(replay.arguments)
     adjoint_leaves = flatten_like(traced.structure, adjoint, "an adjoint")
     converted = [
         type_.dtype.numpy.type(leaf) if type(leaf) in (int, float) and is_float(type_) else leaf
@@ -178,7 +178,7 @@ def leaf_adjoints(function: Function, replay: CallReplay, adjoint: Any, rows: Co
     """The adjoints of the leaves of a call's arguments, and of its captures, from the adjoints of its results and of
     the variables that it assigns; None for a leaf that is not a float. `rows` has the positions of those that are
     `Rows`."""
-    types = [type_ for form in function.tree_types(*replay.arguments) for type_ in form.types]
+    types = [type_ for form in function.tree_types(replay.arguments) for type_ in form.types]
     captures = tuple(replay.resource_values)
     row_keys = frozenset(at if at < len(types) else captures[at - len(types)] for at in rows)
     pullback = pullback_function(function, captures, row_keys)

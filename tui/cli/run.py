@@ -145,7 +145,7 @@ def run(
         outcome = part.run(*arguments, engine=engine, **options)
     elif isinstance(subject, Function):
         program_and_graph(subject, values := parse_arguments(subject, args or []))
-        outcome = subject.run(*subject.source.unflatten_arguments(values), engine=engine, **options)
+        outcome = subject.run_arguments(subject.source.unflatten_arguments(values), RunOptions(**options), engine)
     else:
         program, graph = program_and_graph(subject)
         job = Job(graph, default_structure(graph), program, breaks_rules(graph, unchecked=unchecked))
@@ -169,7 +169,8 @@ def print_outcome(outcome: Outcome, *, stats: bool, as_document: bool, is_part: 
         document = outcome_document(record, outcome) if is_part else to_json(record)
         print(json.dumps(document, allow_nan=False))
     elif not outcome.missing:
-        print("\n".join(result_lines(outcome)))
+        for line in result_lines(outcome):
+            print(line)
     error = [] if outcome.error is None else [outcome.error]
     errors = [*error, *(trap for trap in outcome.traps if trap is not outcome.error)]
     for each in errors[:4]:

@@ -8,8 +8,6 @@ calls on tapes in a trace.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache
-from types import CodeType
 from typing import Any, NamedTuple, TypeAlias
 
 from ... import dtypes
@@ -19,7 +17,7 @@ from ...ops.op import Attributes
 from ...program.program import BY_ROWS, PULLBACK_TARGET, RECOMPUTE
 from ...types import Type
 from ...value import Literal, literal
-from ..trace.annotation import FunctionSpec
+from ..trace.annotation import DerivedFunction, FunctionSpec
 from ..trace.captures import Resource, VariableBase, is_constant
 from ..trace.pytree import (
     StaticLeaf,
@@ -140,26 +138,6 @@ def emit_call(
     return TracedCall(
         leaves, operands, names, results[:count], treedef, captured_operands, assigned_values, parameter_types
     )
-
-
-class DerivedFunction:
-    """A callable with its own name and implementation; its location and docstring are those of `original`."""
-
-    def __init__(self, name: str, original: Callable[..., Any], implementation: Callable[..., Any]) -> None:
-        self.__name__ = self.__qualname__ = name
-        self.__doc__ = original.__doc__
-        self.__code__ = _renamed_code(original.__code__, original.__code__.co_filename, name)
-        self.implementation = implementation
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self.implementation(*arguments)
-
-
-@cache
-def _renamed_code(code: CodeType, file: str, name: str) -> CodeType:
-    """The code of a function under another name, which distinguishes a derived function from the original. The file is
-    part of the cache key, since equal functions in two files have equal code."""
-    return code.replace(co_name=name, co_filename=file)
 
 
 Adjoints: TypeAlias = tuple[list[Any], dict[Resource, Any]]

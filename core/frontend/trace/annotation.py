@@ -6,10 +6,13 @@ This module reads signatures. Annotations nest as values do: in tuples, dicts, T
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from inspect import Parameter
+from types import CodeType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints, is_typeddict
 
 from ...dtypes import DType
@@ -19,6 +22,7 @@ from ...types import Type, as_type
 from .pytree import (
     LEAF,
     Static,
+    StaticLeaf,
     TreeDef,
     TreeType,
     check_rebuildable,
@@ -41,13 +45,21 @@ DeclaredParameter = tuple[str, TreeType | None]
 
 @dataclass(frozen=True, slots=True)
 class FunctionSpec:
-    """A Python function to trace, with its parameters and its result type, which is None where it declares none."""
+    """A Python function to trace, with its parameters and its result type, which is None where it declares none.
+
+    Everywhere behind `bind`, a call has one argument for each declared parameter, by position: a tuple for `*args`, a
+    dict for `**kwargs`. `python_function` takes these.
+    """
 
     python_function: Callable[..., Any]
     declared_parameters: tuple[DeclaredParameter, ...]
     result_type: TreeType | None
     static_parameters: frozenset[str] = frozenset()
     """The parameters annotated `tl.Static`: their arguments are never values of the program."""
+    signature: inspect.Signature | None = field(default=None, compare=False)
+    """How Python calls bind to the parameters; None for a derived function, whose calls are positional."""
+    is_positional: bool = field(default=True, compare=False)
+    """Whether all parameters can be passed by position, one argument each."""
 
     @property
     def name(self) -> str:
@@ -63,23 +75,109 @@ class FunctionSpec:
         """The base of the function's name in a program."""
         return self.name if self.name.isidentifier() else "function"
 
-    @property
-    def leaf_parameters(self) -> list[tuple[str, Type | None]]:
-        """The name and type of every leaf of the parameters; a parameter without annotation counts as one leaf."""
+    def bind(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
+        """The argument of each parameter in the call `f(*arguments, **named)`, defaults included.
+
+        Raises Usage, which is a TypeError too, where the call does not fit the parameters."""
+        is_complete = self.is_positional and len(arguments) == len(self.declared_parameters)
+        if not named and (is_complete or self.signature is None):
+            return arguments
+        if self.signature is None:
+            raise Usage(
+                f"the arguments of {self.name} are positional",
+                where=user_location(),
+                required=f"{self.name}({', '.join(name for name, _ in self.declared_parameters)})",
+                got=", ".join(f"{name}=..." for name in named),
+                python=TypeError,
+            )
+        try:
+            bound = self.signature.bind(*arguments, **named)
+        except TypeError as error:
+            if not named and all(map(_is_required, self.signature.parameters.values())):
+                self.check_argument_count(len(arguments))
+            raise Usage(
+                f"this call does not fit the parameters of {self.name}",
+                where=user_location(),
+                required=f"{self.name}({', '.join(map(_describe_parameter, self.signature.parameters.values()))})",
+                got=str(error).removeprefix("got "),
+                python=TypeError,
+            ) from None
+        return tuple(
+            bound.arguments[name] if name in bound.arguments else self.default(name)
+            for name, _ in self.declared_parameters
+        )
+
+    def leaf_parameters(self, count: int | None = None) -> list[tuple[str, Type | None]]:
+        """The name and type of each leaf of the arguments; a parameter without annotation counts as one leaf.
+
+        With `count`, the leaves of a call by position that has that many, if there can be such a call: the last
+        parameters with defaults may be left out, and `*args` takes what is left over."""
         leaves: list[tuple[str, Type | None]] = []
-        for name, form in self.declared_parameters:
-            if name in self.static_parameters:
+        for (name, form), number in zip(self.declared_parameters, self._leaf_counts(count), strict=True):
+            if number and name in self.static_parameters:
                 raise Usage(f"parameter {name} of {self.name} is static: it has no literal", where=self.location)
-            leaves += [(name, None)] if form is None else zip(leaf_names(form.treedef, name), form.types, strict=True)
+            if form is not None:
+                leaves += zip(leaf_names(form.treedef, name), form.types, strict=True) if number else ()
+            elif self._kind(name) is Parameter.VAR_POSITIONAL:
+                leaves += [(f"{name}_{k}", None) for k in range(number)]
+            else:
+                leaves += [(name, None)] * number
         return leaves
 
     def unflatten_arguments(self, leaves: Sequence[Any]) -> list[Any]:
-        """Nested arguments, from one value for each of `leaf_parameters`."""
-        values = iter(leaves)
-        return [
-            next(values) if form is None else unflatten(form.treedef, [next(values) for _ in form.types])
-            for _, form in self.declared_parameters
-        ]
+        """The argument of each parameter, from one value for each of `leaf_parameters(len(leaves))`."""
+        values, arguments = iter(leaves), list[Any]()
+        for (name, form), number in zip(self.declared_parameters, self._leaf_counts(len(leaves)), strict=True):
+            parts = [next(values) for _ in range(number)]
+            if self._kind(name) is Parameter.VAR_POSITIONAL:
+                arguments.append(tuple(parts))
+            elif self._kind(name) is Parameter.VAR_KEYWORD:
+                arguments.append({})
+            elif number < self._size(name, form):
+                arguments.append(self.default(name))
+            else:
+                arguments.append(parts[0] if form is None else unflatten(form.treedef, parts))
+        return arguments
+
+    def _leaf_counts(self, count: int | None) -> list[int]:
+        """How many of `count` leaves by position each parameter takes."""
+        sizes = [self._size(name, form) for name, form in self.declared_parameters]
+        if count is None:
+            return sizes
+        names = [name for name, _ in self.declared_parameters]
+        is_variadic = any(self._kind(name) is Parameter.VAR_POSITIONAL for name in names)
+        for position, name in reversed(list(enumerate(names))):
+            is_left_over = is_variadic and self._kind(name) is Parameter.KEYWORD_ONLY
+            if self.has_default(name) and (is_left_over or sum(sizes) > count):
+                sizes[position] = 0
+        for position, name in enumerate(names):
+            if self._kind(name) is Parameter.VAR_POSITIONAL:
+                sizes[position] = max(0, count - sum(sizes))
+        return sizes
+
+    def _size(self, name: str, form: TreeType | None) -> int:
+        if self._kind(name) in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
+            return 0
+        return 1 if form is None else len(form.types)
+
+    def _kind(self, name: str) -> Any:
+        return Parameter.POSITIONAL_ONLY if self.signature is None else self.signature.parameters[name].kind
+
+    def has_default(self, name: str) -> bool:
+        """Whether a call may leave out this parameter; `*args` and `**kwargs` count as such."""
+        return self.signature is not None and not _is_required(self.signature.parameters[name])
+
+    def default(self, name: str) -> Any:
+        """The argument of a parameter that a call leaves out; `has_default` must hold. Without a declared type it is
+        static, so that a number takes any dtype that fits."""
+        assert self.signature is not None
+        parameter = self.signature.parameters[name]
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            return ()
+        if parameter.kind is Parameter.VAR_KEYWORD:
+            return {}
+        is_typed = dict(self.declared_parameters)[name] is not None
+        return parameter.default if is_typed else StaticLeaf(parameter.default)
 
     def resolve_types(self, argument_types: Sequence[TreeType | None]) -> tuple[TreeType, ...]:
         """The parameters' types: as annotated, else those of the arguments."""
@@ -102,7 +200,7 @@ class FunctionSpec:
         """The leaves and structure of every argument; `...` takes the structure of its annotation. Raises `error` where
         an argument has another structure than its annotation."""
         self.check_argument_count(len(arguments))
-        flattened = [self._flatten_argument(*pair) for pair in zip(self.declared_parameters, arguments, strict=True)]
+        flattened = [self.flatten_argument(*pair) for pair in zip(self.declared_parameters, arguments, strict=True)]
         for (name, declared), (_, structure) in zip(self.declared_parameters, flattened, strict=True):
             if declared is not None and declared.treedef != structure:
                 required, got = describe_difference(declared.treedef, structure)
@@ -116,8 +214,11 @@ class FunctionSpec:
                 )
         return flattened
 
-    def _flatten_argument(self, parameter: DeclaredParameter, argument: object) -> tuple[list[Any], TreeDef]:
+    def flatten_argument(self, parameter: DeclaredParameter, argument: object) -> tuple[list[Any], TreeDef]:
+        """The leaves and structure of one argument; a static parameter has no leaves."""
         name, declared = parameter
+        if isinstance(argument, StaticLeaf):  # a default
+            return [], TreeDef(StaticLeaf, static_leaf=argument)
         if name in self.static_parameters:
             return [], static_treedef(argument)
         if argument is ... and declared is not None:
@@ -137,50 +238,125 @@ class FunctionSpec:
             )
 
 
+class DerivedFunction:
+    """A callable with its own name and implementation; its location and docstring are those of `original`."""
+
+    def __init__(self, name: str, original: Callable[..., Any], implementation: Callable[..., Any]) -> None:
+        self.__name__ = self.__qualname__ = name
+        self.__doc__ = original.__doc__
+        self.__code__ = _renamed_code(original.__code__, original.__code__.co_filename, name)
+        self.implementation = implementation
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.implementation(*arguments)
+
+
+@functools.cache
+def _renamed_code(code: CodeType, file: str, name: str) -> CodeType:
+    """The code of a function under another name, which distinguishes a derived function from the original. The file is
+    part of the cache key, since equal functions in two files have equal code."""
+    return code.replace(co_name=name, co_filename=file)
+
+
+def underlying_function(python: Any) -> Any:
+    """The Python function behind a callable: behind a `functools.partial`, a bound method, or an instance of a class
+    with `__call__`. Raises Usage, which is a TypeError too, where there is none, as for a builtin."""
+    if isinstance(python, classmethod | staticmethod):
+        kind = type(python).__name__
+        raise Usage(
+            "tl.function needs a Python function",
+            where=user_location(),
+            got=kind,
+            hint=f"write @{kind} above @tl.function",
+            python=TypeError,
+        )
+    function = python
+    while not hasattr(function, "__code__"):
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif hasattr(function, "__wrapped__"):
+            function = function.__wrapped__
+        elif hasattr(type(function).__call__, "__code__"):
+            function = type(function).__call__
+        else:
+            raise Usage(
+                "tl.function needs a Python function", where=user_location(), got=repr(python), python=TypeError
+            )
+    return function
+
+
+def callable_name(python: Any) -> str:
+    """The name of a callable: of the function behind a `functools.partial`, or of the class of an instance."""
+    while isinstance(python, functools.partial):
+        python = python.func
+    return getattr(python, "__name__", type(python).__name__)
+
+
 def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | None = None) -> FunctionSpec:
-    """Read a Python function's parameters and annotations. `Any` counts as no annotation. `signature`, if given,
-    replaces the annotations of all parameters. Raises Usage for annotations that are not types."""
-    location = definition_location(python.__code__)
+    """Read a callable's parameters and annotations. `Any` counts as no annotation. `signature`, if given, replaces the
+    annotations of all parameters. Raises Usage for annotations that are not types."""
+    function, name = underlying_function(python), callable_name(python)
+    location = definition_location(function.__code__)
     try:
         declared = inspect.signature(python, eval_str=True)
     except (NameError, SyntaxError, TypeError, AttributeError) as error:
-        raise Usage(f"the annotations of {python.__name__} cannot be read", where=location, got=error) from None
-    for parameter in declared.parameters.values():
-        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-            raise Usage(
-                "the parameters of a tl.function are positional",
-                where=location,
-                got=str(parameter),
-                hint="write a parameter for each argument; a tuple or a dict may hold several",
-            )
-        if parameter.default is not parameter.empty:
-            raise Usage(
-                "the parameters of a tl.function have no defaults",
-                where=location,
-                got=str(parameter),
-                hint=f"write {parameter.name} without it, and pass the value in each call",
-            )
-    names = getattr(python, "__globals__", {})
-    annotations = [parameter.annotation for parameter in declared.parameters.values()]
+        raise Usage(f"the annotations of {name} cannot be read", where=location, got=error) from None
+    namespace = getattr(function, "__globals__", {})
+    parameters = declared.parameters.values()
+    annotations = [parameter.annotation for parameter in parameters]
     if signature is not None and len(signature) != len(annotations):
         required, got = plural(len(annotations), "type"), len(signature)
-        raise Usage(
-            f"the signature of {python.__name__} has another length", where=location, required=required, got=got
-        )
+        raise Usage(f"the signature of {name} has another length", where=location, required=required, got=got)
     annotations = annotations if signature is None else list(signature)
-    owners = (*(f"parameter {name}" for name in declared.parameters), "the result")
+    owners = (*(f"parameter {parameter}" for parameter in declared.parameters), "the result")
     forms = []
     for owner, annotation in zip(owners, (*annotations, declared.return_annotation), strict=True):
         try:
             is_none = annotation in (inspect.Signature.empty, Any, Static, None)
-            forms.append(None if is_none else tree_type_of_annotation(annotation, names))
+            forms.append(None if is_none else tree_type_of_annotation(annotation, namespace))
         except TagloomError as error:
-            error.where, error.message = location, f"{owner} of {python.__name__}: {error.message}"
+            error.where, error.message = location, f"{owner} of {name}: {error.message}"
             raise
+    for parameter, form in zip(parameters, forms, strict=False):
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) and form is not None:
+            raise Usage(
+                f"parameter {parameter.name} of {name} collects arguments, and cannot have a type",
+                where=location,
+                got=str(parameter),
+                hint="leave out the annotation: the arguments decide their types",
+            )
     static = frozenset(
-        name for name, annotation in zip(declared.parameters, annotations, strict=True) if annotation is Static
+        parameter
+        for parameter, annotation in zip(declared.parameters, annotations, strict=True)
+        if annotation is Static
     )
-    return FunctionSpec(python, tuple(zip(declared.parameters, forms[:-1], strict=True)), forms[-1], static)
+    is_positional = all(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in parameters)
+    call = python if is_positional else _call_by_position(python, declared)
+    if call is not python or not hasattr(python, "__code__"):
+        call = DerivedFunction(name, function, call)
+    pairs = tuple(zip(declared.parameters, forms[:-1], strict=True))
+    return FunctionSpec(call, pairs, forms[-1], static, declared, is_positional)
+
+
+def _call_by_position(python: Callable[..., Any], signature: inspect.Signature) -> Callable[..., Any]:
+    """A callable that takes one argument for each parameter by position, and passes them on as the kinds of the
+    parameters require."""
+
+    def call(*arguments: Any) -> Any:
+        bound = inspect.BoundArguments(signature, dict(zip(signature.parameters, arguments, strict=True)))
+        return python(*bound.args, **bound.kwargs)
+
+    return call
+
+
+def _is_required(parameter: Parameter) -> bool:
+    is_variadic = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    return not is_variadic and parameter.default is parameter.empty
+
+
+def _describe_parameter(parameter: Parameter) -> str:
+    """A parameter as in a call's signature, without its annotation."""
+    return str(parameter.replace(annotation=parameter.empty))
 
 
 def tree_type_of_annotation(

@@ -19,7 +19,7 @@ from ...program.program import MAX_NESTING, Location
 from ...types import Type
 from ...value import Literal
 from .captures import Resource, sort_resources
-from .pytree import LEAF, TreeDef, describe_difference, flatten, leaf_names, read_variables, static_treedef, unflatten
+from .pytree import LEAF, TreeDef, describe_difference, flatten, leaf_names, read_variables, unflatten
 from .source_location import definition_location, user_location
 from .symbol import Symbol
 from .trace import (
@@ -59,7 +59,7 @@ class BodyResult:
 
 def flatten_result(python: Callable[..., Any], value: object) -> BodyResult:
     """Flatten what a function returned."""
-    leaves, structure = ([], static_treedef(None)) if value is None else flatten(value)
+    leaves, structure = flatten(value, none_is_static=True)
     numbers = [unwrap_weak(leaf) for leaf in leaves]
     weak = [number is not leaf for number, leaf in zip(numbers, leaves, strict=True)]
     return BodyResult(numbers, structure, weak, function_location(python))

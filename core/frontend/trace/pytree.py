@@ -117,6 +117,9 @@ class TreeDef:
 
 
 LEAF = TreeDef()
+NONE = TreeDef(type(None), (("none", LEAF),))
+"""The structure of the result of a function or branch that returns None. It has one leaf, False, since every call and
+every cond has a result."""
 _NO_MORE_LEAVES = object()
 MAX_DEPTH = 64
 """The maximal nesting of a value, equal to NumPy's maximal number of dimensions."""
@@ -165,12 +168,18 @@ def compound_type(kind: type, parts: Sequence[tuple[str, TreeType]]) -> TreeType
 
 
 def flatten(
-    value: object, *, by_reference: bool = False, keep_variables: bool = False, leaf_class: type | None = None
+    value: object,
+    *,
+    by_reference: bool = False,
+    none_is_static: bool = False,
+    keep_variables: bool = False,
+    leaf_class: type | None = None,
 ) -> tuple[list[Any], TreeDef]:
     """The leaves of a nested value, in order, and its structure.
 
     A variable becomes a leaf: its current value, or the variable itself with `keep_variables`. With `by_reference`,
-    variables and static objects are part of the structure. Named tuples of the class `leaf_class` are leaves.
+    variables and static objects are part of the structure; with `none_is_static`, None is. Named tuples of the class
+    `leaf_class` are leaves.
 
     Raises Invalid for a value that could not be rebuilt: a dict whose keys are not strings, an instance of a class that
     cannot be called with its fields, a value that contains itself.
@@ -180,7 +189,7 @@ def flatten(
     ([2, [3], 1], {'b': 1, 'a': (2, [3])})
     """
     leaves: list[Any] = []
-    structure = _flatten_into(value, leaves, 0, by_reference, leaf_class)
+    structure = _flatten_into(value, leaves, 0, by_reference, none_is_static, leaf_class)
     return (leaves if keep_variables else list(map(read_variable, leaves))), structure
 
 
@@ -311,7 +320,9 @@ def static_treedef(value: object) -> TreeDef:
     return TreeDef(StaticLeaf, static_leaf=StaticLeaf(value))
 
 
-def _flatten_into(value: Any, leaves: list[Any], depth: int, by_reference: bool, leaf_class: type | None) -> TreeDef:
+def _flatten_into(
+    value: Any, leaves: list[Any], depth: int, by_reference: bool, none_is_static: bool, leaf_class: type | None
+) -> TreeDef:
     kind: Any = type(value)
     if depth > MAX_DEPTH:
         raise Invalid(f"a value is nested deeper than {MAX_DEPTH}, or contains itself", where=user_location())
@@ -323,6 +334,8 @@ def _flatten_into(value: Any, leaves: list[Any], depth: int, by_reference: bool,
         parts = [(key, getattr(value, key)) for key in kind._fields]
     elif dataclasses.is_dataclass(kind):
         parts = init_fields(value)
+    elif value is None and none_is_static:
+        return static_treedef(None)
     elif by_reference and (isinstance(value, VariableBase) or is_static(value)):
         return static_treedef(value)
     else:
@@ -337,7 +350,8 @@ def _flatten_into(value: Any, leaves: list[Any], depth: int, by_reference: bool,
     if kind not in (tuple, dict):
         check_rebuildable(kind, tuple(key for key, _ in parts))
     order = tuple(value) if kind is dict else ()
-    inner = tuple((key, _flatten_into(part, leaves, depth + 1, by_reference, leaf_class)) for key, part in parts)
+    options = by_reference, none_is_static, leaf_class
+    inner = tuple((key, _flatten_into(part, leaves, depth + 1, *options)) for key, part in parts)
     return TreeDef(kind, inner, order)
 
 
@@ -372,6 +386,9 @@ def _build_value(structure: TreeDef, leaves: Iterator[Any]) -> Any:
         return next(leaves)
     if structure.static_leaf is not None:
         return structure.static_leaf.value
+    if kind is type(None):
+        next(leaves)
+        return None
     if kind is tuple:
         return tuple([_build_value(part, leaves) for _, part in structure.children])
     parts = {key: _build_value(part, leaves) for key, part in structure.children}
@@ -391,6 +408,9 @@ def _build_value(structure: TreeDef, leaves: Iterator[Any]) -> Any:
 def _label_subtree(structure: TreeDef, leaves: Iterator[Any], path: tuple[str, ...]) -> list[tuple[str, Any]]:
     if structure.container is None:
         return [(".".join(path), next(leaves))]
+    if structure == NONE:
+        next(leaves)
+        return []
     parts = {key: _label_subtree(part, leaves, (*path, key)) for key, part in structure.children}
     return [pair for key in structure.key_order or parts for pair in parts[key]]
 
@@ -412,6 +432,8 @@ def _format(structure: TreeDef, words: Iterator[str]) -> str:
     if structure.static_leaf is not None:
         return str(structure.static_leaf)
     parts = {key: _format(part, words) for key, part in structure.children}
+    if structure == NONE:
+        return "None"
     if structure.container is tuple:
         return f"({', '.join(parts.values())}{',' * (len(parts) == 1)})"
     items = ", ".join(key if parts[key] == "·" else f"{key}: {parts[key]}" for key in structure.key_order or parts)

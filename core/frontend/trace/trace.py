@@ -35,13 +35,13 @@ from ...value import Literal, literal
 from .annotation import FunctionSpec
 from .captures import Resource, VariableBase, constant_resource, literal_resource, sort_resources
 from .pytree import (
+    NONE,
     TreeDef,
     TreeType,
     describe_difference,
     flatten,
     leaf_names,
     read_variables,
-    static_treedef,
     unflatten,
 )
 from .source_location import definition_location, traced_user_location, user_location, user_name_of
@@ -332,7 +332,9 @@ def infer_results(
     need not return a value, since it assigns variables."""
     name, previous = function.function_spec.name, function.signature
     is_annotated = function.function_spec.result_type is not None
-    leaves, treedef = ([], static_treedef(None)) if returned is None else flatten(returned)
+    leaves, treedef = flatten(returned, none_is_static=True)
+    if returned is None and not may_be_empty and not is_annotated:
+        leaves, treedef = [False], NONE
     if not leaves and not may_be_empty:
         raise Invalid(f"{name} returns nothing", required="a value, or a tuple of values")
     if previous is not None and previous.tree_type.treedef != treedef:

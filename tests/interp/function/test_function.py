@@ -118,14 +118,6 @@ def test_wrong_arguments(arguments: tuple[Any, ...], message: str) -> None:
         assert re.sub(r" \(test_function.py:\d+\)", "", str(raised.value)).startswith(message)
 
 
-def test_arguments_of_programs_are_positional() -> None:
-    """A program's arguments are positional only, so that options may have any names."""
-    with pytest.raises(tl.Usage, match="positional"):
-        scaled(x=1.0, n=2)
-    with pytest.raises(TypeError):
-        scaled.run(1.0, n=2)  # type: ignore[call-arg]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

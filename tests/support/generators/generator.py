@@ -287,7 +287,7 @@ class ProgramWriter:
             less = fuel // 2 + 1 if self.loops else fuel
         else:
             less = apply("subtract", fuel, 2 if self.loops else self.pick(1, 1, 2))
-        given = [self.value(scope, type_) for _, type_ in helper.leaf_parameters[1:] if type_ is not None]
+        given = [self.value(scope, type_) for _, type_ in helper.leaf_parameters()[1:] if type_ is not None]
         results = emit_call(region, helper, [less, *given]).results
         return list(map(Symbol, results))
 

@@ -24,6 +24,29 @@ def test_values_are_printed(tagloom: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "printed"),
+    [
+        (["1"], ["0: 1", "1: 3", "2: 5"]),
+        (["1", "2"], ["0: 1", "1: 2", "2: 5"]),
+        (["1", "2", "7", "8"], ["0: 1", "1: 2", "2: 5", "3.0: 7", "3.1: 8"]),
+    ],
+)
+def test_arguments_are_positional(tagloom: Any, words: list[str], printed: list[str]) -> None:
+    """Arguments are positional: the last ones that have defaults may be left out, and `*args` takes those left over."""
+    source = "def f(x: tl.int64, y: tl.int64 = 3, *rest, k: tl.int64 = 5): return x, y, k, rest"
+    Path("defaults.py").write_text(f"import tagloom as tl\n@tl.function\n{source}\n", encoding="utf-8")
+    assert tagloom("run", "defaults.py", *words) == (0, "\n".join(printed) + "\n", "")
+
+
+def test_none_prints_nothing(tagloom: Any) -> None:
+    """Of a program that returns None, only what it prints is printed."""
+    Path("show.py").write_text(
+        "import tagloom as tl\n@tl.function\ndef f(x: tl.int64): tl.print(x)\n", encoding="utf-8"
+    )
+    assert tagloom("run", "show.py", "1") == (0, "1\n", "")
+
+
+@pytest.mark.parametrize(
     ("name", "word", "printed"),
     [
         ("negative", "3", "-3"),

@@ -149,7 +149,7 @@ def test_inference_gives_the_annotated_program(name: str) -> None:
     """A function without result types becomes the program that it is with the right annotations, name for name."""
     inferred, annotated = first_function(name, annotated=False), first_function(name, annotated=True)
     assert without_locations(inferred.program) == without_locations(annotated.program)
-    two = [2] * len(inferred.source.leaf_parameters)
+    two = [2] * len(inferred.source.leaf_parameters())
     assert is_same_value(inferred.run(*two).results[0], annotated.run(*two).results[0])
 
 

@@ -19,14 +19,6 @@ def body(i: Any, x: Any) -> Any:
     return i + 1, 2 * x
 
 
-def with_default(x, n=3):  # type: ignore[no-untyped-def]
-    return n * x
-
-
-def with_keyword(x, *, n):  # type: ignore[no-untyped-def]
-    return n * x
-
-
 def failing(x: Any) -> Any:
     raise ValueError("bad")
 
@@ -67,8 +59,6 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
     "a callback without returns": (
         lambda x: tl.callback(failing, x), 2.0, "callback needs the type of its result", "returns=tl.float64",
     ),
-    "a default": (with_default, 2.0, "have no defaults", "write n without it, and pass the value in each call"),
-    "a keyword": (with_keyword, 2.0, "are positional", "a tuple or a dict may hold several"),
 }  # fmt: skip
 
 

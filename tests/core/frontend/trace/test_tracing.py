@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -372,8 +371,6 @@ class Model:
 def test_methods() -> None:
     """A bound method is a function of the remaining parameters; so is a static method."""
     assert tl.function(Model(3).forward)(1) == 4 and tl.function(Model.plain)(1) == 6
-    with pytest.raises(tl.Usage, match="needs a Python function"):
-        tl.function(partial(Model.plain, 3))
 
 
 def test_functions_keep_their_metadata() -> None:

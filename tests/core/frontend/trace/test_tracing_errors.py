@@ -294,10 +294,8 @@ def test_v6_wrong_calls_are_refused_at_the_call(name: str, tmp_path: Path) -> No
 
 
 SIGNATURES: dict[str, tuple[str, str]] = {
-    "a default": ("n: tl.int64 = 1", "have no defaults"),
-    "a keyword": ("*, n: tl.int64", "are positional"),
-    "any number": ("*n: tl.int64", "are positional"),
-    "any keywords": ("**n: tl.int64", "are positional"),
+    "a type for *n": ("*n: tl.int64", "parameter n of f collects arguments, and cannot have a type"),
+    "a type for **n": ("**n: tl.int64", "parameter n of f collects arguments, and cannot have a type"),
     "no annotation": ("n", "parameter n of f has no type"),
     "text as a type": ("n: str", "parameter n of f: not a type\n  required: a dtype such as tl.int64, or tl.Array"),
     "a number as a type": ("n: 3", "not a type"),
@@ -310,18 +308,10 @@ SIGNATURES: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_wrong_signatures_are_refused_at_the_definition(name: str, tmp_path: Path) -> None:
-    """Parameters are positional and annotated with types; others are refused at the definition."""
+    """Parameters are annotated with types or not at all; other annotations are refused at the definition."""
     head, said = SIGNATURES[name]
     error = trace_error(tmp_path, f"@tl.function  # here\ndef f({head}):\n    return n")
     assert isinstance(error, tl.Usage) and said in without_location(error)
-
-
-@pytest.mark.parametrize("call", [lambda f: f(n=3), lambda f: f(3, m=1), lambda f: f.trace(n=3)])
-def test_arguments_are_positional(call: Any) -> None:
-    """Arguments by name are refused in words, at the line of the call."""
-    with pytest.raises(tl.Usage, match="the arguments of f are positional") as caught:
-        call(tl.function(_f))
-    assert caught.value.required == "f(n)" and "test_tracing_errors.py" in str(caught.value.where)
 
 
 def _f(n):  # type: ignore[no-untyped-def]

@@ -171,7 +171,7 @@ def test_programs_of_the_papers(name: str) -> None:
             function, *arguments = row["run"]
             of = getattr(paper(name), function)
             traced = of.trace(*arguments)
-            given = admit_arguments(traced.graph, traced.all_arguments(of.leaves(*arguments)))
+            given = admit_arguments(traced.graph, traced.all_arguments(of.leaves(arguments)))
             graph, until, callbacks = traced.graph, row.get("until", "quiet"), traced.callbacks
             for schedule in ("waves", "lifo"):
                 each = RunOptionsSample(schedule, SMALL, until, k=row.get("k"), callbacks=callbacks)
