@@ -162,7 +162,7 @@ from .core.frontend.functions import *  # noqa: F403
 from .core.frontend.loops import foldl, map, scan
 from .core.frontend.trace.pytree import Static
 from .core.frontend.trace.symbol import ArrayOperators as _Operators
-from .core.graph.graph import Builder, Graph
+from .core.graph.graph import Graph, GraphBuilder
 from .core.graph.lower import lower
 from .core.program.program import Program
 from .core.text import Document, parse, parse_graph, parse_program, print_document, print_graph, print_program
@@ -199,9 +199,9 @@ _display.hooks.open_debugger = _debug_run
 _moved_modules.install()
 
 __all__ = [
-    "Array", "Breakpoints", "Broken", "Builder", "Candidates", "Cells", "Checkpoint", "CheckpointManager", "Crash",
-    "Deadlock", "Disagreement", "Document", "Embedding", "EventLog", "Exhausted", "FIFOQueue", "Function",
-    "Generator", "Graph", "History", "Invalid", "Limits", "Malformed", "Outcome", "OutcomeRecord", "Program",
+    "Array", "Breakpoints", "Broken", "Candidates", "Cells", "Checkpoint", "CheckpointManager", "Crash", "Deadlock",
+    "Disagreement", "Document", "Embedding", "EventLog", "Exhausted", "FIFOQueue", "Function", "Generator", "Graph",
+    "GraphBuilder", "History", "Invalid", "Limits", "Malformed", "Outcome", "OutcomeRecord", "Program",
     "QueueClosed", "QueueTimeout", "Rows", "Script", "ShuffleQueue", "Static", "TagloomError", "Tape", "Trap",
     "Type", "Usage", "Variable", "World", "__array_namespace_info__", "all", "any", "arange", "argmax", "argmin",
     "argsort", "asarray", "astype", "bool", "boolean_mask", "breakpoint", "breakpoint_on", "broadcast_arrays",

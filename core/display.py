@@ -62,8 +62,8 @@ class PlayerMixin:
         return hooks.open_player(self, first=first, most=most, under=under, fold=fold, boxes=boxes)
 
 
-def open_debugger(begin: Callable[[World], Any], at: int) -> None:
+def open_debugger(start_history: Callable[[World], Any], event_number: int) -> None:
     """Open the debugger on a history; raises Usage where there is no debugger or no terminal."""
     if hooks.open_debugger is None:
         raise Usage("no debugger is loaded", hint="import tagloom")
-    hooks.open_debugger(begin, at)
+    hooks.open_debugger(start_history, event_number)

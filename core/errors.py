@@ -73,7 +73,7 @@ class TagloomError(Exception):
         if self.excerpt is not None:
             head += f"\n{self.excerpt}"
         details = (("required", self.required), ("got", self.got), ("hint", self.hint))
-        return "\n".join([head, *(f"  {word}: {said}" for word, said in details if said is not None)])
+        return "\n".join([head, *(f"  {label}: {detail}" for label, detail in details if detail is not None)])
 
 
 _JOINED_CLASSES: dict[tuple[Any, Any], Any] = {}
@@ -82,8 +82,8 @@ _JOINED_CLASSES: dict[tuple[Any, Any], Any] = {}
 def _join_classes(kind: Any, python: Any) -> Any:
     """A class derived from both, with the name and docstring of the first."""
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
-    joined = type(kind.__name__, (kind, python), {**names, "joined_python": python})
-    return _JOINED_CLASSES.setdefault((kind, python), joined)
+    joined_class = type(kind.__name__, (kind, python), {**names, "joined_python": python})
+    return _JOINED_CLASSES.setdefault((kind, python), joined_class)
 
 
 def _rebuild(kind: type[TagloomError], python: type[Exception] | None, arguments: tuple[Any, ...]) -> TagloomError:

@@ -84,14 +84,14 @@ class Tag(NamedTuple):
         """T4, without recursion: follows the links until they meet or differ."""
         if not isinstance(other, Tag):
             return False
-        mine: Tag | None = self
-        theirs: Tag | None = other
-        while mine is not theirs:
-            if mine is None or theirs is None or mine.key != theirs.key:
+        tag: Tag | None = self
+        other_tag: Tag | None = other
+        while tag is not other_tag:
+            if tag is None or other_tag is None or tag.key != other_tag.key:
                 return False
-            if mine.site != theirs.site or mine.iteration != theirs.iteration:
+            if tag.site != other_tag.site or tag.iteration != other_tag.iteration:
                 return False
-            mine, theirs = mine.parent, theirs.parent
+            tag, other_tag = tag.parent, other_tag.parent
         return True
 
     def __ne__(self, other: object) -> bool:

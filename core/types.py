@@ -81,7 +81,7 @@ class Type:
             return True
         if other.shape is None or len(self.shape) != len(other.shape):
             return False
-        return all(mine in (None, theirs) for mine, theirs in zip(self.shape, other.shape, strict=True))
+        return all(size in (None, other_size) for size, other_size in zip(self.shape, other.shape, strict=True))
 
     def join(self, other: Type) -> Type | None:
         """The narrowest type that admits both; None where their dtypes differ, since no type does.
@@ -94,7 +94,7 @@ class Type:
         if self.shape is None or other.shape is None or len(self.shape) != len(other.shape):
             return Type(self.dtype, None)
         pairs = zip(self.shape, other.shape, strict=True)
-        return Type(self.dtype, tuple(mine if mine == theirs else None for mine, theirs in pairs))
+        return Type(self.dtype, tuple(size if size == other_size else None for size, other_size in pairs))
 
 
 MAX_INTERNED = 4096
@@ -108,12 +108,12 @@ def intern_type(type_: Type) -> Type:
     >>> intern_type(Type(dtypes.int64, (3,))) is intern_type(Type(dtypes.int64, (3,)))
     True
     """
-    found = _INTERN_TABLE.get(type_)
-    if found is None:
+    interned = _INTERN_TABLE.get(type_)
+    if interned is None:
         if len(_INTERN_TABLE) >= MAX_INTERNED:
             _INTERN_TABLE.clear()
-        found = _INTERN_TABLE.setdefault(type_, type_)
-    return found
+        interned = _INTERN_TABLE.setdefault(type_, type_)
+    return interned
 
 
 class Array:
@@ -127,7 +127,7 @@ class Array:
     def __class_getitem__(cls, item: object) -> Type:
         dtype, *shape = item if isinstance(item, tuple) and item else (item, None)
         if not isinstance(dtype, DType):
-            raise Usage("Array[dtype, sizes...] wants a dtype first", got=repr(dtype), python=TypeError)
+            raise Usage("Array[dtype, sizes...] takes a dtype first", got=repr(dtype), python=TypeError)
         if shape == [...]:
             return Type(dtype, None)
         if any(not (n is None or (type(n) is int and n >= 0)) for n in shape):
@@ -148,9 +148,9 @@ copyreg.pickle(HandleType, lambda cls: (_unpickle_handle_dtype, (cls.element,)))
 
 def _unpickle_handle_dtype(element: Type) -> HandleType:
     """Rebuild a dtype of handles from its pickled form."""
-    made = handle_type(element).dtype
-    assert isinstance(made, HandleType)
-    return made
+    dtype = handle_type(element).dtype
+    assert isinstance(dtype, HandleType)
+    return dtype
 
 
 @functools.cache
@@ -167,8 +167,8 @@ def handle_type(element: Type) -> Type:
 def element_type(handle: Type) -> Type:
     """The type of the cells that handles of this type refer to; raises Invalid for any other type."""
     if not isinstance(handle.dtype, HandleType):
-        hint = "tl.cells(n, dtype) makes cells, and tl.put hands on what it got"
-        raise Invalid("this is no handle of cells", required="cells[...]", got=handle, hint=hint)
+        hint = "tl.cells(n, dtype) returns a handle, and so does tl.put"
+        raise Invalid("this is not a handle of cells", required="cells[...]", got=handle, hint=hint)
     return handle.dtype.element
 
 
@@ -187,7 +187,7 @@ class Cells:
 def check_element_type(type_: Type) -> Type:
     """A type that cells may have; raises Usage for handles."""
     if isinstance(type_.dtype, HandleType):
-        raise Usage("cells hold numbers or arrays, and no handles of cells", got=type_)
+        raise Usage("cells cannot hold handles of cells", got=type_)
     return type_
 
 
@@ -216,9 +216,9 @@ def broadcast_shape(shapes: list[Shape]) -> Shape:
     """
     if any(shape is None for shape in shapes):
         return None
-    known = [shape for shape in shapes if shape is not None]
-    rank = max((len(shape) for shape in known), default=0)
-    padded = [(1,) * (rank - len(shape)) + shape for shape in known]
+    known_shapes = [shape for shape in shapes if shape is not None]
+    rank = max((len(shape) for shape in known_shapes), default=0)
+    padded = [(1,) * (rank - len(shape)) + shape for shape in known_shapes]
     return tuple(_broadcast_size(set(sizes)) for sizes in zip(*padded, strict=True))
 
 
@@ -234,7 +234,7 @@ def _broadcast_size(sizes: set[int | None]) -> int | None:
 def describe_integer(number: int) -> str:
     """An integer as text for messages; a long one as its number of bits, since Python refuses to print very long
     ones."""
-    return str(number) if number.bit_length() < 100 else f"one of {number.bit_length():,} bits"
+    return str(number) if number.bit_length() < 100 else f"an integer of {number.bit_length():,} bits"
 
 
 def type_of(value: object) -> Type:
@@ -249,22 +249,22 @@ def type_of(value: object) -> Type:
         if dtype is dtypes.int64 and not -(2**63) <= value < 2**63:  # type: ignore[operator]
             raise Usage("this integer does not fit into int64", got=describe_integer(value), python=OverflowError)  # type: ignore[arg-type]
         return Type(dtype)
-    if type(value) is np.ndarray and (known := _array_type(value.dtype, value.shape)) is not None:
-        return known
+    if type(value) is np.ndarray and (type_ := _array_type(value.dtype, value.shape)) is not None:
+        return type_
     try:
         array = np.asarray(value)
     except ValueError:
         raise ragged_array_error(value) from None
     if isinstance(value, list | tuple) and array.size and array.dtype != np.int64 and element_classes(value) == {int}:
         raise Usage("integers of this list do not fit into int64", got=reprlib.repr(value), python=OverflowError)
-    found = _array_type(array.dtype, array.shape)
-    if found is None:
+    type_ = _array_type(array.dtype, array.shape)
+    if type_ is None:
         raise Usage(
-            "this is no value of a program",
+            "this is not a value of a program",
             got=f"{reprlib.repr(value)}, of type {type(value).__name__}",
             required="a bool, int or float, or an array of them",
         )
-    return found
+    return type_
 
 
 @functools.lru_cache(MAX_INTERNED)
@@ -275,9 +275,9 @@ def _array_type(dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> Type | N
 
 
 def ragged_array_error(rows: object) -> Usage:
-    """The error for nested lists that are no array."""
-    what = f"rows of different lengths, or nested deeper than {MAX_AXES}, are no array"
-    return Usage(what, got=reprlib.repr(rows))
+    """The error for nested lists that do not form an array."""
+    message = f"rows of different lengths, or nested deeper than {MAX_AXES}, do not form an array"
+    return Usage(message, got=reprlib.repr(rows))
 
 
 def element_classes(rows: object) -> set[type]:

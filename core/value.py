@@ -32,7 +32,7 @@ def admit(value: object, expected: Type | None = None) -> Value:
     Python numbers and lists of them convert to the expected dtype: ints to any number, floats to any float. Arrays are
     copied and made read-only, so that no token changes later.
 
-    Raises Usage where the object is no value, or not of the expected type.
+    Raises Usage where the object is not a value of the expected type.
 
     >>> from tagloom.core.dtypes import float64, int8
     >>> admit(3, Type(float64)), admit(3, Type(int8))
@@ -94,10 +94,10 @@ def _convert_numbers(value: Any, dtype: DType) -> npt.NDArray[np.generic]:
         raise ragged_array_error(value) from None
 
 
-def normalize(value: object, as_: Type) -> Value:
+def normalize(value: object, type_: Type) -> Value:
     """The canonical form of a value: a scalar if it has no axes, else a read-only C-contiguous array of the type's
     dtype."""
-    return _normalize_array(np.array(value, dtype=as_.dtype.numpy, order="C"), as_.dtype)
+    return _normalize_array(np.array(value, dtype=type_.dtype.numpy, order="C"), type_.dtype)
 
 
 def _normalize_array(array: npt.NDArray[np.generic], dtype: DType) -> Value:

@@ -26,9 +26,9 @@ class World:
 
     def with_callbacks(self, callbacks: Mapping[str, Callable[..., Any]]) -> World:
         """A copy of this world with more callbacks; its own win over new ones of the same name."""
-        made = copy(self)
-        made.callbacks = {**callbacks, **self.callbacks}
-        return made
+        world = copy(self)
+        world.callbacks = {**callbacks, **self.callbacks}
+        return world
 
     def print(self, line: str) -> None:
         self.output(line)
@@ -47,25 +47,25 @@ class World:
             return admit(result, returns)
         except Usage:
             got = "nothing" if result is None else _abbreviate_result(result)
-            raise CallbackError(f"callback {function} returned {got}, which is no {returns}") from None
+            raise CallbackError(f"callback {function} returned {got}, which is not of type {returns}") from None
 
 
-def resolve_world(given: object, callbacks: Mapping[str, Callable[..., Any]]) -> World:
-    """The world `given`, or a default one if that is None, with these callbacks added; raises Usage for anything
+def resolve_world(world: object, callbacks: Mapping[str, Callable[..., Any]]) -> World:
+    """The world itself, or a default one if it is None, with these callbacks added; raises Usage for anything
     else."""
-    if given is not None and not isinstance(given, World):
+    if world is not None and not isinstance(world, World):
         raise Usage(
-            "a world is a tl.World", required="world=tl.World(output=...)", got=repr(given)[:80], python=TypeError
+            "the world is not a tl.World", required="world=tl.World(output=...)", got=repr(world)[:80], python=TypeError
         )
-    return World(callbacks=callbacks) if given is None else given.with_callbacks(callbacks)
+    return World(callbacks=callbacks) if world is None else world.with_callbacks(callbacks)
 
 
 class RecordingWorld(World):
-    """A default world that appends the results of callbacks to `given`."""
+    """A default world that appends the results of callbacks to `results`."""
 
-    def __init__(self, callbacks: Mapping[str, Callable[..., Any]], given: list[Value]) -> None:
+    def __init__(self, callbacks: Mapping[str, Callable[..., Any]], results: list[Value]) -> None:
         super().__init__(callbacks=callbacks)
-        self.callback_results = given
+        self.callback_results = results
 
     def call(self, function: str, operands: tuple[Value, ...], returns: Type) -> Value:
         value = super().call(function, operands, returns)
@@ -76,23 +76,23 @@ class RecordingWorld(World):
 class CallbackReplayWorld(World):
     """A world for replay: callbacks return recorded results, and nothing is printed."""
 
-    def __init__(self, answer: Callable[[], Value]) -> None:
+    def __init__(self, next_result: Callable[[], Value]) -> None:
         super().__init__(output=lambda line: None)
-        self.next_result = answer
+        self.next_result = next_result
         """Returns the result of the next callback; raises CallbackError where it trapped."""
 
     def call(self, function: str, operands: tuple[Value, ...], returns: Type) -> Value:
         return self.next_result()
 
 
-def callback_replay_world(given: Sequence[Value]) -> CallbackReplayWorld:
+def callback_replay_world(results: Sequence[Value]) -> CallbackReplayWorld:
     """A world whose callbacks return these recorded results, one after another."""
-    rest = iter(given)
+    remaining_results = iter(results)
 
     def next_result() -> Value:
-        for value in rest:
+        for value in remaining_results:
             return value
-        raise CallbackError("computed again, this calls Python more often than it did")
+        raise CallbackError("the recomputation calls Python more often than the original run")
 
     return CallbackReplayWorld(next_result)
 

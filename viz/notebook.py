@@ -1,7 +1,7 @@
 """Pictures for Python programs and notebooks, which display them as SVG.
 
->>> from tagloom import Builder, Type, int64
->>> builder = Builder("double")
+>>> from tagloom import GraphBuilder, Type, int64
+>>> builder = GraphBuilder("double")
 >>> x = builder.argument("x", Type(int64))
 >>> graph = builder.build([builder.node("add", "y", [x, x], [Type(int64)])[0]])
 >>> print(picture(graph))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..ops.effects import EFFECT_OPS
-from ..program.program import PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var
+from ..program.program import PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var, operand_names
 from ..types import HandleType, Type, element_type
 
 
@@ -129,14 +129,14 @@ def adjoint_type(type_: Type) -> Type | None:
 def first_differentiable(variables: Sequence[Var]) -> list[int]:
     """The first differentiable position, used where nothing is active: its adjoint is zero, but phases need operands
     and results."""
-    return [at for at, variable in enumerate(variables) if is_differentiable(variable)][:1]
+    return [position for position, variable in enumerate(variables) if is_differentiable(variable)][:1]
 
 
-def is_active_node(area: RegionActivity, node: Node) -> bool:
+def is_active_node(activity: RegionActivity, node: Node) -> bool:
     """Whether a call, cond or loop must be differentiated: it has active operands and active results."""
-    members = area.phase_nodes[area.root_nodes[node.name].name]
-    goes_in = any(area.is_active(operand) for member in members for operand in region_operands(member))
-    return goes_in and any(area.is_active(result.name) for member in members for result in member.results)
+    members = activity.phase_nodes[activity.root_nodes[node.name].name]
+    goes_in = any(activity.is_active(operand) for member in members for operand in region_operands(member))
+    return goes_in and any(activity.is_active(result.name) for member in members for result in member.results)
 
 
 class ActivityAnalysis:
@@ -178,68 +178,77 @@ class ActivityAnalysis:
         while self.has_changed:
             self.has_changed = False
             self.visited.clear()
-            for name, area in list(self.regions.items()):
+            for name, activity in list(self.regions.items()):
                 function = self.program[name]
-                self.analyze_function(function, area)
+                self.analyze_function(function, activity)
 
-    def analyze_function(self, function: Function, area: RegionActivity) -> None:
-        self.mark_varied_parameters(area, 0, self.active_parameters[function.name])
+    def analyze_function(self, function: Function, activity: RegionActivity) -> None:
+        self.mark_varied_parameters(activity, 0, self.active_parameters[function.name])
         if function.gradient_rule is not None:
-            self.mark(area.useful, [variable.name for variable in rule_parameters(self.program, function).inputs])
-        for phase in range(1, len(area.phases)):
-            self.mark_varied_parameters(area, phase, range(len(area.phases[phase].parameters)))
-        for phase in range(len(area.phases)):
-            self.propagate_varied(area, phase)
-        for phase in reversed(range(len(area.phases))):
-            useful_positions = range(len(area.phases[phase].results)) if phase else self.active_results[function.name]
-            self.mark_useful_results(area, phase, useful_positions)
-            self.propagate_useful(area, phase)
+            self.mark(activity.useful, [variable.name for variable in rule_parameters(self.program, function).inputs])
+        for phase in range(1, len(activity.phases)):
+            self.mark_varied_parameters(activity, phase, range(len(activity.phases[phase].parameters)))
+        for phase in range(len(activity.phases)):
+            self.propagate_varied(activity, phase)
+        for phase in reversed(range(len(activity.phases))):
+            useful_positions = (
+                range(len(activity.phases[phase].results)) if phase else self.active_results[function.name]
+            )
+            self.mark_useful_results(activity, phase, useful_positions)
+            self.propagate_useful(activity, phase)
 
-    def mark_varied_parameters(self, area: RegionActivity, phase: int, positions: Iterable[int]) -> None:
-        parameters = area.phases[phase].parameters
-        self.mark(area.varied, [parameters[at].name for at in positions if is_differentiable(parameters[at])])
+    def mark_varied_parameters(self, activity: RegionActivity, phase: int, positions: Iterable[int]) -> None:
+        parameters = activity.phases[phase].parameters
+        self.mark(
+            activity.varied,
+            [parameters[position].name for position in positions if is_differentiable(parameters[position])],
+        )
 
-    def mark_useful_results(self, area: RegionActivity, phase: int, positions: Iterable[int]) -> None:
-        results = area.phases[phase].results
-        self.mark(area.useful, [name for at in positions if isinstance(name := results[at], str)])
+    def mark_useful_results(self, activity: RegionActivity, phase: int, positions: Iterable[int]) -> None:
+        results = activity.phases[phase].results
+        self.mark(activity.useful, operand_names(results[position] for position in positions))
 
     def mark(self, marks: set[str], names: Iterable[str]) -> None:
         old_count = len(marks)
         marks.update(names)
         self.has_changed |= len(marks) > old_count
 
-    def propagate_varied(self, area: RegionActivity, phase: int) -> None:
+    def propagate_varied(self, activity: RegionActivity, phase: int) -> None:
         """Mark the values that depend on varied values."""
-        for node in area.phases[phase].nodes:
-            operand_varies = [isinstance(operand, str) and operand in area.varied for operand in node.inputs]
-            if node.name not in area.root_nodes:
+        for node in activity.phases[phase].nodes:
+            operand_varies = [isinstance(operand, str) and operand in activity.varied for operand in node.inputs]
+            if node.name not in activity.root_nodes:
                 if any(operand_varies) and not has_constant_results(node):
-                    self.mark(area.varied, [result.name for result in node.results if is_differentiable(result)])
+                    self.mark(activity.varied, [result.name for result in node.results if is_differentiable(result)])
                 continue
-            root, number = area.root_and_phase(node)
+            root, number = activity.root_and_phase(node)
             positions = [
-                at
-                for at, varies in enumerate(operand_varies[len(node.inputs) - len(region_operands(node)) :])
+                position
+                for position, varies in enumerate(operand_varies[len(node.inputs) - len(region_operands(node)) :])
                 if varies
             ]
             if root.op == "call":
-                depends = any(relevant in area.varied for relevant in self.call_operands(area, root, number + 1))
+                depends = any(
+                    relevant in activity.varied for relevant in self.call_operands(activity, root, number + 1)
+                )
                 result_varies: Sequence[bool] = [depends] * len(node.results)
             else:
-                result_varies = self.propagate_varied_inside(area, root, number, positions)
+                result_varies = self.propagate_varied_inside(activity, root, number, positions)
             pairs = zip(node.results, result_varies, strict=True)
-            self.mark(area.varied, [result.name for result, varies in pairs if varies and is_differentiable(result)])
+            self.mark(
+                activity.varied, [result.name for result, varies in pairs if varies and is_differentiable(result)]
+            )
 
-    def call_operands(self, area: RegionActivity, root: Node, number: int) -> list[Operand]:
+    def call_operands(self, activity: RegionActivity, root: Node, number: int) -> list[Operand]:
         """The relevant operands of the phases of a call before phase `number`."""
-        members = area.phase_nodes[root.name]
+        members = activity.phase_nodes[root.name]
         relevant = self.relevant_operands(root)
         return [
             operand
             for member in members
-            if area.phase_numbers[member.name] < number
-            for at, operand in enumerate(member.inputs)
-            if at in relevant or member is not root
+            if activity.phase_numbers[member.name] < number
+            for position, operand in enumerate(member.inputs)
+            if position in relevant or member is not root
         ]
 
     def relevant_operands(self, call: Node) -> Sequence[int]:
@@ -247,69 +256,78 @@ class ActivityAnalysis:
         return relevant_parameters(self.program, self.program[call.attribute("function")])
 
     def propagate_varied_inside(
-        self, area: RegionActivity, root: Node, number: int, positions: list[int]
+        self, activity: RegionActivity, root: Node, number: int, positions: list[int]
     ) -> list[bool]:
         """Which results of a phase of a cond or loop vary if the operands at these positions vary."""
         results: list[bool] = []
-        for inner in area.inner_regions[root.name]:
+        for inner in activity.inner_regions[root.name]:
             self.mark_varied_parameters(inner, number, positions)
             self.propagate_varied(inner, number)
             phase_results = inner.phases[number].results
             result_varies = [isinstance(result, str) and result in inner.varied for result in phase_results]
             if root.op == "while_loop":
-                self.mark_varied_parameters(inner, number, [at for at, varies in enumerate(result_varies) if varies])
+                self.mark_varied_parameters(
+                    inner, number, [position for position, varies in enumerate(result_varies) if varies]
+                )
                 result_varies = [variable.name in inner.varied for variable in inner.phases[number].parameters]
             results = (
                 [one or other for one, other in zip(results, result_varies, strict=True)] if results else result_varies
             )
         return results
 
-    def propagate_useful(self, area: RegionActivity, phase: int) -> None:
+    def propagate_useful(self, activity: RegionActivity, phase: int) -> None:
         """Mark the values on which useful values depend."""
-        progress = len(area.varied), len(area.useful)
-        if self.visited.get((id(area), phase)) == progress:
+        progress = len(activity.varied), len(activity.useful)
+        if self.visited.get((id(activity), phase)) == progress:
             return  # nothing changed since; visiting again takes time exponential in the nesting depth
-        self.visited[id(area), phase] = progress
-        for node in reversed(area.phases[phase].nodes):
-            useful_positions = [at for at, result in enumerate(node.results) if result.name in area.useful]
+        self.visited[id(activity), phase] = progress
+        for node in reversed(activity.phases[phase].nodes):
+            useful_positions = [
+                position for position, result in enumerate(node.results) if result.name in activity.useful
+            ]
             if not useful_positions:
                 continue
-            if node.name not in area.root_nodes:
-                self.mark(area.useful, [operand for operand in node.inputs if isinstance(operand, str)])
+            if node.name not in activity.root_nodes:
+                self.mark(activity.useful, operand_names(node.inputs))
                 continue
-            root, number = area.root_and_phase(node)
+            root, number = activity.root_and_phase(node)
             if root.op == "call":
-                operands = self.call_operands(area, root, number + 1)
-                self.mark(area.useful, [operand for operand in operands if isinstance(operand, str)])
-                self.request_call_gradient(area, root)
+                self.mark(activity.useful, operand_names(self.call_operands(activity, root, number + 1)))
+                self.request_call_gradient(activity, root)
             else:
-                self.propagate_useful_inside(area, root, number, useful_positions)
+                self.propagate_useful_inside(activity, root, number, useful_positions)
 
-    def request_call_gradient(self, area: RegionActivity, root: Node) -> None:
-        if is_active_node(area, root):
-            varied = [at for at in self.relevant_operands(root) if area.is_active(root.inputs[at])]
-            useful = [at for at, result in enumerate(root.results) if area.is_active(result.name)]
+    def request_call_gradient(self, activity: RegionActivity, root: Node) -> None:
+        if is_active_node(activity, root):
+            varied = [
+                position for position in self.relevant_operands(root) if activity.is_active(root.inputs[position])
+            ]
+            useful = [position for position, result in enumerate(root.results) if activity.is_active(result.name)]
             self.request_gradient(root.attribute("function"), varied, useful)
 
     def propagate_useful_inside(
-        self, area: RegionActivity, root: Node, number: int, useful_positions: list[int]
+        self, activity: RegionActivity, root: Node, number: int, useful_positions: list[int]
     ) -> None:
         """Mark the operands of a cond or loop, of this phase and the earlier ones, on which the useful
         results of this phase depend."""
-        members = area.phase_nodes[root.name]
-        for inner in area.inner_regions[root.name]:
+        members = activity.phase_nodes[root.name]
+        for inner in activity.inner_regions[root.name]:
             self.mark_useful_results(inner, number, useful_positions)
             if root.op == "while_loop":  # a loop without iterations returns its operands
-                self.mark(inner.useful, [inner.phases[number].parameters[at].name for at in useful_positions])
+                self.mark(
+                    inner.useful, [inner.phases[number].parameters[position].name for position in useful_positions]
+                )
             for phase in reversed(range(number + 1)):
                 self.propagate_useful(inner, phase)
                 positions = [
-                    at for at, parameter in enumerate(inner.phases[phase].parameters) if parameter.name in inner.useful
+                    position
+                    for position, parameter in enumerate(inner.phases[phase].parameters)
+                    if parameter.name in inner.useful
                 ]
                 if root.op == "while_loop":
                     self.mark_useful_results(inner, phase, positions)
                 operands = region_operands(members[phase])
-                self.mark(area.useful, [name for at in positions if isinstance(name := operands[at], str)])
+                self.mark(activity.useful, operand_names(operands[position] for position in positions))
 
 
 def has_constant_results(node: Node) -> bool:

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from ..errors import Invalid
 from ..ops.op import OpBuilder
-from ..program.program import Function, Node, Operand, Program, Region, Var
+from ..program.program import Function, Node, Operand, Program, Region, Var, operand_names, used_names
 from ..types import HandleType, Type
 from .activity import ActivityAnalysis, RegionActivity, is_differentiable, region_operands
 
@@ -24,14 +24,14 @@ Contributions: TypeAlias = list[tuple[Operand, Operand]]
 """Pairs of an operand and a term to add to its adjoint."""
 
 
-def _put_adjoints(do: OpBuilder, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
+def _put_adjoints(builder: OpBuilder, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
     """The adjoint of the value put is that of its cell. The array before the put keeps the same adjoint: no other put
     reads the adjoint of this cell."""
     handle, index, value = inputs
-    return [(handle, adjoint), (value, do("take", adjoint, index, axis=0))]
+    return [(handle, adjoint), (value, builder("take", adjoint, index, axis=0))]
 
 
-def _collect_adjoints(do: OpBuilder, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
+def _collect_adjoints(builder: OpBuilder, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
     return [(inputs[0], adjoint)]
 
 
@@ -72,14 +72,11 @@ def _check_region(region: Region, puts: Callable[[Node], bool]) -> Iterator[Inva
     types: dict[str, Type] = {}
     replaced_handles: dict[str, Node] = {}
     """The handles that a put has replaced, with the node that put."""
-    used_names = {
-        name for phase in region.phases() for node in phase.nodes for name in node.inputs if isinstance(name, str)
-    }
-    used_names |= {name for phase in region.phases() for name in phase.results if isinstance(name, str)}
+    used_values = used_names(region)
     for phase in region.phases():
         types.update(phase.parameters)
         for node in phase.nodes:
-            handles = [name for name in node.inputs if isinstance(name, str) and _is_float_handle(name, types)]
+            handles = [name for name in operand_names(node.inputs) if _is_float_handle(name, types)]
             for name in handles:
                 if name in replaced_handles and node.op != "cell_zeros":
                     yield _thread_error(
@@ -87,12 +84,12 @@ def _check_region(region: Region, puts: Callable[[Node], bool]) -> Iterator[Inva
                     )
             if puts(node):
                 replaced_handles.update((name, node) for name in handles)
-            if node.op == "put" and handles and node.name not in used_names:
+            if node.op == "put" and handles and node.name not in used_values:
                 yield _thread_error(node, "the handle that a put returns is not used")
             for inner in node.regions:
                 yield from _check_region(inner, puts)
             types.update(node.results)
-        for name in (name for name in phase.results if isinstance(name, str) and name in replaced_handles):
+        for name in (name for name in operand_names(phase.results) if name in replaced_handles):
             yield _thread_error(replaced_handles[name], f"{name} leaves a region after a put to it")
 
 
@@ -103,7 +100,7 @@ def _is_float_handle(name: str, types: dict[str, Type]) -> bool:
 
 def _thread_error(node: Node, problem: str) -> Invalid:
     return Invalid(
-        f"cells that are differentiated are used along one thread: {problem}",
+        f"cells in differentiated code have one thread of handles: {problem}",
         rule="D4",
         where=node.location or node.name,
         hint="continue with the handle that the last put returned: a = tl.put(a, i, x)",
@@ -118,19 +115,19 @@ HandleFlow: TypeAlias = defaultdict[HandleKey, list[HandleKey]]
 class _CellUse(NamedTuple):
     """A node that reads cells or puts to them."""
 
-    area: RegionActivity
+    activity: RegionActivity
     node: Node
     handle: HandleKey
 
 
-def check_deferred_reads(activity: ActivityAnalysis, functions_with_puts: Set[str]) -> Iterator[Invalid]:
+def check_deferred_reads(analysis: ActivityAnalysis, functions_with_puts: Set[str]) -> Iterator[Invalid]:
     """The violations of D4 by active reads of values that are put later and depend on the inputs of the gradient."""
-    functions_with_reads = functions_with_ops(activity.program, "get", "collect")
+    functions_with_reads = functions_with_ops(analysis.program, "get", "collect")
     if not (functions_with_puts and functions_with_reads):
         return
-    flow = _HandleFlowAnalysis(activity, functions_with_puts, functions_with_reads)
+    flow = _HandleFlowAnalysis(analysis, functions_with_puts, functions_with_reads)
     for read in flow.reads:
-        if any(result.name in read.area.useful for result in read.node.results):
+        if any(result.name in read.activity.useful for result in read.node.results):
             for later_puts in flow.later_puts(read):
                 certain_puts = [put for put in later_puts if _is_same_cell(read, put)]
                 for put in filter(_puts_varied_value, certain_puts or later_puts):
@@ -141,14 +138,14 @@ class _HandleFlowAnalysis:
     """The flow of handles of float cells, and their reads and puts."""
 
     def __init__(
-        self, activity: ActivityAnalysis, functions_with_puts: Set[str], functions_with_reads: Set[str]
+        self, analysis: ActivityAnalysis, functions_with_puts: Set[str], functions_with_reads: Set[str]
     ) -> None:
-        self.activity = activity
+        self.analysis = analysis
         self.functions_with_puts, self.functions_with_reads = functions_with_puts, functions_with_reads
         self.reads: list[_CellUse] = []
         self.puts: defaultdict[HandleKey, list[_CellUse]] = defaultdict(list)
         """The puts to each handle."""
-        self.functions_with_cells = functions_with_ops(activity.program, "cells")
+        self.functions_with_cells = functions_with_ops(analysis.program, "cells")
         self.new_handles: dict[HandleKey, None] = {}
         """The handles of new arrays. An array that a function makes counts once for each of its calls."""
         self.local_flow: HandleFlow = defaultdict(list)
@@ -163,8 +160,8 @@ class _HandleFlowAnalysis:
         """For each parameter of a branch or loop, the handle that it receives."""
         self.written_handles = set[HandleKey]()
         """The handles returned by puts, and by calls of functions that put."""
-        for area in activity.regions.values():
-            self.visit_region(area)
+        for activity in analysis.regions.values():
+            self.visit_region(activity)
         while self.propagate_call_results():
             pass
         self.empty_threads: defaultdict[HandleKey, list[Set[HandleKey]]] = defaultdict(list)
@@ -177,10 +174,10 @@ class _HandleFlowAnalysis:
                 if handle not in filled_handles:
                     self.empty_threads[handle].append(thread)
 
-    def visit_region(self, area: RegionActivity) -> None:
-        for node in (node for phase in area.phases for node in phase.nodes):
-            result = id(area), node.name
-            use = _CellUse(area, node, (id(area), str(next(iter(node.inputs), ""))))
+    def visit_region(self, activity: RegionActivity) -> None:
+        for node in (node for phase in activity.phases for node in phase.nodes):
+            result = id(activity), node.name
+            use = _CellUse(activity, node, (id(activity), str(next(iter(node.inputs), ""))))
             if node.op == "cells" and is_differentiable(node.results[0]):
                 self.new_handles[result] = None
             elif node.op in ("get", "collect"):
@@ -190,13 +187,13 @@ class _HandleFlowAnalysis:
                 self.local_flow[use.handle].append(result)
                 self.written_handles.add(result)
             elif node.op in ("cond", "while_loop"):
-                for inner in area.inner_regions[node.name]:
+                for inner in activity.inner_regions[node.name]:
                     self.connect_region(use, inner)
                     self.visit_region(inner)
             elif node.op == "call":
                 callee = node.attribute("function")
-                if callee in self.activity.regions:
-                    self.connect_region(use, self.activity.regions[callee])
+                if callee in self.analysis.regions:
+                    self.connect_region(use, self.analysis.regions[callee])
                 else:
                     self.connect_opaque_call(use, callee)
 
@@ -205,27 +202,27 @@ class _HandleFlowAnalysis:
         parameters, results = inner.phases[0].parameters, inner.phases[0].results
         is_call = use.node.op == "call"
         self.add_flow(
-            self.call_flow if is_call else self.local_flow, use.area, region_operands(use.node), inner, parameters
+            self.call_flow if is_call else self.local_flow, use.activity, region_operands(use.node), inner, parameters
         )
-        self.add_flow(self.return_flow if is_call else self.local_flow, inner, results, use.area, use.node.results)
+        self.add_flow(self.return_flow if is_call else self.local_flow, inner, results, use.activity, use.node.results)
         if is_call:
             self.calls_by_region.setdefault(id(inner), (inner, []))[1].append(use)
         else:
             pairs = zip(region_operands(use.node), parameters, strict=True)
             self.enclosing_handles |= {
-                (id(inner), parameter.name): (id(use.area), str(name)) for name, parameter in pairs
+                (id(inner), parameter.name): (id(use.activity), str(name)) for name, parameter in pairs
             }
         if use.node.op == "while_loop":
             self.add_flow(self.local_flow, inner, results, inner, parameters)
-            self.add_flow(self.local_flow, use.area, use.node.inputs, use.area, use.node.results)
+            self.add_flow(self.local_flow, use.activity, use.node.inputs, use.activity, use.node.results)
 
     def connect_opaque_call(self, use: _CellUse, callee: str) -> None:
         """Add the flow through a call that is not differentiated: any operand may be returned as any result."""
-        results = [(id(use.area), result.name) for result in use.node.results if _is_cell_handle(result)]
-        parameters = self.activity.program[callee].body.parameters
+        results = [(id(use.activity), result.name) for result in use.node.results if _is_cell_handle(result)]
+        parameters = self.analysis.program[callee].body.parameters
         for name, variable in zip(use.node.inputs, parameters, strict=True):
             if _is_cell_handle(variable):
-                handle = id(use.area), str(name)
+                handle = id(use.activity), str(name)
                 self.local_flow[handle] += results
                 if callee in self.functions_with_puts:
                     self.puts[handle].append(use._replace(handle=handle))
@@ -239,14 +236,14 @@ class _HandleFlowAnalysis:
     def add_flow(
         self,
         steps: HandleFlow,
-        area: RegionActivity,
+        activity: RegionActivity,
         names: tuple[Operand, ...],
-        to: RegionActivity,
+        target: RegionActivity,
         variables: tuple[Var, ...],
     ) -> None:
         for name, variable in zip(names, variables, strict=True):
             if isinstance(name, str) and _is_cell_handle(variable):
-                steps[id(area), name].append((id(to), variable.name))
+                steps[id(activity), name].append((id(target), variable.name))
 
     def propagate_call_results(self) -> bool:
         """Record which results of calls alias an operand or a new array, and which of them were put to.
@@ -259,21 +256,25 @@ class _HandleFlowAnalysis:
             phase = inner.phases[0]
             ends = [(id(inner), name) for name in phase.results]
             parameters = [
-                (at, variable.name) for at, variable in enumerate(phase.parameters) if _is_cell_handle(variable)
+                (position, variable.name)
+                for position, variable in enumerate(phase.parameters)
+                if _is_cell_handle(variable)
             ]
-            aliases = {at: _reachable_handles([(id(inner), name)], self.local_flow) for at, name in parameters}
-            for at, reachable in (*aliases.items(), (None, new_array_handles)):
+            aliases = {
+                position: _reachable_handles([(id(inner), name)], self.local_flow) for position, name in parameters
+            }
+            for position, reachable in (*aliases.items(), (None, new_array_handles)):
                 put_to = _reachable_handles(
                     (handle for handle in reachable if handle in self.written_handles), self.local_flow
                 )
                 for use, number in (
                     (use, number) for use in uses for number, end in enumerate(ends) if end in reachable
                 ):
-                    result = id(use.area), use.node.results[number].name
-                    if at is None:
+                    result = id(use.activity), use.node.results[number].name
+                    if position is None:
                         self.new_handles[result] = None
-                    elif result not in self.local_flow[id(use.area), str(region_operands(use.node)[at])]:
-                        self.local_flow[id(use.area), str(region_operands(use.node)[at])].append(result)
+                    elif result not in self.local_flow[id(use.activity), str(region_operands(use.node)[position])]:
+                        self.local_flow[id(use.activity), str(region_operands(use.node)[position])].append(result)
                     if ends[number] in put_to:
                         self.written_handles.add(result)
         return fact_count != self.count_facts()
@@ -288,13 +289,13 @@ class _HandleFlowAnalysis:
         An array flows up to the callers of its function, and down into the functions called there, which return it to
         that call only.
         """
-        above = _reachable_handles([array], self.local_flow, self.return_flow)
-        thread = _reachable_handles(above, self.local_flow, self.call_flow)
-        filled = _reachable_handles(
-            (handle for handle in above if handle in self.written_handles), self.local_flow, self.return_flow
+        handles_above = _reachable_handles([array], self.local_flow, self.return_flow)
+        thread = _reachable_handles(handles_above, self.local_flow, self.call_flow)
+        filled_handles = _reachable_handles(
+            (handle for handle in handles_above if handle in self.written_handles), self.local_flow, self.return_flow
         )
-        below = (handle for handle in thread if handle in self.written_handles or handle in filled)
-        return thread, _reachable_handles(below, self.local_flow, self.call_flow)
+        handles_below = (handle for handle in thread if handle in self.written_handles or handle in filled_handles)
+        return thread, _reachable_handles(handles_below, self.local_flow, self.call_flow)
 
     def later_puts(self, read: _CellUse) -> Iterator[list[_CellUse]]:
         """The later puts that a read may wait for: every put to an array that is still empty there, and the puts that
@@ -309,7 +310,7 @@ class _HandleFlowAnalysis:
         for handle in handles:  # the loop appends to it
             puts = [put for put in self.puts[handle] if put.node.op == "put"]
             following_uses += [put for put in puts if read.node.op == "collect" or _is_same_cell(read, put)]
-            handles += [(id(put.area), put.node.name) for put in puts]
+            handles += [(id(put.activity), put.node.name) for put in puts]
             handles += [self.enclosing_handles[handle]] if handle in self.enclosing_handles else []
         return following_uses
 
@@ -319,7 +320,7 @@ def _reachable_handles(handles: Iterable[HandleKey], *flows: HandleFlow) -> Set[
     reachable = dict.fromkeys(handles)
     worklist = list(reachable)
     for handle in worklist:  # the loop appends to it
-        successors = [to for flow in flows for to in flow[handle] if to not in reachable]
+        successors = [target for flow in flows for target in flow[handle] if target not in reachable]
         reachable.update(dict.fromkeys(successors))
         worklist += successors
     return reachable.keys()
@@ -332,7 +333,7 @@ def _is_cell_handle(variable: Var) -> bool:
 def _puts_varied_value(put: _CellUse) -> bool:
     """Whether the value put depends on the inputs of the gradient."""
     operands = put.node.inputs[2:] if put.node.op == "put" else put.node.inputs
-    return any(isinstance(operand, str) and operand in put.area.varied for operand in operands)
+    return any(isinstance(operand, str) and operand in put.activity.varied for operand in operands)
 
 
 def _may_be_same_cell(read: _CellUse, put: _CellUse) -> bool:
@@ -348,13 +349,13 @@ def _is_same_cell(read: _CellUse, put: _CellUse) -> bool:
         return False
     one, other = read.node.inputs[1], put.node.inputs[1]
     if isinstance(one, str) or isinstance(other, str):
-        return one == other and read.area is put.area
+        return one == other and read.activity is put.activity
     return bool(one.value == other.value)
 
 
 def _deferred_read_error(read: Node, put: Node) -> Invalid:
     return Invalid(
-        f"cells that are differentiated are read before their puts: {read.name} waits for {put.name}, a later put",
+        f"cells in differentiated code are read after their puts: {read.name} waits for {put.name}, a later put",
         rule="D4",
         where=read.location or read.name,
         hint="read through the handle that the put returns: a = tl.put(a, i, x), and then tl.get(a, i)",

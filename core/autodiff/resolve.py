@@ -9,7 +9,19 @@ import numpy as np
 
 from ..errors import Invalid
 from ..ops.effects import EFFECT_OPS
-from ..program.program import BY_ROWS, PULLBACK_TARGET, RECOMPUTE, Function, Node, Operand, Program, Region, Var
+from ..program.program import (
+    BY_ROWS,
+    PULLBACK_TARGET,
+    RECOMPUTE,
+    Function,
+    Node,
+    Operand,
+    Program,
+    Region,
+    Var,
+    unique_name,
+    used_names,
+)
 from ..types import Type
 from ..value import literal
 from .activity import ActivityAnalysis, rule_parameters
@@ -49,26 +61,22 @@ def _requested_pullbacks(program: Program, region: Region) -> Iterator[tuple[Nod
 def _ready_functions(program: Program, pending_names: set[str]) -> list[str]:
     """The pending functions that can be rewritten now: no pending function is reachable from the callees that they
     differentiate."""
-    ready = []
+    ready_names = []
     for name in sorted(pending_names):
         callees = {call.attribute("function") for call, _ in _requested_pullbacks(program, program[name].body)}
         if not any(
-            function.name in pending_names for callee in callees for function in _reachable_functions(program, callee)
+            function.name in pending_names for callee in callees for function in program.reachable_functions(callee)
         ):
-            ready.append(name)
-    if not ready:
+            ready_names.append(name)
+    if not ready_names:
         unready = program[min(pending_names)]
         raise Invalid(
-            "this takes a gradient of itself, so that the order of derivatives has no bound",
+            "a function takes the gradient of itself, so the order of derivatives is unbounded",
             rule="D2",
             where=unready.location or unready.name,
-            hint="a function may call the gradient of another one, or itself, and not both",
+            hint="let a function call itself, or take a gradient, but not both",
         )
-    return ready
-
-
-def _reachable_functions(program: Program, name: str) -> tuple[Function, ...]:
-    return replace(program, entry=name).reachable_functions()
+    return ready_names
 
 
 @dataclass(frozen=True)
@@ -86,58 +94,63 @@ class _PullbackRequest:
     """The positions of the parameters whose adjoints are used."""
 
     @classmethod
-    def from_nodes(cls, callee: Function, call: Node, node: Node, used_names: set[str]) -> _PullbackRequest:
-        """The request of a pullback `node`; `used_names` are those that any node or result uses."""
+    def from_nodes(cls, callee: Function, call: Node, node: Node, used_values: set[str]) -> _PullbackRequest:
+        """The request of a pullback `node`; `used_values` are the names that any node or result uses."""
         row_parameters, results = frozenset(dict(node.attributes).get(BY_ROWS, ())), iter(node.results)
         adjoints = {
-            at: [next(results) for _ in range(2 if at in row_parameters else 1)]
-            for at, variable in enumerate(callee.body.parameters)
+            position: [next(results) for _ in range(2 if position in row_parameters else 1)]
+            for position, variable in enumerate(callee.body.parameters)
             if variable.type.dtype.kind == "f"
         }
-        float_results = [at for at, type_ in enumerate(callee.results) if type_.dtype.kind == "f"]
+        float_results = [position for position, type_ in enumerate(callee.results) if type_.dtype.kind == "f"]
         result_adjoints = dict(zip(float_results, node.inputs, strict=True))
         required_parameters = tuple(
-            at for at, variables in adjoints.items() if any(variable.name in used_names for variable in variables)
+            position
+            for position, variables in adjoints.items()
+            if any(variable.name in used_values for variable in variables)
         )
         return cls(call, node, adjoints, result_adjoints, row_parameters, required_parameters)
 
     @property
     def nonzero_results(self) -> tuple[int, ...]:
         """The positions of the results whose adjoint is not the literal 0."""
-        return tuple(at for at, value in self.result_adjoints.items() if not _is_zero(value))
+        return tuple(position for position, value in self.result_adjoints.items() if not _is_zero(value))
 
 
 def _split_callees(program: Program, requesting_names: list[str]) -> Program:
     """The program in which these functions take the pullbacks of split callees."""
-    activity, requests = ActivityAnalysis(program), {}
+    analysis, requests = ActivityAnalysis(program), {}
     for name in requesting_names:
-        used_names = _used_names(program[name].body)
+        used_values = set[str]().union(*map(used_names, program[name].body.walk_regions()))
         for call, node in _requested_pullbacks(program, program[name].body):
             callee = program[call.attribute("function")]
             _check_recomputation(program, callee.name, node)
-            request = requests[name, call.name] = _PullbackRequest.from_nodes(callee, call, node, used_names)
-            activity.request_gradient(callee.name, request.required_parameters, request.nonzero_results)
-    activity.analyze_to_fixpoint()
+            request = requests[name, call.name] = _PullbackRequest.from_nodes(callee, call, node, used_values)
+            analysis.request_gradient(callee.name, request.required_parameters, request.nonzero_results)
+    analysis.analyze_to_fixpoint()
     callees = [(request, request.call.attribute("function")) for request in requests.values()]
     propagate_rows(
-        activity, [(name, request.row_parameters & activity.active_parameters[name]) for request, name in callees]
+        analysis, [(name, request.row_parameters & analysis.active_parameters[name]) for request, name in callees]
     )
     functions_with_puts = functions_with_ops(program, "put")
-    for name in activity.regions:
+    for name in analysis.regions:
         for problem in check_cell_threads(program[name], functions_with_puts):
             raise problem
-    for problem in check_deferred_reads(activity, functions_with_puts):
+    for problem in check_deferred_reads(analysis, functions_with_puts):
         raise problem
     used_function_names = {function.name for function in program.functions}
     names: dict[str, str] = {}
-    for name in activity.regions:
-        names[name] = _fresh_name(f"{name}_split", used_function_names)
-    reverser = Reverser(activity, names.__getitem__)
-    split_functions = [reverser.reverse_function(program[name]) for name in activity.regions]
+    for name in analysis.regions:
+        names[name] = unique_name("", f"{name}_split", used_function_names)
+        used_function_names.add(names[name])
+    reverser = Reverser(analysis, names.__getitem__)
+    split_functions = [reverser.reverse_function(program[name]) for name in analysis.regions]
     for split_function in split_functions:
-        if len(split_function.pullbacks) > MAX_PHASES:
+        if len(split_function.pullback_result_types) > MAX_PHASES:
             raise Invalid(
-                "this is differentiated too often", rule="D2", where=split_function.location or split_function.name
+                "a function is differentiated more than six times",
+                rule="D2",
+                where=split_function.location or split_function.name,
             )
     functions = []
     for function in program.functions:
@@ -145,7 +158,7 @@ def _split_callees(program: Program, requesting_names: list[str]) -> Program:
             function_requests = {call: request for (name, call), request in requests.items() if name == function.name}
             function = replace(
                 function,
-                body=_PullbackRewriter(activity, names, function_requests, function).rewrite_region(function.body),
+                body=_PullbackRewriter(analysis, names, function_requests, function).rewrite_region(function.body),
             )
         functions.append(function)
     return replace(program, functions=(*functions, *split_functions))
@@ -168,35 +181,15 @@ def _check_recomputation(program: Program, callee: str, node: Node) -> None:
     """Raises Invalid (D5) where a pullback recomputes a function that draws or has effects."""
     if RECOMPUTE not in dict(node.attributes):
         return
-    effect = first_effect(_reachable_functions(program, callee))
+    effect = first_effect(program.reachable_functions(callee))
     if effect is not None:
-        verb = "draws" if EFFECT_OPS[effect.op].draw else "acts"
+        verb = "draws random numbers" if EFFECT_OPS[effect.op].draw else "has effects"
         raise Invalid(
-            f"a pullback computes {callee} again, which {verb} ({effect.name})",
+            f"a pullback recomputes {callee}, which {verb} ({effect.name})",
             rule="D5",
             where=node.location or node.name,
             hint="pull back once, next to the call; tl.value_and_grad does both",
         )
-
-
-def _fresh_name(base: str, used_names: set[str]) -> str:
-    name, count = base, 1
-    while name in used_names:
-        count += 1
-        name = f"{base}_{count}"
-    used_names.add(name)
-    return name
-
-
-def _used_names(region: Region) -> set[str]:
-    """The names that are operands or results anywhere in a region."""
-    names = {result for phase in region.phases() for result in phase.results if isinstance(result, str)}
-    for phase in region.phases():
-        for node in phase.nodes:
-            names |= {operand for operand in node.inputs if isinstance(operand, str)}
-            for inner in node.regions:
-                names |= _used_names(inner)
-    return names
 
 
 def _is_zero(value: Operand) -> bool:
@@ -208,12 +201,12 @@ class _PullbackRewriter:
 
     def __init__(
         self,
-        activity: ActivityAnalysis,
+        analysis: ActivityAnalysis,
         split_names: dict[str, str],
         requests: dict[str, _PullbackRequest],
         function: Function,
     ) -> None:
-        self.activity = activity
+        self.analysis = analysis
         self.split_names = split_names
         self.requests = requests
         self.requests_by_pullback = {request.pullback.name: request for request in requests.values()}
@@ -249,35 +242,39 @@ class _PullbackRewriter:
 
     def active_positions(self, call: Node) -> tuple[list[int], list[int]]:
         callee = call.attribute("function")
-        return sorted(self.activity.active_parameters[callee]), sorted(self.activity.active_results[callee])
+        return sorted(self.analysis.active_parameters[callee]), sorted(self.analysis.active_results[callee])
 
     def rewrite_pullback(self, request: _PullbackRequest) -> list[Node]:
         """The pullback reduced to active adjoints; the other adjoints are zero."""
         callee = request.call.attribute("function")
         active_parameters, active_results = self.active_positions(request.call)
         active_parameters = active_parameters if active_results else []
-        parameters, rows = self.activity.program[callee].body.parameters, self.activity.regions[callee].row_tables
+        parameters, rows = self.analysis.program[callee].body.parameters, self.analysis.regions[callee].row_tables
         pullback_results, nodes = list[Var](), list[Node]()
-        for at in active_parameters:
-            results = request.parameter_adjoints[at]
-            if parameters[at].name in rows and at not in request.row_parameters:
-                results = self.row_adjoint_variables(parameters[at].type, results[0].name)
-                dense = to_dense(self.builder, Rows(*(variable.name for variable in results)), request.call.inputs[at])
-                nodes += self.bind_results(request, at, [dense])
+        for position in active_parameters:
+            results = request.parameter_adjoints[position]
+            if parameters[position].name in rows and position not in request.row_parameters:
+                results = self.row_adjoint_variables(parameters[position].type, results[0].name)
+                dense = to_dense(
+                    self.builder, Rows(*(variable.name for variable in results)), request.call.inputs[position]
+                )
+                nodes += self.bind_results(request, position, [dense])
             pullback_results += results
         if active_parameters:
             target = tuple(pair for pair in request.pullback.attributes if pair[0] == PULLBACK_TARGET)
-            operands = tuple(request.result_adjoints[at] for at in active_results)
+            operands = tuple(request.result_adjoints[position] for position in active_results)
             nodes = [
                 replace(request.pullback, inputs=operands, results=tuple(pullback_results), attributes=target),
                 *nodes,
             ]
-        for at in set(request.required_parameters) - set(active_parameters):
-            if at in request.row_parameters:
-                nodes += self.bind_results(request, at, empty_rows(self.builder, request.call.inputs[at]))
+        for position in set(request.required_parameters) - set(active_parameters):
+            if position in request.row_parameters:
+                nodes += self.bind_results(request, position, empty_rows(self.builder, request.call.inputs[position]))
             else:
                 nodes.append(
-                    _zero_adjoint(request.parameter_adjoints[at][0], request.call.inputs[at], request.pullback)
+                    _zero_adjoint(
+                        request.parameter_adjoints[position][0], request.call.inputs[position], request.pullback
+                    )
                 )
         return nodes
 
@@ -287,47 +284,49 @@ class _PullbackRewriter:
         self.builder.record_types(variables)
         return variables
 
-    def bind_results(self, request: _PullbackRequest, at: int, values: Sequence[Operand]) -> list[Node]:
+    def bind_results(self, request: _PullbackRequest, position: int, values: Sequence[Operand]) -> list[Node]:
         """The nodes built so far, and identities that give these values the names of a parameter's adjoints."""
         nodes, self.builder.nodes = self.builder.nodes, []
-        pairs = zip(values, request.parameter_adjoints[at], strict=True)
+        pairs = zip(values, request.parameter_adjoints[position], strict=True)
         return [
             *nodes,
             *(Node("identity", (value,), (variable,), (), (), request.pullback.location) for value, variable in pairs),
         ]
 
 
-def _zero_adjoint(result: Var, like: Operand, node: Node) -> Node:
+def _zero_adjoint(result: Var, operand: Operand, node: Node) -> Node:
     """A zero adjoint, for a parameter on which nothing depends."""
     zero = literal(0.0, Type(result.type.dtype))
-    return Node("broadcast_like", (zero, like), (result,), (), (), node.location)
+    return Node("broadcast_like", (zero, operand), (result,), (), (), node.location)
 
 
 def remove_rules(program: Program) -> Program:
     """The program without gradient rules. A call of a function with a rule that was not differentiated becomes
     identities."""
-    idle = {
+    undifferentiated_names = {
         function.name for function in program.functions if function.gradient_rule and function.body.pullback is None
     }
     functions = (
-        replace(function, gradient_rule=None, body=_bypass_idle_calls(program, function.body, idle))
+        replace(function, gradient_rule=None, body=_bypass_idle_calls(program, function.body, undifferentiated_names))
         for function in program.functions
     )
     result = replace(program, functions=tuple(functions))
     return replace(result, functions=result.reachable_functions())
 
 
-def _bypass_idle_calls(program: Program, region: Region, idle: set[str]) -> Region:
+def _bypass_idle_calls(program: Program, region: Region, undifferentiated_names: set[str]) -> Region:
     nodes: list[Node] = []
     for node in region.nodes:
-        if node.op == "call" and node.attribute("function") in idle:
+        if node.op == "call" and node.attribute("function") in undifferentiated_names:
             input_count = len(rule_parameters(program, program[node.attribute("function")]).inputs)
             nodes += [
-                Node("identity", (node.inputs[input_count + at],), (result,), (), (), node.location)
-                for at, result in enumerate(node.results)
+                Node("identity", (node.inputs[input_count + position],), (result,), (), (), node.location)
+                for position, result in enumerate(node.results)
             ]
         else:
-            regions = tuple(_bypass_idle_calls(program, inner_region, idle) for inner_region in node.regions)
+            regions = tuple(
+                _bypass_idle_calls(program, inner_region, undifferentiated_names) for inner_region in node.regions
+            )
             nodes.append(replace(node, regions=regions) if regions else node)
-    pullback = _bypass_idle_calls(program, region.pullback, idle) if region.pullback else None
+    pullback = _bypass_idle_calls(program, region.pullback, undifferentiated_names) if region.pullback else None
     return replace(region, nodes=tuple(nodes), pullback=pullback)

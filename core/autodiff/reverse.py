@@ -21,6 +21,7 @@ from ..ops.effects import lookup_row
 from ..ops.op import OPS, Op
 from ..program.program import (
     ADJOINT_PREFIX,
+    LITERAL_WORDS,
     PULLBACK_TARGET,
     REVERSE_PREFIX,
     Function,
@@ -143,29 +144,36 @@ class RegionReversal:
 class Reverser:
     """Reverses functions, given their activity. `split_name` returns the name of a function's split variant."""
 
-    def __init__(self, activity: ActivityAnalysis, split_name: Callable[[str], str]) -> None:
-        self.activity = activity
+    def __init__(self, analysis: ActivityAnalysis, split_name: Callable[[str], str]) -> None:
+        self.analysis = analysis
         self.split_name = split_name
 
     def reverse_function(self, function: Function) -> Function:
-        area, body = self.activity.regions[function.name], function.body
+        activity, body = self.analysis.regions[function.name], function.body
         parameters, results = (
             sorted(positions[function.name])
-            for positions in (self.activity.active_parameters, self.activity.active_results)
+            for positions in (self.analysis.active_parameters, self.analysis.active_results)
         )
-        used_names = {"true", "false", "nan", "inf", *(var.name for node in body.walk() for var in node.results)}
-        used_names |= _parameter_names(body)
-        phase_result_types = [function.phase_result_types(phase) for phase in range(len(area.phases))]
+        used_names = {*LITERAL_WORDS, *(var.name for node in body.walk() for var in node.results)}
+        used_names |= {var.name for region in body.walk_regions() for var in region.parameters}
+        phase_result_types = [function.phase_result_types(phase) for phase in range(len(activity.phases))]
         reversal = RegionReversal(
-            area, parameters, results, phase_result_types, ruled_function=function if function.gradient_rule else None
+            activity,
+            parameters,
+            results,
+            phase_result_types,
+            ruled_function=function if function.gradient_rule else None,
         )
         reversed_body = self.reverse_region(reversal, AdjointBuilder(used_names))
         reversal.adjoint_types[0] = declared_adjoint_types(
-            area, [body.parameters[at] for at in parameters], reversal.adjoint_types[0]
+            activity, [body.parameters[position] for position in parameters], reversal.adjoint_types[0]
         )
-        phase_result_types += [tuple(reversal.adjoint_types[phase]) for phase in reversed(range(len(area.phases)))]
+        phase_result_types += [tuple(reversal.adjoint_types[phase]) for phase in reversed(range(len(activity.phases)))]
         return replace(
-            function, name=self.split_name(function.name), body=reversed_body, pullbacks=tuple(phase_result_types[1:])
+            function,
+            name=self.split_name(function.name),
+            body=reversed_body,
+            pullback_result_types=tuple(phase_result_types[1:]),
         )
 
     def reverse_region(self, reversal: RegionReversal, builder: AdjointBuilder) -> Region:
@@ -196,8 +204,8 @@ class Reverser:
             return replace(node, attributes=(("function", self.split_name(node.attribute("function"))), *attributes))
         outer_types, positions = builder.types, self.active_positions(reversal.activity, root, 0)
         inner_reversals = reversal.inner_reversals[root.name] = [
-            RegionReversal(area, *positions, self.region_result_types(reversal.activity, root, area))
-            for area in reversal.activity.inner_regions[root.name]
+            RegionReversal(activity, *positions, self.region_result_types(reversal.activity, root, activity))
+            for activity in reversal.activity.inner_regions[root.name]
         ]
         regions = list(node.regions[: len(node.regions) - len(inner_reversals)])
         for inner_reversal in inner_reversals:
@@ -206,34 +214,37 @@ class Reverser:
         builder.types = outer_types
         return replace(node, regions=tuple(regions))
 
-    def region_result_types(self, area: RegionActivity, root: Node, inner: RegionActivity) -> list[list[Type]]:
+    def region_result_types(self, activity: RegionActivity, root: Node, inner: RegionActivity) -> list[list[Type]]:
         """The types of the results of a region of a cond or loop, phase by phase, as the node declares them."""
         if root.op == "while_loop":
             return [[variable.type for variable in phase.parameters] for phase in inner.phases]
-        return [[result.type for result in self.phase_node(area, root, at).results] for at in range(len(inner.phases))]
+        return [
+            [result.type for result in self.phase_node(activity, root, position).results]
+            for position in range(len(inner.phases))
+        ]
 
-    def phase_node(self, area: RegionActivity, root: Node, number: int) -> Node:
+    def phase_node(self, activity: RegionActivity, root: Node, number: int) -> Node:
         """The node that begins a phase of a call, cond or loop."""
-        return area.phase_nodes[root.name][number]
+        return activity.phase_nodes[root.name][number]
 
-    def active_positions(self, area: RegionActivity, root: Node, phase: int) -> tuple[list[int], list[int]]:
+    def active_positions(self, activity: RegionActivity, root: Node, phase: int) -> tuple[list[int], list[int]]:
         """The positions of the active operands and results in a phase of a call, cond or loop."""
         if phase:
-            node = self.phase_node(area, root, phase)
+            node = self.phase_node(activity, root, phase)
             return list(range(len(region_operands(node)))), list(range(len(node.results)))
         if root.op == "call":
             name = root.attribute("function")
-            return sorted(self.activity.active_parameters[name]), sorted(self.activity.active_results[name])
-        inner = area.inner_regions[root.name]
+            return sorted(self.analysis.active_parameters[name]), sorted(self.analysis.active_results[name])
+        inner = activity.inner_regions[root.name]
         parameters = [
-            at
-            for at in range(len(region_operands(root)))
-            if any(i.is_active(i.phases[0].parameters[at].name) for i in inner)
+            position
+            for position in range(len(region_operands(root)))
+            if any(i.is_active(i.phases[0].parameters[position].name) for i in inner)
         ]
         parameters = parameters or first_differentiable(inner[0].phases[0].parameters)
         if root.op == "while_loop":
             return parameters, parameters
-        results = [at for at, result in enumerate(root.results) if area.is_active(result.name)]
+        results = [position for position, result in enumerate(root.results) if activity.is_active(result.name)]
         return parameters, results or first_differentiable(root.results)
 
     def reverse_phase(self, reversal: RegionReversal, number: int, builder: AdjointBuilder) -> Region:
@@ -242,8 +253,8 @@ class Reverser:
         outer_nodes, builder.nodes, builder.name_hint = builder.nodes, [], (REVERSE_PREFIX, "")
         variables = [
             variable
-            for at in (range(len(phase.results)) if number else reversal.results)
-            for variable in self.add_incoming_adjoint(reversal, number, at, builder)
+            for position in (range(len(phase.results)) if number else reversal.results)
+            for variable in self.add_incoming_adjoint(reversal, number, position, builder)
         ]
         if reversal.ruled_function is not None and not number:
             self.apply_gradient_rule(
@@ -252,7 +263,7 @@ class Reverser:
         for node in reversed(phase.nodes):
             builder.location, builder.name_hint = node.location, (REVERSE_PREFIX, node.name)
             self.reverse_node(reversal, node, builder)
-        parameters = phase.parameters if number else [phase.parameters[at] for at in reversal.parameters]
+        parameters = phase.parameters if number else [phase.parameters[position] for position in reversal.parameters]
         builder.location = None
         results = tuple(adjoint for var in parameters for adjoint in self.outgoing_adjoints(reversal, var, builder))
         reversal.adjoint_types[number] = list(map(builder.type, results))
@@ -260,11 +271,11 @@ class Reverser:
         return Region(tuple(variables), tuple(nodes), results)
 
     def add_incoming_adjoint(
-        self, reversal: RegionReversal, number: int, at: int, builder: AdjointBuilder
+        self, reversal: RegionReversal, number: int, position: int, builder: AdjointBuilder
     ) -> list[Var]:
         """The parameters for the adjoint of a result: one, or two if it is by rows."""
-        result, type_ = reversal.activity.phases[number].results[at], reversal.result_types[number][at]
-        is_by_rows = not number and at in reversal.activity.invariant_positions
+        result, type_ = reversal.activity.phases[number].results[position], reversal.result_types[number][position]
+        is_by_rows = not number and position in reversal.activity.invariant_positions
         types = row_adjoint_types(type_) if is_by_rows else (adjoint_type(type_) or type_,)
         variables = [
             Var(builder.adjoint_name(result if isinstance(result, str) else "result"), part_type) for part_type in types
@@ -280,11 +291,13 @@ class Reverser:
         self, reversal: RegionReversal, function: Function, result_adjoints: Mapping[int, Var], builder: AdjointBuilder
     ) -> None:
         """Call the rule of a function that has one; `result_adjoints` are those of its active results."""
-        parts, rule = rule_parameters(self.activity.program, function), str(function.gradient_rule)
-        floats = [at for at, variable in enumerate(parts.outputs) if is_differentiable(variable)]
+        parts, rule = rule_parameters(self.analysis.program, function), str(function.gradient_rule)
+        floats = [position for position, variable in enumerate(parts.outputs) if is_differentiable(variable)]
         adjoints = [
-            result_adjoints[at].name if at in result_adjoints else self.zero_adjoint(parts.outputs[at].name, builder)
-            for at in floats
+            result_adjoints[position].name
+            if position in result_adjoints
+            else self.zero_adjoint(parts.outputs[position].name, builder)
+            for position in floats
         ]
         captures = [variable.name for variable in parts.captures]
         results = tuple(Var(builder.adjoint_name(variable.name), variable.type) for variable in parts.inputs)
@@ -363,11 +376,11 @@ class Reverser:
             raise Invalid(
                 f"{node.op} cannot be differentiated",
                 rule="D1",
-                required="a column gradient in its row" if node.op in OPS else None,
+                required="a gradient rule, in the column `gradient` of its row" if node.op in OPS else None,
                 where=node.location or node.name,
                 hint="tl.stop_gradient(x) makes a value a constant",
             )
-        for at, operand in enumerate(node.inputs):
+        for position, operand in enumerate(node.inputs):
             if reversal.activity.is_active(operand):
                 if operand in reversal.activity.row_tables and (
                     rows := gathered_rows(builder, node, reversal.adjoints[node.name])
@@ -375,7 +388,7 @@ class Reverser:
                     self.accumulate_rows(reversal, str(operand), rows, builder)
                     continue
                 rule_inputs = reversal.adjoints[node.name], node.name, *node.inputs
-                contribution = rule(builder, at, *rule_inputs, **dict(node.attributes))
+                contribution = rule(builder, position, *rule_inputs, **dict(node.attributes))
                 if contribution is not None:
                     broadcast = OPS[node.op].scalar is not None
                     contribution = self.unbroadcast(contribution, operand, builder) if broadcast else contribution
@@ -393,10 +406,12 @@ class Reverser:
         active_operands, active_results = self.active_positions(reversal.activity, root, number)
         operands = region_operands(node)
         inputs = tuple(
-            adjoint for at in active_results for adjoint in self.outgoing_adjoints(reversal, node.results[at], builder)
+            adjoint
+            for position in active_results
+            for adjoint in self.outgoing_adjoints(reversal, node.results[position], builder)
         )
         types = self.operand_adjoint_types(reversal, root, number, active_operands)
-        area = self.callee_activity(reversal, root)
+        activity = self.callee_activity(reversal, root)
         results = tuple(Var(builder.fresh_name(REVERSE_PREFIX, node.name), type_) for type_ in types)
         builder.add_node(
             Node(
@@ -410,13 +425,16 @@ class Reverser:
         )
         reversal.last_phase_names[root.name] = results[0].name
         result_variables = iter(results)
-        for at in active_operands:
-            if area.phases[number].parameters[at].name in area.row_tables:
+        for position in active_operands:
+            if activity.phases[number].parameters[position].name in activity.row_tables:
                 self.accumulate_row_result(
-                    reversal, operands[at], Rows(next(result_variables).name, next(result_variables).name), builder
+                    reversal,
+                    operands[position],
+                    Rows(next(result_variables).name, next(result_variables).name),
+                    builder,
                 )
             else:
-                self.accumulate(reversal, operands[at], next(result_variables).name, builder)
+                self.accumulate(reversal, operands[position], next(result_variables).name, builder)
 
     def accumulate_row_result(
         self, reversal: RegionReversal, operand: Operand, adjoint: Rows, builder: AdjointBuilder
@@ -430,7 +448,7 @@ class Reverser:
     def callee_activity(self, reversal: RegionReversal, root: Node) -> RegionActivity:
         """The activity of the region that a call, cond or loop runs; for a cond, that of its first branch."""
         if root.op == "call":
-            return self.activity.regions[root.attribute("function")]
+            return self.analysis.regions[root.attribute("function")]
         return reversal.activity.inner_regions[root.name][0]
 
     def operand_adjoint_types(
@@ -440,15 +458,9 @@ class Reverser:
         if root.op == "cond":
             one, other = (inner.adjoint_types[number] for inner in reversal.inner_reversals[root.name])
             return [one_type.join(other_type) or one_type for one_type, other_type in zip(one, other, strict=True)]
-        area = self.callee_activity(reversal, root)
-        return [type_ for at in active_operands for type_ in adjoint_types(area, area.phases[number].parameters[at])]
-
-
-def _parameter_names(region: Region) -> set[str]:
-    """The names of parameters in all regions."""
-    names = {variable.name for phase in region.phases() for variable in phase.parameters}
-    for phase in region.phases():
-        for node in phase.nodes:
-            for inner in node.regions:
-                names |= _parameter_names(inner)
-    return names
+        activity = self.callee_activity(reversal, root)
+        return [
+            type_
+            for position in active_operands
+            for type_ in adjoint_types(activity, activity.phases[number].parameters[position])
+        ]

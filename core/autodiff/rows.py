@@ -34,96 +34,102 @@ def row_adjoint_types(table: Type) -> tuple[Type, Type]:
     return Type(dtypes.int64, (None,)), Type(table.dtype, shape)
 
 
-def adjoint_types(area: RegionActivity, variable: Var) -> tuple[Type, ...]:
+def adjoint_types(activity: RegionActivity, variable: Var) -> tuple[Type, ...]:
     """The types of the values that make up the adjoint of a parameter."""
     return (
         row_adjoint_types(variable.type)
-        if variable.name in area.row_tables
+        if variable.name in activity.row_tables
         else (adjoint_type(variable.type) or variable.type,)
     )
 
 
 def declared_adjoint_types(
-    area: RegionActivity, variables: Iterable[Var], inferred_types: Iterable[Type]
+    activity: RegionActivity, variables: Iterable[Var], inferred_types: Iterable[Type]
 ) -> list[Type]:
     """The types that a function declares for the adjoints of its parameters: row adjoints have an unknown number of
     rows."""
     types = iter(inferred_types)
     return [
-        declared_type if variable.name in area.row_tables else inferred_type
+        declared_type if variable.name in activity.row_tables else inferred_type
         for variable in variables
-        for declared_type, inferred_type in zip(adjoint_types(area, variable), types, strict=False)
+        for declared_type, inferred_type in zip(adjoint_types(activity, variable), types, strict=False)
     ]
 
 
-def gathered_rows(do: OpBuilder, node: Node, adjoint: Operand) -> Rows | None:
+def gathered_rows(builder: OpBuilder, node: Node, adjoint: Operand) -> Rows | None:
     """The row adjoint that a gather contributes; None for other ops."""
-    rows = row_adjoint(do, node.op, adjoint, node.inputs, dict(node.attributes))
+    rows = row_adjoint(builder, node.op, adjoint, node.inputs, dict(node.attributes))
     return rows and Rows(*rows)
 
 
-def propagate_rows(activity: ActivityAnalysis, requests: Iterable[tuple[str, Iterable[int]]]) -> None:
+def propagate_rows(analysis: ActivityAnalysis, requests: Iterable[tuple[str, Iterable[int]]]) -> None:
     """Give these parameters row adjoints, and also the parameters of called functions and branches to which they are
     passed."""
     worklist = list(requests)
     for name, positions in worklist:  # the loop appends to it
-        parameters = activity.program[name].body.parameters
-        worklist += _mark_tables(activity, activity.regions[name], {parameters[at].name for at in positions})
+        parameters = analysis.program[name].body.parameters
+        worklist += _mark_tables(
+            analysis, analysis.regions[name], {parameters[position].name for position in positions}
+        )
 
 
 def _mark_tables(
-    activity: ActivityAnalysis, area: RegionActivity, names: set[str]
+    analysis: ActivityAnalysis, activity: RegionActivity, names: set[str]
 ) -> Iterator[tuple[str, Iterable[int]]]:
     """Mark tables among the values of a region; yields the functions that receive them, with the positions."""
-    if names <= area.row_tables:
+    if names <= activity.row_tables:
         return
-    area.row_tables |= names
-    for node in (node for phase in area.phases for node in phase.nodes if node.op in ("call", "cond", "while_loop")):
+    activity.row_tables |= names
+    for node in (
+        node for phase in activity.phases for node in phase.nodes if node.op in ("call", "cond", "while_loop")
+    ):
         positions = {
-            at
-            for at, operand in enumerate(region_operands(node))
-            if isinstance(operand, str) and operand in area.row_tables
+            position
+            for position, operand in enumerate(region_operands(node))
+            if isinstance(operand, str) and operand in activity.row_tables
         }
         if node.op == "call":
             callee = node.attribute("function")
-            if callee in activity.regions and activity.program[callee].gradient_rule is None:
-                yield callee, activity.active_parameters[callee] & positions
+            if callee in analysis.regions and analysis.program[callee].gradient_rule is None:
+                yield callee, analysis.active_parameters[callee] & positions
             continue
-        for inner in area.inner_regions[node.name]:
+        for inner in activity.inner_regions[node.name]:
             if node.op == "while_loop":
                 positions &= _invariant_positions(inner)
                 inner.invariant_positions |= positions
-                area.row_tables |= {node.results[at].name for at in positions}
-            yield from _mark_tables(activity, inner, {inner.phases[0].parameters[at].name for at in positions})
+                activity.row_tables |= {node.results[position].name for position in positions}
+            yield from _mark_tables(
+                analysis, inner, {inner.phases[0].parameters[position].name for position in positions}
+            )
 
 
 def _invariant_positions(body: RegionActivity) -> set[int]:
     """The positions of the loop variables that the body returns unchanged."""
     phase = body.phases[0]
-    return {at for at, variable in enumerate(phase.parameters) if phase.results[at] == variable.name}
+    return {position for position, variable in enumerate(phase.parameters) if phase.results[position] == variable.name}
 
 
-def empty_rows(do: OpBuilder, table: Any) -> Rows:
+def empty_rows(builder: OpBuilder, table: Any) -> Rows:
     """A row adjoint without rows: zero."""
-    count = do("size", table, axis=0)
-    indices = do("arange", count, count, 1)
-    return Rows(indices, do("take", table, indices, axis=0))
+    count = builder("size", table, axis=0)
+    indices = builder("arange", count, count, 1)
+    return Rows(indices, builder("take", table, indices, axis=0))
 
 
-def add_rows(do: OpBuilder, one: Rows, other: Rows) -> Rows:
+def add_rows(builder: OpBuilder, one: Rows, other: Rows) -> Rows:
     """The sum of two row adjoints: their rows, concatenated."""
-    return Rows(*(do("concat", *pair, axis=0) for pair in zip(one, other, strict=True)))
+    return Rows(*(builder("concat", *pair, axis=0) for pair in zip(one, other, strict=True)))
 
 
-def to_dense(do: OpBuilder, adjoint: Rows, table: Any) -> Any:
+def to_dense(builder: OpBuilder, adjoint: Rows, table: Any) -> Any:
     """The row adjoint as a dense array of the shape of the table."""
-    return do("scatter_add", do("multiply_no_nan", table, 0.0), adjoint.values, adjoint.indices)
+    return builder("scatter_add", builder("multiply_no_nan", table, 0.0), adjoint.values, adjoint.indices)
 
 
 def row_use_error(table: str, user: str, where: Location | None) -> Invalid:
     """The error where an op other than a gather uses a table that is differentiated by rows."""
     return Invalid(
-        f"{table} is differentiated by rows, and {user} uses more than rows of it",
+        f"{table} is differentiated by rows, but {user} uses more than its rows",
         rule="D6",
         where=where or table,
         required="tl.take(x, i, axis=0), or x[i]",

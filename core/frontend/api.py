@@ -33,6 +33,7 @@ from .eager.recording import TAPE_STACK, record_traced_op, recording_tapes
 from .trace.captures import VariableBase, read_variable, sort_resources
 from .trace.control_flow import (
     BodyResult,
+    accepts_count,
     captured_values,
     check_predicate,
     flatten_next_variables,
@@ -40,24 +41,24 @@ from .trace.control_flow import (
     no_results_error,
     open_subregion,
     placeholder_cond_results,
-    takes,
     trace_branch,
     trace_loop,
 )
 from .trace.pytree import NONE, TreeDef, describe_difference, flatten, read_variables, static_treedef, unflatten
 from .trace.source_location import user_location
 from .trace.symbol import ArrayOperators, Symbol
-from .trace.trace import TracedValue as Traced
 from .trace.trace import (
+    TracedOperand,
+    TracedValue,
     current_region,
     describe_with_location,
+    emit_op,
     to_operand,
     to_weak_operand,
     unwrap_weak,
     weak_number,
     weak_value_of,
 )
-from .trace.trace import emit_op as apply_traced
 
 _BOOL = Type(dtypes.bool)
 
@@ -79,21 +80,23 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
     promoted = promote_operands(row, list(map(unwrap_weak, operands)))
     region = current_region()
     if region is not None:
-        result = apply_traced(region, op, promoted, tuple(attributes.items()))
+        result = emit_op(region, op, promoted, tuple(attributes.items()))
         result.weak_value = weak_result_value(op, operands, result.type)
         symbol = Symbol(result)
         if TAPE_STACK.get():
             record_traced_op(op, operands, promoted, attributes, symbol)
         return symbol
-    if any(isinstance(operand, Traced) for operand in promoted):
+    if any(isinstance(operand, TracedValue) for operand in promoted):
         raise Invalid(
             "a symbolic value is used after its function was traced",
             rule="F2",
             where=user_location(),
             got=", ".join(
-                describe_with_location(value.name, value.location) for value in promoted if isinstance(value, Traced)
+                describe_with_location(value.name, value.location)
+                for value in promoted
+                if isinstance(value, TracedValue)
             ),
-            hint="return it from the function; only results leave",
+            hint="return it from the function: values leave it only as results",
         )
     literals = [operand for operand in promoted if isinstance(operand, Literal)]
     value, kernel, type_ = compute_with_kernel(op, literals, attributes)
@@ -124,7 +127,7 @@ def weak_result_value(op: str, operands: Sequence[object], type_: Type) -> int |
     return {"i": 1, "f": 1.0}.get(type_.dtype.kind) if type_.is_scalar else None
 
 
-def promote_operands(row: Op, operands: Sequence[object]) -> list[Traced | Literal]:
+def promote_operands(row: Op, operands: Sequence[object]) -> list[TracedOperand]:
     """The operands as values; Python numbers take the promoted dtype of the other operands.
 
     If all are Python numbers, ints take float64 where one is a float. Operands that need not share the dtype, such as
@@ -285,7 +288,7 @@ def check_separate_variables(cond: Callable[..., Any], variables: Sequence[Any])
         return
     assert isinstance(packed, tuple | list)
     is_list_of_symbols = type(packed) is list and any(isinstance(each, Symbol) for each in packed)
-    if is_list_of_symbols or (len(packed) != 1 and takes(cond, len(packed)) and not takes(cond, 1)):
+    if is_list_of_symbols or (len(packed) != 1 and accepts_count(cond, len(packed)) and not accepts_count(cond, 1)):
         raise Usage(
             f"the loop variables are one {type(packed).__name__}",
             where=user_location(),
@@ -316,7 +319,7 @@ def _loop_variable(operands: Sequence[Any], leaf: Any, type_: Type | None) -> An
     return leaf if isinstance(leaf, ConcreteArray) else result_like(operands, admitted)
 
 
-def unify_branches(one: BodyResult, other: BodyResult) -> list[tuple[Traced | Literal, Traced | Literal]]:
+def unify_branches(one: BodyResult, other: BodyResult) -> list[tuple[TracedOperand, TracedOperand]]:
     """The results of both branches in pairs; raises Invalid (V5) where the structures or types differ."""
     if one.treedef != other.treedef:
         required, got = describe_difference(one.treedef, other.treedef)
@@ -335,7 +338,7 @@ def unify_branches(one: BodyResult, other: BodyResult) -> list[tuple[Traced | Li
 
 def unify_results(
     one: Any, other: Any, then_result: BodyResult, else_result: BodyResult
-) -> tuple[Traced | Literal, Traced | Literal]:
+) -> tuple[TracedOperand, TracedOperand]:
     """One result of both branches in a common dtype: a Python number takes the dtype of the other side."""
     then_operand, else_operand = to_weak_operand(one, _scalar_dtype(other)), to_weak_operand(other, _scalar_dtype(one))
     if then_operand.type.join(else_operand.type) is None:

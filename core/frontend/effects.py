@@ -122,11 +122,11 @@ def callback(function: Callable[..., Any], *operands: Any, returns: Any = ...) -
     return result
 
 
-def breakpoint(when: Any = True, /) -> None:
-    """Stop a debugger here if `when` is true. Runs without a debugger continue."""
+def breakpoint(condition: Any = True, /) -> None:
+    """Stop a debugger here if `condition` is true. Runs without a debugger continue."""
     region = current_region()
     if region is not None:
-        _emit_effect(region, "breakpoint", [to_operand(unwrap_weak(when))])
+        _emit_effect(region, "breakpoint", [to_operand(unwrap_weak(condition))])
 
 
 def uniform(shape: Sequence[int] = (), /) -> Any:
@@ -165,11 +165,11 @@ def _emit_effect(region: RegionBuilder, op: str, operands: Sequence[Any], **attr
     return Symbol(emit_op(region, op, operands, tuple(attributes.items())))
 
 
-def _require_region(word: str) -> RegionBuilder:
+def _require_region(name: str) -> RegionBuilder:
     region = current_region()
     if region is None:
         raise Usage(
-            f"{word} works only in a run",
+            f"{name} works only in a run",
             where=user_location(),
             hint="use it in a tl.function, and call that or run it",
         )

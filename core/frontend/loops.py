@@ -22,7 +22,7 @@ from .trace.source_location import user_location
 from .trace.trace import current_region, enter_region
 
 ScanBody: TypeAlias = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[tuple[Any, ...], Any]]
-"""(carried values, an element of each array) -> (next carried values, output for the element)."""
+"""(carry, an element of each array) -> (next carry, output for the element)."""
 
 
 def map(function: Callable[..., Any], /, *arrays: Any) -> Any:
@@ -39,32 +39,32 @@ def map(function: Callable[..., Any], /, *arrays: Any) -> Any:
 
 
 def scan(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> tuple[Any, Any]:
-    """Call `function(carried, element)`, which returns the next carried value and an output, on each element in turn.
+    """Call `function(carry, element)`, which returns the next carry and an output, on each element in turn.
 
-    Returns the last carried value, and the outputs as arrays. Elements are along the first axis of `arrays`, which may
-    nest, as may the carried value and the output. Raises Usage where the function does not return a tuple of two, for
+    Returns the last carry, and the outputs as arrays. Elements are along the first axis of `arrays`, which may
+    nest, as may the carry and the output. Raises Usage where the function does not return a tuple of two, for
     a value without axes, and outside a trace for empty arrays; Invalid (V4) for arrays of different lengths.
 
-    >>> carried, sums = scan(lambda total, x: (total + x, total + x), 0, [1, 2, 3])
-    >>> carried, sums.tolist()
+    >>> carry, sums = scan(lambda total, x: (total + x, total + x), 0, [1, 2, 3])
+    >>> carry, sums.tolist()
     (6, [1, 3, 6])
     """
 
-    def step(carried: tuple[Any, ...], outputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
-        results = function(*carried, *outputs)
+    def step(carry: tuple[Any, ...], outputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+        results = function(*carry, *outputs)
         if not isinstance(results, tuple) or len(results) != 2:
-            required = "the next carried value, and an output"
+            required = "the next carry, and an output"
             raise Usage("the function of scan does not return two results", where=user_location(), required=required)
         return results[:1], results[1]
 
-    (carried,), outputs = _scan_arrays(step, (initial,), (arrays,))
-    return carried, outputs
+    (carry,), outputs = _scan_arrays(step, (initial,), (arrays,))
+    return carry, outputs
 
 
 def foldl(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> Any:
-    """The last carried value of `function(carried, element)`, called on each element of arrays in turn.
+    """The last carry of `function(carry, element)`, called on each element of arrays in turn.
 
-    Elements are along the first axis of `arrays`, which may nest, as may the carried value. Raises Usage for a value
+    Elements are along the first axis of `arrays`, which may nest, as may the carry. Raises Usage for a value
     without axes, Invalid (V4) for arrays of different lengths.
 
     >>> foldl(lambda total, x: total + x, 0, [1, 2, 3])
@@ -73,8 +73,8 @@ def foldl(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> 
     leaves, structure = flatten(arrays)
     count = _leading_size(leaves)
 
-    def body(k: Any, carried: Any) -> tuple[Any, Any]:
-        return k + 1, function(carried, _element_at(leaves, structure, k))
+    def body(k: Any, carry: Any) -> tuple[Any, Any]:
+        return k + 1, function(carry, _element_at(leaves, structure, k))
 
     return while_loop(lambda k, _: k < count, body, 0, initial)[1]
 
@@ -88,7 +88,9 @@ def _leading_size(leaves: Sequence[Any]) -> Any:
     lengths = {shape_of(leaf)[0] for leaf in leaves} - {None}
     if len(lengths) > 1:
         got = [str(type_of(leaf)) for leaf in leaves]
-        raise Invalid("arrays of different lengths", rule="V4", where=user_location(), required="one length", got=got)
+        raise Invalid(
+            "the arrays have different lengths", rule="V4", where=user_location(), required="one length", got=got
+        )
     return lengths.pop() if lengths else element_count(leaves[0], 0)
 
 
@@ -97,7 +99,7 @@ def _element_at(leaves: Sequence[Any], structure: TreeDef, k: Any) -> Any:
 
 
 def _scan_arrays(step: ScanBody, initial: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
-    """The last carried values, and the outputs as arrays."""
+    """The last carry, and the outputs as arrays."""
     leaves, structure = flatten(arrays)
     count, region = _leading_size(leaves), current_region()
     if region is None:
@@ -105,32 +107,32 @@ def _scan_arrays(step: ScanBody, initial: tuple[Any, ...], arrays: tuple[Any, ..
     if recording_tapes():
         return call_as_one_step("map", _scan_arrays, lambda: _scan_arrays(step, initial, arrays))  # type: ignore[no-any-return]
     with enter_region(open_subregion(region)):  # this region is dropped: only the types of the outputs are needed
-        output_leaves, form = flatten(step(initial, _element_at(leaves, structure, 0))[1])
+        output_leaves, output_structure = flatten(step(initial, _element_at(leaves, structure, 0))[1])
         types = [type_of(leaf) for leaf in output_leaves]
     if not types:
         raise Invalid("the function returns no values", rule="V5", where=user_location(), required="a value")
 
-    def body(k: Any, handles: tuple[Any, ...], *carried: Any) -> tuple[Any, ...]:
-        next_carried, output = step(carried, _element_at(leaves, structure, k))
-        filled = tuple(put(handle, k, leaf) for handle, leaf in zip(handles, flatten(output)[0], strict=True))
-        return k + 1, filled, *next_carried
+    def body(k: Any, handles: tuple[Any, ...], *carry: Any) -> tuple[Any, ...]:
+        next_carry, output = step(carry, _element_at(leaves, structure, k))
+        filled_handles = tuple(put(handle, k, leaf) for handle, leaf in zip(handles, flatten(output)[0], strict=True))
+        return k + 1, filled_handles, *next_carry
 
     empty = tuple(cells(count, type_) for type_ in types)
-    _, handles, *carried = while_loop(lambda k, *_: k < count, body, 0, empty, *initial)
-    return tuple(carried), unflatten(form, [_with_static_size(collect(handle), count) for handle in handles])
+    _, handles, *carry = while_loop(lambda k, *_: k < count, body, 0, empty, *initial)
+    return tuple(carry), unflatten(output_structure, [_with_static_size(collect(handle), count) for handle in handles])
 
 
-def _scan_eagerly(step: ScanBody, carried: tuple[Any, ...], elements: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
+def _scan_eagerly(step: ScanBody, carry: tuple[Any, ...], elements: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
     """`_scan_arrays` outside a trace; raises Usage without elements, since the outputs then have no type."""
     outputs = []
     for element in elements:
-        carried, output = step(carried, element)
+        carry, output = step(carry, element)
         outputs.append(flatten(output))
     if not outputs:
         hint = "a tl.function infers their types"
         raise Usage("without elements the outputs have no types", where=user_location(), hint=hint)
     columns = zip(*(leaves for leaves, _ in outputs), strict=True)
-    return carried, unflatten(outputs[0][1], [stack(list(column)) for column in columns])
+    return carry, unflatten(outputs[0][1], [stack(list(column)) for column in columns])
 
 
 def _with_static_size(array: Any, count: Any) -> Any:

@@ -12,8 +12,8 @@ V12  The calls of a site have one control context. Each feeds one entry merge of
      way.
 V13  The variables of a loop enter in one control context, go on when its condition holds, and leave when it does not.
      The condition is the same for all, and so is the bound on its iterations, if there is one.
-V16  A loop runs back the way it came: a `reenter` gets the trip count of an `exit` of its loop, and is merged with a
-     value from an iteration whose condition holds; the merge feeds a `back`.
+V16  A reverse loop retraces the iterations: a `reenter` gets the trip count of an `exit` of its loop, and is merged
+     with a value from an iteration whose condition holds; the merge feeds a `back`.
 V14  Every node can be reached by tokens: no node waits for itself.
 """
 
@@ -165,8 +165,8 @@ class ControlContexts:
         ones: any output may depend on any of them."""
         assert node.site is not None
         numbers = [n for op in ("call", "enter", "reenter") for n in self.nodes_by_site.get((op, node.site), ())]
-        sent = [OutputRef(n, 0) in self.contexts for n in numbers if self.graph.nodes[n].phase <= node.phase]
-        return bool(sent) and all(sent)
+        are_known = [OutputRef(n, 0) in self.contexts for n in numbers if self.graph.nodes[n].phase <= node.phase]
+        return bool(are_known) and all(are_known)
 
     def loop_branch_context(self, site: Site, outcome: bool) -> ControlContext:
         """The context inside a loop where its condition has this outcome, taken from an exit of the loop."""

@@ -10,13 +10,14 @@ programs.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from ..display import SvgReprMixin
 from ..errors import Usage
-from ..program.program import PHASE, Location
+from ..program.program import PHASE, Location, UniqueNames
 from ..tag import ENVIRONMENT, Site
 from ..types import Type
 from ..value import Literal, literal
@@ -133,11 +134,11 @@ def _as_port_input(value: object) -> PortInput:
     return value if value is None or isinstance(value, OutputRef | Literal) else literal(value)
 
 
-class Builder:
+class GraphBuilder:
     """Builds a graph node by node; ports that close a cycle are connected later. It checks nothing.
 
     >>> from tagloom.core.dtypes import int64
-    >>> builder = Builder("double")
+    >>> builder = GraphBuilder("double")
     >>> x = builder.argument("x", Type(int64))
     >>> (y,) = builder.node("add", "y", [x, x], [Type(int64)])
     >>> graph = builder.build([y])
@@ -152,8 +153,8 @@ class Builder:
         self._nodes: list[dict[str, Any]] = []
         self._edges: list[tuple[OutputRef, Edge]] = []
         self._connected: set[OutputRef] = set()
-        self._name_counts: dict[tuple[str, str], int] = {}
-        """The names in use, by function, with the last number added to make each unique."""
+        self._names: defaultdict[str, UniqueNames] = defaultdict(lambda: UniqueNames(reserved_names=()))
+        """The names in use, by function."""
 
     def argument(self, name: str, type_: Type) -> OutputRef:
         """An argument of the graph, supplied by the environment."""
@@ -181,7 +182,7 @@ class Builder:
         owner = function or self.name
         self._nodes.append(
             {
-                "name": self._fresh_name(owner, name),
+                "name": self._names[owner].fresh(name),
                 "op": op,
                 "ports": [port if isinstance(port, Literal) else None for port in ports],
                 "types": list(types),
@@ -248,12 +249,3 @@ class Builder:
             tuple(self.calls.items()),
             hidden_count,
         )
-
-    def _fresh_name(self, function: str, name: str) -> str:
-        fresh, count = name, self._name_counts.get((function, name), 0)
-        while (function, fresh) in self._name_counts:
-            count += 1
-            fresh = f"{name}_{count}"
-        self._name_counts[function, name] = count
-        self._name_counts.setdefault((function, fresh), 0)
-        return fresh

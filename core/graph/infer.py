@@ -80,19 +80,19 @@ class _GraphInference:
     def infer_to_fixpoint(self) -> None:
         """Widen types to the fixed point. A cycle that no token enters then gets the default type, and widening
         continues."""
-        stuck = deque(self.worklist)
+        untyped_nodes = deque(self.worklist)
         while True:
             while self.worklist:
                 number = self.worklist.popleft()
                 self.queued.discard(number)
                 self.widen_outputs(number, self.infer_node(number))
-            while stuck and None not in [
-                self.types[OutputRef(stuck[0], k)] for k in range(self.output_count(stuck[0]))
+            while untyped_nodes and None not in [
+                self.types[OutputRef(untyped_nodes[0], k)] for k in range(self.output_count(untyped_nodes[0]))
             ]:
-                stuck.popleft()
-            if not stuck:
+                untyped_nodes.popleft()
+            if not untyped_nodes:
                 return
-            number = stuck.popleft()
+            number = untyped_nodes.popleft()
             self.widen_outputs(number, [DEFAULT_TYPE] * self.output_count(number))
 
     def output_count(self, number: int) -> int:

@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from .. import dtypes
 from ..ops.effects import resource_of
@@ -52,7 +52,7 @@ from ..program.program import (
 from ..tag import ENVIRONMENT, Site
 from ..types import Type
 from ..value import Literal
-from .graph import Builder, Graph, OutputRef, PortInput
+from .graph import Graph, GraphBuilder, OutputRef, PortInput
 
 TRIGGER_TYPE = Type(dtypes.bool)
 
@@ -141,25 +141,6 @@ class LoweringScope:
         self.values.update((var.name, source) for var, source in zip(variables, sources, strict=True))
 
 
-class RegionLowering(Protocol):
-    """The interface of the program lowering that `LoopLowering` uses."""
-
-    builder: Builder
-    resources: dict[str, tuple[str, ...]]
-
-    def lower_region(self, scope: LoweringScope, region: Region) -> list[OutputRef]: ...
-    def add_node(
-        self,
-        scope: LoweringScope,
-        op: str,
-        name: str,
-        inputs: Sequence[PortInput],
-        types: list[Type],
-        node: Node,
-        **details: Any,
-    ) -> list[OutputRef]: ...
-
-
 @dataclass(slots=True)
 class LoweredLoop:
     """A loop that has been lowered: its node and site, the scopes around it and of its body, its condition and trip
@@ -190,7 +171,7 @@ IterationRule: TypeAlias = Callable[[list[OutputRef]], list[OutputRef]]
 class LoopLowering:
     """Lowers the loops of a program: L5, L6 and the part of L11 about loops."""
 
-    def __init__(self, lowering: RegionLowering) -> None:
+    def __init__(self, lowering: _ProgramLowering) -> None:
         self.lowering = lowering
 
     def lower_loop(self, scope: LoweringScope, node: Node) -> list[OutputRef]:
@@ -254,16 +235,12 @@ class LoopLowering:
         loop.outer_scope.pullbacks[node.name] = lower_pullback
 
     def _lower_forward_phase(
-        self, loop: LoweredLoop, phase: LoopPhase, decide: IterationRule, follow: IterationRule
+        self, loop: LoweredLoop, phase: LoopPhase, lower_condition: IterationRule, lower_body: IterationRule
     ) -> list[OutputRef]:
-        """A phase from the first iteration to the last. `decide` lowers the condition and returns the values to switch;
-        `follow` lowers the body and returns the next values."""
-        add_node, prefix, merges, exits = (
-            partial(self._add_loop_node, loop, phase),
-            f"{phase.node.name}.",
-            list[OutputRef](),
-            list[OutputRef](),
-        )
+        """A phase from the first iteration to the last. `lower_condition` returns the values to switch, `lower_body`
+        the next values."""
+        add_node, prefix = partial(self._add_loop_node, loop, phase), f"{phase.node.name}."
+        merges, exits = list[OutputRef](), list[OutputRef]()
         for (name, type_), data in zip(phase.variables, phase.inputs, strict=True):
             (enter,) = add_node(
                 "enter", f"{prefix}enter_{name}", [data], [type_], site=loop.site, attributes=phase.phase_attributes
@@ -271,12 +248,10 @@ class LoopLowering:
             merges += add_node("merge", prefix + name, [enter, None], [type_])
         switches = [
             add_node("switch", f"{prefix}switch_{name}", [data, loop.predicate], [type_] * 2)
-            for (name, type_), data in zip(phase.variables, decide(merges), strict=True)
+            for (name, type_), data in zip(phase.variables, lower_condition(merges), strict=True)
         ]
-        next_values, attributes = (
-            follow([switch[0] for switch in switches]),
-            phase.phase_attributes or loop.node.attributes,
-        )
+        next_values = lower_body([switch[0] for switch in switches])
+        attributes = phase.phase_attributes or loop.node.attributes
         for (name, type_), value, merge in zip(phase.variables, next_values, merges, strict=True):
             (next_iteration,) = add_node(
                 "next_iteration", f"{prefix}next_{name}", [value], [type_], site=loop.site, attributes=attributes
@@ -287,14 +262,10 @@ class LoopLowering:
             exits += add_node("exit", name, [switch[1]], types, site=loop.site, attributes=phase.phase_attributes)[:1]
         return exits
 
-    def _lower_reverse_phase(self, loop: LoweredLoop, phase: LoopPhase, follow: IterationRule) -> list[OutputRef]:
+    def _lower_reverse_phase(self, loop: LoweredLoop, phase: LoopPhase, lower_body: IterationRule) -> list[OutputRef]:
         """L11: a phase from the last iteration to the first."""
-        add_node, merges, iteration_values, results = (
-            partial(self._add_loop_node, loop, phase),
-            list[OutputRef](),
-            list[OutputRef](),
-            list[OutputRef](),
-        )
+        add_node = partial(self._add_loop_node, loop, phase)
+        merges, iteration_values, results = list[OutputRef](), list[OutputRef](), list[OutputRef]()
         details: dict[str, Any] = {"site": loop.site, "attributes": phase.phase_attributes}
         for (name, type_), result, data in zip(phase.variables, phase.results, phase.inputs, strict=True):
             name_prefix = f"{phase.node.name}.{name}"
@@ -303,7 +274,7 @@ class LoopLowering:
             previous_value, loop_result = add_node("back", result.name, [merges[-1]], [type_, result.type], **details)
             iteration_values.append(previous_value)
             results.append(loop_result)
-        for value, merge in zip(follow(iteration_values), merges, strict=True):
+        for value, merge in zip(lower_body(iteration_values), merges, strict=True):
             self.lowering.builder.connect(value, merge.node, 1)
         for (name, type_), iteration_value in zip(phase.variables, iteration_values, strict=True):
             if not self.lowering.builder.has_edges(iteration_value):
@@ -336,7 +307,7 @@ class _ProgramLowering:
         self.trigger_functions = functions_needing_triggers(program)
         self.resources = function_resources(program)
         self.names_by_function = {function.name: defined_names(function) for function in self.functions}
-        self.builder = Builder(program.entry)
+        self.builder = GraphBuilder(program.entry)
         self.pending_calls: list[tuple[str, int, list[OutputRef]]] = []
         """For each call of a phase, the callee, the phase, and the arguments sent, hidden ones first. Connected at the
         end."""
@@ -354,8 +325,8 @@ class _ProgramLowering:
                 entries[function.name, phase], results[function.name, phase] = merges, function_results
         return_variables = [Var("return", type_) for type_ in main.results]
         return_nodes = self._add_return_nodes(main.name, 0, ENVIRONMENT, main.name, return_variables, main.location)
-        for callee, phase, sent in self.pending_calls:
-            for source, entry in zip(sent, entries[callee, phase], strict=True):
+        for callee, phase, call_outputs in self.pending_calls:
+            for source, entry in zip(call_outputs, entries[callee, phase], strict=True):
                 self.builder.connect_new_port(source, entry.node)
         for callee, phase, numbers in self.pending_returns:
             for source, number in zip(results[callee, phase], numbers, strict=False):  # not the entry's order tokens
@@ -369,13 +340,13 @@ class _ProgramLowering:
     def _hidden_parameters(self, function: Function) -> list[Var]:
         """The hidden parameters: a trigger and the order tokens, under names not used in the function."""
         triggers = ["trigger"] if function.name in self.trigger_functions else []
-        used, hidden = set(self.names_by_function[function.name]), []
+        names, hidden_parameters = set(self.names_by_function[function.name]), []
         for name in (*triggers, *self.resources[function.name]):
-            while name in used:
+            while name in names:
                 name += "_"
-            used.add(name)
-            hidden.append(Var(name, TRIGGER_TYPE))
-        return hidden
+            names.add(name)
+            hidden_parameters.append(Var(name, TRIGGER_TYPE))
+        return hidden_parameters
 
     def _add_entry_merges(self, function: Function, parameters: Sequence[Var]) -> list[OutputRef]:
         """L2: entry merges, connected once every body is lowered."""
@@ -386,13 +357,11 @@ class _ProgramLowering:
 
     def _lower_function(self, function: Function) -> Iterator[tuple[list[OutputRef], list[OutputRef]]]:
         """Lower a body; yields for each phase its entry merges and its results."""
-        merges, resources = (
-            self._add_entry_merges(function, self._all_parameters(function)),
-            self.resources[function.name],
-        )
-        scope, hidden = LoweringScope(function.name, lambda: merges[0]), len(merges) - len(function.body.parameters)
-        scope.bind(function.body.parameters, merges[hidden:])
-        scope.order_tokens.update(zip(resources, merges[hidden - len(resources) : hidden], strict=True))
+        merges = self._add_entry_merges(function, self._all_parameters(function))
+        count, resources = len(self._hidden_parameters(function)), self.resources[function.name]
+        scope = LoweringScope(function.name, lambda: merges[0])
+        scope.bind(function.body.parameters, merges[count:])
+        scope.order_tokens.update(zip(resources, merges[count - len(resources) : count], strict=True))
         results = self.lower_region(scope, function.body)
         yield merges, [*results, *(scope.order_tokens[resource] for resource in resources)]
         for phase in islice(function.body.phases(), 1, None):
@@ -473,12 +442,8 @@ class _ProgramLowering:
         def switch(position: int) -> list[OutputRef]:
             if position not in switches:
                 then_parameter, else_parameter = (parameters[position] for parameters in parameter_lists)
-                data, name, types = (
-                    inputs[position],
-                    f"{node.name}.switch_{then_parameter.name}",
-                    [then_parameter.type, else_parameter.type],
-                )
-                switches[position] = self.add_node(scope, "switch", name, [data, pred], types, node)
+                name, types = f"{node.name}.switch_{then_parameter.name}", [then_parameter.type, else_parameter.type]
+                switches[position] = self.add_node(scope, "switch", name, [inputs[position], pred], types, node)
             return switches[position]
 
         resources = (
@@ -521,11 +486,11 @@ class _ProgramLowering:
         trigger = [Literal(True, TRIGGER_TYPE)] if callee.name in self.trigger_functions else []
         order_tokens = [scope.order_tokens[resource] for resource in resources]
         inputs = [*trigger, *order_tokens, *map(scope.resolve_operand, node.inputs)]
-        sent: list[OutputRef] = []
+        call_outputs: list[OutputRef] = []
         for data, parameter in zip(inputs, self._all_parameters(callee), strict=True):
             name = f"{node.name}.call_{parameter.name}"
-            sent += self.add_node(scope, "call", name, [data], [parameter.type], node, site=site)
-        self.pending_calls.append((callee.name, 0, sent))
+            call_outputs += self.add_node(scope, "call", name, [data], [parameter.type], node, site=site)
+        self.pending_calls.append((callee.name, 0, call_outputs))
         return_variables = [*node.results, *(Var(f"{node.name}.{resource}", TRIGGER_TYPE) for resource in resources)]
         sources = self._lower_returns(scope, node, callee, 0, site, return_variables)
         scope.order_tokens.update(zip(resources, sources[len(node.results) :], strict=True))
@@ -542,11 +507,11 @@ class _ProgramLowering:
         def lower_pullback(pullback: Node) -> list[OutputRef]:
             assert next_phase is not None
             details: dict[str, Any] = {"site": site, "attributes": attributes}
-            sent: list[OutputRef] = []
+            call_outputs: list[OutputRef] = []
             for operand, (name, type_) in zip(pullback.inputs, next_phase.parameters, strict=True):
                 call_name, inputs = f"{pullback.name}.call_{name}", [scope.resolve_operand(operand)]
-                sent += self.add_node(scope, "call", call_name, inputs, [type_], pullback, **details)
-            self.pending_calls.append((callee.name, phase + 1, sent))
+                call_outputs += self.add_node(scope, "call", call_name, inputs, [type_], pullback, **details)
+            self.pending_calls.append((callee.name, phase + 1, call_outputs))
             return self._lower_returns(scope, pullback, callee, phase + 1, site, pullback.results)
 
         if next_phase is not None:
@@ -574,8 +539,8 @@ class _ProgramLowering:
         **details: Any,
     ) -> list[OutputRef]:
         """L7: add a node; it gets the region's trigger if it has nothing but literals."""
-        literals = all(isinstance(port, Literal) for port in inputs)
-        trigger = scope.trigger() if literals else None
+        has_only_literals = all(isinstance(port, Literal) for port in inputs)
+        trigger = scope.trigger() if has_only_literals else None
         return self.builder.node(
             op, name, inputs, types, function=scope.function, trigger=trigger, location=node.location, **details
         )

@@ -42,10 +42,10 @@ class LoopInfo:
                 self._returns_by_site.setdefault(node.site, []).append(number)
         queue = deque(self._consumers((output for _, output in graph.arguments), None))
         while queue:
-            number, home = queue.popleft()
+            number, loop = queue.popleft()
             if number not in self._loop_of_node:
-                self._loop_of_node[number] = home
-                queue.extend(self._propagate(number, home))
+                self._loop_of_node[number] = loop
+                queue.extend(self._propagate(number, loop))
 
     def loop_of(self, number: int) -> LoopContext:
         """The innermost loop of a node."""
@@ -60,36 +60,36 @@ class LoopInfo:
             loop = self._parent_loops.get(loop)
         return tuple(reversed(loops))
 
-    def _propagate(self, number: int, home: LoopContext) -> Iterator[tuple[int, LoopContext]]:
+    def _propagate(self, number: int, loop: LoopContext) -> Iterator[tuple[int, LoopContext]]:
         """The nodes that get tokens when this one fires, each with the loop of those tokens."""
         node = self._graph.nodes[number]
-        output_loop = home
+        output_loop = loop
         match node.op:
             case "enter":
-                if node.site is not None and node.site not in self.enclosing_loops(home):
-                    self._parent_loops.setdefault(node.site, home)
+                if node.site is not None and node.site not in self.enclosing_loops(loop):
+                    self._parent_loops.setdefault(node.site, loop)
                 output_loop = node.site
             case "next_iteration" | "reenter":
                 output_loop = node.site
             case "exit":
-                output_loop = self._parent_loops.get(node.site) if node.site else home
+                output_loop = self._parent_loops.get(node.site) if node.site else loop
             case "back":
                 output_loop = node.site
-                outer_loop = self._parent_loops.get(node.site) if node.site else home
+                outer_loop = self._parent_loops.get(node.site) if node.site else loop
                 yield from self._consumers(node.outputs[1:], outer_loop)
                 yield from self._consumers(node.outputs[:1], output_loop)
                 return
             case "call":
                 output_loop = None
-                yield from ((return_node, home) for return_node in self._returns_by_site.get(node.site, ()))
+                yield from ((return_node, loop) for return_node in self._returns_by_site.get(node.site, ()))
         yield from self._consumers(node.outputs, output_loop)
 
-    def _consumers(self, outputs: Iterable[OutputPort], home: LoopContext) -> Iterator[tuple[int, LoopContext]]:
+    def _consumers(self, outputs: Iterable[OutputPort], loop: LoopContext) -> Iterator[tuple[int, LoopContext]]:
         """The consumers of these outputs, except returns: a return is in the loop of its call, not in the callee."""
         for output in outputs:
             for edge in output.edges:
                 if 0 <= edge.node < len(self._graph.nodes) and self._graph.nodes[edge.node].op != "return":
-                    yield edge.node, home
+                    yield edge.node, loop
 
 
 ContextOwner: TypeAlias = str | Site
@@ -114,12 +114,12 @@ class PhaseMap:
                         first_nodes[key] = min(edge.node, first_nodes.get(key, edge.node))
             elif node.phase and node.op in ("reenter", "enter") and node.site is not None:
                 first_nodes.setdefault((node.site, node.phase), number)
-        for (home, phase), number in sorted(first_nodes.items(), key=lambda entry: entry[1]):
-            self._phase_starts.setdefault(home, []).append((number, phase))
+        for (owner, phase), number in sorted(first_nodes.items(), key=lambda entry: entry[1]):
+            self._phase_starts.setdefault(owner, []).append((number, phase))
 
-    def phase_at(self, home: ContextOwner, number: int) -> int:
+    def phase_at(self, owner: ContextOwner, number: int) -> int:
         """The phase of a function or loop that its node `number` belongs to."""
-        starts = self._phase_starts.get(home, [])
+        starts = self._phase_starts.get(owner, [])
         count = bisect_right(starts, number, key=lambda entry: entry[0])
         return starts[count - 1][1] if count else 0
 

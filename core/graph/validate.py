@@ -55,7 +55,7 @@ class _GraphChecker:
         if not 0 <= self.graph.hidden_count <= count:
             yield problem(
                 "V7",
-                "the number of hidden arguments is not a number of arguments",
+                "the number of hidden arguments is out of range",
                 self.graph.name,
                 required=f"0 to {plural(count, 'hidden argument')}",
                 got=plural(self.graph.hidden_count, "hidden argument"),
@@ -83,7 +83,7 @@ class _GraphChecker:
             elif (node.site.kind if node.site else None) != (kind := control.site_kind if control else None):
                 yield problem(
                     "V7",
-                    f"{node.op} has a site of the wrong kind, or a missing or needless one",
+                    f"{node.op} has a missing, unneeded or wrong site",
                     node.origin,
                     required=f"the site of a {kind}" if kind else "no site",
                     got=f"the site of a {node.site.kind}, {node.site}" if node.site else "no site",
@@ -100,7 +100,7 @@ class _GraphChecker:
             elif node.op in ("call", "return") and node.site not in self.called_sites:
                 yield problem(
                     "V7",
-                    f"no function is known for site {node.site}",
+                    f"no function is declared for site {node.site}",
                     node.origin,
                     required=f"one of {', '.join(map(str, self.called_sites - {ENVIRONMENT}))}"
                     if len(self.called_sites) > 1
@@ -147,7 +147,7 @@ class _GraphChecker:
         ):
             yield problem(
                 "V8",
-                f"a literal stands where {node.op} must have a token",
+                f"{node.op} has a literal on a port that must take a token",
                 node.origin,
                 required="an edge",
                 got="a literal",
@@ -181,7 +181,7 @@ class _GraphChecker:
             exists = 0 <= number < len(self.graph.nodes)
             yield problem(
                 "V15",
-                "a result is no return to the environment",
+                "a result is not a return to the environment",
                 self.graph.nodes[number].origin if exists else self.graph.name,
                 required=self.node_names(returns),
                 got=self.node_names([number]),
@@ -191,7 +191,7 @@ class _GraphChecker:
             miscounted_returns = [n for n in returns if self.graph.results.count(n) != 1]
             yield problem(
                 "V15",
-                "a return to the environment must be one result, once",
+                "a return to the environment is not exactly one result",
                 self.graph.nodes[miscounted_returns[0]].origin,
                 required=self.node_names(returns),
                 got=self.node_names(self.graph.results),
@@ -206,7 +206,7 @@ class _GraphChecker:
         """V9."""
         for name, argument in self.graph.arguments[: self.graph.hidden_count]:
             if argument.type != _BOOL:
-                message, hint = f"hidden argument {name} is no trigger", f"write @{name}, without a type"
+                message, hint = f"hidden argument {name} is not a trigger", f"write @{name}, without a type"
                 yield problem("V9", message, self.graph.name, required=_BOOL, got=argument.type, hint=hint)
         results = [self.graph.nodes[number].outputs[0] for number in self.graph.results]
         outer_types = [output.type for output in (*(argument for _, argument in self.graph.arguments), *results)]
@@ -242,7 +242,7 @@ class _GraphChecker:
         if node.op == "exit":
             return [ports[0], Type(dtypes.int64)]
         if node.op == "reenter" and ports[1] != Type(dtypes.int64):
-            raise Invalid("an iteration is no int64", required="the trip count of an exit", got=ports[1])
+            raise Invalid("the trip count is not an int64", required="the trip count of an exit", got=ports[1])
         if node.op == "merge":
             merge_type = node.outputs[0].type
             misfits = [type_ for type_ in ports if not merge_type.admits(type_)]

@@ -37,7 +37,7 @@ class _NonJsonNumber(NamedTuple):
 
 
 def parse_json(text: str | bytes, path: str = "$") -> object:
-    """The plain data of a JSON text; raises Malformed where it is no JSON.
+    """The plain data of a JSON text; raises Malformed where it is not JSON.
 
     >>> parse_json('{"a": [1, 2.5, null]}')
     {'a': [1, 2.5, None]}
@@ -48,11 +48,11 @@ def parse_json(text: str | bytes, path: str = "$") -> object:
         return json.loads(text, object_pairs_hook=_build_object, parse_constant=_NonJsonNumber)
     except UnicodeDecodeError as error:
         raise Malformed(
-            "this is no JSON", where=path, required="UTF-8", got=f"{error.reason} at {error.start}"
+            "this is not JSON", where=path, required="UTF-8", got=f"{error.reason} at {error.start}"
         ) from None
     except json.JSONDecodeError as error:
         got = f"{error.msg}, in line {error.lineno}, column {error.colno}"
-        raise Malformed("this is no JSON", where=path, got=got) from None
+        raise Malformed("this is not JSON", where=path, got=got) from None
     except ValueError:
         raise Malformed("this JSON cannot be a document", where=path, got="an integer of thousands of digits") from None
     except RecursionError:
@@ -185,9 +185,9 @@ class JsonCursor:
         return JsonCursor(data, self.path + step, self.depth + 1, self.file)
 
 
-def read_natural(at: JsonCursor) -> int:
+def read_natural(cursor: JsonCursor) -> int:
     """An integer of at least 0."""
-    return at.integer(0)
+    return cursor.integer(0)
 
 
 def describe_json(data: object) -> str:
@@ -224,15 +224,15 @@ def document_header(form: str, **content: object) -> dict[str, object]:
     return {"tagloom": form, "version": FORM_VERSION, **content}
 
 
-def read_form(at: JsonCursor, forms: Iterable[str]) -> str:
+def read_form(cursor: JsonCursor, forms: Iterable[str]) -> str:
     """The form that a document declares, one of `forms`; raises Malformed for another form or another version."""
-    at.mapping()
-    if not at.has_key("tagloom"):
-        at.refuse(f'the key tagloom, as in "tagloom": "{next(iter(forms))}"')
-    form = at.value_at("tagloom").one_of(forms)
-    if not at.has_key("version"):
-        at.refuse("the key version")
-    version = at.value_at("version")
+    cursor.mapping()
+    if not cursor.has_key("tagloom"):
+        cursor.refuse(f'the key tagloom, as in "tagloom": "{next(iter(forms))}"')
+    form = cursor.value_at("tagloom").one_of(forms)
+    if not cursor.has_key("version"):
+        cursor.refuse("the key version")
+    version = cursor.value_at("version")
     if type(version.data) is not int or version.data != FORM_VERSION:
         version.refuse(f"version {FORM_VERSION}", hint="another version of tagloom reads it")
     return form

@@ -53,9 +53,9 @@ def graph_node_to_json(node: GraphNode) -> JsonValue:
     }
 
 
-def read_graph(at: JsonCursor) -> Graph:
+def read_graph(cursor: JsonCursor) -> Graph:
     """The graph of a document."""
-    _, _, name, arguments, hidden, nodes, results, calls = at.fields(
+    _, _, name, arguments, hidden_arguments, nodes, results, calls = cursor.fields(
         "tagloom", "version", "name", "arguments", "hidden", "nodes", "results", "calls"
     )
     return Graph(
@@ -64,31 +64,31 @@ def read_graph(at: JsonCursor) -> Graph:
         arguments=arguments.map_entries(read_argument),
         results=results.map_entries(JsonCursor.integer),
         calls=calls.map_entries(read_call),
-        hidden_count=hidden.integer(),
+        hidden_count=hidden_arguments.integer(),
     )
 
 
-def read_argument(at: JsonCursor) -> tuple[str, OutputPort]:
+def read_argument(cursor: JsonCursor) -> tuple[str, OutputPort]:
     """The name and the output of an argument, from JSON data."""
-    name, type_, edges = at.fields("name", "type", "edges")
+    name, type_, edges = cursor.fields("name", "type", "edges")
     return name.text(), OutputPort(read_type(type_), edges.map_entries(read_edge))
 
 
-def read_output(at: JsonCursor) -> OutputPort:
+def read_output(cursor: JsonCursor) -> OutputPort:
     """An output of a node, from JSON data."""
-    type_, edges = at.fields("type", "edges")
+    type_, edges = cursor.fields("type", "edges")
     return OutputPort(read_type(type_), edges.map_entries(read_edge))
 
 
-def read_edge(at: JsonCursor) -> Edge:
+def read_edge(cursor: JsonCursor) -> Edge:
     """The destination of a token: a node and a port."""
-    node, port = at.fixed_list("node", "port")
+    node, port = cursor.fixed_list("node", "port")
     return Edge(node.integer(), port.integer())
 
 
-def read_graph_node(at: JsonCursor) -> GraphNode:
+def read_graph_node(cursor: JsonCursor) -> GraphNode:
     """A graph node, from JSON data."""
-    name, op, function, ports, outputs, triggered, site, attributes, location = at.fields(
+    name, op, function, ports, outputs, triggered, site, attributes, location = cursor.fields(
         "name", "op", "function", "ports", "outputs", "triggered", "site", "attributes", "location"
     )
     return GraphNode(
@@ -104,7 +104,7 @@ def read_graph_node(at: JsonCursor) -> GraphNode:
     )
 
 
-def read_call(at: JsonCursor) -> tuple[Site, str]:
+def read_call(cursor: JsonCursor) -> tuple[Site, str]:
     """A call site, and the function that it calls."""
-    site, callee = at.fields("site", "function")
+    site, callee = cursor.fields("site", "function")
     return read_site(site), callee.text()

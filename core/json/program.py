@@ -32,8 +32,8 @@ def function_to_json(function: Function) -> JsonValue:
         "body": region_to_json(function.body),
         "location": location_to_json(function.location),
         **(
-            {"pullbacks": [list(map(type_to_json, types)) for types in function.pullbacks]}
-            if function.pullbacks
+            {"pullbacks": [list(map(type_to_json, types)) for types in function.pullback_result_types]}
+            if function.pullback_result_types
             else {}
         ),
     }
@@ -73,35 +73,35 @@ def operand_to_json(operand: Operand) -> JsonValue:
     return {"name": validate_text(operand)}
 
 
-def read_program(at: JsonCursor) -> Program:
+def read_program(cursor: JsonCursor) -> Program:
     """The program of a document."""
-    _, _, entry, functions = at.fields("tagloom", "version", "entry", "functions")
+    _, _, entry, functions = cursor.fields("tagloom", "version", "entry", "functions")
     return Program(functions.map_entries(read_function), entry.text())
 
 
-def read_function(at: JsonCursor) -> Function:
+def read_function(cursor: JsonCursor) -> Function:
     """A function, with its phases, from JSON data."""
-    name, results, body, location = at.fields("name", "results", "body", "location", optional=["pullbacks"])
+    name, results, body, location = cursor.fields("name", "results", "body", "location", optional=["pullbacks"])
     pullbacks = (
-        at.value_at("pullbacks").map_entries(lambda types: types.map_entries(read_type))
-        if at.has_key("pullbacks")
+        cursor.value_at("pullbacks").map_entries(lambda types: types.map_entries(read_type))
+        if cursor.has_key("pullbacks")
         else ()
     )
     return Function(name.text(), read_region(body), results.map_entries(read_type), read_location(location), pullbacks)
 
 
-def read_region(at: JsonCursor) -> Region:
+def read_region(cursor: JsonCursor) -> Region:
     """A region, with its further phases, from JSON data."""
-    parameters, nodes, results = at.fields("parameters", "nodes", "results", optional=["pullback"])
-    pullback = read_region(at.value_at("pullback")) if at.has_key("pullback") else None
+    parameters, nodes, results = cursor.fields("parameters", "nodes", "results", optional=["pullback"])
+    pullback = read_region(cursor.value_at("pullback")) if cursor.has_key("pullback") else None
     return Region(
         parameters.map_entries(read_var), nodes.map_entries(read_node), results.map_entries(read_operand), pullback
     )
 
 
-def read_node(at: JsonCursor) -> Node:
+def read_node(cursor: JsonCursor) -> Node:
     """A node; raises Malformed for a node without results, and for a call that names no function."""
-    op, inputs, results, regions, attributes, location = at.fields(
+    op, inputs, results, regions, attributes, location = cursor.fields(
         "op", "inputs", "results", "regions", "attributes", "location"
     )
     if results.data == []:
@@ -119,14 +119,14 @@ def read_node(at: JsonCursor) -> Node:
     return node
 
 
-def read_var(at: JsonCursor) -> Var:
+def read_var(cursor: JsonCursor) -> Var:
     """A name and its type, from JSON data."""
-    name, type_ = at.fields("name", "type")
+    name, type_ = cursor.fields("name", "type")
     return Var(name.text(), read_type(type_))
 
 
-def read_operand(at: JsonCursor) -> Operand:
+def read_operand(cursor: JsonCursor) -> Operand:
     """A name, or a literal, from JSON data."""
-    if at.has_key("literal"):
-        return read_literal(at.fields("literal")[0])
-    return at.fields("name")[0].text()
+    if cursor.has_key("literal"):
+        return read_literal(cursor.fields("literal")[0])
+    return cursor.fields("name")[0].text()

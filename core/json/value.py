@@ -76,9 +76,9 @@ def uint64_to_json(number: int) -> JsonValue:
     return number if number <= MAX_EXACT_INTEGER else str(number)
 
 
-def read_uint64(at: JsonCursor) -> int:
+def read_uint64(cursor: JsonCursor) -> int:
     """An unsigned 64-bit integer; beyond 2**53 it is a string of its digits."""
-    return _read_integer(at, np.iinfo(np.uint64), dtypes.uint64)
+    return _read_integer(cursor, np.iinfo(np.uint64), dtypes.uint64)
 
 
 def _elements_to_json(flat: npt.NDArray[Any]) -> list[JsonValue]:
@@ -91,14 +91,14 @@ def _elements_to_json(flat: npt.NDArray[Any]) -> list[JsonValue]:
     return [number if math.isfinite(number) else repr(number) for number in flat.tolist()]
 
 
-def read_value(at: JsonCursor) -> Value:
-    """A value that is no handle.
+def read_value(cursor: JsonCursor) -> Value:
+    """A value that is not a handle.
 
     >>> read_value(JsonCursor({"dtype": "float64", "shape": [2], "data": [1, "-inf"]}))
     array([  1., -inf])
     """
-    keys = ("dtype", "shape", "data") if at.has_key("shape") else ("dtype", "data")
-    cursors = at.fields(*keys)
+    keys = ("dtype", "shape", "data") if cursor.has_key("shape") else ("dtype", "data")
+    cursors = cursor.fields(*keys)
     dtype = read_dtype(cursors[0])
     if len(cursors) == 2:
         if dtype is dtypes.int64 and type(cursors[1].data) is int and abs(cursors[1].data) <= MAX_EXACT_INTEGER:
@@ -119,13 +119,13 @@ def read_value(at: JsonCursor) -> Value:
         return cursors[1].refuse("the shape of an array")
 
 
-def read_token_value(at: JsonCursor) -> Value:
+def read_token_value(cursor: JsonCursor) -> Value:
     """The value of a token, which may be a handle."""
-    return _read_handle(at) if at.has_key("element") else read_value(at)
+    return _read_handle(cursor) if cursor.has_key("element") else read_value(cursor)
 
 
-def _read_handle(at: JsonCursor) -> Handle:
-    dtype, element, data = at.fields("dtype", "element", "data")
+def _read_handle(cursor: JsonCursor) -> Handle:
+    dtype, element, data = cursor.fields("dtype", "element", "data")
     dtype.one_of(("cells",))
     node, path, size = data.fields("node", "tag", "size")
     tag = ROOT
@@ -135,14 +135,14 @@ def _read_handle(at: JsonCursor) -> Handle:
     return Handle(node.integer(0), tag, size.integer(0), handle_type(_read_element_type(element)).dtype)
 
 
-def read_literal(at: JsonCursor) -> Literal:
+def read_literal(cursor: JsonCursor) -> Literal:
     """A constant of a program or graph."""
-    return _make_literal(read_value(at))
+    return _make_literal(read_value(cursor))
 
 
-def read_token_literal(at: JsonCursor) -> Literal:
+def read_token_literal(cursor: JsonCursor) -> Literal:
     """The value of a token as a literal, which can be compared."""
-    return _make_literal(read_token_value(at))
+    return _make_literal(read_token_value(cursor))
 
 
 def _make_literal(value: Value) -> Literal:
@@ -178,25 +178,25 @@ def _read_array_by_element(dtype: DType, elements: list[JsonCursor]) -> npt.NDAr
     return array
 
 
-def _read_integer(at: JsonCursor, info: np.iinfo[Any], dtype: DType) -> int:
-    number = at.data
+def _read_integer(cursor: JsonCursor, info: np.iinfo[Any], dtype: DType) -> int:
+    number = cursor.data
     if type(number) is str and _LARGE_INTEGER_PATTERN.fullmatch(number) and abs(int(number)) > MAX_EXACT_INTEGER:
         number = int(number)
     elif type(number) is not int or abs(number) > MAX_EXACT_INTEGER:
-        at.refuse("an integer; beyond 2**53 in size a string of its digits")
+        cursor.refuse("an integer; beyond 2**53 in size a string of its digits")
     if not info.min <= number <= info.max:
-        at.refuse(f"an integer within the range of {dtype!r}")
+        cursor.refuse(f"an integer within the range of {dtype!r}")
     return number
 
 
-def _read_float(at: JsonCursor) -> float:
-    if type(at.data) is str:
-        return _NONFINITE_NUMBERS[at.one_of(_NONFINITE_NUMBERS)]
-    return at.number()
+def _read_float(cursor: JsonCursor) -> float:
+    if type(cursor.data) is str:
+        return _NONFINITE_NUMBERS[cursor.one_of(_NONFINITE_NUMBERS)]
+    return cursor.number()
 
 
-def read_dtype(at: JsonCursor) -> DType:
-    return dtypes.BY_NAME[at.one_of(dtypes.BY_NAME)]
+def read_dtype(cursor: JsonCursor) -> DType:
+    return dtypes.BY_NAME[cursor.one_of(dtypes.BY_NAME)]
 
 
 def type_to_json(type_: Type) -> JsonValue:
@@ -210,29 +210,29 @@ def type_to_json(type_: Type) -> JsonValue:
     return {"dtype": type_.dtype.numpy.name, "shape": None if type_.shape is None else list(type_.shape)}
 
 
-def read_type(at: JsonCursor) -> Type:
-    if at.has_key("element"):
-        cells, element = at.fields("dtype", "element")
+def read_type(cursor: JsonCursor) -> Type:
+    if cursor.has_key("element"):
+        cells, element = cursor.fields("dtype", "element")
         cells.one_of(("cells",))
         return handle_type(_read_element_type(element))
-    return _read_element_type(at)
+    return _read_element_type(cursor)
 
 
-def _read_element_type(at: JsonCursor) -> Type:
-    dtype, shape = at.fields("dtype", "shape")
+def _read_element_type(cursor: JsonCursor) -> Type:
+    dtype, shape = cursor.fields("dtype", "shape")
     return Type(read_dtype(dtype), shape.optional(_read_shape))
 
 
-def _read_shape(at: JsonCursor) -> Shape:
-    return at.map_entries(lambda size: size.optional(read_natural))
+def _read_shape(cursor: JsonCursor) -> Shape:
+    return cursor.map_entries(lambda size: size.optional(read_natural))
 
 
 def site_to_json(site: Site) -> JsonValue:
     return {"function": validate_text(site.function), "name": validate_text(site.name), "kind": site.kind}
 
 
-def read_site(at: JsonCursor) -> Site:
-    return _read_site_fields(*at.fields("function", "name", "kind"))
+def read_site(cursor: JsonCursor) -> Site:
+    return _read_site_fields(*cursor.fields("function", "name", "kind"))
 
 
 def _read_site_fields(function: JsonCursor, name: JsonCursor, kind: JsonCursor) -> Site:
@@ -243,13 +243,13 @@ def location_to_json(location: Location | None) -> JsonValue:
     return None if location is None else {"file": validate_text(location.file), "line": location.line}
 
 
-def read_location(at: JsonCursor) -> Location | None:
-    return at.optional(_read_location_fields)
+def read_location(cursor: JsonCursor) -> Location | None:
+    return cursor.optional(_read_location_fields)
 
 
-def _read_location_fields(at: JsonCursor) -> Location:
-    file, line = at.fields("file", "line")
-    return DocumentLocation(file.text(), line.integer(), at.file)
+def _read_location_fields(cursor: JsonCursor) -> Location:
+    file, line = cursor.fields("file", "line")
+    return DocumentLocation(file.text(), line.integer(), cursor.file)
 
 
 def attributes_to_json(attributes: tuple[tuple[str, Any], ...]) -> JsonValue:
@@ -291,23 +291,23 @@ def _unwritable_error(name: str, value: Any) -> Usage:
     return Usage(f"attribute {name} cannot be written as JSON", got=repr(value)[:80])
 
 
-def read_attributes(at: JsonCursor) -> tuple[tuple[str, Any], ...]:
-    return tuple((name, _ATTRIBUTE_READERS.get(name, _read_attribute_value)(value)) for name, value in at.items())
+def read_attributes(cursor: JsonCursor) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, _ATTRIBUTE_READERS.get(name, _read_attribute_value)(value)) for name, value in cursor.items())
 
 
-def _read_attribute_value(at: JsonCursor) -> Any:
-    match at.data:
+def _read_attribute_value(cursor: JsonCursor) -> Any:
+    match cursor.data:
         case None | bool():
-            return at.data
+            return cursor.data
         case str():
-            return at.text()
+            return cursor.text()
         case dict():
-            return read_value(at)
+            return read_value(cursor)
         case list():
-            return at.map_entries(_read_attribute_value)
-        case int() if -MAX_EXACT_INTEGER <= at.data <= MAX_EXACT_INTEGER:
-            return at.data
-    return at.refuse("a string, an integer, true, false, null, a value, or a list of those")
+            return cursor.map_entries(_read_attribute_value)
+        case int() if -MAX_EXACT_INTEGER <= cursor.data <= MAX_EXACT_INTEGER:
+            return cursor.data
+    return cursor.refuse("a string, an integer, true, false, null, a value, or a list of those")
 
 
 _ATTRIBUTE_READERS: dict[str, Any] = {"dtype": read_dtype, **dict.fromkeys(TYPE_ATTRIBUTES, read_type)}

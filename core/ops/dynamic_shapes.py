@@ -18,18 +18,20 @@ _NUMERIC = elementwise_type_rule("if")
 
 
 def arange_type(*operands: Type) -> Type:
-    _NUMERIC(*(Type(each.dtype) for each in operands))
+    _NUMERIC(*(Type(operand.dtype) for operand in operands))
     for operand in operands:
         if operand.shape != ():
             raise Invalid(
-                f"a bound of shape {describe_shapes(require_sizes(operand))}", required="numbers", got=operand
+                f"a bound of a range has shape {describe_shapes(require_sizes(operand))}",
+                required="numbers",
+                got=operand,
             )
     return Type(promote_operands(operands), (None,))
 
 
 def range_length(start: Any, stop: Any, step: Any) -> int:
     """The length of the range from `start`, before `stop`, of Python numbers."""
-    if all(type(each) is int for each in (start, stop, step)):
+    if all(type(number) is int for number in (start, stop, step)):
         return max(0, int(-((start - stop) // step)))
     return max(0, math.ceil((float(stop) - float(start)) / float(step)))
 
@@ -40,7 +42,7 @@ def is_endless_range(start: Any, stop: Any, step: Any) -> bool:
 
 
 def arange_array(start: Any, stop: Any, step: Any) -> Any:
-    count = range_length(*(np.asarray(each).item() for each in (start, stop, step)))
+    count = range_length(*(np.asarray(number).item() for number in (start, stop, step)))
     check_element_count(count)
     dtype = np.result_type(start, stop, step)
     return np.asarray(start, dtype) + np.arange(count).astype(dtype) * np.asarray(step, dtype)
@@ -54,21 +56,19 @@ def check_element_count(count: int) -> None:
 def repeat_type(x: Type, repeats: Type, axis: object) -> Type:
     check_numeric(x)
     check_numeric(repeats, kinds="iu")
-    at, times = resolve_axis(axis, x), require_sizes(repeats)
-    have = require_sizes(x)[at]
-    if len(times) > 1 or (times and None not in (times[0], have) and times[0] not in (have, 1)):
-        message = (
-            f"{describe_shapes(times)} numbers of repeats for axis {at} of shape {describe_shapes(require_sizes(x))}"
-        )
-        raise Invalid(message, required="one number, or one for each", got=repeats)
-    return Type(x.dtype, (*require_sizes(x)[:at], None, *require_sizes(x)[at + 1 :]))
+    position, sizes, counts = resolve_axis(axis, x), require_sizes(x), require_sizes(repeats)
+    size = sizes[position]
+    if len(counts) > 1 or (counts and None not in (counts[0], size) and counts[0] not in (size, 1)):
+        shapes = f"{describe_shapes(counts)} do not fit axis {position} of shape {describe_shapes(sizes)}"
+        raise Invalid(f"repeats of shape {shapes}", required="one number, or one for each element", got=repeats)
+    return Type(x.dtype, (*sizes[:position], None, *sizes[position + 1 :]))
 
 
 def repeat_array(x: Any, repeats: Any, axis: int) -> Any:
-    times = np.broadcast_to(np.asarray(repeats), (np.shape(x)[axis],)).tolist()
-    others = np.shape(x)[:axis] + np.shape(x)[axis % np.ndim(x) + 1 :]
-    check_element_count(math.prod(filter(None, others)) * sum(times))
-    return np.repeat(x, times, axis=axis)
+    counts = np.broadcast_to(np.asarray(repeats), (np.shape(x)[axis],)).tolist()
+    other_sizes = np.shape(x)[:axis] + np.shape(x)[axis % np.ndim(x) + 1 :]
+    check_element_count(math.prod(filter(None, other_sizes)) * sum(counts))
+    return np.repeat(x, counts, axis=axis)
 
 
 def nonzero_type(x: Type, axis: object) -> Type:
@@ -94,8 +94,8 @@ def inverse_indices_type(x: Type) -> Type:
 def unique_parts(x: Any) -> tuple[Any, Any, Any]:
     """The index of the first occurrence of each unique element, in the order of the elements; for each element, the
     position of its unique element; and the count of each. Every NaN is unique."""
-    _, first, back, counts = np.unique(np.ravel(x), True, True, True, equal_nan=False)
-    return first, back.reshape(np.shape(x)), counts
+    _, indices, inverse, counts = np.unique(np.ravel(x), True, True, True, equal_nan=False)
+    return indices, inverse.reshape(np.shape(x)), counts
 
 
 def arange_step_adjoint(g: Term, z: Term, start: Term, stop: Term, step: Term) -> Term:
@@ -115,7 +115,7 @@ op(
     type_rule=arange_type,
     numpy=arange_array,
     shape_rule=None,
-    trap_condition=TrapCondition(is_endless_range, "arange without an end", "iuf"),
+    trap_condition=TrapCondition(is_endless_range, "an infinite range", "iuf"),
     gradient=adjoint_rule(lambda g, z, start, stop, step: g.sum(axis=None, keepdims=False), None, arange_step_adjoint),
     doc="""The numbers start, start + step and so on that come before `stop`, along one axis. Their number is known at
 run time, or before if all three are Python numbers. Traps on a step of 0, and on infinite bounds.
@@ -132,7 +132,7 @@ op(
     attributes=("axis",),
     shape_rule=None,
     same_dtype_operands=(0, 1),
-    trap_condition=TrapCondition(lambda x, repeats, axis: repeats < 0, "fewer than no repeats"),
+    trap_condition=TrapCondition(lambda x, repeats, axis: repeats < 0, "a negative number of repeats"),
     gradient=movement_rule("repeat"),
     doc="""Each element along an axis (attribute `axis`) repeated: a number of times for all, or one for each. Traps on
 a negative number.

@@ -35,10 +35,11 @@ from .rules import format_attribute
 class EffectOp:
     """A row of the table of effect ops.
 
-    With `arity` None the op takes any number of operands. `resource` names what an effect is ordered on; an effect has
-    the order token as its trigger and as its second output. `form` says whether the op is one of programs, of graphs or
-    of both: a `put` of a program is a `store` in a graph. `draw` computes random values from a key, the operands and
-    the attributes; `trap_reason` returns the message of the trap, or None where there are such values.
+    With `arity` None the op takes any number of operands. `resource` names the resource on which effects are ordered;
+    an effect has the order token as its trigger and as its second output. `form` says whether the op is one of
+    programs, of graphs or of both: a `put` of a program is a `store` in a graph. `draw` computes random values from a
+    key, the operands and the attributes; `trap_reason` returns the message of the trap, or None where there are such
+    values.
     """
 
     name: str
@@ -95,12 +96,12 @@ _INT64 = Type(dtypes.int64)
 def cells_type(size: Type, element: Any) -> Type:
     if not isinstance(element, Type):
         raise Invalid(
-            "this is no type",
+            "this is not a type",
             required="the type of an element, as in element=float64[3]",
             got=format_attribute(element),
         )
     if size != _INT64:
-        raise Invalid("the number of cells is of another type", required=_INT64, got=size, python=TypeError)
+        raise Invalid("the number of cells has the wrong type", required=_INT64, got=size, python=TypeError)
     try:
         return handle_type(check_element_type(element))
     except Usage as error:
@@ -110,7 +111,7 @@ def cells_type(size: Type, element: Any) -> Type:
 def get_type(handle: Type, index: Type) -> Type:
     element = element_type(handle)
     if index != _INT64:
-        raise Invalid("the index of a cell is of another type", required=_INT64, got=index, python=TypeError)
+        raise Invalid("the index of a cell has the wrong type", required=_INT64, got=index, python=TypeError)
     return element
 
 
@@ -118,7 +119,7 @@ def put_type(handle: Type, index: Type, value: Type) -> Type:
     element = get_type(handle, index)
     if not element.admits(value):
         raise Invalid(
-            "a cell holds values of another type",
+            "the value does not have the type of the cells",
             required=element,
             got=value,
             hint="convert with astype",
@@ -131,14 +132,14 @@ def cell_zeros_type(handle: Type) -> Type:
     array = collect_type(handle)
     if array.shape is None or None in array.shape[1:]:
         hint = "give cells a type with known sizes, as in tl.cells(n, tl.Array[tl.float64, 3])"
-        raise Invalid("the elements have sizes that are not known", required="known sizes", got=handle, hint=hint)
+        raise Invalid("the elements have unknown sizes", required="known sizes", got=handle, hint=hint)
     return array
 
 
 def collect_type(handle: Type) -> Type:
     element = element_type(handle)
     if element.shape is not None and len(element.shape) >= MAX_AXES:
-        raise Invalid("an array of these has too many axes", required=f"{MAX_AXES - 1} at most", got=element)
+        raise Invalid("an array of these elements has too many axes", required=f"{MAX_AXES - 1} at most", got=element)
     return Type(element.dtype, None if element.shape is None else (None, *element.shape))
 
 
@@ -188,7 +189,7 @@ effect_op(
 
 def size_trap_message(size: int) -> str | None:
     """Why there cannot be this number of cells; None if there can."""
-    return "fewer than no cells" if size < 0 else None
+    return "a negative number of cells" if size < 0 else None
 
 
 _NO_CELL_MESSAGE = "there is no cell"
@@ -232,7 +233,7 @@ def shapes_trap_message(values: Sequence[Value]) -> str | None:
     element leaves them unknown."""
     shapes = list(dict.fromkeys(np.asarray(value).shape for value in values))
     if len(shapes) > 1:
-        return f"cells of shapes {shapes[0]} and {shapes[1]} make no array"
+        return f"cells of shapes {shapes[0]} and {shapes[1]} do not form an array"
     return f"an array has at most {MAX_AXES} axes" if shapes and len(shapes[0]) >= MAX_AXES else None
 
 
@@ -268,10 +269,10 @@ def format_text(text: str, operands: tuple[Any, ...]) -> str:
     return fill_placeholders(text, map(format_value, operands))
 
 
-def fill_placeholders(text: str, shown: Iterable[str]) -> str:
+def fill_placeholders(text: str, texts: Iterable[str]) -> str:
     """The text with these strings in the place of each `{}`; surplus placeholders are kept."""
-    left = iter(shown)
-    return _PLACEHOLDERS.sub(lambda piece: next(left, "{}") if piece[0] == "{}" else piece[0][0], text)
+    remaining_texts = iter(texts)
+    return _PLACEHOLDERS.sub(lambda match: next(remaining_texts, "{}") if match[0] == "{}" else match[0][0], text)
 
 
 def print_type(*operands: Type, text: Any) -> Type:
@@ -279,7 +280,7 @@ def print_type(*operands: Type, text: Any) -> Type:
     if holes != len(operands):
         required = "a text with {} for each operand, {{ and }} for braces"
         raise Invalid(
-            "a text and operands that do not fit",
+            "the text does not have one {} for each operand",
             required=required,
             got=f"{plural(len(operands), 'operand')} and the text {format_attribute(text)}",
         )
@@ -291,15 +292,15 @@ def print_type(*operands: Type, text: Any) -> Type:
 
 def placeholder_count(text: str) -> int | None:
     """The number of operands that a text has places for; None if its braces do not match."""
-    rest = _PLACEHOLDERS.sub("", text)
-    return None if "{" in rest or "}" in rest else _PLACEHOLDERS.findall(text).count("{}")
+    unmatched_text = _PLACEHOLDERS.sub("", text)
+    return None if "{" in unmatched_text or "}" in unmatched_text else _PLACEHOLDERS.findall(text).count("{}")
 
 
 def callback_type(*operands: Type, function: Any, returns: Any) -> Type:
     if not isinstance(function, str) or not isinstance(returns, Type) or isinstance(returns.dtype, HandleType):
         required = 'a name and a type, as in function="f", returns=float64'
         got = f"function={format_attribute(function)}, returns={format_attribute(returns)}"
-        raise Invalid("this is no callback", required=required, got=got)
+        raise Invalid("this is not a valid callback", required=required, got=got)
     _check_no_handles(operands)
     return returns
 
@@ -307,7 +308,7 @@ def callback_type(*operands: Type, function: Any, returns: Any) -> Type:
 def _check_no_handles(operands: tuple[Type, ...]) -> None:
     for operand in operands:
         if isinstance(operand.dtype, HandleType):
-            raise Invalid("cells do not leave the program", required="numbers or arrays", got=operand)
+            raise Invalid("a handle of cells cannot leave the program", required="numbers or arrays", got=operand)
 
 
 def breakpoint_type(condition: Type) -> Type:

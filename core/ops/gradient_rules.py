@@ -38,8 +38,8 @@ class Term:
 
     __slots__ = ("builder", "value")
 
-    def __init__(self, do: OpBuilder, value: Any) -> None:
-        self.builder, self.value = do, value
+    def __init__(self, builder: OpBuilder, value: Any) -> None:
+        self.builder, self.value = builder, value
 
     @property
     def type(self) -> Type:
@@ -51,8 +51,8 @@ class Term:
         return Term(self.builder, self.builder(op, *map(_unwrap, operands), **attributes))
 
     def __getattr__(self, op: str) -> Callable[..., Term]:
-        def method(*others: Any, **attributes: Any) -> Term:
-            return self.op(op, self, *others, **attributes)
+        def method(*operands: Any, **attributes: Any) -> Term:
+            return self.op(op, self, *operands, **attributes)
 
         return method
 
@@ -95,14 +95,19 @@ def adjoint_rule(*adjoints: Adjoint | None) -> Gradient:
     """A rule from the adjoint of each operand; the last one serves all further operands, and None means no adjoint.
     Each adjoint is converted to the dtype of its operand."""
 
-    def gradient(do: OpBuilder, index: int, adjoint: Any, result: Any, *operands: Any, **attributes: Any) -> Any:
+    def gradient(builder: OpBuilder, index: int, adjoint: Any, result: Any, *operands: Any, **attributes: Any) -> Any:
         function = adjoints[min(index, len(adjoints) - 1)]
         if function is None:
             return None
-        term = function(Term(do, adjoint), Term(do, result), *(Term(do, each) for each in operands), **attributes)
+        term = function(
+            Term(builder, adjoint),
+            Term(builder, result),
+            *(Term(builder, operand) for operand in operands),
+            **attributes,
+        )
         if term is None:
             return None
-        dtype = do.type(operands[index]).dtype
+        dtype = builder.type(operands[index]).dtype
         return (term if term.type.dtype is dtype else term.astype(dtype=dtype)).value
 
     return gradient
@@ -127,10 +132,10 @@ def movement_rule(op: str) -> Gradient:
     return adjoint_rule(lambda g, z, *operands, **attributes: scatter_back(op, g, *operands, **attributes), None)
 
 
-def scatter_back(op: str, g: Term, x: Term, *others: Term, **attributes: Any) -> Term:
+def scatter_back(op: str, g: Term, x: Term, *operands: Term, **attributes: Any) -> Term:
     """Add up adjoints at the elements of x from which `op` moved them. To find these elements, the op is applied to the
     numbers of the elements, which it moves in the same way."""
-    sources = x.op(op, iota(x.size(axis=None)).reshape_like(x), *others, **attributes)
+    sources = x.op(op, iota(x.size(axis=None)).reshape_like(x), *operands, **attributes)
     return zeros_like(x).reshape(shape=(-1,)).scatter_add(g, sources).reshape_like(x)
 
 

@@ -9,7 +9,7 @@ import functools
 import math
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import EllipsisType
 from typing import Any, TypeAlias
 
@@ -53,7 +53,7 @@ def parse_key(text: object) -> IndexKey:
     (slice(1, None, None), Ellipsis, None, -1)
     """
     if not isinstance(text, str):
-        raise Invalid("this is no key", required=_REQUIRED_KEY, got=repr(text), python=IndexError)
+        raise Invalid("this is not a valid key", required=_REQUIRED_KEY, got=repr(text), python=IndexError)
     key = tuple(_parse_entry(part.strip(), text) for part in text.split(",")) if text.strip() else ()
     if key.count(Ellipsis) > 1:
         raise Invalid("more than one ...", required="... once", got=text, python=IndexError)
@@ -63,7 +63,7 @@ def parse_key(text: object) -> IndexKey:
 def _parse_integer(digits: str, text: str) -> int:
     number, (low, high) = int(digits), dtypes.int64.range
     if not low <= number <= high:
-        raise Invalid("an index beyond int64", required=f"{low} to {high}", got=text, python=IndexError)
+        raise Invalid("an index does not fit into int64", required=f"{low} to {high}", got=text, python=IndexError)
     return number
 
 
@@ -72,12 +72,12 @@ def _parse_entry(part: str, text: str) -> KeyEntry:
         return Ellipsis if part == "..." else None
     if _INTEGER_PATTERN.fullmatch(part):
         return _parse_integer(part, text)
-    bounds = [piece.strip() for piece in part.split(":")]
-    if not 2 <= len(bounds) <= 3 or not all(not piece or _INTEGER_PATTERN.fullmatch(piece) for piece in bounds):
-        raise Invalid("this is no key", required=_REQUIRED_KEY, got=text, python=IndexError)
-    start, stop, step = [_parse_integer(piece, text) if piece else None for piece in (*bounds, "")[:3]]
+    bounds = [bound.strip() for bound in part.split(":")]
+    if not 2 <= len(bounds) <= 3 or not all(not bound or _INTEGER_PATTERN.fullmatch(bound) for bound in bounds):
+        raise Invalid("this is not a valid key", required=_REQUIRED_KEY, got=text, python=IndexError)
+    start, stop, step = [_parse_integer(bound, text) if bound else None for bound in (*bounds, "")[:3]]
     if step == 0:
-        raise Invalid("a slice with a step of 0", required="another step", got=text)
+        raise Invalid("a slice has a step of 0", required="a step other than 0", got=text)
     return slice(start, stop, step)
 
 
@@ -86,11 +86,11 @@ def indexed_shape(x: Type, key: IndexKey) -> Sizes:
     sizes = require_sizes(x)
     count = sum(entry is not None and entry is not Ellipsis for entry in key)
     if count > len(sizes):
-        message = f"{count} indices into shape {describe_shapes(sizes)}"
+        message = f"there are more indices than axes: {count} for shape {describe_shapes(sizes)}"
         raise Invalid(message, required=f"{len(sizes)} at most", got=format_key(key))
     full = key if Ellipsis in key else (*key, Ellipsis)
-    at = full.index(Ellipsis)
-    spread = (*full[:at], *[slice(None)] * (len(sizes) - count), *full[at + 1 :])
+    position = full.index(Ellipsis)
+    spread = (*full[:position], *[slice(None)] * (len(sizes) - count), *full[position + 1 :])
     shape: list[int | None] = []
     axis = 0
     for entry in spread:
@@ -126,19 +126,21 @@ def index_type(x: Type, key: object) -> Type:
 def take_type(x: Type, indices: Type, axis: object) -> Type:
     check_numeric(x)
     check_numeric(indices, kinds="iu")
-    at = resolve_axis(axis, x)
-    return Type(x.dtype, check_rank((*require_sizes(x)[:at], *require_sizes(indices), *require_sizes(x)[at + 1 :])))
+    position = resolve_axis(axis, x)
+    return Type(
+        x.dtype, check_rank((*require_sizes(x)[:position], *require_sizes(indices), *require_sizes(x)[position + 1 :]))
+    )
 
 
 def take_along_axis_type(x: Type, indices: Type, axis: object) -> Type:
     check_numeric(x)
     check_numeric(indices, kinds="iu")
-    at, sizes, index_sizes = resolve_axis(axis, x), require_sizes(x), require_sizes(indices)
+    position, sizes, index_sizes = resolve_axis(axis, x), require_sizes(x), require_sizes(indices)
     if len(sizes) != len(index_sizes):
         message = f"shapes {describe_shapes(sizes, index_sizes)} have different numbers of axes"
-        raise Invalid(message, required="as many axes", got=f"{x} and {indices}")
-    rest = _broadcast_sizes((*sizes[:at], 1, *sizes[at + 1 :]), (*index_sizes[:at], 1, *index_sizes[at + 1 :]))
-    return Type(x.dtype, (*rest[:at], index_sizes[at], *rest[at + 1 :]))
+        raise Invalid(message, required="the same number of axes", got=f"{x} and {indices}")
+    other_sizes = _broadcast_sizes(*((*shape[:position], 1, *shape[position + 1 :]) for shape in (sizes, index_sizes)))
+    return Type(x.dtype, (*other_sizes[:position], index_sizes[position], *other_sizes[position + 1 :]))
 
 
 def _broadcast_sizes(*shapes: Any) -> Any:
@@ -157,8 +159,8 @@ def gather_type(*operands: Type) -> Type:
     if not 0 < len(indices) <= len(require_sizes(x)):
         message = f"{len(indices)} indices into shape {describe_shapes(require_sizes(x))}"
         raise Invalid(message, required=f"1 to {len(require_sizes(x))}", got=len(indices))
-    where = _broadcast_sizes(*map(require_sizes, indices))
-    return Type(x.dtype, check_rank((*where, *require_sizes(x)[len(indices) :])))
+    index_shape = _broadcast_sizes(*map(require_sizes, indices))
+    return Type(x.dtype, check_rank((*index_shape, *require_sizes(x)[len(indices) :])))
 
 
 def _check_operand_count(operands: Sequence[Type], fewest: int, required: str) -> None:
@@ -179,7 +181,7 @@ def _check_values(values: Type, target: Type, x: Type) -> None:
     """Raise Invalid for values that cannot replace these elements of x."""
     if promote_operands((x, values)) is not x.dtype:
         hint = f"convert them with tl.astype(values, tl.{x.dtype!r})"
-        raise Invalid("values of another dtype", required=x.dtype, got=values, hint=hint, python=TypeError)
+        raise Invalid("the values have another dtype", required=x.dtype, got=values, hint=hint, python=TypeError)
     if values.shape is None or _broadcast_sizes(values.shape, target.shape) != target.shape:
         target_shape = target.shape or ()
         if None not in (*require_sizes(values), *target_shape) or len(require_sizes(values)) > len(target_shape):
@@ -203,7 +205,9 @@ def scatter_add_type(*operands: Type) -> Type:
 def boolean_mask_type(x: Type, mask: Type) -> Type:
     check_numeric(x)
     if mask.dtype is not dtypes.bool:
-        raise Invalid("the mask is no bool", required="bool", got=mask, hint="compare first", python=IndexError)
+        raise Invalid(
+            "the mask is not of dtype bool", required="bool", got=mask, hint="compare first", python=IndexError
+        )
     have, over = require_sizes(x), require_sizes(mask)
     fits = all(None in (size, other) or other in (size, 0) for size, other in zip(have, over, strict=False))
     if len(over) > len(have) or not fits:
@@ -216,9 +220,13 @@ def is_out_of_range(indices: Any, size: int) -> Any:
     return (indices < -size) | (indices >= size)
 
 
+def is_taken_out_of_range(x: Any, indices: Any, axis: int) -> Any:
+    return is_out_of_range(indices, np.shape(x)[axis])
+
+
 def is_any_out_of_range(x: Any, *indices: Any) -> Any:
     """Which indices are out of range, for one axis; for several axes, whether any index is."""
-    masks = [is_out_of_range(each, size) for each, size in zip(indices, np.shape(x), strict=False)]
+    masks = [is_out_of_range(index_array, size) for index_array, size in zip(indices, np.shape(x), strict=False)]
     return masks[0] if len(masks) == 1 else any(map(np.any, masks))
 
 
@@ -228,7 +236,7 @@ def is_scatter_out_of_range(x: Any, values: Any, *indices: Any) -> Any:
 
 def int64_indices(*indices: Any) -> tuple[npt.NDArray[np.int64], ...]:
     """Indices of any integer dtype as int64, which NumPy requires; they are within range."""
-    return tuple(np.asarray(each).astype(np.int64) for each in indices)
+    return tuple(np.asarray(index_array).astype(np.int64) for index_array in indices)
 
 
 _MAX_SEQUENTIAL_WRITES = 32
@@ -238,17 +246,17 @@ takes 34 us for 1,000."""
 
 def scatter_array(x: Any, values: Any, *indices: Any) -> Any:
     """The last of several values for one position wins; NumPy leaves that open."""
-    at = np.broadcast_arrays(*int64_indices(*indices))
-    if not at[0].size:
+    positions = np.broadcast_arrays(*int64_indices(*indices))
+    if not positions[0].size:
         return np.asarray(x)  # which is not copied where arrays are shared
     result = np.array(x, order="C")
-    sizes, rest = result.shape[: len(at)], result.shape[len(at) :]
-    rows = np.broadcast_to(values, (*at[0].shape, *rest)).reshape(at[0].size, *rest)
-    if at[0].size <= _MAX_SEQUENTIAL_WRITES:
-        for number, index in enumerate(zip(*(each.ravel().tolist() for each in at), strict=True)):
+    sizes, rest = result.shape[: len(positions)], result.shape[len(positions) :]
+    rows = np.broadcast_to(values, (*positions[0].shape, *rest)).reshape(positions[0].size, *rest)
+    if positions[0].size <= _MAX_SEQUENTIAL_WRITES:
+        for number, index in enumerate(zip(*(index_array.ravel().tolist() for index_array in positions), strict=True)):
             result[index] = rows[number]
         return result
-    numbers = np.ravel_multi_index(at, sizes, mode="wrap").ravel()
+    numbers = np.ravel_multi_index(positions, sizes, mode="wrap").ravel()
     unique_numbers, last = np.unique(numbers[::-1], return_index=True)
     result.reshape(math.prod(sizes), *rest)[unique_numbers] = rows[::-1][last]
     return result
@@ -268,14 +276,17 @@ def scatter_add_array(x: Any, values: Any, *indices: Any) -> Any:
 
 def take_along_axis_array(x: Any, indices: Any, axis: int) -> Any:
     """np.take_along_axis, except that the other axes broadcast."""
-    at = axis % np.ndim(x)
+    position = axis % np.ndim(x)
 
     def other_axes(shape: tuple[int, ...]) -> tuple[int, ...]:
-        return (*shape[:at], 1, *shape[at + 1 :])
+        return (*shape[:position], 1, *shape[position + 1 :])
 
-    over = np.broadcast_shapes(other_axes(np.shape(x)), other_axes(np.shape(indices)))
-    spread = [np.broadcast_to(each, (*over[:at], np.shape(each)[at], *over[at + 1 :])) for each in (x, indices)]
-    return np.take_along_axis(spread[0], spread[1], at)
+    common_shape = np.broadcast_shapes(other_axes(np.shape(x)), other_axes(np.shape(indices)))
+    spread = [
+        np.broadcast_to(array, (*common_shape[:position], np.shape(array)[position], *common_shape[position + 1 :]))
+        for array in (x, indices)
+    ]
+    return np.take_along_axis(spread[0], spread[1], position)
 
 
 def take_adjoint(g: Term, z: Term, x: Term, indices: Term, axis: int) -> Term:
@@ -295,13 +306,13 @@ def scatter_values_adjoint(g: Term, z: Term, x: Term, values: Term, *indices: Te
 
 
 def row_adjoint(
-    do: OpBuilder, op: str, adjoint: Any, operands: Sequence[Any], attributes: Mapping[str, Any]
+    builder: OpBuilder, op: str, adjoint: Any, operands: Sequence[Any], attributes: Mapping[str, Any]
 ) -> tuple[Any, Any] | None:
     """The adjoint of the operand from which an op takes rows, as two vectors: the numbers of the rows, and the adjoint
     of each. None if the op does not take rows of its first operand."""
     if op not in ("take", "gather") or len(operands) != 2:
         return None
-    x, indices, g = (Term(do, each) for each in (*operands, adjoint))
+    x, indices, g = (Term(builder, operand) for operand in (*operands, adjoint))
     if op == "take" and resolve_axis(attributes["axis"], x.type) != 0:
         return None
     rows = indices if indices.type.dtype is dtypes.int64 else indices.astype(dtype=dtypes.int64)
@@ -312,7 +323,10 @@ def row_adjoint(
     return rows.less(0).where(rows + x.size(axis=0), rows).value, g.value
 
 
-_OUT_OF_RANGE_MESSAGE = "an index is out of range"
+def index_trap(predicate: Callable[..., Any]) -> TrapCondition:
+    """The trap of an op with computed indices, where the predicate says that one is out of range."""
+    return TrapCondition(predicate, "an index is out of range", error=IndexError)
+
 
 op(
     "index",
@@ -339,9 +353,7 @@ op(
     attributes=("axis",),
     shape_rule=None,
     same_dtype_operands=(0, 1),
-    trap_condition=TrapCondition(
-        lambda x, indices, axis: is_out_of_range(indices, np.shape(x)[axis]), _OUT_OF_RANGE_MESSAGE, error=IndexError
-    ),
+    trap_condition=index_trap(is_taken_out_of_range),
     has_innocuous_rounding=True,
     gradient=adjoint_rule(take_adjoint, None),
     doc="""The elements at these indices, integers of any shape, along an axis (attribute `axis`, which may be left out
@@ -359,9 +371,7 @@ op(
     attributes=("axis",),
     shape_rule=None,
     same_dtype_operands=(0, 1),
-    trap_condition=TrapCondition(
-        lambda x, indices, axis: is_out_of_range(indices, np.shape(x)[axis]), _OUT_OF_RANGE_MESSAGE, error=IndexError
-    ),
+    trap_condition=index_trap(is_taken_out_of_range),
     has_innocuous_rounding=True,
     gradient=movement_rule("take_along_axis"),
     doc="""The elements along an axis (attribute `axis`) at indices that differ for each place of the other axes, which
@@ -378,7 +388,7 @@ op(
     numpy=lambda x, *indices: np.asarray(x)[int64_indices(*indices)],
     shape_rule=None,
     same_dtype_operands=(0, 1),
-    trap_condition=TrapCondition(is_any_out_of_range, _OUT_OF_RANGE_MESSAGE, error=IndexError),
+    trap_condition=index_trap(is_any_out_of_range),
     has_innocuous_rounding=True,
     gradient=adjoint_rule(lambda g, z, x, *indices: zeros_like(x).scatter_add(g, *indices), None),
     doc="""`x[i, j, ...]`: integers, or arrays of integers that broadcast, are indices along the first axes. Negative
@@ -395,7 +405,7 @@ op(
     numpy=scatter_array,
     shape_rule=None,
     same_dtype_operands=(0, 2),
-    trap_condition=TrapCondition(is_scatter_out_of_range, _OUT_OF_RANGE_MESSAGE, error=IndexError),
+    trap_condition=index_trap(is_scatter_out_of_range),
     has_innocuous_rounding=True,
     gradient=adjoint_rule(lambda g, z, x, values, *indices: g.scatter(0.0, *indices), scatter_values_adjoint, None),
     doc="""x with the elements that `gather(x, i, j, ...)` takes replaced by values, which broadcast to their shape. Of
@@ -412,7 +422,7 @@ op(
     numpy=scatter_add_array,
     shape_rule=None,
     same_dtype_operands=(0, 2),
-    trap_condition=TrapCondition(is_scatter_out_of_range, _OUT_OF_RANGE_MESSAGE, error=IndexError),
+    trap_condition=index_trap(is_scatter_out_of_range),
     gradient=adjoint_rule(
         lambda g, z, x, values, *indices: g,
         lambda g, z, x, values, *indices: g.gather(*indices).sum_like(values),

@@ -53,14 +53,16 @@ def matrix_shape(x: Type) -> Sizes:
     check_numeric(x, kinds="f")
     shape = require_sizes(x)
     if len(shape) < 2:
-        raise Invalid(f"shape {describe_shapes(shape)} is no matrix", required="2 axes or more", got=x)
+        raise Invalid(f"shape {describe_shapes(shape)} is not that of a matrix", required="2 axes or more", got=x)
     return shape
 
 
 def square_shape(x: Type) -> Sizes:
     shape = matrix_shape(x)
     if None not in shape[-2:] and shape[-2] != shape[-1]:
-        raise Invalid(f"shape {describe_shapes(shape)} is no square matrix", required="as many rows as columns", got=x)
+        raise Invalid(
+            f"shape {describe_shapes(shape)} is not that of a square matrix", required="as many rows as columns", got=x
+        )
     return shape
 
 
@@ -84,14 +86,14 @@ def solve_type(a: Type, b: Type) -> Type:
     check_numeric(b, kinds="f")
     b_rows = b_sizes[-2:][:1] if b_sizes else ()
     if not b_sizes or (None not in (a_sizes[-1], b_rows[0]) and a_sizes[-1] != b_rows[0]):
-        message = f"shapes {describe_shapes(a_sizes, b_sizes)} make no equations"
-        raise Invalid(message, required="as many rows on both sides", got=f"{a} and {b}")
+        message = f"shapes {describe_shapes(a_sizes, b_sizes)} do not form a system of equations"
+        raise Invalid(message, required="the same number of rows on both sides", got=f"{a} and {b}")
     if len(b_sizes) == 1:
         return Type(promote_operands((a, b)), a_sizes[:-1])
     try:
         stack = broadcast_shape([a_sizes[:-2], b_sizes[:-2]]) or ()
     except Invalid as error:
-        error.message = f"shapes {describe_shapes(a_sizes, b_sizes)} make no equations"
+        error.message = f"shapes {describe_shapes(a_sizes, b_sizes)} do not form a system of equations"
         raise
     return Type(promote_operands((a, b)), (*stack, a_sizes[-1], b_sizes[-1]))
 
@@ -115,7 +117,7 @@ def qr_r_type(x: Type, mode: object) -> Type:
 
 def _is_reduced(mode: object) -> bool:
     if mode not in ("reduced", "complete"):
-        raise Invalid("this is no mode", required='"reduced" or "complete"', got=format_attribute(mode))
+        raise Invalid("this is not a mode", required='"reduced" or "complete"', got=format_attribute(mode))
     return mode == "reduced"
 
 
@@ -143,10 +145,12 @@ def eigvalsh_type(x: Type) -> Type:
 def diagonal_type(x: Type, offset: object) -> Type:
     check_numeric(x)
     if len(require_sizes(x)) < 2:
-        raise Invalid(f"shape {describe_shapes(require_sizes(x))} is no matrix", required="2 axes or more", got=x)
+        raise Invalid(
+            f"shape {describe_shapes(require_sizes(x))} is not that of a matrix", required="2 axes or more", got=x
+        )
     if type(offset) is not int or abs(offset) >= ATTRIBUTE_INTEGER_BOUND:
         raise Invalid(
-            "this is no diagonal",
+            "this is not a valid offset of a diagonal",
             required=f"an integer, below {ATTRIBUTE_INTEGER_BOUND:,}",
             got=format_attribute(offset),
         )
@@ -162,11 +166,11 @@ def failure_condition(function: Callable[..., Any], iterates: bool) -> Callable[
     some such matrices the search for singular values never ends."""
 
     def is_undefined(*operands: Any, **attributes: Any) -> bool:
-        if iterates and not all(np.isfinite(each).all() for each in operands):
+        if iterates and not all(np.isfinite(operand).all() for operand in operands):
             return True
         try:
             with np.errstate(all="ignore"):
-                function(*(np.asarray(each, np.float64) for each in operands), **attributes)
+                function(*(np.asarray(operand, np.float64) for operand in operands), **attributes)
         except np.linalg.LinAlgError:
             return True
         return False
@@ -186,8 +190,8 @@ def cache_last_result(function: Callable[..., Any]) -> Callable[..., Any]:
             result = function(*operands, **attributes)
             cache.clear()
             cache[key] = result
-            for each in operands:
-                weakref.finalize(each, cache.pop, key, None)
+            for operand in operands:
+                weakref.finalize(operand, cache.pop, key, None)
         return result
 
     return call
@@ -293,10 +297,10 @@ def triangular_solve_array(a: Any, b: Any, lower: bool, transpose_a: bool, unit_
     solution = np.zeros((*stack, size, right_side.shape[-1]))
     for row in range(size) if lower else reversed(range(size)):
         solved = slice(None, row) if lower else slice(row + 1, None)
-        rest = (
+        right_side_row = (
             right_side[..., row, :] - np.matmul(matrix[..., row : row + 1, solved], solution[..., solved, :])[..., 0, :]
         )
-        solution[..., row, :] = rest if unit_diagonal else rest / matrix[..., row, row, None]
+        solution[..., row, :] = right_side_row if unit_diagonal else right_side_row / matrix[..., row, row, None]
     return solution[..., 0] if is_vector else solution
 
 
@@ -307,8 +311,8 @@ def has_zero_on_diagonal(a: Any, b: Any, lower: bool, transpose_a: bool, unit_di
 def triangular_solve_a_adjoint(
     g: Term, z: Term, a: Term, b: Term, lower: bool, transpose_a: bool, unit_diagonal: bool
 ) -> Term:
-    how = {"lower": lower, "transpose_a": not transpose_a, "unit_diagonal": unit_diagonal}
-    adjoint = a.triangular_solve(column_vector(g) if rank(b) == 1 else g, **how)
+    attributes = {"lower": lower, "transpose_a": not transpose_a, "unit_diagonal": unit_diagonal}
+    adjoint = a.triangular_solve(column_vector(g) if rank(b) == 1 else g, **attributes)
     solution = column_vector(z) if rank(b) == 1 else z
     full = -(solution @ transpose(adjoint) if transpose_a else adjoint @ transpose(solution))
     diagonal = 0.0 if unit_diagonal else 1.0
@@ -320,8 +324,8 @@ def triangular_solve_a_adjoint(
 def triangular_solve_b_adjoint(
     g: Term, z: Term, a: Term, b: Term, lower: bool, transpose_a: bool, unit_diagonal: bool
 ) -> Term:
-    how = {"lower": lower, "transpose_a": not transpose_a, "unit_diagonal": unit_diagonal}
-    adjoint = a.triangular_solve(column_vector(g) if rank(b) == 1 else g, **how)
+    attributes = {"lower": lower, "transpose_a": not transpose_a, "unit_diagonal": unit_diagonal}
+    adjoint = a.triangular_solve(column_vector(g) if rank(b) == 1 else g, **attributes)
     return (adjoint.index(key="..., 0") if rank(b) == 1 else adjoint).sum_like(b)
 
 
@@ -401,15 +405,15 @@ def svd_vh_adjoint(g: Term, z: Term, x: Term, full_matrices: bool) -> Term:
 def singular_vectors_adjoint(u_bar: Term, u: Term, s: Term) -> Term:
     """The adjoint of `x @ v` from the adjoint of u."""
     inner = transpose(u) @ u_bar
-    within = u @ (divide_by_gaps(inner - transpose(inner), s * s) * row_vector(s))
-    return within + (u_bar - u @ inner) / row_vector(s)
+    inner_part = u @ (divide_by_gaps(inner - transpose(inner), s * s) * row_vector(s))
+    return inner_part + (u_bar - u @ inner) / row_vector(s)
 
 
 def _check_svd_is_unique(x: Term, full_matrices: bool) -> None:
     rows, columns = require_sizes(x.type)[-2:]
     if full_matrices and (rows is None or rows != columns):
         required = "a square matrix, or full_matrices=False"
-        raise Invalid("all singular vectors cannot be differentiated", required=required, got=x.type)
+        raise Invalid("the full matrices of singular vectors cannot be differentiated", required=required, got=x.type)
 
 
 _qr, _svd = cache_last_result(np.linalg.qr), cache_last_result(np.linalg.svd)

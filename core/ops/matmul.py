@@ -47,11 +47,12 @@ def matmul_kernel(x: Type, y: Type) -> Any:
 
 def matmul_error_bound(x: Any, y: Any) -> Any:
     """The bound of a sum of n products in any order: Higham, Accuracy and Stability of Numerical Algorithms, 3.5."""
-    kinds, size = np.result_type(x, y), np.matmul(*(np.abs(np.asarray(each, np.float64)) for each in (x, y)))
-    if kinds.kind != "f":
-        return np.zeros_like(size)
-    rounded = np.shape(x)[-1] * (2.0**-24 if kinds == np.float32 else 2.0**-53)
-    return rounded / (1 - rounded) * size
+    dtype, magnitudes = np.result_type(x, y), (np.abs(np.asarray(operand, np.float64)) for operand in (x, y))
+    magnitude = np.matmul(*magnitudes)
+    if dtype.kind != "f":
+        return np.zeros_like(magnitude)
+    relative_error = np.shape(x)[-1] * (2.0**-24 if dtype == np.float32 else 2.0**-53)
+    return relative_error / (1 - relative_error) * magnitude
 
 
 def left_operand_adjoint(g: Term, z: Term, x: Term, y: Term) -> Term:
@@ -71,8 +72,8 @@ def sum_over_stack(product: Term, x: Term, other: Term) -> Term:
 
 def adjoint_as_matrix(g: Term, x: Term, y: Term) -> Term:
     """The adjoint with an axis of one row or column for each factor that is a vector."""
-    wide = g if rank(y) > 1 else column_vector(g)
-    return wide if rank(x) > 1 else row_vector(wide)
+    columns = g if rank(y) > 1 else column_vector(g)
+    return columns if rank(x) > 1 else row_vector(columns)
 
 
 op(

@@ -124,7 +124,7 @@ class Op:
     - `is_data_movement`: elements are only moved.
     - `float_loop`: NumPy's function whose own loop decides the last bits of arrays of floats. Compiled code calls that
       loop; arrays of other ops are computed there by the `scalar` column.
-    - `specialize_numpy`: returns a quicker function than `numpy` for some types of operands and attributes, else None.
+    - `specialize_numpy`: returns a faster function than `numpy` for some types of operands and attributes, else None.
       A method of NumPy's arrays is one that fills a new array. With `accepts_float32` it widens float32 by itself; in a
       row with `numpy_float32` it takes float32 unchanged.
     - `numpy_scalar`: the same as `numpy`, for a single number.
@@ -182,7 +182,7 @@ _REGISTRY: dict[str, Op] = {}
 OPS: Mapping[str, Op] = MappingProxyType(_REGISTRY)
 """Every op that computes a value, by name, in the order of the families."""
 
-_COLUMNS = {each.name for each in fields(Op)} - {"name", "faults"}
+_COLUMNS = {column.name for column in fields(Op)} - {"name", "faults"}
 _REQUIRED_COLUMNS: dict[str, Any] = {"arity": None, "type_rule": None, "numpy": None, "doc": ""}
 """The columns that every row needs, with placeholders for a row that lacks one."""
 
@@ -190,12 +190,14 @@ _REQUIRED_COLUMNS: dict[str, Any] = {"arity": None, "type_rule": None, "numpy": 
 def op(name: str, **columns: Any) -> Op:
     """Declare a row. It is registered whatever its faults are; the type rule of a faulty row raises Usage."""
     assert name not in _REGISTRY, f"{name} is declared twice"
-    missing = [f"the column {each} is missing" for each in _REQUIRED_COLUMNS if each not in columns]
-    unknown = [f"there is no column {each}" for each in columns if each not in _COLUMNS]
+    missing = [f"the column {column} is missing" for column in _REQUIRED_COLUMNS if column not in columns]
+    unknown = [f"there is no column {column}" for column in columns if column not in _COLUMNS]
     faults = (*missing, *unknown, *_column_faults(columns))
     columns = {**_REQUIRED_COLUMNS, **{key: column for key, column in columns.items() if key in _COLUMNS}}
     columns.setdefault("namespace", "tagloom" if columns.get("scalar") is not None else None)
-    columns["type_rule"] = _refuse(name, faults) if faults else _name_column(name, "type_rule", columns["type_rule"])
+    columns["type_rule"] = (
+        _fault_type_rule(name, faults) if faults else _name_column(name, "type_rule", columns["type_rule"])
+    )
     if callable(columns.get("gradient")):
         columns["gradient"] = _name_column(name, "gradient", columns["gradient"])
     row = Op(name=name, faults=faults, **columns)
@@ -207,20 +209,20 @@ def _column_faults(columns: Mapping[str, Any]) -> Iterator[str]:
     """The faults of single columns."""
     arity, scalar = columns.get("arity"), columns.get("scalar")
     if arity is not None and (type(arity) is not int or arity < 1):
-        yield f"the column arity is {arity!r}, and no number of operands from 1"
+        yield f"the column arity is {arity!r}, not a number of operands from 1 up"
     for name in ("type_rule", "numpy"):
         if name in columns and not callable(columns[name]):
-            yield f"the column {name} is no function"
+            yield f"the column {name} is not a function"
     for name in ("gradient", "error_bound", "numpy_float32", "shape_rule", "specialize_numpy", "numpy_scalar"):
         if columns.get(name) is not None and not callable(columns[name]):
-            yield f"the column {name} is no function"
+            yield f"the column {name} is not a function"
     if scalar is not None and not isinstance(scalar, ScalarByDtype) and not callable(scalar):
-        yield "the column scalar is no function"
+        yield "the column scalar is not a function"
 
 
 def fault_error(name: str, faults: str) -> Usage:
     """The error of a program that uses an op whose row has a fault."""
-    return Usage(f"the row of the op {name!r} is broken: {faults}", hint="mend its row; other ops are not affected")
+    return Usage(f"the row of the op {name!r} is broken: {faults}", hint="correct its row; other ops are not affected")
 
 
 def column_error(row: Op, operands: Sequence[Value], error: Exception) -> Exception:
@@ -228,7 +230,7 @@ def column_error(row: Op, operands: Sequence[Value], error: Exception) -> Except
     memory and recursion errors, are returned unchanged."""
     if isinstance(error, TagloomError | MemoryError | RecursionError):
         return error
-    is_scalar = row.scalar is not None and not any(isinstance(each, np.ndarray) for each in operands)
+    is_scalar = row.scalar is not None and not any(isinstance(operand, np.ndarray) for operand in operands)
     fault = fault_error(row.name, f"the column {'scalar' if is_scalar else 'numpy'} raised {error!r}")
     fault.__cause__ = error
     return fault
@@ -236,11 +238,13 @@ def column_error(row: Op, operands: Sequence[Value], error: Exception) -> Except
 
 def raise_column_error(row: Op, operands: Sequence[Value], error: Exception) -> NoReturn:
     """Raise `column_error`, with the exception of the kernel as its cause."""
-    named = column_error(row, operands, error)
-    raise named from named.__cause__
+    kernel_error = column_error(row, operands, error)
+    raise kernel_error from kernel_error.__cause__
 
 
-def _refuse(name: str, faults: Sequence[str]) -> TypeRule:
+def _fault_type_rule(name: str, faults: Sequence[str]) -> TypeRule:
+    """The type rule of a row with faults: it raises them."""
+
     def type_rule(*_: Type, **__: Any) -> Type:
         raise fault_error(name, "; ".join(faults))
 
@@ -315,7 +319,8 @@ def _dynamic_shape_kernel(row: Op, operands: Sequence[Type], result: Type, attri
     on_arrays = _array_kernel(row, operands, result, attributes)
 
     def compute(*operands: Value) -> Value:
-        return on_arrays(*operands) if any(isinstance(o, np.ndarray) for o in operands) else on_scalars(*operands)
+        has_array = any(isinstance(operand, np.ndarray) for operand in operands)
+        return on_arrays(*operands) if has_array else on_scalars(*operands)
 
     return compute
 
@@ -326,9 +331,9 @@ def _array_function(row: Op, attributes: Attributes, *, is_float32: bool) -> Cal
     return partial(column, **dict(attributes)) if attributes else column
 
 
-def _append_arguments(function: Callable[..., Any], further: tuple[Any, ...]) -> Callable[..., Any]:
+def _append_arguments(function: Callable[..., Any], extra_arguments: tuple[Any, ...]) -> Callable[..., Any]:
     """The function with these arguments after the operands."""
-    return (lambda *operands: function(*operands, *further)) if further else function
+    return (lambda *operands: function(*operands, *extra_arguments)) if extra_arguments else function
 
 
 def _boxed_kernel(column: Callable[..., Any], operands: Sequence[Type], dtype: DType) -> Kernel:
@@ -339,15 +344,15 @@ def _boxed_kernel(column: Callable[..., Any], operands: Sequence[Type], dtype: D
 
 def _box_function(dtype: DType) -> Callable[[Any], Any]:
     """The cast of a Python number to a scalar of this dtype."""
-    make = dtype.numpy.type
+    constructor = dtype.numpy.type
     if dtype.is_integer:
-        return lambda number: wrap(number, dtype) if dtype in dtypes.PYTHON_DTYPES else make(wrap(number, dtype))
+        return lambda number: wrap(number, dtype) if dtype in dtypes.PYTHON_DTYPES else constructor(wrap(number, dtype))
     return (
         (lambda number: number)
         if dtype in dtypes.PYTHON_DTYPES
         else round_to_float32
         if dtype is dtypes.float32
-        else make
+        else constructor
     )
 
 
@@ -355,13 +360,15 @@ def _array_kernel(
     row: Op, operands: Sequence[Type], result: Type, attributes: Attributes, *, may_alias: bool = False
 ) -> Kernel:
     if row.numpy_scalar is not None and operands[0].is_scalar:
-        number, alone = _scalar_constructor(result.dtype), row.numpy_scalar
-        return lambda x: number(alone(x))
+        number, scalar_function = _scalar_constructor(result.dtype), row.numpy_scalar
+        return lambda x: number(scalar_function(x))
     is_narrow = row.computes_in_float32(result.dtype)
-    quick = row.specialize_numpy(*operands, **dict(attributes)) if row.specialize_numpy else None
-    column = quick or _array_function(row, attributes, is_float32=is_narrow)
+    special_column = row.specialize_numpy(*operands, **dict(attributes)) if row.specialize_numpy else None
+    column = special_column or _array_function(row, attributes, is_float32=is_narrow)
     fills_new_array = isinstance(column, np.ufunc | MethodDescriptorType) and column is not np.matmul
-    is_wide = not (is_narrow or row.has_innocuous_rounding or row.is_data_movement or (quick and row.accepts_float32))
+    is_wide = not (
+        is_narrow or row.has_innocuous_rounding or row.is_data_movement or (special_column and row.accepts_float32)
+    )
     casts = list(map(float64_cast if is_wide else numpy_cast, operands))
     if fills_new_array and len({type_.dtype for type_ in operands}) == 1 and not is_wide:
         casts = [None] * len(operands)  # beside an array NumPy takes Python's numbers for its dtype
@@ -378,7 +385,7 @@ def _array_kernel(
             return normalize(output, result)
         if output.dtype is not numpy_dtype:
             output = output.astype(numpy_dtype, "C")
-        elif not may_alias and (output.base is not None or any(output is each for each in operands)):
+        elif not may_alias and (output.base is not None or any(output is operand for operand in operands)):
             output = output.copy()
         flags = output.flags
         if may_alias and not flags.writeable and flags.c_contiguous:  # a part of an operand
@@ -389,24 +396,25 @@ def _array_kernel(
         return output  # type: ignore[no-any-return]
 
     def compute(*operands: Value) -> Value:
-        before = ERROR_STATE.set(IGNORE_ERRORS)
+        token = ERROR_STATE.set(IGNORE_ERRORS)
         try:
             return normalize_result(computed(*operands), operands)
         finally:
-            ERROR_STATE.reset(before)
+            ERROR_STATE.reset(token)
 
-    begin, end, narrow = ERROR_STATE.set, ERROR_STATE.reset, np.float32 if result.dtype is dtypes.float32 else None
+    set_state, reset_state = ERROR_STATE.set, ERROR_STATE.reset
+    float32 = np.float32 if result.dtype is dtypes.float32 else None
 
     def compute_number(x: Value) -> Value:
         """The kernel for one operand and a scalar result. Inlining saves 0.2 us."""
-        before = begin(IGNORE_ERRORS)
+        token = set_state(IGNORE_ERRORS)
         try:
             output = computed(x)
             if type(output) is array:
                 return normalize(output, result)
-            return narrow(float(output)) if narrow else number(output)
+            return float32(float(output)) if float32 else number(output)
         finally:
-            end(before)
+            reset_state(token)
 
     def compute_data_movement(*operands: Value) -> Value:
         """Leaves NumPy's error state alone, which moving elements does not need: 0.15 us less."""
@@ -427,10 +435,10 @@ def _scalar_constructor(dtype: DType) -> Callable[[Any], Any]:
     """The constructor of scalars of this dtype from NumPy's."""
     if dtype in dtypes.PYTHON_DTYPES:
         return {"f": float, "b": bool}.get(dtype.kind, int)
-    make = dtype.numpy.type
+    constructor = dtype.numpy.type
     if dtype is dtypes.float32:
-        return lambda number: number if type(number) is make else make(float(number))
-    return make
+        return lambda number: number if type(number) is constructor else constructor(float(number))
+    return constructor
 
 
 MAX_ELEMENTS = 2**30
@@ -479,7 +487,7 @@ def describe_trapping_element(
     if isinstance(last, np.ndarray) and last.size > MAX_PRINTED_ELEMENTS:
         mask = np.asarray(undefined.predicate(*operands, **dict(attributes)))
         if mask.shape == last.shape:
-            index = [int(at) for at in np.unravel_index(np.argmax(mask), mask.shape)]
+            index = [int(position) for position in np.unravel_index(np.argmax(mask), mask.shape)]
             yield f"  the last operand is {format_value(last[tuple(index)])} at {index}"
 
 

@@ -20,11 +20,11 @@ import numpy.typing as npt
 from .. import dtypes
 from ..errors import Invalid
 from ..mix import MASK64, splitmix64
-from ..types import MAX_AXES, Shape, Type
+from ..types import Type
 from ..value import Value, normalize
 from .effects import EffectOp, effect_op
 from .op import MAX_ELEMENTS, TrapCondition, op
-from .rules import format_attribute
+from .rules import check_static_sizes
 
 _INT64 = Type(dtypes.int64)
 
@@ -50,9 +50,9 @@ def draw_uniform(key: int) -> float:
 
 def draw_normal(key: int) -> float:
     """Box and Muller's transform of two words, the first of them in (0, 1]."""
-    one = ((splitmix64(key, 0) >> 11) + 1) * 2.0**-53
-    other = (splitmix64(key, 1) >> 11) * 2.0**-53
-    return math.sqrt(-2.0 * math.log(one)) * math.cos(2.0 * math.pi * other)
+    radius_number = ((splitmix64(key, 0) >> 11) + 1) * 2.0**-53
+    angle_number = (splitmix64(key, 1) >> 11) * 2.0**-53
+    return math.sqrt(-2.0 * math.log(radius_number)) * math.cos(2.0 * math.pi * angle_number)
 
 
 def shape_size(shape: tuple[int, ...]) -> int:
@@ -68,31 +68,23 @@ def draw_array(key: int, shape: tuple[int, ...], draw: Any, type_: Type) -> Valu
     return normalize(flat.reshape(shape), type_)
 
 
-def _check_shape(shape: object) -> Shape:
-    fits = isinstance(shape, tuple) and len(shape) <= MAX_AXES
-    if isinstance(shape, tuple) and fits and all(type(size) is int and 0 <= size < 2**63 for size in shape):
-        return shape
-    required = f"sizes, as in shape=[2, 3], {MAX_AXES} at most"
-    raise Invalid("this is no shape", required=required, got=format_attribute(shape))
-
-
 def float_draw_type(shape: Any) -> Type:
-    return Type(dtypes.float64, _check_shape(shape))
+    return Type(dtypes.float64, check_static_sizes(shape, bound=2**63))
 
 
 def integers_type(low: Type, high: Type, shape: Any) -> Type:
     if (low, high) != (_INT64, _INT64):
-        raise Invalid("bounds of another type", required="two int64", got=f"{low}, {high}", python=TypeError)
-    return Type(dtypes.int64, _check_shape(shape))
+        raise Invalid("the bounds have the wrong type", required="two int64", got=f"{low}, {high}", python=TypeError)
+    return Type(dtypes.int64, check_static_sizes(shape, bound=2**63))
 
 
 def draw_integers(key: int, low: Any, high: Any, shape: tuple[int, ...]) -> Value:
-    return draw_array(key, shape, lambda each: low + draw_below(each, high - low), _INT64)
+    return draw_array(key, shape, lambda element_key: low + draw_below(element_key, high - low), _INT64)
 
 
 def permutation_type(size: Type) -> Type:
     if size != _INT64:
-        raise Invalid("a size of another type", required="int64", got=size, python=TypeError)
+        raise Invalid("the size has the wrong type", required="int64", got=size, python=TypeError)
     return Type(dtypes.int64, (None,))
 
 
@@ -129,7 +121,7 @@ integers = effect_op(
     type_rule=integers_type,
     attributes=("shape",),
     draw=draw_integers,
-    trap_reason=lambda low, high: "integers of an empty range" if low >= high else None,
+    trap_reason=lambda low, high: "the range of the integers is empty" if low >= high else None,
     doc="Uniform integers from `low` below `high`, int64. Traps on an empty range.",
 )
 permutation = effect_op(
@@ -137,7 +129,7 @@ permutation = effect_op(
     arity=1,
     type_rule=permutation_type,
     draw=draw_permutation,
-    trap_reason=lambda size: "permutation of fewer than no numbers" if size < 0 else None,
+    trap_reason=lambda size: "a permutation of a negative number of elements" if size < 0 else None,
     doc="The numbers from 0 below `n` in random order, int64, uniformly. Traps on a negative n.",
 )
 
@@ -222,7 +214,9 @@ Traps on an empty range. `tl.Generator` counts.
 >>> tl.integers_at(7, 0, 5, 6)
 5
 """,
-    trap_condition=TrapCondition(lambda seed, count, low, high, shape: low >= high, "integers of an empty range"),
+    trap_condition=TrapCondition(
+        lambda seed, count, low, high, shape: low >= high, "the range of the integers is empty"
+    ),
 )
 draw_by_count_op(
     permutation,
@@ -232,5 +226,5 @@ negative n. `tl.Generator` counts.
 >>> sorted(tl.permutation_at(7, 0, 4).tolist())
 [0, 1, 2, 3]
 """,
-    trap_condition=TrapCondition(lambda seed, count, size: size < 0, "permutation of fewer than no numbers"),
+    trap_condition=TrapCondition(lambda seed, count, size: size < 0, "a permutation of a negative number of elements"),
 )

@@ -2,7 +2,7 @@
 
 Names and meanings follow the Python Array API standard 2024.12.
 
-Gradients of products do not divide, so that factors of 0 are no special case. The rule of `cumulative_prod` needs
+Gradients of products do not divide, so that factors of 0 need no special case. The rule of `cumulative_prod` needs
 memory for the square of the number of factors: for each factor, the products that contain it.
 """
 
@@ -53,7 +53,7 @@ def sum_like_type(x: Type, y: Type) -> Type:
     check_numeric(y)
     if x.shape is not None and y.shape is not None and not can_broadcast(y.shape, x.shape):
         message = f"shape {describe_shapes(y.shape)} does not broadcast to {describe_shapes(x.shape)}"
-        raise Invalid(message, required="a shape that broadcasts to that of what is summed", got=f"{x} and {y}")
+        raise Invalid(message, required="a shape that broadcasts to that of the first operand", got=f"{x} and {y}")
     return Type(accumulator_dtype(x.dtype), y.shape)
 
 
@@ -132,7 +132,9 @@ def arg_reduction(function: Any) -> Any:
 
 def _reduced_element_count(x: Any, axis: Any) -> int:
     shape = np.shape(x)
-    return math.prod(shape if axis is None else [shape[at] for at in (axis if isinstance(axis, tuple) else (axis,))])
+    return math.prod(
+        shape if axis is None else [shape[position] for position in (axis if isinstance(axis, tuple) else (axis,))]
+    )
 
 
 def extremum_reduction(ufunc: np.ufunc) -> Any:
@@ -145,9 +147,13 @@ def extremum_reduction(ufunc: np.ufunc) -> Any:
         if np.asarray(x).dtype.kind != "f" or not np.any(extrema == 0):
             return extrema
         rank = np.ndim(x)
-        reduced_axes = range(rank) if axis is None else sorted(at % rank for at in np.atleast_1d(axis).tolist())
-        kept_axes = [at for at in range(rank) if at not in reduced_axes]
-        rows = np.transpose(x, (*kept_axes, *reduced_axes)).reshape(*(np.shape(x)[at] for at in kept_axes), -1)
+        reduced_axes = (
+            range(rank) if axis is None else sorted(position % rank for position in np.atleast_1d(axis).tolist())
+        )
+        kept_axes = [position for position in range(rank) if position not in reduced_axes]
+        rows = np.transpose(x, (*kept_axes, *reduced_axes)).reshape(
+            *(np.shape(x)[position] for position in kept_axes), -1
+        )
         zeros = np.take_along_axis(rows, np.argmax(rows == 0, axis=-1)[..., None], -1)
         return np.where(extrema == 0, zeros.reshape(np.shape(extrema)), extrema)
 
@@ -161,7 +167,7 @@ def sum_error_bound(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def broadcast_axes(x: Any, y: Any) -> tuple[int, ...]:
     """The axes along which y would broadcast to the shape of x."""
     new = np.ndim(x) - np.ndim(y)
-    wide = (at for at, size in enumerate(np.shape(y), new) if size == 1 != np.shape(x)[at])
+    wide = (position for position, size in enumerate(np.shape(y), new) if size == 1 != np.shape(x)[position])
     return (*range(new), *wide)
 
 
@@ -192,12 +198,25 @@ def reduction_op(name: str, types: TypeRule, numpy: Any, doc: str, **columns: An
     op(name, arity=1, type_rule=types, numpy=numpy, shape_rule=None, **columns)
 
 
+def extremum_op(name: str, ufunc: np.ufunc, adjective: str, result: list[int]) -> None:
+    """Declare the op of the largest or the smallest element."""
+    summary = f"The {adjective} element along an axis or several (attribute `axis`; None: of all); NaN if one is NaN;"
+    doc = f"""{summary} the first of
+equal elements, 0.0 and -0.0 among them. Traps if there is no element. With `keepdims` the axes stay, with size 1.
+
+>>> tl.{name}([[1, 5], [3, 4]], axis=0).tolist()
+{result}
+"""
+    columns = {"symbol": name, "has_innocuous_rounding": True, "gradient": adjoint_rule(extremum_adjoint)}
+    reduction_op(name, nonempty_type_rule(name), extremum_reduction(ufunc), doc, **columns)
+
+
 def broadcast_reduced(reduced: Term, x: Term, axis: Any, keepdims: bool) -> Term:
     """The result of a reduction, broadcast to the elements that were reduced."""
     if axis is None or keepdims:
         return reduced.broadcast_like(x)
     axes = resolve_axes(axis, x.type)
-    key = ", ".join("None" if at in axes else ":" for at in range(len(require_sizes(x.type))))
+    key = ", ".join("None" if position in axes else ":" for position in range(len(require_sizes(x.type))))
     return reduced.index(key=key).broadcast_like(x)
 
 
@@ -217,9 +236,13 @@ def product_excluding_self(x: Term, axes: tuple[int, ...]) -> Term:
     """For each factor the product of all other factors along these axes."""
     if not axes:
         return zeros_like(x) + 1.0
-    axis, *further = axes
-    others = product_before(x, axis) * product_after(x, axis)
-    return others * product_excluding_self(x.prod(axis=axis, keepdims=True), tuple(further)) if further else others
+    axis, *other_axes = axes
+    other_factors = product_before(x, axis) * product_after(x, axis)
+    return (
+        other_factors * product_excluding_self(x.prod(axis=axis, keepdims=True), tuple(other_axes))
+        if other_axes
+        else other_factors
+    )
 
 
 def extremum_adjoint(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = False) -> Term:
@@ -233,15 +256,21 @@ def cumulative_sum_adjoint(g: Term, z: Term, x: Term, axis: int) -> Term:
 
 
 def cumulative_prod_adjoint(g: Term, z: Term, x: Term, axis: int) -> Term:
-    """An array with the factors along axis `at` and the products along the next axis; a factor is in each product from
-    its own place on."""
-    at = resolve_axis(axis, x.type)
-    rest = ", None" * (len(z.type.shape or ()) - at - 1)
-    product = iota(x.size(axis=at)).index(key=f":{rest}")
-    factor = product.index(key=":, None")
-    further = factor.less(product).where(index_along(x, at, "None"), 1.0).cumulative_prod(axis=at + 1)
-    each = factor.less_equal(product).where(further.multiply_no_nan(index_along(g, at, "None")), 0.0)
-    return product_before(x, at).multiply_no_nan(each.sum(axis=at + 1, keepdims=False))
+    """The rule forms an array with the factors along `axis` and the products along the next axis: a factor is in each
+    product from its own position on."""
+    position = resolve_axis(axis, x.type)
+    key_suffix = ", None" * (len(z.type.shape or ()) - position - 1)
+    product_number = iota(x.size(axis=position)).index(key=f":{key_suffix}")
+    factor_number = product_number.index(key=":, None")
+    other_factors = (
+        factor_number.less(product_number)
+        .where(index_along(x, position, "None"), 1.0)
+        .cumulative_prod(axis=position + 1)
+    )
+    contributions = factor_number.less_equal(product_number).where(
+        other_factors.multiply_no_nan(index_along(g, position, "None")), 0.0
+    )
+    return product_before(x, position).multiply_no_nan(contributions.sum(axis=position + 1, keepdims=False))
 
 
 op(
@@ -303,34 +332,8 @@ one, relative to its size.
     symbol="prod",
     gradient=adjoint_rule(prod_adjoint),
 )
-reduction_op(
-    "max",
-    nonempty_type_rule("max"),
-    extremum_reduction(np.maximum),
-    """The largest element along an axis or several (attribute `axis`; None: of all); NaN if one is NaN; the first of
-equal elements, 0.0 and -0.0 among them. Traps if there is no element. With `keepdims` the axes stay, with size 1.
-
->>> tl.max([[1, 5], [3, 4]], axis=0).tolist()
-[3, 5]
-""",
-    symbol="max",
-    has_innocuous_rounding=True,
-    gradient=adjoint_rule(extremum_adjoint),
-)
-reduction_op(
-    "min",
-    nonempty_type_rule("min"),
-    extremum_reduction(np.minimum),
-    """The smallest element along an axis or several (attribute `axis`; None: of all); NaN if one is NaN; the first of
-equal elements, 0.0 and -0.0 among them. Traps if there is no element. With `keepdims` the axes stay, with size 1.
-
->>> tl.min([[1, 5], [3, 4]], axis=0).tolist()
-[1, 4]
-""",
-    symbol="min",
-    has_innocuous_rounding=True,
-    gradient=adjoint_rule(extremum_adjoint),
-)
+extremum_op("max", np.maximum, "largest", [3, 5])
+extremum_op("min", np.minimum, "smallest", [1, 4])
 reduction_op(
     "argmax",
     nonempty_type_rule("argmax", dtypes.int64),

@@ -41,7 +41,7 @@ def format_attribute(value: object) -> str:
 Sizes = tuple[int | None, ...]
 ATTRIBUTE_INTEGER_BOUND = 2**53
 """Integer attributes are smaller in magnitude: programs are also JSON, whose integers are exact up to here."""
-_UNKNOWN_RANK_HINT = "say how many axes it has, as in tl.Array[tl.float64, None, 3]"
+_UNKNOWN_RANK_HINT = "declare its axes, as in tl.Array[tl.float64, None, 3]"
 
 
 def check_numeric(*operands: Type, kinds: str = "biuf") -> None:
@@ -50,7 +50,7 @@ def check_numeric(*operands: Type, kinds: str = "biuf") -> None:
     for operand in operands:
         if isinstance(operand.dtype, HandleType):
             raise Invalid(
-                "nothing is computed with handles of cells",
+                "ops cannot compute with handles of cells",
                 required="a number or an array",
                 got=operand,
                 python=TypeError,
@@ -58,7 +58,7 @@ def check_numeric(*operands: Type, kinds: str = "biuf") -> None:
         if operand.dtype.kind not in kinds:
             required = " or ".join(dict.fromkeys(names[kind] for kind in kinds))
             raise Invalid(
-                "an operand of the wrong kind",
+                "an operand has the wrong kind of dtype",
                 required=required,
                 got=operand,
                 hint="convert with tl.astype",
@@ -70,14 +70,17 @@ def require_sizes(x: Type) -> Sizes:
     """The sizes of an array; raises Invalid if the number of its axes is unknown."""
     if x.shape is None:
         raise Invalid(
-            "the number of axes of this array is unknown", required="known axes", got=x, hint=_UNKNOWN_RANK_HINT
+            "the number of axes of this array is unknown",
+            required="a known number of axes",
+            got=x,
+            hint=_UNKNOWN_RANK_HINT,
         )
     return x.shape
 
 
 def resolve_axis(axis: object, x: Type) -> int:
     """The axis counted from the first; raises Invalid if the array has no such axis."""
-    hint = "of all axes with axis=None; the type of an array says how many it has, as in tl.Array[tl.float64, None, 3]"
+    hint = "axis=None means all axes; the type of an array says how many it has, as in tl.Array[tl.float64, None, 3]"
     if x.shape is None or type(axis) is not int or not -len(x.shape) <= axis < len(x.shape):
         count = "an array of known axes" if x.shape is None else f"none, or a number of the {len(x.shape)} axes"
         raise Invalid(
@@ -102,41 +105,31 @@ def resolve_axes(axes: object, x: Type) -> tuple[int, ...]:
 
 def reduced_shape(x: Type, axis: object, keepdims: object) -> Shape:
     """The shape after a reduction along these axes; None is all axes."""
-    if type(keepdims) is not bool:
-        hint = "with true each axis that is summed stays, with size 1"
-        raise Invalid(
-            "keepdims is no truth value",
-            required="true or false",
-            got=format_attribute(keepdims),
-            hint=hint,
-            python=TypeError,
-        )
+    check_bool(keepdims, "keepdims")
     if axis is None:
         return () if not keepdims else None if x.shape is None else (1,) * len(x.shape)
-    axes = resolve_axes(axis, x)
-    sizes = [1 if at in axes else size for at, size in enumerate(require_sizes(x)) if keepdims or at not in axes]
-    return tuple(sizes)
+    axes, sizes = resolve_axes(axis, x), enumerate(require_sizes(x))
+    return tuple(1 if position in axes else size for position, size in sizes if keepdims or position not in axes)
 
 
 def element_count(x: Type, axis: object) -> int | None:
     """The number of elements along these axes, or None where it is unknown."""
     if x.shape is None:
         return None
-    along = x.shape if axis is None else [x.shape[at] for at in resolve_axes(axis, x)]
-    return 0 if 0 in along else None if None in along else math.prod(filter(None, along))
+    sizes = x.shape if axis is None else [x.shape[position] for position in resolve_axes(axis, x)]
+    return 0 if 0 in sizes else None if None in sizes else math.prod(filter(None, sizes))
 
 
-def check_static_sizes(shape: object, lowest: int = 0) -> tuple[int, ...]:
-    """The sizes in an attribute; raises Invalid for anything else."""
-    fits = isinstance(shape, tuple) and len(shape) <= MAX_AXES
+def check_static_sizes(shape: object, minimum: int = 0, bound: int = ATTRIBUTE_INTEGER_BOUND) -> tuple[int, ...]:
+    """The sizes in an attribute, from `minimum` below `bound`; raises Invalid for anything else."""
     if (
         isinstance(shape, tuple)
-        and fits
-        and all(type(size) is int and lowest <= size < ATTRIBUTE_INTEGER_BOUND for size in shape)
+        and len(shape) <= MAX_AXES
+        and all(type(size) is int and minimum <= size < bound for size in shape)
     ):
         return shape
-    required = f"sizes, as in shape=[2, 3], {MAX_AXES} at most"
-    raise Invalid("this is no shape", required=required, got=format_attribute(shape))
+    required = f"at most {MAX_AXES} sizes, as in shape=[2, 3]"
+    raise Invalid("this is not a valid shape", required=required, got=format_attribute(shape))
 
 
 def can_broadcast(shape: Sizes, target: Sizes) -> bool:
@@ -148,7 +141,7 @@ def can_broadcast(shape: Sizes, target: Sizes) -> bool:
 def check_rank(shape: Sizes) -> Sizes:
     """The shape; raises Invalid if it has more axes than an array may have."""
     if len(shape) > MAX_AXES:
-        raise Invalid("an array of too many axes", required=f"{MAX_AXES} axes at most", got=len(shape))
+        raise Invalid("the array has too many axes", required=f"{MAX_AXES} axes at most", got=len(shape))
     return shape
 
 
@@ -162,10 +155,9 @@ def describe_shapes(*shapes: Sequence[int | None]) -> str:
 
 
 def check_bool(value: Any, name: str) -> bool:
+    """The value of an attribute; raises Invalid unless it is a bool."""
     if type(value) is not bool:
-        raise Invalid(
-            f"{name} is no truth value", required="true or false", got=format_attribute(value), python=TypeError
-        )
+        raise Invalid(f"{name} is not a bool", required="true or false", got=format_attribute(value), python=TypeError)
     return value
 
 
@@ -180,7 +172,7 @@ def elementwise_type_rule(kinds: str, result: DType | None = None) -> TypeRule:
         dtype = promote_operands(operands)
         if dtype.kind.replace("u", "i") not in kinds:
             raise Invalid(
-                "operands of the wrong kind",
+                "the operands have the wrong kind of dtype",
                 required=" or ".join(_KIND_NAMES[kind] for kind in kinds),
                 got=", ".join(map(str, operands)),
                 hint=_convert_hint(dtype, kinds),
@@ -197,8 +189,8 @@ def promote_operands(operands: Sequence[Type]) -> DType:
         dtype = dtype and promote(dtype, operand.dtype)
     if dtype is None:
         raise Invalid(
-            "operands of different dtypes",
-            required="dtypes that promote to one: of one kind, or integers that a signed one holds",
+            "the dtypes of the operands do not promote to a common one",
+            required="dtypes of one kind, or integers that fit into a signed dtype",
             got=", ".join(map(str, operands)),
             hint="convert one with tl.astype(x, dtype)",
             python=TypeError,
@@ -206,10 +198,12 @@ def promote_operands(operands: Sequence[Type]) -> DType:
     return dtype
 
 
-def scalar_by_kind(integer_function: Callable[..., Any], *further: Any, fallback: Callable[..., Any]) -> ScalarByDtype:
-    """A scalar column with one function for integers, and one for other dtypes."""
-    chosen = ScalarFunction(integer_function, further), ScalarFunction(fallback)
-    return ScalarByDtype(lambda operand, result: chosen[0 if result.is_integer else 1])
+def scalar_by_kind(
+    integer_function: Callable[..., Any], *extra_arguments: Any, fallback: Callable[..., Any]
+) -> ScalarByDtype:
+    """A scalar column with one function for integers, which takes these extra arguments, and one for other dtypes."""
+    for_integers, for_others = ScalarFunction(integer_function, extra_arguments), ScalarFunction(fallback)
+    return ScalarByDtype(lambda operand, result: for_integers if result.is_integer else for_others)
 
 
 def short_symbol(name: str) -> str:
@@ -217,12 +211,12 @@ def short_symbol(name: str) -> str:
     return name if len(name) <= 4 else ""
 
 
-def rounding_bound(count: int, size: Any, *operands: Any) -> Any:
-    """The error bound of a sum of `count` terms, where `size` is the sum of their absolute values."""
-    kinds = np.result_type(*operands)
-    if kinds.kind != "f":
-        return np.zeros_like(size)
-    return (count * 2.0**-53 + (2.0**-24 if kinds == np.float32 else 0.0)) * size
+def rounding_bound(count: int, magnitude: Any, *operands: Any) -> Any:
+    """The error bound of a sum of `count` terms, where `magnitude` is the sum of their absolute values."""
+    dtype = np.result_type(*operands)
+    if dtype.kind != "f":
+        return np.zeros_like(magnitude)
+    return (count * 2.0**-53 + (2.0**-24 if dtype == np.float32 else 0.0)) * magnitude
 
 
 def _convert_hint(dtype: DType, kinds: str) -> str:

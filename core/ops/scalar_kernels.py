@@ -196,18 +196,18 @@ def round_half_even(x: float) -> float:
     """Adding 2**52 rounds, since no bits are left for a fraction."""
     if not math.fabs(x) < _INTEGRAL_BOUND:
         return x
-    beyond = math.copysign(_INTEGRAL_BOUND, x)
-    return math.copysign((x + beyond) - beyond, x)
+    offset = math.copysign(_INTEGRAL_BOUND, x)
+    return math.copysign((x + offset) - offset, x)
 
 
 def floor(x: float) -> float:
-    near = round_half_even(x)
-    return near - 1.0 if near > x else near
+    nearest = round_half_even(x)
+    return nearest - 1.0 if nearest > x else nearest
 
 
 def ceil(x: float) -> float:
-    near = round_half_even(x)
-    return math.copysign(near + 1.0, x) if near < x else near
+    nearest = round_half_even(x)
+    return math.copysign(nearest + 1.0, x) if nearest < x else nearest
 
 
 def trunc(x: float) -> float:

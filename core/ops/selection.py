@@ -19,7 +19,9 @@ from .rules import check_numeric, promote_operands
 def where_type(condition: Type, x: Type, y: Type) -> Type:
     if condition.dtype is not dtypes.bool:
         hint = "compare first, or convert with tl.astype(x, tl.bool)"
-        raise Invalid("the condition of where is no bool", required="bool", got=condition, hint=hint, python=TypeError)
+        raise Invalid(
+            "the condition of where is not of dtype bool", required="bool", got=condition, hint=hint, python=TypeError
+        )
     check_numeric(x, y)
     return Type(promote_operands((x, y)), broadcast_shape([condition.shape, x.shape, y.shape]))
 
@@ -31,7 +33,7 @@ def stop_gradient_type(x: Type) -> Type:
 
 def astype_type(x: Type, dtype: DType) -> Type:
     if not isinstance(dtype, DType):
-        raise Invalid("this is no dtype", required=", ".join(dtypes.BY_NAME), got=repr(dtype), python=TypeError)
+        raise Invalid("this is not a dtype", required=", ".join(dtypes.BY_NAME), got=repr(dtype), python=TypeError)
     check_numeric(x)
     return Type(dtype, x.shape)
 
@@ -56,20 +58,20 @@ def astype_array(x: Any, dtype: DType) -> Any:
     if dtype.kind == "b" or array.dtype.kind != "f":
         return array.astype(dtype.numpy)
     low, high = dtype.range
-    inside = (array > low) & (array < high)
-    converted = np.where(inside, array, 0.0).astype(dtype.numpy)
+    is_inside = (array > low) & (array < high)
+    converted = np.where(is_inside, array, 0.0).astype(dtype.numpy)
     lowest, highest = dtype.numpy.type(low), dtype.numpy.type(high)
-    return np.where(inside | np.isnan(array), converted, np.where(array > 0, highest, lowest))
+    return np.where(is_inside | np.isnan(array), converted, np.where(array > 0, highest, lowest))
 
 
 def bitcast_type(x: Type, dtype: DType) -> Type:
     if not isinstance(dtype, DType):
-        raise Invalid("this is no dtype", required=", ".join(dtypes.BY_NAME), got=repr(dtype), python=TypeError)
+        raise Invalid("this is not a dtype", required=", ".join(dtypes.BY_NAME), got=repr(dtype), python=TypeError)
     check_numeric(x)
     if "b" in (x.dtype.kind, dtype.kind) or x.dtype.bits != dtype.bits:
-        required = "integers or floats of as many bits"
+        required = "integers or floats with the same number of bits"
         hint = "convert with tl.astype(x, dtype)"
-        raise Invalid(f"the bits of {x.dtype!r} are none of {dtype!r}", required=required, got=x, hint=hint)
+        raise Invalid(f"the bits of {x.dtype!r} cannot be read as {dtype!r}", required=required, got=x, hint=hint)
     return Type(dtype, x.shape)
 
 

@@ -51,10 +51,10 @@ def reshape_type(x: Type, shape: object) -> Type:
     requested = check_static_sizes(shape, -1)
     if requested.count(-1) > 1:
         raise Invalid("more than one size is -1", required="-1 at most once", got=format_attribute(shape))
-    count, others = element_count(x, None), math.prod([size for size in requested if size != -1])
-    rest = None if count is None else count // others if others else 0
-    sizes: Sizes = tuple(rest if size == -1 else size for size in requested)
-    if count is not None and (math.prod(sizes) != count or (-1 in requested and others == 0)):  # type: ignore[arg-type]
+    count, known_size = element_count(x, None), math.prod([size for size in requested if size != -1])
+    inferred_size = None if count is None else count // known_size if known_size else 0
+    sizes: Sizes = tuple(inferred_size if size == -1 else size for size in requested)
+    if count is not None and (math.prod(sizes) != count or (-1 in requested and known_size == 0)):  # type: ignore[arg-type]
         message = f"shape {describe_shapes(x.shape or ())} does not become {describe_shapes(requested)}"
         raise Invalid(message, required=f"a shape of {count} elements", got=format_attribute(shape))
     return Type(x.dtype, sizes)
@@ -84,22 +84,24 @@ def permute_dims_type(x: Type, axes: object) -> Type:
 def squeeze_type(x: Type, axis: object) -> Type:
     check_numeric(x)
     axes = resolve_axes(axis, x)
-    wide = [at for at in axes if require_sizes(x)[at] not in (1, None)]
+    wide = [position for position in axes if require_sizes(x)[position] not in (1, None)]
     if wide:
-        message = f"axis {wide[0]} of shape {describe_shapes(require_sizes(x))} has another size than 1"
+        message = f"axis {wide[0]} of shape {describe_shapes(require_sizes(x))} does not have size 1"
         raise Invalid(message, required="size 1", got=f"axis={format_attribute(axis)} of {x}")
-    return Type(x.dtype, tuple(size for at, size in enumerate(require_sizes(x)) if at not in axes))
+    return Type(x.dtype, tuple(size for position, size in enumerate(require_sizes(x)) if position not in axes))
 
 
 def roll_type(x: Type, shift: object, axis: object) -> Type:
     check_numeric(x)
     if axis is not None:
-        axes = [resolve_axis(each, x) for each in (axis if isinstance(axis, tuple) else (axis,))]
+        axes = [resolve_axis(axis_, x) for axis_ in (axis if isinstance(axis, tuple) else (axis,))]
     steps = shift if isinstance(shift, tuple) else (shift,)
     are_short = all(type(step) is int and abs(step) < ATTRIBUTE_INTEGER_BOUND for step in steps)
     if not are_short or len(steps) != (1 if axis is None else len(axes)):
         required = f"as many integers as axes, below {ATTRIBUTE_INTEGER_BOUND:,}"
-        raise Invalid("a shift for each axis", required=required, got=f"shift={format_attribute(shift)}")
+        raise Invalid(
+            "the number of shifts is not the number of axes", required=required, got=f"shift={format_attribute(shift)}"
+        )
     return x
 
 
@@ -108,22 +110,26 @@ def concat_type(*operands: Type, axis: object) -> Type:
         raise Invalid("nothing to concatenate", required="at least one array", got="none")
     check_numeric(*operands)
     first = require_sizes(operands[0])
-    at = resolve_axis(axis, operands[0])
-    if any(len(require_sizes(each)) != len(first) for each in operands):
-        raise _concat_error(operands, at)
+    position = resolve_axis(axis, operands[0])
+    if any(len(require_sizes(operand)) != len(first) for operand in operands):
+        raise _concat_error(operands, position)
     sizes = []
-    for number, along in enumerate(zip(*map(require_sizes, operands), strict=True)):
-        fixed_sizes = {size for size in along if size is not None}
-        if number != at and len(fixed_sizes) > 1:
-            raise _concat_error(operands, at)
-        total = None if None in along else sum(along)
-        sizes.append(total if number == at else next(iter(fixed_sizes), None))
+    for number, axis_sizes in enumerate(zip(*map(require_sizes, operands), strict=True)):
+        fixed_sizes = {size for size in axis_sizes if size is not None}
+        if number != position and len(fixed_sizes) > 1:
+            raise _concat_error(operands, position)
+        total = None if None in axis_sizes else sum(axis_sizes)
+        sizes.append(total if number == position else next(iter(fixed_sizes), None))
     return Type(promote_operands(operands), tuple(sizes))
 
 
 def _concat_error(operands: Sequence[Type], axis: int) -> Invalid:
     message = f"shapes {describe_shapes(*(each.shape or () for each in operands))} do not concatenate along axis {axis}"
-    return Invalid(message, required="as many axes, of the same sizes but along that one", got=list(map(str, operands)))
+    return Invalid(
+        message,
+        required="the same number of axes, and the same sizes except along that axis",
+        got=list(map(str, operands)),
+    )
 
 
 def windows_type(x: Type, shape: object, strides: object) -> Type:
@@ -134,17 +140,17 @@ def windows_type(x: Type, shape: object, strides: object) -> Type:
         required = f"as many strides as sizes, {len(sizes)} at most"
         got = f"{format_attribute(shape)} and {format_attribute(strides)}"
         raise Invalid("the sizes and the strides of windows do not match", required=required, got=got)
-    leading, along = sizes[: len(sizes) - len(window)], sizes[len(sizes) - len(window) :]
-    if any(size is not None and size < width for size, width in zip(along, window, strict=True)):
+    leading, axis_sizes = sizes[: len(sizes) - len(window)], sizes[len(sizes) - len(window) :]
+    if any(size is not None and size < width for size, width in zip(axis_sizes, window, strict=True)):
         message = f"no window of shape {describe_shapes(window)} fits into shape {describe_shapes(sizes)}"
-        raise Invalid(message, required="windows that are no larger", got=x)
-    counts = (None if n is None else (n - w) // s + 1 for n, w, s in zip(along, window, steps, strict=True))
+        raise Invalid(message, required="windows that are not larger than the array", got=x)
+    counts = (None if n is None else (n - w) // s + 1 for n, w, s in zip(axis_sizes, window, steps, strict=True))
     return Type(x.dtype, check_rank((*leading, *counts, *window)))
 
 
 def windows_array(x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-    every: Any = np.lib.stride_tricks.sliding_window_view(x, shape, tuple(range(-len(shape), 0)))
-    return every[(..., *(slice(None, None, step) for step in strides), *[slice(None)] * len(shape))]
+    all_windows: Any = np.lib.stride_tricks.sliding_window_view(x, shape, tuple(range(-len(shape), 0)))
+    return all_windows[(..., *(slice(None, None, step) for step in strides), *[slice(None)] * len(shape))]
 
 
 def size_type(x: Type, axis: object) -> Type:
@@ -163,20 +169,23 @@ def roll_adjoint(g: Term, z: Term, x: Term, shift: Any, axis: Any) -> Term:
     return g.roll(shift=tuple(-step for step in shift) if isinstance(shift, tuple) else -shift, axis=axis)
 
 
-def concat_gradient(do: OpBuilder, index: int, adjoint: Any, result: Any, *operands: Any, axis: int) -> Any:
+def concat_gradient(builder: OpBuilder, index: int, adjoint: Any, result: Any, *operands: Any, axis: int) -> Any:
     """The adjoint of an operand is its part of the result's adjoint; where sizes are unknown, its position is computed
     at run time."""
-    at, parts = resolve_axis(axis, do.type(operands[0])), [Term(do, operand) for operand in operands[: index + 1]]
-    widths = [require_sizes(part.type)[at] for part in parts]
+    position = resolve_axis(axis, builder.type(operands[0]))
+    parts = [Term(builder, operand) for operand in operands[: index + 1]]
+    widths = [require_sizes(part.type)[position] for part in parts]
 
     def part(g: Term, z: Term, *_: Term, axis: int) -> Term:
         if None not in widths:
-            begin = sum(filter(None, widths[:-1]))
-            return g.index(key=f"{':, ' * at}{begin}:{begin + (widths[-1] or 0)}")
-        ends = [reduce(add, (each.size(axis=at) for each in parts[:count])) for count in (index, index + 1) if count]
-        return g.take(g.op("arange", ends[0] if index else 0, ends[-1], 1), axis=at)
+            start = sum(filter(None, widths[:-1]))
+            return g.index(key=f"{':, ' * position}{start}:{start + (widths[-1] or 0)}")
+        ends = [
+            reduce(add, (part_.size(axis=position) for part_ in parts[:count])) for count in (index, index + 1) if count
+        ]
+        return g.take(g.op("arange", ends[0] if index else 0, ends[-1], 1), axis=position)
 
-    return adjoint_rule(part)(do, index, adjoint, result, *operands, axis=axis)
+    return adjoint_rule(part)(builder, index, adjoint, result, *operands, axis=axis)
 
 
 def movement_op(
@@ -265,7 +274,7 @@ movement_op(
     squeeze_type,
     lambda x, axis: np.squeeze(x, axis),
     ("axis",),
-    """x without these axes (attribute `axis`); traps if one has another size than 1.
+    """x without these axes (attribute `axis`); traps if one does not have size 1.
 
 >>> tl.squeeze([[1, 2]], 0).tolist()
 [1, 2]

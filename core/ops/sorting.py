@@ -37,8 +37,8 @@ def argsort_array(x: Any, axis: int, descending: bool) -> Any:
     """A stable argsort, ascending or descending."""
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
-    behind = np.flip(np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
-    return np.shape(x)[axis] - 1 - behind
+    flipped_indices = np.flip(np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
+    return np.shape(x)[axis] - 1 - flipped_indices
 
 
 def sort_array(x: Any, axis: int, descending: bool) -> Any:
@@ -49,17 +49,17 @@ def searchsorted_type(x: Type, y: Type, side: object) -> Type:
     check_numeric(x, y, kinds="iuf")
     promote_operands((x, y))
     if len(require_sizes(x)) != 1:
-        message = f"shape {describe_shapes(require_sizes(x))} is no row of sorted numbers"
+        message = f"shape {describe_shapes(require_sizes(x))} is not that of a row of sorted numbers"
         raise Invalid(message, required="one axis", got=x)
     if side not in ("left", "right"):
-        raise Invalid("this is no side", required='"left" or "right"', got=format_attribute(side))
+        raise Invalid("this is not a side", required='"left" or "right"', got=format_attribute(side))
     return Type(dtypes.int64, y.shape)
 
 
 def sort_adjoint(g: Term, z: Term, x: Term, axis: int, descending: bool) -> Term:
     """The argsort of the argsort is the place to which each element moved."""
-    gone_to = x.argsort(axis=axis, descending=descending).argsort(axis=axis, descending=False)
-    return g.take_along_axis(gone_to, axis=axis)
+    destinations = x.argsort(axis=axis, descending=descending).argsort(axis=axis, descending=False)
+    return g.take_along_axis(destinations, axis=axis)
 
 
 op(

@@ -107,12 +107,12 @@ def digamma(x: float) -> float:
         return math.nan
     if x > 0.0:
         return digamma_above_0(x)
-    rest = x - nearest_integer(x)
-    if rest == 0.0:
+    fraction = x - nearest_integer(x)
+    if fraction == 0.0:
         return math.nan
-    if math.fabs(rest) > 0.25:  # there the cotangent is near 0
-        return digamma_above_0(1.0 - x) + math.pi * math.tan(math.pi * (rest - math.copysign(0.5, rest)))
-    return digamma_above_0(1.0 - x) - math.pi / math.tan(math.pi * rest)
+    if math.fabs(fraction) > 0.25:  # there the cotangent is near 0
+        return digamma_above_0(1.0 - x) + math.pi * math.tan(math.pi * (fraction - math.copysign(0.5, fraction)))
+    return digamma_above_0(1.0 - x) - math.pi / math.tan(math.pi * fraction)
 
 
 def digamma_above_0(x: float) -> float:
@@ -161,11 +161,11 @@ def polygamma(n: float, x: float) -> float:
         factor = factor + 1.0
     if x > 0.0:
         return sign * factorial * (hurwitz_zeta(power_, x, scale) / scale)
-    rest = x - nearest_integer(x)
-    if rest == 0.0:
+    fraction = x - nearest_integer(x)
+    if fraction == 0.0:
         return math.inf if is_odd else math.nan
-    beyond = hurwitz_zeta(power_, 1.0 - rest, scale) - hurwitz_zeta(power_, 1.0 - x, scale)
-    total = power(rest / scale, -power_) + hurwitz_zeta(power_, 1.0 + rest, scale) + sign * beyond
+    terms_beyond = hurwitz_zeta(power_, 1.0 - fraction, scale) - hurwitz_zeta(power_, 1.0 - x, scale)
+    total = power(fraction / scale, -power_) + hurwitz_zeta(power_, 1.0 + fraction, scale) + sign * terms_beyond
     return sign * factorial * (total / scale)
 
 

@@ -1,6 +1,6 @@
 """The big-step evaluator: evaluates a structured program directly, without tokens, tags or a graph.
 
-It is an independent semantics, against which lowering and the machines are tested; it is no engine for users. It is
+It is an independent semantics, against which lowering and the machines are tested; it is not an engine for users. It is
 strict and sequential: it stops at the first trap, and agrees with the token machine on runs that become quiescent.
 
 A region is evaluated by a generator that yields the regions whose results it needs. The stack is a list of such
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
-from typing import Literal as Word
+from typing import Literal as LiteralType
 
 from ..mix import name_key
 from ..ops import effects
@@ -57,7 +57,7 @@ class Evaluation:
     """The outcome of an evaluation: results, a trap (node and message), a limit (of steps, depth or memory), or
     Waiting: a get reads an empty cell, and strict evaluation cannot continue."""
 
-    status: Word["Returned", "Trapped", "Exhausted", "Waiting"]
+    status: LiteralType["Returned", "Trapped", "Exhausted", "Waiting"]
     results: Values | None = None
     trap: tuple[str, str] | None = None
 
@@ -93,21 +93,21 @@ def evaluate(
     stack = [
         evaluator.evaluate_region(RegionRequest(entry.body, EvaluationFrame(entry.name, ROOT.key), tuple(arguments)))
     ]
-    answer: Values | None = None
+    results: Values | None = None
     try:
         while True:
             try:
-                request = stack[-1].send(answer)  # type: ignore[arg-type]  # None starts a generator
+                request = stack[-1].send(results)  # type: ignore[arg-type]  # None starts a generator
             except StopIteration as finished:
                 stack.pop()
-                answer = finished.value
+                results = finished.value
                 if not stack:
-                    return Evaluation("Returned", answer)
+                    return Evaluation("Returned", results)
             else:
                 if len(stack) >= max_depth:
                     return Evaluation("Exhausted")
                 stack.append(evaluator.evaluate_region(request))
-                answer = None
+                results = None
     except _TrapRaised as trap:
         return Evaluation("Trapped", trap=trap.args[0])
     except _EmptyCellRead:

@@ -61,7 +61,7 @@ _ATTRIBUTE_EXAMPLES = {
 }
 _CELL_OPS = ("put", "store", "get", "collect", "cell_zeros")
 ASTYPE_HINT = "convert one with astype"
-COMPARE_HINT = "a comparison makes a bool, as in `p = greater x, 0`"
+COMPARE_HINT = "a comparison returns a bool, as in `p = greater x, 0`"
 INFERRED_HINT = "leave the type out: it is inferred"
 
 
@@ -93,7 +93,7 @@ def suggest_name(word: str, candidates: Collection[str], op: str = "") -> str | 
     if word.lower() in _LITERAL_SPELLINGS:
         return f"write `{_LITERAL_SPELLINGS[word.lower()]}`"
     if word == "None":
-        return "a value is a number, a truth value, or an array of them"
+        return "a value is a number, a bool, or an array of them"
     if word in dtypes.BY_NAME:
         attribute = next(
             (name for name in ALL_OPS[op].attributes if name in TYPE_ATTRIBUTES) if op in ALL_OPS else iter(()), "dtype"
@@ -137,9 +137,9 @@ def suggest_operands(
         return example(row.name)
     handles = [isinstance(type_.dtype, HandleType) for type_ in types]
     if row.name in _CELL_OPS and handles[:1] != [True]:
-        return "the first operand is a handle of cells, such as `c = cells 3, element=float64` makes"
+        return "the first operand is a handle of cells, such as `c = cells 3, element=float64` returns"
     if row.name not in _CELL_OPS and any(handles):
-        return "a handle is no value: get and collect return the values of its cells"
+        return "a handle is not a value: get and collect return the values of its cells"
 
     def accepts(operand_types: Sequence[Type]) -> bool:
         try:

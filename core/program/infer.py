@@ -17,7 +17,7 @@ from ..errors import Invalid
 from ..ops.effects import ALL_OPS, EffectOp, OpRow
 from ..types import HandleType, Type, element_type, handle_type
 from ..value import Literal
-from .program import PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var
+from .program import PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var, callees
 
 HOLE = Type(dtypes.bool, (-1,))
 """The type that is to be inferred; compared by identity."""
@@ -66,7 +66,7 @@ def _infer_results(program: Program) -> Iterator[tuple[str, list[LatticeType]]]:
     callers: dict[str, list[str]] = {name: [] for name in undeclared_functions}
     for name, function in undeclared_functions.items():
         result_types[name] = [None] * len(function.body.results)
-        for callee in _callees(function) & undeclared_functions.keys():
+        for callee in set(callees(function)) & undeclared_functions.keys():
             callers[callee].append(name)
     worklist, pullbacks = dict.fromkeys(reversed(undeclared_functions)), pullback_types(program)
     while worklist:
@@ -85,7 +85,7 @@ def _infer_results(program: Program) -> Iterator[tuple[str, list[LatticeType]]]:
     for name, types in result_types.items():
         if None in types:
             raise Invalid(
-                f"the types of what {name} returns cannot be inferred",
+                f"the result types of {name} cannot be inferred",
                 rule="V6",
                 where=undeclared_functions[name].location or name,
                 hint=f"it seems never to return; declare the types, as in func {name}(...) -> int64",
@@ -94,11 +94,7 @@ def _infer_results(program: Program) -> Iterator[tuple[str, list[LatticeType]]]:
 
 
 def pullback_types(program: Program) -> PullbackTypes:
-    return {function.name: function.pullbacks for function in program.functions}
-
-
-def _callees(function: Function) -> set[str]:
-    return {str(dict(node.attributes).get("function")) for node in function.body.walk() if node.op == "call"}
+    return {function.name: function.pullback_result_types for function in program.functions}
 
 
 class _FunctionInference:
@@ -130,12 +126,12 @@ class _FunctionInference:
         for node in region.nodes:
             position = len(self.node_types)
             self.node_types.append([])
-            sides, later = [], []
+            sides, region_phases = [], []
             for inner in node.regions:
                 sides.append(self.infer_region(inner))
-                later.append(self.later_phase_types)
+                region_phases.append(self.later_phase_types)
             types = self.infer_node(node, [_operand_type(operand, name_types) for operand in node.inputs], sides)
-            self.record_pullback_types(node, later)
+            self.record_pullback_types(node, region_phases)
             self.node_types[position] = types
             for result, type_ in zip(node.results, types, strict=True):
                 name_types[result.name] = type_ if result.type is HOLE else result.type
@@ -220,7 +216,7 @@ def infer_op_type(
     """The result type of an op on these operands; if it does not accept them, its result type on similar operands.
 
     A HOLE among the operands is a type that cannot be inferred. If an operand is at the bottom, so is the result. Where
-    not all types fit, `preferred` count first: the types of the operands that are no literals.
+    not all types fit, `preferred` count first: the types of the operands that are not literals.
     """
     if None in operands:
         return None

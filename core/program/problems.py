@@ -71,7 +71,7 @@ def check_iteration_bound(rule: str, where: object, attributes: Attributes) -> I
     ):
         yield problem(
             rule,
-            "this is no bound on the iterations of a loop",
+            "this is not a valid bound on the iterations of a loop",
             where,
             required=f"{PARALLEL_ITERATIONS}, an integer from 1 up",
             got=", ".join(f"{name}={format_attribute(value)}" for name, value in attributes),
@@ -84,7 +84,9 @@ def check_phase_attribute(rule: str, where: object, attributes: Attributes) -> I
     if not (len(attributes) == 1 and type(attributes[0][1]) is int and attributes[0][1] > 0):
         got = ", ".join(f"{name}={format_attribute(value)}" for name, value in attributes)
         hint = f"write {PHASE}=1 for what belongs to a pullback, and leave it out elsewhere"
-        yield problem(rule, "this is no phase", where, required=f"{PHASE}, an integer from 1 up", got=got, hint=hint)
+        yield problem(
+            rule, "this is not a valid phase", where, required=f"{PHASE}, an integer from 1 up", got=got, hint=hint
+        )
 
 
 def _is_iteration_bound(bound: object) -> bool:

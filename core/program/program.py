@@ -19,7 +19,7 @@ the `do` of a loop may have one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -47,6 +47,9 @@ BY_ROWS = "by_rows"
 
 PHASE = "phase"
 """The attribute of the routing nodes of a graph that belong to a further phase, from 1."""
+
+LITERAL_WORDS = ("true", "false", "nan", "inf")
+"""Words that are literals in the text form, and so not names."""
 
 MAX_NESTING = 100
 """The maximal nesting of regions. Code that walks a program, even `==`, recurses in Python, whose stack ends at about
@@ -101,6 +104,14 @@ class Region:
             yield phase
             phase = phase.pullback
 
+    def walk_regions(self) -> Iterator[Region]:
+        """This region and its further phases, each before the regions of its nodes."""
+        for phase in self.phases():
+            yield phase
+            for node in phase.nodes:
+                for region in node.regions:
+                    yield from region.walk_regions()
+
     def walk(self) -> Iterator[Node]:
         """The nodes of all phases in program order, a node before the nodes of its regions."""
         for phase in self.phases():
@@ -136,7 +147,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A name, a body, and the types of the results; `pullbacks` has the types of the results of each further phase.
+    """A name, a body, and the types of the results; `pullback_result_types` has the types of the
+    results of each further phase.
 
     During differentiation a function may have a `gradient_rule`: the name of the function that computes the adjoints of
     its first parameters, in place of its own reverse pass (`core.autodiff.activity.RuleParameters`). No resolved
@@ -147,12 +159,12 @@ class Function:
     body: Region
     results: tuple[Type, ...]
     location: Location | None = None
-    pullbacks: tuple[tuple[Type, ...], ...] = ()
+    pullback_result_types: tuple[tuple[Type, ...], ...] = ()
     gradient_rule: str | None = None
 
     def phase_result_types(self, phase: int) -> tuple[Type, ...]:
         """The types of the results of a phase, the first being 0."""
-        return self.pullbacks[phase - 1] if phase else self.results
+        return self.pullback_result_types[phase - 1] if phase else self.results
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,15 +189,32 @@ class Program(SvgReprMixin):
         """The entry function."""
         return self[self.entry]
 
-    def reachable_functions(self) -> tuple[Function, ...]:
-        """The functions that a run may call, gradient rules included: the entry, then the others in the order of their
-        first calls."""
-        order = [self.entry]
-        for name in order:  # the loop appends to it
-            callees = [node.attribute("function") for node in self[name].body.walk() if node.op == "call"]
-            rule = self[name].gradient_rule
-            order += [callee for callee in dict.fromkeys([*callees, *([rule] if rule else [])]) if callee not in order]
-        return tuple(self[name] for name in order)
+    def reachable_functions(self, entry: str | None = None) -> tuple[Function, ...]:
+        """A function, by default the entry, and those that it may call, in the order of their first calls. Raises Usage
+        where one is not defined."""
+        functions = {function.name: function for function in self.functions}
+        return tuple(self[name] for name in reachable_names(functions, self.entry if entry is None else entry))
+
+
+def callees(function: Function) -> Iterator[str]:
+    """The name that each call of a function calls, in program order, then that of its gradient rule."""
+    for node in function.body.walk():
+        if node.op == "call":
+            yield str(dict(node.attributes).get("function"))
+    if function.gradient_rule:
+        yield function.gradient_rule
+
+
+def reachable_names(functions: Mapping[str, Function], entry: str) -> list[str]:
+    """The names of a function and of those that it may call, in the order of their first calls. They need not be
+    defined."""
+    names, visited_names = [entry], {entry}
+    for name in names:  # the loop appends to it
+        for callee in callees(functions[name]) if name in functions else ():
+            if callee not in visited_names:
+                visited_names.add(callee)
+                names.append(callee)
+    return names
 
 
 REVERSE_PREFIX, ADJOINT_PREFIX = "back_", "d_"
@@ -203,6 +232,35 @@ def unique_name(prefix: str, base: str, used_names: Collection[str]) -> str:
         count += 1
         name = f"{prefix}{base}_{count}"
     return name
+
+
+class UniqueNames:
+    """Generates names that are unique: of values in a function, of functions in a program, of nodes in a graph."""
+
+    def __init__(self, reserved_names: Iterable[str] = LITERAL_WORDS) -> None:
+        self.used_names = set(reserved_names)
+        self.last_numbers: dict[str, int] = {}
+        """For each base name, the last number appended to it; all smaller ones are in use."""
+
+    def fresh(self, base: str) -> str:
+        """A new name: the base, with a number if it is in use."""
+        name, count = base, self.last_numbers.get(base, 0)
+        while name in self.used_names:
+            count += 1
+            name = f"{base}_{count}"
+        self.used_names.add(name)
+        self.last_numbers[base] = count
+        return name
+
+    def copy(self) -> UniqueNames:
+        """An independent copy."""
+        names = UniqueNames()
+        names.used_names, names.last_numbers = set(self.used_names), dict(self.last_numbers)
+        return names
+
+    def result_names(self, first_name: str, count: int) -> list[str]:
+        """The names of a node's `count` results; `first_name` is already in use."""
+        return [first_name, *(self.fresh(f"{first_name}_{k}") for k in range(1, count))][:count]
 
 
 def original_name(prefix: str, name: str, candidates: Collection[str]) -> str | None:
@@ -228,9 +286,13 @@ def defined_names(function: Function) -> set[str]:
     return results | {parameter.name for phase in function.body.phases() for parameter in phase.parameters}
 
 
+def operand_names(operands: Iterable[Operand]) -> Iterator[str]:
+    """The names among operands, without the literals."""
+    return (operand for operand in operands if isinstance(operand, str))
+
+
 def used_names(region: Region) -> set[str]:
     """The names that the nodes and results of a region use, in all phases."""
     phases = list(region.phases())
     operands = [operand for phase in phases for node in phase.nodes for operand in node.inputs]
-    results = [result for phase in phases for result in phase.results]
-    return {operand for operand in (*operands, *results) if isinstance(operand, str)}
+    return {*operand_names(operands), *operand_names(result for phase in phases for result in phase.results)}

@@ -32,7 +32,18 @@ from ..types import Type
 from ..value import Literal
 from . import hints
 from .problems import check_attributes, check_iteration_bound, check_no_handles, check_structured_attributes, problem
-from .program import PULLBACK_TARGET, STRUCTURED_OPS, Function, Node, Operand, Program, Region, Var
+from .program import (
+    PULLBACK_TARGET,
+    STRUCTURED_OPS,
+    Function,
+    Node,
+    Operand,
+    Program,
+    Region,
+    Var,
+    operand_names,
+    reachable_names,
+)
 
 
 def operand_problem(error: Invalid, node: Node, operands: list[Type], where: object) -> Invalid:
@@ -56,14 +67,16 @@ def check_loop_variable_types(
     variables: Sequence[Var], sides: dict[str, list[Type]], where: object
 ) -> Iterator[Invalid]:
     """V5: each loop variable has one type in all parts of the loop."""
-    for (name, _), outside, *region_types in zip(variables, *sides.values(), strict=True):
-        if any(type_ != region_types[0] for type_ in region_types) or not region_types[0].admits(outside):
+    for (name, _), start_type, *region_types in zip(variables, *sides.values(), strict=True):
+        if any(type_ != region_types[0] for type_ in region_types) or not region_types[0].admits(start_type):
             yield problem(
                 "V5",
                 f"loop variable {name} has more than one type",
                 where,
                 required="one type",
-                got=", ".join(f"{type_} {side}" for side, type_ in zip(sides, [outside, *region_types], strict=True)),
+                got=", ".join(
+                    f"{type_} {side}" for side, type_ in zip(sides, [start_type, *region_types], strict=True)
+                ),
                 hint="write the type of the operand in both regions, or convert the operand with astype",
             )
 
@@ -97,7 +110,7 @@ def check_unique_names(origins: Iterable[tuple[str, object]], noun: str) -> Iter
     for name, where in origins:
         counts[name] = counts.get(name, 0) + 1
         if counts[name] == 2:
-            message = f"two {noun} have one name"
+            message = f"two {noun} have the same name"
             hint = "give one of them another name"
             yield problem("V2", message, where, required="unique names", got=name, hint=hint)
 
@@ -109,9 +122,6 @@ class PendingPhases:
 
     location: object
     signatures: list[tuple[list[Type], list[Type]]]
-
-    def pop_signature(self) -> tuple[list[Type], list[Type]]:
-        return self.signatures.pop(0)
 
 
 def join_types(one: Sequence[Type], other: Sequence[Type]) -> list[Type]:
@@ -143,18 +153,18 @@ class PhaseChecker:
             if phases is None:
                 yield problem(
                     "V17",
-                    "a pullback of a node without a further phase",
+                    "the node of a pullback has no further phase",
                     where,
                     required=", ".join(pending_by_node) or "a call, cond or loop of this region that has one",
                     got=dict(node.attributes).get(PULLBACK_TARGET),
                     hint="begin each phase once, after the phase before it, in the same region",
                 )
                 return
-            parameters, results = phases.pop_signature()
+            parameters, results = phases.signatures.pop(0)
             if not admits_all(parameters, operands) or results != variable_types(node.results):
                 yield problem(
                     "V17",
-                    "a pullback has other types than its phase",
+                    "the types of a pullback are not those of its phase",
                     where,
                     required=f"{describe_types(parameters)} -> {describe_types(results)}",
                     got=f"{describe_types(operands)} -> {describe_types(variable_types(node.results))}",
@@ -170,25 +180,21 @@ class PhaseChecker:
             callee = f", in {node.attribute('function')}," if node.op == "call" else ""
             yield problem(
                 "V17",
-                f"{effect}{callee} stands in a further phase",
+                f"{effect}{callee} occurs in a further phase",
                 where,
                 required="ops without effects",
                 got=effect,
-                hint="effects happen forwards; a pullback may call Python, or print, eagerly, on a tl.Tape",
+                hint="effects happen in the forward pass; outside functions, on a tl.Tape, a pullback may have some",
             )
 
     def find_effect(self, node: Node) -> str | None:
         """The op of an effect of a node: its own, or that of a node in a function that it calls. None without
         effects."""
         if node.op != "call":
-            return node.op if node.op in ALL_OPS and resource_of(node.op) else None
-        reachable = [str(dict(node.attributes).get("function"))]
-        for name in reachable:  # the loop appends to it
+            return node.op if resource_of(node.op) else None
+        for name in reachable_names(self.functions, str(dict(node.attributes).get("function"))):
             for inner_node in self.functions[name].body.walk() if name in self.functions else ():
-                if inner_node.op == "call":
-                    callee = str(dict(inner_node.attributes).get("function"))
-                    reachable += [callee] if callee not in reachable else []
-                elif self.find_effect(inner_node) is not None:
+                if resource_of(inner_node.op):
                     return inner_node.op
         return None
 
@@ -200,7 +206,7 @@ class PhaseChecker:
                 return None
             phases = list(callee.body.phases())[1:]
             return PendingPhases(
-                where, list(zip(map(parameter_types, phases), map(list, callee.pullbacks), strict=False))
+                where, list(zip(map(parameter_types, phases), map(list, callee.pullback_result_types), strict=False))
             )
         if node.op == "while_loop" and len(node.regions) == 2:
             types = [parameter_types(phase) for phase in islice(node.regions[1].phases(), 1, None)]
@@ -248,7 +254,7 @@ def region_result_types(region: Region) -> list[list[Type] | None]:
     phase_types: list[list[Type] | None] = []
     for phase in region.phases():
         name_types |= {name: type_ for node in phase.nodes for name, type_ in node.results} | dict(phase.parameters)
-        are_defined = all(not isinstance(result, str) or result in name_types for result in phase.results)
+        are_defined = all(name in name_types for name in operand_names(phase.results))
         phase_types.append([operand_type(result, name_types) for result in phase.results] if are_defined else None)
     return phase_types
 
@@ -282,7 +288,7 @@ class _ProgramChecker:
         if self.program.entry not in self.functions:
             yield problem(
                 "V6",
-                "the entry is no function",
+                "the entry is not a function of the program",
                 f"entry {self.program.entry}",
                 required=self.functions,
                 got=self.program.entry,
@@ -305,7 +311,8 @@ class _ProgramChecker:
         yield from check_unique_names(origins, "values")
         yield from self.check_region(body, where)
         phases = list(body.phases())
-        if len(phases) != len(function.pullbacks) + 1 or (len(phases) > 1 and function.name == self.program.entry):
+        is_split_entry = len(phases) > 1 and function.name == self.program.entry
+        if len(phases) != len(function.pullback_result_types) + 1 or is_split_entry:
             yield problem(
                 "V17",
                 f"{function.name} has the wrong number of phases",
@@ -336,7 +343,7 @@ class _ProgramChecker:
         for name, pending in pending_by_node.items():
             yield problem(
                 "V17",
-                f"the next phase of {name} is never begun",
+                f"no pullback begins the next phase of {name}",
                 pending.location,
                 required="one pullback of it",
                 got="none",
@@ -356,7 +363,7 @@ class _ProgramChecker:
             origin = node_origin(node)
             for inner in node.regions:
                 yield from check_unique_names(names_within(inner, origin), "values")
-            undefined_names = [name for name in node.inputs if isinstance(name, str) and name not in name_types]
+            undefined_names = [name for name in operand_names(node.inputs) if name not in name_types]
             if undefined_names:
                 yield self.undefined_name_problem(
                     f"{node.op} uses a name that is not defined here", undefined_names[0], name_types, origin, node.op
@@ -366,7 +373,7 @@ class _ProgramChecker:
                 yield from self.check_node(node, operands, origin)
                 yield from self.phase_checker.check_phases(node, operands, pending_by_node, number, origin)
             name_types.update(node.results)
-        undefined_names = [name for name in region.results if isinstance(name, str) and name not in name_types]
+        undefined_names = [name for name in operand_names(region.results) if name not in name_types]
         if undefined_names:
             yield self.undefined_name_problem(
                 "a region yields a name it does not define", undefined_names[0], name_types, where
@@ -375,9 +382,9 @@ class _ProgramChecker:
     def undefined_name_problem(
         self, message: str, name: str, visible_names: dict[str, Type], where: object, op: str = ""
     ) -> Invalid:
-        elsewhere = "a region sees its own parameters and nodes, in their order; pass the value as an operand"
+        default_hint = "a region sees its own parameters and nodes, in their order; pass the value as an operand"
         guess = None if name in self.function_names else hints.suggest_name(name, visible_names, op)
-        return problem("V1", message, where, required=sorted(visible_names), got=name, hint=guess or elsewhere)
+        return problem("V1", message, where, required=sorted(visible_names), got=name, hint=guess or default_hint)
 
     def check_node(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         regions = _REGION_COUNTS.get(node.op, 0)
@@ -424,7 +431,7 @@ class _ProgramChecker:
         if result_type != node.results[0].type:
             yield problem(
                 "V4",
-                f"the type of the result of {node.op} is not the type that it computes",
+                f"the declared type of the result of {node.op} is not the type that it computes",
                 where,
                 required=result_type,
                 got=node.results[0].type,
@@ -441,11 +448,11 @@ class _ProgramChecker:
         if misfits:
             yield problem(
                 "V5",
-                "a branch does not take what cond passes",
+                "the parameters of a branch do not fit the operands of cond",
                 where,
                 required=variable_types(misfits[0].parameters),
                 got=operands[1:],
-                hint="the operands after the predicate are those of both branches, in their order",
+                hint="both branches take the operands after the predicate, in their order",
             )
             return
         for region in node.regions:
@@ -460,7 +467,7 @@ class _ProgramChecker:
         if len(one) != len(other):
             yield problem(
                 "V5",
-                "the branches do not yield as many values",
+                "the branches yield different numbers of values",
                 where,
                 required=one,
                 got=other,
@@ -503,7 +510,7 @@ class _ProgramChecker:
         if len({len(types) for types in sides.values()}) > 1:
             yield problem(
                 "V5",
-                "a loop has as many variables in all its parts",
+                "the parts of a loop have different numbers of variables",
                 where,
                 required=plural(len(operands), "variable"),
                 got=", ".join(f"{len(types)} {side}" for side, types in sides.items()),
@@ -541,7 +548,7 @@ class _ProgramChecker:
             if results is not None and not admits_all(parameters, results):
                 yield problem(
                     "V17",
-                    "a phase of a loop has other results than parameters",
+                    "the results of a phase of a loop do not fit its parameters",
                     where,
                     required=parameters,
                     got=results,
@@ -551,11 +558,11 @@ class _ProgramChecker:
         if result_types is not None and len(result_types) != len(expected):
             yield problem(
                 "V5",
-                "do does not yield as many values as there are loop variables",
+                "`do` does not yield one value for each loop variable",
                 where,
                 required=expected,
                 got=result_types,
-                hint="yield variables that do not change, too",
+                hint="yield the variables that do not change, too",
             )
             return
         for position, ((name, type_), next_type) in enumerate(
@@ -582,7 +589,7 @@ class _ProgramChecker:
             got = str(name) if name is not None else "nothing"
             yield problem(
                 "V6",
-                "a call names no function of the program",
+                "a call names a function that does not exist",
                 where,
                 required=self.functions,
                 got=got,

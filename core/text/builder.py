@@ -23,6 +23,7 @@ from ..ops.rules import TYPE_ATTRIBUTES
 from ..program import hints
 from ..program.infer import HOLE
 from ..program.program import (
+    LITERAL_WORDS,
     MAX_NESTING,
     PULLBACK_TARGET,
     DocumentLocation,
@@ -32,6 +33,7 @@ from ..program.program import (
     Operand,
     Region,
     Var,
+    unique_name,
 )
 from ..tag import ENVIRONMENT
 from ..tag import Site as SiteOf
@@ -42,9 +44,7 @@ from .fault import SyntaxFault
 from .literals import parse_literal
 from .syntax import AttributeSyntax, LiteralSyntax, LocationSyntax, SiteSyntax, SourceFileSyntax, SyntaxToken
 
-LITERAL_WORDS = ("true", "false", "nan", "inf")
-"""Words that are literals, and so no names."""
-ATTRIBUTE_KINDS = "a dtype, a type, a text, sizes, true, false or none, an int64, or a float64 that is no nan"
+ATTRIBUTE_KINDS = "a dtype, a type, a text, sizes, true, false or none, an int64, or a float64 other than nan"
 
 
 _INTEGER_PATTERN = re.compile("[+-]?[0-9]{1,18}")
@@ -54,16 +54,16 @@ _SIZE_PATTERN = re.compile("[0-9]{1,19}")
 def read_name(word: SyntaxToken) -> str:
     """An identifier."""
     if word.text in LITERAL_WORDS:
-        raise SyntaxFault(f"{word.text} is a literal, and no name", word.position)
+        raise SyntaxFault(f"{word.text} is a literal, not a name", word.position)
     if not word.text.isidentifier():
-        raise SyntaxFault(f"{word.text!r} is no name", word.position, required="letters, digits and _, as in Python")
+        raise SyntaxFault(f"{word.text!r} is not a name", word.position, required="letters, digits and _, as in Python")
     return word.text
 
 
 def read_qualified_name(word: SyntaxToken, owner: str) -> tuple[str, str]:
     """The function and the name in `fib.loop.i`; a name without a dot belongs to `owner`."""
     if not all(part.isidentifier() and part not in LITERAL_WORDS for part in word.text.split(".")):
-        raise SyntaxFault(f"{word.text!r} is no name", word.position, required="names with dots between them")
+        raise SyntaxFault(f"{word.text!r} is not a name", word.position, required="names with dots between them")
     function, dot, name = word.text.partition(".")
     return (function, name) if dot else (owner, function)
 
@@ -100,7 +100,7 @@ def read_handle_type(element: str, word: SyntaxToken) -> Type:
     """The type `cells[...]`, from the text in its brackets."""
     required = "the type of a number or an array in the brackets, as in cells[float64]"
     if not element or element.partition("[")[0].strip() == "cells":
-        raise SyntaxFault("a handle says what its cells hold", word.position, required=required, got=word.text)
+        raise SyntaxFault("the type of the cells is missing", word.position, required=required, got=word.text)
     return handle_type(read_type(SyntaxToken(element, word.position)))
 
 
@@ -118,7 +118,7 @@ def read_string(word: SyntaxToken) -> str:
         return str(json.loads(word.text, strict=False))
     except ValueError:
         hint = r"escapes are \" \\ \n \t and \u00e9"
-        raise SyntaxFault("this text has an escape that does not exist", word.position, hint=hint) from None
+        raise SyntaxFault("the text has an unknown escape", word.position, hint=hint) from None
 
 
 def read_attribute(attribute: AttributeSyntax) -> tuple[str, object]:
@@ -131,14 +131,14 @@ def read_attribute(attribute: AttributeSyntax) -> tuple[str, object]:
     if isinstance(value, LiteralSyntax):
         constant = read_literal(value).value
         if not is_writable_attribute(key, constant):
-            raise SyntaxFault("this is no attribute", value.position, required=ATTRIBUTE_KINDS)
+            raise SyntaxFault("this is not a valid attribute", value.position, required=ATTRIBUTE_KINDS)
         return key, constant
     if value.text.startswith('"'):
         return key, read_string(value)
     if value.text == "none":
         return key, None
     if value.text not in dtypes.BY_NAME:
-        raise SyntaxFault(f"{value.text!r} is no dtype", value.position, required=", ".join(dtypes.BY_NAME))
+        raise SyntaxFault(f"{value.text!r} is not a dtype", value.position, required=", ".join(dtypes.BY_NAME))
     return key, dtypes.BY_NAME[value.text]
 
 
@@ -146,7 +146,9 @@ def read_sizes(node: LiteralSyntax) -> tuple[int, ...]:
     """Integers in brackets, as in `[2, 3]`: the sizes of a shape, or axes."""
     sizes = [size.strip() for size in node.text[1:-1].split(",")] if node.text[1:-1].strip() else []
     if not all(_INTEGER_PATTERN.fullmatch(size) for size in sizes):
-        raise SyntaxFault("this is no attribute", node.position, required="integers in brackets, as in shape=[2, 3]")
+        raise SyntaxFault(
+            "this is not a valid attribute", node.position, required="integers in brackets, as in shape=[2, 3]"
+        )
     return tuple(map(int, sizes))
 
 
@@ -179,7 +181,7 @@ def read_site(site: SiteSyntax, kind: str | None, owner: str) -> SiteOf | None:
             return SiteOf(function, name, "call")
         case "loop":
             return SiteOf(function, name, "loop")
-    raise SyntaxFault("this op has no sites", site.name.position, hint="say the kind: [call f.g] or [loop f.g]")
+    raise SyntaxFault("this op has no sites", site.name.position, hint="write the kind: [call f.g] or [loop f.g]")
 
 
 class LocationResolver:
@@ -193,14 +195,14 @@ class LocationResolver:
     def enter_source_file(self, statement: SourceFileSyntax) -> None:
         self.source_file = read_string(statement.file)
 
-    def resolve(self, at: LocationSyntax | None, line: int) -> Location | None:
-        if at is None:
+    def resolve(self, location: LocationSyntax | None, line: int) -> Location | None:
+        if location is None:
             return DocumentLocation(self.text_file, line, self.text_file) if self.text_file is not None else None
-        origin = read_string(at.file) if at.file else self.source_file
+        origin = read_string(location.file) if location.file else self.source_file
         if origin is None:
-            hint = 'say it before, as in from "fib.py", or here: at "fib.py":12'
-            raise SyntaxFault("this line number names no file", at.position, hint=hint)
-        return DocumentLocation(origin, at.line, self.text_file)
+            hint = 'name it before, as in from "fib.py", or here: at "fib.py":12'
+            raise SyntaxFault("the file of this line number is missing", location.position, hint=hint)
+        return DocumentLocation(origin, location.line, self.text_file)
 
 
 REGION_KEYWORDS = {"cond": ("then", "else"), "while_loop": ("while", "do")}
@@ -220,7 +222,9 @@ def build_function(node: syntax.FunctionSyntax, lines: LocationResolver) -> Func
 def _build_pullback_types(phase: syntax.PullbackSyntax) -> tuple[Type, ...]:
     if phase.result_types is None:
         raise SyntaxFault(
-            "a pullback says what it returns", phase.body.keyword.position, required="-> and types, behind the brackets"
+            "the result types of a pullback are missing",
+            phase.body.keyword.position,
+            required="`->` and types, after the parentheses",
         )
     return tuple(map(read_type, phase.result_types))
 
@@ -307,9 +311,9 @@ def check_regions(node: syntax.NodeSyntax) -> None:
     expected, op = REGION_KEYWORDS.get(node.op.text, ()), node.op
     if node.regions is None:
         if expected:
-            hint = f"they stand in braces behind it: {{ {expected[0]}(...) {{ ... }} {expected[1]}(...) {{ ... }} }}"
+            hint = f"they follow it in braces: {{ {expected[0]}(...) {{ ... }} {expected[1]}(...) {{ ... }} }}"
             raise SyntaxFault(
-                f"{op.text} has no regions",
+                f"the regions of {op.text} are missing",
                 op.position,
                 required=f"`{expected[0]}` and `{expected[1]}`",
                 hint=hint,
@@ -319,10 +323,12 @@ def check_regions(node: syntax.NodeSyntax) -> None:
     if tuple(word.text for word in keywords) == expected or all(word.text == "region" for word in keywords):
         return
     if not expected:
-        raise SyntaxFault(f"{op.text} takes no regions", keywords[0].position, hint="only cond and while_loop do")
+        raise SyntaxFault(
+            f"{op.text} takes no regions", keywords[0].position, hint="only cond and while_loop have regions"
+        )
     misplaced_keywords = [word for k, word in enumerate(keywords) if word.text not in expected[k : k + 1]]
     raise SyntaxFault(
-        f"not the regions of {op.text}",
+        f"these are not the regions of {op.text}",
         (misplaced_keywords or [op])[0].position,
         required=f"`{expected[0]}` and `{expected[1]}`, in this order",
     )
@@ -351,9 +357,11 @@ class _GraphSyntaxBuilder:
 
     def build(self, lines: LocationResolver) -> Graph:
         self.number_nodes()
-        hidden = [argument.is_hidden for argument in self.syntax.arguments]
-        if sorted(hidden, reverse=True) != hidden:
-            raise SyntaxFault("hidden arguments come first", self.syntax.arguments[hidden.index(True)].name.position)
+        hidden_flags = [argument.is_hidden for argument in self.syntax.arguments]
+        if sorted(hidden_flags, reverse=True) != hidden_flags:
+            raise SyntaxFault(
+                "hidden arguments come first", self.syntax.arguments[hidden_flags.index(True)].name.position
+            )
         calls = []
         for line in self.syntax.statements:
             match line:
@@ -377,26 +385,28 @@ class _GraphSyntaxBuilder:
         arguments = [
             (word, self.build_output(OutputRef(-1, k), type_)) for k, (word, type_) in enumerate(self.arguments)
         ]
-        return Graph(self.name, tuple(nodes), tuple(arguments), tuple(results), tuple(calls), sum(hidden))
+        return Graph(self.name, tuple(nodes), tuple(arguments), tuple(results), tuple(calls), sum(hidden_flags))
 
     def argument_type(self, argument: syntax.ArgumentSyntax) -> Type:
         if argument.type is None and not argument.is_hidden:
             raise SyntaxFault(
-                "an argument has a type", argument.name.position, required=f"{argument.name.text}: int64, or another"
+                "the type of an argument is missing",
+                argument.name.position,
+                required=f"{argument.name.text}: int64, or another",
             )
         return read_type(argument.type) if argument.type else TRIGGER_TYPE
 
     def number_nodes(self) -> None:
         """Number all nodes first, since a node may be used before its line."""
         if len(self.argument_positions) < len(self.arguments):
-            raise SyntaxFault("two arguments have one name", self.syntax.name.position)
+            raise SyntaxFault("two arguments have the same name", self.syntax.name.position)
         for number, node in enumerate(self.node_syntax):
             key = read_qualified_name(node.name, self.name)
             if key in self.node_numbers:
-                raise SyntaxFault("two nodes have one name", node.name.position)
+                raise SyntaxFault("two nodes have the same name", node.name.position)
             if node.name.text in self.argument_positions:
                 hint = f"call the node {self.name}.{node.name.text}"
-                raise SyntaxFault("an argument has this name", node.name.position, hint=hint)
+                raise SyntaxFault("an argument already has this name", node.name.position, hint=hint)
             self.node_numbers[key] = number
 
     def build_site(self, line: syntax.SiteCallSyntax) -> SiteOf:
@@ -426,7 +436,7 @@ class _GraphSyntaxBuilder:
     def build_literal(self, port: syntax.PortSyntax) -> Literal | None:
         literals = [source for source in port if isinstance(source, syntax.LiteralSyntax)]
         if len(literals) > 1:
-            raise SyntaxFault("a port has one literal at most", literals[1].position)
+            raise SyntaxFault("a port has more than one literal", literals[1].position)
         return read_literal(literals[0]) if literals else None
 
     def connect(self, edge: Edge, sources: syntax.PortSyntax) -> None:
@@ -448,7 +458,7 @@ class _GraphSyntaxBuilder:
             hint = f"write {output.name.text}:0, or another"
             raise SyntaxFault(f"{output.name.text} has {outputs} outputs", output.name.position, hint=hint)
         if not outputs:
-            hint = "a store hands nothing on: use the handle that it was given"
+            hint = "a store has no result: use the handle that it takes"
             raise SyntaxFault(f"{output.name.text} has no output", output.name.position, hint=hint)
         if (output.output or 0) >= outputs:
             raise SyntaxFault(
@@ -460,9 +470,7 @@ class _GraphSyntaxBuilder:
         hint = hints.suggest_name(word.text, [*self.argument_positions, *(name for _, name in self.node_numbers)])
         if any(name == word.text for _, name in self.node_numbers):
             hint = f"write {next(f for f, name in self.node_numbers if name == word.text)}.{word.text}"
-        return SyntaxFault(
-            f"nothing is called {word.text}", word.position, required="an argument, or a node", hint=hint
-        )
+        return SyntaxFault(f"{word.text} is not defined", word.position, required="an argument, or a node", hint=hint)
 
     def build_results(self, lines: LocationResolver) -> list[int]:
         """The node numbers of the results. `return` adds a return node for each that is not one already."""
@@ -483,9 +491,11 @@ class _GraphSyntaxBuilder:
             numbers.append(len(self.nodes))
             self.connect(Edge(len(self.nodes), 0), [output])
             outputs = (OutputPort(types[k] if types else HOLE, ()),)
-            at = lines.resolve(self.syntax.location, line.keyword.position.line)
+            location = lines.resolve(self.syntax.location, line.keyword.position.line)
             self.nodes.append(
-                GraphNode(self.fresh_return_name(), "return", (None,), outputs, self.name, ENVIRONMENT, False, (), at),
+                GraphNode(
+                    self.unique_return_name(), "return", (None,), outputs, self.name, ENVIRONMENT, False, (), location
+                ),
             )
         return numbers
 
@@ -495,17 +505,13 @@ class _GraphSyntaxBuilder:
             raise self.unknown_name_fault(output.name)
         return number
 
-    def fresh_return_name(self) -> str:
-        return fresh_return_name(node.name for node in self.nodes if node.function == self.name)
+    def unique_return_name(self) -> str:
+        return unique_return_name(node.name for node in self.nodes if node.function == self.name)
 
     def build_output(self, source: OutputRef, type_: Type) -> OutputPort:
         return OutputPort(type_, tuple(sorted(self.edges.get(source, ()))))
 
 
-def fresh_return_name(names: Iterable[str]) -> str:
-    """The name of a return node that a `return` line adds: `return`, with a number if needed."""
-    used_names, count, word = set(names), 0, "return"
-    while word in used_names:
-        count += 1
-        word = f"return_{count}"
-    return word
+def unique_return_name(names: Iterable[str]) -> str:
+    """The name of a return node that a `return` line adds to nodes of these names."""
+    return unique_name("", "return", set(names))

@@ -12,7 +12,7 @@ from ..errors import Malformed, Usage
 from ..graph.graph import Graph
 from ..graph.infer import infer_graph_types
 from ..program.infer import infer_types
-from ..program.program import Function, Location, Program
+from ..program.program import Function, Location, Program, reachable_names
 from . import syntax
 from .builder import LocationResolver, build_function, build_graph, read_name, read_string
 from .fault import SyntaxFault, to_malformed
@@ -108,14 +108,14 @@ def parse(text: str, file: str | None = None) -> Document:
 
     >>> parse("graph race(x: int64) { m = merge x, x; return m }")
     Traceback (most recent call last):
-    tagloom.core.errors.Malformed: `;` cannot stand here (line 1, column 38)
+    tagloom.core.errors.Malformed: unexpected `;` (line 1, column 38)
         graph race(x: int64) { m = merge x, x; return m }
                                              ^
       required: `,` or the end of the line
-      hint: a statement is a line
+      hint: each statement is on a line of its own
     """
     if not isinstance(text, str):
-        raise Usage("a text is a str", got=type(text).__name__, python=TypeError)
+        raise Usage("the text is not a str", got=type(text).__name__, python=TypeError)
     source = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n") + "\n"
     try:
         return _read_document(source, file)
@@ -127,7 +127,7 @@ def parse_program(text: str, file: str | None = None) -> Program:
     """The program of a text that has no graphs; raises as `parse` does."""
     document = parse(text, file)
     if document.program is None or document.graphs:
-        raise Malformed("this text is no program", where=file, required="functions, and no graphs")
+        raise Malformed("this text is not a program", where=file, required="functions, and no graphs")
     return document.program
 
 
@@ -135,7 +135,7 @@ def parse_graph(text: str, file: str | None = None) -> Graph:
     """The graph of a text that has one graph and no functions; raises as `parse` does."""
     document = parse(text, file)
     if document.program is not None or len(document.graphs) != 1:
-        raise Malformed("this text is no graph", where=file, required="one graph, and no functions")
+        raise Malformed("this text is not a graph", where=file, required="one graph, and no functions")
     return document.graphs[0]
 
 
@@ -176,16 +176,10 @@ def _read_document(text: str, file: str | None) -> Document:
 
 def functions_called_from(program: Program, entry: str) -> tuple[Function, ...]:
     """The entry and the functions that it may call, in the order of the program; undefined ones are left out."""
-    bodies = {function.name: function.body for function in program.functions}
-    reachable, worklist = {entry}, [entry]
-    while worklist:
-        nodes = bodies[worklist.pop()].walk()
-        callees = {str(dict(node.attributes).get("function")) for node in nodes if node.op == "call"} & bodies.keys()
-        worklist += callees - reachable
-        reachable |= callees
-    return tuple(function for function in program.functions if function.name in reachable)
+    names = set(reachable_names({function.name: function for function in program.functions}, entry))
+    return tuple(function for function in program.functions if function.name in names)
 
 
 def _check_name_is_unused(word: syntax.SyntaxToken, *used_names: set[str]) -> None:
     if any(word.text in names for names in used_names):
-        raise SyntaxFault("two graphs, or a graph and a function, have one name", word.position)
+        raise SyntaxFault("two graphs, or a graph and a function, have the same name", word.position)

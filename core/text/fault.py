@@ -81,7 +81,7 @@ class SyntaxFault(Exception):
     def __init__(
         self,
         message: str,
-        spot: SourcePosition,
+        position: SourcePosition,
         *,
         kind: type[TagloomError] = Malformed,
         required: object = None,
@@ -90,7 +90,7 @@ class SyntaxFault(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.position = spot
+        self.position = position
         self.kind = kind
         self.required = required
         self.got = got
@@ -120,25 +120,28 @@ def excerpt(line: str, column: int) -> str:
                        ^
     """
     printable = "".join(letter if letter.isprintable() else " " for letter in line)
-    begin = max(0, column - 1 - _EXCERPT_WIDTH * 2 // 3)
-    cut = printable[begin : begin + _EXCERPT_WIDTH]
-    prefix, suffix = "..." * (begin > 0), "..." * (begin + _EXCERPT_WIDTH < len(printable))
-    return f"    {prefix}{cut}{suffix}".rstrip() + f"\n    {' ' * (len(prefix) + column - 1 - begin)}^"
+    start = max(0, column - 1 - _EXCERPT_WIDTH * 2 // 3)
+    visible_part = printable[start : start + _EXCERPT_WIDTH]
+    prefix, suffix = "..." * (start > 0), "..." * (start + _EXCERPT_WIDTH < len(printable))
+    return f"    {prefix}{visible_part}{suffix}".rstrip() + f"\n    {' ' * (len(prefix) + column - 1 - start)}^"
 
 
-def unexpected_input(terminals: set[str], following: str, spot: SourcePosition, before: str = "") -> SyntaxFault:
+def unexpected_input(terminals: set[str], following: str, position: SourcePosition, before: str = "") -> SyntaxFault:
     """The fault where the grammar expects one of these terminals, and `following` is something else; `before` is the
     line up to that point."""
     expected = describe_terminals(terminals)
     match following.strip(" \t"):
         case "":
-            message = "the text ends too soon"
+            message = "unexpected end of the text"
         case str(rest) if rest.startswith(("\n", "#")):
-            message = "the line ends too soon"
+            message = "unexpected end of the line"
         case word:
-            message = f"{quote_input(word)} cannot stand here"
+            message = f"unexpected {quote_input(word)}"
     return SyntaxFault(
-        message, spot, required=expected, hint=context_hint(following, before) or terminal_hint(terminals, following)
+        message,
+        position,
+        required=expected,
+        hint=context_hint(following, before) or terminal_hint(terminals, following),
     )
 
 
@@ -151,10 +154,10 @@ def describe_terminals(terminals: set[str]) -> str:
             return f"a node, such as `y = add x, 1`, or {word}"
     if "FUNC" in terminals:
         return "`func`, `graph` or `case`"
-    *most, last = dict.fromkeys(word for terminal, word in _TERMINAL_NAMES.items() if terminal in terminals) or [
+    *names, last_name = dict.fromkeys(word for terminal, word in _TERMINAL_NAMES.items() if terminal in terminals) or [
         "nothing"
     ]
-    return f"{', '.join(most)} or {last}" if most else last
+    return f"{', '.join(names)} or {last_name}" if names else last_name
 
 
 def quote_input(word: str) -> str:
@@ -166,12 +169,12 @@ def context_hint(following: str, before: str) -> str | None:
     """The hint for `following`, which is not allowed after `before`."""
     call = re.search(r"=[ \t]*call[ \t]+(\w+)[ \t]*$", before)
     if call and following.strip() == ",":
-        return f"no comma stands behind the name of a function: `call {call[1]} x`"
+        return f"there is no comma after the name of a function: `call {call[1]} x`"
     if call and re.fullmatch(r"\w+", following):
         site = f"call[{call[1]}] {following}"
         return f"a call in a graph names its site, `{site}`; operands have commas between them"
     if re.search(r"=[ \t]*(cond|while_loop)\b[^{]*$", before) and following == "{":
-        return "regions stand in functions; a graph has switch and merge, enter and exit"
+        return "only functions have regions; a graph has switch and merge, enter and exit"
     return None
 
 
@@ -182,21 +185,21 @@ def terminal_hint(terminals: set[str], following: str) -> str | None:
         case "def" | "function" | "fn":
             return "a function begins with `func`"
         case ";":
-            return "a statement is a line"
+            return "each statement is on a line of its own"
         case "'":
-            return "texts stand in double quotes"
+            return "texts are written in double quotes"
         case '"':
             return "a text ends in the line in which it begins"
         case "(" if "NAME" in terminals or "NUMBER" in terminals or ends_operands:
-            return "operands stand behind the op without brackets, as in `add x, 1`"
+            return "operands follow the op without parentheses, as in `add x, 1`"
         case "return" if "YIELD" in terminals:
             return "a region ends with `yield`, a function with `return`"
         case "yield" if "RETURN" in terminals:
             return "a function ends with `return`, a region with `yield`"
         case "}" if "RETURN" in terminals:
-            return "the last line in the braces says what leaves, as in `return r`"
+            return "the last line in the braces names the results, as in `return r`"
         case "}" if "YIELD" in terminals:
-            return "the last line in the braces says what leaves, as in `yield r`"
+            return "the last line in the braces names the results, as in `yield r`"
         case "=" if "EQUAL" not in terminals:
             return "a node is `y = add x, 1`; whether two values are equal is `equal x, y`"
         case "+" | "-" | "*" | "/" | "%" | "<" | ">" | "<=" | ">=" | "!" | "&" | "^" | "~":

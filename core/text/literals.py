@@ -183,7 +183,7 @@ def parse_number(word: str, text: str) -> Any:
 
 def check_rectangular(value: object, text: str) -> object:
     """The nested lists, after checking that they form an array."""
-    required = f"rows of one length, at most {MAX_AXES} deep, of numbers or of truth values"
+    required = f"rows of one length, at most {MAX_AXES} deep, of numbers or of bools"
     level, rows = 0, [value]
     while any(isinstance(row, list) for row in rows):
         lengths = {len(row) if isinstance(row, list) else -1 for row in rows}

@@ -89,7 +89,7 @@ def _input_fault(text: str, error: UnexpectedInput) -> SyntaxFault:
 
 
 def _unexpected_end(text: str, accepts: set[str]) -> SyntaxFault:
-    """The fault where the text ends too soon, at the last open brace if there is one."""
+    """The fault of an unexpected end of the text: at the last open brace, if there is one."""
     open_braces: list[int] = []
     for match in re.finditer(r'"(?:[^"\\\n]|\\.)*"|#[^\n]*|[{}]', text):
         if match[0] == "{":
@@ -202,10 +202,10 @@ class _SyntaxTransformer(Transformer[Token, Any]):
         calls = _syntax_tokens(children, "CALL", "PULLBACK")
         op, callee = (calls[0], names[0]) if calls else (names[0], None)
         block = _first_child_of_type(children, _RegionBlock)
-        at = block.location if block else _first_child_of_type(children, LocationSyntax)
+        location = block.location if block else _first_child_of_type(children, LocationSyntax)
         arguments = _rule_result(children, "arguments")
         return NodeSyntax(
-            _rule_result(children, "targets"), op, callee, arguments, block.regions if block else None, at
+            _rule_result(children, "targets"), op, callee, arguments, block.regions if block else None, location
         )
 
     def block(self, children: list[Any]) -> _RegionBlock:
@@ -258,9 +258,15 @@ class _SyntaxTransformer(Transformer[Token, Any]):
             _first_child_of_type(children, _TriggerPorts),
         )
         op = SyntaxToken(op.text.removesuffix("["), op.position)
-        at, ports = _first_child_of_type(children, LocationSyntax), _rule_result(children, "ports")
+        location, ports = _first_child_of_type(children, LocationSyntax), _rule_result(children, "ports")
         return GraphNodeSyntax(
-            name, types, op, _first_child_of_type(children, SiteSyntax), ports, trigger.ports if trigger else None, at
+            name,
+            types,
+            op,
+            _first_child_of_type(children, SiteSyntax),
+            ports,
+            trigger.ports if trigger else None,
+            location,
         )
 
     def output_types(self, children: list[Any]) -> _ResultTypes:
@@ -301,9 +307,9 @@ class _SyntaxTransformer(Transformer[Token, Any]):
 
     def literal(self, children: list[Any]) -> LiteralSyntax:
         """A type prefix with at most one literal in its parentheses, or just a literal."""
-        prefix, *inside = _convert_tokens(children)
+        prefix, *content = _convert_tokens(children)
         if isinstance(children[0], Token) and children[0].type == "TYPED":
-            return LiteralSyntax(f"{prefix.text}{inside[0].text if inside else ''})", prefix.position)
+            return LiteralSyntax(f"{prefix.text}{content[0].text if content else ''})", prefix.position)
         return LiteralSyntax(prefix.text, prefix.position)
 
     def array(self, children: list[Any]) -> LiteralSyntax:

@@ -32,17 +32,26 @@ from ..graph.graph import Edge, Graph, GraphNode, OutputRef
 from ..graph.infer import nodes_needing_types
 from ..ops.routing import ROUTING_OPS
 from ..program.infer import infer_node_types
-from ..program.program import MAX_NESTING, PULLBACK_TARGET, Function, Location, Node, Operand, Program, Region
+from ..program.program import (
+    LITERAL_WORDS,
+    MAX_NESTING,
+    PULLBACK_TARGET,
+    Function,
+    Location,
+    Node,
+    Operand,
+    Program,
+    Region,
+)
 from ..tag import ENVIRONMENT, Site
 from ..types import HandleType, Type, check_element_type
 from ..value import format_value
 from .builder import (
     ATTRIBUTE_KINDS,
-    LITERAL_WORDS,
     REGION_KEYWORDS,
     TRIGGER_TYPE,
-    fresh_return_name,
     is_writable_attribute,
+    unique_return_name,
 )
 from .document import Case, Document
 
@@ -73,8 +82,8 @@ class TextWriter:
         )
 
     def __str__(self) -> str:
-        column = min(max((len(text) for text, at in self.lines if at), default=0), _MAX_LOCATION_COLUMN)
-        lines = [f"{text:{column}}  {at}" if at else text for text, at in self.lines]
+        column = min(max((len(text) for text, location in self.lines if location), default=0), _MAX_LOCATION_COLUMN)
+        lines = [f"{text:{column}}  {location}" if location else text for text, location in self.lines]
         if self.source_file is not None:
             lines.insert(0, f"from {quote_string(self.source_file)}")
         return "\n".join([*lines, ""])
@@ -135,71 +144,72 @@ def quote_string(text: str) -> str:
     return quoted
 
 
-def unwritable_error(thing: str, got: object) -> Usage:
-    return Usage(f"the text form cannot write {thing}", got=got)
+def unwritable_error(noun: str, got: object) -> Usage:
+    return Usage(f"the text form cannot write {noun}", got=got)
 
 
 def print_program(program: Program, *, locations: bool = True) -> str:
     """A program as text that `parse` reads back: one line per node, functions and nodes in their order.
 
     `locations` adds the source line of each node. Raises Usage for programs that the text form cannot write: a name
-    that is no identifier, a node without results, an attribute that is no number, string or dtype.
+    that is not an identifier, a node without results, an attribute that is not a number, string or dtype.
     """
-    page, types = TextWriter(locations=locations), infer_node_types(program)
+    writer, types = TextWriter(locations=locations), infer_node_types(program)
     if not program.functions or program.functions[0].name != program.entry:
-        page.add_line(f"entry {format_name(program.entry)}")
-        page.add_line("")
+        writer.add_line(f"entry {format_name(program.entry)}")
+        writer.add_line("")
     for number, function in enumerate(program.functions):
         if number:
-            page.add_line("")
-        write_function(page, function, types)
-    return str(page)
+            writer.add_line("")
+        write_function(writer, function, types)
+    return str(writer)
 
 
-def write_function(page: TextWriter, function: Function, types: Iterator[list[Type]]) -> None:
+def write_function(writer: TextWriter, function: Function, types: Iterator[list[Type]]) -> None:
     """Write a function, and the pullbacks that follow it."""
     results = format_result_types(function.results) if function.results or function.body.results else ""
-    page.add_line(
+    writer.add_line(
         f"func {format_name(function.name)}({format_parameters(function.body)}){results} {{", function.location
     )
-    write_body(page, function.body, "return", types, 0)
-    for phase, result_types in zip(islice(function.body.phases(), 1, None), function.pullbacks, strict=True):
-        page.add_line(f"}} pullback({format_parameters(phase)}){format_result_types(result_types)} {{")
-        write_body(page, phase, "return", types, 0)
-    page.add_line("}")
+    write_body(writer, function.body, "return", types, 0)
+    later_phases = islice(function.body.phases(), 1, None)
+    for phase, result_types in zip(later_phases, function.pullback_result_types, strict=True):
+        writer.add_line(f"}} pullback({format_parameters(phase)}){format_result_types(result_types)} {{")
+        write_body(writer, phase, "return", types, 0)
+    writer.add_line("}")
 
 
-def write_body(page: TextWriter, region: Region, leave: str, types: Iterator[list[Type]], depth: int) -> None:
+def write_body(writer: TextWriter, region: Region, keyword: str, types: Iterator[list[Type]], depth: int) -> None:
     """Write the body of a region at nesting `depth`."""
     for node in region.nodes:
-        write_node(page, node, types, depth)
-    page.add_line(f"{_indent(depth)}{leave} {format_operands(region.results)}".rstrip())
+        write_node(writer, node, types, depth)
+    writer.add_line(f"{_indent(depth)}{keyword} {format_operands(region.results)}".rstrip())
 
 
 def _indent(depth: int) -> str:
     return "  " * (2 * depth + 1)
 
 
-def write_node(page: TextWriter, node: Node, types: Iterator[list[Type]], depth: int) -> None:
+def write_node(writer: TextWriter, node: Node, types: Iterator[list[Type]], depth: int) -> None:
     """Write a node, with its regions if it has any, at nesting `depth`."""
     indent = _indent(depth)
     head = f"{indent}{format_targets(node, next(types))} = {format_node_operation(node)}"
     if not node.regions and node.op not in REGION_KEYWORDS:
-        page.add_line(head, node.location)
+        writer.add_line(head, node.location)
         return
     if node.regions and depth == MAX_NESTING:
         raise unwritable_error(f"more than {MAX_NESTING} nested regions", node.op)
-    page.add_line(f"{head} {{", node.location)
+    writer.add_line(f"{head} {{", node.location)
     words = REGION_KEYWORDS.get(node.op, ())
     for word, region in keyword_phases(node, words if len(words) == len(node.regions) else repeat("region")):
         opening = f"{indent}  {word}({format_parameters(region)}) {{"
         if region.nodes:
-            page.add_line(opening)
-            write_body(page, region, "yield", types, depth + 1)
-            page.add_line(f"{indent}  }}")
+            writer.add_line(opening)
+            write_body(writer, region, "yield", types, depth + 1)
+            writer.add_line(f"{indent}  }}")
         else:
-            page.add_line(f"{opening} {' '.join(filter(None, ['yield', format_operands(region.results)]))} }}")
-    page.add_line(f"{indent}}}")
+            writer.add_line(f"{opening} {' '.join(filter(None, ['yield', format_operands(region.results)]))} }}")
+    writer.add_line(f"{indent}}}")
 
 
 def keyword_phases(node: Node, words: Iterable[str]) -> Iterator[tuple[str, Region]]:
@@ -254,7 +264,7 @@ def print_graph(graph: Graph, *, locations: bool = True) -> str:
     """A graph as text that `parse` reads back: one line per node, in the order of their numbers.
 
     `locations` adds the source line of each node. Raises Usage for graphs that the text form cannot write: an edge to a
-    port that does not exist, two nodes of one name, a result that is no node, hidden arguments that do not exist.
+    port that does not exist, two nodes of one name, a result that is not a node, hidden arguments that do not exist.
     """
     return str(_GraphPrinter(graph).write(TextWriter(locations=locations)))
 
@@ -287,7 +297,7 @@ class _GraphPrinter:
             raise unwritable_error("more hidden arguments than there are", self.graph.hidden_count)
         for number in self.graph.results:
             if not 0 <= number < len(nodes):
-                raise unwritable_error("a result that is no node", number)
+                raise unwritable_error("a result that is not a node", number)
 
     def can_use_short_names(self) -> bool:
         """Whether nodes need no function prefix: all are in one function, and none has the name of an argument."""
@@ -308,7 +318,7 @@ class _GraphPrinter:
         for number, node in enumerate(nodes[first_number:], start=first_number):
             sources = self.sources.get(Edge(number, 0), [])
             expected = GraphNode(
-                fresh_return_name(names), "return", (None,), node.outputs, self.graph.name, ENVIRONMENT
+                unique_return_name(names), "return", (None,), node.outputs, self.graph.name, ENVIRONMENT
             )
             if (
                 (node.name, node.op, node.ports, node.function)
@@ -328,25 +338,25 @@ class _GraphPrinter:
         """Whether a node is a return to the environment."""
         return number >= 0 and (self.graph.nodes[number].op, self.graph.nodes[number].site) == ("return", ENVIRONMENT)
 
-    def write(self, page: TextWriter) -> TextWriter:
+    def write(self, writer: TextWriter) -> TextWriter:
         graph = self.graph
         count = len(graph.nodes) - (len(graph.results) if self.folds_results else 0)
         is_return_line = all(self.is_environment_return(n) and len(graph.nodes[n].outputs) == 1 for n in graph.results)
         types = [graph.nodes[number].outputs[0].type for number in graph.results] if is_return_line else []
         results = format_result_types(types) if types else ""
-        page.add_line(f"graph {format_name(graph.name)}({', '.join(self.format_arguments())}){results} {{")
+        writer.add_line(f"graph {format_name(graph.name)}({', '.join(self.format_arguments())}){results} {{")
         for site, callee in graph.calls:
-            page.add_line(f"  site {self.format_site(site, 'call')} calls {format_name(callee)}")
+            writer.add_line(f"  site {self.format_site(site, 'call')} calls {format_name(callee)}")
         for number, node in enumerate(graph.nodes[:count]):
-            page.add_line(
+            writer.add_line(
                 f"  {self.format_target(number, node)} = {self.format_operation(number, node)}", node.location
             )
         location = graph.nodes[-1].location if self.folds_results else None
-        page.add_line(
+        writer.add_line(
             f"  {'return' if is_return_line else 'results'} {', '.join(self.format_results())}".rstrip(), location
         )
-        page.add_line("}")
-        return page
+        writer.add_line("}")
+        return writer
 
     def format_arguments(self) -> list[str]:
         return [

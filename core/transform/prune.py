@@ -42,6 +42,7 @@ from ..program.program import (
     Region,
     Var,
     defined_names,
+    operand_names,
     unique_name,
     used_names,
 )
@@ -59,18 +60,18 @@ class PruneResult(NamedTuple):
 
 
 def prune_program(
-    program: Program, fetches: Sequence[str] | None = None, feeds: Iterable[str] = (), keep: Collection[str] = ()
+    program: Program, fetches: Sequence[str] | None = None, feeds: Iterable[str] = (), kept_nodes: Collection[str] = ()
 ) -> PruneResult:
     """The program that computes the fetched values of the main body, or else its results, given the values that are
     fed.
 
     Its parameters are the needed ones of the original parameters, then the needed ones of the fed values, in that
-    order. The main function gets another name if the program also calls it. The nodes named in `keep` are not pruned.
+    order. The main function gets another name if the program also calls it. `kept_nodes` are not pruned.
 
-    Raises Usage where a name is no value of the main body (P1), or where random draws would change (P5).
+    Raises Usage where a name is not a value of the main body (P1), or where random draws would change (P5).
     """
-    result = prune_main_body(program, fetches, feeds, keep)
-    if keep:
+    result = prune_main_body(program, fetches, feeds, kept_nodes)
+    if kept_nodes:
         return result
     while (smaller := prune_calls(result.program)) is not result.program:
         parameters = (var.name for var in result.program.main.body.parameters)
@@ -81,29 +82,31 @@ def prune_program(
 
 
 def prune_main_body(
-    program: Program, fetches: Sequence[str] | None = None, feeds: Iterable[str] = (), keep: Collection[str] = ()
+    program: Program, fetches: Sequence[str] | None = None, feeds: Iterable[str] = (), kept_nodes: Collection[str] = ()
 ) -> PruneResult:
     """As `prune_program`, without pruning results of called functions."""
     main = MainBody(program)
-    fed = dict.fromkeys(main.check_value(name, "fed") for name in feeds)
-    wanted: Sequence[Operand] = main.body.results
+    fed_names = dict.fromkeys(main.check_value(name, "fed") for name in feeds)
+    fetched_values: Sequence[Operand] = main.body.results
     types = main.function.results
     if fetches is not None:
-        wanted = [main.check_value(name, "fetched") for name in fetches]
-        types = tuple(main.types[name] for name in wanted if isinstance(name, str))
-    needed = main.prune_nodes(wanted, fed, keep)
-    computed = {result.name for node in needed for result in node.results}
+        fetched_values = [main.check_value(name, "fetched") for name in fetches]
+        types = tuple(main.types[name] for name in fetches)
+    required_nodes = main.prune_nodes(fetched_values, fed_names, kept_nodes)
+    computed_names = {result.name for node in required_nodes for result in node.results}
     new_names = {
-        name: unique_name("", name, defined_names(main.function)) if name in computed else name for name in fed
+        name: unique_name("", name, defined_names(main.function)) if name in computed_names else name
+        for name in fed_names
     }
-    renamed = [rename_inputs(node, new_names) for node in needed]
-    phase_pruner, phases = PhasePruner(program), phase_counts(renamed)
-    nodes = [phase_pruner.prune_node(node, phases[node.name]) if node.name in phases else node for node in renamed]
-    results = tuple(new_names.get(result, result) if isinstance(result, str) else result for result in wanted)
-    used = {operand for operand in results if isinstance(operand, str)}
-    used |= {operand for node in nodes for operand in node.inputs if isinstance(operand, str)}
-    parameters = [var for var in main.body.parameters if var.name in used and var.name not in fed]
-    fed_parameters = {name: Var(new, main.types[name]) for name, new in new_names.items() if new in used}
+    renamed_nodes = [rename_inputs(node, new_names) for node in required_nodes]
+    phase_pruner, phases = PhasePruner(program), phase_counts(renamed_nodes)
+    nodes = [
+        phase_pruner.prune_node(node, phases[node.name]) if node.name in phases else node for node in renamed_nodes
+    ]
+    results = tuple(new_names.get(result, result) if isinstance(result, str) else result for result in fetched_values)
+    used_values = {*operand_names(results), *operand_names(operand for node in nodes for operand in node.inputs)}
+    parameters = [var for var in main.body.parameters if var.name in used_values and var.name not in fed_names]
+    fed_parameters = {name: Var(new, main.types[name]) for name, new in new_names.items() if new in used_values}
     body = Region((*parameters, *fed_parameters.values()), tuple(nodes), results)
     parameter_names = (*(var.name for var in parameters), *fed_parameters)
     if body == main.body:
@@ -149,44 +152,52 @@ class MainBody:
         required = values or "a value"
         return Usage(message, rule="P1", where=where, required=required, got=name, hint=hint, python=KeyError)
 
-    def prune_nodes(self, wanted: Sequence[Operand], fed: Collection[str], keep: Collection[str]) -> tuple[Node, ...]:
-        """P2 to P4: the nodes needed for the wanted values, given the fed ones, each pruned to its needed results
-        unless kept."""
+    def prune_nodes(
+        self, fetched_values: Sequence[Operand], fed_names: Collection[str], kept_nodes: Collection[str]
+    ) -> tuple[Node, ...]:
+        """P2 to P4: the nodes needed for the fetched values, given the fed ones, each pruned to its needed results
+        unless it is kept."""
         pruner, nodes = ResultPruner(self.program), self.body.nodes
         while True:
-            names = MainBody(self.program, nodes).required_nodes(wanted, fed, keep)
-            needed = [node for node in nodes if node.name in names]
-            used = {operand for operand in wanted if isinstance(operand, str)}
-            used |= {operand for node in needed for operand in node.inputs if isinstance(operand, str)}
-            used -= {*fed}
-            pruned = tuple(node if node.name in keep else pruner.prune_node(node, used) for node in needed)
+            names = MainBody(self.program, nodes).required_nodes(fetched_values, fed_names, kept_nodes)
+            required_nodes = [node for node in nodes if node.name in names]
+            operands = [operand for node in required_nodes for operand in node.inputs]
+            used_values = {*operand_names(fetched_values), *operand_names(operands)} - {*fed_names}
+            pruned = tuple(
+                node if node.name in kept_nodes else pruner.prune_node(node, used_values) for node in required_nodes
+            )
             if pruned == nodes:
                 return pruned
             nodes = pruned
 
-    def required_nodes(self, wanted: Iterable[Operand], fed: Iterable[str], keep: Iterable[str]) -> set[str]:
-        """P2 to P4: the names of the nodes needed for the wanted values, given the fed ones."""
-        replaced, writers = set(fed), self.cell_writers()
+    def required_nodes(
+        self, fetched_values: Iterable[Operand], fed_names: Iterable[str], kept_nodes: Iterable[str]
+    ) -> set[str]:
+        """P2 to P4: the names of the nodes needed for the fetched values, given the fed ones."""
+        writers = self.cell_writers()
 
         def find_producers(operands: Iterable[Operand]) -> Iterator[Node]:
-            names = (each for each in operands if isinstance(each, str) and each not in replaced)
-            return (self.producers[name] for name in names if name in self.producers)
+            names = (name for name in operand_names(operands) if name in self.producers and name not in fed_names)
+            return map(self.producers.__getitem__, names)
 
-        queue, required = [*find_producers(wanted), *(self.producers[name] for name in keep)], set[str]()
+        queue, required_names = (
+            [*find_producers(fetched_values), *(self.producers[name] for name in kept_nodes)],
+            set[str](),
+        )
         while queue:
             node = queue.pop()
-            if node.name in required:
+            if node.name in required_names:
                 continue
-            required.add(node.name)
+            required_names.add(node.name)
             queue += find_producers(node.inputs)
             queue += [self.producers[node.attribute(PULLBACK_TARGET)]] if node.op == "pullback" else []
             for name in self.cell_handles(node):
                 queue += writers.get(name, ())
-        return required
+        return required_names
 
     def cell_handles(self, node: Node) -> list[str]:
         """The handles that a node takes or returns; for a pullback, also those of the node that it reverses."""
-        names = [each for each in node.inputs if isinstance(each, str)] + [name for name, _ in node.results]
+        names = [*operand_names(node.inputs), *(name for name, _ in node.results)]
         handles = [name for name in names if isinstance(self.types[name].dtype, HandleType)]
         if node.op == "pullback":
             handles += self.cell_handles(self.producers[node.attribute(PULLBACK_TARGET)])
@@ -207,15 +218,16 @@ class MainBody:
 
 def rename_inputs(node: Node, names: dict[str, str]) -> Node:
     """The node with its fed operands renamed."""
-    return replace(node, inputs=tuple(names.get(each, each) if isinstance(each, str) else each for each in node.inputs))
+    inputs = (names.get(operand, operand) if isinstance(operand, str) else operand for operand in node.inputs)
+    return replace(node, inputs=tuple(inputs))
 
 
 def replace_entry(program: Program, main: Function, pruner: PhasePruner) -> Program:
     """The program with another main function and the functions that it calls. A pruned function takes over the name of
     the original, on which random numbers depend (P5), if nothing calls the original any more."""
     entry = pruner.fresh_name(main.name)
-    whole = Program((replace(main, name=entry), *pruner.pruned_functions.values(), *program.functions), entry)
-    functions = whole.reachable_functions()
+    full_program = Program((replace(main, name=entry), *pruner.pruned_functions.values(), *program.functions), entry)
+    functions = full_program.reachable_functions()
     reachable = {function.name for function in functions}
     names: dict[str, str] = {}
     for name, original in pruner.original_names.items():
@@ -223,13 +235,13 @@ def replace_entry(program: Program, main: Function, pruner: PhasePruner) -> Prog
             names[name] = original
     for function in functions:
         if function.name in pruner.original_names and function.name not in names:
-            check_random_draws(whole, function.name, pruner.original_names[function.name])
+            check_random_draws(full_program, function.name, pruner.original_names[function.name])
     return Program(tuple(rename_functions(function, names) for function in functions), names.get(entry, entry))
 
 
 def check_random_draws(program: Program, name: str, original: str) -> None:
     """P5: raises Usage where a renamed function draws, or calls a function that draws."""
-    for function in replace(program, entry=name).reachable_functions():
+    for function in program.reachable_functions(name):
         for node in function.body.walk():
             if node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw:
                 message = f"{original} is needed both as a part and as a whole, and draws random numbers"
@@ -246,8 +258,8 @@ def check_name(program: Program, name: str) -> None:
     """Raises Usage where a program has no value of this name, alone or as `function.name` (P1)."""
     names = set[str]()
     for function in program.reachable_functions():
-        own = value_names(function)
-        names |= own | {f"{function.name}.{each}" for each in own}
+        function_names = value_names(function)
+        names |= function_names | {f"{function.name}.{value}" for value in function_names}
     if name not in names:
         where, hint = program.main.location or program.entry, hints.suggest_name(name, names)
         message = f"{program.entry}, with what it calls, has no value by this name"
@@ -264,10 +276,10 @@ def enclosing_tag(program: Program, name: str) -> str | None:
         for node in (node for phase in region.phases() for node in phase.nodes):
             if any(result.name == name for result in node.results):
                 return tag
-            inside = f"{tag}/{node.name}[0]" if node.op == "while_loop" else tag
+            inner_tag = f"{tag}/{node.name}[0]" if node.op == "while_loop" else tag
             if any(variable.name == name for variable in loop_variables(node)):
-                return inside
-            queue += [(inner, inside) for inner in node.regions]
+                return inner_tag
+            queue += [(inner, inner_tag) for inner in node.regions]
             if node.op == "call" and (callee := node.attribute("function")) not in entered:
                 entered.add(callee)
                 if any(parameter.name == name for parameter in program[callee].body.parameters):
@@ -279,24 +291,23 @@ def enclosing_tag(program: Program, name: str) -> str | None:
 def enclosing_nodes(program: Program, name: str, site: str | None = None) -> list[str]:
     """The names of the nodes of the main body that compute a value of this name, themselves, in their regions or in
     their callees. With `site`, only those that contain the call or loop of that name."""
-    reached: dict[str, bool] = {}
+    results: dict[str, bool] = {}
 
     def defines_name(function: str) -> bool:
-        if function not in reached:
-            reached[function] = any(
-                name in value_names(each) for each in replace(program, entry=function).reachable_functions()
-            )
-        return reached[function]
+        if function not in results:
+            results[function] = any(name in value_names(callee) for callee in program.reachable_functions(function))
+        return results[function]
 
     def produces_name(node: Node) -> bool:
         return any(var.name == name for var in (*node.results, *loop_variables(node)))
 
     def computes_value(node: Node) -> bool:
-        within = [node, *(inner for region in node.regions for inner in region.walk())]
-        if site is not None and all(each.name != site for each in within):
+        inner_nodes = [node, *(inner for region in node.regions for inner in region.walk())]
+        if site is not None and all(inner.name != site for inner in inner_nodes):
             return False
         return any(
-            produces_name(each) or (each.op == "call" and defines_name(each.attribute("function"))) for each in within
+            produces_name(inner) or (inner.op == "call" and defines_name(inner.attribute("function")))
+            for inner in inner_nodes
         )
 
     return [node.name for node in program.main.body.nodes if computes_value(node)]
@@ -340,8 +351,10 @@ def prunable_calls(program: Program) -> Iterator[CallSite]:
     rules = {function.gradient_rule for function in functions}
     call_sites: dict[str, list[CallSite]] = {}
     for function in functions:
-        for node, used in calls_with_uses(function.body):
-            required = tuple(at for at, result in enumerate(node.results) if at == 0 or result.name in used)
+        for node, used_values in calls_with_uses(function.body):
+            required = tuple(
+                position for position, result in enumerate(node.results) if position == 0 or result.name in used_values
+            )
             call_sites.setdefault(node.attribute("function"), []).append(CallSite(function.name, node, required))
 
     def is_prunable(name: str) -> bool:
@@ -360,11 +373,11 @@ def prunable_calls(program: Program) -> Iterator[CallSite]:
 
 def calls_with_uses(region: Region) -> Iterator[tuple[Node, set[str]]]:
     """The calls in a region and in regions inside it, each with the names used in its region."""
-    used = used_names(region)
+    used_values = used_names(region)
     for phase in region.phases():
         for node in phase.nodes:
             if node.op == "call":
-                yield node, used
+                yield node, used_values
             for inner in node.regions:
                 yield from calls_with_uses(inner)
 
@@ -375,19 +388,22 @@ def prune_call(program: Program, call_site: CallSite) -> Program:
     call, required = call_site.node, call_site.required_results
     pruner, callee = ResultPruner(program), program[call.attribute("function")]
     body = pruner.prune_region(callee.body, required)
-    used = used_parameters(body)
-    body = replace(body, parameters=tuple(body.parameters[at] for at in used))
-    inputs, results = tuple(call.inputs[at] for at in used), tuple(call.results[at] for at in required)
+    positions = used_parameters(body)
+    body = select_parameters(body, positions)
+    inputs = tuple(call.inputs[position] for position in positions)
+    results = tuple(call.results[position] for position in required)
     caller = program[call_site.caller]
     caller_body = replace_node(caller.body, call, replace(call, inputs=inputs, results=results))
     if call_site.is_caller_prunable:
         caller_body = pruner.prune_region(caller_body, range(len(caller_body.results)))
-    changed = {
-        callee.name: replace(callee, body=body, results=tuple(callee.results[at] for at in required)),
+    new_functions = {
+        callee.name: replace(callee, body=body, results=tuple(callee.results[position] for position in required)),
         caller.name: replace(caller, body=caller_body),
     }
-    whole = replace(program, functions=tuple(changed.get(each.name, each) for each in program.functions))
-    return replace(whole, functions=whole.reachable_functions())
+    smaller_program = replace(
+        program, functions=tuple(new_functions.get(function.name, function) for function in program.functions)
+    )
+    return replace(smaller_program, functions=smaller_program.reachable_functions())
 
 
 def replace_node(region: Region, old: Node, new: Node) -> Region:
@@ -409,69 +425,80 @@ class ResultPruner:
     def __init__(self, program: Program) -> None:
         self._effectful_functions = {name for name, resources in function_resources(program).items() if resources}
 
-    def prune_node(self, node: Node, used: Collection[str]) -> Node:
+    def prune_node(self, node: Node, used_values: Collection[str]) -> Node:
         """A cond or loop with only the results that are used, the first one, and those that a loop needs for them."""
         if node.op not in ("cond", "while_loop") or any(map(has_pullback, node.regions)):
             return node
-        wanted = [at for at, result in enumerate(node.results) if at == 0 or result.name in used]
-        return self.prune_cond(node, wanted) if node.op == "cond" else self.prune_loop(node, wanted)
+        result_positions = [
+            position for position, result in enumerate(node.results) if position == 0 or result.name in used_values
+        ]
+        return self.prune_cond(node, result_positions) if node.op == "cond" else self.prune_loop(node, result_positions)
 
-    def prune_cond(self, node: Node, wanted: Sequence[int]) -> Node:
-        """A cond with only the wanted results, and the operands that its branches then use."""
-        branches = [self.prune_region(branch, wanted) for branch in node.regions]
-        used = sorted({at for branch in branches for at in used_parameters(branch)})
-        inputs = (node.inputs[0], *(node.inputs[at + 1] for at in used))
-        regions = tuple(replace(each, parameters=tuple(each.parameters[at] for at in used)) for each in branches)
-        return replace(node, inputs=inputs, results=tuple(node.results[at] for at in wanted), regions=regions)
+    def prune_cond(self, node: Node, result_positions: Sequence[int]) -> Node:
+        """A cond with only these results, and the operands that its branches then use."""
+        branches = [self.prune_region(branch, result_positions) for branch in node.regions]
+        positions = sorted({position for branch in branches for position in used_parameters(branch)})
+        inputs = (node.inputs[0], *(node.inputs[position + 1] for position in positions))
+        regions = tuple(select_parameters(branch, positions) for branch in branches)
+        return replace(
+            node, inputs=inputs, results=tuple(node.results[position] for position in result_positions), regions=regions
+        )
 
-    def prune_loop(self, node: Node, wanted: list[int]) -> Node:
-        """A loop with only the variables that it needs: those whose result is wanted, and those that the condition or
+    def prune_loop(self, node: Node, result_positions: list[int]) -> Node:
+        """A loop with only the variables that it needs: those whose result is needed, and those that the condition or
         the next value of a needed variable uses."""
         condition = self.prune_region(node.regions[0], [0])
-        body, positions = node.regions[1], wanted
+        body, positions = node.regions[1], result_positions
         while True:
             body = self.prune_region(node.regions[1], positions)
             required = sorted({*positions, *used_parameters(condition), *used_parameters(body)})
             if required == positions:
                 break
             positions = required
-        regions = tuple(
-            replace(each, parameters=tuple(each.parameters[at] for at in positions)) for each in (condition, body)
+        regions = tuple(select_parameters(region, positions) for region in (condition, body))
+        inputs, results = (
+            tuple(node.inputs[position] for position in positions),
+            tuple(node.results[position] for position in positions),
         )
-        inputs, results = tuple(node.inputs[at] for at in positions), tuple(node.results[at] for at in positions)
         return replace(node, inputs=inputs, results=results, regions=regions)
 
-    def prune_region(self, region: Region, wanted: Sequence[int]) -> Region:
-        """The region with only the wanted results, and the nodes that they need."""
-        results = tuple(region.results[at] for at in wanted)
-        used = {each for each in results if isinstance(each, str)}
+    def prune_region(self, region: Region, result_positions: Sequence[int]) -> Region:
+        """The region with only these results, and the nodes that they need."""
+        results = tuple(region.results[position] for position in result_positions)
+        used_values = set(operand_names(results))
         types = dict([*region.parameters, *(result for node in region.nodes for result in node.results)])
         nodes: list[Node] = []
         for node in reversed(region.nodes):
-            if self.has_effects(node, types) or any(result.name in used for result in node.results):
-                nodes.insert(0, self.prune_node(node, used))
-                used.update(each for each in nodes[0].inputs if isinstance(each, str))
+            if self.has_effects(node, types) or any(result.name in used_values for result in node.results):
+                nodes.insert(0, self.prune_node(node, used_values))
+                used_values.update(operand_names(nodes[0].inputs))
         return replace(region, nodes=tuple(nodes), results=results)
 
     def has_effects(self, node: Node, types: Mapping[str, Type]) -> bool:
         """Whether a node may have effects, or put to cells that are visible outside it."""
-        within = [node, *(inner for region in node.regions for inner in region.walk())]
-        callees = {each.attribute("function") for each in within if each.op == "call"}
-        if callees & self._effectful_functions or any(resource_of(each.op) for each in within):
+        inner_nodes = [node, *(inner for region in node.regions for inner in region.walk())]
+        callees = {inner.attribute("function") for inner in inner_nodes if inner.op == "call"}
+        if callees & self._effectful_functions or any(resource_of(inner.op) for inner in inner_nodes):
             return True
-        operands = [types[each] for each in node.inputs if isinstance(each, str)] if node.op not in READ_OPS else []
-        return any(isinstance(type_.dtype, HandleType) for type_ in (*operands, *(type_ for _, type_ in node.results)))
+        operand_types = [] if node.op in READ_OPS else [types[name] for name in operand_names(node.inputs)]
+        result_types = [type_ for _, type_ in node.results]
+        return any(isinstance(type_.dtype, HandleType) for type_ in (*operand_types, *result_types))
 
 
 def has_pullback(region: Region) -> bool:
     """Whether a region has further phases, or contains a pullback."""
-    return region.pullback is not None or any(each.op == "pullback" for each in region.walk())
+    return region.pullback is not None or any(inner_node.op == "pullback" for inner_node in region.walk())
 
 
 def used_parameters(region: Region) -> list[int]:
     """The positions of the parameters that a region uses."""
-    used = used_names(region)
-    return [at for at, variable in enumerate(region.parameters) if variable.name in used]
+    used_values = used_names(region)
+    return [position for position, variable in enumerate(region.parameters) if variable.name in used_values]
+
+
+def select_parameters(region: Region, positions: Iterable[int]) -> Region:
+    """The region with only the parameters at these positions."""
+    return replace(region, parameters=tuple(region.parameters[position] for position in positions))
 
 
 class PhasePruner:
@@ -507,7 +534,7 @@ class PhasePruner:
         pruned: Region | None = None
         for phase in reversed(first_phases):
             nodes = tuple(
-                self.prune_node(each, counts[each.name]) if each.name in counts else each for each in phase.nodes
+                self.prune_node(node, counts[node.name]) if node.name in counts else node for node in phase.nodes
             )
             pruned = replace(phase, nodes=nodes, pullback=pruned)
         assert pruned is not None
@@ -516,12 +543,16 @@ class PhasePruner:
     def prune_function(self, name: str, phases: int) -> str:
         """The name of the function that has only the first phases of this one."""
         function = self._program[name]
-        if phases > len(function.pullbacks):
+        if phases > len(function.pullback_result_types):
             return name
         if (name, phases) not in self._pruned_names:
             fresh = self._pruned_names[name, phases] = self.fresh_name(name)  # first, since the body may call it
-            body, pullbacks = self.prune_region(function.body, phases), function.pullbacks[: phases - 1]
-            self.pruned_functions[fresh] = replace(function, name=fresh, body=body, pullbacks=pullbacks)
+            self.pruned_functions[fresh] = replace(
+                function,
+                name=fresh,
+                body=self.prune_region(function.body, phases),
+                pullback_result_types=function.pullback_result_types[: phases - 1],
+            )
         return self._pruned_names[name, phases]
 
 

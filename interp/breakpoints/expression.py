@@ -103,8 +103,8 @@ class Expression:
 def compile_expression(text: str, graph: Graph) -> Expression:
     """Compile a text into an expression over events of runs of this graph; raises Malformed and Usage.
 
-    >>> from tagloom.core.graph.graph import Builder
-    >>> print(compile_expression("(tag.depth)>3", Builder("empty").build()))
+    >>> from tagloom.core.graph.graph import GraphBuilder
+    >>> print(compile_expression("(tag.depth)>3", GraphBuilder("empty").build()))
     tag.depth > 3
     """
     try:
@@ -231,7 +231,7 @@ class _ExpressionCompiler:
         if kind == "text":
             return lambda state, event: bool(read(state, event))
         if kind not in _CONDITION_KINDS:
-            message = f"{_KIND_NAMES[kind]} is no truth value"
+            message = f"{_KIND_NAMES[kind]} is not a bool"
             raise SyntaxFault(message, tree.position, kind=Usage, got=_quote(tree), hint=_KIND_HINTS[kind])
         return lambda state, event: is_true(read(state, event))
 
@@ -436,6 +436,6 @@ def closing_brace(text: str, opening: int) -> int:
             return end
         case "'" | '"' as quote:
             hint = "a text ends with the quote with which it begins"
-            raise SyntaxFault(f"`{quote}` cannot stand here", START.after(text[:end]), hint=hint)
+            raise SyntaxFault(f"unexpected `{quote}`", START.after(text[:end]), hint=hint)
     hint = "a brace in the text is written twice: `{{`"
     raise SyntaxFault("this brace is not closed", START.after(text[:opening]), required="`}`", hint=hint)

@@ -114,7 +114,7 @@ def input_fault(text: str, error: UnexpectedInput, parser: InteractiveParser) ->
     """The fault for an error of the parser, with its message, requirement and hint."""
     stack = parser.parser_state.value_stack
     word, terminal, position, expected = unexpected_text(text, error)
-    message = f"{quote_input(word)} cannot stand here"
+    message = f"unexpected {quote_input(word)}"
     required: str | None = next((words for each, words in _EXPECTED_TERMINALS.items() if each in expected), _OPERATOR)
     hint = None
     match terminal:

@@ -371,5 +371,5 @@ class ReplayWorld(CallbackReplayWorld):
         """The given result; raises CallbackError if there is none, or if it has another type."""
         value = super().call(function, operands, returns)
         if not returns.admits(type_of(value)):
-            raise CallbackError(f"callback {function} returned {abbreviate(value)}, which is no {returns}")
+            raise CallbackError(f"callback {function} returned {abbreviate(value)}, which is not of type {returns}")
         return value

@@ -31,10 +31,10 @@ def format_image(image: Image) -> str:
     """An image as readable text, for people: nothing reads it back. Equal images print equally.
 
     >>> from tagloom.core.dtypes import int64
-    >>> from tagloom.core.graph.graph import Builder
+    >>> from tagloom.core.graph.graph import GraphBuilder
     >>> from tagloom.core.types import Type
     >>> from tagloom.interp.image.image import build_image
-    >>> builder = Builder("twice")
+    >>> builder = GraphBuilder("twice")
     >>> x = builder.argument("x", Type(int64))
     >>> text = format_image(build_image(builder.build(builder.node("add", "y", [x, x], [Type(int64)]))))
     >>> print(text.partition(",")[0])

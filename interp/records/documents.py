@@ -520,7 +520,7 @@ def to_json(subject: Serializable) -> JsonValue:
     """A program, graph or outcome as a document: plain data for `json.dumps`.
 
     >>> import tagloom as tl
-    >>> document = tl.to_json(tl.Builder("empty").build())
+    >>> document = tl.to_json(tl.GraphBuilder("empty").build())
     >>> document["tagloom"], document["version"], document["name"]
     ('graph', 1, 'empty')
 

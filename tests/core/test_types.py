@@ -131,7 +131,7 @@ def test_wrong_annotations_are_refused(annotation: object) -> None:
 @pytest.mark.parametrize("item", [(), 3, "int64", int, (int, 3), (3, tl.int64), None], ids=repr)
 def test_array_needs_a_dtype_first(item: object) -> None:
     """Array[...] without a dtype in front is refused."""
-    with pytest.raises(tl.Usage, match="wants a dtype first"):
+    with pytest.raises(tl.Usage, match="takes a dtype first"):
         Array[item]
 
 

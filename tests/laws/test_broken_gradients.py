@@ -15,7 +15,7 @@ from tagloom.core.autodiff import activity
 from tagloom.core.autodiff.activity import ActivityAnalysis, RegionActivity, rule_parameters
 from tagloom.core.autodiff.reverse import AdjointBuilder, RegionReversal, Reverser
 from tagloom.core.frontend.eager import custom_gradient as custom
-from tagloom.core.graph.graph import Builder
+from tagloom.core.graph.graph import GraphBuilder
 from tagloom.core.ops import op
 from tagloom.core.program import evaluate
 from tagloom.core.program.program import PARALLEL_ITERATIONS, Function, Node, Operand, Region, Var
@@ -109,7 +109,7 @@ def factorial() -> Any:
 
 def forgets_what_arrives(patch: pytest.MonkeyPatch) -> None:
     """An adjoint that an iteration does not use is lost on its way there, so the iteration never closes."""
-    patch.setattr(Builder, "has_edges", lambda self, source: True)
+    patch.setattr(GraphBuilder, "has_edges", lambda self, source: True)
 
 
 def turns() -> Any:
@@ -159,7 +159,7 @@ def drops_an_argument(patch: pytest.MonkeyPatch) -> None:
 
     def rule(self: Reverser, of: RegionReversal, function: Function, given: Any, writer: AdjointBuilder) -> None:
         right(self, of, function, given, writer)
-        del of.adjoints[rule_parameters(self.activity.program, function).inputs[-1].name]
+        del of.adjoints[rule_parameters(self.analysis.program, function).inputs[-1].name]
 
     patch.setattr(Reverser, "apply_gradient_rule", rule)
 

@@ -131,21 +131,21 @@ INT, BOOL = tl.Type(tl.int64), tl.Type(tl.bool)
 
 
 def make_double():
-    builder = tl.Builder("double")
+    builder = tl.GraphBuilder("double")
     x = builder.argument("x", INT)
     (y,) = builder.node("add", "y", [x, x], [INT])
     return builder.build([y])
 
 
 def make_race():
-    builder = tl.Builder("race")
+    builder = tl.GraphBuilder("race")
     x = builder.argument("x", INT)
     (m,) = builder.node("merge", "m", [x, x], [INT])
     return builder.build([m])
 
 
 def make_stuck():
-    builder = tl.Builder("stuck")
+    builder = tl.GraphBuilder("stuck")
     x = builder.argument("x", INT)
     (p,) = builder.node("less", "p", [x, literal(3)], [BOOL])
     taken, other = builder.node("switch", "s", [x, p], [INT, INT])

@@ -171,7 +171,7 @@ def test_labels_of_effects() -> None:
 
 def test_outputs_are_labelled() -> None:
     """The outputs of a switch are T and F, and an exit says which of its outputs is the number of trips."""
-    builder = tl.Builder("g")
+    builder = tl.GraphBuilder("g")
     x, p = builder.argument("x", INT), builder.argument("p", tl.Type(tl.bool))
     yes, no = builder.node("switch", "s", [x, p], [INT, INT])
     value, trips = builder.node("exit", "e", [yes], [INT, INT], site=Site("g", "l", "loop"))
@@ -197,7 +197,7 @@ def test_tooltips_have_source_lines_and_types() -> None:
 @pytest.mark.parametrize("name", STRANGE, ids=ascii)
 def test_strange_names_are_only_names(name: str) -> None:
     """No name is read as markup, as an escape, or as the end of a string; printable names are shown unchanged."""
-    builder = tl.Builder(name)
+    builder = tl.GraphBuilder(name)
     x = builder.argument(name, INT)
     (y,) = builder.node("add", name, [x, literal(1)], [INT])
     drawing = Drawing(graph_dot(builder.build([y])))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -141,12 +142,25 @@ def static_shape(shape: Any) -> tuple[int, ...]:
     return sizes
 
 
+def static_sizes(x: Any, function: str, axes: Iterable[int] | None = None, hint: str | None = None) -> tuple[int, ...]:
+    """The sizes of an array along axes, by default along all. Raises Invalid (V4), in the name of a function, where one
+    is not static."""
+    shape = shape_of(x)
+    sizes = [shape[axis] for axis in (range(len(shape)) if axes is None else axes)]
+    if None in sizes:
+        message = f"{function} needs static sizes"
+        raise Invalid(message, rule="V4", where=user_location(), required="static sizes", got=type_of(x), hint=hint)
+    return tuple(size for size in sizes if size is not None)
+
+
 def element_count(x: Any, axis: Any = None) -> Any:
     """The number of elements along axes, or of all: a Python int where it is static, else an array computed at run
     time."""
     type_, axes = type_of(x), None if axis is None else static_integers(axis, "an axis")
     if type_.shape is not None:
-        axis_sizes = [type_.shape[at] for at in (range(len(type_.shape)) if axes is None else resolve_axes(axes, x))]
+        axis_sizes = [
+            type_.shape[position] for position in (range(len(type_.shape)) if axes is None else resolve_axes(axes, x))
+        ]
         if None not in axis_sizes:
             return math.prod(axis_sizes)
     if axes is None:
@@ -157,13 +171,22 @@ def element_count(x: Any, axis: Any = None) -> Any:
 
 def check_dtype(dtype: Any) -> None:
     """Raises Usage for anything but a dtype or None."""
-    if not (dtype is None or isinstance(dtype, DType)):
-        raise Usage(
-            "this is not a dtype",
-            where=user_location(),
-            required="as in dtype=tl.float64",
-            got=repr(dtype),
-            python=TypeError,
+    if dtype is not None:
+        require_dtype(dtype)
+
+
+def require_dtype(dtype: Any) -> None:
+    """Raises Usage for anything but a dtype."""
+    if not isinstance(dtype, DType):
+        required = "a dtype, such as tl.float64"
+        raise Usage("this is not a dtype", where=user_location(), required=required, got=repr(dtype), python=TypeError)
+
+
+def check_matrix(x: Any) -> None:
+    """Raises Invalid (V4) for an array with fewer than two axes."""
+    if rank_of(x) < 2:
+        raise Invalid(
+            "this is not a matrix", rule="V4", where=user_location(), required="2 axes or more", got=type_of(x)
         )
 
 

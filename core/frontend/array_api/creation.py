@@ -184,7 +184,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: DType | Non
     check_dtype(dtype)
     if dtype is not None and dtype.kind == "b":
         raise Usage(
-            "a range has numbers", where=user_location(), required="an integer or a float dtype", got=repr(dtype)
+            "there is no range of bools", where=user_location(), required="an integer or a float dtype", got=repr(dtype)
         )
     bounds: list[Any] = [unwrap_weak(bound) for bound in ((0, start, step) if stop is None else (start, stop, step))]
     if not all(type(bound) in (int, float) for bound in bounds):
@@ -229,7 +229,7 @@ def range_size(bounds: list[Any]) -> int:
     """The number of elements of a range; raises Usage for a step of 0 and for an infinite range."""
     start, stop, step = bounds
     if not (step and math.isfinite((stop - start) / step)):
-        raise Usage("arange without an end", where=user_location(), got=f"{start}, {stop}, {step}")
+        raise Usage("an infinite range", where=user_location(), got=f"{start}, {stop}, {step}")
     return range_length(start, stop, step)
 
 
@@ -339,7 +339,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
         raise Usage("there is no such indexing", where=user_location(), required='"xy" or "ij"', got=repr(indexing))
     if any(len(shape_of(coordinates)) != 1 for coordinates in arrays):
         raise Usage(
-            "coordinates have one axis",
+            "the coordinates do not have one axis each",
             where=user_location(),
             got=", ".join(str(type_of(coordinates)) for coordinates in arrays),
         )

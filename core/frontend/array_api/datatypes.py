@@ -15,7 +15,7 @@ from ..api import apply
 from ..eager.dispatch import cache_single_op
 from ..trace.source_location import user_location
 from ..trace.symbol import API_VERSIONS, CPU, check_device
-from .common import type_of
+from .common import require_dtype, type_of
 
 DTYPE_KINDS: dict[str, str] = {
     "bool": "b",
@@ -54,10 +54,7 @@ class IntegerInfo:
 @cache_single_op
 def astype(x: Any, dtype: DType, /, *, copy: builtins.bool = True, device: Any = None) -> Any:
     check_device(device)
-    if not isinstance(dtype, DType):
-        raise Usage(
-            "astype needs a dtype", where=user_location(), got=repr(dtype), required="as in tl.astype(x, tl.int64)"
-        )
+    require_dtype(dtype)
     return apply("astype", x, dtype=dtype)
 
 
@@ -113,8 +110,7 @@ def isdtype(dtype: DType, kind: Any) -> builtins.bool:
     >>> isdtype(dtypes.int8, "integral"), isdtype(dtypes.int8, ("bool", dtypes.float64))
     (True, False)
     """
-    if not isinstance(dtype, DType):
-        raise Usage("this is not a dtype", where=user_location(), got=repr(dtype), python=TypeError)
+    require_dtype(dtype)
     if isinstance(kind, tuple):
         return any(isdtype(dtype, option) for option in kind)
     if isinstance(kind, DType):
@@ -133,10 +129,7 @@ def can_cast(from_: Any, to: DType, /) -> builtins.bool:
     >>> can_cast(dtypes.int8, dtypes.int16), can_cast(dtypes.int64, dtypes.float64)
     (True, False)
     """
-    if not isinstance(to, DType):
-        raise Usage(
-            "this is not a dtype", where=user_location(), required="as in tl.float64", got=repr(to), python=TypeError
-        )
+    require_dtype(to)
     return dtypes.promote(dtype_of(from_), to) is to
 
 

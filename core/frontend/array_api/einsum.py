@@ -78,7 +78,7 @@ def read_subscripts(subscripts: Any, operands: tuple[Any, ...]) -> tuple[list[tu
             )
     if len(parts) != len(operands):
         required, got = f"{len(parts)}, as {subscripts!r} says", len(operands)
-        raise Invalid("a wrong number of operands", rule="V4", where=user_location(), required=required, got=got)
+        raise Invalid("the number of operands is wrong", rule="V4", where=user_location(), required=required, got=got)
     labelled = [_label_axes(part, rank_of(operand)) for part, operand in zip(parts, operands, strict=True)]
     broadcast = sorted({label for labels in labelled for label in labels if _is_ellipsis(label)}, reverse=True)
     if not arrow:
@@ -98,7 +98,9 @@ def _label_axes(part: str, rank: int) -> tuple[str, ...]:
     extra = rank - len(prefix) - len(suffix)
     if extra < 0 or (extra and not dots):
         required = f"{len(part.replace('...', ''))} axes{' or more' if dots else ''}, as {part!r} says"
-        raise Invalid("an operand of another rank", rule="V4", where=user_location(), required=required, got=rank)
+        raise Invalid(
+            "an operand has the wrong number of axes", rule="V4", where=user_location(), required=required, got=rank
+        )
     return (*prefix, *(chr(FIRST_ELLIPSIS_LABEL + axis) for axis in reversed(range(extra))), *suffix)
 
 
@@ -109,7 +111,7 @@ def _is_ellipsis(label: str) -> bool:
 def _check_size(label: str, one: int | None, other: int | None) -> int | None:
     if None not in (one, other) and one != other:
         required, got = f"one size for each axis {label!r}", f"{one} and {other}"
-        raise Invalid("sizes differ", rule="V4", where=user_location(), required=required, got=got)
+        raise Invalid("the sizes of an axis differ", rule="V4", where=user_location(), required=required, got=got)
     return other if one is None else one
 
 
@@ -130,7 +132,9 @@ def _sum_labels(operand: LabelledArray, labels: set[str]) -> LabelledArray:
     axes = tuple(axis for axis, label in enumerate(operand.labels) if label in labels)
     if not axes:
         return operand
-    return LabelledArray(total(operand.array, axis=axes), tuple(each for each in operand.labels if each not in labels))
+    return LabelledArray(
+        total(operand.array, axis=axes), tuple(label for label in operand.labels if label not in labels)
+    )
 
 
 def _contract(left: LabelledArray, right: LabelledArray, later_labels: set[str]) -> LabelledArray:

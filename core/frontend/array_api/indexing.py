@@ -116,8 +116,8 @@ def expand_ellipsis(x: Any, entries: list[Any]) -> list[Any]:
         raise Invalid(
             "more indices than axes", rule="V4", where=user_location(), required=required, got=count, python=IndexError
         )
-    at = ellipses[0] if ellipses else len(entries)
-    return [*entries[:at], *[slice(None)] * missing_count, *entries[at + 1 :]]
+    first = ellipses[0] if ellipses else len(entries)
+    return [*entries[:first], *[slice(None)] * missing_count, *entries[first + 1 :]]
 
 
 def normalize_entry(entry: Any) -> Any:
@@ -166,16 +166,21 @@ def index_by_gather(x: Any, entries: list[Any]) -> Any:
     """Index by several arrays of indices, which broadcast, along the first axes; new axes may precede them, and a
     static key may follow."""
     are_indices = [isinstance(entry, DynamicIndex) or type(entry) is int for entry in entries]
-    begin = are_indices.index(True)
-    end = begin + are_indices[begin:].count(True)
-    leading, indices, trailing = entries[:begin], entries[begin:end], entries[end:]
-    if not all(are_indices[begin:end]) or any(entry is not None for entry in leading):
-        raise Usage("several arrays of indices, and slices", where=user_location(), hint=_TAKE_HINT, python=IndexError)
-    gathered = apply("gather", x, *(entry.value if isinstance(entry, DynamicIndex) else entry for entry in indices))
+    start = are_indices.index(True)
+    end = start + are_indices[start:].count(True)
+    leading, indices, trailing = entries[:start], entries[start:end], entries[end:]
+    if not all(are_indices[start:end]) or any(entry is not None for entry in leading):
+        raise Usage(
+            "arrays of indices cannot be combined with slices",
+            where=user_location(),
+            hint=_TAKE_HINT,
+            python=IndexError,
+        )
+    elements = apply("gather", x, *(entry.value if isinstance(entry, DynamicIndex) else entry for entry in indices))
     if all(entry == slice(None) for entry in (*leading, *trailing)):
-        return gathered
+        return elements
     rank = max(rank_of(entry.value) for entry in indices if isinstance(entry, DynamicIndex))
-    return apply("index", gathered, key=format_key((*leading, *[slice(None)] * rank, *trailing)))
+    return apply("index", elements, key=format_key((*leading, *[slice(None)] * rank, *trailing)))
 
 
 ArrayOperators.getitem = staticmethod(getitem)

@@ -9,7 +9,7 @@ from ...errors import Invalid, Usage
 from ..api import apply
 from ..effects import uniform
 from ..trace.source_location import user_location
-from .common import astype, check_floating, element_count, rank_of, shape_of, static_number, type_of
+from .common import astype, check_floating, element_count, rank_of, static_number, static_sizes, type_of
 from .creation import iota
 from .manipulation import expand_dims, matrix_transpose
 from .networks import softmax
@@ -40,12 +40,10 @@ def dropout(x: Any, rate: float, /) -> Any:
     asarray([1., 2.], dtype=float64)
     """
     check_floating(x, "dropout")
-    share, shape = static_number(rate, "rate"), shape_of(x)
+    share = static_number(rate, "rate")
     if not 0.0 <= share < 1.0:
         raise Usage("a rate of dropout is out of range", where=user_location(), required="from 0 below 1", got=rate)
-    if None in shape:
-        raise Invalid("dropout needs a static shape", rule="V4", where=user_location(), got=type_of(x))
-    is_kept = apply("greater_equal", uniform(tuple(size for size in shape if size is not None)), share)
+    is_kept = apply("greater_equal", uniform(static_sizes(x, "dropout")), share)
     return apply("where", is_kept, apply("divide", x, 1.0 - share), 0.0)
 
 

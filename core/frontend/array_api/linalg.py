@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ...dtypes import DType
@@ -14,6 +14,7 @@ from ..linalg_functions import *  # noqa: F403
 from ..trace.source_location import user_location
 from .common import (
     check_floating,
+    check_matrix,
     check_numeric,
     rank_of,
     resolve_axes,
@@ -21,6 +22,7 @@ from .common import (
     shape_of,
     static_integer,
     static_number,
+    static_sizes,
     type_of,
 )
 from .creation import diagonal_of_ones
@@ -74,16 +76,16 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     11
     """
     check_numeric(x1, x2)
-    at = static_integer(axis, "an axis")
-    if at >= 0 or not (rank_of(x1) and rank_of(x2)):
+    position = static_integer(axis, "an axis")
+    if position >= 0 or not (rank_of(x1) and rank_of(x2)):
         raise Usage(
             "the axis of vecdot is counted from the last", where=user_location(), required="from -1 down", got=axis
         )
-    one, other = shape_of(x1)[resolve_axis(at, x1)], shape_of(x2)[resolve_axis(at, x2)]
+    one, other = shape_of(x1)[resolve_axis(position, x1)], shape_of(x2)[resolve_axis(position, x2)]
     if None not in (one, other) and one != other:
         raise Invalid("the vectors have different sizes", rule="V4", where=user_location(), required=one, got=other)
     products = apply("multiply", x1, x2)
-    return total(products, axis=at, dtype=type_of(products).dtype)
+    return total(products, axis=position, dtype=type_of(products).dtype)
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
@@ -100,12 +102,17 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
     if isinstance(axes, tuple | list):
         if len(axes) != 2 or not all(isinstance(side, tuple | list) for side in axes):
             required = "a number, or axes of both, as in ((0, 1), (1, 2))"
-            raise Usage("axes are not those of two arrays", where=user_location(), required=required, got=repr(axes))
+            raise Usage(
+                "the axes are neither a number nor a pair of tuples",
+                where=user_location(),
+                required=required,
+                got=repr(axes),
+            )
         contracted, other_contracted = resolve_axes(tuple(axes[0]), x1), resolve_axes(tuple(axes[1]), x2)
     else:
         count = static_integer(axes, "axes")
         if not 0 <= count <= min(rank_of(x1), rank_of(x2)):
-            raise Usage("there are more axes than both arrays have", where=user_location(), got=axes)
+            raise Usage("there are more axes than one of the arrays has", where=user_location(), got=axes)
         contracted, other_contracted = tuple(range(rank_of(x1) - count, rank_of(x1))), tuple(range(count))
     pairs = [(shape_of(x1)[one], shape_of(x2)[other]) for one, other in zip(contracted, other_contracted, strict=False)]
     if len(contracted) != len(other_contracted) or any(None not in pair and pair[0] != pair[1] for pair in pairs):
@@ -114,21 +121,18 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
     rows = [axis for axis in range(rank_of(x1)) if axis not in contracted]
     columns = [axis for axis in range(rank_of(x2)) if axis not in other_contracted]
     product = apply("matmul", _as_matrix(x1, rows, contracted), _as_matrix(x2, other_contracted, columns))
-    return apply("reshape", product, shape=(*_static_sizes(x1, rows), *_static_sizes(x2, columns)))
+    return apply("reshape", product, shape=(*_tensordot_sizes(x1, rows), *_tensordot_sizes(x2, columns)))
 
 
-def _static_sizes(x: Any, axes: Any) -> list[int]:
-    sizes = [shape_of(x)[axis] for axis in axes]
-    if None in sizes:
-        hint = "annotate the sizes, or multiply and sum"
-        raise Invalid("tensordot needs static sizes", rule="V4", where=user_location(), got=type_of(x), hint=hint)
-    return sizes
+def _tensordot_sizes(x: Any, axes: Sequence[int]) -> tuple[int, ...]:
+    return static_sizes(x, "tensordot", axes, "annotate the sizes, or multiply and sum")
 
 
-def _as_matrix(x: Any, rows: Any, columns: Any) -> Any:
+def _as_matrix(x: Any, rows: Sequence[int], columns: Sequence[int]) -> Any:
     """The array as a matrix: some axes are its rows, the others its columns."""
     permuted = apply("permute_dims", x, axes=(*rows, *columns))
-    return apply("reshape", permuted, shape=(math.prod(_static_sizes(x, rows)), math.prod(_static_sizes(x, columns))))
+    height, width = (math.prod(_tensordot_sizes(x, axes)) for axes in (rows, columns))
+    return apply("reshape", permuted, shape=(height, width))
 
 
 def outer(x1: Any, x2: Any, /) -> Any:
@@ -155,17 +159,17 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     [0, 0, 1]
     """
     check_numeric(x1, x2)
-    at = static_integer(axis, "an axis")
-    if at >= 0:
+    negative_axis = static_integer(axis, "an axis")
+    if negative_axis >= 0:
         raise Usage(
             "the axis of cross is counted from the last", where=user_location(), required="from -1 down", got=axis
         )
     one, other = broadcast_arrays(x1, x2)
-    if any(shape_of(vectors)[resolve_axis(at, vectors)] != 3 for vectors in (x1, x2)):
+    if any(shape_of(vectors)[resolve_axis(negative_axis, vectors)] != 3 for vectors in (x1, x2)):
         raise Invalid(
             "a cross product needs vectors of size 3", rule="V4", where=user_location(), got=[type_of(x1), type_of(x2)]
         )
-    position = resolve_axis(at, one)
+    position = resolve_axis(negative_axis, one)
     next_order, previous_order = [1, 2, 0], [2, 0, 1]
 
     def rotate(x: Any, order: list[int]) -> Any:
@@ -289,10 +293,10 @@ def _largest_or_zero(x: Any, *, axis: Any = None, keepdims: bool = False) -> Any
     """The largest of non-negative elements along axes, or 0 where there are no elements. Axes of open size are padded
     with one zero."""
     axes = range(rank_of(x)) if axis is None else resolve_axes(axis, x)
-    if 0 in [shape_of(x)[at] for at in axes]:
+    if 0 in [shape_of(x)[position] for position in axes]:
         return total(x, axis=axis, keepdims=keepdims)
-    open_axes = [at for at in axes if shape_of(x)[at] is None]
-    padded = pad(x, tuple((int(at in open_axes), 0) for at in range(rank_of(x)))) if open_axes else x
+    open_axes = [position for position in axes if shape_of(x)[position] is None]
+    padded = pad(x, tuple((int(position in open_axes), 0) for position in range(rank_of(x)))) if open_axes else x
     return largest(padded, axis=axis, keepdims=keepdims)
 
 
@@ -308,10 +312,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     (5.0, 4.0)
     """
     check_floating(x, "matrix_norm")
-    if rank_of(x) < 2:
-        raise Invalid(
-            "this is not a matrix", rule="V4", where=user_location(), required="2 axes or more", got=type_of(x)
-        )
+    check_matrix(x)
     if ord == "fro":
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
     if type(ord) not in (str, int, float) or ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
@@ -340,8 +341,8 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
     1
     """
     values = apply("svdvals", x)
-    least = apply("multiply", _largest_or_zero(values, axis=-1, keepdims=True), _tolerance(x, rtol))
-    return count_nonzero(apply("greater", values, least), axis=-1)
+    tolerance = apply("multiply", _largest_or_zero(values, axis=-1, keepdims=True), _tolerance(x, rtol))
+    return count_nonzero(apply("greater", values, tolerance), axis=-1)
 
 
 def _tolerance(x: Any, rtol: Any) -> Any:
@@ -362,7 +363,7 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Any:
     [[0.5, 0.0], [0.0, 0.0]]
     """
     u, values, vh = svd(x, full_matrices=False)
-    least = apply("multiply", _largest_or_zero(values, axis=-1, keepdims=True), _tolerance(x, rtol))
-    is_nonzero = apply("greater", values, least)
+    tolerance = apply("multiply", _largest_or_zero(values, axis=-1, keepdims=True), _tolerance(x, rtol))
+    is_nonzero = apply("greater", values, tolerance)
     inverse = apply("where", is_nonzero, apply("divide", 1.0, apply("where", is_nonzero, values, 1.0)), 0.0)
     return apply("matmul", apply("multiply", matrix_transpose(vh), expand_dims(inverse, -2)), matrix_transpose(u))

@@ -15,6 +15,7 @@ from ..api import apply
 from ..eager.dispatch import cache_single_op
 from ..trace.source_location import user_location
 from .common import (
+    check_matrix,
     rank_of,
     resolve_axes,
     resolve_axis,
@@ -23,6 +24,7 @@ from .common import (
     static_integers,
     static_shape,
     static_size,
+    static_sizes,
     type_of,
 )
 
@@ -82,7 +84,7 @@ def concat_in_batches(arrays: Sequence[Any], axis: int) -> Any:
     """Join any number of arrays, MAX_CONCAT_OPERANDS at a time."""
     while len(arrays) > MAX_CONCAT_OPERANDS:
         starts = range(0, len(arrays), MAX_CONCAT_OPERANDS)
-        arrays = [apply("concat", *arrays[at : at + MAX_CONCAT_OPERANDS], axis=axis) for at in starts]
+        arrays = [apply("concat", *arrays[start : start + MAX_CONCAT_OPERANDS], axis=axis) for start in starts]
     return apply("concat", *arrays, axis=axis)
 
 
@@ -131,7 +133,9 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Any:
 def insert_axes(x: Any, axes: Sequence[int]) -> Any:
     """x with new axes of size 1, which have these numbers, from 0, in the result."""
     rank = rank_of(x) + len(axes)
-    return apply("index", x, key=format_key(tuple(None if at in axes else slice(None) for at in range(rank))))
+    return apply(
+        "index", x, key=format_key(tuple(None if position in axes else slice(None) for position in range(rank)))
+    )
 
 
 @cache_single_op
@@ -148,7 +152,11 @@ def flip(x: Any, /, *, axis: Any = None) -> Any:
     """
     axes = range(rank_of(x)) if axis is None else resolve_axes(axis, x)
     reverse = slice(None, None, -1)
-    return apply("index", x, key=format_key(tuple(reverse if at in axes else slice(None) for at in range(rank_of(x)))))
+    return apply(
+        "index",
+        x,
+        key=format_key(tuple(reverse if position in axes else slice(None) for position in range(rank_of(x)))),
+    )
 
 
 @cache_single_op
@@ -163,11 +171,8 @@ def matrix_transpose(x: Any, /) -> Any:
     >>> matrix_transpose([[1, 2]]).tolist()
     [[1], [2]]
     """
+    check_matrix(x)
     rank = rank_of(x)
-    if rank < 2:
-        raise Invalid(
-            "this is not a matrix", rule="V4", where=user_location(), required="2 axes or more", got=type_of(x)
-        )
     return apply("permute_dims", x, axes=(*range(rank - 2), rank - 1, rank - 2))
 
 
@@ -182,12 +187,15 @@ def moveaxis(x: Any, source: Any, destination: Any, /) -> Any:
     sources, targets = resolve_axes(source, x), resolve_axes(destination, x)
     if len(sources) != len(targets):
         raise Usage("the numbers of axes differ", where=user_location(), required=len(sources), got=len(targets))
-    other_axes = iter(at for at in range(rank_of(x)) if at not in sources)
+    other_axes = iter(position for position in range(rank_of(x)) if position not in sources)
     source_of_target = dict(zip(targets, sources, strict=True))
     return apply(
         "permute_dims",
         x,
-        axes=tuple(source_of_target[at] if at in source_of_target else next(other_axes) for at in range(rank_of(x))),
+        axes=tuple(
+            source_of_target[position] if position in source_of_target else next(other_axes)
+            for position in range(rank_of(x))
+        ),
     )
 
 
@@ -208,7 +216,7 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
         raise Usage(
             "there is not one shift for each axis", where=user_location(), required=len(shifted_axes), got=len(shifts)
         )
-    sizes = [shape_of(x)[resolve_axis(at, x)] for at in shifted_axes]
+    sizes = [shape_of(x)[resolve_axis(position, x)] for position in shifted_axes]
     return apply(
         "roll",
         x,
@@ -226,11 +234,13 @@ def reduce_shift(shift: int, shape: Shape) -> int:
 def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
     if axis is None:
         return repeat(apply("reshape", x, shape=(-1,)), repeats, axis=0)
-    at, shape = resolve_axis(axis, x), shape_of(x)
+    position, shape = resolve_axis(axis, x), shape_of(x)
     if not (type(repeats) is int and 0 <= repeats <= MAX_ELEMENTS) or None in shape:
-        return apply("repeat", x, repeats, axis=at)
-    copies = apply("broadcast_to", insert_axes(x, [at + 1]), shape=(*shape[: at + 1], repeats, *shape[at + 1 :]))
-    return apply("reshape", copies, shape=(*shape[:at], (shape[at] or 0) * repeats, *shape[at + 1 :]))
+        return apply("repeat", x, repeats, axis=position)
+    copies = apply(
+        "broadcast_to", insert_axes(x, [position + 1]), shape=(*shape[: position + 1], repeats, *shape[position + 1 :])
+    )
+    return apply("reshape", copies, shape=(*shape[:position], (shape[position] or 0) * repeats, *shape[position + 1 :]))
 
 
 def tile(x: Any, repetitions: Any, /) -> Any:
@@ -271,9 +281,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     >>> [x.tolist() for x in unstack([[1, 2], [3, 4]], axis=1)]
     [[1, 3], [2, 4]]
     """
-    at = resolve_axis(axis, x)
-    size = shape_of(x)[at]
-    if size is None:
-        hint = "loop with tl.while_loop, and take with tl.take(x, i, axis=...)"
-        raise Invalid("the size of the axis is not static", rule="V4", where=user_location(), got=type_of(x), hint=hint)
-    return tuple(apply("index", x, key=format_key((*[slice(None)] * at, k))) for k in range(size))
+    position = resolve_axis(axis, x)
+    hint = "loop with tl.while_loop, and take with tl.take(x, i, axis=...)"
+    (size,) = static_sizes(x, "unstack", [position], hint)
+    return tuple(apply("index", x, key=format_key((*[slice(None)] * position, k))) for k in range(size))

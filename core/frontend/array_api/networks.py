@@ -31,6 +31,7 @@ from .common import (
     static_integers,
     static_shape,
     static_size,
+    static_sizes,
     type_of,
 )
 from .creation import convert_fill_value, iota, zeros_like
@@ -97,7 +98,7 @@ def segment_sum(values: Any, segments: Any, count: int, /) -> Any:
     check_numeric(values)
     check_indices(segments)
     if rank_of(segments) != 1 or rank_of(values) == 0:
-        required = "values with axes, and segments of one"
+        required = "values with axes, and segments with one axis"
         raise Invalid(
             "segments do not fit the values",
             rule="V4",
@@ -105,18 +106,15 @@ def segment_sum(values: Any, segments: Any, count: int, /) -> Any:
             required=required,
             got=_describe_types(values, segments),
         )
-    first, *rest = shape_of(values)
-    if None in rest:
-        raise Invalid("the sizes of values are not static", rule="V4", where=user_location(), got=type_of(values))
-    zeros = apply(
-        "broadcast_to", numpy_scalar(0, type_of(values).dtype), shape=(static_size(count, "the count"), *rest)
-    )
-    size = shape_of(segments)[0]
-    if None in (first, size):  # traps where there are not as many segments as values
+    value_sizes = static_sizes(values, "segment_sum", range(1, rank_of(values)))
+    shape = (static_size(count, "the count"), *value_sizes)
+    zeros = apply("broadcast_to", numpy_scalar(0, type_of(values).dtype), shape=shape)
+    value_count, segment_count = shape_of(values)[0], shape_of(segments)[0]
+    if None in (value_count, segment_count):  # traps where there are not as many segments as values
         segments = apply("reshape_like", segments, iota(element_count(values, 0)))
-    elif first != size:
+    elif value_count != segment_count:
         message, got = "there is not one segment for each value", _describe_types(values, segments)
-        raise Invalid(message, rule="V4", where=user_location(), required=first, got=got)
+        raise Invalid(message, rule="V4", where=user_location(), required=value_count, got=got)
     return apply("scatter_add", zeros, values, segments)
 
 
@@ -132,12 +130,14 @@ def pad(x: Any, widths: Any, /, *, value: Any = 0) -> Any:
     """
     pairs = [static_integers(width, "a width") for width in (widths if isinstance(widths, tuple | list) else (widths,))]
     if len(pairs) > rank_of(x) or any(len(pair) not in (1, 2) or min(pair) < 0 for pair in pairs):
-        raise Usage("these are not widths from 0 up, one or two for each axis", where=user_location(), got=repr(widths))
+        raise Usage(
+            "the widths are not one or two numbers from 0 up for each axis", where=user_location(), got=repr(widths)
+        )
     padded = x
-    for back, pair in enumerate(reversed(pairs), 1):
-        axis = rank_of(x) - back
-        front, behind = _padding(padded, axis, pair[0], value), _padding(padded, axis, pair[-1], value)
-        padded = concat([*front, padded, *behind], axis=axis)
+    for axes_from_end, pair in enumerate(reversed(pairs), 1):
+        axis = rank_of(x) - axes_from_end
+        leading, trailing = (_padding(padded, axis, width, value) for width in (pair[0], pair[-1]))
+        padded = concat([*leading, padded, *trailing], axis=axis)
     return padded
 
 
@@ -146,10 +146,10 @@ def _padding(x: Any, axis: int, width: int, value: Any) -> list[Any]:
     if not width:
         return []
     # the sum has size 1 along the axis, even where the size of x is open
-    rest = apply("sum", zeros_like(x, dtype=dtypes.int64), axis=axis, keepdims=True)
-    shape = tuple(width if at == axis else 1 for at in range(rank_of(x)))
+    reduced = apply("sum", zeros_like(x, dtype=dtypes.int64), axis=axis, keepdims=True)
+    shape = tuple(width if position == axis else 1 for position in range(rank_of(x)))
     fill = apply("broadcast_to", convert_fill_value(value, type_of(x).dtype), shape=shape)
-    return [apply("broadcast_like", fill, rest)]
+    return [apply("broadcast_like", fill, reduced)]
 
 
 def windows(x: Any, shape: Any, /, *, strides: Any = None) -> Any:
@@ -177,7 +177,7 @@ def conv(x: Any, weights: Any, /, *, strides: Any = None, padding: Any = 0) -> A
     if axes < 1 or len(sizes) != rank_of(x) or None in sizes:
         required = "as many axes, three or more, and weights whose sizes are known"
         raise Invalid(
-            "these arrays do not convolve",
+            "these arrays cannot be convolved",
             rule="V4",
             where=user_location(),
             required=required,
@@ -267,7 +267,9 @@ def clip_by_norm(x: Any, norm: Any, /) -> Any:
     [1.5, 2.0]
     """
     length = apply("sqrt", sum_of_squares(x))
-    return map_values(x, lambda each: apply("divide", apply("multiply", each, norm), apply("maximum", length, norm)))
+    return map_values(
+        x, lambda values: apply("divide", apply("multiply", values, norm), apply("maximum", length, norm))
+    )
 
 
 def clip_by_global_norm(values: Any, norm: Any, /) -> tuple[Any, Any]:
@@ -287,7 +289,8 @@ def clip_by_global_norm(values: Any, norm: Any, /) -> tuple[Any, Any]:
     ratio = apply("divide", norm, apply("maximum", length, norm))
     factor = apply("where", apply("isfinite", length), ratio, math.nan)
     clipped = [
-        map_values(leaf, lambda each: apply("multiply", each, astype(factor, type_of(each).dtype))) for leaf in leaves
+        map_values(leaf, lambda array: apply("multiply", array, astype(factor, type_of(array).dtype)))
+        for leaf in leaves
     ]
     return unflatten(structure, clipped), length
 

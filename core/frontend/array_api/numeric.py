@@ -28,6 +28,7 @@ from .common import (
     static_axis,
     static_integer,
     static_number,
+    static_sizes,
     type_of,
 )
 from .manipulation import concat, expand_dims
@@ -158,8 +159,8 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     return apply("divide", total, _count_as_float(element_count(x, axis), total))
 
 
-def _count_as_float(count: Any, like: Any) -> Any:
-    return float(count) if type(count) is int else astype(count, type_of(like).dtype)
+def _count_as_float(count: Any, reference: Any) -> Any:
+    return float(count) if type(count) is int else astype(count, type_of(reference).dtype)
 
 
 def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
@@ -212,7 +213,7 @@ def _cumulative(op: str, x: Any, axis: int | None, dtype: DType | None, first: i
     results = astype(apply(op, _convert_operand(x, dtype), axis=position), dtype)
     if first is None:
         return results
-    sizes = tuple(1 if at == position else size for at, size in enumerate(shape_of(results)))
+    sizes = tuple(1 if index == position else size for index, size in enumerate(shape_of(results)))
     initial = numpy_scalar(first, type_of(results).dtype)
     if None in sizes:  # a sum has size 1 along its axis, even where sizes are open
         initial_part = apply("broadcast_like", initial, apply("sum", results, axis=position, keepdims=True))
@@ -238,8 +239,10 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: 
     result = concat(parts, axis=position) if len(parts) > 1 else x
     leading_key = [slice(None)] * position
     for _ in range(n):
-        later = apply("index", result, key=format_key((*leading_key, slice(1, None))))
-        result = apply("subtract", later, apply("index", result, key=format_key((*leading_key, slice(None, -1)))))
+        later_elements = apply("index", result, key=format_key((*leading_key, slice(1, None))))
+        result = apply(
+            "subtract", later_elements, apply("index", result, key=format_key((*leading_key, slice(None, -1))))
+        )
     return result
 
 
@@ -360,7 +363,7 @@ def cummax(x: Any, /, *, axis: int | None = None) -> Any:
     >>> cummax([1, 3, 2]).tolist()
     [1, 3, 3]
     """
-    return _scan_by_doubling("maximum", x, axis)
+    return _scan_by_doubling("cummax", "maximum", x, axis)
 
 
 def cummin(x: Any, /, *, axis: int | None = None) -> Any:
@@ -369,7 +372,7 @@ def cummin(x: Any, /, *, axis: int | None = None) -> Any:
     >>> cummin([3, 1, 2]).tolist()
     [3, 1, 1]
     """
-    return _scan_by_doubling("minimum", x, axis)
+    return _scan_by_doubling("cummin", "minimum", x, axis)
 
 
 def cumlogsumexp(x: Any, /, *, axis: int | None = None) -> Any:
@@ -379,22 +382,21 @@ def cumlogsumexp(x: Any, /, *, axis: int | None = None) -> Any:
     [0.0, 0.6931471805599453]
     """
     check_floating(x, "cumlogsumexp")
-    return _scan_by_doubling("logaddexp", x, axis)
+    return _scan_by_doubling("cumlogsumexp", "logaddexp", x, axis)
 
 
-def _scan_by_doubling(op: str, x: Any, axis: int | None) -> Any:
-    """The scan of an associative op: step k combines each element with the one 2^k positions before it."""
+def _scan_by_doubling(function: str, op: str, x: Any, axis: int | None) -> Any:
+    """The scan of an associative op, in the name of a function: step k combines each element with the one 2^k positions
+    before it."""
     check_numeric(x)
     position = resolve_axis(resolve_optional_axis(axis, x), x)
-    size, shift = shape_of(x)[position], 1
-    if size is None:
-        raise Invalid("the size of an axis is not static", rule="V4", where=user_location(), got=type_of(x))
+    (size,), shift = static_sizes(x, function, [position]), 1
     leading_key = [slice(None)] * position
     while shift < size:
         first = apply("index", x, key=format_key((*leading_key, slice(None, shift))))
-        later = apply("index", x, key=format_key((*leading_key, slice(shift, None))))
+        later_elements = apply("index", x, key=format_key((*leading_key, slice(shift, None))))
         earlier = apply("index", x, key=format_key((*leading_key, slice(None, -shift))))
-        x, shift = concat([first, apply(op, earlier, later)], axis=position), 2 * shift
+        x, shift = concat([first, apply(op, earlier, later_elements)], axis=position), 2 * shift
     return x
 
 

@@ -60,8 +60,10 @@ class ConcreteArray(ArrayOperators):
         """Apply the op for an operator with a NumPy array on its left; other NumPy functions compute as usual."""
         if function in UFUNC_OPS and method == "__call__" and not options:
             return ArrayOperators.apply(self.resolve_op(UFUNC_OPS[function]), *operands)
-        plain = [np.asarray(operand) if isinstance(operand, ConcreteArray) else operand for operand in operands]
-        return getattr(function, method)(*plain, **options)
+        numpy_operands = [
+            np.asarray(operand) if isinstance(operand, ConcreteArray) else operand for operand in operands
+        ]
+        return getattr(function, method)(*numpy_operands, **options)
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
@@ -142,7 +144,7 @@ class ConcreteArray(ArrayOperators):
 
     def __iter__(self) -> Iterator[Any]:
         """Iterates over the first axis."""
-        return (self[at] for at in range(len(self)))
+        return (self[index] for index in range(len(self)))
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         hint = "write x = tl.scatter(x, value, index), or tl.where(mask, value, x)"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ...errors import Invalid, Usage
-from ...program.program import Function, Region, Var
+from ...program.program import Function, Region, UniqueNames, Var
 from ...types import Type
 from ...value import Literal, literal
 from ..trace.control_flow import open_subregion
@@ -20,8 +20,8 @@ from ..trace.source_location import user_location
 from ..trace.symbol import ArrayOperators, Symbol
 from ..trace.trace import (
     RegionBuilder,
+    TracedOperand,
     TracedValue,
-    UniqueNames,
     current_region,
     enter_region,
     to_operand,
@@ -171,7 +171,7 @@ def emit_custom_call(
     float_leaves, result_operands = list(filter(_is_symbolic_float, leaves)), list(map(to_operand, results))
     if not (float_leaves and any(operand.type.dtype.kind == "f" for operand in result_operands)):
         return value
-    instance, rule_region = region.specialization, open_subregion(region)
+    specialization, rule_region = region.specialization, open_subregion(region)
     rule = build_pullback_rule(name, rule_region, arguments, structure, result_operands, pullback)
     operands = [*map(to_operand, float_leaves), *result_operands, *rule_region.captures]
     names = UniqueNames()
@@ -183,9 +183,13 @@ def emit_custom_call(
     body = Region(parameters, (), tuple(variable.name for variable in result_variables))
     types = tuple(variable.type for variable in result_variables)
     identity = Function(
-        instance.program_builder.names.fresh(f"{name}_value"), body, types, user_location(), gradient_rule=rule.name
+        specialization.program_builder.names.fresh(f"{name}_value"),
+        body,
+        types,
+        user_location(),
+        gradient_rule=rule.name,
     )
-    instance.auxiliary_functions += [identity, rule]
+    specialization.auxiliary_functions += [identity, rule]
     inputs, attributes = [region.as_operand(operand) for operand in operands], (("function", identity.name),)
     result_names = region.names.result_names(region.names.fresh(name), len(result_operands))
     symbols = list(map(Symbol, region.emit_node("call", inputs, types, result_names, attributes=attributes)))
@@ -198,15 +202,15 @@ def build_pullback_rule(
     rule_region: RegionBuilder,
     arguments: Sequence[Any],
     structure: TreeDef,
-    result_operands: Sequence[TracedValue | Literal],
+    result_operands: Sequence[TracedOperand],
     pullback: Callable[[Any], Any],
 ) -> Function:
     """The pullback as a function of its captured values and of the adjoints of the float results."""
-    line, leaves = user_location(), flatten(tuple(arguments))[0]
+    location, leaves = user_location(), flatten(tuple(arguments))[0]
     floats = [operand.type.dtype.kind == "f" for operand in result_operands]
     adjoints = [
         rule_region.add_parameter(
-            "d_" + (operand.name if isinstance(operand, TracedValue) else "constant"), operand.type, line
+            "d_" + (operand.name if isinstance(operand, TracedValue) else "constant"), operand.type, location
         )
         for operand, is_float in zip(result_operands, floats, strict=True)
         if is_float
@@ -221,7 +225,7 @@ def build_pullback_rule(
         rule_results = [rule_region.as_operand(operand) for operand in argument_adjoints]
     body = rule_region.close([*map(rule_region.localize, rule_region.captures), *adjoints], rule_results)
     types = tuple(to_operand(leaf).type for leaf in leaves if _is_symbolic_float(leaf))
-    return Function(rule_region.specialization.program_builder.names.fresh(f"{name}_pullback"), body, types, line)
+    return Function(rule_region.specialization.program_builder.names.fresh(f"{name}_pullback"), body, types, location)
 
 
 def _is_symbolic_float(leaf: Any) -> bool:

@@ -165,11 +165,11 @@ def operand_converter(operand: Any, type_: Type) -> Callable[[Any], Value] | Non
         low = -high
     else:
         low, high = _exact_integer_range(dtype)
-    make = float if dtype is dtypes.float64 else int if dtype is dtypes.int64 else dtype.numpy.type
+    constructor = float if dtype is dtypes.float64 else int if dtype is dtypes.int64 else dtype.numpy.type
 
     def convert(number: Any) -> Any:
         if low <= number <= high:
-            return make(number)
+            return constructor(number)
         raise FastPathMiss
 
     return convert

@@ -16,7 +16,7 @@ from ...errors import Invalid, Usage
 from ...ops.op import Attributes
 from ...program.program import BY_ROWS, PULLBACK_TARGET, RECOMPUTE
 from ...types import Type
-from ...value import Literal, literal
+from ...value import literal
 from ..trace.annotation import DerivedFunction, FunctionSpec
 from ..trace.captures import Resource, VariableBase, is_constant
 from ..trace.pytree import (
@@ -34,9 +34,10 @@ from ..trace.symbol import Symbol
 from ..trace.trace import (
     NoTypeYet,
     RegionBuilder,
+    TracedOperand,
     TracedValue,
     current_region,
-    describe_with_location,
+    describe_operand_type,
     to_operand,
     unwrap_weak,
     weak_value_of,
@@ -59,13 +60,13 @@ class TracedCall(NamedTuple):
 
     leaves: list[Any]
     """The leaves of the arguments, as passed."""
-    operands: list[TracedValue | Literal]
+    operands: list[TracedOperand]
     """The leaves as operands, converted to the declared types."""
     operand_names: list[str]
     """The names of the operands, followed by those of the captures."""
     results: list[TracedValue]
     treedef: TreeDef
-    captures: dict[Resource, TracedValue | Literal]
+    captures: dict[Resource, TracedOperand]
     assigned_values: dict[Resource, TracedValue]
     parameter_types: list[Type]
     """The function's own types of its parameters and captures, which may have open sizes."""
@@ -73,31 +74,30 @@ class TracedCall(NamedTuple):
 
 def emit_call(
     region: RegionBuilder,
-    source: FunctionSpec,
+    spec: FunctionSpec,
     arguments: Sequence[object],
-    captures: Mapping[Resource, TracedValue | Literal] | None = None,
+    captures: Mapping[Resource, TracedOperand] | None = None,
 ) -> TracedCall:
     """Add a call node. A call that repeats an earlier one for a pullback reuses its `captures`, and assigns no
     variables.
 
     Raises Invalid (V6) for an argument of another type than declared, NoTypeYet where the results have no types yet.
     """
-    leaves, operands, names = list[Any](), list[TracedValue | Literal](), list[str]()
+    leaves, operands, names = list[Any](), list[TracedOperand](), list[str]()
     tree_types, weak = list[TreeType](), list[int | float | None]()
-    flat_arguments = source.flatten_arguments(arguments, Invalid)
-    for (name, declared), (parts, structure) in zip(source.declared_parameters, flat_arguments, strict=True):
+    flat_arguments = spec.flatten_arguments(arguments, Invalid)
+    for (name, declared), (parts, structure) in zip(spec.declared_parameters, flat_arguments, strict=True):
         types = declared.types if declared else (None,) * len(parts)
         part_operands = [to_operand(unwrap_weak(leaf), type_) for leaf, type_ in zip(parts, types, strict=True)]
         part_names = leaf_names(structure, name)
         for part_name, operand, type_ in zip(part_names, part_operands, types, strict=True):
             if type_ is not None and not type_.admits(operand.type):
-                line = operand.location if isinstance(operand, TracedValue) else None
                 raise Invalid(
-                    f"argument {part_name} of {source.name} has another type",
+                    f"argument {part_name} of {spec.name} has another type",
                     rule="V6",
                     where=user_location(),
                     required=type_,
-                    got=describe_with_location(operand.type, line),
+                    got=describe_operand_type(operand),
                 )
         leaves += parts
         operands += part_operands
@@ -105,12 +105,12 @@ def emit_call(
         weak += [None if declared else weak_value_of(leaf) for leaf in parts]
         tree_types.append(declared or TreeType(structure, tuple(operand.type for operand in part_operands)))
     callee, signature = region.specialization.program_builder.resolve_call(
-        source, source.resolve_types(tree_types), tuple(weak) if any(weak) else (), region.specialization
+        spec, spec.resolve_types(tree_types), tuple(weak) if any(weak) else (), region.specialization
     )
     tapes = recording_tapes()
     for variable in signature.assigned_variables if tapes and captures is None else ():
         read_and_record(variable)
-    known_captures, captured_operands = captures or {}, dict[Resource, TracedValue | Literal]()
+    known_captures, captured_operands = captures or {}, dict[Resource, TracedOperand]()
     for resource in signature.captures:
         if resource in known_captures:
             captured_operands[resource] = known_captures[resource]
@@ -119,7 +119,7 @@ def emit_call(
                 to_operand(read_and_record(resource)) if tapes else region.read_resource(resource)
             )
     count = len(signature.tree_type.types)
-    result_names = region.names.result_names(region.names.fresh(source.identifier), count)
+    result_names = region.names.result_names(region.names.fresh(spec.identifier), count)
     result_names += [region.names.fresh(variable.name) for variable in signature.assigned_variables]
     inputs = [region.as_operand(operand) for operand in (*operands, *captured_operands.values())]
     attributes = (("function", callee.name),)
@@ -149,30 +149,29 @@ Pullback: TypeAlias = Callable[[Any, Sequence[Any], Collection[OperandKey]], Adj
 _RECOMPUTED: Attributes = ((RECOMPUTE, True),)
 
 
-def trace_vjp(
-    region: RegionBuilder, source: FunctionSpec, arguments: Sequence[Any]
-) -> tuple[Any, Callable[[Any], Any]]:
+def trace_vjp(region: RegionBuilder, spec: FunctionSpec, arguments: Sequence[Any]) -> tuple[Any, Callable[[Any], Any]]:
     """The results of a call, and its pullback, which maps an adjoint of the results to adjoints of the arguments,
     nested as these are; None for an argument that is not of floats.
 
     The call keeps its intermediate values for one pullback in its own region. A second pullback, or one in another
     region, repeats the call there.
     """
-    value, _, pullback = trace_pullback(region, source, arguments)
-    return value, lambda adjoint: nest_adjoints(source, arguments, *pullback(adjoint, (), ()))
+    value, _, pullback = trace_pullback(region, spec, arguments)
+    return value, lambda adjoint: nest_adjoints(spec, arguments, *pullback(adjoint, (), ()))
 
 
 def nest_adjoints(
-    source: FunctionSpec, arguments: Sequence[Any], adjoints: Sequence[Any], captured: Mapping[Resource, Any]
+    spec: FunctionSpec, arguments: Sequence[Any], adjoints: Sequence[Any], captured: Mapping[Resource, Any]
 ) -> tuple[Any, ...]:
     """Adjoints nested as the arguments are. A variable passed as an argument gets the adjoint of its captured value; a
     static leaf gets None."""
     leaf_adjoints, nested_adjoints = iter(adjoints), []
-    for _, structure in source.flatten_arguments(arguments, Invalid):
-        form, parts = expose_static_leaves(structure)
+    for _, structure in spec.flatten_arguments(arguments, Invalid):
+        leaf_structure, parts = expose_static_leaves(structure)
         nested_adjoints.append(
             unflatten(
-                form, [next(leaf_adjoints) if part is None else static_leaf_adjoint(part, captured) for part in parts]
+                leaf_structure,
+                [next(leaf_adjoints) if part is None else static_leaf_adjoint(part, captured) for part in parts],
             )
         )
     return tuple(nested_adjoints)
@@ -185,9 +184,9 @@ def static_leaf_adjoint(part: StaticLeaf, captured: Mapping[Resource, Any]) -> A
 
 def trace_pullback(
     region: RegionBuilder,
-    source: FunctionSpec,
+    spec: FunctionSpec,
     arguments: Sequence[Any],
-    captures: Mapping[Resource, TracedValue | Literal] | None = None,
+    captures: Mapping[Resource, TracedOperand] | None = None,
     attributes: Attributes = (),
 ) -> tuple[Any, TracedCall, Pullback]:
     """`trace_vjp` with flat adjoints, and for captures too: the result of a call, the call, and its `Pullback`.
@@ -198,7 +197,7 @@ def trace_pullback(
 
     Active tapes record the call. They record the pullback too, as a call of a derived function that repeats the
     forward pass."""
-    call = emit_call(region, source, arguments, captures)
+    call = emit_call(region, spec, arguments, captures)
     is_pulled_back = False
 
     def pullback(adjoint: Any, assigned: Sequence[Any], rows: Collection[OperandKey]) -> Adjoints:
@@ -211,42 +210,43 @@ def trace_pullback(
                 hint="call it in the function",
             )
         if recording_tapes():
-            return emit_pullback_call(current, source, arguments, call, adjoint, assigned, rows)
+            return emit_pullback_call(current, spec, arguments, call, adjoint, assigned, rows)
         if current is not region or is_pulled_back:
-            repeated_call = emit_call(current, source, arguments, call.captures)
-            return emit_pullback(current, source, repeated_call, adjoint, assigned, rows, _RECOMPUTED)
+            repeated_call = emit_call(current, spec, arguments, call.captures)
+            return emit_pullback(current, spec, repeated_call, adjoint, assigned, rows, _RECOMPUTED)
         is_pulled_back = True
-        return emit_pullback(region, source, call, adjoint, assigned, rows, attributes)
+        return emit_pullback(region, spec, call, adjoint, assigned, rows, attributes)
 
     value = unflatten(call.treedef, map(Symbol, call.results))
     if recording_tapes():
-        record_traced_call(source, call, value, pullback)
+        record_traced_call(spec, call, value, pullback)
     return value, call, pullback
 
 
-def call_as_one_step(name: str, original: Callable[..., Any], python: Callable[[], Any]) -> Any:
+def call_as_one_step(name: str, original: Callable[..., Any], function: Callable[[], Any]) -> Any:
     """Call a Python function without arguments as a traced function, so that tapes record a branch or loop as one step.
     Its location is that of `original`, if that is a Python function."""
     region = current_region()
     assert region is not None, "outside of a trace there is nothing to call"
     located_function = original if hasattr(original, "__code__") else call_as_one_step
-    return trace_pullback(region, FunctionSpec(DerivedFunction(name, located_function, python), (), None), ())[0]
+    return trace_pullback(region, FunctionSpec(DerivedFunction(name, located_function, function), (), None), ())[0]
 
 
 def pullback_spec(
-    source: FunctionSpec,
+    spec: FunctionSpec,
     captures: tuple[Resource, ...] | None,
     rows: Collection[OperandKey],
     attributes: Attributes = (),
 ) -> FunctionSpec:
     """The function (*arguments, adjoint) -> adjoints of the float arguments, with `Rows` for the operands in `rows`.
-    With `captures`, which must be all that `source` captures, the adjoint is a pair, of the results and of the assigned
-    variables, and the adjoints of the captures follow those of the arguments."""
+    With `captures`, which must be all that the function captures, the adjoint is a pair, of the results and of the
+    assigned variables, and the adjoints of the captures follow those of the arguments.
+    """
 
-    def python(*arguments: Any) -> Any:
+    def trace_adjoints(*arguments: Any) -> Any:
         region = current_region()
         assert region is not None, "a derived function is only traced"
-        _, call, pullback = trace_pullback(region, source, arguments[:-1], attributes=attributes)
+        _, call, pullback = trace_pullback(region, spec, arguments[:-1], attributes=attributes)
         of_results, of_assigned = (arguments[-1], ()) if captures is None else arguments[-1]
         is_complete = captures is None or (
             set(captures) == set(call.captures) and len(of_assigned) in (0, len(call.assigned_values))
@@ -257,14 +257,16 @@ def pullback_spec(
         of_captures = [captured[resource] for resource in captures or ()]
         return tuple(leaf for leaf in (*adjoints, *of_captures) if leaf is not None)
 
-    derived = DerivedFunction(f"vjp_{source.identifier}", source.python_function, python)
-    form = source.result_type if captures is None else None
-    return FunctionSpec(derived, (*source.declared_parameters, ("adjoint", form)), None, source.static_parameters)
+    derived_function = DerivedFunction(f"vjp_{spec.identifier}", spec.python_function, trace_adjoints)
+    adjoint_type = spec.result_type if captures is None else None
+    return FunctionSpec(
+        derived_function, (*spec.declared_parameters, ("adjoint", adjoint_type)), None, spec.static_parameters
+    )
 
 
 def emit_pullback_call(
     region: RegionBuilder,
-    source: FunctionSpec,
+    spec: FunctionSpec,
     arguments: Sequence[Any],
     call: TracedCall,
     adjoint: Any,
@@ -274,8 +276,8 @@ def emit_pullback_call(
     """The adjoints, by a call of the pullback as a function, which tapes record."""
     leaves = flatten_like(call.treedef, adjoint, "an adjoint")
     converted = unflatten(call.treedef, map(_convert_number, leaves, call.results))
-    spec = pullback_spec(source, tuple(call.captures), rows, _RECOMPUTED)
-    adjoints, _, _ = trace_pullback(region, spec, (*arguments, (converted, tuple(assigned))), call.captures)
+    derived_spec = pullback_spec(spec, tuple(call.captures), rows, _RECOMPUTED)
+    adjoints, _, _ = trace_pullback(region, derived_spec, (*arguments, (converted, tuple(assigned))), call.captures)
     float_adjoints = iter(adjoints)
     operands = (*call.operands, *call.captures.values())
     return _split_adjoints(call, [next(float_adjoints) if is_float(operand.type) else None for operand in operands])
@@ -299,7 +301,7 @@ def operand_keys(call: TracedCall) -> list[OperandKey]:
     return [*range(len(call.leaves)), *call.captures]
 
 
-def record_traced_call(source: FunctionSpec, call: TracedCall, value: Any, pullback: Pullback) -> None:
+def record_traced_call(spec: FunctionSpec, call: TracedCall, value: Any, pullback: Pullback) -> None:
     """Record a call on the active tapes."""
     keys = operand_keys(call)
 
@@ -309,10 +311,10 @@ def record_traced_call(source: FunctionSpec, call: TracedCall, value: Any, pullb
         return [*adjoints, *captured.values()]
 
     operands = [*call.leaves, *(_resource_array(*pair) for pair in call.captures.items())]
-    record_call(source.name, operands, value, [Symbol(assigned) for assigned in call.assigned_values.values()], vjp)
+    record_call(spec.name, operands, value, [Symbol(assigned) for assigned in call.assigned_values.values()], vjp)
 
 
-def _resource_array(resource: Resource, value: TracedValue | Literal) -> Any:
+def _resource_array(resource: Resource, value: TracedOperand) -> Any:
     """The array by which tapes know a captured resource: an outer function's symbol, a concrete array or `value`."""
     if resource.owner is not None:
         return Symbol(resource.stored_value)
@@ -321,7 +323,7 @@ def _resource_array(resource: Resource, value: TracedValue | Literal) -> Any:
 
 def emit_pullback(
     region: RegionBuilder,
-    source: FunctionSpec,
+    spec: FunctionSpec,
     call: TracedCall,
     adjoint: Any,
     assigned: Sequence[Any],
@@ -343,19 +345,18 @@ def emit_pullback(
         if is_float(value.type):
             operand = to_operand(leaf, Type(value.type.dtype) if type(leaf) in (int, float) else None)
             if not value.type.admits(operand.type):
-                line = operand.location if isinstance(operand, TracedValue) else None
                 raise Invalid(
                     "an adjoint has another type than its result",
                     rule="D3",
                     where=user_location(),
                     required=value.type,
-                    got=describe_with_location(operand.type, line),
+                    got=describe_operand_type(operand),
                 )
             inputs.append(region.as_operand(operand))
     operands = [*call.operands, *call.captures.values()]
     if not (inputs and any(is_float(operand.type) for operand in operands)):
         raise Invalid(
-            f"{source.name} has no {'float among its arguments' if inputs else 'float among its results'}",
+            f"{spec.name} has no {'float among its arguments' if inputs else 'float among its results'}",
             rule="D3",
             where=user_location(),
             hint="integers and bools have no adjoint; convert with tl.astype(x, tl.float64)",
@@ -385,7 +386,13 @@ def emit_pullback(
 def _check_table_type(name: str, type_: Type) -> Type:
     """The type of a table; raises Invalid (D6) for a scalar, or a value that is not of floats."""
     if type_.is_scalar or not is_float(type_):
-        raise Invalid(f"{name} has no rows", rule="D6", where=user_location(), required="floats, with axes", got=type_)
+        raise Invalid(
+            f"{name} is not a table of rows",
+            rule="D6",
+            where=user_location(),
+            required="an array of floats with axes",
+            got=type_,
+        )
     return type_
 
 
@@ -395,49 +402,50 @@ def is_float(type_: Type) -> bool:
 
 def trace_gradient(
     region: RegionBuilder,
-    source: FunctionSpec,
+    spec: FunctionSpec,
     arguments: Sequence[Any],
-    by: Sequence[int | Variable],
+    wrt: Sequence[int | Variable],
     rows: Sequence[int | Variable] = (),
 ) -> tuple[Any, tuple[Any, ...]]:
-    """The scalar float that a call returns, and its gradient with respect to the arguments at the positions in `by`, or
-    to variables; those in `rows` get `Rows`.
+    """The scalar float that a call returns, and its gradient with respect to the arguments at the positions in `wrt`,
+    or to variables; those in `rows` get `Rows`.
 
-    Raises Invalid (D3) where the call does not return one float, or `by` names a value that is not of floats."""
-    values_before = {key: region.read_resource(key._resource) for key in by if isinstance(key, Variable)}
-    value, _, pullback = trace_pullback(region, source, arguments)
+    Raises Invalid (D3) where the call does not return one float, or `wrt` names a value that is not of floats.
+    """
+    values_before = {key: region.read_resource(key._resource) for key in wrt if isinstance(key, Variable)}
+    value, _, pullback = trace_pullback(region, spec, arguments)
     leaf = to_operand(value) if isinstance(value, Symbol) else None
     if leaf is None or not (leaf.type.is_scalar and is_float(leaf.type)):
         raise Invalid(
-            f"{source.name} does not return one float, so it has no gradient",
+            f"{spec.name} does not return one float, so it has no gradient",
             rule="D3",
             where=user_location(),
             required="float64 or float32, without axes",
             got=leaf.type if leaf else flatten(value)[1],
             hint="tl.vjp(f, *arguments) takes an adjoint of any result",
         )
-    for operand in by:
-        for name, type_ in named_leaf_types(source, arguments, operand):
+    for operand in wrt:
+        for name, type_ in named_leaf_types(spec, arguments, operand):
             if not is_float(type_):
                 message = f"{name} is not of floats, and has no gradient"
                 raise Invalid(message, rule="D3", where=user_location(), required=dtypes.float64, got=type_)
-    adjoints, captured = pullback(1.0, (), row_operand_keys(source, arguments, rows))
-    argument_adjoints = nest_adjoints(source, arguments, adjoints, captured)
+    adjoints, captured = pullback(1.0, (), row_operand_keys(spec, arguments, rows))
+    argument_adjoints = nest_adjoints(spec, arguments, adjoints, captured)
     row_resources = [key._resource for key in rows if isinstance(key, Variable)]
     return value, tuple(
         argument_adjoints[key]
         if not isinstance(key, Variable)
         else variable_gradient(key, captured, values_before[key], row_resources)
-        for key in by
+        for key in wrt
     )
 
 
-def row_operand_keys(source: FunctionSpec, arguments: Sequence[Any], rows: Sequence[int | Variable]) -> set[OperandKey]:
+def row_operand_keys(spec: FunctionSpec, arguments: Sequence[Any], rows: Sequence[int | Variable]) -> set[OperandKey]:
     """The operand keys of the arguments at these positions, and of these variables."""
     numbers = {row for row in rows if isinstance(row, int)}
     keys: set[OperandKey] = {row._resource for row in rows if isinstance(row, Variable)}
     count = 0
-    for number, (leaves, structure) in enumerate(source.flatten_arguments(arguments, Invalid)):
+    for number, (leaves, structure) in enumerate(spec.flatten_arguments(arguments, Invalid)):
         if number in numbers:
             keys.update(range(count, count + len(leaves)))
             static = [part.value for part in expose_static_leaves(structure)[1] if part is not None]
@@ -447,7 +455,7 @@ def row_operand_keys(source: FunctionSpec, arguments: Sequence[Any], rows: Seque
 
 
 def variable_gradient(
-    variable: Variable, captured: Mapping[Resource, Any], value: TracedValue | Literal, rows: Sequence[Resource]
+    variable: Variable, captured: Mapping[Resource, Any], value: TracedOperand, rows: Sequence[Resource]
 ) -> Any:
     """The gradient with respect to a variable; zeros, or no rows, where the call does not use it."""
     if variable._resource in captured:
@@ -456,15 +464,15 @@ def variable_gradient(
     return empty_rows(OpDispatcher(), table) if variable._resource in rows else instantiate_adjoint(None, table)
 
 
-def named_leaf_types(source: FunctionSpec, arguments: Sequence[Any], by: int | Variable) -> list[tuple[str, Type]]:
+def named_leaf_types(spec: FunctionSpec, arguments: Sequence[Any], wrt: int | Variable) -> list[tuple[str, Type]]:
     """The leaves of an argument, or a variable, with their names for messages; raises Invalid (D3) for a static
     argument."""
-    if isinstance(by, Variable):
-        return [(f"variable {by.name}", by._type)]
-    name = source.declared_parameters[by][0]
-    if name in source.static_parameters:
-        message = f"argument {name} of {source.name} is static, and has no gradient"
-        raise Invalid(message, rule="D3", where=user_location(), required=dtypes.float64, got=repr(arguments[by])[:80])
-    leaves, structure = flatten(arguments[by])
+    if isinstance(wrt, Variable):
+        return [(f"variable {wrt.name}", wrt._type)]
+    name = spec.declared_parameters[wrt][0]
+    if name in spec.static_parameters:
+        message = f"argument {name} of {spec.name} is static, and has no gradient"
+        raise Invalid(message, rule="D3", where=user_location(), required=dtypes.float64, got=repr(arguments[wrt])[:80])
+    leaves, structure = flatten(arguments[wrt])
     pairs = zip(leaf_names(structure, name), leaves, strict=True)
-    return [(f"argument {leaf_name} of {source.name}", to_operand(leaf).type) for leaf_name, leaf in pairs]
+    return [(f"argument {leaf_name} of {spec.name}", to_operand(leaf).type) for leaf_name, leaf in pairs]

@@ -27,7 +27,7 @@ from ..trace.captures import Resource
 from ..trace.pytree import flatten, unflatten
 from ..trace.source_location import user_location
 from ..trace.symbol import ArrayOperators, Symbol
-from ..trace.trace import RegionBuilder, TracedValue, current_region, emit_op, to_operand
+from ..trace.trace import RegionBuilder, TracedOperand, TracedValue, current_region, emit_op, to_operand
 from .array import ConcreteArray, copy_array
 
 TapeArray: TypeAlias = ConcreteArray | Symbol
@@ -73,7 +73,7 @@ class OpTapeEntry(NamedTuple):
 
     def vjp(self, adjoints: Sequence[Any], positions: Sequence[int], row_positions: Collection[int]) -> list[Any]:
         """The adjoints by the op's gradient rule, summed to the operand's shape where the op broadcasts it."""
-        op, attributes, do = self.applied_op.op, self.applied_op.attributes, OpDispatcher()
+        op, attributes, builder = self.applied_op.op, self.applied_op.attributes, OpDispatcher()
         row = lookup_op(op)
         if row.gradient is None:
             raise _nondifferentiable_error(op)
@@ -84,16 +84,16 @@ class OpTapeEntry(NamedTuple):
         (adjoint,) = adjoints
         operand_adjoints: list[Any] = []
         for position in positions:
-            if position in row_positions and (parts := row_adjoint(do, op, adjoint, operands, attributes)):
+            if position in row_positions and (parts := row_adjoint(builder, op, adjoint, operands, attributes)):
                 operand_adjoints.append(Rows(*parts))
                 continue
-            contribution = row.gradient(do, position, adjoint, self.result, *operands, **attributes)
+            contribution = row.gradient(builder, position, adjoint, self.result, *operands, **attributes)
             if position in row_positions and contribution is not None:
                 raise row_use_error("a source", op, user_location())
             if contribution is not None and row.scalar is not None:
-                shape, operand_shape = do.type(contribution).shape, operands[position]._type.shape
+                shape, operand_shape = builder.type(contribution).shape, operands[position]._type.shape
                 is_same = shape == operand_shape and shape is not None and None not in shape
-                contribution = contribution if is_same else do("sum_like", contribution, operands[position])
+                contribution = contribution if is_same else builder("sum_like", contribution, operands[position])
             operand_adjoints.append(contribution)
         return operand_adjoints
 
@@ -157,10 +157,10 @@ class OpDispatcher:
         return operand._type if isinstance(operand, ConcreteArray) else to_operand(operand).type
 
 
-def record_entry(operands: Sequence[Any], results: Sequence[TapeArray], pull: VJP) -> None:
+def record_entry(operands: Sequence[Any], results: Sequence[TapeArray], vjp: VJP) -> None:
     """Record a step on the active tapes, if it has results that can have adjoints."""
     if results:
-        entry = TapeEntry(tuple(operands), tuple(results), pull)
+        entry = TapeEntry(tuple(operands), tuple(results), vjp)
         for tape in recording_tapes():
             tape.record(entry)
 
@@ -190,7 +190,7 @@ def record_eager_op(applied_op: AppliedOp, operands: tuple[Any, ...], result: Co
 def record_traced_op(
     op: str,
     operands: Sequence[Any],
-    converted: Sequence[TracedValue | Literal],
+    converted: Sequence[TracedOperand],
     attributes: Mapping[str, Any],
     result: Symbol,
 ) -> None:
@@ -215,7 +215,7 @@ def record_nondifferentiable(op: str, operands: Sequence[Any], result: TapeArray
 
 def _nondifferentiable_error(op: str) -> Invalid:
     hint = "tl.stop_gradient(x) makes a value a constant"
-    required = "a column gradient in its row" if op in OPS else None
+    required = "a gradient rule, in the column `gradient` of its row" if op in OPS else None
     return Invalid(f"{op} cannot be differentiated", rule="D1", where=user_location(), required=required, hint=hint)
 
 
@@ -237,14 +237,14 @@ def record_call(
     Raises Invalid (D5) where such a call depends on a watched value, since its gradient would be wrong; Usage where an
     operand or result is a handle of cells.
     """
-    results, form = flatten((result, tuple(assigned)), by_reference=True)
+    results, structure = flatten((result, tuple(assigned)), by_reference=True)
     positions = [position for position, leaf in enumerate(operands) if is_float_array(leaf)]
     float_operands, floats = (
         [operands[position] for position in positions],
         [leaf for leaf in results if is_float_array(leaf)],
     )
     if draws and floats and any(tape.is_tracked(operand) for tape in recording_tapes() for operand in float_operands):
-        message = f"a tape records {name}, which draws random numbers, and its reverse pass would draw others"
+        message = f"a tape records {name}, which draws random numbers, and its reverse pass would draw other numbers"
         hint = "draw outside and pass the numbers as an argument, or use tl.value_and_grad, which draws once"
         raise Invalid(message, rule="D5", where=user_location(), hint=hint)
     if any(isinstance(leaf, Symbol) and isinstance(leaf.dtype, HandleType) for leaf in (*operands, *results)):
@@ -255,8 +255,8 @@ def record_call(
         leaf_adjoints = [
             instantiate_adjoint(next(result_adjoints), leaf) if is_float_array(leaf) else 0 for leaf in results
         ]
-        operand_adjoints = pullback(unflatten(form, leaf_adjoints), [positions[at] for at in rows])
-        return [operand_adjoints[positions[at]] for at in operand_numbers]
+        operand_adjoints = pullback(unflatten(structure, leaf_adjoints), [positions[number] for number in rows])
+        return [operand_adjoints[positions[number]] for number in operand_numbers]
 
     record_entry(float_operands, floats, vjp)
 
@@ -283,14 +283,14 @@ def is_float_array(value: Any) -> bool:
     return isinstance(value, ConcreteArray | Symbol) and value.dtype.kind == "f"
 
 
-def instantiate_adjoint(adjoint: Any, of: TapeArray) -> Any:
+def instantiate_adjoint(adjoint: Any, value: TapeArray) -> Any:
     """An adjoint in the shape of its value `of`, as far as the types show; zeros where it is None."""
     if adjoint is not None:
-        fits = of._type.admits(to_operand(adjoint).type)
-        return adjoint if fits else ArrayOperators.apply("sum_like", adjoint, of)
-    zero, shape = ConcreteArray(literal(0.0, Type(of.dtype))), of.shape
+        fits = value._type.admits(to_operand(adjoint).type)
+        return adjoint if fits else ArrayOperators.apply("sum_like", adjoint, value)
+    zero, shape = ConcreteArray(literal(0.0, Type(value.dtype))), value.shape
     if shape is None or None in shape:
-        return ArrayOperators.apply("broadcast_like", zero, of)
+        return ArrayOperators.apply("broadcast_like", zero, value)
     return ArrayOperators.apply("broadcast_to", zero, shape=shape) if shape else zero
 
 

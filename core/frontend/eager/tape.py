@@ -194,8 +194,8 @@ class Tape:
             return source
         if source.trainable and source._resource not in self._watched_variables:
             self._watch_unread(source)
-        watched = self._watched_variables.get(source._resource)
-        return source if watched is None else watched.tape_array
+        watched_variable = self._watched_variables.get(source._resource)
+        return source if watched_variable is None else watched_variable.tape_array
 
     def _watch_unread(self, variable: Variable) -> None:
         """Watch a variable that has not been read under this tape."""
@@ -252,15 +252,15 @@ class Tape:
     def resolve_watched_array(self, variable: Resource, value: StoredValue, array: TapeArray) -> TapeArray | None:
         """The array by which this tape knows a variable of this value, which other tapes know as `array`. None where
         this tape sees the variable for the first time. A value assigned since then is an ordinary value."""
-        watched = self._watched_variables.get(variable)
-        if watched is None:
+        watched_variable = self._watched_variables.get(variable)
+        if watched_variable is None:
             return None
-        if watched.stored_value is not value:
+        if watched_variable.stored_value is not value:
             return array
-        if self._identity_key(watched.outer_array) == self._identity_key(array):
-            return watched.tape_array
+        if self._identity_key(watched_variable.outer_array) == self._identity_key(array):
+            return watched_variable.tape_array
         if not self.is_tracked(array):  # the set of other tapes that watch the variable has changed
-            self.record(TapeEntry((watched.tape_array,), (array,), identity_vjp))
+            self.record(TapeEntry((watched_variable.tape_array,), (array,), identity_vjp))
         return array
 
     def watch_variable(self, variable: Resource, value: StoredValue, outer_array: TapeArray, array: TapeArray) -> None:
@@ -277,9 +277,9 @@ class Tape:
         """Raises Usage outside the region where the tape was entered, since it has recorded nothing there."""
         if current_region() is self.region:
             return
-        message = "this tape records another function, branch or loop than the one that is traced here"
+        message = "this tape was entered in another function, branch or loop than the one that is traced here"
         if self.region is None:
-            message = "this tape records eager ops, and here a function is traced"
+            message = "this tape was entered outside the function that is traced here"
         hint = "enter the tape in the function, branch or loop that asks for its gradient"
         raise Usage(message, where=user_location(), hint=hint)
 
@@ -383,11 +383,19 @@ class Tape:
             adjoints = [take(self._identity_key(result), None) for result in record.results]
             if record.vjp is not identity_vjp:
                 adjoints = [_densify(*pair) for pair in zip(adjoints, record.results, strict=True)]
-            positions = [at for at, each in enumerate(record.operands) if self._requires_adjoint(each, dependent)]
+            positions = [
+                position
+                for position, operand in enumerate(record.operands)
+                if self._requires_adjoint(operand, dependent)
+            ]
             if any(adjoint is not None for adjoint in adjoints) and positions:
-                row_positions = [at for at in positions if self._identity_key(record.operands[at]) in tables]
-                for at, contribution in zip(positions, record.vjp(adjoints, positions, row_positions), strict=True):
-                    contribute(record.operands[at], contribution)
+                row_positions = [
+                    position for position in positions if self._identity_key(record.operands[position]) in tables
+                ]
+                for position, contribution in zip(
+                    positions, record.vjp(adjoints, positions, row_positions), strict=True
+                ):
+                    contribute(record.operands[position], contribution)
         return adjoints_by_key
 
     def _requires_adjoint(self, operand: TapeArray, dependent: set[Any]) -> bool:

@@ -22,7 +22,7 @@ from ..trace.symbol import ELEMENT_METHODS, ArrayOperators, Symbol
 from ..trace.trace import (
     TracedValue,
     current_region,
-    describe_with_location,
+    describe_operand_type,
     suspend_tracing,
     suspended_region,
     to_literal,
@@ -119,9 +119,7 @@ class Variable(ArrayOperators, VariableBase):
                 rule="V4",
                 where=user_location(),
                 required=self._type,
-                got=describe_with_location(
-                    operand.type, operand.location if isinstance(operand, TracedValue) else None
-                ),
+                got=describe_operand_type(operand),
                 hint="tl.astype converts; a dtype of open sizes, as in tl.Array[tl.float64, None], lets sizes change",
             )
         if recording_tapes():
@@ -187,8 +185,8 @@ class Variable(ArrayOperators, VariableBase):
 
 
 def _forward_method(name: str) -> Callable[..., Any]:
-    def method(self: Variable, *arguments: Any, **named: Any) -> Any:
-        return getattr(self.value, name)(*arguments, **named)
+    def method(self: Variable, *arguments: Any, **keywords: Any) -> Any:
+        return getattr(self.value, name)(*arguments, **keywords)
 
     return method
 

@@ -228,7 +228,7 @@ class FunctionSpec:
     def check_argument_count(self, count: int) -> None:
         """Raises Usage for another number of arguments than the function has parameters."""
         if count != len(self.declared_parameters):
-            names = ", ".join(f"{name}: {form or '?'}" for name, form in self.declared_parameters)
+            names = ", ".join(f"{name}: {tree_type or '?'}" for name, tree_type in self.declared_parameters)
             raise Usage(
                 f"{self.name} takes {plural(len(self.declared_parameters), 'argument')}",
                 where=user_location(),
@@ -298,7 +298,7 @@ def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | 
     function, name = underlying_function(python), callable_name(python)
     location = definition_location(function.__code__)
     try:
-        declared = inspect.signature(python, eval_str=True)
+        declared = inspect.signature(function, eval_str=True)
     except (NameError, SyntaxError, TypeError, AttributeError) as error:
         raise Usage(f"the annotations of {name} cannot be read", where=location, got=error) from None
     namespace = getattr(function, "__globals__", {})
@@ -394,7 +394,7 @@ def leaf_type_of_annotation(annotation: Any) -> TreeType:
         error.got = repr(annotation).replace(f"{DType.__module__}.", "tl.")
         error.hint = _ANNOTATION_HINTS.get(get_origin(annotation) or annotation)
         if isinstance(annotation, TypeVar):
-            error.hint = "say what it stands for, as in Box[tl.int64] for a generic class Box"
+            error.hint = "give it a type, as in Box[tl.int64] for a generic class Box"
         raise
 
 
@@ -424,8 +424,8 @@ def split_annotation(annotation: Any, names: Mapping[str, Any]) -> tuple[type, d
         return kind, {key: substitute_type_variables(part, substitutes) for key, part in generic_parts.items()}
     if is_typeddict(annotation):
         if annotation.__optional_keys__:
-            got = f"{annotation.__name__} leaves out {', '.join(sorted(annotation.__optional_keys__))}"
-            raise Usage("a dict of a program has all its keys", got=got)
+            got = f"{annotation.__name__} with the optional keys {', '.join(sorted(annotation.__optional_keys__))}"
+            raise Usage("a dict of a program cannot have optional keys", got=got)
         return dict, field_annotations(annotation, names, list(annotation.__annotations__))
     if is_named_tuple(annotation):
         return annotation, field_annotations(annotation, names, annotation._fields)

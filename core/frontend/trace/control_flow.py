@@ -15,9 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 from ... import dtypes
 from ...errors import Invalid, TagloomError, Usage, plural
 from ...ops.op import Attributes
-from ...program.program import MAX_NESTING, Location
+from ...program.program import MAX_NESTING, Location, UniqueNames
 from ...types import Type
-from ...value import Literal
 from .captures import Resource, sort_resources
 from .pytree import LEAF, TreeDef, describe_difference, flatten, leaf_names, read_variables, unflatten
 from .source_location import definition_location, user_location
@@ -25,8 +24,9 @@ from .symbol import Symbol
 from .trace import (
     NoTypeYet,
     RegionBuilder,
+    TracedOperand,
     TracedValue,
-    UniqueNames,
+    describe_operand_type,
     describe_with_location,
     enter_region,
     to_operand,
@@ -50,19 +50,17 @@ class BodyResult:
     location: Location | None
     """The line where the function is defined."""
 
-    def describe_type(self, operand: TracedValue | Literal) -> str:
+    def describe_type(self, operand: TracedOperand) -> str:
         """The type of an operand of this result, and the line that it comes from."""
-        return describe_with_location(
-            operand.type, operand.location if isinstance(operand, TracedValue) else self.location
-        )
+        return describe_operand_type(operand, self.location)
 
 
-def flatten_result(python: Callable[..., Any], value: object) -> BodyResult:
+def flatten_result(function: Callable[..., Any], value: object) -> BodyResult:
     """Flatten what a function returned."""
     leaves, structure = flatten(value, none_is_static=True)
     numbers = [unwrap_weak(leaf) for leaf in leaves]
     weak = [number is not leaf for number, leaf in zip(numbers, leaves, strict=True)]
-    return BodyResult(numbers, structure, weak, function_location(python))
+    return BodyResult(numbers, structure, weak, function_location(function))
 
 
 def no_results_error() -> Invalid:
@@ -71,10 +69,10 @@ def no_results_error() -> Invalid:
     return Invalid("a branch or body returns nothing", rule="V5", where=user_location(), hint=hint)
 
 
-def trace_branch(region: RegionBuilder, python: Callable[..., Any]) -> BodyResult | None:
+def trace_branch(region: RegionBuilder, function: Callable[..., Any]) -> BodyResult | None:
     """Trace a branch. Returns None if its result types are not known yet, or after a type error, which is deferred."""
     try:
-        return flatten_result(python, trace_into_region(region, python, TreeDef(tuple), ()))
+        return flatten_result(function, trace_into_region(region, function, TreeDef(tuple), ()))
     except NoTypeYet:
         return None
     except TagloomError as error:
@@ -95,16 +93,19 @@ def open_subregion(region: RegionBuilder) -> RegionBuilder:
 
 
 def trace_into_region(
-    region: RegionBuilder, python: Callable[..., Any], structure: TreeDef, parameters: Sequence[TracedValue]
+    region: RegionBuilder, function: Callable[..., Any], structure: TreeDef, parameters: Sequence[TracedValue]
 ) -> Any:
     """Trace a function into a region; `structure` says how its parameters nest."""
-    if not callable(python):
+    if not callable(function):
         raise Usage(
-            "a branch, condition or body must be a function", where=user_location(), got=repr(python), python=TypeError
+            "a branch, condition or body must be a function",
+            where=user_location(),
+            got=repr(function),
+            python=TypeError,
         )
-    check_arity(python, len(structure.children))
+    check_arity(function, len(structure.children))
     with enter_region(region):
-        return read_variables(python(*unflatten(structure, map(Symbol, parameters))))
+        return read_variables(function(*unflatten(structure, map(Symbol, parameters))))
 
 
 def placeholder_results(
@@ -115,9 +116,9 @@ def placeholder_results(
     They never reach a program: the function is traced again when more types are known. A leaf that is a Python number
     becomes a weak value.
     """
-    line = user_location()
+    location = user_location()
     values = [
-        TracedValue(region, region.names.fresh("placeholder"), type_, line, weak_number(leaf))
+        TracedValue(region, region.names.fresh("placeholder"), type_, location, weak_number(leaf))
         for type_, leaf in zip(types, leaves, strict=True)
     ]
     return unflatten(structure, map(Symbol, values))
@@ -139,9 +140,9 @@ def join_weak_values(one: BodyResult, other: BodyResult, position: int) -> int |
     return weak[0] if isinstance(weak[0], float) else weak[1]
 
 
-def function_location(python: Callable[..., Any]) -> Location | None:
+def function_location(function: Callable[..., Any]) -> Location | None:
     """The line where a function is defined; for other callables, the line that is running."""
-    return definition_location(python.__code__) if inspect.isfunction(python) else user_location()
+    return definition_location(function.__code__) if inspect.isfunction(function) else user_location()
 
 
 def parameter_names(body: Callable[..., Any], count: int) -> list[str]:
@@ -153,10 +154,10 @@ def parameter_names(body: Callable[..., Any], count: int) -> list[str]:
     return names if len(names) == count else [f"v{k}" for k in range(count)]
 
 
-def takes(python: Callable[..., Any], count: int) -> bool:
+def accepts_count(function: Callable[..., Any], count: int) -> bool:
     """Whether a function can be called with `count` positional arguments; true for a builtin without a signature."""
     try:
-        signature = inspect.signature(python)
+        signature = inspect.signature(function)
     except (TypeError, ValueError):
         return True
     try:
@@ -166,14 +167,14 @@ def takes(python: Callable[..., Any], count: int) -> bool:
     return True
 
 
-def check_arity(python: Callable[..., Any], count: int) -> None:
+def check_arity(function: Callable[..., Any], count: int) -> None:
     """Raises Usage where a function cannot be called with `count` positional arguments."""
-    if not takes(python, count):
+    if not accepts_count(function, count):
         raise Usage(
-            "a branch, condition or body takes another number of values",
-            where=function_location(python),
+            "a branch, condition or body takes the wrong number of values",
+            where=function_location(function),
             required=plural(count, "parameter"),
-            got=str(inspect.signature(python)),
+            got=str(inspect.signature(function)),
             hint="a branch takes none; a condition and a body take each loop variable",
             python=TypeError,
         )
@@ -184,14 +185,13 @@ def captured_values(*regions: RegionBuilder) -> list[TracedValue]:
     return list(dict.fromkeys(outer for region in regions for outer in region.captures))
 
 
-def check_predicate(value: Any, role: str) -> TracedValue | Literal:
+def check_predicate(value: Any, role: str) -> TracedOperand:
     """The operand of a predicate; raises Invalid (V5), where it is not one bool. `role` names it in the
     message."""
     leaves, structure = flatten(value)
     pred = to_operand(unwrap_weak(leaves[0])) if structure == LEAF else None
     if pred is None or pred.type != _BOOL:
-        line = pred.location if isinstance(pred, TracedValue) else None
-        got = describe_with_location(pred.type, line) if pred else structure
+        got = describe_operand_type(pred) if pred else structure
         raise Invalid(
             f"the {role} is not one bool", rule="V5", where=user_location(), required=_BOOL, got=got, python=TypeError
         )
@@ -206,7 +206,7 @@ class LoopRegions(NamedTuple):
     body_region: RegionBuilder
     condition_parameters: list[TracedValue]
     body_parameters: list[TracedValue]
-    condition: TracedValue | Literal
+    condition: TracedOperand
     body_result: BodyResult
 
 
@@ -215,7 +215,7 @@ LoopParameter: TypeAlias = tuple[str, Type, int | float | None]
 
 
 TraceLoop: TypeAlias = Callable[
-    [Sequence[TracedValue | Literal], Sequence[int | float | None]], tuple[LoopRegions | None, tuple[Resource, ...]]
+    [Sequence[TracedOperand], Sequence[int | float | None]], tuple[LoopRegions | None, tuple[Resource, ...]]
 ]
 """Traces a loop from these starts, with these weak values of its variables: its regions, and the variables that they
 assign."""
@@ -239,7 +239,7 @@ def trace_loop(
     starts = [to_operand(unwrap_weak(leaf)) for leaf in leaves]
 
     def trace(
-        starts: Sequence[TracedValue | Literal], weak_values: Sequence[int | float | None]
+        starts: Sequence[TracedOperand], weak_values: Sequence[int | float | None]
     ) -> tuple[LoopRegions | None, tuple[Resource, ...]]:
         parameters = list(zip(names, (start.type for start in starts), weak_values, strict=True))
         return trace_loop_to_fixpoint(region, cond, body, structure, parameters)
@@ -294,8 +294,8 @@ def trace_loop_from_numbers(
     region: RegionBuilder,
     trace: TraceLoop,
     leaves: Sequence[Any],
-    starts: Sequence[TracedValue | Literal],
-) -> tuple[list[TracedValue | Literal], LoopRegions | None, tuple[Resource, ...]]:
+    starts: Sequence[TracedOperand],
+) -> tuple[list[TracedOperand], LoopRegions | None, tuple[Resource, ...]]:
     """The starts of a loop, its regions, and the variables that they assign. A variable that starts with a Python
     number takes the dtype, of the number's kind, that the body gives it."""
     snapshot, kinds = region.snapshot(), {kind for leaf in leaves for kind in number_kinds(weak_number(leaf))}
@@ -313,8 +313,8 @@ def trace_loop_from_numbers(
 
 
 def infer_number_dtypes(
-    region: RegionBuilder, trace: TraceLoop, leaves: Sequence[Any], starts: Sequence[TracedValue | Literal]
-) -> list[TracedValue | Literal]:
+    region: RegionBuilder, trace: TraceLoop, leaves: Sequence[Any], starts: Sequence[TracedOperand]
+) -> list[TracedOperand]:
     """The starts of a loop, with the dtypes that the body gives to Python numbers. The loop is traced with these as
     weak values until no dtype changes."""
     starts, numbers = list(starts), list(map(weak_number, leaves))
@@ -384,11 +384,11 @@ def trace_loop_regions(
 ) -> LoopRegions | None:
     """Trace the condition and the body once, with parameters for these assigned variables; None where the condition
     assigns variables."""
-    condition_region, body_region, line = open_subregion(region), open_subregion(region), user_location()
+    condition_region, body_region, location = open_subregion(region), open_subregion(region), user_location()
     count = len(parameters)
-    outer = [condition_region.add_parameter(inner, type_, line, weak) for inner, type_, weak in parameters]
-    outer += [condition_region.add_parameter(variable.name, variable.type, line) for variable in assigned]
-    inner = [TracedValue(body_region, value.name, value.type, line, value.weak_value) for value in outer]
+    outer = [condition_region.add_parameter(inner, type_, location, weak) for inner, type_, weak in parameters]
+    outer += [condition_region.add_parameter(variable.name, variable.type, location) for variable in assigned]
+    inner = [TracedValue(body_region, value.name, value.type, location, value.weak_value) for value in outer]
     condition_region.store.update(zip(assigned, outer[count:], strict=True))
     body_region.store.update(zip(assigned, inner[count:], strict=True))
     condition = trace_into_region(condition_region, cond, structure, outer[:count])
@@ -478,7 +478,7 @@ def flatten_next_variables(structure: TreeDef, value: Any, body: Callable[..., A
     return result
 
 
-def adapt_next_variables(body_result: BodyResult, variables: list[TracedValue]) -> list[TracedValue | Literal]:
+def adapt_next_variables(body_result: BodyResult, variables: list[TracedValue]) -> list[TracedOperand]:
     """The next values of loop variables, as operands of the variables' types; raises Invalid (V5) for another type. A
     variable that starts with a weak value may take any dtype that fits the number."""
     adapted = []

@@ -163,8 +163,8 @@ def compound_type(kind: type, parts: Sequence[tuple[str, TreeType]]) -> TreeType
     """The tree type of a dict or class instance with these parts, in this order."""
     order = tuple(key for key, _ in parts) if kind is dict else ()
     sorted_parts = sorted(parts, key=_item_key) if kind is dict else parts
-    structure = TreeDef(kind, tuple((key, form.treedef) for key, form in sorted_parts), order)
-    return TreeType(structure, tuple(type_ for _, form in sorted_parts for type_ in form.types))
+    structure = TreeDef(kind, tuple((key, tree_type.treedef) for key, tree_type in sorted_parts), order)
+    return TreeType(structure, tuple(type_ for _, tree_type in sorted_parts for type_ in tree_type.types))
 
 
 def flatten(
@@ -232,9 +232,9 @@ def flatten_like(structure: TreeDef, value: object, noun: str) -> list[Any]:
     structure than its value."""
     if not structure.size:
         return []
-    leaves, form = flatten(value)
-    if form != structure:
-        required, got = describe_difference(structure, form)
+    leaves, own_structure = flatten(value)
+    if own_structure != structure:
+        required, got = describe_difference(structure, own_structure)
         raise Invalid(
             f"{noun} has another structure than its value", rule="D3", where=user_location(), required=required, got=got
         )
@@ -302,7 +302,7 @@ def check_rebuildable(kind: type, keys: tuple[str, ...]) -> None:
             if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         ]
         unstored_names = [name for name in named_parameters if name not in keys]
-        problem = f"argument {unstored_names[0]} is kept in no field" if unstored_names else None
+        problem = f"argument {unstored_names[0]} is not a field" if unstored_names else None
     except TypeError as error:
         problem = str(error)
     if problem is not None:
@@ -344,7 +344,7 @@ def _flatten_into(
             raise Invalid(
                 f"a value has more than {MAX_LEAVES:,} leaves",
                 where=user_location(),
-                hint="a recursion seems to nest its arguments further and further; many numbers are an array",
+                hint="a recursion seems to nest its arguments ever deeper; put many numbers into an array",
             )
         return LEAF
     if kind not in (tuple, dict):
@@ -357,10 +357,10 @@ def _flatten_into(
 
 def sorted_items(value: dict[Any, Any]) -> list[tuple[str, Any]]:
     """The items of a dict, by key; raises Invalid where the keys are not all strings."""
-    wrong = [key for key in value if type(key) is not str]
-    if wrong:
+    other_keys = [key for key in value if type(key) is not str]
+    if other_keys:
         raise Invalid(
-            "the keys of a dict are not all strings", where=user_location(), required="strings", got=repr(wrong[0])
+            "the keys of a dict are not all strings", where=user_location(), required="strings", got=repr(other_keys[0])
         )
     return sorted(value.items(), key=_item_key)
 
@@ -398,7 +398,7 @@ def _build_value(structure: TreeDef, leaves: Iterator[Any]) -> Any:
     changed_keys = [key for key, part in parts.items() if getattr(instance, key) is not part]
     if changed_keys:
         raise Invalid(
-            f"an instance of {kind.__name__} does not keep its field {changed_keys[0]} as it was given",
+            f"an instance of {kind.__name__} changes its field {changed_keys[0]}",
             where=user_location(),
             hint="tagloom flattens values and rebuilds them from their fields; compute in a method instead",
         )

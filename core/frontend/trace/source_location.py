@@ -51,10 +51,10 @@ def user_name_of(value: object) -> str | None:
 
 def traced_user_location() -> Location | None:
     """The line of user code that is running; records its file as traced."""
-    line = user_location()
-    if line is not None:
-        _traced_files.add(line.file)
-    return line
+    location = user_location()
+    if location is not None:
+        _traced_files.add(location.file)
+    return location
 
 
 def definition_location(code: CodeType) -> Location:

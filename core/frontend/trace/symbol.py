@@ -222,7 +222,7 @@ def check_device(device: Any) -> None:
         raise Usage("there is no such device", where=user_location(), required=repr(CPU), got=repr(device))
 
 
-def _refuse(construct: str, hint: str) -> Any:
+def _refusing_method(construct: str, hint: str) -> Any:
     def method(self: Symbol, *arguments: object, **options: object) -> NoReturn:
         raise _concrete_value_error(self, construct, hint)
 
@@ -270,7 +270,7 @@ class Symbol(ArrayOperators):
     def __repr__(self) -> str:
         return f"<symbolic {self._tagloom_value.name}: {self._tagloom_value.type}>"
 
-    __hash__ = _refuse("hashing, as in a set or a dict,", "compare: (x == a) | (x == b)")
+    __hash__ = _refusing_method("hashing, as in a set or a dict,", "compare: (x == a) | (x == b)")
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *operands: object, **options: object) -> Any:
         """Apply the op for an operator with a NumPy array on its left; refuse any other NumPy function."""
@@ -285,12 +285,14 @@ class Symbol(ArrayOperators):
         construct, hint = describe_construct()
         raise _concrete_value_error(self, construct, hint)
 
-    __int__ = _refuse("int()", "write tl.astype(x, tl.int64)")
-    __float__ = _refuse("float(), or a function of math,", "write tl.astype(x, tl.float64), or tl.sqrt(x)")
-    __index__ = _refuse("range(), indexing or a size", "count with tl.while_loop; tl.take(x, i) takes an element")
-    __complex__ = _refuse("complex()", "there are no complex dtypes")
-    __dlpack__ = __dlpack_device__ = _refuse("DLPack", "return it from the function, and export the result")
-    __contains__ = _refuse("`in`", "write tl.any(x == a)")
+    __int__ = _refusing_method("int()", "write tl.astype(x, tl.int64)")
+    __float__ = _refusing_method("float(), or a function of math,", "write tl.astype(x, tl.float64), or tl.sqrt(x)")
+    __index__ = _refusing_method(
+        "range(), indexing or a size", "count with tl.while_loop; tl.take(x, i) takes an element"
+    )
+    __complex__ = _refusing_method("complex()", "there are no complex dtypes")
+    __dlpack__ = __dlpack_device__ = _refusing_method("DLPack", "return it from the function, and export the result")
+    __contains__ = _refusing_method("`in`", "write tl.any(x == a)")
 
     def __iter__(self) -> Iterator[Any]:
         """The elements along the first axis. Raises Invalid (F1) where their number is not static, or is large."""
@@ -316,7 +318,7 @@ class Symbol(ArrayOperators):
             raise _concrete_value_error(self, "a format", "tl.print prints values when the program runs")
         return str(self)
 
-    __setitem__ = _refuse(
+    __setitem__ = _refusing_method(
         "assigning to an element", "values do not change; write x = tl.scatter(x, value, i), or tl.put"
     )
 
@@ -324,7 +326,7 @@ class Symbol(ArrayOperators):
         """`cells[i]`, or an element or slice of an array."""
         return Symbol.get_cell(self, key) if isinstance(self.dtype, HandleType) else super().__getitem__(key)
 
-    __array__ = _refuse("a NumPy function", _NUMPY_HINT)
-    __round__ = __floor__ = __ceil__ = __trunc__ = _refuse(
+    __array__ = _refusing_method("a NumPy function", _NUMPY_HINT)
+    __round__ = __floor__ = __ceil__ = __trunc__ = _refusing_method(
         "rounding", "write tl.round(x), tl.floor(x), tl.ceil(x) or tl.trunc(x)"
     )

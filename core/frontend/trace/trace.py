@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -29,7 +29,17 @@ from ...dtypes import DType, promote
 from ...errors import Invalid, TagloomError, Usage
 from ...ops.effects import lookup_row
 from ...ops.op import Attributes
-from ...program.program import STRUCTURED_OPS, Function, Location, Node, Operand, Program, Region, Var
+from ...program.program import (
+    STRUCTURED_OPS,
+    Function,
+    Location,
+    Node,
+    Operand,
+    Program,
+    Region,
+    UniqueNames,
+    Var,
+)
 from ...types import Type
 from ...value import Literal, literal
 from .annotation import FunctionSpec
@@ -84,14 +94,14 @@ class ProgramBuilder:
         self.nesting_depth = 0
 
     def build_program(
-        self, source: FunctionSpec, argument_types: tuple[TreeType, ...]
+        self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...]
     ) -> tuple[Program, ResultSignature]:
         """The program whose entry is this function, and the entry's signature: results and resources.
 
         Raises Invalid or Usage where the function cannot be traced, and any exception that the user's code raises.
         """
         try:
-            entry = self.specialize(source, argument_types, (), None)
+            entry = self.specialize(function_spec, argument_types, (), None)
             self.infer_to_fixpoint(entry)
             functions = reachable_specializations(entry)
             for function in functions:
@@ -100,7 +110,7 @@ class ProgramBuilder:
             check_functions_return(functions)
             if entry.signature is None:  # a pullback of a function whose captures change
                 raise Invalid(
-                    f"{source.name} closes over other arrays each time it is traced",
+                    f"{function_spec.name} closes over other arrays each time it is traced",
                     where=entry.location,
                     hint="make its arrays once, outside; tl.normal and the like draw random ones",
                 )
@@ -109,26 +119,30 @@ class ProgramBuilder:
             self._release()
 
     def specialize(
-        self, source: FunctionSpec, argument_types: tuple[TreeType, ...], weak: WeakTypes, caller: Specialization | None
+        self,
+        function_spec: FunctionSpec,
+        argument_types: tuple[TreeType, ...],
+        weak: WeakTypes,
+        caller: Specialization | None,
     ) -> Specialization:
         """The specialization of a function for these argument types, not yet traced if it is new.
 
         Raises Invalid where the program gets too many functions."""
-        key = (source, argument_types, weak)
+        key = (function_spec, argument_types, weak)
         if key not in self.specializations:
             if len(self.specializations) >= MAX_FUNCTIONS:
                 raise Invalid(
                     f"this program has more than {MAX_FUNCTIONS:,} functions",
-                    where=definition_location(source.python_function.__code__),
+                    where=definition_location(function_spec.python_function.__code__),
                     hint="a new tl.function seems to be made at every call; define it once, outside",
                 )
             signature = (
-                ResultSignature.from_tree_type(source.result_type)
-                if source.result_type
-                else previous_signature(source, argument_types, weak, caller)
+                ResultSignature.from_tree_type(function_spec.result_type)
+                if function_spec.result_type
+                else previous_signature(function_spec, argument_types, weak, caller)
             )
-            name = self.names.fresh(source.identifier)
-            self.specializations[key] = Specialization(self, name, source, argument_types, weak, signature)
+            name = self.names.fresh(function_spec.identifier)
+            self.specializations[key] = Specialization(self, name, function_spec, argument_types, weak, signature)
         return self.specializations[key]
 
     def infer_to_fixpoint(self, entry: Specialization) -> None:
@@ -204,12 +218,12 @@ class ProgramBuilder:
         function.body = region.close(parameters, operands)
 
     def resolve_call(
-        self, source: FunctionSpec, argument_types: tuple[TreeType, ...], weak: WeakTypes, caller: Specialization
+        self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], weak: WeakTypes, caller: Specialization
     ) -> tuple[Specialization, ResultSignature]:
         """The specialization that a call under trace calls, and its signature; raises NoTypeYet where it has none yet.
 
         A new specialization is traced at once, inside the trace of its caller, up to MAX_NESTED_TRACES deep."""
-        callee = self.specialize(source, argument_types, weak, caller)
+        callee = self.specialize(function_spec, argument_types, weak, caller)
         if callee.signature is None and callee.callee_signatures is None and self.nesting_depth < MAX_NESTED_TRACES:
             self.nesting_depth += 1
             try:
@@ -307,7 +321,7 @@ def check_functions_return(functions: Sequence[Specialization]) -> None:
 
 
 def previous_signature(
-    source: FunctionSpec, argument_types: tuple[TreeType, ...], weak: WeakTypes, caller: Specialization | None
+    function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], weak: WeakTypes, caller: Specialization | None
 ) -> ResultSignature | None:
     """The signature that a function starts with: that of its counterpart in the previous trace of the caller, or None.
 
@@ -315,7 +329,7 @@ def previous_signature(
     the same position among the callees with these."""
 
     def is_same_function(callee: Specialization) -> bool:
-        has_same_code = callee.function_spec.python_function.__code__ is source.python_function.__code__
+        has_same_code = callee.function_spec.python_function.__code__ is function_spec.python_function.__code__
         return has_same_code and (callee.argument_types, callee.weak_arguments) == (argument_types, weak)
 
     if caller is None:
@@ -327,7 +341,7 @@ def previous_signature(
 
 def infer_results(
     function: Specialization, returned: Any, *, may_be_empty: bool
-) -> tuple[ResultSignature, list[TracedValue | Literal]]:
+) -> tuple[ResultSignature, list[TracedOperand]]:
     """The signature of a function that has returned `returned`, and its results as operands. With `may_be_empty` it
     need not return a value, since it assigns variables."""
     name, previous = function.function_spec.name, function.signature
@@ -347,24 +361,21 @@ def infer_results(
         return previous, [annotated_result_operand(function, leaf, type_) for leaf, type_ in pairs]
     operands = [result_operand(leaf, previous, position) for position, leaf in enumerate(leaves)]
     types = tuple(operand.type for operand in operands)
-    lines = tuple(operand.location if isinstance(operand, TracedValue) else function.location for operand in operands)
-    latest = ResultSignature(TreeType(treedef, types), tuple(map(weak_number, leaves)), lines)
+    locations = tuple(location_of(operand, function.location) for operand in operands)
+    latest = ResultSignature(TreeType(treedef, types), tuple(map(weak_number, leaves)), locations)
     return join_signatures(name, previous, latest), operands
 
 
-def annotated_result_operand(function: Specialization, leaf: object, type_: Type) -> TracedValue | Literal:
+def annotated_result_operand(function: Specialization, leaf: object, type_: Type) -> TracedOperand:
     """The operand of a result with an annotated type; raises Invalid where the type does not admit it."""
     operand = to_operand(leaf, type_)
     if not type_.admits(operand.type):
-        description = describe_with_location(
-            operand.type, operand.location if isinstance(operand, TracedValue) else None
-        )
-        name = function.function_spec.name
-        raise Invalid(f"{name} returns another type than its annotation", required=type_, got=description)
+        name, got = function.function_spec.name, describe_operand_type(operand)
+        raise Invalid(f"{name} returns another type than its annotation", required=type_, got=got)
     return operand
 
 
-def result_operand(leaf: object, previous: ResultSignature | None, position: int) -> TracedValue | Literal:
+def result_operand(leaf: object, previous: ResultSignature | None, position: int) -> TracedOperand:
     """The operand of a result without annotation: a Python number takes its previous type unless that is weak."""
     if previous is None or previous.weak_types[position] is not None or weak_number(leaf) is None:
         return to_operand(leaf)
@@ -424,7 +435,7 @@ def join_signatures(name: str, previous: ResultSignature | None, latest: ResultS
             type_ = one if was_float else other
         if type_ is None:
             raise Invalid(
-                f"{name} returns two types",
+                f"{name} returns two different types",
                 required=describe_with_location(one, previous.locations[k]),
                 got=describe_with_location(other, latest.locations[k]),
                 hint="convert one with tl.astype, or annotate the result",
@@ -435,9 +446,19 @@ def join_signatures(name: str, previous: ResultSignature | None, latest: ResultS
     return ResultSignature(TreeType(previous.tree_type.treedef, tuple(types)), weak, latest.locations)
 
 
-def describe_with_location(subject: object, line: Location | None) -> str:
+def describe_with_location(subject: object, location: Location | None) -> str:
     """A type or structure, followed by the line that it comes from."""
-    return f"{subject} ({line})" if line else str(subject)
+    return f"{subject} ({location})" if location else str(subject)
+
+
+def location_of(operand: TracedOperand, default: Location | None = None) -> Location | None:
+    """The line that an operand comes from; `default` for a constant."""
+    return operand.location if isinstance(operand, TracedValue) else default
+
+
+def describe_operand_type(operand: TracedOperand, default: Location | None = None) -> str:
+    """The type of an operand, followed by the line that it comes from, or `default` for a constant."""
+    return describe_with_location(operand.type, location_of(operand, default))
 
 
 DEFERRABLE_RULES = ("V4", "V5", "V6", "D3")
@@ -543,7 +564,7 @@ class RegionBuilder:
     captures: dict[TracedValue, TracedValue] = field(default_factory=dict)
     values: dict[str, TracedValue] = field(default_factory=dict)
     """The symbolic values created in the region, by name."""
-    store: dict[Resource, TracedValue | Literal] = field(default_factory=dict)
+    store: dict[Resource, TracedOperand] = field(default_factory=dict)
     """The current values of the variables that this region assigns."""
 
     def __post_init__(self) -> None:
@@ -554,15 +575,15 @@ class RegionBuilder:
         self.parameters, self.captures, self.values, self.store = [], {}, {}, {}
 
     def add_parameter(
-        self, name: str, type_: Type, line: Location | None, weak: int | float | None = None
+        self, name: str, type_: Type, location: Location | None, weak: int | float | None = None
     ) -> TracedValue:
         """A new parameter of the region, under a fresh name."""
-        value = TracedValue(self, self.names.fresh(name), type_, line, weak)
+        value = TracedValue(self, self.names.fresh(name), type_, location, weak)
         self.values[value.name] = value
         self.parameters.append(value)
         return value
 
-    def as_operand(self, value: TracedValue | Literal) -> Operand:
+    def as_operand(self, value: TracedOperand) -> Operand:
         """The operand of a node in this region: a name of the region, or a literal."""
         return value if isinstance(value, Literal) else self.localize(value).name
 
@@ -585,7 +606,7 @@ class RegionBuilder:
             self.captures[value] = TracedValue(self, value.name, value.type, value.location, value.weak_value)
         return self.captures[value]
 
-    def read_resource(self, resource: Resource) -> TracedValue | Literal:
+    def read_resource(self, resource: Resource) -> TracedOperand:
         """The current value of a resource here: the last assignment, or else a parameter that captures it."""
         for region in (self, *self.enclosing_regions()):
             if resource in region.store:
@@ -627,11 +648,11 @@ class RegionBuilder:
         attributes: Attributes = (),
     ) -> list[TracedValue]:
         """Append a node and return its results, which get these fresh names."""
-        line = traced_user_location()
-        results = [TracedValue(self, name, type_, line) for name, type_ in zip(names, types, strict=True)]
+        location = traced_user_location()
+        results = [TracedValue(self, name, type_, location) for name, type_ in zip(names, types, strict=True)]
         self.values.update((result.name, result) for result in results)
         variables = tuple(Var(result.name, result.type) for result in results)
-        self.nodes.append(Node(op, tuple(inputs), variables, regions, attributes, line))
+        self.nodes.append(Node(op, tuple(inputs), variables, regions, attributes, location))
         return results
 
     def snapshot(self) -> tuple[int, int, UniqueNames]:
@@ -692,7 +713,7 @@ def suspended_region() -> RegionBuilder | None:
 
 
 def emit_op(
-    region: RegionBuilder, op: str, operands: Sequence[TracedValue | Literal], attributes: Attributes = ()
+    region: RegionBuilder, op: str, operands: Sequence[TracedOperand], attributes: Attributes = ()
 ) -> TracedValue:
     """Add a node of an ordinary op; raises Invalid, with the user's line, where the types do not fit."""
     assert op not in STRUCTURED_OPS
@@ -706,7 +727,7 @@ def emit_op(
     return region.emit_node(op, inputs, [result], [region.names.fresh(op)], attributes=attributes)[0]
 
 
-def to_weak_operand(value: object, expected: DType | None) -> TracedValue | Literal:
+def to_weak_operand(value: object, expected: DType | None) -> TracedOperand:
     """An operand. A Python number takes the expected dtype where it can: an int any numeric dtype, a float any float
     dtype."""
     is_weak = expected is not None and (
@@ -715,7 +736,7 @@ def to_weak_operand(value: object, expected: DType | None) -> TracedValue | Lite
     return to_operand(value, Type(expected)) if is_weak and expected else to_operand(value)
 
 
-def to_operand(value: object, expected: Type | None = None) -> TracedValue | Literal:
+def to_operand(value: object, expected: Type | None = None) -> TracedOperand:
     """A symbolic value, or a literal of the expected type; raises Usage, with the user's line, for anything else."""
     if isinstance(value, VariableBase) and (region := current_region()) is not None:
         return region.read_resource(value._resource)
@@ -779,43 +800,15 @@ class TracedValue:
     weak_value: int | float | None = None
 
 
+TracedOperand: TypeAlias = TracedValue | Literal
+"""An operand under trace: a symbolic value, or a constant."""
+
+
 class NoTypeYet(BaseException):
     """Raised where no type is known yet: the code calls a function under trace whose result types are still unknown.
 
     It derives from BaseException, so that `except Exception` in user code does not catch it.
     """
-
-
-_RESERVED = {"true", "false", "nan", "inf"}
-
-
-class UniqueNames:
-    """Generates unique names: of values in a function, or of functions in a program."""
-
-    def __init__(self) -> None:
-        self.used_names: set[str] = set(_RESERVED)
-        self.last_numbers: dict[str, int] = {}
-        """For each base name, the last number appended to it; all smaller ones are in use."""
-
-    def fresh(self, base: str) -> str:
-        """A new name: the base, with a number if it is in use."""
-        name, count = base, self.last_numbers.get(base, 0)
-        while name in self.used_names:
-            count += 1
-            name = f"{base}_{count}"
-        self.used_names.add(name)
-        self.last_numbers[base] = count
-        return name
-
-    def copy(self) -> UniqueNames:
-        """An independent copy."""
-        names = UniqueNames()
-        names.used_names, names.last_numbers = set(self.used_names), dict(self.last_numbers)
-        return names
-
-    def result_names(self, first_name: str, count: int) -> list[str]:
-        """The names of a node's `count` results; `first_name` is already in use."""
-        return [first_name, *(self.fresh(f"{first_name}_{k}") for k in range(1, count))][:count]
 
 
 def emit_program(specializations: Sequence[Specialization], callbacks: dict[str, Callable[..., Any]]) -> Program:

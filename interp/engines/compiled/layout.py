@@ -274,7 +274,7 @@ class PhaseGroup:
     @property
     def has_tape(self) -> bool:
         """Whether it takes a record, since one of its functions has later phases."""
-        return any(each.function.pullbacks for each in self.members)
+        return any(each.function.pullback_result_types for each in self.members)
 
     @property
     def parameters(self) -> SlotTypes:

@@ -247,7 +247,7 @@ def emit_function(emitter: FunctionEmitter) -> None:
 def emit_phase(emitter: FunctionEmitter, phase: FunctionPhase, arguments: Sequence[str]) -> None:
     """Emit one phase of a function. If it is the only one, it allocates and releases its record itself."""
     layout, address, mark = emitter.tape_layouts[phase.function.name], "record", None
-    if not phase.function.pullbacks and not layout.is_empty:
+    if not phase.function.pullback_result_types and not layout.is_empty:
         mark = emit_mark(emitter)
         address = emit_tape_allocation(emitter, layout)
     texts = list(map(emitter.unpack_handle, arguments, phase.parameters))

@@ -151,7 +151,7 @@ def test_functions_without_gradient_are_refused() -> None:
     def endless(x: tl.float64) -> tl.float64:
         return tl.cond(x < 1.0, lambda: x, lambda: tl.vjp(endless, x / 2.0)[1](1.0)[0])
 
-    with pytest.raises(tl.Invalid, match="so that the order of derivatives has no bound") as raised:
+    with pytest.raises(tl.Invalid, match="so the order of derivatives is unbounded") as raised:
         endless(4.0)
     assert raised.value.rule == "D2"
 
@@ -227,7 +227,7 @@ def put_in_a_loop(x: Any) -> Any:
 def test_d4_cells_beside_their_thread_are_refused(function: Any) -> None:
     """D4: gradients of cells that are not used in one thread would be wrong, and are refused. The programs run."""
     assert isinstance(tl.function(function)(1.5), float)
-    with pytest.raises(tl.Invalid, match="along one thread") as raised:
+    with pytest.raises(tl.Invalid, match="one thread of handles") as raised:
         tl.grad(function)(1.5)
     assert raised.value.rule == "D4"
 
@@ -248,7 +248,7 @@ def test_d5_effects_are_not_computed_again() -> None:
         return pullback(1.0)[0] + pullback(2.0)[0]
 
     for asks in (lambda: twice(2.0), lambda: tl.vjp(drawn, 2.0), lambda: tl.jvp(drawn, (2.0,), (1.0,))):
-        with pytest.raises(tl.Invalid, match="again") as raised:
+        with pytest.raises(tl.Invalid, match="recomputes") as raised:
             asks()
         assert raised.value.rule == "D5"
 

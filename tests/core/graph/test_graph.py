@@ -14,7 +14,7 @@ INT, BOOL = tl.Type(tl.int64), tl.Type(tl.bool)
 
 def small_graph() -> Graph:
     """Two nodes called `add`, a comparison, a switch, and a port that is connected late."""
-    builder = tl.Builder("g")
+    builder = tl.GraphBuilder("g")
     x, y = builder.argument("x", INT), builder.argument("y", INT)
     (one,) = builder.node("add", "add", [x, None], [INT], location=Location("/a/user.py", 7))
     (two,) = builder.node("add", "add", [one, literal(1)], [INT])
@@ -42,7 +42,7 @@ def test_names_are_unique() -> None:
 
 def test_s3_edges_are_ordered_by_their_ends() -> None:
     """S3: the edges of an output are ordered by node, then by port, whatever the order in which they were added."""
-    builder = tl.Builder("g")
+    builder = tl.GraphBuilder("g")
     x = builder.argument("x", INT)
     for k in range(3):
         builder.node("add", f"n{k}", [None, None], [INT])
@@ -71,7 +71,7 @@ def test_v15_results_are_returns_to_the_environment() -> None:
 
 def test_l7_a_trigger_is_the_last_port() -> None:
     """L7: a node with a trigger has one more port, and takes plain values as literals."""
-    builder = tl.Builder("g")
+    builder = tl.GraphBuilder("g")
     x = builder.argument("x", BOOL)
     (made,) = builder.node("add", "add", [literal(1), literal(2)], [INT], trigger=x)
     graph = builder.build([made])

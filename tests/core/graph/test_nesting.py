@@ -41,7 +41,7 @@ def test_nesting_agrees_with_control_contexts(case: Case) -> None:
 
 def test_loops_that_enter_each_other_have_an_order() -> None:
     """If an invalid graph has two loops inside each other, the one that is reached first contains the other."""
-    builder = tl.Builder("g")
+    builder = tl.GraphBuilder("g")
     x = builder.argument("x", INT)
     (a,) = builder.node("enter", "a", [x], [INT], site=ROUND)
     (b,) = builder.node("enter", "b", [a], [INT], site=OTHER)
@@ -53,7 +53,7 @@ def test_loops_that_enter_each_other_have_an_order() -> None:
 
 def test_an_unreachable_node_stands_in_no_loop() -> None:
     """A node that waits for itself is drawn in the body of its function, and a gate always in its loop."""
-    builder = tl.Builder("g")
+    builder = tl.GraphBuilder("g")
     (again,) = builder.node("add", "again", [None, None], [INT])
     builder.connect(again, again.node, 0)
     (left,) = builder.node("exit", "left", [again], [INT], site=ROUND)

@@ -104,11 +104,11 @@ BROKEN: dict[str, tuple[str, Graph, str]] = {
     "an edge to a port that is not": ("V7", edge(FAC, "n", Edge(0, 2)), "port 2 of node 0"),
     "an edge to a node that is not": ("V7", edge(FAC, "n", Edge(99, 0)), "node 99"),
     "an edge to the environment": ("V7", edge(FAC, "n", Edge(-1, 0)), "node -1"),
-    "a merge of a literal": ("V8", ports(FAC, "fac.cond", 1, None), "merge must have a token"),
-    "a switch on a literal": ("V8", ports(FAC, "fac.cond.switch_n", None, True), "switch must have a token"),
+    "a merge of a literal": ("V8", ports(FAC, "fac.cond", 1, None), "merge has a literal on a port"),
+    "a switch on a literal": ("V8", ports(FAC, "fac.cond.switch_n", None, True), "switch has a literal on a port"),
     "literals without a trigger": ("V8", ports(FAC, "fac.literal", 1), "literals only, and no trigger"),
     "a trigger without need": ("V8", changed(FAC, "fac.multiply", op="abs", has_trigger=True), "it does not need"),
-    "a literal as trigger": ("V8", ports(FAC, "fac.literal", 1, True, has_trigger=True), "identity must have a token"),
+    "a literal as trigger": ("V8", ports(FAC, "fac.literal", 1, True, has_trigger=True), "identity has a literal"),
     "an integer and a float": ("V9", ports(FAC, "fac.subtract", None, 1.0), "int64, float64"),
     "an output of another type": ("V9", typed(FAC, "fac.less_equal", INT), "got: int64"),
     "a predicate that is no bool": ("V9", feed(FAC, "fac.cond.switch_n", 1, "fac.n"), "got: int64"),
@@ -232,10 +232,10 @@ BROKEN: dict[str, tuple[str, Graph, str]] = {
         changed(replace(FAC, calls=(*FAC.calls, (NEW, "fac"))), "fac.fac", site=NEW),
         "fac.fac",
     ),
-    "a result that is no return": ("V15", replace(FAC, results=(number(FAC, "fac.multiply"),)), "no return"),
-    "a result that is no node": ("V15", replace(FAC, results=(99,)), "99"),
-    "a result twice": ("V15", replace(FAC, results=FAC.results * 2), "one result, once"),
-    "a return that is no result": ("V15", replace(FAC, results=()), "one result, once"),
+    "a result that is no return": ("V15", replace(FAC, results=(number(FAC, "fac.multiply"),)), "not a return"),
+    "a result that is not a node": ("V15", replace(FAC, results=(99,)), "99"),
+    "a result twice": ("V15", replace(FAC, results=FAC.results * 2), "not exactly one result"),
+    "a return that is no result": ("V15", replace(FAC, results=()), "not exactly one result"),
 }
 
 
@@ -322,7 +322,7 @@ def test_a_problem_says_where() -> None:
     """A problem has the line of the user's Python that created the node, or the node's name, and a hint."""
     (problem,) = graph_problems(feed(FAC, "fac.multiply", 1, "fac.fac", "fac.subtract"))
     assert "(test_validate_graph.py:" in str(problem) and problem.hint == "a merge is missing before it"
-    builder = tl.Builder("race")
+    builder = tl.GraphBuilder("race")
     x, y = builder.argument("x", INT), builder.argument("y", INT)
     (made,) = builder.node("merge", "m", [x, y], [INT])
     (problem,) = graph_problems(builder.build([made]))
@@ -331,7 +331,7 @@ def test_a_problem_says_where() -> None:
 
 def test_v11_hand_built_graphs_may_have_other_shapes() -> None:
     """V11: a merge may join more than two branches, and a graph whose entry is not called needs no entry merges."""
-    builder = tl.Builder("sign")
+    builder = tl.GraphBuilder("sign")
     x = builder.argument("x", INT)
     (low_,) = builder.node("less", "low", [x, literal(0)], [BOOL])
     negative, rest = builder.node("switch", "first", [x, low_], [INT, INT])

@@ -170,7 +170,7 @@ def test_types_of_handles_survive_a_round_trip(element: tl.Type) -> None:
     assert read_type(JsonCursor(json.loads(json.dumps(type_to_json(type_))))) == type_
     text = f"func f(c: {type_}) -> int64 {{\n  return 1\n}}"
     assert tl.parse_program(text).main.body.parameters[0].type == type_
-    with pytest.raises(tl.Usage, match="no handles of cells"):
+    with pytest.raises(tl.Usage, match="cannot hold handles of cells"):
         type_to_json(handle_type(type_))
 
 
@@ -245,7 +245,7 @@ BROKEN: list[tuple[str, str, str, str, str]] = [
     (CELL + "get c, 0.5", "V4", "int64", "cells[int64], float64", "dtype=int64"),
     (CELL + "get 0, c", "V4", "cells[...]", "int64, cells[int64]", "the first operand is a handle"),
     ("y = collect n", "V4", "cells[...]", "int64", "`c = cells 3, element=float64`"),
-    (CELL + "add c, 1", "V4", "dtypes that promote", "cells[int64], int64", "get and collect"),
+    (CELL + "add c, 1", "V4", "integers that fit into a signed dtype", "cells[int64], int64", "get and collect"),
     (CELL + 'print c, text="{}"', "V4", "numbers or arrays", "cells[int64]", "print a"),
     ('y = print n, text="{} of {}"', "V4", "{} for each operand", '1 operand and the text "{} of {}"', "print a"),
     ('y = print n, text="{0}"', "V4", "{{ and }} for braces", '1 operand and the text "{0}"', "print a"),
@@ -307,19 +307,19 @@ def test_a_broken_rule_of_graphs_is_named(line: str, rule: str, required: str, g
 
 
 MALFORMED = [
-    ("func f(c: cells) -> int64 {", 11, "a handle says what its cells hold", "as in cells[float64]"),
-    ("func f(c: cells[]) -> int64 {", 11, "a handle says what its cells hold", "as in cells[float64]"),
-    ("func f(c: cells[cells[int64]]) -> int64 {", 11, "a handle says what its cells hold", "of a number or an array"),
+    ("func f(c: cells) -> int64 {", 11, "the type of the cells is missing", "as in cells[float64]"),
+    ("func f(c: cells[]) -> int64 {", 11, "the type of the cells is missing", "as in cells[float64]"),
+    ("func f(c: cells[cells[int64]]) -> int64 {", 11, "the type of the cells is missing", "of a number or an array"),
     ("func f(c: cells[int]) -> int64 {", 11, "no dtype 'int'", "do you mean int64?"),
     ("func f(c: cell[int64]) -> int64 {", 11, "no dtype 'cell'", "do you mean cells[...]?"),
     ("func f(c: cells[int64[-1]]) -> int64 {", 11, "is not a type", "? for an unknown one"),
-    ("func f(c: cells[int64[3]) -> int64 {", 16, "`[` cannot stand here", "sizes end with `]`"),
-    ("  u = uniform shape=[1.5]", 21, "this is no attribute", "integers in brackets"),
-    ("  u = uniform shape=[[2]]", 21, "this is no attribute", "integers in brackets"),
-    ("  u = uniform shape=[n]", 22, "`n` cannot stand here", "a literal"),
+    ("func f(c: cells[int64[3]) -> int64 {", 16, "unexpected `[`", "sizes end with `]`"),
+    ("  u = uniform shape=[1.5]", 21, "this is not a valid attribute", "integers in brackets"),
+    ("  u = uniform shape=[[2]]", 21, "this is not a valid attribute", "integers in brackets"),
+    ("  u = uniform shape=[n]", 22, "unexpected `n`", "a literal"),
     ("  c = cells 3, element=int", 24, "no dtype 'int'", "do you mean int64?"),
-    ("  c = cells 3, element=cells[cells[bool]]", 24, "a handle says what its cells hold", "of a number or an array"),
-    ("  x = callback function=g, returns=bool", 25, "'g' is no dtype", "float64"),
+    ("  c = cells 3, element=cells[cells[bool]]", 24, "the type of the cells is missing", "of a number or an array"),
+    ("  x = callback function=g, returns=bool", 25, "'g' is not a dtype", "float64"),
     ("  x = add n, cells[3](1)", 14, "no such dtype", "float64"),
 ]
 
@@ -338,7 +338,7 @@ def test_a_store_has_no_output() -> None:
     """A use of the output of a store is refused, with the hint to use the handle."""
     with pytest.raises(tl.Malformed, match="s has no output") as raised:
         tl.parse_graph("graph f(n: int64) {\n  c = cells n, element=int64\n  s = store c, 0, n\n  return s\n}")
-    assert raised.value.hint == "a store hands nothing on: use the handle that it was given"
+    assert raised.value.hint == "a store has no result: use the handle that it takes"
 
 
 PAGE = Path(__file__).parents[3] / "docs" / "text.md"

@@ -157,7 +157,7 @@ def test_broken_rows_break_nothing_else(tmp_path: Path) -> None:
             assert_names(found[f"raising_numpy {engine} {axes}"], "raising_numpy", "column numpy raised")
             assert_names(found[f"lacks_numpy {engine} {axes}"], "lacks_numpy", "column numpy is missing", "gradeint")
             assert_names(found[f"raising_types {engine} {axes}"], "raising_types", "column type_rule raised")
-            assert_names(found[f"broken_scalar {engine} {axes}"], "broken_scalar", "column scalar is no function")
+            assert_names(found[f"broken_scalar {engine} {axes}"], "broken_scalar", "column scalar is not a function")
     assert found["exp gradient"] == "1.0"
     assert_names(found["lacks_gradient gradient"], "lacks_gradient", "cannot be differentiated")
     assert_names(found["raising_gradient gradient"], "raising_gradient", "column gradient raised")

@@ -130,8 +130,8 @@ MISTAKES: dict[str, tuple[str, str | None, str]] = {
     "a part of an argument": ("return norm(Point(x, n))  # here", "V6", "argument p_y of norm has another type"),
     "a class for a value": ("return half(Point(x, x))  # here", "V6", "required: one value\n  got: Point(x, y)"),
     "an operand that nests": ("return n + (n, n)  # here", "F1", "a tuple of symbolic values is not a value"),
-    "an operand of a class": ("return Point(x, x) + x  # here", None, "no value of a program"),
-    "an operand that is a dict": ("return x * {'a': 1}  # here", None, "no value of a program"),
+    "an operand of a class": ("return Point(x, x) + x  # here", None, "not a value of a program"),
+    "an operand that is a dict": ("return x * {'a': 1}  # here", None, "not a value of a program"),
     "a result's part": ("return Point(x, tl.sqrt(n))  # here", "V4", "sqrt"),
     "an argument that cannot be rebuilt": ("return half({1: x})  # here", None, "not all strings"),
 }

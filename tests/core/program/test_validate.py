@@ -134,10 +134,10 @@ BROKEN: dict[str, tuple[str, Program, str, str]] = {
     "operands of two dtypes": (
         "V4",
         program(node("add", ["n", literal(1.0)], "x")),
-        "promote to one",
+        "of one kind",
         "int64, float64",
     ),
-    "an operand of the wrong kind": ("V4", program(node("sqrt", "n", "x")), "float64", "int64"),
+    "an operand has the wrong kind of dtype": ("V4", program(node("sqrt", "n", "x")), "float64", "int64"),
     "shapes that do not broadcast": (
         "V4",
         program(node("add", [literal([1, 2]), literal([1, 2, 3])], "x")),
@@ -293,11 +293,14 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
     ),
     "fewer values than variables": (
         START.replace("yield z, n", "yield z"),
-        ["V5: do does not yield as many values as there are loop variables", "required: int64, int64"],
+        ["V5: `do` does not yield one value for each loop variable", "required: int64, int64"],
     ),
     "fewer variables than results": (
         START.replace("while_loop x, 9", "while_loop x"),
-        ["V5: a loop has as many variables in all its parts", "got: 1 from outside, 2 in while, 2 in do, 2 as results"],
+        [
+            "V5: the parts of a loop have different numbers of variables",
+            "got: 1 from outside, 2 in while, 2 in do, 2 as results",
+        ],
     ),
     "a function that returns another type": (
         START.replace("-> int64", "-> bool"),
@@ -319,7 +322,7 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
     ),
     "shapes": (TWICE.replace("abs x", "add [1, 2], [1, 2, 3]").replace("-> int64", ""), ["aligned from the last"]),
     "a dtype as an operand": (TWICE.replace("abs x", "astype x, float64"), ["V1", "write `dtype=float64`"]),
-    "an attribute that is no dtype": (
+    "an attribute that is not a dtype": (
         TWICE.replace("abs x", "astype x, dtype=3"),
         ["V4: astype", "got: 3", "as in `y = astype a, dtype=float64`"],
     ),
@@ -331,8 +334,11 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
     "an op misspelt": (TWICE.replace("abs x", "abss x"), ["V3", "got: abss", "do you mean abs?"]),
     "a call of nothing": (TWICE.replace("abs x", "call gg x"), ["V6", "required: g", "got: gg", "do you mean g?"]),
     "two nodes of one name": (TWICE.replace("  return", "  y = abs y\n  return"), ["V2", "values", "(f.tl:3)"]),
-    "two functions of one name": (TWICE + TWICE, ["V2: two functions have one name (f.tl:5)", "got: g"]),
-    "an entry that is nowhere": (f"entry h\n{TWICE}", ["V6: the entry is no function (entry h)", "required: g"]),
+    "two functions of one name": (TWICE + TWICE, ["V2: two functions have the same name (f.tl:5)", "got: g"]),
+    "an entry that is nowhere": (
+        f"entry h\n{TWICE}",
+        ["V6: the entry is not a function of the program (entry h)", "required: g"],
+    ),
 }
 
 

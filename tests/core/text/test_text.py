@@ -175,7 +175,7 @@ def test_the_text_of_the_graph_of_a_loop() -> None:
 def test_the_text_of_an_invalid_graph() -> None:
     """An invalid graph is printed too, with several sources of a port, or none. Nodes of a graph with one function need
     not name it."""
-    builder = tl.Builder("race")
+    builder = tl.GraphBuilder("race")
     x, y = builder.argument("x", INT), builder.argument("y", tl.Array[tl.int64, 2])
     (less,) = builder.node("less", "less", [x, None], [BOOL])
     taken, other = builder.node("switch", "switch", [y, less], [INT, INT])
@@ -194,7 +194,7 @@ def test_the_text_of_an_invalid_graph() -> None:
 def test_odd_sites_and_results() -> None:
     """A site of the wrong kind has its kind, a missing site is [], and the environment is @; results that are no
     returns are `results`."""
-    builder = tl.Builder("odd")
+    builder = tl.GraphBuilder("odd")
     x = builder.argument("x", INT)
     site = Site("odd", "s", "loop")
     builder.calls[site] = "odd"
@@ -239,7 +239,7 @@ def test_printing_is_stable(case: Case) -> None:
 @pytest.mark.parametrize("edge", [Edge(99, 0), Edge(0, 99)])
 def test_edges_to_nowhere_are_refused(edge: Edge) -> None:
     """A graph that could not be read back is not printed."""
-    builder = tl.Builder("lost")
+    builder = tl.GraphBuilder("lost")
     x = builder.argument("x", INT)
     (made,) = builder.node("abs", "abs", [x], [INT])
     graph = builder.build([made])

@@ -165,7 +165,7 @@ def test_attributes_survive_a_round_trip(word: str, value: str) -> None:
 def test_other_attributes_are_refused(word: str, value: str) -> None:
     """NaN, arrays, and values without a text form are refused as attributes, when reading and when printing."""
     text = f"{word} f(x: int64) {{\n  y = add x, x, k={value}\n  return y\n}}"
-    with pytest.raises(tl.Malformed, match="this is no attribute"):
+    with pytest.raises(tl.Malformed, match="this is not a valid attribute"):
         parse(text)
     document = parse(text.replace(value, "1"))
     attributes = (("k", parse_literal(value).value),)
@@ -197,7 +197,7 @@ def test_a_document_from_text_runs_alike(case: Case) -> None:
 UNWRITABLE = {
     "move_edge": "an edge to a port that does not exist",
     "drop_port": "an edge to a port that does not exist",
-    "change_results": "a result that is no node",
+    "change_results": "a result that is not a node",
     "change_hidden": "more hidden arguments than there are",
     "change_function": "two values of one name",
 }

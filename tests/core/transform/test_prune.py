@@ -196,7 +196,7 @@ def test_a_recursive_main_function_is_copied() -> None:
 def test_p4_there_is_no_reverse_pass_without_adjoints() -> None:
     """P4: the called function then has one phase, under its own name."""
     part, _ = prune_program(STEP.program, ["model"])
-    assert [(function.name, function.pullbacks) for function in part.functions] == [
+    assert [(function.name, function.pullback_result_types) for function in part.functions] == [
         ("value_and_grad_model", ()),
         ("model_split", ()),
     ]
@@ -219,10 +219,10 @@ def test_p5_random_numbers_do_not_change() -> None:
 @pytest.mark.parametrize(
     ("fetches", "feeds", "message"),
     [
-        (["tanx"], [], "P1: model has no value that could be fetched by this name\n  required: x, w, multiply"),
+        (["tanx"], [], "P1: model has no value of this name that could be fetched\n  required: x, w, multiply"),
         (["tanx"], [], "\n  got: tanx\n  hint: do you mean tanh?"),
-        ([], ["tanx"], "P1: model has no value that could be fed by this name"),
-        (["add"], [], "P1: add is no value of the main body of model: it has one under each tag"),
+        ([], ["tanx"], "P1: model has no value of this name that could be fed"),
+        (["add"], [], "P1: add is not a value of the main body of model: it has one under each tag"),
         (["add"], [], "\n  required: a tag before the name\n  got: add\n  hint: write main/loop[0]/add"),
         (["subtract"], [], "hint: write main/subtract"),
         (["s"], [], "hint: write main/loop[0]/s"),

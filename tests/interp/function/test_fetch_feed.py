@@ -195,9 +195,9 @@ def test_a_missing_value_is_explained() -> None:
 @pytest.mark.parametrize(
     ("fetch", "feed", "message"),
     [
-        ("tanx", {}, "P1: model has no value that could be fetched by this name"),
+        ("tanx", {}, "P1: model has no value of this name that could be fetched"),
         ("add", {}, "hint: write main/loop[0]/add"),
-        ("main/loop[0]/ad", {}, "P1: model, with what it calls, has no value by this name"),
+        ("main/loop[0]/ad", {}, "P1: neither model nor a function that it calls has a value of this name"),
         ("main/loop/add", {}, "model.loop is a loop\n  required: loop[0], or another iteration"),
         ("main/lop[0]/add", {}, "model has no call or loop 'lop'"),
         ("main/lop[*]/add", {}, "no call or loop is called 'lop'"),
@@ -208,7 +208,7 @@ def test_a_missing_value_is_explained() -> None:
             {"main/loop[0]/add_1": True},
             "P1: the fed value of main/loop[0]/add_1 of model: a value of the wrong",
         ),
-        ("loop_s", {"main/loop[0]/ad": 3}, "P1: model, with what it calls, has no value by this name"),
+        ("loop_s", {"main/loop[0]/ad": 3}, "P1: neither model nor a function that it calls has a value of this name"),
         (["tanh"], {}, "no value of model has such a name"),
         (("tanh", 3), {}, "no value of model has such a name"),
         ("tanh", {3: 4.0}, "no value of model has such a name"),

@@ -12,7 +12,7 @@ from tagloom.interp.machine.step import DuplicateToken
 
 def stuck_sum() -> Graph:
     """`x + y`, where y comes through a switch on the other side: the sum never gets it."""
-    builder = tl.Builder("stuck")
+    builder = tl.GraphBuilder("stuck")
     x, p = builder.argument("x", tl.Type(tl.int64)), builder.argument("p", tl.Type(tl.bool))
     taken, _ = builder.node("switch", "s", [x, p], [tl.Type(tl.int64)] * 2)
     (total,) = builder.node("add", "total", [taken, x], [tl.Type(tl.int64)])

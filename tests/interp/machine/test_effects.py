@@ -193,10 +193,10 @@ def refusing(x: int) -> Any:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (none, "returned nothing, which is no int64"),
-        (text, "returned 'seven', which is no int64"),
-        (half, "returned 3.5, which is no int64"),
-        (large, "returned 9223372036854775808, which is no int64"),
+        (none, "returned nothing, which is not of type int64"),
+        (text, "returned 'seven', which is not of type int64"),
+        (half, "returned 3.5, which is not of type int64"),
+        (large, "returned 9223372036854775808, which is not of type int64"),
         (wrong, "raised KeyError: 'x'"),
         (refusing, "raised Usage: I will not"),
     ],
@@ -321,7 +321,7 @@ def test_a_result_that_cannot_be_printed_is_named_by_its_class() -> None:
         return tl.callback(lambda x: BadRepr(), n, returns=tl.int64)
 
     out = asked.run(1)
-    assert out.status == "Trapped" and "returned a BadRepr, which is no int64" in str(out.error)
+    assert out.status == "Trapped" and "returned a BadRepr, which is not of type int64" in str(out.error)
 
 
 class UserWorld(tl.World):
@@ -341,7 +341,7 @@ def test_a_user_s_world_is_used() -> None:
         return tl.callback(lambda x: x + 1, n, returns=tl.int64)
 
     assert both.run(1, world=UserWorld(lines.append)).value == 2 and lines == ["N IS 1"]
-    with pytest.raises(tl.Usage, match="a world is a"):
+    with pytest.raises(tl.Usage, match="the world is not a"):
         both.run(1, world=print)  # type: ignore[arg-type]
 
 

@@ -138,7 +138,7 @@ def test_s2_a_literal_needs_no_token() -> None:
 def test_s3_results_go_to_the_end_of_the_flight() -> None:
     """S3: a firing sends all its tokens at once, to the end of the flight, ordered by node and then by port, whatever
     the order in which the edges were added."""
-    builder = tl.Builder("fan")
+    builder = tl.GraphBuilder("fan")
     x = builder.argument("x", INT)
     (a,) = builder.node("negative", "a", [x], [INT])
     (b,) = builder.node("add", "b", [None, None], [INT])

@@ -185,7 +185,7 @@ def test_a_race_has_witnesses() -> None:
 
 def test_counts_known_beforehand() -> None:
     """n independent deliveries have n! orders and 2^n states; a loop of 80 firings has 10^37 schedules."""
-    builder = tl.Builder("wide")
+    builder = tl.GraphBuilder("wide")
     x = builder.argument("x", INT)
     for number in range(7):
         builder.node("negative", f"n{number}", [x], [INT])
@@ -352,7 +352,7 @@ def test_the_key_of_a_state_is_complete() -> None:
 
 def sink() -> Graph:
     """A sum whose result is unused, and a node after it."""
-    builder = tl.Builder("sink")
+    builder = tl.GraphBuilder("sink")
     x, y, z = (builder.argument(name, INT) for name in "xyz")
     builder.node("add", "sum", [x, y], [INT])
     return builder.build([builder.node("negative", "rest", [z], [INT])[0]])

@@ -124,7 +124,7 @@ def test_the_path_of_a_small_graph() -> None:
 
 def test_program_order_decides_between_equal_paths() -> None:
     """Of two chains of equal length, the one that ends first in program order is chosen; backwards likewise."""
-    builder = tl.Builder("two")
+    builder = tl.GraphBuilder("two")
     x = builder.argument("x", INT)
     left, right = (builder.node("add", name, [x, 1], [INT])[0] for name in ("left", "right"))
     (both,) = builder.node("add", "both", [right, left], [INT])
@@ -162,7 +162,7 @@ def anomaly() -> tl.Graph:
     """Twelve firings for which five processors need more time than four. The list gives the firings that each depends
     on, in program order."""
     makers: list[tuple[int, ...]] = [(), (), (), (), (), (4,), (4,), (1, 3), (0,), (4,), (2,), (10,)]
-    builder = tl.Builder("anomaly")
+    builder = tl.GraphBuilder("anomaly")
     x = builder.argument("x", INT)
     nodes: list[Any] = []
     for number, above in enumerate(makers):

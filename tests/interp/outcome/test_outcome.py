@@ -128,7 +128,7 @@ def test_s12_deadlocked() -> None:
 
 def test_s12_deadlocked_with_nothing_waiting() -> None:
     """S12: if nothing feeds a result, no token waits, and the error says so."""
-    builder = tl.Builder("lost")
+    builder = tl.GraphBuilder("lost")
     x = builder.argument("x", tl.Type(tl.int64))
     builder.node("negative", "y", [x], [x_type := tl.Type(tl.int64)])
     (nobody,) = builder.node("negative", "z", [None], [x_type])

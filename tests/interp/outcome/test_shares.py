@@ -59,7 +59,7 @@ def test_shares_of_a_loop_counted_by_hand() -> None:
 
 
 def graph_with_equal_names(*sites: Site) -> Graph:
-    builder = tl.Builder("twins")
+    builder = tl.GraphBuilder("twins")
     x = builder.argument("x", tl.Type(tl.int64))
     for site in sites:
         builder.node("call", "c", [x], [tl.Type(tl.int64)], site=site)

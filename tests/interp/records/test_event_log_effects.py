@@ -92,9 +92,9 @@ def firing_of(lines: list[dict[str, Any]], name: str) -> int:
 
 CLAIMS: list[tuple[str, dict[str, Any], str, str]] = [
     ("whole", {"outputs": [[0, {"dtype": "int64", "data": 6}], [1, {"dtype": "bool", "data": True}]]},
-     "trap", '"callback whole returned 6, which is no float64"'),
+     "trap", '"callback whole returned 6, which is not of type float64"'),
     ("half", {"outputs": [[0, {"dtype": "float64", "data": 1.5}], [1, {"dtype": "bool", "data": True}]]},
-     "trap", '"callback half returned 1.5, which is no float64[2]"'),
+     "trap", '"callback half returned 1.5, which is not of type float64[2]"'),
     ("whole", {"outputs": []}, "trap", '"no result of this callback is recorded"'),
     ("whole", {"outputs": [], "trap": "it rained"}, "sent", "nothing"),
     ("whole", {"outputs": [[0, {"dtype": "float64", "data": 7}], [1, {"dtype": "bool", "data": True}]]},

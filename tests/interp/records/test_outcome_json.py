@@ -93,7 +93,7 @@ def test_firings_by_name() -> None:
     out = fib.run(4)
     stats = tl.to_json(out)["stats"]
     assert stats["by_node"] == {str(node): n for node, n in zip(out.graph.nodes, out.stats.by_node, strict=True)}
-    builder = tl.Builder("twice")
+    builder = tl.GraphBuilder("twice")
     x = builder.argument("x", tl.Type(tl.int64))
     made = [builder.node("identity", "y", [x], [tl.Type(tl.int64)], function=f)[0] for f in ("twice", "twice.y")]
     graph = builder.build(made)

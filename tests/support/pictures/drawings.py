@@ -80,7 +80,7 @@ INT = Type(tl.int64)
 
 def race() -> Graph:
     """A graph that breaks the rules: two tokens meet under one tag."""
-    builder = tl.Builder("race")
+    builder = tl.GraphBuilder("race")
     x = builder.argument("x", INT)
     (m,) = builder.node("merge", "m", [x, x], [INT])
     return builder.build([m])
@@ -112,7 +112,7 @@ def graphs(draw: Any) -> Graph:
     """Graphs of any kind, hardly ever valid: wrong numbers of ports, missing sites, edges to any port, strange
     names."""
     name, op, site = st.sampled_from(STRANGE), st.sampled_from(_OPS), st.sampled_from((None, *_SITES))
-    builder = tl.Builder(draw(name))
+    builder = tl.GraphBuilder(draw(name))
     sources: list[OutputRef | None] = [
         None,
         *(builder.argument(draw(name), INT) for _ in range(draw(st.integers(0, 2)))),

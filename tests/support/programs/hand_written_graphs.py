@@ -12,7 +12,7 @@ INT, BOOL = tl.Type(tl.int64), tl.Type(tl.bool)
 
 def sum_graph() -> Graph:
     """(x + y) + y: y goes to two nodes."""
-    builder = tl.Builder("sum")
+    builder = tl.GraphBuilder("sum")
     x, y = builder.argument("x", INT), builder.argument("y", INT)
     (inner,) = builder.node("add", "inner", [x, y], [INT])
     (outer,) = builder.node("add", "outer", [inner, y], [INT])
@@ -21,7 +21,7 @@ def sum_graph() -> Graph:
 
 def counting_loop(users: list[tuple[str, int]]) -> Graph:
     """A loop, built by hand, that counts from 0 to n; `users` are nodes fed by its exit, each of them a result."""
-    builder = tl.Builder("count")
+    builder = tl.GraphBuilder("count")
     n = builder.argument("n", INT)
     loop = Site("count", "loop", "loop")
     merges = []
@@ -44,7 +44,7 @@ def counting_loop(users: list[tuple[str, int]]) -> Graph:
 
 def race(op: str, ports: int) -> Graph:
     """A node whose port 0 is fed by two arguments; an ordinary op gets a third argument for its other port."""
-    builder = tl.Builder("race")
+    builder = tl.GraphBuilder("race")
     arguments = [builder.argument(name, INT) for name in ("x", "y", "z")[: ports + 1]]
     (node,) = builder.node(op, "node", [arguments[0], *arguments[2:]], [INT])
     builder.connect(arguments[1], node.node, 0)
@@ -53,7 +53,7 @@ def race(op: str, ports: int) -> Graph:
 
 def stuck() -> Graph:
     """x goes to one side of a switch, and a node needs both sides: one token waits for ever."""
-    builder = tl.Builder("stuck")
+    builder = tl.GraphBuilder("stuck")
     x = builder.argument("x", INT)
     (less,) = builder.node("less", "less", [x, literal(3)], [BOOL])
     taken, other = builder.node("switch", "switch", [x, less], [INT, INT])
@@ -62,7 +62,7 @@ def stuck() -> Graph:
 
 def untyped() -> Graph:
     """An integer reaches an op that needs a float."""
-    builder = tl.Builder("untyped")
+    builder = tl.GraphBuilder("untyped")
     x = builder.argument("x", tl.Array[tl.int64, 2])
     (y,) = builder.node("less", "less", [x, literal(3)], [BOOL])
     return builder.build([builder.node("switch", "switch", [x, y], [INT, INT])[0]])

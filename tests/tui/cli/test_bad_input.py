@@ -173,7 +173,10 @@ def test_wrong_arguments(tagloom: Any, command: str, words: list[str], said: str
 
 def test_an_argument_of_the_wrong_kind_for_an_op(tagloom: Any) -> None:
     """If the argument decides the type and an op does not accept it, the error is the op's, at the user's line."""
-    assert_refused(tagloom("run", "kinds.py:anything", "true"), "V4: add: operands of the wrong kind (kinds.py:36)...")
+    assert_refused(
+        tagloom("run", "kinds.py:anything", "true"),
+        "V4: add: the operands have the wrong kind of dtype (kinds.py:36)...",
+    )
 
 
 def test_deep_brackets(tagloom: Any) -> None:

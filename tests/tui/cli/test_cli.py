@@ -224,7 +224,7 @@ def test_json_values(tagloom: Any, words: list[str], value: list[Any]) -> None:
     """Values are JSON's own, except that infinities and NaN are strings, and missing results are null."""
 
     def refuse(word: str) -> None:
-        pytest.fail(f"{word} is no JSON")
+        pytest.fail(f"{word} is not JSON")
 
     assert json.loads(tagloom("run", *words, "--json").out, parse_constant=refuse)["value"] == value
 

@@ -101,7 +101,7 @@ def test_a_wrong_log_exits_1(tagloom: Any, folder: Path) -> None:
     assert err.startswith("the log differs from the machine: outputs (line 5)\n  required: [[0,{")
     (folder / "text.jsonl").write_text("hello\n")
     code, out, err = tagloom("check", "text.jsonl")
-    assert (code, out) == (2, "") and err.startswith("this is no JSON (line 1: $)")
+    assert (code, out) == (2, "") and err.startswith("this is not JSON (line 1: $)")
     assert tagloom("check", "run.jsonl", "3").err.startswith("a log already has its arguments")
     assert tagloom("run", "run.jsonl").err.endswith("hint: `tagloom check` reads a log of events\n")
 
@@ -118,10 +118,10 @@ def test_outcomes_can_be_read(tagloom: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "this is no JSON ($)\n  got: Expecting value"),
+        ("", "this is not JSON ($)\n  got: Expecting value"),
         ('{"tagloom": "graph", "version": 1}', "the document does not fit its form ($)\n  required: the key name"),
         ('{"tagloom": "graph", "version": 9}', "the document does not fit its form ($.version)\n  required: version 1"),
-        (json.dumps(tl.to_json(tl.run_graph(tl.Builder("x").build(), []))), "this document has no program"),
+        (json.dumps(tl.to_json(tl.run_graph(tl.GraphBuilder("x").build(), []))), "this document has no program"),
         (json.dumps(tl.to_json(tl.Program((), "main"))), "the program"),
     ],
 )

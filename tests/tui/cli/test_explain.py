@@ -30,4 +30,8 @@ def test_examples_are_right_and_wrong(number: str) -> None:
 def test_the_parts_of_an_explanation() -> None:
     """An explanation has the rule, both examples, and the error of the wrong one."""
     said = describe_rule("V4")
-    assert "right:" in said and "wrong:" in said and "V4: add: operands of different dtypes" in said
+    assert (
+        "right:" in said
+        and "wrong:" in said
+        and "V4: add: the dtypes of the operands do not promote to a common one" in said
+    )

@@ -85,7 +85,7 @@ def test_before_any_run() -> None:
 def test_a_run_without_events(folder: Path) -> None:
     """If a run has no events, every command still has an answer."""
     session = new_session()
-    session.add_run(tl.History(tl.Builder("empty").build(), []))
+    session.add_run(tl.History(tl.GraphBuilder("empty").build(), []))
     for name in COMMANDS:
         if name not in ("load", "replay", "export", "pytest", "schedule"):
             for words in ("", " 0", " main", " a main"):

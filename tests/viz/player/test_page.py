@@ -299,7 +299,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)><!--@@DATA@@ & \u2028 \x07 \\u00
 def test_hostile_names_are_names(tab: Tab, tmp_path: Path) -> None:
     """A graph written by hand may have any names for its nodes, its arguments and itself."""
     evil = "</title><img src=x onerror=alert(1)>"
-    builder = tl.Builder(evil)
+    builder = tl.GraphBuilder(evil)
     x = builder.argument(f"{evil}{{}}", tl.Type(tl.int64))
     y = builder.node("add", f"'\"--><svg onload=alert(2)>{evil}", [x, x], [tl.Type(tl.int64)])[0]
     history = tl.History(builder.build([y]), [4])

@@ -216,7 +216,7 @@ def test_loops_eagerly() -> None:
     assert np.array_equal(made[0], sums) and np.array_equal(made[1], rows)
     with pytest.raises(tl.Usage, match="without elements"):
         tl.map(lambda x: x, np.zeros(0))
-    with pytest.raises(tl.Invalid, match="arrays of different lengths"):
+    with pytest.raises(tl.Invalid, match="the arrays have different lengths"):
         tl.map(lambda x, y: x + y, [1, 2], [1, 2, 3])
     with pytest.raises(tl.Usage, match="does not return two results"):
         tl.scan(lambda carried, x: x, 0, [1])

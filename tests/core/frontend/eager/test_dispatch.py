@@ -247,7 +247,7 @@ def test_equal_keys_of_other_classes_differ() -> None:
             tl.sum(x, axis=1.0)
         with pytest.raises(TypeError, match="positional"):
             tl.sum(x, "axis", 1)  # type: ignore[misc]
-        with pytest.raises(tl.Invalid, match="keepdims is no truth value"):
+        with pytest.raises(tl.Invalid, match="keepdims is not a bool"):
             apply("sum", x, axis=1, keepdims=1)
         assert apply("sum", x, axis=1, keepdims=True).shape == (2, 1)
 

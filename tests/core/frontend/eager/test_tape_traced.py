@@ -366,8 +366,8 @@ def test_a_tape_belongs_to_the_region_of_its_with() -> None:
     records eager ops."""
     eager = tl.Tape()
     with eager:
-        refused("records eager ops, and here a function is traced", lambda x: eager.gradient(x, x))
-        refused("records eager ops, and here a function is traced", lambda x: eager.watch(x))
+        refused("was entered outside the function that is traced here", lambda x: eager.gradient(x, x))
+        refused("was entered outside the function that is traced here", lambda x: eager.watch(x))
         refused("recording already", lambda x: eager.__enter__())
     kept: list[tuple[tl.Tape, Any, Any]] = []
 
@@ -381,7 +381,7 @@ def test_a_tape_belongs_to_the_region_of_its_with() -> None:
 
         return function
 
-    other = "records another function, branch or loop"
+    other = "was entered in another function, branch or loop"
     refused(other, within(lambda tape, y, x: tl.cond(x > 0.0, lambda: tape.gradient(y, x), lambda: x)))
     refused(other, within(lambda tape, y, x: tl.function(lambda: tape.gradient(y, x))()))
     refused(other, within(lambda tape, y, x: tl.cond(x > 0.0, lambda: (tape.watch(y), x)[1], lambda: x)))
@@ -438,7 +438,7 @@ def test_recursive_functions() -> None:
 
         return tl.cond(n == 0, lambda: x, smaller)
 
-    with pytest.raises(tl.Invalid, match="D2: this takes a gradient of itself"):
+    with pytest.raises(tl.Invalid, match="D2: a function takes the gradient of itself"):
         recursive(2.0, 1)
 
 

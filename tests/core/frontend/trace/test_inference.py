@@ -283,7 +283,7 @@ DISAGREEING: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     ),
     "another type in every trace": (
         lambda f, n: tl.astype(recursive(f, n), tl.float64 if len(SEEN) % 2 else tl.int64),
-        "returns two types",
+        "returns two different types",
     ),
     "another structure in every trace": (
         lambda f, n: (recursive(f, n),) * len(SEEN),

@@ -118,7 +118,7 @@ RETURNS: dict[str, tuple[str, str]] = {
     "nothing": ("-> tl.int64:\n    n + 1", "f returns nothing\n"),
     "an empty tuple": ("-> tl.int64:\n    return ()", "f returns nothing"),
     "a float for an integer": ("-> tl.int64:\n    return 1.5", "required: int64\n  got: 1.5 of type float64"),
-    "a text": ("-> tl.int64:\n    return 'a'", "no value of a program"),
+    "a text": ("-> tl.int64:\n    return 'a'", "not a value of a program"),
     "a list": ("-> tl.int64:\n    return [n, n]", "a list of symbolic values is not a value"),
     "a nested tuple": ("-> tuple[tl.int64, tl.int64]:\n    return n, (n, n)", "required: (·, ·)\n  got: (·, (·, ·))"),
 }
@@ -167,7 +167,7 @@ STRUCTURE: dict[str, tuple[str, str, str]] = {
         "",
         "required: 1 parameter\n  got: ()",
     ),
-    "a branch that is no function": ("return tl.cond(n > 0, n, lambda: n)  # here", "", "must be a function"),
+    "a branch that is not a function": ("return tl.cond(n > 0, n, lambda: n)  # here", "", "must be a function"),
     "no loop variable": ("return tl.while_loop(lambda: True, lambda: ())[0]  # here", "", "at least one loop variable"),
     "a condition that is no bool": ("return tl.while_loop(lambda i: i, lambda i: i, n)[0]  # here", "V5", "got: int64"),
     "a condition of two": (
@@ -176,7 +176,11 @@ STRUCTURE: dict[str, tuple[str, str, str]] = {
         "got: (·, ·)",
     ),
     "a condition that is nothing": ("return tl.while_loop(lambda i: None, lambda i: i, n)[0]  # here", "", "NoneType"),
-    "a body that is no function": ("return tl.while_loop(lambda i: i < 3, n, n)[0]  # here", "", "must be a function"),
+    "a body that is not a function": (
+        "return tl.while_loop(lambda i: i < 3, n, n)[0]  # here",
+        "",
+        "must be a function",
+    ),
     "a loop variable that becomes a float": (
         "return tl.while_loop(lambda i: i < 3, lambda i: tl.astype(i, tl.float64), n)[0]  # here",
         "V5",
@@ -192,12 +196,16 @@ STRUCTURE: dict[str, tuple[str, str, str]] = {
         "V5",
         "nothing",
     ),
-    "operands of two dtypes": ("return n + 1.5  # here", "V4", "add: operands of different dtypes"),
-    "an operand of the wrong kind": ("m = 1\nreturn n / 2  # here", "V4", "x // y"),
-    "an operand that is no value": ("return n + 'a'  # here", "", "no value of a program"),
+    "operands of two dtypes": (
+        "return n + 1.5  # here",
+        "V4",
+        "add: the dtypes of the operands do not promote to a common one",
+    ),
+    "an operand has the wrong kind of dtype": ("m = 1\nreturn n / 2  # here", "V4", "x // y"),
+    "an operand that is no value": ("return n + 'a'  # here", "", "not a value of a program"),
     "an operand that is a list of symbols": ("return n + [n, n]  # here", "F1", "a list of symbolic values"),
     "an integer too large": ("return n + 2**63  # here", "", "does not fit into int64"),
-    "no dtype for astype": ("return tl.astype(n, int)  # here", "", "astype needs a dtype"),
+    "no dtype for astype": ("return tl.astype(n, int)  # here", "", "this is not a dtype"),
     "operands too few": ("return tl.add(n)  # here", "", "add takes 2 operands"),
     "a value of a branch outside": (
         "kept = []\ntl.cond(n > 0, lambda: kept.append(n + 1) or n, lambda: n)\nreturn n + kept[0]  # here",

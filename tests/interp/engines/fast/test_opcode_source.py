@@ -36,7 +36,7 @@ def forms(row: Op) -> Iterator[tuple[tuple[dtypes.DType, ...], tuple[tuple[str, 
 
 def at_edges(row: Op, operands: tuple[dtypes.DType, ...], given: Any, dice: Random) -> tuple[Graph, list[Any]]:
     """A graph with many nodes of the same op, and operands for each from the edge values of their dtypes."""
-    builder, results, values = tl.Builder("edges"), [], []
+    builder, results, values = tl.GraphBuilder("edges"), [], []
     result = row.type_rule(*map(Type, operands), **dict(given))
     for number in range(NODES):
         values += [dice.choice(_edges(row, dtype)) for dtype in operands]
