@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,25 @@ def test_signals_do_not_reach_helpers() -> None:
         assert not came.wait(0.1) and helping and all(each.is_alive() for each in helping)
     finally:
         signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.skipif(not thread_pool.worker_count() or sys.platform != "linux", reason="nobody helps here")
+def test_idle_helpers_use_no_processor_time() -> None:
+    """Helpers that find no work sleep, whether they have just started or just worked."""
+    assert thread_pool.start_pool()
+    assert not list(differences(wave.program, wave.graph, arguments(thread_pool.PARALLEL_MIN_ELEMENTS)))
+    time.sleep(0.1)  # until they sleep
+    words = thread_pool._pools[os.getpid()]
+    helpers = words[thread_pool._THREAD_IDS :][: words[10]].tolist()
+
+    def ticks() -> int:
+        """The processor time of all helpers, in hundredths of a second."""
+        stats = [Path(f"/proc/self/task/{each}/stat").read_text("ascii").rpartition(")")[2] for each in helpers]
+        return sum(int(text.split()[field]) for text in stats for field in (11, 12))
+
+    before = ticks()
+    time.sleep(0.2)
+    assert helpers and ticks() - before <= 1
 
 
 def test_runs_work_without_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
