@@ -10,11 +10,11 @@ S12 A run ends in one of five ways, decided in this order:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 from typing import Literal as Word
 
 from ...core.display import PlayerMixin, SvgReprMixin
@@ -30,21 +30,11 @@ from ..machine.cells import CellWrite
 from ..machine.event import CellAddress, Event, Token
 from ..machine.state import State
 from .critical_path import CriticalFiring, critical_path, program_order, time_on
+from .deadlock import DeadlockCause, array_name, deadlock_cause, describe_cause
+from .residue import ResidueToken, collect_residue
 from .statistics import Stats, activations
 
 Status: TypeAlias = Word["Broken", "Exhausted", "Trapped", "Returned", "Deadlocked"]
-
-
-class ResidueToken(NamedTuple):
-    """A token left over at the end of a run: it waits for other operands, is a deferred read, or is throttled by a
-    k-bound."""
-
-    node: int
-    port: int
-    tag: Tag
-    value: Value
-    blocked_on: CellAddress | int | None = None
-    """The empty cell of a deferred read, or the k-bound that throttles the token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +206,7 @@ def build_outcome(
     missing = tuple(position for position in range(len(graph.results)) if position not in state.results)
     trap_events = _collect_trap_events(state)
     traps = _build_traps(state, trap_events)
-    residue = _collect_residue(state) if residue_override is None else residue_override
+    residue = collect_residue(state) if residue_override is None else residue_override
     status, error = decide_status(
         graph, stop_error, missing, [] if until == "result" and not missing else traps, residue
     )
@@ -254,30 +244,6 @@ def decide_status(
     if not missing:
         return "Returned", None
     return "Deadlocked", build_deadlock(graph, missing, residue)
-
-
-def _collect_residue(state: State) -> tuple[ResidueToken, ...]:
-    residue = [
-        ResidueToken(node, port, tag, value)
-        for tag, record in state.records.items()
-        for node, operands in record.waiting_operands.items()
-        for port, value in operands.items()
-    ]
-    for handle, block in state.cells.blocks.items():
-        for number, tokens in block.deferred_reads.items():
-            residue += [ResidueToken(*token, CellAddress(handle, number)) for token in tokens]
-    for tag, entries in state.throttled_tokens.items():
-        bound = state.loop_bounds.get(
-            tag.site, max(state.loop_bounds.values())
-        )  # a graph that breaks the rules may have another loop's site here
-        residue += [ResidueToken(*token, bound) for _, token in entries]
-    return sort_residue(state.graph, residue)
-
-
-def sort_residue(graph: Graph, residue: Sequence[ResidueToken]) -> tuple[ResidueToken, ...]:
-    """The residue in program order."""
-    ranks = program_order(graph, ((token.tag, token.node) for token in residue))
-    return tuple(sorted(residue, key=lambda token: (ranks[token.tag, token.node], token.port)))
 
 
 def _collect_trap_events(state: State) -> tuple[Event, ...]:
@@ -383,56 +349,62 @@ def describe_sites(graph: Graph) -> dict[Site, str]:
 
 
 def build_deadlock(graph: Graph, missing: tuple[int, ...], residue: Sequence[ResidueToken]) -> Deadlock:
-    """The error for a deadlock: the tokens that wait, the ports without a token, and the nodes that should have sent
-    one."""
+    """The error for a deadlock. If reads are deferred, it begins with the cell that nothing fills, and the reads that
+    lead to it; otherwise it lists the waiting tokens, and the nodes that should have sent the missing ones."""
+    cause = deadlock_cause(graph, missing, residue)
+    throttled = next((token for token in residue if isinstance(token.blocked_on, int)), None)
     error = Deadlock(
         "the run became quiescent, and results are missing",
         rule="S12",
         where=graph.name,
         required=plural(len(graph.results), "result"),
         got=f"{len(graph.results) - len(missing):,}, and {plural(len(residue), 'waiting token')}",
-        hint=_deadlock_hint(residue),
+        hint=_deadlock_hint(graph, residue, throttled, cause),
     )
+    lines = [] if cause is None else [f"  {line}" for line in describe_cause(graph, cause)]
+    if throttled is not None:
+        assert isinstance(throttled.blocked_on, int)
+        lines.append(f"  {throttled.tag} has not begun: {describe_bound(throttled.tag, throttled.blocked_on)}")
+    if lines:
+        error.excerpt = "\n".join(lines)
+    else:
+        for line in _describe_waiting_nodes(graph, residue):
+            error.add_note(line)
+    return error
+
+
+def _describe_waiting_nodes(graph: Graph, residue: Sequence[ResidueToken]) -> Iterator[str]:
+    """A line for each port that got no token, of the first nodes that wait."""
     sources = graph.sources()
-    for token in [each for each in residue if each.blocked_on is not None][:16]:
-        error.add_note(_describe_block(graph, token))
-    blocked = {(token.node, token.tag) for token in residue if token.blocked_on is not None}
     waiting_ports: dict[tuple[int, Tag], set[int]] = {}
     for token in residue:
-        if (token.node, token.tag) in blocked:
-            continue
         waiting_ports.setdefault((token.node, token.tag), set()).add(token.port)
-    for (number, tag), ports in list(waiting_ports.items())[:8]:
+    for (number, tag), ports in islice(waiting_ports.items(), 8):
         node = graph.nodes[number]
         line = f" ({node.location})" if node.location else ""
         for port in range(len(node.ports)):
             if node.ports[port] is None and port not in ports:
                 senders = [str(graph.nodes[s.node]) for s in sources.get(Edge(number, port), []) if s.node >= 0]
                 fed = " or ".join(senders) or "nothing"
-                error.add_note(f"  {node}{line} waits for port {port} under {tag}, fed by {fed}")
-    return error
+                yield f"  {node}{line} waits for port {port} under {tag}, fed by {fed}"
 
 
-def _deadlock_hint(residue: Sequence[ResidueToken]) -> str:
+def _deadlock_hint(
+    graph: Graph, residue: Sequence[ResidueToken], throttled: ResidueToken | None, cause: DeadlockCause | None
+) -> str:
     """A hint on how to fix a deadlock."""
+    if throttled is not None:
+        return f"a larger bound on the iterations of {throttled.tag.site} may do: --k N, or k=N"
+    if cause is not None:
+        array = array_name(graph.nodes[cause.reads[-1].cell.handle.node])
+        return (
+            f"read {array} only where it is filled, without that value"
+            if cause.is_cycle
+            else f"fill {array}, or do not read it there"
+        )
     if not residue:
         return "no token waits: one was never sent"
-    throttled_tokens = [token for token in residue if isinstance(token.blocked_on, int)]
-    if throttled_tokens:
-        return f"a larger bound on the iterations of {throttled_tokens[0].tag.site} may do: --k N, or k=N"
-    return "`tagloom show` draws the graph"
-
-
-def _describe_block(graph: Graph, token: ResidueToken) -> str:
-    """A line that says why a token of the residue waits: an empty cell, or a k-bound."""
-    node = graph.nodes[token.node]
-    line = f" ({node.location})" if node.location else ""
-    if isinstance(token.blocked_on, CellAddress):
-        cell = describe_cell(graph, token.blocked_on)
-        return f"  {node}{line} waits under {token.tag} for {cell}, which no store has filled"
-    assert token.blocked_on is not None
-    bound = describe_bound(token.tag, token.blocked_on)
-    return f"  a token for {node}{line} is throttled under {token.tag}: {bound}"
+    return f"in `tagloom debug`, `why-not {graph.nodes[residue[0].node]} {residue[0].tag}` says where its token is"
 
 
 def limit_exceeded(quantity: str, limit: str, number: float) -> Exhausted:

@@ -48,7 +48,8 @@ from ...core.types import Handle
 from ...core.value import Literal, Value, literal
 from ..machine.event import CellAddress, Event
 from ..outcome.critical_path import times_by_waves
-from ..outcome.outcome import Outcome, ResidueToken
+from ..outcome.outcome import Outcome
+from ..outcome.residue import ResidueToken
 from ..outcome.statistics import SiteShare, firings_by_function, firings_by_op, shares_by_site, unique_site_names
 
 

@@ -150,12 +150,13 @@ def test_the_readme_s_commands_print_its_results(tagloom: Any, run: str, result:
 
 
 def test_the_readme_has_the_text_of_the_deadlock(tagloom: Any) -> None:
-    """The README has the output of the command, which names the cells, the tags and the bound."""
+    """The README has the output of the command, which names the cells, the reads and the bound."""
     code, _, stderr = tagloom("run", "bounded_deadlock.py", "10", "--k", "5")
     assert code == 1 and f"```\n{stderr}```\n" in README
     for words in (
-        "under main/loop[4] for cell 6 of main.cells",
-        "throttled under main/loop[5]",
+        "  nothing fills a[6]\n",
+        "reads a[6] under main/loop[4], to fill a[5]",
+        "main/loop[5] has not begun",
         "the bound of main.loop is 5",
     ):
         assert words in stderr

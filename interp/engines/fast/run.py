@@ -21,7 +21,8 @@ from ...image.opcodes import check_compilable
 from ...machine.event import CellAddress, Event, Token
 from ...machine.schedule import random_seed
 from ...machine.state import State
-from ...outcome.outcome import Outcome, ResidueToken, build_outcome, limit_exceeded, sort_residue
+from ...outcome.outcome import Outcome, build_outcome, limit_exceeded
+from ...outcome.residue import ResidueToken, sort_residue
 from ...outcome.statistics import Meter, Stats
 from ...records.column_log import ColumnLogWriter
 from ...records.keep import EventSink, KeepOption, open_event_sink

@@ -26,7 +26,7 @@ from ...image.image import (
 from ...machine.activation import ActivationRecord
 from ...machine.event import Token
 from ...machine.state import State
-from ...outcome.outcome import ResidueToken
+from ...outcome.residue import ResidueToken
 from ...outcome.statistics import Meter
 from .host_firings import HostFirings
 from .registers import Register, ThrottledColumn

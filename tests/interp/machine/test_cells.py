@@ -103,9 +103,10 @@ def test_s13_a_get_of_an_empty_cell_stays_parked() -> None:
     out = made.run(3, 2)
     assert (out.status, len(out.residue)) == ("Deadlocked", 2)
     assert [w.blocked_on for w in out.residue if w.blocked_on is not None] == [CellAddress(out.residue[0].value, 2)]
-    (note,) = out.error.__notes__ if out.error else ()
-    assert note.startswith("  made.get (test_cells.py:")
-    assert note.endswith("waits under main for cell 2 of made.cells, made under main, which no store has filled")
+    assert out.error is not None and out.error.excerpt is not None
+    first, second = out.error.excerpt.splitlines()
+    assert first == "  nothing fills a[2]"
+    assert second.startswith("  test_cells.py:") and second.endswith(" reads a[2] under main")
 
 
 def test_s13_a_put_that_traps_fills_nothing() -> None:

@@ -10,7 +10,8 @@ import pytest
 import tagloom as tl
 from support.programs.hand_written_graphs import race, stuck, untyped
 from tagloom.core.tag import ROOT
-from tagloom.interp.outcome.outcome import Outcome, ResidueToken
+from tagloom.interp.outcome.outcome import Outcome
+from tagloom.interp.outcome.residue import ResidueToken
 
 
 @tl.function
@@ -119,7 +120,7 @@ def test_s12_deadlocked() -> None:
         "S12: the run became quiescent, and results are missing (stuck)",
         "  required: 1 result",
         "  got: 0, and 1 waiting token",
-        "  hint: `tagloom show` draws the graph",
+        "  hint: in `tagloom debug`, `why-not stuck.sum main` says where its token is",
         "  stuck.sum waits for port 1 under main, fed by stuck.switch",
     ]
     with pytest.raises(tl.Deadlock):
