@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from heapq import heappop, heappush
+from typing import NamedTuple, Protocol, TypeVar
 
-from ...core.errors import TagloomError, Usage
-from ...core.graph.graph import Graph
+from ...core.errors import TagloomError, Usage, plural
+from ...core.graph.graph import Graph, GraphNode
 from ...core.program import hints
 from ...core.tag import ROOT, Site, Tag
 from ...core.value import Value, format_value
@@ -107,8 +108,23 @@ class RunQueries:
         return AnswerList(where_from(self.index, self.firing(node, tag), depth))
 
     def tree(self, node: str, tag: str | Tag = ROOT, depth: int = 4) -> str:
-        """The result of `where_from` as text: a tree with one line for each operand."""
+        """The firings that the operands of a firing came from, as text: a tree with one line for each operand, at most
+        `depth` levels deep, without the nodes that only pass a value on."""
         return tree(self.index, self.firing(node, tag), depth)
+
+    def origin(self, node: str, tag: str | Tag = ROOT, port: int | None = None) -> Origin:
+        """The firing or argument that made the value on a port of a node, behind the nodes that only passed it on; by
+        default that of the first port with a token. Raises Usage if no token has come."""
+        index, (number, parsed_tag) = self.index, self._resolve(node, tag)
+        ports = [at for at, literal in enumerate(self._graph.nodes[number].ports) if literal is None]
+        for at in ports if port is None else [port]:
+            sender = index.sender(number, at, parsed_tag)
+            if sender is not None:
+                return index.origin(*skip_passing(index, sender, TokenKey(number, at, parsed_tag))[:2])
+        where = "" if port is None else f" to port {port} of"
+        raise Usage(
+            f"no token has come{where or ' to'} {node} under {tag}", hint=f"why_not({node!r}, {str(tag)!r}) says why"
+        )
 
     def who_used(self, node: str, tag: str | Tag = ROOT, depth: int | None = 1) -> AnswerList[DependenceLink]:
         """The firings that consumed the results of a node's firing; with depth None, all firings that depend on it."""
@@ -254,28 +270,96 @@ def breadth_first(
         queue.extend((depth + 1, each) for each in unvisited)
 
 
+PASSING_OPS = ("merge", "return", "switch", "call", "enter", "exit", "next_iteration", "reenter", "back", "identity")
+"""The ops that pass a value on. It comes on port 0, for a merge on the port that got the token."""
+MAX_COUNTED_FIRINGS = 20_000
+"""The most firings that are visited to count levels."""
+
+
 def tree(index: EventIndex, start: Token | TokenKey | FiringOrigin, depth: int = 4, max_lines: int = 100) -> str:
     """Where a token or a firing came from, as text: a line for the firing, then an indented line for each of its
     operands, by port, and so on.
 
-    A firing that was printed before appears by its event number only; the tree ends at `depth` and after `max_lines`
-    lines.
+    Nodes that only pass a value on have no lines: an operand has the firing that made its value, and the last call that
+    passed it on. A firing that was printed before appears by its event number only; the tree ends at `depth` and after
+    `max_lines` lines, and the last line counts the levels below.
     """
-    number = start_of(index, start)
-    lines, printed_firings = [str(index.origin(number, None if isinstance(start, FiringOrigin) else start))], {number}
-    stack = [(1, *operand) for operand in reversed(operand_tokens(index, number))] if depth else []
+    first = start_of(index, start)
+    lines, printed_firings = [str(index.origin(first, None if isinstance(start, FiringOrigin) else start))], {first}
+    stack = [(1, *operand) for operand in reversed(made_operands(index, first))] if depth else []
+    is_cut = not depth and bool(made_operands(index, first))
     while stack:
-        level, port, number, token = stack.pop()
+        level, port, (number, token, call) = stack.pop()
         if len(lines) == max_lines:
             return "\n".join([*lines, "..."])
         origin = index.origin(number, token)
         is_repeated = number in printed_firings and isinstance(origin, FiringOrigin)
         text = f"{origin.short_description}, as above" if is_repeated else origin
-        lines.append(f"{'  ' * level}{'cell' if port < 0 else f'port {port}'}: {text}")
-        if number not in printed_firings and level < depth:
-            stack.extend((level + 1, *operand) for operand in reversed(operand_tokens(index, number)))
+        passed = "" if call is None else f", through {call}{f' ({call.location})' if call.location else ''}"
+        lines.append(f"{'  ' * level}{'cell' if port < 0 else f'port {port}'}: {text}{passed}")
+        if number not in printed_firings:
             printed_firings.add(number)
-    return "\n".join(lines)
+            if level < depth:
+                stack.extend((level + 1, *operand) for operand in reversed(made_operands(index, number)))
+            else:
+                is_cut = is_cut or bool(made_operands(index, number))
+    return "\n".join([*lines, *([describe_levels(index, first, depth)] if is_cut else [])])
+
+
+def describe_levels(index: EventIndex, start: OriginId, depth: int) -> str:
+    """A line that counts the levels of the tree of a firing below a depth."""
+    levels, queue, count = {start: 0}, [-start], 0
+    while queue and count < MAX_COUNTED_FIRINGS:
+        number, count = -heappop(queue), count + 1  # all that use a firing come after it
+        for _, (producer, _, _) in made_operands(index, number):
+            if producer not in levels and producer >= 0:
+                heappush(queue, -producer)
+            levels[producer] = max(levels.get(producer, 0), levels[number] + 1)
+    most = max(levels.values())
+    if queue:
+        return f"at least {most - depth:,} more levels"
+    return f"{plural(most - depth, 'more level')}: depth {most:,} shows {'it' if most == depth + 1 else 'them'}"
+
+
+class ValueOrigin(NamedTuple):
+    """The firing or argument that made a value, the last token that carried the value from there (None for a value read
+    from a cell), and the last call that passed the value on, if any."""
+
+    number: OriginId
+    token: TokenKey | None
+    call: GraphNode | None
+
+
+def made_operands(index: EventIndex, number: OriginId) -> list[tuple[int, ValueOrigin]]:
+    """The operands of a firing by port, each with the origin of its value. A trigger is left out if it says nothing: if
+    it is a hidden argument, or a literal that was passed on."""
+    operands = [(port, skip_passing(index, sender, token)) for port, sender, token in operand_tokens(index, number)]
+    return [(port, origin) for port, origin in operands if not is_plain_trigger(index, number, port, origin)]
+
+
+def is_plain_trigger(index: EventIndex, number: OriginId, port: int, origin: ValueOrigin) -> bool:
+    """Whether an operand is a hidden argument, or a trigger that no branch sent."""
+    if origin.number < 0:
+        return -index.graph.hidden_count <= origin.number
+    node = index.graph.nodes[index.events[number].token.node]
+    sender = index.graph.nodes[index.events[origin.number].token.node]
+    return node.has_trigger and port == len(node.ports) - 1 and sender.op in PASSING_OPS
+
+
+def skip_passing(index: EventIndex, number: OriginId, token: TokenKey | None) -> ValueOrigin:
+    """The origin of the value of a token, behind the nodes that only passed it on. A token that an edit in a fork
+    changed has its value from there."""
+    call = None
+    while number >= 0 and (token is None or not index.edits or index.changed_value(token) is None):
+        node, arrival_port, tag, _ = index.events[number].token
+        row = index.graph.nodes[node]
+        port = arrival_port if row.op == "merge" else 0
+        sender = index.sender(node, port, tag) if row.op in PASSING_OPS else None
+        if sender is None:
+            break
+        call = row if call is None and row.op == "call" else call
+        number, token = sender, TokenKey(node, port, tag)
+    return ValueOrigin(number, token, call)
 
 
 def operand_tokens(index: EventIndex, number: OriginId) -> list[tuple[int, OriginId, TokenKey | None]]:

@@ -46,13 +46,17 @@ timeline. Enter again shows all. g goes to the next event under the tag at the c
     "inspector": """One node: what its op does, its ports under a tag, its last firings, and its values across tags.
 
 It shows the current node until `select` (Enter or a click elsewhere) picks another; * clears the selection. Enter on
-a firing goes there. Arrays are shown with statistics and a slice; [ chooses the slice. Watches are at the end.""",
+a firing goes there; J goes to the firing that made the value on its first port. Arrays are shown with statistics and
+a slice; [ chooses the slice. Watches are at the end.""",
     "events": """The known events; those after the current position are dim. Enter on one goes there.
 
 ! lists only the events that satisfy a condition: ! op == 'add' and value > 3. / searches once.""",
     "cells": """The write-once cells: the value of each, the node that put it there, and the reads parked at
 empty ones.""",
-    "answers": """The commands and their answers. Enter on a line that names an event goes there.""",
+    "answers": """The commands and their answers. Enter on a line that names an event goes there.
+
+y (why) shows the firings behind a firing, without nodes that only pass a value on, and counts the levels below; a
+number after the tag shows more. J goes to where the value of the current firing was made, and so on, back.""",
     "timeline": """The run from its first to its last known event, with the firings of each wave above it.
 
 ◆ is the current position, ✗ a trap, ⚑ a bookmark. A click goes there; Left and Right move by one event.""",

@@ -23,7 +23,8 @@ from ...interp.machine.cells import CellBlock, CellWrite
 from ...interp.machine.event import Event, Token
 from ...interp.machine.state import State
 from ...interp.outcome.outcome import abbreviate_value as abbreviate_for_text
-from ...interp.outcome.outcome import describe_cell, describe_value
+from ...interp.outcome.outcome import build_deadlock, describe_cell, describe_value
+from ...interp.outcome.residue import collect_residue
 from ...interp.queries.answers import FiringOrigin
 from ...viz.activation_tree import Gates, describe_call
 from ...viz.labels import short_name
@@ -137,6 +138,18 @@ def describe_end(history: History) -> str:
     missing = history.graph.results and len(history.state.results) < len(history.graph.results)
     trapped = f", with {plural(len(history.state.trap_events), 'trap')}" if history.state.trap_events else ""
     return f"; it is over{trapped}{', and results are missing' if missing else ''}"
+
+
+def describe_deadlock(history: History) -> list[str]:
+    """The cause of a deadlock, as in the error of the run; empty if the run has not deadlocked at its position."""
+    state = history.state
+    missing = tuple(position for position in range(len(history.graph.results)) if position not in state.results)
+    is_end = history.position == len(history) and is_over(history) and why_stopped(history) is None
+    if not is_end or not missing or state.trap_events:
+        return []
+    error = build_deadlock(history.graph, missing, collect_residue(state))
+    lines = error.excerpt.splitlines() if error.excerpt else getattr(error, "__notes__", [])
+    return [*lines, f"  hint: {error.hint}"]
 
 
 def waiting_tokens(state: State) -> Iterator[Token]:

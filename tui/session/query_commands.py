@@ -6,11 +6,11 @@ from itertools import islice
 from typing import Any
 
 from ...core.errors import Usage, plural
-from ...core.tag import Tag
+from ...core.tag import ROOT, Tag
 from ...interp.history.history import describe_token
 from ...interp.queries.ask import DependenceLink, parse_tag
 from ...interp.queries.why_not import could_fire
-from .command import CommandArguments, CommandGroup, CommandResult, truncate_lines, with_omitted_count
+from .command import CommandArguments, CommandGroup, CommandResult, parse_number, truncate_lines, with_omitted_count
 from .listing import MAX_LINES, MAX_ROWS, list_flight, token_data
 from .node import last_firing_tag, parse_node_and_tag
 from .session import Session
@@ -30,13 +30,21 @@ def link_data(link: DependenceLink) -> dict[str, Any]:
     }
 
 
-@query_commands.register("why", "NODE [TAG]", key="y", help="the firings behind a firing, as a tree")
+WHY_DEPTH = 4
+"""The levels of `why` without DEPTH."""
+
+
+@query_commands.register("why", "NODE [TAG] [DEPTH]", key="y", help="the firings behind a firing, as a tree")
 def why(session: Session, words: CommandArguments) -> CommandResult:
-    name, tag = parse_node_and_tag(session, words)
+    rest = words.text.split()
+    depth = WHY_DEPTH
+    if len(rest) > 1 and not rest[-1].startswith(str(ROOT)):
+        depth = parse_number(rest.pop(), 1, words.usage)
+    name, tag = parse_node_and_tag(session, CommandArguments(words.usage, " ".join(rest)))
     ask = session.history.ask
     check_fired(session, name, tag)
-    links = [link_data(link) for link in islice(ask.where_from(name, tag, 4), MAX_LINES)]
-    return CommandResult(ask.tree(name, tag).splitlines(), {"node": name, "tag": str(tag), "links": links})
+    links = [link_data(link) for link in islice(ask.where_from(name, tag, depth), MAX_LINES)]
+    return CommandResult(ask.tree(name, tag, depth).splitlines(), {"node": name, "tag": str(tag), "links": links})
 
 
 def check_fired(session: Session, name: str, tag: Tag) -> None:

@@ -24,10 +24,11 @@ from ...interp.history.history import History
 from ...interp.machine.event import Event
 from ...interp.machine.state import State
 from ...interp.queries.adjoints import nearest_adjoints
+from ...interp.queries.answers import FiringOrigin
 from ...interp.queries.ask import parse_tag
 from .command import CommandArguments, CommandGroup, CommandResult, parse_number, truncate_lines
 from .fast_forward import goto_end, goto_event, goto_event_or_end, goto_next_hit, reveal_past, run_until
-from .listing import MAX_LINES, describe_position, position_data
+from .listing import MAX_LINES, describe_deadlock, describe_position, position_data
 from .mark_commands import describe_watches
 from .node import parse_node_and_tag
 from .run_index import RunIndex
@@ -71,11 +72,12 @@ def step_backward(history: History, kind: EventFilter, numbers: Sequence[int] | 
 
 
 def position_result(session: Session) -> CommandResult:
-    """The position after a step, with the watches."""
+    """The position after a step, with the watches; where the run has deadlocked, also its cause."""
     history, name = session.history, session.run.name
     lines, values = describe_watches(session)
     return CommandResult(
-        [*describe_position(name, history), *lines], {**position_data(name, history), "watches": values}
+        [*describe_position(name, history), *describe_deadlock(history), *lines],
+        {**position_data(name, history), "watches": values},
     )
 
 
@@ -412,6 +414,25 @@ def forward(session: Session, words: CommandArguments) -> CommandResult:
         got = f"{session.history.graph.nodes[event.token.node]} under {event.token.tag}"
         raise Usage("this firing is no adjoint", got=got, hint="`adjoint` goes on from a forward firing")
     return goto_partner(session, [(node, adjoints.activation_of(event)) for node in nodes])
+
+
+@step_commands.register(
+    "origin",
+    "[NODE [TAG [PORT]]]",
+    key="J",
+    help="to the firing that made the value on a port, behind nodes that only pass it on",
+)
+def origin(session: Session, words: CommandArguments) -> CommandResult:
+    parts = words.text.split()
+    port = parse_number(parts.pop(), 0, words.usage) if len(parts) == 3 else None
+    event = parse_firing(session, CommandArguments(words.usage, " ".join(parts)))
+    history, node = session.history, session.history.graph.nodes[event.token.node]
+    made_by = history.ask.origin(str(node), event.token.tag, port)
+    if not isinstance(made_by, FiringOrigin):
+        return CommandResult([f"{node} under {event.token.tag} has the value of {made_by}"], {"event": None})
+    goto_event(session, made_by.number + 1)
+    result = position_result(session)
+    return CommandResult(result.text, {**result.data, "event": made_by.number})
 
 
 def parse_firing(session: Session, words: CommandArguments) -> Event:

@@ -62,9 +62,10 @@ def test_the_provenance_of_a_trap() -> None:
         "quotient.floor_divide under main at event 5: floor_divide 4, 0 traps: integer division by zero",
         "  port 0: quotient.add under main at event 1: add 3, 1 -> 4",
         "  port 1: quotient.subtract under main at event 3: subtract 3, 3 -> 0",
+        "1 more level: depth 2 shows it",
     ]
     assert [link.depth for link in ask.where_from("floor_divide")] == [0, 1, 1, 2, 3]
-    assert ask.tree("floor_divide", depth=0).count("\n") == 0
+    assert ask.tree("floor_divide", depth=0).splitlines()[1:] == ["2 more levels: depth 2 shows them"]
 
 
 def test_the_provenance_of_a_put() -> None:
@@ -101,6 +102,49 @@ def test_answers_do_not_change_when_the_history_moves() -> None:
     assert [str(link) for link in behind] == str(behind).splitlines()
 
 
+def test_a_tree_leaves_out_nodes_that_only_pass_a_value_on() -> None:
+    """An operand has the firing that made its value, and the last call that passed it on."""
+    ask = history_at_its_end(fib, 3).ask
+    assert without_locations(ask.tree("add", depth=2)) == [
+        "fib.add under main at event 52: add 2, 1 -> 3",
+        "  port 0: fib.add under main/fib at event 49: add 1, 1 -> 2",
+        "    port 0: fib.literal under main/fib/fib at event 42: identity 1 -> 1",
+        "    port 1: fib.literal under main/fib/fib_1 at event 43: identity 1 -> 1",
+        "  port 1: fib.literal under main/fib_1 at event 24: identity 1 -> 1",
+        "    port 1: fib.less_equal under main/fib_1 at event 14: less_equal 1, 1 -> true",
+        "4 more levels: depth 6 shows them",
+    ]
+    below = ask.tree("subtract", "main/fib", depth=1).splitlines()[1]
+    assert below.split(" (")[0] == "  port 0: fib.subtract" and ", through fib.fib.call_n (" in below
+
+
+@pytest.mark.parametrize("depth", range(7))
+def test_a_tree_says_how_many_levels_are_below(depth: int) -> None:
+    """The last line counts them, at each depth, and stands only where the tree is cut."""
+    lines = history_at_its_end(fib, 3).ask.tree("add", depth=depth).splitlines()
+    indents = [(len(line) - len(line.lstrip())) // 2 for line in lines]
+    if depth == 6:
+        assert indents[-1] and max(indents) == 6
+    else:
+        assert max(indents) == depth
+        left = 6 - depth
+        shows = "it" if left == 1 else "them"
+        assert lines[-1] == f"{left} more level{'s' * (left > 1)}: depth 6 shows {shows}"
+
+
+def test_the_origin_of_a_value_is_behind_what_passes_it_on() -> None:
+    """The firing or argument that made the value on a port, by default on the first one."""
+    ask = history_at_its_end(fib, 3).ask
+    assert without_locations(str(ask.origin("add"))) == ["fib.add under main/fib at event 49: add 1, 1 -> 2"]
+    assert without_locations(str(ask.origin("add", port=1))) == [
+        "fib.literal under main/fib_1 at event 24: identity 1 -> 1"
+    ]
+    assert str(ask.origin("return")) == str(ask.origin("cond"))
+    assert str(ask.origin("subtract")) == "argument n = 3"
+    with pytest.raises(tl.Usage, match="no token has come to port 7 of add under main"):
+        ask.origin("add", port=7)
+
+
 def test_answers_name_edits() -> None:
     """Every answer names the edit and the origin of an edited token, except before the edit and in the parent."""
     history = history_at_its_end(fib, 4)
@@ -116,6 +160,7 @@ def test_answers_name_edits() -> None:
     assert without_locations(what_if.ask.tree("fib.call_n", depth=1)) == [
         f"fib.fib.call_n under main at event {what_if.ask.firing('fib.call_n').number}: call 1 -> 1",
         f"  port 0: {sent}, changed to 1",
+        "1 more level: depth 2 shows it",
     ]
     assert without_locations(str(what_if.ask.where_from("fib.call_n", depth=1)))[1] == (
         f"{sent}, changed to 1 on port 0 of fib.fib.call_n under main"

@@ -136,6 +136,7 @@ def test_a_tree_prints_each_firing_once() -> None:
         "  port 0: sum.outer under main at event 3: add 7, 4 -> 11",
         "    port 0: sum.inner under main at event 1: add 3, 4 -> 7",
         "    port 1: argument y = 4",
+        "1 more level: depth 3 shows it",
     ]
     assert tree(index, RESULT, 9, max_lines=3).splitlines()[-1] == "..."
     assert tree(index, RESULT, 9, max_lines=6).splitlines()[-1] == "    port 1: argument y = 4"

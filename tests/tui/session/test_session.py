@@ -228,6 +228,10 @@ def test_queries(folder: Path) -> None:
     session = session_of("fib.py:fib", "4")
     run_commands(session, "run")
     assert run_commands(session, "why add")["tag"] == "main"
+    assert session.execute("why add 1").text == session.execute("why add main 1").text
+    assert session.execute("why add main 1").text[-1] == "7 more levels: depth 8 shows them"
+    assert len(run_commands(session, "why add 8")["links"]) > len(run_commands(session, "why add")["links"])
+    assert "not a number from 1 up" in refusal_of(session, "why add main 0")
     assert [user["said"][:8] for user in run_commands(session, "who add main/fib")["users"]] == ["fib.cond"]
     assert run_commands(session, "why-not add")["verdict"] == "fired"
     run_commands(session, "start")
@@ -240,6 +244,24 @@ def test_queries(folder: Path) -> None:
     assert "has no call or loop" in refusal_of(session, "why-not add main/fib/loop")
     source = run_commands(session, "source")
     assert any("tl.cond" in line for line in source["lines"])
+
+
+def test_origin_goes_to_where_a_value_was_made(folder: Path) -> None:
+    """From the last firing back to the firing that made its first operand, and so on; the way does not stop at nodes
+    that only pass a value on. An argument was made by no firing."""
+    session = session_of("fib.py:fib", "4")
+    run_commands(session, "run")
+    nodes = [session.execute("origin").data["last"] for _ in range(6)]
+    assert [each["node"] for each in nodes] == [
+        "fib.add", "fib.add", "fib.add", "fib.literal", "fib.less_equal", "fib.subtract",
+    ]  # fmt: skip
+    assert run_commands(session, "run", "origin add main 1")["last"]["tag"] == "main/fib_1"
+    position = session.history.position
+    reply = session.execute("origin subtract main")
+    assert reply.ok and reply.text == ("fib.subtract under main has the value of argument n = 4",)
+    assert session.history.position == position
+    assert "has not fired" in refusal_of(session, "origin add main/fib/fib/fib")
+    assert "no token has come to port 9" in refusal_of(session, "origin add main 9")
 
 
 # What if
