@@ -11,7 +11,7 @@ import typer
 from ...core.world import World
 from ...interp.engines.protocol import Limits
 from ...viz.collapse import MAX_BOXES
-from ...viz.player.page import PlayerSelection, page_of_history
+from ...viz.player.page import PlayerSelection, page_of_beginning
 from ...viz.player.recording import MAX_EVENTS
 from ..run_start import Start, StartOptions
 from .options import (
@@ -55,14 +55,14 @@ def play(
     """Write an HTML page that plays a run: tokens move over the graph, forwards and backwards.
 
     The page needs no server and no network. By default it shows the first 5,000 events; --from, --most and --under
-    choose others.
+    choose others. The run goes no further than the last event that is shown.
     """
     limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
     options = StartOptions(schedule, limits, seed, k, unchecked)
     history = Start(target, tuple(args or ()), options).history(World(print_to_stderr))
-    history.run()
+    choice = PlayerSelection(first, most, under, boxes, tuple(fold or ()))
     with LayoutProgress() as progress:
-        page = page_of_history(history, PlayerSelection(first, most, under, boxes, tuple(fold or ())), progress.report)
+        page = page_of_beginning(history, choice, progress.report)
     page.save(output)
     if page.note:
         print(page.note, file=sys.stderr)

@@ -132,7 +132,8 @@ function updateControls() {
   byId("slider").value = position;
   byId("play").textContent = page.playing ? "Pause" : "Play";
   const wave = run.has_waves && position ? `, wave ${run.events.wave[position - 1].toLocaleString("en")}` : "";
-  const where = `Step ${number.toLocaleString("en")} of ${run.event_count.toLocaleString("en")}${wave}`;
+  const total = `${run.event_count.toLocaleString("en")}${run.status ? "" : " or more"}`;
+  const where = `Step ${number.toLocaleString("en")} of ${total}${wave}`;
   byId("position").textContent = where;
   byId("slider").setAttribute("aria-valuetext", where);
   byId("sentence").setAttribute("aria-live", page.playing ? "off" : "polite");
@@ -140,9 +141,10 @@ function updateControls() {
   byId("result").textContent = isAtEnd() ? (run.value ? `= ${run.value}` : `${run.status}: ${run.error}`) : "";
 }
 
-// Whether the run ends at this position. A page may end before the run does.
+// Whether the run ends at this position. A page may end before the run does; a run that goes on has no status.
 function isAtEnd() {
-  return page.position === LENGTH && (!LENGTH || run.events.number[LENGTH - 1] === run.event_count - 1);
+  const isLast = !LENGTH || run.events.number[LENGTH - 1] === run.event_count - 1;
+  return run.status !== "" && page.position === LENGTH && isLast;
 }
 
 function describeEnding() {

@@ -15,16 +15,20 @@ from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
+from math import inf
 from typing import Any, NamedTuple
 
 from ...core.errors import Usage
 from ...core.files import write_file
 from ...core.graph.graph import Graph
 from ...core.value import Value, abbreviate
+from ...interp.breakpoints.expression import EventPredicate
 from ...interp.history.advance import WHAT_IF
 from ...interp.history.history import History
 from ...interp.machine.event import Event
+from ...interp.machine.state import State
 from ...interp.outcome.outcome import Outcome
+from ...interp.queries.ask import parse_tag
 from ..collapse import MAX_BOXES
 from ..render import ProgressCallback
 from ..state_view import abbreviate_list, abbreviate_value
@@ -59,7 +63,7 @@ class PlayerSelection(NamedTuple):
 
 
 class PlayerSummary(NamedTuple):
-    """The summary of the whole run on a page."""
+    """The summary of the whole run on a page; `status` is empty if the run goes on after the known events."""
 
     call: str
     """The call, with as many arguments as fit in a title."""
@@ -115,20 +119,58 @@ def page_of_history(
     )
 
 
+def page_of_beginning(
+    history: History, choice: PlayerSelection | None = None, progress: ProgressCallback | None = None
+) -> PlayerPage:
+    """The page of a run that has not begun: the run goes on up to the last event that the page shows, and no further,
+    and the page says whether it is over then."""
+    choice = choice or PlayerSelection()
+    history.forward_to(*stop_of_page(history, choice))
+    is_over = not history.state.flight or history.stop_error is not None
+    outcome = history.outcome() if is_over else None
+    return build_page(history.graph, history[:], history.arguments, outcome, choice, progress, history.schedule)
+
+
+def stop_of_page(history: History, choice: PlayerSelection) -> tuple[EventPredicate, float]:
+    """The event at which a run has all that a page shows, as a condition and as a number of events."""
+    if not choice.under:
+        return (lambda state, event: False), choice.first + choice.max_events
+    try:
+        top = parse_tag(history.graph, choice.under)
+    except Usage:
+        return (lambda state, event: False), inf  # the events of a loaded log may have such a tag
+    count = 0
+
+    def is_last(state: State, event: Event) -> bool:
+        nonlocal count
+        tags = (event.token.tag, *(token.tag for token in event.sent))
+        count += state.steps > choice.first and any(top in tag.self_and_ancestors() for tag in tags)
+        return count > choice.max_events
+
+    return is_last, inf
+
+
 def build_page(
     graph: Graph,
     events: Sequence[Event],
     arguments: Sequence[Value] | None,
-    outcome: Outcome,
+    outcome: Outcome | None,
     choice: PlayerSelection,
     progress: ProgressCallback | None,
+    schedule: str = "",
 ) -> PlayerPage:
-    """The page of a run, with its scripts and styles."""
-    if outcome.schedule == WHAT_IF:
+    """The page of a run, with its scripts and styles. `outcome` is None if the run goes on after these events, by
+    `schedule`."""
+    if outcome is not None and outcome.schedule == WHAT_IF:
         raise Usage("a what-if has no page", hint="play its parent")
     recording = record_tokens(graph, events, arguments)
-    shown = select_segment(recording, choice.first, choice.max_events, choice.under)
-    summary = summarize(outcome, recorded_arguments(recording))
+    shown = select_segment(recording, choice.first, choice.max_events, choice.under, is_over=outcome is not None)
+    known_arguments = recorded_arguments(recording)
+    summary = (
+        PlayerSummary(*describe_start(graph, known_arguments), schedule, "", "", "", "")
+        if outcome is None
+        else summarize(outcome, known_arguments)
+    )
     drawn = build_plan(graph, choice.max_boxes, choice.fold, progress)
     form = PlayerColumns(shown, drawn, source_excerpts(graph)).to_json()
     form |= summary._asdict() | {
@@ -140,17 +182,21 @@ def build_page(
     return PlayerPage(summary.call, build_html(form | {"note": note}, drawn.svg), note)
 
 
+def describe_start(graph: Graph, arguments: Sequence[Value]) -> tuple[str, str]:
+    """The call of the entry, such as `fib(5)`: with as many arguments as fit in a title, and with all."""
+    texts = [abbreviate_value(argument) for argument in arguments]
+    return f"{graph.name}({abbreviate_list(texts)})", f"{graph.name}({', '.join(texts)})"
+
+
 def summarize(outcome: Outcome, arguments: Sequence[Value]) -> PlayerSummary:
     """The summary of a run for the head of the page."""
-    name = outcome.graph.name
     results = [] if outcome.missing else [value for value in outcome.results if value is not None]
-    call = f"{name}({abbreviate_list(map(abbreviate_value, arguments))})"
-    full_call = f"{name}({', '.join(map(abbreviate_value, arguments))})"
     value = full_value = ", ".join(map(abbreviate, results))
     if len(value) > MAX_TITLE_LENGTH:
         value = abbreviate_list(map(abbreviate_value, results))
     error = "" if outcome.error is None else outcome.error.message
-    return PlayerSummary(call, full_call, outcome.schedule, outcome.status, value, full_value, error)
+    names = describe_start(outcome.graph, arguments)
+    return PlayerSummary(*names, outcome.schedule, outcome.status, value, full_value, error)
 
 
 def _badge_glyphs() -> dict[str, list[str]]:

@@ -290,8 +290,11 @@ class PlayerSegment(NamedTuple):
     """A sentence about omitted events; empty if there are none."""
 
 
-def select_segment(recording: TokenRecording, first: int = 0, most: int = MAX_EVENTS, under: str = "") -> PlayerSegment:
+def select_segment(
+    recording: TokenRecording, first: int = 0, most: int = MAX_EVENTS, under: str = "", *, is_over: bool = True
+) -> PlayerSegment:
     """At most `most` events from event number `first` on, restricted to the activation `under` if it is not empty.
+    `is_over` says whether the run ends with the recording.
 
     Raises Usage if there are none.
     """
@@ -308,21 +311,19 @@ def select_segment(recording: TokenRecording, first: int = 0, most: int = MAX_EV
         TokenRecording(*recording[:4], list(whole.initial_moves), [list(each) for each in whole.moves[:start]]), start
     )
     segment = PlayerSegment(recording, shown, list(live.items()), whole.moves[start : start + most])
-    return segment._replace(note=describe_omission(segment, under))
+    return segment._replace(note=describe_omission(segment, under, is_over))
 
 
-def describe_omission(shown: PlayerSegment, under: str) -> str:
+def describe_omission(shown: PlayerSegment, under: str, is_over: bool) -> str:
     """A note that says which events a page leaves out; empty if it has all."""
-    total = len(shown.recording.events)
-    if len(shown.event_numbers) == total:
+    total, count = len(shown.recording.events), len(shown.event_numbers)
+    if count == total and is_over:
         return ""
-    of_all = f"of {plural(total, 'event')}"
+    events = f"{count:,} of {plural(total, 'event')} are" if is_over else f"{plural(count, 'event')} are"
+    rest = "" if is_over else "; the run goes on"
     if under:
-        return (
-            f"{len(shown.event_numbers):,} {of_all} are shown: those under {under}, from {shown.event_numbers[0]:,} on"
-        )
-    first, last = shown.event_numbers[0], shown.event_numbers[-1]
-    return f"{len(shown.event_numbers):,} {of_all} are shown: {first:,} to {last:,}"
+        return f"{events} shown: those under {under}, from {shown.event_numbers[0]:,} on{rest}"
+    return f"{events} shown: {shown.event_numbers[0]:,} to {shown.event_numbers[-1]:,}{rest}"
 
 
 def whole_segment(recording: TokenRecording) -> PlayerSegment:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tagloom.core.world import World
+from tagloom.interp.history.history import History
 from tagloom.tui.cli.main import app
+from tagloom.tui.run_start import Start
 from typer.testing import CliRunner
 
 FIB = str(Path(__file__).resolve().parents[3] / "papers_examples" / "recursion" / "fib.py")
@@ -29,8 +32,10 @@ def test_omitted_parts_are_reported(tmp_path: Path) -> None:
     """If the page leaves something out, stderr and the page say so."""
     target = tmp_path / "run.html"
     code, _, said = play(FIB, "8", "-o", str(target), "--from", "100", "--most", "50")
-    assert code == 0 and said == "50 of 768 events are shown: 100 to 149\n"
-    assert "50 of 768 events are shown" in target.read_text()
+    assert code == 0 and said == "50 events are shown: 100 to 149; the run goes on\n"
+    assert "50 events are shown" in target.read_text()
+    code, _, said = play(FIB, "8", "-o", str(target), "--from", "700")
+    assert code == 0 and said == "68 of 768 events are shown: 700 to 767\n"
     code, _, said = play(FIB, "3", "-o", str(target), "--fold", "fib")
     assert code == 0 and said == ""
     assert ">fib</text>" in target.read_text() and "n &lt;= 1" not in target.read_text()
@@ -62,3 +67,23 @@ def test_other_schedules_and_a_deadlock(tmp_path: Path) -> None:
     target = tmp_path / "run.html"
     assert play(deadlock, "4", "--k", "2", "--schedule", "lifo", "-o", str(target))[0] == 0
     assert '"Deadlocked"' in target.read_text()
+
+
+@pytest.mark.parametrize("words", [(), ("--under", "main/fib_1")])
+def test_a_run_stops_at_the_last_event_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """A page of 50 events computes few more, however long the run is; the page says that the run goes on."""
+    histories: list[History] = []
+    start = Start.history
+
+    def begin(self: Start, world: World) -> History:
+        histories.append(start(self, world))
+        return histories[-1]
+
+    monkeypatch.setattr(Start, "history", begin)
+    target = tmp_path / "run.html"
+    code, _, said = play(FIB, "23", "-o", str(target), "--most", "50", *words)
+    assert code == 0 and said.startswith("50 events are shown") and said.endswith("; the run goes on\n")
+    assert len(histories[0]) == 50 if not words else 50 < len(histories[0]) < 500
+    assert '"status": ""' in target.read_text() or '"status":""' in target.read_text()
