@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..core.errors import plural
 from ..core.graph.graph import Graph
-from ..core.graph.nesting import PhaseMap
 from ..core.tag import ENVIRONMENT, ROOT, Site, Tag
 from ..core.value import Value
-from ..interp.machine.event import Event, Token
+from ..interp.machine.event import Event
+from ..interp.queries.calls import PhaseGates
 from .collapse import MAX_BOXES
 from .labels import short_name
 from .state_view import MAX_LIST_LENGTH, abbreviate_list, abbreviate_value
@@ -59,30 +59,8 @@ def first_tags(tags: Sequence[Tag], most: int) -> list[Tag]:
     return list(child_counts)
 
 
-class Gates:
-    """The nodes at which tokens enter and leave activations, and their phases (docs/gradients.md)."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-        has_phases = any(node.phase for node in graph.nodes)
-        phases = PhaseMap(graph) if has_phases else None
-        self._phases = [0 if phases is None else phases.phase_of(number) for number in range(len(graph.nodes))]
-        outputs = (output for node in graph.nodes if node.op == "reenter" for output in node.outputs)
-        self._adjoint_merges = {edge.node for output in outputs for edge in output.edges}
-        """The merges that receive the adjoint of a loop variable in each iteration."""
-
-    def phase_of(self, number: int) -> int:
-        """The phase of a return, or of a merge through which a value enters."""
-        node = self._graph.nodes[number]
-        return node.phase if node.op == "return" else self._phases[number]
-
-    def entering_tokens(self, event: Event) -> Iterable[Token]:
-        """The tokens of a firing that enter an activation: those sent as arguments and loop variables, or the adjoint
-        of a loop variable that has arrived."""
-        number = event.token.node
-        if self._graph.nodes[number].op in ("call", "enter", "next_iteration"):
-            return event.sent
-        return (event.token,) if number in self._adjoint_merges else ()
+class Gates(PhaseGates):
+    """The nodes at which tokens enter and leave activations, and the text of the calls."""
 
     def describe_phases(
         self,

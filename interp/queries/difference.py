@@ -40,8 +40,12 @@ class ChangedArgument(NamedTuple):
     second: Value | None
 
     def __str__(self) -> str:
+        return self.describe("the first", "the second")
+
+    def describe(self, one: str, other: str) -> str:
+        """The change as text, with these words for the two runs."""
         first, second = _describe_value(self.first), _describe_value(self.second)
-        return f"argument {self.name} is {first} in the first, {second} in the second"
+        return f"argument {self.name} is {first} in {one}, {second} in {other}"
 
 
 class OperandDifference(NamedTuple):
@@ -54,11 +58,15 @@ class OperandDifference(NamedTuple):
     second_origin: Origin | None
 
     def __str__(self) -> str:
-        one, other = (
+        return self.describe("the first", "the second")
+
+    def describe(self, one: str, other: str) -> str:
+        """The difference as text, with these words for the two runs."""
+        first, second = (
             _describe_operand(self.first, self.first_origin),
             _describe_operand(self.second, self.second_origin),
         )
-        return f"port {self.port} got {one} in the first, {other} in the second"
+        return f"port {self.port} got {first} in {one}, {second} in {other}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,15 +94,20 @@ class Difference:
         return self.first or self.second
 
     def __str__(self) -> str:
-        lines = [f"  {changed}" for changed in self.arguments]
+        return self.describe("first", "second")
+
+    def describe(self, one: str, other: str) -> str:
+        """The difference as text, with these words for the two runs."""
+        runs = [f"the {name}" if " " not in name else name for name in (one, other)]
+        lines = [f"  {changed.describe(*runs)}" for changed in self.arguments]
         if self.firing is None:
             return "\n".join(["the runs differ in their arguments only", *lines])
         line = f" ({self.firing.node.location})" if self.firing.node.location else ""
         head = (
             f"the runs differ first at node {self.firing.node}{line} under {self.firing.tag}: {self._describe_kind()}"
         )
-        sides = [f"  first: {self._describe_side(self.first)}", f"  second: {self._describe_side(self.second)}"]
-        return "\n".join([head, *lines, *sides, *(f"  {operand}" for operand in self.operands)])
+        sides = [f"  {one}: {self._describe_side(self.first)}", f"  {other}: {self._describe_side(self.second)}"]
+        return "\n".join([head, *lines, *sides, *(f"  {operand.describe(*runs)}" for operand in self.operands)])
 
     def _describe_kind(self) -> str:
         match self.kind:
@@ -115,19 +128,21 @@ class Difference:
         return f"it did not fire: no token came to port {ports}"
 
 
-def first_difference(first: EventIndex, second: EventIndex) -> Difference | None:
-    """The first difference of two runs; None if all firings and arguments agree."""
-    return _RunComparison(first, second).find_difference()
+def first_difference(first: EventIndex, second: EventIndex, *, by_number: bool = False) -> Difference | None:
+    """The first difference of two runs; None if all firings and arguments agree. With `by_number`, nodes of the same
+    number correspond, for two graphs of one shape; otherwise nodes of the same name."""
+    return _RunComparison(first, second, by_number).find_difference()
 
 
 class _ComparedRun:
     """One of two compared runs: for each node its number in the other run's graph (`counterparts`), and the firings
     that differ."""
 
-    def __init__(self, index: EventIndex, other: Graph) -> None:
+    def __init__(self, index: EventIndex, other: Graph, by_number: bool) -> None:
         self.index = index
         numbers = {str(node): number for number, node in enumerate(other.nodes)}
-        self.counterparts = [numbers.get(str(node)) for node in index.graph.nodes]
+        nodes = enumerate(index.graph.nodes)
+        self.counterparts = [number if by_number else numbers.get(str(node)) for number, node in nodes]
         self.is_quiescent = _is_quiescent(index)
         self.differing_firings = set[OriginId]()
 
@@ -143,8 +158,9 @@ class _ComparedRun:
 
 
 class _RunComparison:
-    def __init__(self, first: EventIndex, second: EventIndex) -> None:
-        self.first, self.second = _ComparedRun(first, second.graph), _ComparedRun(second, first.graph)
+    def __init__(self, first: EventIndex, second: EventIndex, by_number: bool) -> None:
+        self.first = _ComparedRun(first, second.graph, by_number)
+        self.second = _ComparedRun(second, first.graph, by_number)
         self.changed_arguments = tuple(_changed_arguments(first, second))
 
     def find_difference(self) -> Difference | None:

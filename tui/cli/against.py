@@ -1,4 +1,4 @@
-"""`tagloom check FILE --against REFERENCE`: compares a program with a correct one, and explains the first difference.
+"""`tagloom check FILE --against SOLUTION`: compares a program with a correct one, and explains the first difference.
 
 Results are compared up to rounding, because `x * x * x` is not `x ** 3` to the last bit. Floats are close if they
 differ by at most TOLERANCES of the larger of 1 and the required one; NaN is close to NaN, an infinity only to itself.
@@ -7,24 +7,33 @@ Everything else must be equal.
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
+from dataclasses import dataclass, replace
 from itertools import islice, product
+from pathlib import Path
 
 import numpy as np
 
 from ...core.dtypes import DType, float32, float64
 from ...core.dtypes import bool as bool_
-from ...core.errors import Exhausted, Usage, plural
+from ...core.errors import Deadlock, Exhausted, TagloomError, Usage, plural
+from ...core.graph.graph import Graph
+from ...core.graph.lower import lower
 from ...core.types import Type, type_of
 from ...core.value import Value, abbreviate, is_same_value
 from ...core.world import World
 from ...interp.engines.protocol import Limits
 from ...interp.history.history import History
+from ...interp.outcome.critical_path import critical_path
 from ...interp.outcome.outcome import Outcome
-from ..load import Runnable, find_program, parameters
+from ...interp.queries.calls import CallTree
+from ...interp.queries.wrong_call import CorrectCalls, WrongCall, find_wrong_call
+from ...interp.queries.wrong_call import describe_call as describe_function_call
+from ..load import Runnable, find_program, parameters, program_and_graph, split_target
 from ..run_start import StartOptions, begin_history
 
 MAX_ARGUMENT_LISTS = 24
@@ -38,38 +47,114 @@ _FLOATS = ("0.0", "1.0", "2.5", "-3.0")
 _BOOLEANS = ("true", "false")
 
 
-def check_against(target: str, reference: str, words: Sequence[str], limits: Limits) -> int:
+@dataclass(frozen=True, slots=True)
+class ExerciseOptions:
+    """The options of `check --against`: the limits of a run, how many times as long as the solution's the critical path
+    may be (None for any length), and the number of the hint to print (0 for none)."""
+
+    limits: Limits
+    max_span: float | None = None
+    hint: int = 0
+
+
+def check_against(target: str, solution: str, words: Sequence[str], options: ExerciseOptions) -> int:
     """Run both programs on the arguments, or on several small ones if there are none, and print a line for each run.
-    Return 1 if they differ, and explain the first difference; also 1 if the reference never ends within the limits, so
+    Return 1 if they differ, and explain the first difference; also 1 if the solution never ends within the limits, so
     that nothing is decided.
 
     Each file is loaded once; what its Python prints while it is loaded and traced goes to stderr. Raises Usage if there
     are no such programs, or if arguments are needed.
     """
     with redirect_stdout(sys.stderr):
-        both = find_program(target), find_program(reference)
+        both = find_program(target), find_program(solution)
     check_parameters(*both)
-    agreement_count = 0
+    limits, agreement_count = options.limits, 0
     for each in [tuple(words)] if words else list(small_arguments(both[1])):
         with redirect_stdout(sys.stderr):
             runs, printed = zip(*(run_program(subject, each, limits) for subject in both), strict=True)
         mine, right = (history.outcome() for history in runs)
         if right.status == "Exhausted":
-            print(f"{'undecided':9} {describe_call(runs[1])}: the reference {describe_limit(right, limits)}")
+            print(f"{'undecided':9} {describe_call(runs[1])}: the solution {describe_limit(right, limits)}")
             continue
         difference = describe_difference(mine, right, printed, limits)
         if difference:
-            print(f"{'differs':9} {describe_call(runs[1])} the reference: {describe_ending(right, limits)}")
-            explanation = runs[0].ask.first_difference(runs[1])
-            if explanation is not None:
-                difference += ["", "first is what was checked, second the reference:", str(explanation)]
-            print("\n".join(difference), file=sys.stderr)
+            print(f"{'differs':9} {describe_call(runs[1])} the solution: {describe_ending(right, limits)}")
+            mistake = first_mistake(runs[0], runs[1], both[1], limits)
+            difference += [] if mistake is None else ["", str(mistake)]
+        elif options.max_span is not None and mine.stats.critical_path > options.max_span * right.stats.critical_path:
+            print(f"{'slow':9} {describe_call(runs[1])} {describe_ending(right, limits)}")
+            difference = describe_span(runs[0], right, options.max_span)
+        if difference:
+            print("\n".join([*difference, *describe_hints(solution, options.hint)]), file=sys.stderr)
             return 1
         print(f"{'agrees':9} {describe_call(runs[1])} {describe_ending(right, limits)}")
         agreement_count += 1
     agreeing_runs = f"{plural(agreement_count, 'run')} agree{'s' * (agreement_count == 1)}"
     print(agreeing_runs if agreement_count else "no run decided anything")
     return int(not agreement_count)
+
+
+def first_mistake(mine: History, right: History, solution: Runnable, limits: Limits) -> WrongCall | None:
+    """The first mistake of a run, by comparison with that of the solution: its innermost wrong call."""
+    program = None if isinstance(solution, Graph) else program_and_graph(solution, right.arguments)[0]
+
+    def run_call(function: str, arguments: tuple[Value, ...]) -> CallTree | None:
+        """A run of one function of the solution; None if it cannot be run alone, or reaches a limit."""
+        if program is None:
+            return None
+        try:
+            history = History(lower(replace(program, entry=function)), arguments, limits=limits, world=World(len))
+            history.run()
+        except TagloomError:
+            return None
+        return None if history.stop_error else CallTree(history.graph, history.arguments, history.all_events())
+
+    calls = CorrectCalls(CallTree(right.graph, right.arguments, right.all_events()), is_close, run_call)
+    is_endless = mine.outcome().status == "Exhausted"
+    return find_wrong_call(mine.ask.index, right.ask.index, calls, is_endless=is_endless)
+
+
+MAX_PATH_CALLS = 6
+"""The most calls of a critical path that are listed."""
+
+
+def describe_span(history: History, right: Outcome, max_span: float) -> list[str]:
+    """That the critical path of a run is too long, and the calls on it, in order."""
+    events = list(history.all_events())
+    tree = CallTree(history.graph, history.arguments, events)
+    tags = (firing.tag for firing in critical_path(history.graph, events))
+    calls = list(dict.fromkeys(CallTree.call_tag(tag) for tag in tags))
+    names = [describe_function_call(tree.calls[tag]) for tag in calls[:MAX_PATH_CALLS]]
+    rest = len(calls) - len(names)
+    return [
+        "the critical path is too long",
+        f"  required: at most {max_span:g} times the {right.stats.critical_path:,} firings of the solution",
+        f"  got: {history.outcome().stats.critical_path:,} firings",
+        f"  its calls: {', '.join([*names, f'and {rest:,} more'] if rest > 0 else names)}",
+    ]
+
+
+def describe_hints(solution: str, number: int) -> list[str]:
+    """The hint of this number, or how many hints the solution has; empty if it has none."""
+    hints = read_hints(Path(split_target(solution)[0]))
+    if not 0 <= number <= len(hints):
+        raise Usage(
+            "there is no such hint", required=f"1 to {len(hints)}" if hints else "a solution with HINTS", got=number
+        )
+    if number:
+        return ["", f"hint {number} of {len(hints)}: {hints[number - 1]}"]
+    return ["", f"{plural(len(hints), 'hint')}: --hint 1"] if hints else []
+
+
+def read_hints(file: Path) -> tuple[str, ...]:
+    """The strings of `HINTS = (...)` in a Python file; empty for other files."""
+    if file.suffix != ".py":
+        return ()
+    for statement in ast.parse(file.read_bytes()).body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id="HINTS")], value=ast.Tuple() | ast.List() as hints):
+                return tuple(str(each) for each in ast.literal_eval(hints))
+    return ()
 
 
 def check_parameters(mine: Runnable, right: Runnable) -> None:
@@ -120,10 +205,12 @@ def candidate_words(name: str, type_: Type | None) -> tuple[str, ...]:
 def describe_difference(mine: Outcome, right: Outcome, printed: Sequence[Sequence[str]], limits: Limits) -> list[str]:
     """How the outcomes differ, as text; empty if they do not."""
     if mine.status != right.status or len(mine.results) != len(right.results):
+        cause = [mine.error.excerpt] if isinstance(mine.error, Deadlock) and mine.error.excerpt else []
         return [
             "the runs end differently",
             f"  required: {describe_ending(right, limits)}",
             f"  got: {describe_ending(mine, limits)}",
+            *cause,
         ]
     pairs = zip(mine.results, right.results, strict=True)
     if not all(a is b is None or (a is not None and b is not None and is_close(a, b)) for a, b in pairs):

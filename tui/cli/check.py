@@ -37,7 +37,7 @@ from ..load import (
     read_text,
     text_document,
 )
-from .against import DEFAULT_FIRINGS, check_against
+from .against import DEFAULT_FIRINGS, ExerciseOptions, check_against
 from .options import DEFAULT_LIMITS, Arguments, Bound, CheckedFirings, Depth, Seed, Target, Tokens
 from .terminal import print_error
 
@@ -67,6 +67,11 @@ def check(
         ),
     ] = False,
     against: Annotated[str | None, typer.Option(help="Compare with this correct program, FILE[:NAME].")] = None,
+    span: Annotated[
+        float | None,
+        typer.Option(help="With --against: the critical path may be this many times as long as the solution's."),
+    ] = None,
+    hint: Annotated[int, typer.Option(help="With --against: print this hint of the solution, from 1.")] = 0,
 ) -> None:
     """Run a program in several ways, and compare the results.
 
@@ -76,15 +81,19 @@ def check(
     machine disagrees is reported. For a .tl file without NAME and ARGS, its cases are checked, and breaches of rules
     that no case expects are reported; for a folder, the same is done with all its .tl files.
 
-    With --against, the program is compared with a correct one, on ARGS or on small arguments, and the first difference
-    is explained. Arguments on which the correct program does not end decide nothing.
+    With --against, the program is compared with a correct one, on ARGS or on small arguments. Of the first run that
+    differs, the innermost wrong call whose own calls are right is reported. Arguments on which the correct program does
+    not end decide nothing.
 
     With --every-schedule, the program is run under all schedules: their number is printed, and each ending, with the
     choices that lead to it.
     """
     if against is not None:
         most = DEFAULT_FIRINGS if max_firings is None else max_firings
-        raise typer.Exit(check_against(target, against, args or [], Limits(most, max_tokens, max_depth)))
+        exercise = ExerciseOptions(Limits(most, max_tokens, max_depth), span, hint)
+        raise typer.Exit(check_against(target, against, args or [], exercise))
+    if span is not None or hint:
+        raise Usage("--span and --hint are for --against")
     if is_log(target):
         if args:
             raise Usage("a log already has its arguments", got=" ".join(args))

@@ -29,7 +29,7 @@ def examples(
     programs = dict(sorted(example_programs().items()))
     if copy is None:
         for name, text in programs.items():
-            print(f"{name:16} {text.partition(chr(10))[0].strip(chr(34))}")
+            print(f"{name:20} {text.partition(chr(10))[0].strip(chr(34))}")
         return
     conflicts = [copy / name for name, text in programs.items() if not copy_program(copy / name, text)]
     if conflicts:

@@ -18,8 +18,26 @@ ARGUMENTS = {
     "fib.py": (("5",), "8"),
     "squares.py": (("4",), "30"),
     "chain.py": (("6",), "32"),
+    "factorial.py": (("5",), "120"),
+    "factorial_right.py": (("0",), "1"),
     "power.py": (("2", "0"), "1"),
     "power_right.py": (("2", "5"), "32"),
+    "choose.py": (("5", "0"), "1"),
+    "choose_right.py": (("5", "2"), "10"),
+    "divisor.py": (("4", "0"), "4"),
+    "divisor_right.py": (("12", "18"), "6"),
+    "primes.py": (("1",), "0"),
+    "primes_right.py": (("20",), "8"),
+    "prefix_sums.py": (("0",), "[0]"),
+    "prefix_sums_right.py": (("3",), "[0, 1, 5, 14]"),
+    "paths.py": (("0", "0"), "2"),
+    "paths_right.py": (("2", "2"), "6"),
+    "descent.py": (("3",), "3.0"),
+    "descent_right.py": (("0",), "2.01696"),
+    "window.py": (("2",), "4"),
+    "window_right.py": (("10",), "1024"),
+    "tree_sum.py": (("1",), "36"),
+    "tree_sum_right.py": (("2",), "136"),
 }
 
 
@@ -60,11 +78,12 @@ def test_copies_stay_in_the_folder(tagloom: Any, folder: Path) -> None:
 
 
 def test_an_exercise_that_is_wrong(tagloom: Any, folder: Path) -> None:
-    """The error has the first arguments with a difference, what was required, and the first difference of the runs."""
+    """The report has the first arguments on which it differs, what was required, and the innermost wrong call."""
     tagloom("examples", "--copy", "lessons")
     ran = tagloom("check", "lessons/power.py", "--against", "lessons/power_right.py")
-    assert ran.code == 1 and ran.out == "agrees    power(0, 0) 1\ndiffers   power(0, 1) the reference: 0\n"
-    assert "required: 0\n  got: 1" in ran.err and "the runs differ first at node" in ran.err
+    assert ran.code == 1 and ran.out == "agrees    power(0, 0) 1\ndiffers   power(0, 1) the solution: 0\n"
+    assert "required: 0\n  got: 1" in ran.err
+    assert "power(0, 1) is wrong, and every call that it makes is right (power.py:6)" in ran.err.splitlines()
 
 
 @pytest.mark.full
@@ -131,7 +150,7 @@ def test_a_solution_that_does_not_end_decides_nothing(tagloom: Any, folder: Path
     source = (folder / "lessons" / "squares.py").read_text()
     (folder / "endless.py").write_text(source.replace("i <= n", "i > 0"))
     ran = tagloom("check", "lessons/squares.py", "3", "--against", "endless.py", "--max-firings", "500")
-    said = "undecided main(3): the reference did not end within 500 firings"
+    said = "undecided main(3): the solution did not end within 500 firings"
     assert ran.code == 1 and ran.out == f"{said}\nno run decided anything\n"
     (folder / "sometimes.py").write_text(source.replace("i <= n", "(i <= n) | (n == 3)"))
     ran = tagloom("check", "lessons/squares.py", "--against", "sometimes.py", "--max-firings", "500")
