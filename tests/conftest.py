@@ -12,6 +12,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from support.inner import FULL, INNER, mark_full, spread_compiling, try_fewer_examples
 
+# A compiler in the background would take time from other tests. Tests of it switch it on.
+os.environ["TAGLOOM_BACKGROUND"] = "off"
+
 # What tests load and compile stays: to look at all of it for cycles as often as Python does takes a tenth of the time.
 gc.set_threshold(50_000, 20, 50)
 

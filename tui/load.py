@@ -45,6 +45,19 @@ _PACKAGE = __name__.partition(".")[0]
 
 def find_program(target: str) -> Runnable:
     """The function or graph that `FILE[:NAME]` names; raises Usage if there is none, or more than one."""
+    programs, name, entry, path = read_programs(target)
+    return _choose(programs, name or entry, path)
+
+
+def find_programs(target: str) -> Mapping[str, Runnable]:
+    """All functions and graphs of a file, by name; with a NAME only that one. Raises Usage if there is none."""
+    programs, name, _, path = read_programs(target)
+    return programs if name is None and programs else {str(name): _choose(programs, name, path)}
+
+
+def read_programs(target: str) -> tuple[Mapping[str, Runnable], str | None, str | None, Path]:
+    """The functions and graphs of the file that `FILE[:NAME]` names, the NAME if there is one, the entry of the file if
+    it says so, and its path."""
     file, name = split_target(target)
     path = Path(file)
     if not file:
@@ -58,13 +71,18 @@ def find_program(target: str) -> Runnable:
     if not is_there:
         raise Usage("there is no such file", got=file, hint=describe_stray_option(file))
     if path.suffix == ".json":
-        return from_json(path, name)
+        subject = from_json(path, name)
+        return {subject.entry if isinstance(subject, Program) else subject.name: subject}, None, None, path
     if path.suffix == ".tl":
-        return from_text(read_text(path), name, path)
+        document = read_text(path)
+        if not document.names:
+            raise Usage(f"{path.name} has no function or graph")
+        entry = document.program.entry if document.program is not None else None
+        return {each: document[each] for each in document.names}, name, entry, path
     if path.suffix != ".py":
         hint = "`tagloom check` reads a log of events" if is_log(path.name) else None
         raise Usage("this kind of file cannot be read", got=file, required="a .py, .tl or .json file", hint=hint)
-    return _choose(defined_programs(_execute(path), path), name, path)
+    return defined_programs(_execute(path), path), name, None, path
 
 
 def read_text(path: Path) -> Document:
@@ -96,15 +114,6 @@ def error_excerpt(error: TagloomError) -> str | None:
         if match and word:
             return excerpt(line, match.start() + 1)
     return None
-
-
-def from_text(document: Document, name: str | None, path: Path) -> Runnable:
-    """A function or graph of a text-form document; without a name its entry function, if it has one."""
-    if name is None and document.program is not None:
-        name = document.program.entry
-    if not document.names:
-        raise Usage(f"{path.name} has no function or graph")
-    return _choose({each: document[each] for each in document.names}, name, path)
 
 
 def split_target(target: str) -> tuple[str, str | None]:
@@ -183,7 +192,7 @@ def defined_programs(namespace: dict[str, object], path: Path) -> dict[str, Runn
     }
 
 
-def _choose(programs: dict[str, Runnable], name: str | None, path: Path) -> Runnable:
+def _choose(programs: Mapping[str, Runnable], name: str | None, path: Path) -> Runnable:
     listed = ", ".join(programs) or "none"
     if name is not None:
         if name not in programs:

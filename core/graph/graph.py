@@ -74,7 +74,7 @@ class GraphNode:
         return self.location or str(self)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Graph(SvgReprMixin):
     """Nodes by number; `arguments` are outputs of the environment, `results` the return nodes to it.
 

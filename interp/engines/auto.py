@@ -1,18 +1,26 @@
 """The engine `auto`: an engine over others.
 
 A run begins on the reference, so that small runs wait for no compiler. A long run moves to `fast`, or, where the caller
-wants only its value, starts again on `compiled`; from then on that program starts on `compiled` directly.
+wants only its value, starts again on `compiled`; from then on that program starts on `compiled` directly. Many short
+runs of a program count as a long one.
+
+Machine code that is not on disk is compiled in the background (`jit.compiler_process`), and the run goes on meanwhile;
+so it moves when the code is there. Results, errors and statistics do not depend on when that is.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
+import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from typing import Any
 
-from ...core.errors import Crash
+from ...core.errors import Crash, Exhausted, TagloomError
+from ...core.graph.graph import Graph
 from ...core.ops.effects import resource_of
 from ..machine.schedule import schedule
 from ..outcome.outcome import Outcome, build_outcome
@@ -20,14 +28,28 @@ from ..outcome.statistics import Meter
 from ..records.keep import log_path, open_event_sink
 from . import reference
 from .compiled import engine as compiled_engine
+from .compiled.support import unsupported_program
 from .fast import engine as fast_engine
 from .interrupt import interrupt_at_once
-from .protocol import Job, RunOptions, resolve_limits
+from .jit import compiler_process
+from .jit.compiler_process import Compilation, CompileState
+from .protocol import Job, Limits, RunOptions, resolve_limits
 from .reference import admit_arguments, first_state, is_until_met, resume
 
 WARMUP_FIRINGS = 50_000
-"""How many firings the reference makes before `auto` compiles: about a third of a second, as long as numba takes to
-start."""
+"""After how many firings of a run machine code is wanted, if it has to be loaded or compiled: about a third of a second
+on the reference, as long as numba takes to start."""
+WARMUP_SECONDS = 0.3
+"""After how many seconds of all runs of a program together machine code is wanted."""
+LOADED_WARMUP_FIRINGS = 1_000
+"""After how many firings a run moves to `fast` if that is loaded, or the program is known to take long: some
+milliseconds on the reference, as long as a run on `fast` takes to begin."""
+POLL_FIRINGS = 256
+"""The number of firings on the reference between two decisions."""
+POLL_SECONDS = 0.05
+"""Seconds on `fast` between two decisions."""
+FIRST_BURST_STEPS = 2**14
+"""The number of steps on `fast` before the first decision; later ones are POLL_SECONDS apart."""
 
 
 class AutoEngine:
@@ -42,11 +64,14 @@ class AutoEngine:
         if fast_engine.ENGINE.unsupported(job, options) is not None:
             return reference.ENGINE.run(job, arguments, options)
         log_path(options.keep)
-        if not _has_usable_machine_code(job, options):
+        selector = EngineSelector(job, options)
+        if selector.select(0, 0.0) is not Target.COMPILED:
             with interrupt_at_once():
-                outcome = start_on_reference(job, arguments, options)
+                outcome = start_on_reference(job, arguments, options, selector)
             if outcome is not None:
                 return outcome
+            if not selector.may_restart:  # its code could not be compiled
+                return fast_engine.ENGINE.run(job, arguments, options)
         try:
             outcome = compiled_engine.ENGINE.run(job, arguments, options)
         except Crash as crash:
@@ -57,46 +82,217 @@ class AutoEngine:
         return outcome
 
 
-def start_on_reference(job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome | None:
-    """Begin on the reference, and move a long run to `fast`; None if the run should start again on `compiled`."""
-    start_time, limits = time.monotonic(), resolve_limits(options.limits)
+class Target(Enum):
+    """Where a run on the reference may go on: on `fast`, or from the start on `compiled`."""
+
+    FAST = "fast"
+    COMPILED = "compiled"
+
+
+@dataclass(slots=True, eq=False)
+class Warmup:
+    """The warm-up of a program: what `auto` knows about its runs."""
+
+    graph: weakref.ref[Graph]
+    is_restartable: bool
+    """Whether `compiled` supports the program, and a run may start again there because it has no effects."""
+    seconds: float = 0.0
+    """The seconds of all runs, but for those on `compiled`."""
+    compilation: Compilation | None = None
+    """The compilation for `compiled`."""
+
+    def is_over(self, firings: int, seconds: float) -> bool:
+        """Whether the program deserves machine code, after these firings and seconds of the current run."""
+        if firings >= WARMUP_FIRINGS or self.compilation is not None:
+            return True
+        return self.seconds + seconds >= WARMUP_SECONDS and compiler_process.is_enabled()
+
+
+_warmups: dict[int, Warmup] = {}
+"""By the identities of graphs, as long as these exist."""
+
+
+def find_warmup(job: Job) -> Warmup:
+    """The warm-up of a job's program. Graphs are compared by identity."""
+    key = id(job.graph)
+    warmup = _warmups.get(key)
+    if warmup is None or warmup.graph() is not job.graph:
+        graph = weakref.ref(job.graph, lambda _: _warmups.pop(key, None))
+        warmup = _warmups[key] = Warmup(graph, is_restartable(job))
+    return warmup
+
+
+def is_restartable(job: Job) -> bool:
+    """Whether `compiled` supports a program, and the program has no effects, which must happen once."""
+    if job.program is None or any(resource_of(node.op) is not None for node in job.graph.nodes):
+        return False
+    return unsupported_program(job.program) is None
+
+
+class EngineSelector:
+    """The choice of the engine that a run goes on with."""
+
+    def __init__(self, job: Job, options: RunOptions) -> None:
+        self.job, self.options = job, options
+        self.warmup = find_warmup(job)
+
+    @property
+    def may_restart(self) -> bool:
+        """Whether the run may start again on `compiled`: only its value is wanted, and nothing happens twice."""
+        options = self.options
+        if options.account or options.limits is not None or options.keep is not None or not self.warmup.is_restartable:
+            return False
+        is_supported = compiled_engine.ENGINE.unsupported(self.job, options) is None
+        return is_supported and compiled_engine.compile_failure(self.job.program) is None
+
+    def select(self, firings: int, seconds: float) -> Target | None:
+        """Where the run goes on after these firings and seconds; None if it stays where it is. Requests machine code
+        that is not there."""
+        may_restart, is_warm = self.may_restart, self.warmup.is_over(firings, seconds)
+        if may_restart and (self.has_machine_code() or (is_warm and self.is_compiled_ready())):
+            return Target.COMPILED
+        if firings >= min(WARMUP_FIRINGS, LOADED_WARMUP_FIRINGS) and self.is_fast_ready(is_warm):
+            return Target.FAST
+        return None
+
+    def has_machine_code(self) -> bool:
+        """Whether the machine code of the program is in memory."""
+        return compiled_engine.has_machine_code(self.job.program)
+
+    def is_compiled_ready(self) -> bool:
+        """Whether the run can go on as `compiled` without waiting for a compiler, or cannot but wait."""
+        if not compiler_process.is_enabled():
+            return True
+        warmup = self.warmup
+        try:
+            if warmup.compilation is None:
+                assert self.job.program is not None
+                warmup.compilation = compiled_engine.code_compilation(self.job.program)
+                warmup.compilation.request()
+        except Exception:  # nothing can be cached, or generated: `compiled` says why
+            return True
+        state = warmup.compilation.poll()
+        if state is CompileState.FAILED:
+            warmup.is_restartable = False
+            message = f"engine auto runs {self.job.graph.name} with tokens, since its code could not be compiled"
+            warnings.warn(f'{message}: engine="compiled" says why', RuntimeWarning, stacklevel=2)
+        return state is CompileState.READY
+
+    def is_fast_ready(self, is_warm: bool) -> bool:
+        """Whether the run can go on as `fast` without waiting for a compiler, or cannot but wait."""
+        from .fast import load
+
+        variant = load.MachineVariant.BASE if self.options.keep is None else load.MachineVariant.JOURNAL
+        may_restart, is_enabled = self.may_restart, compiler_process.is_enabled()
+        if may_restart and not is_enabled:
+            return False  # it will wait for `compiled`
+        if load.is_machine_loaded(variant):
+            return True
+        if not is_warm or not is_enabled:
+            return is_warm
+        try:
+            compilation = machine_compilation(variant)
+        except OSError:  # nothing can be cached
+            return True
+        if not may_restart:
+            compilation.request()
+        return compilation.poll() is not CompileState.PENDING  # if it failed, `fast` says why
+
+
+@cache
+def machine_compilation(variant: Any) -> Compilation:
+    """The compilation of a token machine, not yet requested. Raises OSError where nothing can be cached."""
+    from .fast import load
+
+    return Compilation(load.machine_task(variant))
+
+
+MAX_TOKENS_FOR_VALUE = 2**20
+"""The most tokens of a run that waits for `compiled`; then it waits without running, since `compiled` needs none."""
+
+
+def start_on_reference(
+    job: Job, arguments: Sequence[object], options: RunOptions, selector: EngineSelector
+) -> Outcome | None:
+    """Begin on the reference, and go on where the `selector` says; None if the run should start again on `compiled`."""
+    start_time = time.monotonic()
+    try:
+        return run_until_selected(job, arguments, options, selector, start_time)
+    finally:
+        selector.warmup.seconds += time.monotonic() - start_time
+
+
+def run_until_selected(
+    job: Job, arguments: Sequence[object], options: RunOptions, selector: EngineSelector, start_time: float
+) -> Outcome | None:
+    may_restart = selector.may_restart
+    limits = Limits(tokens=MAX_TOKENS_FOR_VALUE) if may_restart else resolve_limits(options.limits)
     admitted = admit_arguments(job.graph, arguments)
     name = str(options.schedule)
     state = first_state(job.graph, admitted, name, options.seed, options.k, options.world)
     with open_event_sink(options.keep, job.graph, admitted, name, options.seed, options.k) as sink:
         meter = Meter(state, is_clocked=state.is_clocked)
         can_hand_over = cache(lambda: fast_engine.can_take_over(state))
+        target: Target | None = None
+        next_poll = next_poll_after(0)
 
-        def is_enough() -> bool:
-            return (state.firings >= WARMUP_FIRINGS and can_hand_over()) or is_until_met(options.until, state)
+        def select() -> bool:
+            nonlocal target, next_poll
+            next_poll = next_poll_after(state.firings)
+            target = selector.select(state.firings, time.monotonic() - start_time)
+            if target is Target.FAST and not can_hand_over():
+                target = None
+            return target is not None
+
+        def should_stop() -> bool:
+            return is_until_met(options.until, state) or (state.firings >= next_poll and select())
 
         observers = [meter.observe, *sink.observers]
-        stop_error = resume(state, schedule(name), limits, is_enough, observers, is_ill_formed=False)
+        stop_error = resume(state, schedule(name), limits, should_stop, observers, is_ill_formed=False)
+        if may_restart and is_limit_exceeded(stop_error):
+            return None
         if stop_error is not None or not state.flight or is_until_met(options.until, state):
             details: dict[str, Any] = {"schedule": name, "engine": "reference", "structure": job.structure}
             details |= sink.outcome_fields(state.steps)
             return sink.finish(build_outcome(state, meter.stats(), stop_error, options.until, **details))
-        if can_restart_as_compiled(job, options):
+        if target is Target.COMPILED:
             return None
-        from .fast.run import resume_to_outcome
+        from .fast.run import FastRun, resume_to_outcome
 
-        elapsed = time.monotonic() - start_time
-        return resume_to_outcome(state, name, options.until, limits, job.structure, sink, meter=meter, elapsed=elapsed)
-
-
-def _has_usable_machine_code(job: Job, options: RunOptions) -> bool:
-    """Whether the machine code of a program is in memory and supports the options."""
-    return compiled_engine.has_machine_code(job.program) and can_restart_as_compiled(job, options)
+        before: dict[str, Any] = {"meter": meter, "elapsed": time.monotonic() - start_time}
+        if may_restart:
+            run = FastRun(state, name, until=options.until, limits=limits, **before)
+            return run_until_overtaken(run, job, selector, start_time)
+        return resume_to_outcome(state, name, options.until, limits, job.structure, sink, **before)
 
 
-def can_restart_as_compiled(job: Job, options: RunOptions) -> bool:
-    """Whether a run may start again on `compiled`: the caller wants only its value, and the run has no effects."""
-    if options.account or options.limits is not None or options.keep is not None:
-        return False
-    if compiled_engine.compile_failure(job.program) is not None:
-        return False
-    has_no_effects = all(resource_of(node.op) is None for node in job.graph.nodes)
-    return has_no_effects and compiled_engine.ENGINE.unsupported(job, options) is None
+def next_poll_after(firings: int) -> int:
+    """The number of firings at which a run on the reference asks again where it goes on."""
+    return min(each for each in (firings + POLL_FIRINGS, WARMUP_FIRINGS, LOADED_WARMUP_FIRINGS) if each > firings)
+
+
+def is_limit_exceeded(error: TagloomError | None) -> bool:
+    """Whether a run ended at a limit, and not by Ctrl-C."""
+    return isinstance(error, Exhausted) and error.limit != "interrupt"
+
+
+def run_until_overtaken(run: Any, job: Job, selector: EngineSelector, start_time: float) -> Outcome | None:
+    """Go on as `fast` to the end; None if the run should start again on `compiled`, which is ready, or has no such
+    limit."""
+    steps = FIRST_BURST_STEPS
+    while True:
+        burst_start, end = time.monotonic(), run.steps + steps
+        error = run.go(steps)
+        if is_limit_exceeded(error):
+            return None
+        if error is not None or run.steps < end:
+            outcome: Outcome = run.outcome(error, job.structure)
+            return outcome
+        now = time.monotonic()
+        if selector.select(0, now - start_time) is Target.COMPILED:
+            return None
+        if now - burst_start < POLL_SECONDS:
+            steps *= 2
 
 
 ENGINE = AutoEngine()

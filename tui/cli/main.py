@@ -26,6 +26,7 @@ from .play import play
 from .run import run
 from .show import curve, show
 from .terminal import print_error
+from .warm import warm
 
 app = typer.Typer(
     add_completion=False,
@@ -34,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for program_command in (run, check, show, play, debug):
+for program_command in (run, check, show, play, debug, warm):
     app.command(context_settings=LITERAL_SETTINGS)(program_command)
 for command in (explain, examples, ops, curve):
     app.command()(command)

@@ -16,6 +16,7 @@ from ...outcome.outcome import Outcome
 from ..fast.engine import run_on_one_core
 from ..interrupt import block_interrupt, interrupt_at_once
 from ..jit.cache import numba_unavailable
+from ..jit.compiler_process import Compilation
 from ..protocol import Job, RunOptions
 from .support import unsupported_option, unsupported_program
 
@@ -73,6 +74,11 @@ def compile_failure(program: Program | None) -> Crash | None:
     run = sys.modules.get(f"{__package__}.run")
     find_failure = getattr(run, "compile_failure", None)
     return find_failure(program) if find_failure is not None and program is not None else None
+
+
+def code_compilation(program: Program) -> Compilation:
+    """The compilation of a supported program, not yet requested. Raises OSError where nothing can be cached."""
+    return Compilation(_run_module().compile_task(program))
 
 
 def ran_out_of_stack(outcome: Outcome) -> bool:

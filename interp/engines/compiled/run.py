@@ -38,6 +38,7 @@ from ...outcome.outcome import Outcome, build_trap, limit_exceeded, value_outcom
 from ..interrupt import LimitMonitor, interrupt_between_steps, recent_resident_memory
 from ..jit import cache as module_cache
 from ..jit.cache import show_compiling
+from ..jit.compiler_process import CompileTask, compile_and_wait
 from ..jit.native import Unlinkable, load_native
 from ..jit.state import (
     EXIT_DEPTH,
@@ -170,15 +171,34 @@ def compile_crash(program: Program, error: Exception) -> Crash:
     return crash
 
 
+_ENTRY_ARITY = 5
+
+
 def load_entry(program: Program) -> tuple[GeneratedModule, Callable[..., int]]:
-    """Generate and load a program's code; a program on scalars loads without numba."""
-    name = program.entry if program.entry.isidentifier() else "main"
+    """Generate and load a program's code; a program on scalars loads without numba. If the code is not on disk, this
+    waits for another process that compiles it."""
+    name = code_name(program)
     if is_of_scalars(program):
+        compile_and_wait(compile_task(program))
         module = source.emit_module(program, native=True)
         with suppress(Unlinkable):
-            return module, load_native(name, "\n".join(module.lines), "entry", 5)
+            return module, load_native(name, "\n".join(module.lines), "entry", _ENTRY_ARITY)
     module = source.emit_module(program)
-    return module, module_cache.load_module(name, source.flatten_member_access(module.lines)).entry
+    text = source.flatten_member_access(module.lines)
+    compile_and_wait(CompileTask(name, module_text=text))
+    return module, module_cache.load_module(name, text).entry
+
+
+def compile_task(program: Program) -> CompileTask:
+    """What a compiler process needs to compile a supported program: the texts that `load_entry` loads."""
+    native = "\n".join(source.emit_module(program, native=True).lines) if is_of_scalars(program) else ""
+    module = source.flatten_member_access(source.emit_module(program).lines)
+    return CompileTask(code_name(program), native, "entry", _ENTRY_ARITY, module)
+
+
+def code_name(program: Program) -> str:
+    """The name of a program's files on disk."""
+    return program.entry if program.entry.isidentifier() else "main"
 
 
 def is_compiled(program: Program) -> bool:

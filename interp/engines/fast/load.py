@@ -14,6 +14,7 @@ from ....core.python_ast import parse_python
 from ...image import image
 from ...image import opcodes as opcode
 from ..jit.cache import show_compiling
+from ..jit.compiler_process import CompileTask, compile_and_wait
 from ..jit.native import load_native
 from . import delivery_table, opcode_source, registers, shared_memory
 
@@ -76,14 +77,30 @@ def load_machine(variant: MachineVariant = MachineVariant.BASE) -> Callable[[int
     """The compiled main loop. It takes the address of the address table, the maximal number of steps, and the number of
     words of a frame header, and returns an ExitReason."""
     with show_compiling(f"the {variant}"):
+        compile_and_wait(machine_task(variant))
         try:
-            return load_native(variant, text(variant), "run", 3)
+            machine = load_native(variant, text(variant), "run", 3)
         except Exception:
             faults = new_column_faults()
             if not faults:
                 raise
             opcode.UNCOMPILABLE_OPS.update(faults)
-            return load_native(variant, text(variant), "run", 3)
+            machine = load_native(variant, text(variant), "run", 3)
+    _loaded.add(variant)
+    return machine
+
+
+_loaded: set[MachineVariant] = set()
+
+
+def is_machine_loaded(variant: MachineVariant) -> bool:
+    """Whether this process has loaded the machine."""
+    return variant in _loaded
+
+
+def machine_task(variant: MachineVariant) -> CompileTask:
+    """What a compiler process needs to compile the machine."""
+    return CompileTask(variant, text(variant), "run", 3)
 
 
 def new_column_faults() -> dict[str, str]:

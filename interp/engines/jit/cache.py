@@ -204,6 +204,12 @@ def module_folder(text: str) -> Path:
     return each
 
 
+def module_path(text: str) -> Path:
+    """The file that is written last when the module of a text is compiled; raises OSError where nothing can be
+    cached."""
+    return module_folder(text) / _CHECKSUMS_FILE
+
+
 def _is_private(folder: Path) -> bool:
     """Whether only this user and root can write machine code into a folder."""
     status = folder.stat()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..interrupt import block_interrupt, interrupt_at_once
@@ -50,14 +51,19 @@ def load_native(name: str, text: str, function: str, arity: int) -> WordFunction
     return _functions[key]
 
 
+def native_path(name: str, text: str) -> Path:
+    """The file of the object code of a text; raises OSError where nothing can be cached."""
+    return module_folder(text) / f"{name}.o"
+
+
 def _load_or_compile(name: str, text: str, function: str, arity: int) -> WordFunction:
     """Link the object code on disk; compile it if there is none or it is damaged."""
     with suppress(OSError, ValueError):
-        return link_object((module_folder(text) / f"{name}.o").read_bytes(), arity)
+        return link_object(native_path(name, text).read_bytes(), arity)
     with interrupt_at_once():
         code = compile_object(text, function, arity)
     with suppress(OSError):
-        write_atomically(module_folder(text) / f"{name}.o", code)
+        write_atomically(native_path(name, text), code)
     return link_object(code, arity)
 
 

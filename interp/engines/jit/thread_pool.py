@@ -346,6 +346,11 @@ def start_pool_async() -> int:
     return pool_address()
 
 
+def load_worker() -> Any:
+    """The main loop of helpers in machine code."""
+    return cache.load_module("thread_pool", _WORKER_TEXT).run_worker
+
+
 def _create_pool(count: int) -> Any:
     words = np.zeros(_THREAD_IDS + _MAX_WORKERS, np.int64)
     if not count:
@@ -354,7 +359,7 @@ def _create_pool(count: int) -> Any:
         words[8:11] = *os.pipe(), count
     if words[10]:
         os.set_blocking(int(words[9]), False)  # a full pipe wakes all helpers anyway
-        run_worker = cache.load_module("thread_pool", _WORKER_TEXT).run_worker
+        run_worker = load_worker()
         for number in range(count):
             helper = threading.Thread(
                 target=_worker_main, args=(run_worker, words), name="tagloom thread pool", daemon=True

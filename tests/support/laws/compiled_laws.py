@@ -62,7 +62,7 @@ def tried(program: Program, graph: Graph, arguments: Sequence[Any], seed: int = 
     reference = run_graph(graph, arguments, limits=LIMITS, seed=seed, world=worlds[2])
     found = [] if meant.status == "Exhausted" else list(_done_otherwise(worlds[1], worlds[0]))
     if reference.status != "Exhausted":
-        return Trial("reference", [*found, *_against(reference, compiled)])
+        return Trial("reference", [*found, *differences_from_reference(reference, compiled)])
     if meant.status == "Exhausted":
         return Trial("nothing", found)
     return Trial("evaluator", [*found, *_against_evaluator(meant, compiled)])
@@ -96,7 +96,8 @@ def _against_evaluator(meant: Evaluation, compiled: Outcome) -> Iterator[str]:
         yield f"the evaluator met {meant.trap}, compiled {compiled.status} {compiled.traps}"
 
 
-def _against(reference: Outcome, compiled: Outcome) -> Iterator[str]:
+def differences_from_reference(reference: Outcome, compiled: Outcome) -> Iterator[str]:
+    """Where an outcome of the compiled engine differs: in the ending, the results, or the first trap."""
     if compiled.status != reference.status:
         yield f"the reference {reference.status}, compiled {compiled.status}: {compiled.error}"
     elif reference.status == "Returned" and not _alike(compiled, reference.results):

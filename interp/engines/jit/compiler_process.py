@@ -1,0 +1,252 @@
+"""Compilation in a separate process, so that nobody waits for a compiler who need not, and Ctrl-C never waits for LLVM.
+
+A compiler process is a Python process that reads its tasks, generated texts, as JSON from standard input, writes the
+machine code to the disk cache, and exits. It says nothing else: the code of a task is there when its last file is. Both
+sides are in this module: `Compilation` and `compile_and_wait` are for the process that wants the code, `main` is the
+other one's.
+
+A process has at most one compiler process in the background; further requests wait until it has ended. It ends with its
+tasks; when its parent exits; and, if the parent is killed, `PARENT_CHECK_SECONDS` later. A forked child has none of its
+parent's. It has a session of its own, so Ctrl-C in the terminal does not reach it.
+
+With TAGLOOM_BACKGROUND=off in the environment there are no compiler processes: code is compiled where it is needed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from enum import Enum
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, NamedTuple
+
+from .cache import load_module, lock_across_fork, module_path, numba_unavailable
+from .native import Unlinkable, load_native, native_path
+
+BACKGROUND_VARIABLE = "TAGLOOM_BACKGROUND"
+PARENT_CHECK_SECONDS = 0.1
+"""Seconds between two checks of a compiler process whether its parent is alive."""
+_WAIT_SECONDS = 0.01
+"""Seconds between two checks whether code that somebody waits for is there."""
+_BOOT = f"""\
+import json, sys
+job = json.load(sys.stdin.buffer)
+sys.path[:] = job["path"]
+from {__name__} import main
+main(job)
+"""
+
+
+class CompileTask(NamedTuple):
+    """What to compile: a native text, whose `function` takes `arity` words (`native.load_native`); or, where there is
+    none or it does not link, the text of a module (`cache.load_module`)."""
+
+    name: str
+    native_text: str = ""
+    function: str = ""
+    arity: int = 0
+    module_text: str = ""
+
+    def files(self) -> tuple[Path, ...]:
+        """The files of which one exists once the code is on disk. Raises OSError where nothing can be cached."""
+        native = [native_path(self.name, self.native_text)] if self.native_text else []
+        return (*native, *([module_path(self.module_text)] if self.module_text else []))
+
+    def compile(self) -> None:
+        """Compile in this process, and write the disk cache."""
+        if self.native_text:
+            with suppress(Unlinkable):
+                load_native(self.name, self.native_text, self.function, self.arity)
+                return
+        if self.module_text:
+            load_module(self.name, self.module_text)
+            thread_pool = sys.modules.get(f"{__package__}.thread_pool")  # of programs on arrays, which may start it
+            if thread_pool is not None:
+                thread_pool.load_worker()
+
+
+class CompileState(Enum):
+    """The state of a compilation."""
+
+    PENDING = "pending"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class Compilation:
+    """The compilation of a task, in the background once it is requested."""
+
+    def __init__(self, task: CompileTask) -> None:
+        """Raises OSError where nothing can be cached."""
+        self.task = task
+        self.files = task.files()
+        self.has_ended = False
+        """Whether the process that had this task has ended."""
+
+    def is_on_disk(self) -> bool:
+        """Whether the code is on disk."""
+        return any(map(os.path.exists, self.files))
+
+    def request(self) -> None:
+        """Request the code, unless that was done."""
+        if not self.is_on_disk() and not self.has_ended:
+            with _lock:
+                if self not in _running and self not in _pending:
+                    _pending.append(self)
+                _start_pending()
+
+    def poll(self) -> CompileState:
+        """The state now; takes some microseconds. Also starts the next compiler process, if it is time."""
+        has_ended = self.has_ended
+        if self.is_on_disk():
+            return CompileState.READY
+        if has_ended:
+            return CompileState.FAILED
+        with _lock:
+            _start_pending()
+        return CompileState.PENDING
+
+
+_lock = lock_across_fork(threading.RLock())
+"""Guards what follows."""
+_processes: list[subprocess.Popen[bytes]] = []
+"""The compiler processes that have not been seen to end."""
+_background: list[subprocess.Popen[bytes]] = []
+"""The one that serves requests, if any."""
+_running: list[Compilation] = []
+"""What it compiles."""
+_pending: list[Compilation] = []
+"""What the next one will compile."""
+
+
+def is_enabled() -> bool:
+    """Whether compiler processes are possible in this process."""
+    is_python = Path(sys.executable or "").name.startswith("python")  # not a program that embeds Python
+    is_off = os.environ.get(BACKGROUND_VARIABLE) == "off"
+    return is_python and not is_off and numba_unavailable() is None
+
+
+def _start_pending() -> None:
+    """Start a process for the pending requests if the one before has ended."""
+    if _background and _background[0].poll() is not None:
+        for each in _running:
+            each.has_ended = True
+        _running.clear()
+        _forget(_background.pop())
+    if _pending and not _background:
+        try:
+            _background.append(start_process([each.task for each in _pending]))
+            _running.extend(_pending)
+        except OSError:  # no memory, no more processes, no temporary folder
+            for each in _pending:
+                each.has_ended = True
+        _pending.clear()
+
+
+def compile_and_wait(task: CompileTask) -> None:
+    """Have a task compiled, unless its code is on disk, and wait until the compiler process has ended. Ctrl-C ends the
+    wait, and the process.
+
+    The code is not on disk afterwards if the task cannot be compiled, nothing can be cached, or compiler processes are
+    switched off.
+    """
+    if not is_enabled():
+        return
+    with suppress(OSError):
+        compilation = Compilation(task)
+        with _lock:
+            current = next((each for each in _running if each.files == compilation.files), None)
+        while current is not None and current.poll() is CompileState.PENDING:
+            time.sleep(_WAIT_SECONDS)
+        if current is None and not compilation.is_on_disk():
+            process = start_process([task])
+            try:
+                while process.poll() is None:
+                    time.sleep(_WAIT_SECONDS)
+            finally:
+                end_process(process)
+
+
+def start_process(tasks: list[CompileTask]) -> subprocess.Popen[bytes]:
+    """Start a compiler process. Raises OSError where that is impossible."""
+    job = {"path": list(map(os.path.abspath, sys.path)), "parent": os.getpid(), "tasks": tasks}
+    options = ["-I", *(["-B"] if sys.dont_write_bytecode else [])]
+    with TemporaryFile() as file:  # not a pipe: a large text would fill it before the process reads
+        file.write(json.dumps(job).encode())
+        file.seek(0)
+        process = subprocess.Popen(
+            [sys.executable, *options, "-c", _BOOT],
+            stdin=file,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env={**os.environ, BACKGROUND_VARIABLE: "off"},
+        )
+    with _lock:
+        _processes.append(process)
+    return process
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """Kill a compiler process if it has not ended, and forget it."""
+    process.kill()
+    process.wait()
+    _forget(process)
+
+
+def _forget(process: subprocess.Popen[bytes]) -> None:
+    with _lock, suppress(ValueError):
+        _processes.remove(process)
+
+
+@atexit.register
+def end_all() -> None:
+    """End all compiler processes, and what was requested with them."""
+    with _lock:
+        for each in (*_running, *_pending):
+            each.has_ended = True
+        _running.clear()
+        _pending.clear()
+        _background.clear()
+        for process in list(_processes):
+            end_process(process)
+
+
+def _forget_in_child() -> None:
+    """Forget the parent's processes in a forked child, which cannot wait for them. What they have not compiled by the
+    child's next look, it requests itself."""
+    for process in _processes:
+        process.returncode = 0  # so that it is neither killed nor waited for
+    _pending[:0] = _running
+    _running.clear()
+    _processes.clear()
+    _background.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_child)
+
+
+# In the compiler process
+
+
+def main(job: dict[str, Any]) -> None:
+    """Compile tasks, and exit."""
+    threading.Thread(target=_exit_with_parent, args=(job["parent"],), daemon=True).start()
+    for each in job["tasks"]:
+        with suppress(Exception):  # the file is not there, and says so
+            CompileTask(*each).compile()
+    os._exit(0)
+
+
+def _exit_with_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(PARENT_CHECK_SECONDS)
+    os._exit(1)

@@ -1,0 +1,189 @@
+"""Compiler processes: what they leave on disk, and how they end. Most texts here are plain Python, which takes no
+compiler."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from subprocess import PIPE
+
+import pytest
+from support.observe.ctrl_c import default_ctrl_c
+from tagloom.interp.engines.jit import compiler_process
+from tagloom.interp.engines.jit.compiler_process import Compilation, CompileState, CompileTask
+
+ANSWER = CompileTask("answer", module_text="entry = 42\n")
+BROKEN = CompileTask("broken", module_text="entry = 1 // 0\n")
+ENDLESS = CompileTask("endless", module_text="import time\ntime.sleep(600)\n")
+HEAD = """
+import os, sys, time
+from tagloom.interp.engines.jit import compiler_process
+from tagloom.interp.engines.jit.compiler_process import Compilation, CompileTask
+endless = CompileTask("endless", module_text="import time\\ntime.sleep(600)\\n")
+"""
+
+
+@pytest.fixture(autouse=True)
+def use_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A cache of the test's own, and compiler processes, which end with the test."""
+    monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path))
+    monkeypatch.delenv(compiler_process.BACKGROUND_VARIABLE)
+    yield
+    compiler_process.end_all()
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+    """Whether a condition becomes true in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process that is not a child of this one runs."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_requested_text_is_on_disk() -> None:
+    """A request returns at once; later the code is on disk, and the process has ended; the next request finds it."""
+    compilation = Compilation(ANSWER)
+    assert compilation.poll() is CompileState.PENDING and not compiler_process._processes
+    compilation.request()
+    compilation.request()
+    assert len(compiler_process._processes) == 1 and compilation.poll() is CompileState.PENDING
+    assert wait_until(lambda: compilation.poll() is CompileState.READY)
+    assert Compilation(ANSWER).poll() is CompileState.READY
+    other = Compilation(BROKEN)
+    other.request()
+    assert wait_until(lambda: other.poll() is CompileState.FAILED)
+    assert not compiler_process._processes
+    other.request()
+    assert other.poll() is CompileState.FAILED and not compiler_process._processes
+
+
+def test_requests_wait_for_each_other() -> None:
+    """There is one process at a time; what is requested meanwhile is compiled after it."""
+    first, second = Compilation(ENDLESS), Compilation(ANSWER)
+    first.request()
+    second.request()
+    (process,) = compiler_process._processes
+    assert second.poll() is CompileState.PENDING and compiler_process._pending == [second]
+    process.kill()
+    assert wait_until(lambda: first.poll() is CompileState.FAILED or bool(second.poll() and first.has_ended))
+    assert wait_until(lambda: second.poll() is CompileState.READY)
+
+
+def test_waiting_for_a_text() -> None:
+    """`compile_and_wait` returns when the code is on disk, or cannot be compiled."""
+    compiler_process.compile_and_wait(ANSWER)
+    assert Compilation(ANSWER).is_on_disk()
+    compiler_process.compile_and_wait(BROKEN)
+    assert not Compilation(BROKEN).is_on_disk() and not compiler_process._processes
+
+
+def test_ctrl_c_while_waiting() -> None:
+    """Ctrl-C ends the wait within 0.2 s, and the process."""
+    with default_ctrl_c(), pytest.raises(KeyboardInterrupt):
+        pressed: list[float] = []
+        timer = compiler_process.threading.Timer(
+            0.3, lambda: (pressed.append(time.monotonic()), os.kill(os.getpid(), signal.SIGINT))
+        )
+        timer.start()
+        compiler_process.compile_and_wait(ENDLESS)
+    assert time.monotonic() - pressed[0] < 0.2 and not compiler_process._processes
+
+
+def begin(code: str) -> tuple[subprocess.Popen[bytes], int]:
+    """A process that runs this code, and the number that it prints first."""
+    process = subprocess.Popen([sys.executable, "-c", HEAD + code], stdout=PIPE, stderr=PIPE)
+    assert process.stdout is not None
+    return process, int(process.stdout.readline())
+
+
+REQUEST = "Compilation(endless).request(); print(compiler_process._processes[0].pid, flush=True)\n"
+
+
+@pytest.mark.full
+def test_it_ends_with_its_parent() -> None:
+    """A compiler process ends when its parent exits, and soon after its parent was killed; neither says a word."""
+    parent, pid = begin(REQUEST)
+    assert (parent.wait(timeout=20), parent.communicate()) == (0, (b"", b""))
+    assert wait_until(lambda: not is_alive(pid), 1.0)
+    parent, pid = begin(f"{REQUEST}time.sleep(600)")
+    time.sleep(0.5)
+    assert is_alive(pid)
+    parent.kill()
+    parent.communicate()
+    assert wait_until(lambda: not is_alive(pid), 2.0)
+
+
+@pytest.mark.full
+def test_a_forked_child_has_no_part_in_it() -> None:
+    """A forked child neither ends its parent's compiler process nor waits for it, and requests anew what it needs."""
+    code = f"""{REQUEST}
+child = os.fork()
+if child == 0:
+    print(len(compiler_process._processes), len(compiler_process._pending), flush=True)
+    sys.exit()
+print(os.waitpid(child, 0)[1], compiler_process._processes[0].poll(), flush=True)
+"""
+    parent, pid = begin(code)
+    out, err = parent.communicate(timeout=30)
+    assert (out, err, parent.returncode) == (b"0 1\n0 None\n", b"", 0)
+    assert wait_until(lambda: not is_alive(pid), 1.0)
+
+
+@pytest.mark.full
+def test_ctrl_c_in_a_terminal_does_not_reach_it() -> None:
+    """Ctrl-C goes to all processes of a terminal; the compiler process has a session of its own."""
+    parent, pid = begin(f"{REQUEST}time.sleep(600)")
+    assert os.getsid(pid) == pid != os.getsid(parent.pid)
+    parent.kill()
+    parent.communicate()
+
+
+def test_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are no compiler processes with TAGLOOM_BACKGROUND=off, with NUMBA_DISABLE_JIT, and in programs that embed
+    Python."""
+    assert compiler_process.is_enabled()
+    for name, value in (("TAGLOOM_BACKGROUND", "off"), ("NUMBA_DISABLE_JIT", "1")):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            assert not compiler_process.is_enabled()
+    for executable in ("", None, "/usr/bin/uwsgi"):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "executable", executable)
+            assert not compiler_process.is_enabled()
+
+
+def test_where_nothing_can_be_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a cache folder a request is refused, and waiting ends at once: the code has to be compiled here."""
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path / "file"))
+    with pytest.raises(OSError):
+        Compilation(ANSWER)
+    compiler_process.compile_and_wait(ENDLESS)
+
+
+def test_a_process_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system refuses another process, the compilation has failed, and nothing else."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(compiler_process.subprocess, "Popen", refuse)
+    compilation = Compilation(ANSWER)
+    compilation.request()
+    assert compilation.poll() is CompileState.FAILED
+    compiler_process.compile_and_wait(ANSWER)

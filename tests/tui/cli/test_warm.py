@@ -1,0 +1,108 @@
+"""`tagloom warm`: what it compiles, and what it says."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from subprocess import PIPE
+from typing import Any
+
+import pytest
+from tagloom.interp.engines.jit import compiler_process
+from tagloom.interp.engines.jit.compiler_process import CompileTask
+
+MACHINE = f"{'the token machine':38} "
+
+
+@pytest.fixture(autouse=True)
+def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[CompileTask]:
+    """A cache of the test's own, and the tasks that were compiled into it: files without code."""
+    compiled: list[CompileTask] = []
+
+    def compile_task(task: CompileTask) -> None:
+        compiled.append(task)
+        task.files()[0].write_text("")
+
+    monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(compiler_process, "is_enabled", lambda: True)
+    monkeypatch.setattr(compiler_process, "compile_and_wait", compile_task)
+    return compiled
+
+
+def test_machines(tagloom: Any, tasks: list[CompileTask]) -> None:
+    """Without a file, all token machines are compiled; a second time, they are on disk."""
+    code, out, err = tagloom("warm")
+    lines = out.splitlines()
+    assert (code, err, len(tasks), len(lines)) == (0, "", 3, 3)
+    assert lines[0].startswith(f"{MACHINE}compiled in 0.") and lines[0].endswith(" s")
+    again = tagloom("warm")
+    assert (again.code, len(tasks)) == (0, 3)
+    assert all(line.endswith(" on disk") for line in again.out.splitlines())
+
+
+def test_the_programs_of_a_file(tagloom: Any, tasks: list[CompileTask]) -> None:
+    """With a file, the machine that its programs need is compiled, and each program; with a name, that one."""
+    code, out, err = tagloom("warm", "fib.py")
+    assert (code, err) == (0, "")
+    assert [line.split(" compiled in ")[0].strip() for line in out.splitlines()] == ["the token machine", "fib", "main"]
+    assert [task.name for task in tasks] == ["token machine", "fib", "main"]
+    assert tagloom("warm", "fib.py:fib").out == f"{MACHINE}on disk\n{'fib':38} on disk\n"
+
+
+def test_what_is_not_compiled(tagloom: Any, tasks: list[CompileTask]) -> None:
+    """A function whose parameters have no types is skipped, unless arguments are given; so is a program that `compiled`
+    does not run, with the reason."""
+    out = tagloom("warm", "kinds.py").out
+    assert f"{'anything':38} skipped: the type of x is not known; name the function, and give its arguments\n" in out
+    assert "anything" not in [task.name for task in tasks]
+    assert tagloom("warm", "kinds.py:anything", "3").code == 0
+    assert tasks[-1].name == "anything"
+
+
+def test_bad_targets(tagloom: Any) -> None:
+    """A target that is not there is bad usage."""
+    code, out, err = tagloom("warm", "nowhere.py")
+    assert (code, out) == (2, "") and err.startswith("there is no such file")
+
+
+def test_what_fails(tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If something cannot be compiled, a line on stderr says so, and the exit code is 1."""
+    monkeypatch.setattr(compiler_process, "compile_and_wait", lambda task: None)
+    code, out, err = tagloom("warm", "add.py")
+    assert (code, out, len(err.splitlines())) == (1, "", 2) and err.startswith(f"{MACHINE}not compiled: ")
+
+
+def test_no_compiler(tagloom: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without numba's compiler, or a folder for the code, the command says why it does nothing."""
+    (tmp_path / "file").write_text("")
+    with monkeypatch.context() as patch:
+        patch.setenv("NUMBA_DISABLE_JIT", "1")
+        assert tagloom("warm").err.startswith("nothing can be compiled\n  got: the environment says NUMBA_DISABLE_JIT")
+    monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path / "file"))
+    assert tagloom("warm").err.startswith("nothing can be written into the cache folder")
+
+
+@pytest.mark.full
+def test_as_a_process(folder: Path, tmp_path: Path) -> None:
+    """In a process of its own the code is compiled, and a run loads it; Ctrl-C ends the command within 0.2 s."""
+    environment = {name: value for name, value in os.environ.items() if name != "TAGLOOM_BACKGROUND"}
+    environment["TAGLOOM_CACHE"] = str(tmp_path / "of the process")
+    command = [sys.executable, "-m", "tagloom", "warm"]
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    code += "from tagloom.tui.cli.main import main; main()"
+    with subprocess.Popen([sys.executable, "-c", code, "warm"], stdout=PIPE, stderr=PIPE, env=environment) as process:
+        time.sleep(2.0)
+        pressed = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+        assert time.monotonic() - pressed < 0.5 and process.returncode == 1  # with the exit of Python
+    assert (out, b"Traceback" in err) == (b"", False)
+    ran = subprocess.run([*command, "add.py"], capture_output=True, text=True, env=environment, cwd=folder)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert [line.split(" compiled in ")[0].strip() for line in ran.stdout.splitlines()] == ["the token machine", "add"]
+    again = subprocess.run([*command, "add.py"], capture_output=True, text=True, env=environment, cwd=folder)
+    assert again.stdout.count("on disk") == 2

@@ -1,0 +1,85 @@
+"""`tagloom warm`: machine code compiled ahead of its first use, and kept on disk."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Annotated
+
+import typer
+
+from ...core.errors import Usage
+from ...interp.engines.compiled.run import compile_task
+from ...interp.engines.compiled.support import unsupported_program
+from ...interp.engines.fast.load import MachineVariant, machine_task
+from ...interp.engines.jit import compiler_process
+from ...interp.engines.jit.cache import numba_unavailable, show_compiling
+from ...interp.engines.jit.compiler_process import CompileTask
+from ..load import Runnable, check_rules, find_program, find_programs, parameters, parse_arguments, program_and_graph
+from .options import Arguments
+
+
+def warm(
+    target: Annotated[
+        str | None, typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl or .json file, and a name in it.")
+    ] = None,
+    args: Arguments = None,
+) -> None:
+    """Compile machine code ahead of its first use.
+
+    Without FILE, all token machines of the engine `fast` are compiled; they serve all programs. With FILE, the machine
+    that its programs need, and each program for the engine `compiled`. If the parameters of a function have no types,
+    give NAME and ARGS; only the types of ARGS matter.
+
+    Later processes find the code in the cache folder. The exit code is 1 if something could not be compiled.
+    """
+    reason = numba_unavailable()
+    if reason is not None:
+        raise Usage("nothing can be compiled", got=reason)
+    words, programs = args or [], {}
+    if target is not None:
+        programs = {target: find_program(target)} if words else dict(find_programs(target))
+    are_on_disk = [
+        compile_and_report(f"the {variant}", machine_task(variant))
+        for variant in ([MachineVariant.BASE] if programs else MachineVariant)
+    ]
+    are_on_disk += [compile_program(name, subject, words) for name, subject in programs.items()]
+    raise typer.Exit(0 if all(are_on_disk) else 1)
+
+
+def compile_program(name: str, subject: Runnable, words: list[str]) -> bool:
+    """Compile a program for `compiled`, if that supports it, and print a line; returns False if that failed."""
+    check_rules(subject)
+    untyped = [parameter for parameter, type_ in parameters(subject) if type_ is None]
+    if untyped and not words:
+        print(f"{name:38} skipped: the type of {untyped[0]} is not known; name the function, and give its arguments")
+        return True
+    program, _ = program_and_graph(subject, parse_arguments(subject, words) if words else None)
+    reason = "it is a graph" if program is None else unsupported_program(program)
+    if program is None or reason is not None:
+        print(f"{name:38} skipped: compiled does not run it: {reason}")
+        return True
+    return compile_and_report(name, compile_task(program))
+
+
+def compile_and_report(what: str, task: CompileTask) -> bool:
+    """Compile a task if its code is not on disk, and print a line; returns whether it is on disk afterwards. Raises
+    Usage where nothing can be cached."""
+    began = time.monotonic()
+    try:
+        files = task.files()
+    except OSError as error:
+        raise Usage("nothing can be written into the cache folder", got=error.filename or str(error)) from None
+    if any(file.exists() for file in files):
+        print(f"{what:38} on disk")
+        return True
+    with show_compiling(what):
+        if compiler_process.is_enabled():
+            compiler_process.compile_and_wait(task)
+        else:
+            task.compile()
+    if not any(file.exists() for file in files):
+        print(f'{what:38} not compiled: a run with engine="compiled" or engine="fast" says why', file=sys.stderr)
+        return False
+    print(f"{what:38} compiled in {time.monotonic() - began:.1f} s", flush=True)
+    return True
