@@ -2,8 +2,8 @@
 
 A compiler process is a Python process that reads its tasks, generated texts, as JSON from standard input, writes the
 machine code to the disk cache, and exits. It says nothing else: the code of a task is there when its last file is. Both
-sides are in this module: `Compilation` and `compile_and_wait` are for the process that wants the code, `main` is the
-other one's.
+sides are in this module: `Compilation` and `compile_and_wait` are for the process that wants the code, `compile_tasks`
+is the other one's.
 
 A process has at most one compiler process in the background; further requests wait until it has ended. It ends with its
 tasks; when its parent exits; and, if the parent is killed, `PARENT_CHECK_SECONDS` later. A forked child has none of its
@@ -36,12 +36,19 @@ PARENT_CHECK_SECONDS = 0.1
 _WAIT_SECONDS = 0.01
 """Seconds between two checks whether code that somebody waits for is there."""
 _BOOT = f"""\
-import json, sys
+import json, os, sys, threading, time
 job = json.load(sys.stdin.buffer)
+def exit_with_parent():
+    while os.getppid() == job["parent"]:
+        time.sleep({PARENT_CHECK_SECONDS})
+    os._exit(1)
+threading.Thread(target=exit_with_parent, daemon=True).start()
 sys.path[:] = job["path"]
-from {__name__} import main
-main(job)
+from {__name__} import compile_tasks
+compile_tasks(job["tasks"])
+os._exit(0)
 """
+"""The program of a compiler process. It watches its parent before it imports anything that takes time."""
 
 
 class CompileTask(NamedTuple):
@@ -234,19 +241,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_in_child)
 
 
-# In the compiler process
-
-
-def main(job: dict[str, Any]) -> None:
-    """Compile tasks, and exit."""
-    threading.Thread(target=_exit_with_parent, args=(job["parent"],), daemon=True).start()
-    for each in job["tasks"]:
-        with suppress(Exception):  # the file is not there, and says so
+def compile_tasks(tasks: list[Any]) -> None:
+    """Compile tasks, in the compiler process."""
+    for each in tasks:
+        with suppress(Exception):  # then there is no file
             CompileTask(*each).compile()
-    os._exit(0)
-
-
-def _exit_with_parent(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(PARENT_CHECK_SECONDS)
-    os._exit(1)

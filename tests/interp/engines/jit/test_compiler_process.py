@@ -125,7 +125,7 @@ def test_it_ends_with_its_parent() -> None:
     assert is_alive(pid)
     parent.kill()
     parent.communicate()
-    assert wait_until(lambda: not is_alive(pid), 2.0)
+    assert wait_until(lambda: not is_alive(pid), 3.0)
 
 
 @pytest.mark.full
