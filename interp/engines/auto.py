@@ -282,7 +282,7 @@ def run_until_overtaken(run: Any, job: Job, selector: EngineSelector, start_time
     steps = FIRST_BURST_STEPS
     while True:
         burst_start, end = time.monotonic(), run.steps + steps
-        error = run.go(steps)
+        error = run.resume(steps)
         if is_limit_exceeded(error):
             return None
         if error is not None or run.steps < end:
