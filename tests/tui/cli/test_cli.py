@@ -113,7 +113,7 @@ def test_a_name_with_a_colon_or_a_blank(tagloom: Any, folder: Path) -> None:
 
 def test_stats_of_waves(tagloom: Any) -> None:
     """--stats prints the statistics after the value, and draws the profile."""
-    code, out, err = tagloom("run", "fib.py:fib", "10", "--stats")
+    code, out, err = tagloom("run", "fib.py:fib", "10", "--engine", "reference", "--stats")
     lines = out.splitlines()
     assert (code, err, lines[0]) == (0, "", "89")
     assert lines[1:23] == [
