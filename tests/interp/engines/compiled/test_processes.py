@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -31,7 +32,7 @@ for function, arguments in (*PROGRAMS, (ragged, [4, 0]), (lengths, [[0.5, -2.0]]
 
 def output_of_a_process(folder: Path) -> list[str]:
     tests = str(Path(__file__).parents[3])
-    environment = {"TAGLOOM_CACHE": str(folder), "PATH": ""}
+    environment = os.environ | {"TAGLOOM_CACHE": str(folder), "PATH": ""}
     ran = subprocess.run(
         [sys.executable, "-c", CODE, tests], capture_output=True, text=True, timeout=100, env=environment
     )
@@ -57,17 +58,18 @@ for function in (even, drawn):
 """
 
 
-def test_scalars_in_a_second_process_need_no_numba(tmp_path: Path) -> None:
-    """A second process runs scalar programs without numba, whose import takes as long as all the rest."""
+@pytest.mark.inner(first=1)
+@pytest.mark.parametrize(("background", "loads_numba"), [("off", True), ("on", False)])
+def test_scalars_in_a_second_process_need_no_numba(tmp_path: Path, background: str, loads_numba: bool) -> None:
+    """A second process runs scalar programs without numba, whose import takes as long as all the rest; so does the
+    first if another process compiles for it."""
     tests = str(Path(__file__).parents[3])
-    environment = {"TAGLOOM_CACHE": str(tmp_path), "PATH": ""}
-    found = [
-        subprocess.run(
-            [sys.executable, "-c", WITHOUT_NUMBA, tests], capture_output=True, text=True, check=True, env=environment
-        ).stdout
-        for _ in range(2)
+    environment = os.environ | {"TAGLOOM_CACHE": str(tmp_path), "TAGLOOM_BACKGROUND": background, "PATH": ""}
+    command = [sys.executable, "-c", WITHOUT_NUMBA, tests]
+    outputs = [
+        subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout for _ in range(2)
     ]
-    assert found == ["Returned True\nReturned True\n", "Returned False\nReturned False\n"]
+    assert outputs == [f"Returned {loads_numba}\n" * 2, "Returned False\n" * 2]
 
 
 GENERATED = """
@@ -99,7 +101,7 @@ check()
 def test_generated_programs_in_a_second_process(tmp_path: Path) -> None:
     """A second process runs generated programs from disk with the same results."""
     tests = str(Path(__file__).parents[3])
-    environment = {"TAGLOOM_CACHE": str(tmp_path), "PATH": ""}
+    environment = os.environ | {"TAGLOOM_CACHE": str(tmp_path), "PATH": ""}
     found = []
     for _ in range(2):
         ran = subprocess.run(
@@ -112,7 +114,7 @@ def test_generated_programs_in_a_second_process(tmp_path: Path) -> None:
 
 LOST = """
 import sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1:3]
 from numba.core import caching
 from support.programs.compiled_programs import ragged
 from test_in_place import RUNS
@@ -120,7 +122,7 @@ from tagloom.interp.engines.compiled.run import run_compiled
 from tagloom.core.graph.lower import lower
 right, lost = caching.IndexDataCacheFile._load_data, []
 def load(self, name):
-    if sys.argv[2] and "tree_split" in name and not lost:
+    if sys.argv[3] and "tree_split" in name and not lost:
         lost.append(name)
         raise OSError("too many open files")
     return right(self, name)
@@ -139,10 +141,9 @@ def test_an_unreadable_function_is_compiled_anew(tmp_path: Path) -> None:
     found = []
     for lost in ("", "lost", ""):
         tests, here = Path(__file__).parents[3], Path(__file__).parent
-        environment = {"TAGLOOM_CACHE": str(tmp_path), "PATH": "", "PYTHONPATH": str(here)}
-        ran = subprocess.run(
-            [sys.executable, "-c", LOST, str(tests), lost], capture_output=True, text=True, timeout=100, env=environment
-        )
+        environment = os.environ | {"TAGLOOM_CACHE": str(tmp_path), "PATH": ""}
+        command = [sys.executable, "-c", LOST, str(tests), str(here), lost]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment)
         assert ran.returncode == 0, ran.stderr[-2000:]
         found.append(ran.stdout.split(";", 1))
     assert [count for count, _ in found] == ["0", "1", "0"] and len({rest for _, rest in found}) == 1
