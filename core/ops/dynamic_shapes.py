@@ -59,8 +59,8 @@ def repeat_type(x: Type, repeats: Type, axis: object) -> Type:
     position, sizes, counts = resolve_axis(axis, x), require_sizes(x), require_sizes(repeats)
     size = sizes[position]
     if len(counts) > 1 or (counts and None not in (counts[0], size) and counts[0] not in (size, 1)):
-        shapes = f"{describe_shapes(counts)} do not fit axis {position} of shape {describe_shapes(sizes)}"
-        raise Invalid(f"repeats of shape {shapes}", required="one number, or one for each element", got=repeats)
+        message = f"{describe_shapes(counts)} numbers of repeats for axis {position} of shape {describe_shapes(sizes)}"
+        raise Invalid(message, required="one number, or one for each element", got=repeats)
     return Type(x.dtype, (*sizes[:position], None, *sizes[position + 1 :]))
 
 
@@ -115,7 +115,7 @@ op(
     type_rule=arange_type,
     numpy=arange_array,
     shape_rule=None,
-    trap_condition=TrapCondition(is_endless_range, "an infinite range", "iuf"),
+    trap_condition=TrapCondition(is_endless_range, "arange without an end", "iuf"),
     gradient=adjoint_rule(lambda g, z, start, stop, step: g.sum(axis=None, keepdims=False), None, arange_step_adjoint),
     doc="""The numbers start, start + step and so on that come before `stop`, along one axis. Their number is known at
 run time, or before if all three are Python numbers. Traps on a step of 0, and on infinite bounds.
@@ -132,7 +132,7 @@ op(
     attributes=("axis",),
     shape_rule=None,
     same_dtype_operands=(0, 1),
-    trap_condition=TrapCondition(lambda x, repeats, axis: repeats < 0, "a negative number of repeats"),
+    trap_condition=TrapCondition(lambda x, repeats, axis: repeats < 0, "fewer than no repeats"),
     gradient=movement_rule("repeat"),
     doc="""Each element along an axis (attribute `axis`) repeated: a number of times for all, or one for each. Traps on
 a negative number.

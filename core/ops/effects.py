@@ -189,7 +189,7 @@ effect_op(
 
 def size_trap_message(size: int) -> str | None:
     """Why there cannot be this number of cells; None if there can."""
-    return "a negative number of cells" if size < 0 else None
+    return "fewer than no cells" if size < 0 else None
 
 
 _NO_CELL_MESSAGE = "there is no cell"
@@ -233,7 +233,7 @@ def shapes_trap_message(values: Sequence[Value]) -> str | None:
     element leaves them unknown."""
     shapes = list(dict.fromkeys(np.asarray(value).shape for value in values))
     if len(shapes) > 1:
-        return f"cells of shapes {shapes[0]} and {shapes[1]} do not form an array"
+        return f"cells of shapes {shapes[0]} and {shapes[1]} make no array"
     return f"an array has at most {MAX_AXES} axes" if shapes and len(shapes[0]) >= MAX_AXES else None
 
 

@@ -61,7 +61,7 @@ def square_shape(x: Type) -> Sizes:
     shape = matrix_shape(x)
     if None not in shape[-2:] and shape[-2] != shape[-1]:
         raise Invalid(
-            f"shape {describe_shapes(shape)} is not that of a square matrix", required="as many rows as columns", got=x
+            f"shape {describe_shapes(shape)} is no square matrix", required="as many rows as columns", got=x
         )
     return shape
 
@@ -86,14 +86,14 @@ def solve_type(a: Type, b: Type) -> Type:
     check_numeric(b, kinds="f")
     b_rows = b_sizes[-2:][:1] if b_sizes else ()
     if not b_sizes or (None not in (a_sizes[-1], b_rows[0]) and a_sizes[-1] != b_rows[0]):
-        message = f"shapes {describe_shapes(a_sizes, b_sizes)} do not form a system of equations"
+        message = f"shapes {describe_shapes(a_sizes, b_sizes)} make no equations"
         raise Invalid(message, required="the same number of rows on both sides", got=f"{a} and {b}")
     if len(b_sizes) == 1:
         return Type(promote_operands((a, b)), a_sizes[:-1])
     try:
         stack = broadcast_shape([a_sizes[:-2], b_sizes[:-2]]) or ()
     except Invalid as error:
-        error.message = f"shapes {describe_shapes(a_sizes, b_sizes)} do not form a system of equations"
+        error.message = f"shapes {describe_shapes(a_sizes, b_sizes)} make no equations"
         raise
     return Type(promote_operands((a, b)), (*stack, a_sizes[-1], b_sizes[-1]))
 

@@ -121,7 +121,7 @@ integers = effect_op(
     type_rule=integers_type,
     attributes=("shape",),
     draw=draw_integers,
-    trap_reason=lambda low, high: "the range of the integers is empty" if low >= high else None,
+    trap_reason=lambda low, high: "integers of an empty range" if low >= high else None,
     doc="Uniform integers from `low` below `high`, int64. Traps on an empty range.",
 )
 permutation = effect_op(
@@ -129,7 +129,7 @@ permutation = effect_op(
     arity=1,
     type_rule=permutation_type,
     draw=draw_permutation,
-    trap_reason=lambda size: "a permutation of a negative number of elements" if size < 0 else None,
+    trap_reason=lambda size: "permutation of fewer than no numbers" if size < 0 else None,
     doc="The numbers from 0 below `n` in random order, int64, uniformly. Traps on a negative n.",
 )
 
@@ -215,7 +215,7 @@ Traps on an empty range. `tl.Generator` counts.
 5
 """,
     trap_condition=TrapCondition(
-        lambda seed, count, low, high, shape: low >= high, "the range of the integers is empty"
+        lambda seed, count, low, high, shape: low >= high, "integers of an empty range"
     ),
 )
 draw_by_count_op(
@@ -226,5 +226,5 @@ negative n. `tl.Generator` counts.
 >>> sorted(tl.permutation_at(7, 0, 4).tolist())
 [0, 1, 2, 3]
 """,
-    trap_condition=TrapCondition(lambda seed, count, size: size < 0, "a permutation of a negative number of elements"),
+    trap_condition=TrapCondition(lambda seed, count, size: size < 0, "permutation of fewer than no numbers"),
 )

@@ -86,7 +86,7 @@ def squeeze_type(x: Type, axis: object) -> Type:
     axes = resolve_axes(axis, x)
     wide = [position for position in axes if require_sizes(x)[position] not in (1, None)]
     if wide:
-        message = f"axis {wide[0]} of shape {describe_shapes(require_sizes(x))} does not have size 1"
+        message = f"axis {wide[0]} of shape {describe_shapes(require_sizes(x))} has another size than 1"
         raise Invalid(message, required="size 1", got=f"axis={format_attribute(axis)} of {x}")
     return Type(x.dtype, tuple(size for position, size in enumerate(require_sizes(x)) if position not in axes))
 

@@ -253,7 +253,7 @@ class Breakpoints:
         return self._lookup(number).observed_until
 
     def start_step(self, number: int) -> int:
-        """The number of steps before the first of which a breakpoint counts hits."""
+        """The number of steps before a breakpoint begins to count hits."""
         return self._lookup(number).start
 
 

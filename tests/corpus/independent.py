@@ -870,7 +870,7 @@ def constant(x: float) -> float:
 @program("no_adjoints")
 def adjoints_of_cells(n: int) -> Any:
     if n < 0:
-        raise Trap("a negative number of cells")
+        raise Trap("fewer than no cells")
     return [[0.0, 0.0]] * n
 
 
@@ -1449,8 +1449,8 @@ def truths(x: Any, y: Any) -> tuple[Any, ...]:
 
 # Cells
 
-NO_CELLS, EMPTY_RANGE = "a negative number of cells", "the range of the integers is empty"
-NO_ORDER = "a permutation of a negative number of elements"
+NO_CELLS, EMPTY_RANGE = "fewer than no cells", "integers of an empty range"
+NO_ORDER = "permutation of fewer than no numbers"
 
 
 def new_cells(n: int) -> dict[int, Any]:
@@ -1526,7 +1526,7 @@ def rows(x: Any, n: int) -> Any:
 @program("cells_of_arrays")
 def ragged(x: Any, y: Any) -> Any:
     if x.shape != y.shape:
-        raise Trap(f"cells of shapes {y.shape} and {x.shape} do not form an array")
+        raise Trap(f"cells of shapes {y.shape} and {x.shape} make no array")
     return np.array([y, x], np.int8)
 
 
@@ -1981,7 +1981,7 @@ def turned(x: Any) -> Any:
 @program("arrays_in_shape", "flat")
 def without_the_first_axis(x: Any) -> Any:
     if len(x) != 1:
-        raise Trap(f"axis 0 of shape ({len(x)}, 2) does not have size 1")
+        raise Trap(f"axis 0 of shape ({len(x)}, 2) has another size than 1")
     return x[0]
 
 
@@ -2101,14 +2101,14 @@ def found(x: Any, y: Any) -> Any:
 @program("arrays_in_order")
 def numbers(start: int, stop: int, step: int) -> Any:
     if step == 0:
-        raise Trap("an infinite range")
+        raise Trap("arange without an end")
     return np.array(list(range(start, stop, step)), np.int64)
 
 
 @program("arrays_in_order", "steps")
 def steps_of_arrays(start: float, stop: float, step: float) -> Any:
     if not math.isfinite(stop):
-        raise Trap("an infinite range")
+        raise Trap("arange without an end")
     made = []
     while start + len(made) * step < stop:
         made.append(start + len(made) * step)
@@ -2118,9 +2118,9 @@ def steps_of_arrays(start: float, stop: float, step: float) -> Any:
 @program("arrays_in_order")
 def again(x: Any, times: Any) -> Any:
     if len(times) not in (1, len(x)):
-        raise Trap(f"repeats of shape ({len(times)},) do not fit axis 0 of shape ({len(x)},)")
+        raise Trap(f"({len(times)},) numbers of repeats for axis 0 of shape ({len(x)},)")
     if any(count < 0 for count in times):
-        raise Trap("a negative number of repeats")
+        raise Trap("fewer than no repeats")
     every = np.broadcast_to(times, x.shape)
     return np.array([value for value, count in zip(x, every, strict=True) for _ in range(count)], np.int8)
 
@@ -2152,7 +2152,7 @@ def different(x: Any) -> Any:
 def of_diagonal(x: Any) -> list[float]:
     """The diagonal of a square matrix that has nothing else."""
     if x.shape[0] != x.shape[1]:
-        raise Trap(f"shape {x.shape} is not that of a square matrix")
+        raise Trap(f"shape {x.shape} is no square matrix")
     return [float(x[k, k]) for k in range(len(x))]
 
 
@@ -2179,7 +2179,7 @@ def inverse_of_two(x: Any) -> Any:
 @program("arrays_factored")
 def solution(a: Any, b: Any) -> Any:
     if len(a) != len(b):
-        raise Trap(f"shapes {a.shape} and {b.shape} do not form a system of equations")
+        raise Trap(f"shapes {a.shape} and {b.shape} make no equations")
     return np.array([number * float(value) for number, value in zip(inverses(a), b, strict=True)], np.float32)
 
 
@@ -2234,7 +2234,7 @@ def substituted(rows: list[int], a: Any, b: Any) -> list[Fraction | float]:
 def upper_equations(a: Any, b: Any) -> Any:
     of_diagonal(a)
     if len(a) != len(b):
-        raise Trap(f"shapes {a.shape} and {b.shape} do not form a system of equations")
+        raise Trap(f"shapes {a.shape} and {b.shape} make no equations")
     return np.array([float(value) for value in substituted([*range(len(a))][::-1], a.tolist(), b.tolist())])
 
 

@@ -80,8 +80,8 @@ def fired(outcome: Outcome, name: str) -> list[Event]:
 @pytest.mark.parametrize(
     ("function", "n", "i", "message"),
     [
-        (made, -1, 0, "a negative number of cells at node made.cells"),
-        (made, -(2**63), 0, "a negative number of cells at node made.cells"),
+        (made, -1, 0, "fewer than no cells at node made.cells"),
+        (made, -(2**63), 0, "fewer than no cells at node made.cells"),
         (made, 0, 0, "there is no cell 0 among 0 at node made.get"),
         (made, 3, 3, "there is no cell 3 among 3 at node made.get"),
         (made, 3, -1, "there is no cell -1 among 3 at node made.get"),
@@ -93,7 +93,7 @@ def fired(outcome: Outcome, name: str) -> list[Event]:
 )
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
 def test_s13_a_wrong_index_or_count_traps(function: tl.Function, n: int, i: int, message: str, schedule: str) -> None:
-    """S13: a negative number of cells and an index out of range are traps. A large number of cells takes no memory."""
+    """S13: fewer than no cells and an index out of range are traps. A large number of cells takes no memory."""
     out = function.run(n, i, schedule=schedule)
     assert (out.status, out.traps[0].message, out.results) == ("Trapped", message, (None,))
 
@@ -172,7 +172,7 @@ def test_s13_a_collect_stacks_arrays() -> None:
     cells, an open size is 0."""
     assert mixed.run([1.0, 2.0], [3.0, 4.0]).value.tolist() == [[1.0, 2.0], [3.0, 4.0]]
     out = mixed.run([1.0, 2.0], [3.0])
-    assert out.traps[0].message == "cells of shapes (2,) and (1,) do not form an array at node mixed.collect"
+    assert out.traps[0].message == "cells of shapes (2,) and (1,) make no array at node mixed.collect"
 
     @tl.function
     def none(n: tl.int64) -> tl.Array[tl.float64, None, None, 3]:

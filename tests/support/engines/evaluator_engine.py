@@ -19,9 +19,8 @@ class EvaluatorEngine:
         return None
 
     def run(self, job, arguments, options):
-        limits = resolve_limits(options.limits)
+        limits, world = resolve_limits(options.limits), options.world or World()
         values = admit_arguments(job.graph, arguments)
-        world = options.world or World()
         ended = evaluate(
             job.program,
             values,
