@@ -30,7 +30,7 @@ def test_measured_runs_move_at_any_point(kind: str, data: st.DataObject) -> None
     assert list(switch_violations(case, (looks, NEVER), account=True)) == []
 
 
-@pytest.mark.full
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("kind", WHERE_VALUES)
 @settings(max_examples=8, phases=[Phase.generate])
 @given(data=st.data())

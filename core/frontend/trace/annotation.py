@@ -298,7 +298,7 @@ def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | 
     function, name = underlying_function(python), callable_name(python)
     location = definition_location(function.__code__)
     try:
-        declared = inspect.signature(function, eval_str=True)
+        declared = inspect.signature(python, eval_str=True)
     except (NameError, SyntaxError, TypeError, AttributeError) as error:
         raise Usage(f"the annotations of {name} cannot be read", where=location, got=error) from None
     namespace = getattr(function, "__globals__", {})

@@ -127,7 +127,7 @@ def test_an_engine_is_chosen_by_name(monkeypatch: MonkeyPatch) -> None:
     ("name", "options", "why"),
     [
         ("compiled", {"keep": "events"}, "it has no events"),
-        ("fast", {"schedule": tl.Script([0])}, "fifo, lifo, waves or random:SEED"),
+        ("fast", {"schedule": tl.Script([0])}, "fifo, lifo, waves and random:SEED"),
         ("compiled", {"schedule": "lifo"}, "it has no tokens"),
         ("compiled", {"k": 2}, "does not support k-bounds"),
     ],

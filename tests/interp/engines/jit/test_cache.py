@@ -147,7 +147,7 @@ def test_folder_of_another_user(own_cache: Path, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(os, "geteuid", lambda: 0)
         os.chown(own_cache, user, -1)
     cache._warn_insecure_folder.cache_clear()
-    with pytest.warns(RuntimeWarning, match="neither reads nor keeps"), pytest.raises(PermissionError):
+    with pytest.warns(RuntimeWarning, match="does not cache machine code"), pytest.raises(PermissionError):
         cache.module_folder(TEXT)
     with pytest.raises(PermissionError):  # and it is not said again
         cache.module_folder(TEXT)

@@ -100,7 +100,7 @@ def test_a_folder_that_others_may_write_to(object_path: Path, monkeypatch: Monke
     native._functions.clear()
     object_path.parent.chmod(0o777)
     cache._warn_insecure_folder.cache_clear()
-    with pytest.warns(RuntimeWarning, match="neither reads nor keeps"):
+    with pytest.warns(RuntimeWarning, match="does not cache machine code"):
         assert native.load_native("trial", TEXT, "run", 2)(2, 5) == WANTED
     assert object_path.read_bytes() == planted
 
