@@ -214,9 +214,7 @@ Traps on an empty range. `tl.Generator` counts.
 >>> tl.integers_at(7, 0, 5, 6)
 5
 """,
-    trap_condition=TrapCondition(
-        lambda seed, count, low, high, shape: low >= high, "integers of an empty range"
-    ),
+    trap_condition=TrapCondition(lambda seed, count, low, high, shape: low >= high, "integers of an empty range"),
 )
 draw_by_count_op(
     permutation,

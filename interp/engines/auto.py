@@ -151,7 +151,7 @@ class EngineSelector:
         may_restart, is_warm = self.may_restart, self.warmup.is_over(firings, seconds)
         if may_restart and (self.has_machine_code() or (is_warm and self.is_compiled_ready())):
             return Target.COMPILED
-        if firings >= min(WARMUP_FIRINGS, LOADED_WARMUP_FIRINGS) and self.is_fast_ready(is_warm):
+        if firings >= LOADED_WARMUP_FIRINGS and self.is_fast_ready(is_warm):
             return Target.FAST
         return None
 
@@ -174,7 +174,9 @@ class EngineSelector:
         state = warmup.compilation.poll()
         if state is CompileState.FAILED:
             warmup.is_restartable = False
-            message = f"engine auto runs {self.job.graph.name} with tokens, since its code could not be compiled"
+            message = (
+                f"engine auto runs {self.job.graph.name} on reference and fast, since its code could not be compiled"
+            )
             warnings.warn(f'{message}: engine="compiled" says why', RuntimeWarning, stacklevel=2)
         return state is CompileState.READY
 

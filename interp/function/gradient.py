@@ -32,7 +32,7 @@ Argnums: TypeAlias = Any
 """The targets of differentiation: the number of an argument, a variable, or a tuple, list or dict of these."""
 
 
-def grad(function: Callable[..., Any], argnums: Argnums = 0, *, rows: Argnums = ()) -> Function:
+def grad(function: Callable[..., Any], argnums: Argnums = 0, *values: Any, rows: Argnums = ()) -> Function:
     """A function that computes the gradient of a float-valued function by its argument at `argnums`, or by a variable.
     For a tuple or dict of these it computes a tuple or dict of gradients. A gradient nests as its argument does.
 
@@ -56,7 +56,7 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0, *, rows: Argnums = 
     return _derive("grad", function, argnums, rows, trace)
 
 
-def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, *, rows: Argnums = ()) -> Function:
+def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, *values: Any, rows: Argnums = ()) -> Function:
     """As `grad`, but the function returns the value and the gradient.
 
     >>> import tagloom as tl
@@ -69,6 +69,18 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, *, rows: 
         return value, targets.nest(gradients)
 
     return _derive("value_and_grad", function, argnums, rows, trace)
+
+
+def refuse_values(kind: str, values: Sequence[Any]) -> None:
+    """Raises Usage for `grad(f, x, y)`: the arguments of the function belong behind `grad(f)`."""
+    if values:
+        raise Usage(
+            f"{kind} takes a function, and which of its arguments to differentiate by",
+            where=user_location(),
+            required=f"{kind}(f)(x, y) for the gradient by x, {kind}(f, (0, 1))(x, y) for those by x and y",
+            got=plural(2 + len(values), "argument"),
+            python=TypeError,
+        )
 
 
 def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[Any], Any]]:
@@ -261,7 +273,8 @@ class _GradientTargets:
             pass
         required = "0, or (0, 1), or variables"
         message = f"{word} of {kind} must be integers"
-        raise Usage(message, where=user_location(), required=required, got=spec, python=TypeError)
+        hint = f"{kind}(f) is a function: write {kind}(f)(x) for the gradient at x"
+        raise Usage(message, where=user_location(), required=required, got=spec, hint=hint, python=TypeError)
 
     def nest(self, gradients: Sequence[Any]) -> Any:
         """The gradients, nested as the targets are."""

@@ -1,9 +1,9 @@
-"""Compilation in a separate process, so that nobody waits for a compiler who need not, and Ctrl-C never waits for LLVM.
+"""Compilation in a separate process, so that runs need not wait for a compiler, and Ctrl-C never waits for LLVM.
 
 A compiler process is a Python process that reads its tasks, generated texts, as JSON from standard input, writes the
-machine code to the disk cache, and exits. It says nothing else: the code of a task is there when its last file is. Both
-sides are in this module: `Compilation` and `compile_and_wait` are for the process that wants the code, `compile_tasks`
-is the other one's.
+machine code to the disk cache, and exits. It reports nothing: the code of a task is ready when its file is there. Both
+sides are in this module: `Compilation` and `compile_and_wait` are for the process that wants the code; `compile_tasks`
+runs in the compiler process.
 
 A process has at most one compiler process in the background; further requests wait until it has ended. It ends with its
 tasks; when its parent exits; and, if the parent is killed, `PARENT_CHECK_SECONDS` later. A forked child has none of its
@@ -73,10 +73,11 @@ class CompileTask(NamedTuple):
                 load_native(self.name, self.native_text, self.function, self.arity)
                 return
         if self.module_text:
+            if "parallel_for_large" in self.module_text:  # first, since the module's file says that all is ready
+                from .thread_pool import load_worker
+
+                load_worker()
             load_module(self.name, self.module_text)
-            thread_pool = sys.modules.get(f"{__package__}.thread_pool")  # of programs on arrays, which may start it
-            if thread_pool is not None:
-                thread_pool.load_worker()
 
 
 class CompileState(Enum):
@@ -122,7 +123,7 @@ class Compilation:
 
 
 _lock = lock_across_fork(threading.RLock())
-"""Guards what follows."""
+"""Guards the lists below."""
 _processes: list[subprocess.Popen[bytes]] = []
 """The compiler processes that have not been seen to end."""
 _background: list[subprocess.Popen[bytes]] = []
@@ -131,6 +132,10 @@ _running: list[Compilation] = []
 """What it compiles."""
 _pending: list[Compilation] = []
 """What the next one will compile."""
+_RETRY_SECONDS = 1.0
+"""Seconds until the next attempt, where a process cannot be started."""
+_next_attempt = [0.0]
+"""The time, by `time.monotonic`, before which no process is started in the background."""
 
 
 def is_enabled() -> bool:
@@ -147,13 +152,13 @@ def _start_pending() -> None:
             each.has_ended = True
         _running.clear()
         _forget(_background.pop())
-    if _pending and not _background:
+    if _pending and not _background and time.monotonic() >= _next_attempt[0]:
         try:
             _background.append(start_process([each.task for each in _pending]))
-            _running.extend(_pending)
-        except OSError:  # no memory, no more processes, no temporary folder
-            for each in _pending:
-                each.has_ended = True
+        except OSError:  # no memory, no more processes, no temporary folder: it is tried again later
+            _next_attempt[0] = time.monotonic() + _RETRY_SECONDS
+            return
+        _running.extend(_pending)
         _pending.clear()
 
 

@@ -119,7 +119,7 @@ def test_what_cannot_be_compiled(background: Background) -> None:
     background.code.poll = lambda: CompileState.FAILED  # type: ignore[method-assign]
     background.are_machines_loaded = True
     pretend_long(count)
-    with pytest.warns(RuntimeWarning, match="engine auto runs count with tokens") as warned:
+    with pytest.warns(RuntimeWarning, match="engine auto runs count on reference and fast") as warned:
         assert [value_engine(count, 1_000) for _ in range(3)] == ["fast"] * 3
     assert len(warned) == background.code.requests == 1
 
@@ -132,7 +132,7 @@ def test_a_limit_while_waiting_is_none_of_the_program(background: Background, mo
     states = iter([CompileState.PENDING])
     background.code.poll = lambda: next(states, CompileState.FAILED)  # type: ignore[method-assign]
     pretend_long(fib)
-    with pytest.warns(RuntimeWarning, match="engine auto runs fib with tokens"):
+    with pytest.warns(RuntimeWarning, match="engine auto runs fib on reference and fast"):
         assert value_engine(fib, 16) == "fast"
 
 

@@ -189,3 +189,12 @@ def test_a_branch_that_returns_none_where_the_other_returns_a_value_is_refused()
     """Only both branches of a cond may return None."""
     with pytest.raises(tl.Invalid, match="V5"):
         tl.function(lambda x: tl.cond(x > 0, lambda: x, lambda: None))(1.0)
+
+
+@pytest.mark.parametrize("kind", ["grad", "value_and_grad"])
+@pytest.mark.parametrize("values", [(np.ones(2),), (1.0, 2.0), (np.ones(2), np.ones(2), 3.0)])
+def test_values_beside_the_function_are_refused(kind: str, values: tuple[Any, ...]) -> None:
+    """`tl.grad(f, w, b)` says what to write: the values belong behind `tl.grad(f)`."""
+    with pytest.raises(tl.Usage) as caught:
+        getattr(tl, kind)(scale, *values)
+    assert isinstance(caught.value, TypeError) and f"{kind}(f)(x" in f"{caught.value.required} {caught.value.hint}"

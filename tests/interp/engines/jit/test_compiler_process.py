@@ -177,13 +177,21 @@ def test_where_nothing_can_be_cached(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_process_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the system refuses another process, the compilation has failed, and nothing else."""
+    """Where the system refuses another process, the request stays, and is tried again later; nothing else happens."""
+    right, refusals = subprocess.Popen, list[object]()
 
-    def refuse(*_: object, **__: object) -> None:
+    def refuse(*command: object, **_: object) -> None:
+        refusals.append(command)
         raise OSError("no more processes")
 
+    monkeypatch.setattr(compiler_process, "_RETRY_SECONDS", 0.05)
     monkeypatch.setattr(compiler_process.subprocess, "Popen", refuse)
     compilation = Compilation(ANSWER)
     compilation.request()
-    assert compilation.poll() is CompileState.FAILED
+    assert [compilation.poll() for _ in range(100)] == [CompileState.PENDING] * 100 and len(refusals) < 20
     compiler_process.compile_and_wait(ANSWER)
+    monkeypatch.setattr(compiler_process.subprocess, "Popen", right)
+    end = time.monotonic() + 60
+    while compilation.poll() is CompileState.PENDING and time.monotonic() < end:
+        time.sleep(0.01)
+    assert compilation.poll() is CompileState.READY
