@@ -144,11 +144,11 @@ class MainBody:
         tag = enclosing_tag(self.program, name)
         if tag is not None:
             required, hint = "a tag before the name", f"write {tag}/{name}"
-            message = f"{name} is no value of the main body of {function}: it has one under each tag"
+            message = f"{name} is not a value of the main body of {function}: it has one under each tag"
             return Usage(message, rule="P1", where=where, required=required, got=name, hint=hint, python=KeyError)
         values = ", ".join([*self.types][:40])
         hint = hints.suggest_name(name, self.types) or "tl.print_program shows the names"
-        message = f"{function} has no value that could be {action} by this name"
+        message = f"{function} has no value of this name that could be {action}"
         required = values or "a value"
         return Usage(message, rule="P1", where=where, required=required, got=name, hint=hint, python=KeyError)
 
@@ -262,7 +262,7 @@ def check_name(program: Program, name: str) -> None:
         names |= function_names | {f"{function.name}.{value}" for value in function_names}
     if name not in names:
         where, hint = program.main.location or program.entry, hints.suggest_name(name, names)
-        message = f"{program.entry}, with what it calls, has no value by this name"
+        message = f"neither {program.entry} nor a function that it calls has a value of this name"
         hint = hint or "tl.print_program shows the names"
         raise Usage(message, rule="P1", where=where, got=name, hint=hint, python=KeyError)
 

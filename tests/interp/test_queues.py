@@ -231,7 +231,7 @@ REFUSED = [
     (lambda: tl.FIFOQueue(1, "int64"), "not a type"),
     (lambda: tl.FIFOQueue(1, ()), "elements without leaves"),
     (lambda: tl.FIFOQueue(1, {1: tl.int64}), "keys of a dict are not all strings"),
-    (lambda: tl.FIFOQueue(1, tl.Cells[tl.int64]), "a handle of cells cannot leave the program"),
+    (lambda: tl.FIFOQueue(1, tl.Cells[tl.int64]), "cells do not leave the program"),
     (lambda: tl.ShuffleQueue(3, 4, tl.int64), "a capacity of 4 at least"),
     (lambda: tl.ShuffleQueue(3, 2, tl.int64, seed=-1), "a seed must be an integer"),
     (lambda: tl.ShuffleQueue(3, 2, tl.int64).dequeue_many(3), "required: 2 at most"),

@@ -97,7 +97,7 @@ def test_a_result_may_come_without_quiescence() -> None:
     quiet, result = load("not_lazy").EXPECTED
     for schedule in ("waves", "fifo", "random:1"):
         out = check("not_lazy", quiet, schedule)
-        assert out.error is not None and "its results had come" in str(out.error.__notes__)
+        assert out.error is not None and "all its results had arrived" in str(out.error.__notes__)
         assert check("not_lazy", result, schedule).firings < 100
     starved = run("not_lazy", result, "lifo")
     assert (starved.status, starved.results) == ("Exhausted", (None,))

@@ -104,6 +104,7 @@ def test_s12_exhausted(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     assert out.open_activations == 4
     monkeypatch.setattr("tagloom.interp.engines.protocol.Limits", lambda: tl.Limits(firings=10))
+    monkeypatch.setenv("TAGLOOM_ENGINE", "reference")
     with pytest.raises(tl.Exhausted, match="limit of 10 on firings"):
         endless(1)
 

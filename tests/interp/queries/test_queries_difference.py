@@ -20,6 +20,8 @@ from tagloom.core.value import literal
 from tagloom.interp.history.history import History
 from tagloom.interp.queries.difference import first_difference
 
+MOST_EVENTS = 1_000
+"""The most events of a run that the law compares: the ancestors of all firings grow quadratically."""
 SCHEDULES = [("fifo", "lifo"), ("random:1", "fifo"), ("lifo", "random:2")]
 
 
@@ -40,7 +42,7 @@ def test_the_first_difference_is_first_and_does_not_depend_on_schedules(
     difference_lines = []
     for one, two in SCHEDULES:
         (state, first), (end, second) = ran(graph, case.arguments, one), ran(other, arguments, two)
-        if state.flight or end.flight:
+        if state.flight or end.flight or max(len(first.events), len(second.events)) > MOST_EVENTS:
             return
         difference = first_difference(first, second)
         assert list(divergence(first, second, difference)) == []
