@@ -151,7 +151,7 @@ class EngineSelector:
         may_restart, is_warm = self.may_restart, self.warmup.is_over(firings, seconds)
         if may_restart and (self.has_machine_code() or (is_warm and self.is_compiled_ready())):
             return Target.COMPILED
-        if firings >= LOADED_WARMUP_FIRINGS and self.is_fast_ready(is_warm):
+        if firings >= min(WARMUP_FIRINGS, LOADED_WARMUP_FIRINGS) and self.is_fast_ready(is_warm):
             return Target.FAST
         return None
 
