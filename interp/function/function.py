@@ -446,7 +446,7 @@ def function(
     `input_signature` gives the types of all arguments, as annotations would, so that there is one program.
     `relax_shapes` makes one program for shapes that differ only in sizes. At most `most_tracings` tracings are kept.
 
-    Raises Usage for anything but a plain Python function.
+    Raises Usage for a callable without Python code, such as a builtin.
     """
     if isinstance(python, Function):
         raise Invalid(f"{python.name} is already a tagloom function", where=user_location())

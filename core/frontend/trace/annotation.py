@@ -47,8 +47,8 @@ DeclaredParameter = tuple[str, TreeType | None]
 class FunctionSpec:
     """A Python function to trace, with its parameters and its result type, which is None where it declares none.
 
-    Everywhere behind `bind`, a call has one argument for each declared parameter, by position: a tuple for `*args`, a
-    dict for `**kwargs`. `python_function` takes these.
+    `bind` turns the arguments of a Python call into one for each declared parameter: a tuple for `*args`, a dict for
+    `**kwargs`. All other methods, and `python_function`, take arguments in this form.
     """
 
     python_function: Callable[..., Any]
@@ -59,7 +59,7 @@ class FunctionSpec:
     signature: inspect.Signature | None = field(default=None, compare=False)
     """How Python calls bind to the parameters; None for a derived function, whose calls are positional."""
     is_positional: bool = field(default=True, compare=False)
-    """Whether all parameters can be passed by position, one argument each."""
+    """Whether all parameters can be passed by position, one argument each; stored, since every call asks."""
 
     @property
     def name(self) -> str:

@@ -24,7 +24,7 @@ class EvaluatorEngine:
         ended = evaluate(
             job.program,
             values,
-            max_steps=limits.firings or 10**9,
+            max_steps=10**9 if limits.firings is None else limits.firings,
             max_depth=limits.depth,
             seed=options.seed,
             world=world,
