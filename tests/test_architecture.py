@@ -35,9 +35,6 @@ DEFENDED = {
 }
 """Exceptions: names that may be one of the words, by file and name, with reasons."""
 
-DEFENDED_CLASSES = {"Function": "of a program; and the public one, which traces programs from Python"}
-"""Names that two classes may share, with reasons."""
-
 BARE = '''
 class Made:
     """A class, an attribute and a method without a noun, beside names that have one."""
@@ -132,15 +129,13 @@ def test_no_name_is_a_bare_word() -> None:
 
 def test_class_names_are_used_once() -> None:
     """A class name stands for one concept."""
-    repeated = repeated_classes(package_names())
-    assert {name: group for name, group in repeated.items() if name not in DEFENDED_CLASSES} == {}
+    assert repeated_classes(package_names()) == {}
 
 
 def test_defended_names_exist_and_are_few() -> None:
     """A name that is gone needs no defence, and there are fewer than 20 exceptions."""
     assert set(DEFENDED) <= {(name.file, name.text) for name in bare_names(package_names())}
-    assert set(DEFENDED_CLASSES) <= set(repeated_classes(package_names()))
-    assert len(DEFENDED) + len(DEFENDED_CLASSES) < 20
+    assert len(DEFENDED) < 20
 
 
 def test_bare_words_and_repeated_classes_are_caught() -> None:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
-from ..core.program.program import PULLBACK_TARGET, Function, Location, Node, Operand, Program, Region, Var
+from ..core.program.program import PULLBACK_TARGET, FunctionDef, Location, Node, Operand, Program, Region, Var
 from ..core.value import Literal
 from .labels import cluster_title, formula, phase_title
 from .style import kind_of
@@ -78,7 +78,7 @@ class _FunctionDrawer:
         self.phase_drawers: dict[str, tuple[str, _PhaseDrawer]] = {}
         """The box of each node and the drawer of its next phase, by the node's name."""
 
-    def draw_function(self, function: Function) -> None:
+    def draw_function(self, function: FunctionDef) -> None:
         cluster = self.view.root.add_cluster(
             "function", function.name, f"function {function.name}{_describe_location(function.location)}", function.name
         )

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..ops.effects import EFFECT_OPS
-from ..program.program import PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var, operand_names
+from ..program.program import PULLBACK_TARGET, FunctionDef, Node, Operand, Program, Region, Var, operand_names
 from ..types import HandleType, Type, element_type
 
 
@@ -31,7 +31,7 @@ class RuleParameters:
     captures: tuple[Var, ...]
 
 
-def rule_parameters(program: Program, function: Function) -> RuleParameters:
+def rule_parameters(program: Program, function: FunctionDef) -> RuleParameters:
     """Split the parameters of a function with a rule by their role."""
     assert function.gradient_rule is not None
     parameters, input_count = function.body.parameters, len(program[function.gradient_rule].results)
@@ -39,7 +39,7 @@ def rule_parameters(program: Program, function: Function) -> RuleParameters:
     return RuleParameters(parameters[:input_count], parameters[input_count:end], parameters[end:])
 
 
-def relevant_parameters(program: Program, function: Function) -> Sequence[int]:
+def relevant_parameters(program: Program, function: FunctionDef) -> Sequence[int]:
     """The positions of the parameters on which the results depend, as far as gradients are concerned.
 
     These are all parameters; for a function with a rule, only the inputs and, once it is split, the captures.
@@ -182,7 +182,7 @@ class ActivityAnalysis:
                 function = self.program[name]
                 self.analyze_function(function, activity)
 
-    def analyze_function(self, function: Function, activity: RegionActivity) -> None:
+    def analyze_function(self, function: FunctionDef, activity: RegionActivity) -> None:
         self.mark_varied_parameters(activity, 0, self.active_parameters[function.name])
         if function.gradient_rule is not None:
             self.mark(activity.useful, [variable.name for variable in rule_parameters(self.program, function).inputs])

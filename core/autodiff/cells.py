@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from ..errors import Invalid
 from ..ops.op import OpBuilder
-from ..program.program import Function, Node, Operand, Program, Region, Var, operand_names, used_names
+from ..program.program import FunctionDef, Node, Operand, Program, Region, Var, operand_names, used_names
 from ..types import HandleType, Type
 from .activity import ActivityAnalysis, RegionActivity, is_differentiable, region_operands
 
@@ -43,7 +43,7 @@ CELL_GRADIENTS: Mapping[str, Callable[[OpBuilder, Operand, Sequence[Operand]], C
 handles. A get adds to that array, so it needs no rule here."""
 
 
-def check_cell_threads(function: Function, functions_with_puts: Set[str]) -> Iterator[Invalid]:
+def check_cell_threads(function: FunctionDef, functions_with_puts: Set[str]) -> Iterator[Invalid]:
     """The violations of D4 in a differentiated function."""
 
     def puts(node: Node) -> bool:

@@ -13,7 +13,7 @@ from ..program.program import (
     BY_ROWS,
     PULLBACK_TARGET,
     RECOMPUTE,
-    Function,
+    FunctionDef,
     Node,
     Operand,
     Program,
@@ -94,7 +94,7 @@ class _PullbackRequest:
     """The positions of the parameters whose adjoints are used."""
 
     @classmethod
-    def from_nodes(cls, callee: Function, call: Node, node: Node, used_values: set[str]) -> _PullbackRequest:
+    def from_nodes(cls, callee: FunctionDef, call: Node, node: Node, used_values: set[str]) -> _PullbackRequest:
         """The request of a pullback `node`; `used_values` are the names that any node or result uses."""
         row_parameters, results = frozenset(dict(node.attributes).get(BY_ROWS, ())), iter(node.results)
         adjoints = {
@@ -164,7 +164,7 @@ def _split_callees(program: Program, requesting_names: list[str]) -> Program:
     return replace(program, functions=(*functions, *split_functions))
 
 
-def first_effect(functions: Iterable[Function]) -> Node | None:
+def first_effect(functions: Iterable[FunctionDef]) -> Node | None:
     """The first node in functions that draws random numbers or has an effect: it must not be computed twice."""
     nodes = (node for function in functions for node in function.body.walk())
     return next(
@@ -204,7 +204,7 @@ class _PullbackRewriter:
         analysis: ActivityAnalysis,
         split_names: dict[str, str],
         requests: dict[str, _PullbackRequest],
-        function: Function,
+        function: FunctionDef,
     ) -> None:
         self.analysis = analysis
         self.split_names = split_names

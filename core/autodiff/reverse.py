@@ -24,7 +24,7 @@ from ..program.program import (
     LITERAL_WORDS,
     PULLBACK_TARGET,
     REVERSE_PREFIX,
-    Function,
+    FunctionDef,
     Location,
     Node,
     Operand,
@@ -137,7 +137,7 @@ class RegionReversal:
     """The adjoints by rows so far, by the name of the table."""
     last_phase_names: dict[str, str] = field(default_factory=dict)
     """By the name of a call, cond or loop, the name of the node that began its latest phase."""
-    ruled_function: Function | None = None
+    ruled_function: FunctionDef | None = None
     """The function whose body this is, if it has a gradient rule."""
 
 
@@ -148,7 +148,7 @@ class Reverser:
         self.analysis = analysis
         self.split_name = split_name
 
-    def reverse_function(self, function: Function) -> Function:
+    def reverse_function(self, function: FunctionDef) -> FunctionDef:
         activity, body = self.analysis.regions[function.name], function.body
         parameters, results = (
             sorted(positions[function.name])
@@ -288,7 +288,11 @@ class Reverser:
         return variables
 
     def apply_gradient_rule(
-        self, reversal: RegionReversal, function: Function, result_adjoints: Mapping[int, Var], builder: AdjointBuilder
+        self,
+        reversal: RegionReversal,
+        function: FunctionDef,
+        result_adjoints: Mapping[int, Var],
+        builder: AdjointBuilder,
     ) -> None:
         """Call the rule of a function that has one; `result_adjoints` are those of its active results."""
         parts, rule = rule_parameters(self.analysis.program, function), str(function.gradient_rule)

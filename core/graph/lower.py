@@ -39,7 +39,7 @@ from ..ops.op import Attributes
 from ..program.program import (
     PHASE,
     PULLBACK_TARGET,
-    Function,
+    FunctionDef,
     Location,
     Node,
     Operand,
@@ -333,11 +333,11 @@ class _ProgramLowering:
                 self.builder.connect(source, number, 0)
         return self.builder.build(return_nodes=return_nodes, hidden_count=len(self._hidden_parameters(main)))
 
-    def _all_parameters(self, function: Function) -> list[Var]:
+    def _all_parameters(self, function: FunctionDef) -> list[Var]:
         """The parameters of a function, the hidden ones first."""
         return [*self._hidden_parameters(function), *function.body.parameters]
 
-    def _hidden_parameters(self, function: Function) -> list[Var]:
+    def _hidden_parameters(self, function: FunctionDef) -> list[Var]:
         """The hidden parameters: a trigger and the order tokens, under names not used in the function."""
         triggers = ["trigger"] if function.name in self.trigger_functions else []
         names, hidden_parameters = set(self.names_by_function[function.name]), []
@@ -348,14 +348,14 @@ class _ProgramLowering:
             hidden_parameters.append(Var(name, TRIGGER_TYPE))
         return hidden_parameters
 
-    def _add_entry_merges(self, function: Function, parameters: Sequence[Var]) -> list[OutputRef]:
+    def _add_entry_merges(self, function: FunctionDef, parameters: Sequence[Var]) -> list[OutputRef]:
         """L2: entry merges, connected once every body is lowered."""
         return [
             self.builder.node("merge", name, (), [type_], function=function.name, location=function.location)[0]
             for name, type_ in parameters
         ]
 
-    def _lower_function(self, function: Function) -> Iterator[tuple[list[OutputRef], list[OutputRef]]]:
+    def _lower_function(self, function: FunctionDef) -> Iterator[tuple[list[OutputRef], list[OutputRef]]]:
         """Lower a body; yields for each phase its entry merges and its results."""
         merges = self._add_entry_merges(function, self._all_parameters(function))
         count, resources = len(self._hidden_parameters(function)), self.resources[function.name]
@@ -497,7 +497,7 @@ class _ProgramLowering:
         return sources[: len(node.results)]
 
     def _lower_returns(
-        self, scope: LoweringScope, node: Node, callee: Function, phase: int, site: Site, variables: Sequence[Var]
+        self, scope: LoweringScope, node: Node, callee: FunctionDef, phase: int, site: Site, variables: Sequence[Var]
     ) -> list[OutputRef]:
         """Add the return nodes of a phase of a call, and register the next phase for its pullback (L11)."""
         return_nodes = self._add_return_nodes(callee.name, phase, site, scope.function, variables, node.location)

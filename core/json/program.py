@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..program.program import Function, Node, Operand, Program, Region, Var
+from ..program.program import FunctionDef, Node, Operand, Program, Region, Var
 from ..value import Literal
 from .cursor import JsonCursor, document_header, validate_text
 from .value import (
@@ -24,7 +24,7 @@ def program_to_json(program: Program) -> JsonValue:
     return document_header("program", entry=validate_text(program.entry), functions=functions)
 
 
-def function_to_json(function: Function) -> JsonValue:
+def function_to_json(function: FunctionDef) -> JsonValue:
     """A function; `pullbacks` only where it has further phases."""
     return {
         "name": validate_text(function.name),
@@ -79,7 +79,7 @@ def read_program(cursor: JsonCursor) -> Program:
     return Program(functions.map_entries(read_function), entry.text())
 
 
-def read_function(cursor: JsonCursor) -> Function:
+def read_function(cursor: JsonCursor) -> FunctionDef:
     """A function, with its phases, from JSON data."""
     name, results, body, location = cursor.fields("name", "results", "body", "location", optional=["pullbacks"])
     pullbacks = (
@@ -87,7 +87,9 @@ def read_function(cursor: JsonCursor) -> Function:
         if cursor.has_key("pullbacks")
         else ()
     )
-    return Function(name.text(), read_region(body), results.map_entries(read_type), read_location(location), pullbacks)
+    return FunctionDef(
+        name.text(), read_region(body), results.map_entries(read_type), read_location(location), pullbacks
+    )
 
 
 def read_region(cursor: JsonCursor) -> Region:

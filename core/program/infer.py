@@ -17,7 +17,7 @@ from ..errors import Invalid
 from ..ops.effects import ALL_OPS, EffectOp, OpRow
 from ..types import HandleType, Type, element_type, handle_type
 from ..value import Literal
-from .program import PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var, callees
+from .program import PULLBACK_TARGET, FunctionDef, Node, Operand, Program, Region, Var, callees
 
 HOLE = Type(dtypes.bool, (-1,))
 """The type that is to be inferred; compared by identity."""
@@ -102,7 +102,7 @@ class _FunctionInference:
     `result_types` those of the function's."""
 
     def __init__(
-        self, results: Mapping[str, Sequence[LatticeType]], function: Function, pullbacks: PullbackTypes
+        self, results: Mapping[str, Sequence[LatticeType]], function: FunctionDef, pullbacks: PullbackTypes
     ) -> None:
         self.function_results, self.pullback_types = results, pullbacks
         self.node_types: list[list[LatticeType]] = []
@@ -174,7 +174,7 @@ class _FunctionInference:
         missing_count = len(node.results) - len(types)
         return list(map(_default_hole, types[: len(node.results)] + [guess_type(operands)] * missing_count))
 
-    def fill_function(self, function: Function) -> Function:
+    def fill_function(self, function: FunctionDef) -> FunctionDef:
         """The function with its holes filled by the inferred types."""
         types = iter(self.node_types)
         results = function.results

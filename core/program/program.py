@@ -146,9 +146,9 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
-    """A name, a body, and the types of the results; `pullback_result_types` has the types of the
-    results of each further phase.
+class FunctionDef:
+    """A function of a program: its name, its body, and the types of its results; `pullback_result_types` has the types
+    of the results of each further phase.
 
     During differentiation a function may have a `gradient_rule`: the name of the function that computes the adjoints of
     its first parameters, in place of its own reverse pass (`core.autodiff.activity.RuleParameters`). No resolved
@@ -171,10 +171,10 @@ class Function:
 class Program(SvgReprMixin):
     """Functions by name; a run calls `entry`."""
 
-    functions: tuple[Function, ...]
+    functions: tuple[FunctionDef, ...]
     entry: str
 
-    def __getitem__(self, name: str) -> Function:
+    def __getitem__(self, name: str) -> FunctionDef:
         for function in self.functions:
             if function.name == name:
                 return function
@@ -185,18 +185,18 @@ class Program(SvgReprMixin):
         )
 
     @property
-    def main(self) -> Function:
+    def main(self) -> FunctionDef:
         """The entry function."""
         return self[self.entry]
 
-    def reachable_functions(self, entry: str | None = None) -> tuple[Function, ...]:
+    def reachable_functions(self, entry: str | None = None) -> tuple[FunctionDef, ...]:
         """A function, by default the entry, and those that it may call, in the order of their first calls. Raises Usage
         where one is not defined."""
         functions = {function.name: function for function in self.functions}
         return tuple(self[name] for name in reachable_names(functions, self.entry if entry is None else entry))
 
 
-def callees(function: Function) -> Iterator[str]:
+def callees(function: FunctionDef) -> Iterator[str]:
     """The name that each call of a function calls, in program order, then that of its gradient rule."""
     for node in function.body.walk():
         if node.op == "call":
@@ -205,7 +205,7 @@ def callees(function: Function) -> Iterator[str]:
         yield function.gradient_rule
 
 
-def reachable_names(functions: Mapping[str, Function], entry: str) -> list[str]:
+def reachable_names(functions: Mapping[str, FunctionDef], entry: str) -> list[str]:
     """The names of a function and of those that it may call, in the order of their first calls. They need not be
     defined."""
     names, visited_names = [entry], {entry}
@@ -280,7 +280,7 @@ def original_name(prefix: str, name: str, candidates: Collection[str]) -> str | 
     return base if base in candidates else shorter if shorter in candidates and number.isdigit() else None
 
 
-def defined_names(function: Function) -> set[str]:
+def defined_names(function: FunctionDef) -> set[str]:
     """The names of the values in a function (V2)."""
     results = {result.name for node in function.body.walk() for result in node.results}
     return results | {parameter.name for phase in function.body.phases() for parameter in phase.parameters}

@@ -35,7 +35,7 @@ from .problems import check_attributes, check_iteration_bound, check_no_handles,
 from .program import (
     PULLBACK_TARGET,
     STRUCTURED_OPS,
-    Function,
+    FunctionDef,
     Node,
     Operand,
     Program,
@@ -85,7 +85,7 @@ def node_origin(node: Node) -> object:
     return node.location or (node.name if node.results else node.op)
 
 
-def function_origin(function: Function) -> object:
+def function_origin(function: FunctionDef) -> object:
     return function.location or function.name
 
 
@@ -139,7 +139,7 @@ def describe_types(types: Sequence[Type]) -> str:
 class PhaseChecker:
     """Checks that pullbacks begin the phases of nodes in order, each once."""
 
-    def __init__(self, functions: Mapping[str, Function]) -> None:
+    def __init__(self, functions: Mapping[str, FunctionDef]) -> None:
         self.functions = functions
 
     def check_phases(
@@ -267,7 +267,7 @@ _BOOL = Type(dtypes.bool)
 _REGION_COUNTS = {"cond": 2, "while_loop": 2}
 
 
-def program_problems(program: Program, functions: Iterable[Function] | None = None) -> list[Invalid]:
+def program_problems(program: Program, functions: Iterable[FunctionDef] | None = None) -> list[Invalid]:
     """Every problem of a program, in program order; empty where it is well-formed. With `functions`, only problems in
     these.
 
@@ -284,7 +284,7 @@ class _ProgramChecker:
         self.function_names: set[str] = set()
         """All names in the function being checked, at any depth."""
 
-    def check_program(self, functions: Iterable[Function]) -> Iterator[Invalid]:
+    def check_program(self, functions: Iterable[FunctionDef]) -> Iterator[Invalid]:
         if self.program.entry not in self.functions:
             yield problem(
                 "V6",
@@ -303,7 +303,7 @@ class _ProgramChecker:
         for function in functions:
             yield from self.check_function(function)
 
-    def check_function(self, function: Function) -> Iterator[Invalid]:
+    def check_function(self, function: FunctionDef) -> Iterator[Invalid]:
         body, where = function.body, function_origin(function)
         origins = [(parameter.name, where) for phase in body.phases() for parameter in phase.parameters]
         origins += [(result.name, node_origin(node)) for node in body.walk() for result in node.results]

@@ -27,7 +27,7 @@ from ..program.program import (
     MAX_NESTING,
     PULLBACK_TARGET,
     DocumentLocation,
-    Function,
+    FunctionDef,
     Location,
     Node,
     Operand,
@@ -209,14 +209,14 @@ REGION_KEYWORDS = {"cond": ("then", "else"), "while_loop": ("while", "do")}
 """The keywords of the regions of an op."""
 
 
-def build_function(node: syntax.FunctionSyntax, lines: LocationResolver) -> Function:
+def build_function(node: syntax.FunctionSyntax, lines: LocationResolver) -> FunctionDef:
     """The function of this syntax; results without types have holes."""
     location = lines.resolve(node.location, node.body.keyword.position.line)
     body = build_region(node.body, lines, 0)
     results = tuple(map(read_type, node.result_types)) if node.result_types is not None else (HOLE,) * len(body.results)
     phases = [build_region(phase.body, lines, 0) for phase in node.pullbacks]
     pullback_types = tuple(map(_build_pullback_types, node.pullbacks))
-    return Function(read_name(node.body.keyword), link_phases([body, *phases]), results, location, pullback_types)
+    return FunctionDef(read_name(node.body.keyword), link_phases([body, *phases]), results, location, pullback_types)
 
 
 def _build_pullback_types(phase: syntax.PullbackSyntax) -> tuple[Type, ...]:

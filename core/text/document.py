@@ -12,7 +12,7 @@ from ..errors import Malformed, Usage
 from ..graph.graph import Graph
 from ..graph.infer import infer_graph_types
 from ..program.infer import infer_types
-from ..program.program import Function, Location, Program, reachable_names
+from ..program.program import FunctionDef, Location, Program, reachable_names
 from . import syntax
 from .builder import LocationResolver, build_function, build_graph, read_name, read_string
 from .fault import SyntaxFault, to_malformed
@@ -146,7 +146,7 @@ def _read_document(text: str, file: str | None) -> Document:
     entry: str | None = None
     functions_named: set[str] = set()
     graphs_named: set[str] = set()
-    functions: list[Function] = []
+    functions: list[FunctionDef] = []
     graphs: list[Graph] = []
     cases: list[Case] = []
     for statement in parse_syntax(text):
@@ -174,7 +174,7 @@ def _read_document(text: str, file: str | None) -> Document:
     return Document(program, tuple(graphs), tuple(cases))
 
 
-def functions_called_from(program: Program, entry: str) -> tuple[Function, ...]:
+def functions_called_from(program: Program, entry: str) -> tuple[FunctionDef, ...]:
     """The entry and the functions that it may call, in the order of the program; undefined ones are left out."""
     names = set(reachable_names({function.name: function for function in program.functions}, entry))
     return tuple(function for function in program.functions if function.name in names)

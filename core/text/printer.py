@@ -36,7 +36,7 @@ from ..program.program import (
     LITERAL_WORDS,
     MAX_NESTING,
     PULLBACK_TARGET,
-    Function,
+    FunctionDef,
     Location,
     Node,
     Operand,
@@ -165,7 +165,7 @@ def print_program(program: Program, *, locations: bool = True) -> str:
     return str(writer)
 
 
-def write_function(writer: TextWriter, function: Function, types: Iterator[list[Type]]) -> None:
+def write_function(writer: TextWriter, function: FunctionDef, types: Iterator[list[Type]]) -> None:
     """Write a function, and the pullbacks that follow it."""
     results = format_result_types(function.results) if function.results or function.body.results else ""
     writer.add_line(

@@ -35,7 +35,7 @@ from ..ops.effects import EFFECT_OPS, resource_of
 from ..program import hints
 from ..program.program import (
     PULLBACK_TARGET,
-    Function,
+    FunctionDef,
     Node,
     Operand,
     Program,
@@ -222,7 +222,7 @@ def rename_inputs(node: Node, names: dict[str, str]) -> Node:
     return replace(node, inputs=tuple(inputs))
 
 
-def replace_entry(program: Program, main: Function, pruner: PhasePruner) -> Program:
+def replace_entry(program: Program, main: FunctionDef, pruner: PhasePruner) -> Program:
     """The program with another main function and the functions that it calls. A pruned function takes over the name of
     the original, on which random numbers depend (P5), if nothing calls the original any more."""
     entry = pruner.fresh_name(main.name)
@@ -313,7 +313,7 @@ def enclosing_nodes(program: Program, name: str, site: str | None = None) -> lis
     return [node.name for node in program.main.body.nodes if computes_value(node)]
 
 
-def value_names(function: Function) -> set[str]:
+def value_names(function: FunctionDef) -> set[str]:
     """The names of the values in a function: parameters, results of nodes, and variables of loops."""
     return defined_names(function) | {var.name for node in function.body.walk() for var in loop_variables(node)}
 
@@ -509,7 +509,7 @@ class PhasePruner:
         self._program = program
         self._used_names = {function.name for function in program.functions}
         self._pruned_names: dict[tuple[str, int], str] = {}
-        self.pruned_functions: dict[str, Function] = {}
+        self.pruned_functions: dict[str, FunctionDef] = {}
         """The pruned functions, by their new names."""
         self.original_names: dict[str, str] = {}
         """The original name of each pruned function, by its new name."""
@@ -570,7 +570,7 @@ def phase_counts(nodes: Iterable[Node]) -> dict[str, int]:
     return counts
 
 
-def rename_functions(function: Function, names: Mapping[str, str]) -> Function:
+def rename_functions(function: FunctionDef, names: Mapping[str, str]) -> FunctionDef:
     """The function with its name, and those of its callees, replaced."""
     return replace(function, name=names.get(function.name, function.name), body=rename_region(function.body, names))
 

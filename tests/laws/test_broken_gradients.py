@@ -18,7 +18,7 @@ from tagloom.core.frontend.eager import custom_gradient as custom
 from tagloom.core.graph.graph import GraphBuilder
 from tagloom.core.ops import op
 from tagloom.core.program import evaluate
-from tagloom.core.program.program import PARALLEL_ITERATIONS, Function, Node, Operand, Region, Var
+from tagloom.core.program.program import PARALLEL_ITERATIONS, FunctionDef, Node, Operand, Region, Var
 from tagloom.core.value import literal
 from tagloom.interp.machine import fire
 from test_gradient_laws import gradient_violations
@@ -157,7 +157,7 @@ def drops_an_argument(patch: pytest.MonkeyPatch) -> None:
     """The adjoint of a custom pullback's last argument is omitted."""
     right = Reverser.apply_gradient_rule
 
-    def rule(self: Reverser, of: RegionReversal, function: Function, given: Any, writer: AdjointBuilder) -> None:
+    def rule(self: Reverser, of: RegionReversal, function: FunctionDef, given: Any, writer: AdjointBuilder) -> None:
         right(self, of, function, given, writer)
         del of.adjoints[rule_parameters(self.analysis.program, function).inputs[-1].name]
 
@@ -168,7 +168,7 @@ def pulls_twice(patch: pytest.MonkeyPatch) -> None:
     """A custom pullback is applied twice."""
     right = Reverser.apply_gradient_rule
 
-    def rule(self: Reverser, of: RegionReversal, function: Function, given: Any, writer: AdjointBuilder) -> None:
+    def rule(self: Reverser, of: RegionReversal, function: FunctionDef, given: Any, writer: AdjointBuilder) -> None:
         right(self, of, function, given, writer)
         right(self, of, function, given, writer)
 
@@ -179,7 +179,7 @@ def forgets_the_adjoint(patch: pytest.MonkeyPatch) -> None:
     """A custom pullback is given 1 instead of the adjoint."""
     right = Reverser.apply_gradient_rule
 
-    def rule(self: Reverser, of: RegionReversal, function: Function, given: Any, writer: AdjointBuilder) -> None:
+    def rule(self: Reverser, of: RegionReversal, function: FunctionDef, given: Any, writer: AdjointBuilder) -> None:
         ones = {at: Var(str(writer("broadcast_like", 1.0, var.name)), var.type) for at, var in given.items()}
         right(self, of, function, ones, writer)
 
@@ -189,7 +189,7 @@ def forgets_the_adjoint(patch: pytest.MonkeyPatch) -> None:
 def closes_over_constants(patch: pytest.MonkeyPatch) -> None:
     """Values that a custom pullback closes over count as constants at the second order."""
 
-    def mattering(program: Any, function: Function) -> Any:
+    def mattering(program: Any, function: FunctionDef) -> Any:
         return range(
             len(rule_parameters(program, function).inputs if function.gradient_rule else function.body.parameters)
         )

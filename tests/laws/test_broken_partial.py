@@ -11,7 +11,7 @@ import tagloom as tl
 from support.laws.partial_laws import everything, under_tags
 from support.programs.partial_programs import ALL
 from tagloom.core.ops.effects import resource_of
-from tagloom.core.program.program import Function, Node, Program, Region
+from tagloom.core.program.program import FunctionDef, Node, Program, Region
 from tagloom.core.tag import Tag
 from tagloom.core.transform import prune
 from tagloom.core.transform.prune import PhasePruner, PruneResult, ResultPruner, prune_program, rename_functions
@@ -73,7 +73,7 @@ def cuts_too_short(patch: pytest.MonkeyPatch) -> None:
 def calls_itself_in_part(patch: pytest.MonkeyPatch) -> None:
     """A main function that calls itself calls its pruned form."""
 
-    def with_entry(program: Program, main: Function, fewer: PhasePruner) -> Program:
+    def with_entry(program: Program, main: FunctionDef, fewer: PhasePruner) -> Program:
         others = [function for function in program.functions if function.name != program.entry]
         return replace(program, functions=(main, *others))
 
@@ -84,7 +84,7 @@ def renames(patch: pytest.MonkeyPatch) -> None:
     """A pruned function gets another name, on which random numbers depend."""
     right = prune.replace_entry
 
-    def with_entry(program: Program, main: Function, fewer: PhasePruner) -> Program:
+    def with_entry(program: Program, main: FunctionDef, fewer: PhasePruner) -> Program:
         made = right(program, main, fewer)
         names = {function.name: f"{function.name}_part" for function in made.functions if function.name != made.entry}
         return replace(made, functions=tuple(rename_functions(function, names) for function in made.functions))

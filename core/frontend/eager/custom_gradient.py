@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ...errors import Invalid, Usage
-from ...program.program import Function, Region, UniqueNames, Var
+from ...program.program import FunctionDef, Region, UniqueNames, Var
 from ...types import Type
 from ...value import Literal, literal
 from ..trace.control_flow import open_subregion
@@ -182,7 +182,7 @@ def emit_custom_call(
     result_variables = parameters[len(float_leaves) : len(float_leaves) + len(result_operands)]
     body = Region(parameters, (), tuple(variable.name for variable in result_variables))
     types = tuple(variable.type for variable in result_variables)
-    identity = Function(
+    identity = FunctionDef(
         specialization.program_builder.names.fresh(f"{name}_value"),
         body,
         types,
@@ -204,7 +204,7 @@ def build_pullback_rule(
     structure: TreeDef,
     result_operands: Sequence[TracedOperand],
     pullback: Callable[[Any], Any],
-) -> Function:
+) -> FunctionDef:
     """The pullback as a function of its captured values and of the adjoints of the float results."""
     location, leaves = user_location(), flatten(tuple(arguments))[0]
     floats = [operand.type.dtype.kind == "f" for operand in result_operands]
@@ -225,7 +225,9 @@ def build_pullback_rule(
         rule_results = [rule_region.as_operand(operand) for operand in argument_adjoints]
     body = rule_region.close([*map(rule_region.localize, rule_region.captures), *adjoints], rule_results)
     types = tuple(to_operand(leaf).type for leaf in leaves if _is_symbolic_float(leaf))
-    return Function(rule_region.specialization.program_builder.names.fresh(f"{name}_pullback"), body, types, location)
+    return FunctionDef(
+        rule_region.specialization.program_builder.names.fresh(f"{name}_pullback"), body, types, location
+    )
 
 
 def _is_symbolic_float(leaf: Any) -> bool:

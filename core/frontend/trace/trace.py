@@ -31,7 +31,7 @@ from ...ops.effects import lookup_row
 from ...ops.op import Attributes
 from ...program.program import (
     STRUCTURED_OPS,
-    Function,
+    FunctionDef,
     Location,
     Node,
     Operand,
@@ -490,7 +490,7 @@ class Specialization:
     """Whether weak results have their default types. These do not change any more, so that inference terminates."""
     callbacks: list[Callable[..., Any]] = field(default_factory=list)
     """The Python functions that the latest trace calls back; the body refers to them by index."""
-    auxiliary_functions: list[Function] = field(default_factory=list)
+    auxiliary_functions: list[FunctionDef] = field(default_factory=list)
     """The functions that the latest trace has created for custom gradients."""
     region: RegionBuilder | None = None
     """The outermost region of the latest trace."""
@@ -829,7 +829,7 @@ def emit_program(specializations: Sequence[Specialization], callbacks: dict[str,
         }
         body = rename_callees(specialization.body, final_names, callback_names)
         functions.append(
-            Function(
+            FunctionDef(
                 final_names[specialization.name], body, specialization.signature.result_types, specialization.location
             )
         )

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from ....core import dtypes
 from ....core.dtypes import DType
-from ....core.program.program import PULLBACK_TARGET, STRUCTURED_OPS, Function, Node, Operand, Program, Region, Var
+from ....core.program.program import PULLBACK_TARGET, STRUCTURED_OPS, FunctionDef, Node, Operand, Program, Region, Var
 from ....core.types import HandleType, Type, element_type
 from ..jit.kernels import LANE_TYPES, lane
 
@@ -27,7 +27,7 @@ PhaseKey: TypeAlias = tuple[str, int]
 class FunctionPhase(NamedTuple):
     """One phase of a function, the first being 0: a generated function."""
 
-    function: Function
+    function: FunctionDef
     number: int
 
     @property
@@ -76,7 +76,7 @@ def later_phase_count(program: Program, root: Node) -> int:
     return sum(1 for _ in body.phases()) - 1
 
 
-def phase_callees(function: Function) -> list[list[PhaseKey]]:
+def phase_callees(function: FunctionDef) -> list[list[PhaseKey]]:
     """For each phase of a function, the distinct phases that it calls."""
     callees: list[list[PhaseKey]] = []
     for number, _ in enumerate(function.body.phases()):
@@ -377,7 +377,7 @@ class TapeLayout:
         return [var.name for var in _defined_values(self.phases[number]) if var.name in self.value_offset]
 
 
-def function_tape_layout(program: Program, function: Function) -> TapeLayout:
+def function_tape_layout(program: Program, function: FunctionDef) -> TapeLayout:
     """The layout of a function's record."""
     return region_tape_layout(program, function.body, 0)
 

@@ -18,7 +18,7 @@ from tagloom.core import dtypes
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
 from tagloom.core.program.evaluate import evaluate
-from tagloom.core.program.program import Function, Location, Node, Operand, Program, Region, Var
+from tagloom.core.program.program import FunctionDef, Location, Node, Operand, Program, Region, Var
 from tagloom.core.program.validate import program_problems
 from tagloom.core.types import Type
 from tagloom.core.value import is_same_value, literal
@@ -48,7 +48,7 @@ def region(parameters: Any, nodes: Any, results: Any) -> Region:
 
 def program(*nodes: Node, results: Any = "n", types: tuple[Type, ...] = (INT,), parameters: Any = "n") -> Program:
     """A program of one function, main(n: int64) -> int64, which returns n."""
-    return Program((Function("main", region(parameters, nodes, results), types),), "main")
+    return Program((FunctionDef("main", region(parameters, nodes, results), types),), "main")
 
 
 POSITIVE = node("greater", ["n", literal(0)], [Var("p", BOOL)])
@@ -64,10 +64,10 @@ def loop(condition: Region = CONDITION, body: Region = SAME, inputs: Any = "n", 
     return program(node("while_loop", inputs, results, condition, body))
 
 
-def calling(call: Node, callee: Function | None = None) -> Program:
+def calling(call: Node, callee: FunctionDef | None = None) -> Program:
     """main, and g(a: int64, b: float64) -> int64, bool."""
     parameters = (Var("a", INT), Var("b", FLOAT))
-    g = Function("g", Region(parameters, (), ("a", literal(True))), (INT, BOOL))
+    g = FunctionDef("g", Region(parameters, (), ("a", literal(True))), (INT, BOOL))
     return Program((*program(call).functions, callee or g), "main")
 
 
@@ -409,7 +409,7 @@ def replace_region(subject: Any, old: Region, new: Region) -> Any:
             return replace(
                 subject, functions=tuple(replace_region(function, old, new) for function in subject.functions)
             )
-        case Function():
+        case FunctionDef():
             return replace(subject, body=replace_region(subject.body, old, new))
         case Region():
             return (

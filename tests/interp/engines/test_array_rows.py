@@ -9,7 +9,7 @@ from support.generators.array_rows import Case, edge_cases
 from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.core.graph.lower import lower
 from tagloom.core.ops.op import OPS
-from tagloom.core.program.program import Function, Node, Program, Region, Var
+from tagloom.core.program.program import FunctionDef, Node, Program, Region, Var
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import fingerprint
 from tagloom.interp.engines.compiled import source
@@ -33,7 +33,7 @@ def program_of(cases: list[Case], *, is_open: bool = False) -> Program:
         parameters += map(Var, names, types)
         nodes.append(Node(op, tuple(names), (Var(f"y{len(nodes)}", result),), attributes=attributes))
     body = Region(tuple(parameters), tuple(nodes), tuple(node.name for node in nodes))
-    return Program((Function("main", body, tuple(node.results[0].type for node in nodes)),), "main")
+    return Program((FunctionDef("main", body, tuple(node.results[0].type for node in nodes)),), "main")
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

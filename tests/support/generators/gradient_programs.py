@@ -14,7 +14,7 @@ from tagloom.core import dtypes
 from tagloom.core.autodiff.resolve import resolve_pullbacks
 from tagloom.core.graph.lower import lower
 from tagloom.core.program.evaluate import evaluate
-from tagloom.core.program.program import PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var
+from tagloom.core.program.program import PULLBACK_TARGET, FunctionDef, Node, Operand, Program, Region, Var
 from tagloom.core.types import Type
 from tagloom.core.value import literal
 from tagloom.interp.engines.protocol import Limits
@@ -55,7 +55,7 @@ def asked(program: Program, name: str) -> Program | None:
     leaving = (*(var.name for var in results), *(var.name for var in made))
     body = Region(entry.body.parameters, tuple(nodes), leaving)
     types = (*entry.results, *(var.type for var in made))
-    return replace(program, functions=(Function(name, body, types), *program.functions), entry=name)
+    return replace(program, functions=(FunctionDef(name, body, types), *program.functions), entry=name)
 
 
 def _is_float(type_: Type) -> bool:

@@ -12,12 +12,14 @@ from tagloom.core.frontend.api import apply
 from tagloom.core.frontend.eager.array import ConcreteArray
 from tagloom.core.frontend.trace.annotation import FunctionSpec
 from tagloom.core.frontend.trace.pytree import flat_tuple_type, leaf_type
-from tagloom.core.program.program import Function, Node, Program, Region
+from tagloom.core.program.program import FunctionDef, Node, Program, Region
 from tagloom.core.types import Type
 from tagloom.core.value import Literal
 
 
-def as_function(function: Function, python: Callable[..., Any], results: Sequence[Type] | None = None) -> tl.Function:
+def as_function(
+    function: FunctionDef, python: Callable[..., Any], results: Sequence[Type] | None = None
+) -> tl.Function:
     """A Python function with the parameters of a program's function."""
     arguments = tuple((variable.name, leaf_type(variable.type)) for variable in function.body.parameters)
     source = FunctionSpec(python, arguments, None if results is None else flat_tuple_type(results))
@@ -34,7 +36,7 @@ class InTrace:
     def __call__(self, *arguments: Any) -> list[Any]:
         return list(self.region(self.program.main.body, arguments))
 
-    def _function(self, function: Function) -> tl.Function:
+    def _function(self, function: FunctionDef) -> tl.Function:
         def python(*arguments: Any) -> Any:
             return self.region(function.body, arguments)
 

@@ -13,7 +13,7 @@ import tagloom as tl
 from hypothesis import given
 from hypothesis import strategies as st
 from tagloom.core.frontend.trace import trace as inference
-from tagloom.core.program.program import Function, Program, Region
+from tagloom.core.program.program import FunctionDef, Program, Region
 from tagloom.core.value import is_same_value
 
 OPEN = tl.Array[tl.float64, None]
@@ -26,7 +26,7 @@ def without_locations(program: Program) -> Program:
         nodes = [replace(n, location=None, regions=tuple(map(region, n.regions))) for n in inner.nodes]
         return replace(inner, nodes=tuple(nodes))
 
-    def function(inner: Function) -> Function:
+    def function(inner: FunctionDef) -> FunctionDef:
         return replace(inner, location=None, body=region(inner.body))
 
     return replace(program, functions=tuple(map(function, program.functions)))
