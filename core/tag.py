@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Literal, NamedTuple
 
-from .mix import name_key, splitmix64
+from .hashing import name_key, splitmix64
 
 
 class Site(NamedTuple):

@@ -14,13 +14,13 @@ from support.generators.generator import ARRAYS, signatures
 from support.laws.array_api import GROUPS, LEFT_OUT, alike, answer, calls, strict
 from tagloom.core.frontend.api import apply
 from tagloom.core.frontend.trace.annotation import FunctionSpec
+from tagloom.core.frontend.trace.program_builder import ProgramBuilder
 from tagloom.core.frontend.trace.pytree import leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
-from tagloom.core.frontend.trace.trace import ProgramBuilder
 from tagloom.core.ops.op import OPS, Attributes, Op
 from tagloom.core.types import Type
-from tagloom.interp.engines.compiled.chains import FusedChain, is_ufunc_node, plan_fusion
-from tagloom.interp.engines.compiled.source import emit_module
+from tagloom.interp.engines.compiled.codegen import emit_module
+from tagloom.interp.engines.compiled.fusion import FusedChain, is_ufunc_node, plan_fusion
 from tagloom.interp.engines.cuda.wave import unsupported_nodes as cuda_lacks
 from tagloom.interp.image.image import NodeColumn, build_image
 from tagloom.interp.image.opcodes import Opcode

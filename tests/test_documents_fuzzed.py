@@ -35,7 +35,7 @@ from tagloom.core.graph.lower import lower
 from tagloom.core.program.program import Program
 from tagloom.core.program.validate import program_problems
 from tagloom.interp.history.replay import EventLog
-from tagloom.interp.records.keep import LOG_SUFFIXES, log_lines
+from tagloom.interp.records.event_sink import LOG_SUFFIXES, log_lines
 
 ON_PURPOSE = (tl.Malformed, tl.Invalid, tl.Usage, tl.Disagreement, tl.Exhausted)
 LIMITS = tl.Limits(firings=300, tokens=10_000, depth=100)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from tagloom.core import dtypes
-from tagloom.core.frontend.trace.trace import ProgramBuilder, current_region
+from tagloom.core.frontend.trace.program_builder import ProgramBuilder, current_region
 from tagloom.core.ops import op
 from tagloom.core.ops.op import MAX_ELEMENTS, lookup_op, trap_message
 from tagloom.core.program.evaluate import evaluate

@@ -15,7 +15,7 @@ from referencing import Registry, Resource
 from support.generators.effect_programs import Witness, act_cases
 from support.generators.generator import Case, cases
 from support.generators.json_edits import EVERY, documents, mutated
-from support.laws.laws import LIMITS
+from support.laws.machine_laws import LIMITS
 from tagloom.core import dtypes
 from tagloom.core.graph.lower import lower
 

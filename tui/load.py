@@ -35,7 +35,7 @@ from ..interp.engines.reference import combine_problems
 from ..interp.function.function import Function
 from ..interp.oracle.corpus import read_argument_words
 from ..interp.records.documents import read_json
-from ..interp.records.keep import is_log
+from ..interp.records.event_sink import is_log
 from ..viz.source_lines import local_line
 
 Runnable: TypeAlias = Function | Program | Graph

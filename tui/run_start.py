@@ -12,7 +12,7 @@ from ..interp.engines.protocol import Limits
 from ..interp.function.function import Function
 from ..interp.history.history import History
 from ..interp.machine.schedule import Script
-from ..interp.records.keep import is_log
+from ..interp.records.event_sink import is_log
 from .load import Runnable, check_rules, find_program, parse_arguments, program_and_graph
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..core.graph.graph import Edge, Graph, GraphNode, OutputRef
 from ..core.ops.effects import fill_placeholders
 from ..core.ops.op import OPS
-from ..core.ops.rules import format_attribute
+from ..core.ops.type_rules import format_attribute
 from ..core.tag import ENVIRONMENT, Site
 
 

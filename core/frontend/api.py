@@ -44,10 +44,7 @@ from .trace.control_flow import (
     trace_branch,
     trace_loop,
 )
-from .trace.pytree import NONE, TreeDef, describe_difference, flatten, read_variables, static_treedef, unflatten
-from .trace.source_location import user_location
-from .trace.symbol import ArrayOperators, Symbol
-from .trace.trace import (
+from .trace.program_builder import (
     TracedOperand,
     TracedValue,
     current_region,
@@ -59,6 +56,9 @@ from .trace.trace import (
     weak_number,
     weak_value_of,
 )
+from .trace.pytree import NONE, TreeDef, describe_difference, flatten, read_variables, static_treedef, unflatten
+from .trace.source_location import user_location
+from .trace.symbol import ArrayOperators, Symbol
 
 _BOOL = Type(dtypes.bool)
 

@@ -24,9 +24,9 @@ from .api import apply
 from .eager.recording import cells_not_recorded_error, record_nondifferentiable, recording_tapes
 from .eager.variable import Variable
 from .trace.captures import read_variable
+from .trace.program_builder import RegionBuilder, current_region, emit_op, to_operand, to_weak_operand, unwrap_weak
 from .trace.source_location import user_location
 from .trace.symbol import Symbol
-from .trace.trace import RegionBuilder, current_region, emit_op, to_operand, to_weak_operand, unwrap_weak
 
 _INT = Type(dtypes.int64)
 

@@ -17,9 +17,9 @@ from .eager.gradients import call_as_one_step
 from .eager.recording import recording_tapes
 from .effects import cells, collect, put
 from .trace.control_flow import open_subregion
+from .trace.program_builder import current_region, enter_region
 from .trace.pytree import TreeDef, flatten, unflatten
 from .trace.source_location import user_location
-from .trace.trace import current_region, enter_region
 
 ScanBody: TypeAlias = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[tuple[Any, ...], Any]]
 """(carry, an element of each array) -> (next carry, output for the element)."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from .. import dtypes
 from ..dtypes import DType
 from ..errors import Usage
-from ..ops.rules import TYPE_ATTRIBUTES
+from ..ops.type_rules import TYPE_ATTRIBUTES
 from ..program.program import DocumentLocation, Location
 from ..tag import ROOT, Site
 from ..types import MAX_AXES, Handle, HandleType, Shape, Type, check_element_type, handle_type, type_of

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..mix import MASK64
+from ..hashing import MASK64
 from . import scalar_kernels
 from .gradient_rules import Term, adjoint_rule, slopes, zero_gradient
 from .op import Gradient, TrapCondition, op
-from .rules import elementwise_type_rule, scalar_by_kind
+from .type_rules import elementwise_type_rule, scalar_by_kind
 
 _NUMERIC = elementwise_type_rule("if")
 

@@ -12,7 +12,14 @@ from ..errors import Invalid
 from ..types import Type
 from .gradient_rules import Term, adjoint_rule, iota, movement_rule, zeros_like
 from .op import MAX_ELEMENTS, TrapCondition, op
-from .rules import check_numeric, describe_shapes, elementwise_type_rule, promote_operands, require_sizes, resolve_axis
+from .type_rules import (
+    check_numeric,
+    describe_shapes,
+    elementwise_type_rule,
+    promote_operands,
+    require_sizes,
+    resolve_axis,
+)
 
 _NUMERIC = elementwise_type_rule("if")
 

@@ -28,7 +28,7 @@ from ..errors import Invalid, Usage, plural
 from ..types import MAX_AXES, Handle, HandleType, Type, check_element_type, element_type, handle_type
 from ..value import Value, format_value, normalize
 from .op import MAX_ELEMENTS, OPS, Op, TypeRule
-from .rules import format_attribute
+from .type_rules import format_attribute
 
 
 @dataclass(frozen=True, slots=True)

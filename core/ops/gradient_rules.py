@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 from ..types import Type
 from .op import Gradient, OpBuilder
-from .rules import require_sizes, resolve_axis
+from .type_rules import require_sizes, resolve_axis
 
 Adjoint: TypeAlias = Callable[..., Any]
 """The adjoint of one operand as a function of the result's adjoint, the result and all operands, which are terms;

@@ -21,7 +21,7 @@ from ..errors import Invalid
 from ..types import Type, broadcast_shape
 from .gradient_rules import Term, adjoint_rule, iota, movement_rule, scatter_back, zeros_like
 from .op import OpBuilder, TrapCondition, op
-from .rules import Sizes, check_numeric, check_rank, describe_shapes, promote_operands, require_sizes, resolve_axis
+from .type_rules import Sizes, check_numeric, check_rank, describe_shapes, promote_operands, require_sizes, resolve_axis
 
 KeyEntry: TypeAlias = int | slice | EllipsisType | None
 IndexKey: TypeAlias = tuple[KeyEntry, ...]

@@ -37,7 +37,7 @@ from .gradient_rules import (
     zero_gradient,
 )
 from .op import Gradient, TrapCondition, op
-from .rules import (
+from .type_rules import (
     ATTRIBUTE_INTEGER_BOUND,
     Sizes,
     check_bool,

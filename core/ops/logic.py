@@ -15,7 +15,7 @@ import numpy as np
 from .. import dtypes
 from . import scalar_kernels
 from .op import TrapCondition, TypeRule, op
-from .rules import elementwise_type_rule, scalar_by_kind
+from .type_rules import elementwise_type_rule, scalar_by_kind
 
 
 def is_negative_shift(x: Any, y: Any) -> Any:

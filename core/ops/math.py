@@ -14,7 +14,7 @@ import numpy as np
 from . import scalar_kernels
 from .gradient_rules import Term, slopes
 from .op import op
-from .rules import elementwise_type_rule, short_symbol
+from .type_rules import elementwise_type_rule, short_symbol
 
 
 def elementary_op(numpy: Any, scalar: Any, summary: str, example: str, *, arity: int = 1, **columns: Any) -> None:

@@ -10,7 +10,7 @@ from ..errors import Invalid
 from ..types import Shape, Type, broadcast_shape
 from .gradient_rules import Term, adjoint_rule, column_vector, rank, row_vector, transpose
 from .op import op
-from .rules import elementwise_type_rule, promote_operands
+from .type_rules import elementwise_type_rule, promote_operands
 
 _numeric = elementwise_type_rule("if")
 

@@ -19,12 +19,12 @@ import numpy.typing as npt
 
 from .. import dtypes
 from ..errors import Invalid
-from ..mix import MASK64, splitmix64
+from ..hashing import MASK64, splitmix64
 from ..types import Type
 from ..value import Value, normalize
 from .effects import EffectOp, effect_op
 from .op import MAX_ELEMENTS, TrapCondition, op
-from .rules import check_static_sizes
+from .type_rules import check_static_sizes
 
 _INT64 = Type(dtypes.int64)
 

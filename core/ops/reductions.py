@@ -20,7 +20,7 @@ from ..errors import Invalid
 from ..types import Type
 from .gradient_rules import Term, adjoint_rule, flip, index_along, iota, product_after, product_before, zeros_like
 from .op import TypeRule, op
-from .rules import (
+from .type_rules import (
     can_broadcast,
     check_numeric,
     describe_shapes,

@@ -12,7 +12,7 @@ from .. import dtypes
 from . import scalar_kernels
 from .gradient_rules import slopes, zero_gradient
 from .op import op
-from .rules import elementwise_type_rule, scalar_by_kind, short_symbol
+from .type_rules import elementwise_type_rule, scalar_by_kind, short_symbol
 
 _NUMERIC = elementwise_type_rule("if")
 _FLOATING = elementwise_type_rule("f")

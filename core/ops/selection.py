@@ -13,7 +13,7 @@ from ..types import Type, broadcast_shape
 from . import scalar_kernels
 from .gradient_rules import adjoint_rule, zero_gradient
 from .op import ScalarByDtype, ScalarFunction, op
-from .rules import check_numeric, promote_operands
+from .type_rules import check_numeric, promote_operands
 
 
 def where_type(condition: Type, x: Type, y: Type) -> Type:

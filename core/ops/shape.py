@@ -15,7 +15,7 @@ from ..errors import Invalid
 from ..types import Type, broadcast_shape
 from .gradient_rules import Term, adjoint_rule, movement_rule
 from .op import OpBuilder, op
-from .rules import (
+from .type_rules import (
     ATTRIBUTE_INTEGER_BOUND,
     Sizes,
     can_broadcast,

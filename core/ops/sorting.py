@@ -11,7 +11,7 @@ from ..errors import Invalid
 from ..types import Type
 from .gradient_rules import Term, adjoint_rule
 from .op import op
-from .rules import (
+from .type_rules import (
     check_bool,
     check_numeric,
     describe_shapes,

@@ -17,8 +17,8 @@ import numpy as np
 
 from .gradient_rules import slopes
 from .op import op
-from .rules import elementwise_type_rule, short_symbol
 from .scalar_kernels import log, power
+from .type_rules import elementwise_type_rule, short_symbol
 
 _ASYMPTOTIC_BOUND = 10.0
 """From here up the asymptotic series below are accurate to about an ulp."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as LiteralType
 
-from ..mix import name_key
+from ..hashing import name_key
 from ..ops import effects
 from ..ops.effects import EFFECT_OPS, format_text
 from ..ops.op import OPS, build_kernel, raise_column_error, trap_message

@@ -17,7 +17,7 @@ from ..errors import Invalid, Usage
 from ..ops.effects import ALL_OPS, OpRow, is_allowed_in
 from ..ops.op import Attributes, Op
 from ..ops.routing import ROUTING_OPS
-from ..ops.rules import TYPE_ATTRIBUTES, format_attribute
+from ..ops.type_rules import TYPE_ATTRIBUTES, format_attribute
 from ..types import HandleType, Type
 from ..value import Literal, admit, format_value
 from .program import STRUCTURED_OPS

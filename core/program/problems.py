@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import Invalid
 from ..ops.op import Attributes
-from ..ops.rules import format_attribute
+from ..ops.type_rules import format_attribute
 from ..types import HandleType, Type
 from . import hints
 from .program import PARALLEL_ITERATIONS, PHASE, PULLBACK_TARGET

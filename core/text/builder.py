@@ -19,7 +19,7 @@ from ..graph.graph import Edge, Graph, GraphNode, OutputPort, OutputRef
 from ..graph.infer import count_outputs
 from ..ops.op import wrap
 from ..ops.routing import ROUTING_OPS
-from ..ops.rules import TYPE_ATTRIBUTES
+from ..ops.type_rules import TYPE_ATTRIBUTES
 from ..program import hints
 from ..program.infer import HOLE
 from ..program.program import (

@@ -16,8 +16,8 @@ import numpy as np
 from ...core.errors import Usage
 from ...core.frontend.eager.variable import Variable
 from ...core.frontend.trace.captures import Resource
+from ...core.frontend.trace.program_builder import current_region
 from ...core.frontend.trace.source_location import user_location
-from ...core.frontend.trace.trace import current_region
 from ..function.function import BoundMethods
 from .file import CheckpointNode, read_checkpoint, write_checkpoint
 from .objects import can_hold_variables, check_all_named, find_ancestors, find_objects, find_tensors, object_path

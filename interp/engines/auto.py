@@ -25,7 +25,7 @@ from ...core.ops.effects import resource_of
 from ..machine.schedule import schedule
 from ..outcome.outcome import Outcome, build_outcome
 from ..outcome.statistics import Meter
-from ..records.keep import log_path, open_event_sink
+from ..records.event_sink import log_path, open_event_sink
 from . import reference
 from .compiled import engine as compiled_engine
 from .compiled.support import unsupported_program

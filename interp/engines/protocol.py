@@ -18,7 +18,7 @@ from ...core.program.program import Program
 from ...core.world import World
 from ..machine.schedule import Script
 from ..outcome.outcome import Outcome
-from ..records.keep import KeepOption
+from ..records.event_sink import KeepOption
 from .interrupt import machine_memory
 
 Until: TypeAlias = Literal["quiet", "result", "trap"]

@@ -22,7 +22,7 @@ from ..machine.state import State, check_seed
 from ..machine.step import DuplicateToken, completes_operands, step
 from ..outcome.outcome import Outcome, build_outcome, limit_exceeded
 from ..outcome.statistics import Meter
-from ..records.keep import KeepOption, log_path, open_event_sink
+from ..records.event_sink import KeepOption, log_path, open_event_sink
 from .interrupt import CLOCK_CHECK_STEPS, Interrupt, LimitMonitor, interrupt_at_once, interrupt_between_steps
 from .protocol import Job, Limits, RunOptions, Until, check_until, resolve_limits
 

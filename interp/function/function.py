@@ -19,10 +19,10 @@ from ...core.frontend.eager.array import results_like
 from ...core.frontend.eager.gradients import trace_pullback
 from ...core.frontend.eager.recording import record_call, recording_tapes
 from ...core.frontend.trace.annotation import FunctionSpec, callable_name, read_function_spec, underlying_function
+from ...core.frontend.trace.program_builder import ProgramBuilder, current_region
 from ...core.frontend.trace.pytree import TreeType, leaf_names, unflatten
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.symbol import Symbol
-from ...core.frontend.trace.trace import ProgramBuilder, current_region
 from ...core.graph.graph import Graph
 from ...core.graph.lower import lower
 from ...core.graph.validate import graph_problems
@@ -38,7 +38,7 @@ from ..history.history import History
 from ..lru_cache import LRUCache
 from ..machine.schedule import Script
 from ..outcome.outcome import Outcome
-from ..records.keep import KeepOption
+from ..records.event_sink import KeepOption
 from .fetch_feed import Partial, PrunedProgram, value_or_raise
 from .trace_cache import DEFAULT_CAPACITY, CallReplay, TraceCache, TracedProgram, call_world, snapshot_leaf
 

@@ -22,9 +22,9 @@ from ...core.frontend.eager.gradients import (
 from ...core.frontend.eager.variable import Variable
 from ...core.frontend.trace.annotation import DerivedFunction, FunctionSpec
 from ...core.frontend.trace.captures import Resource
+from ...core.frontend.trace.program_builder import current_region
 from ...core.frontend.trace.pytree import TreeDef, expose_static_leaves, flatten, flatten_like, unflatten
 from ...core.frontend.trace.source_location import user_location
-from ...core.frontend.trace.trace import current_region
 from .function import Function
 from .trace_cache import CallReplay
 

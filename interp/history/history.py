@@ -32,7 +32,7 @@ from ..outcome.statistics import Meter
 from ..queries.ask import RunQueries
 from ..queries.index import EventIndex, PartialIndex
 from ..records.documents import OutcomeRecord, to_outcome_record
-from ..records.keep import create_log, log_path
+from ..records.event_sink import create_log, log_path
 from .advance import Advance
 from .edit import Edit, NamedPlace, TokenPlace, apply_edit, build_change, build_injection
 from .fast_forward import FastForward

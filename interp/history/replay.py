@@ -48,7 +48,7 @@ from ..records.event_log import (
     read_effect_result,
     read_position,
 )
-from ..records.keep import log_lines
+from ..records.event_sink import log_lines
 
 _LOGGED_SCHEDULES = (*(name for name in SCHEDULE_NAMES if not name.startswith(BY_HAND)), BY_HAND)
 """The schedules that a log may name; for a schedule by hand, the log itself has the positions."""

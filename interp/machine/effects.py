@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 from ...core.graph.graph import GraphNode
-from ...core.mix import name_key
+from ...core.hashing import name_key
 from ...core.ops import effects
 from ...core.ops.effects import EFFECT_OPS, format_text
 from ...core.ops.random import draw_key

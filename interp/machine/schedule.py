@@ -20,8 +20,8 @@ from typing import Any, TypeAlias
 
 from ...core.errors import Disagreement, Usage, plural
 from ...core.files import read_file, write_file
+from ...core.hashing import splitmix64
 from ...core.json.cursor import JsonCursor, document_header, parse_json, read_form
-from ...core.mix import splitmix64
 from .state import State
 
 FIXED_SCHEDULES = ("fifo", "lifo", "waves")

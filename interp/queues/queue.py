@@ -27,11 +27,11 @@ from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.effects import callback
 from ...core.frontend.trace.annotation import tree_type_of_annotation
 from ...core.frontend.trace.captures import read_variable
+from ...core.frontend.trace.program_builder import current_region, unwrap_weak
 from ...core.frontend.trace.pytree import TreeDef, TreeType, describe_difference, flatten, leaf_names, unflatten
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.symbol import Symbol
-from ...core.frontend.trace.trace import current_region, unwrap_weak
-from ...core.mix import splitmix64
+from ...core.hashing import splitmix64
 from ...core.ops.random import draw_below
 from ...core.types import HandleType, Type, type_of
 from ...core.value import Literal, Value, admit, normalize

@@ -11,7 +11,7 @@ from support.generators.compiled_cases import KINDS, SCALARS
 from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
 from support.laws.auto_laws import NEVER, switch_violations
-from support.twins.twins import broken, caught
+from support.twins.broken_twin import broken, caught
 from tagloom.interp.engines import auto
 from tagloom.interp.engines.fast import run as fast_run
 

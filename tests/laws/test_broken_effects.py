@@ -15,9 +15,9 @@ from pytest import MonkeyPatch
 from support.generators.effect_programs import act_cases
 from support.generators.generator import Case
 from support.laws.effect_laws import bound_violations, twice_violations, violations
-from support.twins.twins import broken, caught
+from support.twins.broken_twin import broken, caught
 from tagloom.core.graph import lower
-from tagloom.core.mix import name_key
+from tagloom.core.hashing import name_key
 from tagloom.core.ops.effects import format_text
 from tagloom.core.ops.random import draw_key
 from tagloom.core.program.program import Region

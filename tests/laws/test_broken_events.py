@@ -15,7 +15,7 @@ from pytest import MonkeyPatch
 from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
 from support.laws.event_laws import violations
-from support.twins.twins import Break, broken, caught
+from support.twins.broken_twin import Break, broken, caught
 from tagloom.interp.engines.fast import columns, events, load, registers, run, store
 from tagloom.interp.engines.fast import events as keeping
 from tagloom.interp.engines.fast.load import MachineVariant

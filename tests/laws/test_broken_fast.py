@@ -17,7 +17,7 @@ from pytest import MonkeyPatch
 from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
 from support.laws.fast_laws import in_step, inexact, violations
-from support.twins.twins import Break, broken, caught
+from support.twins.broken_twin import Break, broken, caught
 from tagloom.core.tag import Tag
 from tagloom.interp.engines.fast import load, run
 from tagloom.interp.engines.fast.store import TokenStore

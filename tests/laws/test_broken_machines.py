@@ -11,8 +11,8 @@ import pytest
 from hypothesis import Phase
 from pytest import MonkeyPatch
 from support.generators.generator import Case, cases
-from support.laws.laws import violations
-from support.twins.twins import Break, broken, caught
+from support.laws.machine_laws import violations
+from support.twins.broken_twin import Break, broken, caught
 from tagloom.core.graph.graph import Graph
 from tagloom.core.tag import Site, Tag
 from tagloom.interp.engines.protocol import Limits
@@ -87,7 +87,7 @@ def _change_sent(patch: MonkeyPatch, change: Callable[[tuple[Token, ...]], tuple
 
 
 def _use_step(patch: MonkeyPatch, changed: Callable[[state.State, int], Event]) -> None:
-    for module in ("tagloom.interp.engines.reference", "support.laws.laws"):
+    for module in ("tagloom.interp.engines.reference", "support.laws.machine_laws"):
         patch.setattr(f"{module}.step", changed)
 
 

@@ -12,7 +12,7 @@ import pytest
 from pytest import MonkeyPatch
 from support.laws.parallel_laws import wrong
 from support.programs.parallel_programs import fib, relayed, sums, tak, twice
-from support.twins.twins import Break, broken
+from support.twins.broken_twin import Break, broken
 from tagloom.interp.engines.fast import load
 from tagloom.interp.engines.fast.delivery_table import DeliveryColumn
 from tagloom.interp.engines.fast.parallel import run as several

@@ -10,7 +10,7 @@ from support.generators.generator import Case, cases
 from support.generators.gradient_programs import differentiated, inexact, performed, slope
 from support.generators.smooth_programs import smooth_cases
 from support.laws.effect_laws import violations as act_violations
-from support.laws.laws import LIMITS, run_graph, violations
+from support.laws.machine_laws import LIMITS, run_graph, violations
 from tagloom.core.errors import Invalid
 from tagloom.core.graph.lower import lower
 from tagloom.core.program.validate import program_problems

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pytest import MonkeyPatch
 from support.generators.generator import Case, cases
 from support.laws.history_laws import outcome_violations, walk_violations
-from support.twins.twins import Break, broken, caught
+from support.twins.broken_twin import Break, broken, caught
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.protocol import Limits
 from tagloom.interp.history import edit, history, segment

@@ -6,7 +6,7 @@ import distribution
 import pytest
 from hypothesis import given, settings
 from support.generators.generator import ARRAYS, Case, cases, signatures
-from support.laws.laws import violations
+from support.laws.machine_laws import violations
 from tagloom.core.ops.op import OPS
 from tagloom.core.program.program import STRUCTURED_OPS
 

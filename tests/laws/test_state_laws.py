@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.generators.stateful import Statement, built, contents, programs, variables
 from tagloom.core.frontend.trace import control_flow as looping
-from tagloom.core.frontend.trace.trace import RegionBuilder
+from tagloom.core.frontend.trace.program_builder import RegionBuilder
 
 ENGINES = ("reference", "fast")
 X = 0.75

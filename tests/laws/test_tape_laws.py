@@ -12,9 +12,9 @@ from support.generators.generator import PALETTES, Case, ProgramWriter, cases, v
 from support.generators.smooth_programs import smooth_cases
 from support.laws.tape_laws import Way, eagerly, in_trace, is_straight, violations
 from tagloom.core.frontend.eager.recording import TAPE_STACK, AnyTapeEntry, DeferredOpEntry, OpTapeEntry
+from tagloom.core.frontend.trace.program_builder import ProgramBuilder
 from tagloom.core.frontend.trace.pytree import leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
-from tagloom.core.frontend.trace.trace import ProgramBuilder
 from tagloom.core.value import fingerprint
 
 

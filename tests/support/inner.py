@@ -34,7 +34,7 @@ KINDS = {
 
 COMPILING = (
     "tests/interp/engines/fast/test_machine.py::test_corpus",
-    "tests/interp/engines/compiled/test_moves.py::test_traps[take a row]",
+    "tests/interp/engines/compiled/test_data_movement.py::test_traps[take a row]",
     "tests/interp/engines/fast/test_events.py::test_kept_events_are_the_reference_s[pages-fib-9-waves]",
     "tests/tui/cli/test_cli.py::test_cores",
 )

@@ -13,11 +13,11 @@ from tagloom.core.program.program import Region
 from tagloom.core.tag import ROOT
 from tagloom.interp.history.history import History
 from tagloom.viz.activation_tree import ActivationTree, activation_tree_view
-from tagloom.viz.cells.drawing import draw_cells
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.pictures import PICTURES, run_picture, trim_view
 from tagloom.viz.player.recording import TokenPlace, live_tokens, record_tokens
 from tagloom.viz.program_view import program_view
+from tagloom.viz.terminal.drawing import draw_cells
 from tagloom.viz.view import Cluster, View
 
 by_name = pytest.mark.parametrize("name", GRADIENTS)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from support.pictures.drawings import FUNCTIONS, graphs
-from tagloom.viz.cells.box_rows import BoxRow, BoxStyle, build_box_rows
-from tagloom.viz.cells.layout import CellLayout, lay_out_rows
 from tagloom.viz.graph_view import graph_view
+from tagloom.viz.terminal.box_rows import BoxRow, BoxStyle, build_box_rows
+from tagloom.viz.terminal.layout import CellLayout, lay_out_rows
 from tagloom.viz.view import View
 
 

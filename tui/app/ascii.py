@@ -10,8 +10,8 @@ from textual.app import App
 from textual.color import Color
 from textual.filter import LineFilter
 
-from ...viz.cells.grid import HEADS, STROKES
 from ...viz.style import BADGE_LOOKS
+from ...viz.terminal.grid import HEADS, STROKES
 
 _ASCII_GLYPHS = {
     **{stroke.glyph(sides): stroke.ascii(sides) for stroke in STROKES.values() for sides in range(16)},

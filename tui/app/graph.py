@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Offset
 from textual.strip import Strip
 
-from ...viz.cells.grid import BLANK, GridCell
+from ...viz.terminal.grid import BLANK, GridCell
 from ..panes.graph import GraphPicture
 from ..panes.page import PageRow
 from .pane import Pane

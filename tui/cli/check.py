@@ -26,7 +26,7 @@ from ...interp.oracle.all_schedules import (
 )
 from ...interp.oracle.check import check as check_graph
 from ...interp.oracle.corpus import try_cases, unexpected_problems
-from ...interp.records.keep import is_log
+from ...interp.records.event_sink import is_log
 from ..load import (
     all_arguments,
     callbacks,

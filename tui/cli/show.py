@@ -23,7 +23,7 @@ from ...interp.history.history import History
 from ...interp.image.image import build_image
 from ...interp.image.print_image import format_image
 from ...interp.records.documents import format_json
-from ...interp.records.keep import JSON_SUFFIX, convert_log, is_log
+from ...interp.records.event_sink import JSON_SUFFIX, convert_log, is_log
 from ...viz.collapse import MAX_BOXES
 from ...viz.curves import curve as draw_curve
 from ...viz.pictures import PICTURES, Picture, moment_view, render_picture, run_picture, static_view, trim_view

@@ -9,8 +9,8 @@ from typing import TextIO
 
 from ...core.errors import TagloomError
 from ...interp.records.documents import error_text
-from ...viz.cells.drawing import HEIGHT, WIDTH, draw_cells
-from ...viz.cells.grid import to_text
+from ...viz.terminal.drawing import HEIGHT, WIDTH, draw_cells
+from ...viz.terminal.grid import to_text
 from ...viz.view import View
 from ..load import (
     error_excerpt,

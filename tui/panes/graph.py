@@ -9,11 +9,11 @@ from itertools import chain
 from typing import NamedTuple
 
 from ...core.graph.graph import Graph
-from ...viz.cells.badges import CellPositions, cell_positions
-from ...viz.cells.drawing import Drawing, draw_cells, redraw
 from ...viz.collapse import collapse_clusters, find_clusters, folding_order
 from ...viz.graph_view import graph_view
 from ...viz.state_view import overlay_state
+from ...viz.terminal.badges import CellPositions, cell_positions
+from ...viz.terminal.drawing import Drawing, draw_cells, redraw
 from ...viz.view import View
 from ..session.session import Session
 

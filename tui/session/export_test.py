@@ -18,7 +18,7 @@ from ...core.value import Value
 from ...interp.history.edit import Edit, TokenInjection, TokenSlot
 from ...interp.history.history import History
 from ...interp.machine.schedule import Script
-from ...interp.records.keep import is_log
+from ...interp.records.event_sink import is_log
 from ..load import split_target
 from ..run_start import StartOptions
 from .run import SessionRun

@@ -10,7 +10,7 @@ from ...core.errors import Usage, plural
 from ...core.files import write_file
 from ...core.text import print_graph
 from ...interp.records.documents import write_json
-from ...interp.records.keep import LOG_SUFFIXES, is_log
+from ...interp.records.event_sink import LOG_SUFFIXES, is_log
 from ...viz.pictures import PICTURES, render_picture
 from ...viz.pictures import run_picture as picture_of
 from ..run_start import Start

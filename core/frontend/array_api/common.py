@@ -13,9 +13,9 @@ from ...dtypes import DType
 from ...errors import Invalid, TagloomError, Usage
 from ...types import Type
 from ..api import apply
+from ..trace.program_builder import to_operand, unwrap_weak
 from ..trace.source_location import user_location
 from ..trace.symbol import Symbol
-from ..trace.trace import to_operand, unwrap_weak
 
 
 def type_of(x: Any) -> Type:

@@ -16,9 +16,9 @@ from ...types import Type
 from ...value import Literal, literal
 from ..api import apply, compute
 from ..eager.array import ConcreteArray, result_like
+from ..trace.program_builder import MAX_LITERAL_ELEMENTS, current_region, to_literal, unwrap_weak
 from ..trace.source_location import user_location
 from ..trace.symbol import Symbol, check_device
-from ..trace.trace import MAX_LITERAL_ELEMENTS, current_region, to_literal, unwrap_weak
 from .common import (
     astype,
     check_dtype,

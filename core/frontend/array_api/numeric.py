@@ -12,8 +12,8 @@ from ...errors import Invalid, Usage
 from ...ops.indexing import format_key
 from ..api import apply
 from ..eager.dispatch import cache_single_op
+from ..trace.program_builder import unwrap_weak
 from ..trace.source_location import user_location
-from ..trace.trace import unwrap_weak
 from .common import (
     astype,
     check_dtype,

@@ -16,10 +16,10 @@ from ...errors import Usage
 from ...types import Type, intern_type
 from ...value import Literal, Value, literal
 from ..trace.captures import Resource
+from ..trace.program_builder import current_region
 from ..trace.pytree import flatten, unflatten
 from ..trace.source_location import user_location
 from ..trace.symbol import UFUNC_OPS, ArrayOperators
-from ..trace.trace import current_region
 
 
 class ConcreteArray(ArrayOperators):

@@ -15,10 +15,7 @@ from ...program.program import FunctionDef, Region, UniqueNames, Var
 from ...types import Type
 from ...value import Literal, literal
 from ..trace.control_flow import open_subregion
-from ..trace.pytree import TreeDef, flatten, flatten_like, read_variables, unflatten
-from ..trace.source_location import user_location
-from ..trace.symbol import ArrayOperators, Symbol
-from ..trace.trace import (
+from ..trace.program_builder import (
     RegionBuilder,
     TracedOperand,
     TracedValue,
@@ -28,6 +25,9 @@ from ..trace.trace import (
     weak_number,
     weak_value_of,
 )
+from ..trace.pytree import TreeDef, flatten, flatten_like, read_variables, unflatten
+from ..trace.source_location import user_location
+from ..trace.symbol import ArrayOperators, Symbol
 from .array import ConcreteArray
 from .recording import TapeArray, instantiate_adjoint, is_float_array, record_entry
 

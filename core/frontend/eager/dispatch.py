@@ -29,8 +29,8 @@ from ...ops.cast import compose_casts
 from ...ops.op import OPS, Kernel, Op
 from ...types import Type, intern_type, type_of
 from ...value import Literal, Value
+from ..trace.program_builder import current_region
 from ..trace.symbol import BITWISE_OPS, OPERATOR_METHODS, ArrayOperators
-from ..trace.trace import current_region
 from .array import ConcreteArray
 from .recording import TAPE_STACK, record_eager_op
 

@@ -19,6 +19,17 @@ from ...types import Type
 from ...value import literal
 from ..trace.annotation import DerivedFunction, FunctionSpec
 from ..trace.captures import Resource, VariableBase, is_constant
+from ..trace.program_builder import (
+    NoTypeYet,
+    RegionBuilder,
+    TracedOperand,
+    TracedValue,
+    current_region,
+    describe_operand_type,
+    to_operand,
+    unwrap_weak,
+    weak_value_of,
+)
 from ..trace.pytree import (
     StaticLeaf,
     TreeDef,
@@ -31,17 +42,6 @@ from ..trace.pytree import (
 )
 from ..trace.source_location import user_location
 from ..trace.symbol import Symbol
-from ..trace.trace import (
-    NoTypeYet,
-    RegionBuilder,
-    TracedOperand,
-    TracedValue,
-    current_region,
-    describe_operand_type,
-    to_operand,
-    unwrap_weak,
-    weak_value_of,
-)
 from .array import ConcreteArray
 from .recording import (
     OpDispatcher,

@@ -24,10 +24,10 @@ from ...ops.op import OPS, lookup_op
 from ...types import HandleType, Type
 from ...value import Literal, literal
 from ..trace.captures import Resource
+from ..trace.program_builder import RegionBuilder, TracedOperand, TracedValue, current_region, emit_op, to_operand
 from ..trace.pytree import flatten, unflatten
 from ..trace.source_location import user_location
 from ..trace.symbol import ArrayOperators, Symbol
-from ..trace.trace import RegionBuilder, TracedOperand, TracedValue, current_region, emit_op, to_operand
 from .array import ConcreteArray, copy_array
 
 TapeArray: TypeAlias = ConcreteArray | Symbol

@@ -12,10 +12,10 @@ from ...errors import Invalid, Usage, plural
 from ...types import Type
 from ...value import literal
 from ..trace.captures import Resource, read_variable
+from ..trace.program_builder import NoTypeYet, current_region, to_operand, weak_value_of
 from ..trace.pytree import flatten, flatten_like, leaf_names, unflatten
 from ..trace.source_location import user_location
 from ..trace.symbol import ArrayOperators, Symbol
-from ..trace.trace import NoTypeYet, current_region, to_operand, weak_value_of
 from .array import ConcreteArray
 from .recording import (
     TAPE_STACK,

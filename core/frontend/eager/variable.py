@@ -17,9 +17,7 @@ from ...errors import Invalid, TagloomError, Usage
 from ...types import Type, as_type
 from ...value import Literal, literal
 from ..trace.captures import Resource, VariableBase, read_variable
-from ..trace.source_location import user_location
-from ..trace.symbol import ELEMENT_METHODS, ArrayOperators, Symbol
-from ..trace.trace import (
+from ..trace.program_builder import (
     TracedValue,
     current_region,
     describe_operand_type,
@@ -30,6 +28,8 @@ from ..trace.trace import (
     to_weak_operand,
     unwrap_weak,
 )
+from ..trace.source_location import user_location
+from ..trace.symbol import ELEMENT_METHODS, ArrayOperators, Symbol
 from .array import ConcreteArray
 from .recording import read_and_record, record_assignment, recording_tapes
 

@@ -18,10 +18,7 @@ from ...ops.op import Attributes
 from ...program.program import MAX_NESTING, Location, UniqueNames
 from ...types import Type
 from .captures import Resource, sort_resources
-from .pytree import LEAF, TreeDef, describe_difference, flatten, leaf_names, read_variables, unflatten
-from .source_location import definition_location, user_location
-from .symbol import Symbol
-from .trace import (
+from .program_builder import (
     NoTypeYet,
     RegionBuilder,
     TracedOperand,
@@ -35,6 +32,9 @@ from .trace import (
     weak_number,
     weak_value_of,
 )
+from .pytree import LEAF, TreeDef, describe_difference, flatten, leaf_names, read_variables, unflatten
+from .source_location import definition_location, user_location
+from .symbol import Symbol
 
 _BOOL = Type(dtypes.bool)
 

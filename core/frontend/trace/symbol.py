@@ -15,8 +15,8 @@ import numpy as np
 from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ...types import HandleType, Shape, Type
+from .program_builder import TracedValue
 from .source_location import describe_construct, user_location
-from .trace import TracedValue
 
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 """The versions of the standard that `__array_namespace__` accepts; the last is the one implemented."""

@@ -16,9 +16,9 @@ from typing import NamedTuple
 from ....core.program.program import Node
 from ....core.types import Type, element_type
 from ..jit.kernels import LANE_TYPES, lane
-from .chains import exceeds_max_elements
 from .elementwise import emit_empty
 from .emitter import FunctionEmitter, TypedExpression
+from .fusion import exceeds_max_elements
 from .layout import axes_tuple, has_unknown_size, numba_dtype, numpy_dtype
 
 MAX_REFERENCES = 2**24

@@ -1,4 +1,4 @@
-"""Code generation for elementwise ops on arrays: one op as nested loops; a chain of ops (`chains`) as fused loops over
+"""Code generation for elementwise ops on arrays: one op as nested loops; a chain of ops (`fusion`) as fused loops over
 blocks of elements, in stages. Also array literals, draws, and sums of all elements, with which a fused loop may end.
 
 Elements are computed as scalars are, except by functions whose last bits NumPy decides (jit.numpy_loops). Where sizes
@@ -25,7 +25,8 @@ from ....core.value import Literal
 from ..jit import kernels
 from ..jit.kernels import LANE_TYPES, lane
 from ..jit.state import PARALLEL_MIN_ELEMENTS
-from .chains import (
+from .emitter import FunctionEmitter, TypedExpression
+from .fusion import (
     BLOCK_ELEMENTS,
     FusedChain,
     FusedLoop,
@@ -34,7 +35,6 @@ from .chains import (
     ufunc_dtype,
     ufunc_name,
 )
-from .emitter import FunctionEmitter, TypedExpression
 from .layout import numba_dtype, numpy_dtype, tuple_expression
 
 _ALIGNMENT = 64

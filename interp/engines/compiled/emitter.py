@@ -15,12 +15,12 @@ from copy import copy
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
-from ....core.mix import name_key
+from ....core.hashing import name_key
 from ....core.program.program import Node, Program
 from ....core.tag import Site, site_key
 from ....core.types import HandleType, Type
 from ..jit.state import EXIT_DEPTH, EXIT_FALLBACK, EXIT_MEMORY, EXIT_STACK, EXIT_TRAP, OPERANDS, SLOT_WORDS
-from .chains import FusedChain, exceeds_max_elements
+from .fusion import FusedChain, exceeds_max_elements
 from .layout import PhaseGroup, PhaseKey, TapeLayout, tuple_expression, zero_expression
 
 SELF_NAME, NULL_RESULT_NAME = "recurse", "null_result"

@@ -51,10 +51,10 @@ from ..jit.state import (
 )
 from ..protocol import Limits, resolve_limits
 from ..reference import admit_arguments, default_structure, external_limit_error
-from . import call_buffer, source, watchdog
+from . import call_buffer, codegen, watchdog
 from .call_buffer import CallBuffer, CallLayout, call_layout
-from .chains import FusedChain
 from .emitter import GeneratedModule
+from .fusion import FusedChain
 from .layout import is_recursive
 from .support import has_effects, is_of_scalars, unsupported_program
 from .thread import (
@@ -180,19 +180,19 @@ def load_entry(program: Program) -> tuple[GeneratedModule, Callable[..., int]]:
     name = code_name(program)
     if is_of_scalars(program):
         compile_and_wait(compile_task(program))
-        module = source.emit_module(program, native=True)
+        module = codegen.emit_module(program, native=True)
         with suppress(Unlinkable):
             return module, load_native(name, "\n".join(module.lines), "entry", _ENTRY_ARITY)
-    module = source.emit_module(program)
-    text = source.flatten_member_access(module.lines)
+    module = codegen.emit_module(program)
+    text = codegen.flatten_member_access(module.lines)
     compile_and_wait(CompileTask(name, module_text=text))
     return module, module_cache.load_module(name, text).entry
 
 
 def compile_task(program: Program) -> CompileTask:
     """What a compiler process needs to compile a supported program: the texts that `load_entry` loads."""
-    native = "\n".join(source.emit_module(program, native=True).lines) if is_of_scalars(program) else ""
-    module = source.flatten_member_access(source.emit_module(program).lines)
+    native = "\n".join(codegen.emit_module(program, native=True).lines) if is_of_scalars(program) else ""
+    module = codegen.flatten_member_access(codegen.emit_module(program).lines)
     return CompileTask(code_name(program), native, "entry", _ENTRY_ARITY, module)
 
 

@@ -25,7 +25,7 @@ from ...outcome.outcome import Outcome, build_outcome, limit_exceeded
 from ...outcome.residue import ResidueToken, sort_residue
 from ...outcome.statistics import Meter, Stats
 from ...records.column_log import ColumnLogWriter
-from ...records.keep import EventSink, KeepOption, open_event_sink
+from ...records.event_sink import EventSink, KeepOption, open_event_sink
 from ..interrupt import (
     LARGE_RESULT_BYTES,
     MEMORY_CHECK_STEPS,

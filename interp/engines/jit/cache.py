@@ -41,7 +41,7 @@ _SOURCE_GLOBS = (
     "core/ops/*.py",
     "core/ops/op.py",
     "core/dtypes.py",
-    "core/mix.py",
+    "core/hashing.py",
     "interp/engines/jit/*.py",
     "interp/engines/cuda/kernels.py",
 )

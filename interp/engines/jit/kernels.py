@@ -30,7 +30,7 @@ from typing import Any
 
 from ....core import dtypes
 from ....core.dtypes import DType
-from ....core.mix import MASK64
+from ....core.hashing import MASK64
 from ....core.ops.op import OPS, Attributes
 from ....core.ops.scalar_kernels import integer_power
 from ....core.python_ast import parse_python

@@ -18,7 +18,7 @@ from .memory import kernel
 
 @kernel
 def splitmix64(seed, number):  # type: ignore[no-untyped-def]
-    """Word `number` of the SplitMix64 sequence of a seed (core/mix.py)."""
+    """Word `number` of the SplitMix64 sequence of a seed (core/hashing.py)."""
     z = seed + (number + uint64(1)) * uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)

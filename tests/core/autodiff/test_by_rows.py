@@ -10,7 +10,7 @@ import pytest
 import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.laws.laws import cleanliness, firings, results
+from support.laws.machine_laws import cleanliness, firings, results
 from tagloom.core.autodiff import reverse, rows
 from tagloom.core.ops import indexing
 

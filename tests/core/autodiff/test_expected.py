@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import tagloom as tl
-from support.laws.laws import cleanliness, firings, results
+from support.laws.machine_laws import cleanliness, firings, results
 from tagloom.core.graph.nesting import adjoint_dependent_nodes
 
 SCHEDULES = ("waves", "fifo", "lifo", "random:1", "random:2")

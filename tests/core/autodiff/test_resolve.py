@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from support.laws.laws import SCHEDULES, cleanliness, firings, results
+from support.laws.machine_laws import SCHEDULES, cleanliness, firings, results
 from support.programs.gradient_functions import fac, power
 from tagloom.interp.function.function import Function
 

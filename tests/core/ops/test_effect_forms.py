@@ -30,7 +30,7 @@ from tagloom.core.json.value import (
     value_to_json_text,
 )
 from tagloom.core.ops.effects import EFFECT_OPS
-from tagloom.core.ops.rules import TYPE_ATTRIBUTES
+from tagloom.core.ops.type_rules import TYPE_ATTRIBUTES
 from tagloom.core.program.program import Program
 from tagloom.core.program.validate import program_problems
 from tagloom.core.tag import ROOT, Site

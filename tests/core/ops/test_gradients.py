@@ -20,9 +20,9 @@ from tagloom.core import dtypes
 from tagloom.core.frontend.api import apply
 from tagloom.core.frontend.array_api import common
 from tagloom.core.frontend.trace.annotation import FunctionSpec
+from tagloom.core.frontend.trace.program_builder import ProgramBuilder
 from tagloom.core.frontend.trace.pytree import leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
-from tagloom.core.frontend.trace.trace import ProgramBuilder
 from tagloom.core.ops.gradient_rules import adjoint_rule, slopes, zeros_like
 from tagloom.core.ops.op import OPS, Gradient, Op
 from tagloom.core.program.evaluate import evaluate

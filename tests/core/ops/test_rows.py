@@ -16,7 +16,7 @@ from support.generators.generator import ARRAYS, signatures
 from tagloom.core.frontend.eager.dispatch import op_signature
 from tagloom.core.ops import op as registry
 from tagloom.core.ops.op import OPS, Op, ScalarByDtype, op
-from tagloom.core.ops.rules import elementwise_type_rule
+from tagloom.core.ops.type_rules import elementwise_type_rule
 from tagloom.interp.engines.fast import load as fast_load
 from tagloom.interp.engines.fast import opcode_source
 from tagloom.interp.engines.jit.column_faults import explain_compile_error, uncompilable_columns

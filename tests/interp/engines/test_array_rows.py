@@ -12,7 +12,7 @@ from tagloom.core.ops.op import OPS
 from tagloom.core.program.program import FunctionDef, Node, Program, Region, Var
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import fingerprint
-from tagloom.interp.engines.compiled import source
+from tagloom.interp.engines.compiled import codegen
 from tagloom.interp.engines.compiled.support import unsupported_program
 from tagloom.interp.engines.protocol import Job, RunOptions
 from tagloom.interp.engines.registry import run
@@ -43,7 +43,7 @@ def test_the_generated_text_parses(row: object) -> None:
         for is_open in (False, True):
             program = program_of([case], is_open=is_open)
             if unsupported_program(program) is None:
-                compile("\n".join(source.emit_module(program).lines), f"<{case}>", "exec")
+                compile("\n".join(codegen.emit_module(program).lines), f"<{case}>", "exec")
 
 
 @pytest.mark.heavy

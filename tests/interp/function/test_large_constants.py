@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.core.frontend.trace import trace
-from tagloom.interp.engines.compiled import source
+from tagloom.core.frontend.trace import program_builder
+from tagloom.interp.engines.compiled import codegen
 
 WEIGHTS = np.linspace(-1.0, 1.0, 2000).reshape(20, 100)
 POINT = np.linspace(0.0, 1.0, 100)
@@ -42,14 +42,14 @@ def test_the_program_names_them_and_has_no_elements() -> None:
     """The argument has the array's Python name; the text, the graph and the code have none of its elements."""
     assert [parameter.name for parameter in layer.program.main.body.parameters] == ["x", "WEIGHTS"]
     assert len(tl.print_program(layer.program)) < 1000
-    assert len("\n".join(source.emit_module(layer.program).lines)) < 5000
-    small = closing_over(np.arange(float(trace.MAX_LITERAL_ELEMENTS))).trace(2.0).program
+    assert len("\n".join(codegen.emit_module(layer.program).lines)) < 5000
+    small = closing_over(np.arange(float(program_builder.MAX_LITERAL_ELEMENTS))).trace(2.0).program
     assert [parameter.name for parameter in small.main.body.parameters] == ["x"]
 
 
 def test_programs_that_differ_in_data_share_their_code() -> None:
     """The generated code, which is the key of the cache on disk, does not depend on the elements."""
-    texts = [source.emit_module(closing_over(each).trace(2.0).program).lines for each in (POINT, POINT + 1.0)]
+    texts = [codegen.emit_module(closing_over(each).trace(2.0).program).lines for each in (POINT, POINT + 1.0)]
     assert texts[0] == texts[1]
     assert closing_over(POINT)(2.0) == 100.0 and closing_over(POINT + 1.0)(2.0) == 300.0
 
@@ -123,7 +123,7 @@ def test_arrays_made_in_the_function() -> None:
 
 def test_arrays_that_change_at_every_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     """A recursion that makes another array at every trace is refused, and so is the pullback of such a function."""
-    monkeypatch.setattr(trace, "MAX_CONSTANTS", 20)
+    monkeypatch.setattr(program_builder, "MAX_CONSTANTS", 20)
     numbers = iter(range(10**6))
 
     @tl.function

@@ -13,7 +13,7 @@ import pytest
 import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tagloom.core.mix import splitmix64
+from tagloom.core.hashing import splitmix64
 from tagloom.core.ops.random import draw_below
 from tagloom.core.program.evaluate import evaluate
 

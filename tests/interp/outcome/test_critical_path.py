@@ -13,7 +13,7 @@ import tagloom as tl
 from hypothesis import HealthCheck, given, settings
 from pytest import MonkeyPatch
 from support.generators.generator import Case, cases
-from support.laws.laws import LIMITS
+from support.laws.machine_laws import LIMITS
 from support.programs.hand_written_graphs import sum_graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.value import fingerprint

@@ -7,7 +7,7 @@ from collections import Counter
 import tagloom as tl
 from hypothesis import HealthCheck, given, settings
 from support.generators.generator import Case, cases
-from support.laws.laws import LIMITS
+from support.laws.machine_laws import LIMITS
 from support.programs.hand_written_graphs import counting_loop
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower

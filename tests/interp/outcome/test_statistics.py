@@ -8,7 +8,7 @@ import pytest
 import tagloom as tl
 from hypothesis import HealthCheck, given, settings
 from support.generators.generator import Case, cases
-from support.laws.laws import LIMITS
+from support.laws.machine_laws import LIMITS
 from support.programs.hand_written_graphs import sum_graph
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.reference import run_graph

@@ -15,7 +15,7 @@ from support.generators.effect_programs import Witness
 from support.laws.difference_laws import divergence
 from support.laws.query_laws import moments, provenance, ran, readiness, reasons
 from support.programs.hand_written_graphs import stuck
-from support.twins.twins import Break, broken
+from support.twins.broken_twin import Break, broken
 from tagloom.core.graph.graph import Graph
 from tagloom.core.value import literal
 from tagloom.interp.history.history import History

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from support.generators.generator import Case, cases
 from support.generators.graph_edits import EDITS
 from support.generators.json_edits import EVERY, fib, quotients
-from support.laws.laws import LIMITS
+from support.laws.machine_laws import LIMITS
 from support.observe.event_bits import bits
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
@@ -27,7 +27,7 @@ from tagloom.interp.history.replay import open_log
 from tagloom.interp.machine.event import Event
 from tagloom.interp.records.documents import to_outcome_record
 from tagloom.interp.records.event_log import JsonLogWriter
-from tagloom.interp.records.keep import log_lines
+from tagloom.interp.records.event_sink import log_lines
 
 
 def write(path: Path, lines: list[Any]) -> None:

@@ -16,7 +16,7 @@ from support.generators.effect_programs import Witness, act_cases
 from support.generators.generator import Case
 from support.generators.graph_edits import EDITS
 from support.generators.json_edits import FILL
-from support.laws.laws import LIMITS
+from support.laws.machine_laws import LIMITS
 from support.observe.event_bits import bits
 from tagloom.core.graph.graph import Graph, OutputPort
 from tagloom.core.graph.lower import lower

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.generators.generator import Case, cases
 from support.generators.graph_edits import EDITS
 from support.generators.json_edits import EVERY, fib, quotients
-from support.laws.laws import LIMITS
+from support.laws.machine_laws import LIMITS
 from support.programs.hand_written_graphs import stuck
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower

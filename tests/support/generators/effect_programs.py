@@ -29,11 +29,11 @@ from support.generators.generator import (
 )
 from tagloom.core.frontend.api import apply, cond, while_loop
 from tagloom.core.frontend.eager.gradients import emit_call
-from tagloom.core.frontend.trace import trace as tracing
+from tagloom.core.frontend.trace import program_builder as tracing
 from tagloom.core.frontend.trace.annotation import FunctionSpec
+from tagloom.core.frontend.trace.program_builder import ProgramBuilder
 from tagloom.core.frontend.trace.pytree import flat_tuple_type, leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
-from tagloom.core.frontend.trace.trace import ProgramBuilder
 from tagloom.core.program.program import PARALLEL_ITERATIONS, Program, Region
 from tagloom.core.types import HandleType, Type, element_type, handle_type
 from tagloom.core.world import World

@@ -14,9 +14,9 @@ import numpy as np
 import tagloom as tl
 from hypothesis import strategies as st
 from support.generators.generator import FLOAT, VECTOR, Case, ProgramWriter, _type, values
+from tagloom.core.frontend.trace.program_builder import ProgramBuilder
 from tagloom.core.frontend.trace.pytree import leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
-from tagloom.core.frontend.trace.trace import ProgramBuilder
 from tagloom.core.types import Type
 
 WEIGHTS = np.array([0.5, -1.25, 2.0])

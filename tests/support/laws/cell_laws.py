@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tagloom.viz.cells.box_rows import BOX_DELIMITERS
-from tagloom.viz.cells.drawing import Drawing
 from tagloom.viz.style import BOX_LOOKS
+from tagloom.viz.terminal.box_rows import BOX_DELIMITERS
+from tagloom.viz.terminal.drawing import Drawing
 from tagloom.viz.view import LinkKind, View
 
 Place = tuple[int, int]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from support.generators.effect_programs import Witness, unbounded
 from support.generators.generator import Case
-from support.laws.laws import cleanliness, firings
+from support.laws.machine_laws import cleanliness, firings
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems

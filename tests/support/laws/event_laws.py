@@ -34,7 +34,7 @@ from tagloom.interp.records import column_log
 from tagloom.interp.records.column_log import create_column_log
 from tagloom.interp.records.documents import to_outcome_record
 from tagloom.interp.records.event_log import JsonLogWriter, LogWriter, header_line
-from tagloom.interp.records.keep import EventSink, log_lines
+from tagloom.interp.records.event_sink import EventSink, log_lines
 
 
 def violations(

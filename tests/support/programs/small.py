@@ -8,9 +8,9 @@ import tagloom as tl
 from hypothesis import assume
 from hypothesis import strategies as st
 from tagloom.core.frontend.trace.annotation import FunctionSpec
+from tagloom.core.frontend.trace.program_builder import ProgramBuilder
 from tagloom.core.frontend.trace.pytree import flat_tuple_type, leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
-from tagloom.core.frontend.trace.trace import ProgramBuilder
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.types import Type

@@ -6,8 +6,8 @@ import re
 
 import pytest
 from tagloom.core.program.program import Program
+from tagloom.interp.engines.compiled import codegen
 from tagloom.interp.engines.compiled import run as engine
-from tagloom.interp.engines.compiled import source
 from tagloom.interp.engines.compiled.emitter import GeneratedModule
 
 
@@ -18,7 +18,7 @@ def afresh(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def broken(monkeypatch: pytest.MonkeyPatch, pattern: str, instead: str) -> None:
     """Replace a pattern in the text of compiled programs. Fails if a text does not contain it."""
-    right = source.emit_module
+    right = codegen.emit_module
 
     def emit_module(program: Program, *, native: bool = False) -> GeneratedModule:
         made = right(program, native=native)
@@ -28,4 +28,4 @@ def broken(monkeypatch: pytest.MonkeyPatch, pattern: str, instead: str) -> None:
         return made
 
     afresh(monkeypatch)
-    monkeypatch.setattr(source, "emit_module", emit_module)
+    monkeypatch.setattr(codegen, "emit_module", emit_module)

@@ -27,11 +27,11 @@ from tagloom.tui.run_start import Start
 from tagloom.tui.session import listing
 from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.session import Session
-from tagloom.viz.cells.drawing import Drawing, draw_cells
 from tagloom.viz.collapse import collapse_clusters, folding_order
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.state_view import overlay_state, state_view
 from tagloom.viz.style import DARK, LIGHT, PALETTE
+from tagloom.viz.terminal.drawing import Drawing, draw_cells
 
 
 def session_after(target: str, *words: str, do: str = "") -> Session:

@@ -22,9 +22,9 @@ from tagloom.core.frontend.eager import dispatch
 from tagloom.core.frontend.eager.array import ConcreteArray
 from tagloom.core.frontend.eager.variable import Variable
 from tagloom.core.frontend.trace.annotation import FunctionSpec
+from tagloom.core.frontend.trace.program_builder import ProgramBuilder
 from tagloom.core.frontend.trace.pytree import leaf_type
 from tagloom.core.frontend.trace.symbol import ELEMENT_METHODS, Symbol
-from tagloom.core.frontend.trace.trace import ProgramBuilder
 from tagloom.core.graph.lower import lower
 from tagloom.core.ops.op import OPS, Op
 from tagloom.core.types import Type, type_of

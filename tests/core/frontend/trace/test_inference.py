@@ -12,7 +12,7 @@ import pytest
 import tagloom as tl
 from hypothesis import given
 from hypothesis import strategies as st
-from tagloom.core.frontend.trace import trace as inference
+from tagloom.core.frontend.trace import program_builder as inference
 from tagloom.core.program.program import FunctionDef, Program, Region
 from tagloom.core.value import is_same_value
 

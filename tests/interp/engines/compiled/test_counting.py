@@ -17,7 +17,7 @@ from tagloom.core import dtypes
 from tagloom.core.graph.lower import lower
 from tagloom.core.types import Type
 from tagloom.core.value import admit
-from tagloom.interp.engines.compiled import source
+from tagloom.interp.engines.compiled import codegen
 
 LOOP = """
 func main(x: {type}, bound: {type}) -> {type}, int64 {{
@@ -76,7 +76,7 @@ def near_ends(draw: Any) -> Case:
 def check(case: Case) -> None:
     """Fails if the engine differs; a strip has four iterations."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source, "STRIP_ITERATIONS", 4)
+        patch.setattr(codegen, "STRIP_ITERATIONS", 4)
         assert not differences(case.program, lower(case.program), case.arguments)
 
 
@@ -122,13 +122,13 @@ def test_a_loop_that_wraps_can_be_ended() -> None:
 
 
 ON_AND_ON = """
-right = engine.source.emit_module
+right = engine.codegen.emit_module
 def emit_module(program, *, native):
     import re
     made = right(program, native=native)
     made.lines = [re.sub(r"while (n\\d+) < v\\d+:", r"while \\1 >= 0:", line) for line in made.lines]
     return made
-engine.source.emit_module = emit_module
+engine.codegen.emit_module = emit_module
 """
 
 

@@ -18,8 +18,8 @@ from support.generators.sum_cases import sum_cases
 from support.laws.compiled_laws import differences, differs
 from support.twins.compiled_twins import afresh, broken
 from tagloom.core.graph.lower import lower
-from tagloom.interp.engines.compiled import emitter, source
-from tagloom.interp.engines.compiled import products as sums
+from tagloom.interp.engines.compiled import codegen, emitter
+from tagloom.interp.engines.compiled import matrix_products as sums
 
 Weights = tl.Array[tl.float32, 32, 32]
 Rows = tl.Array[tl.float32, 8, 32]
@@ -155,7 +155,7 @@ def test_which_sums_are_in_place() -> None:
     """Products are added to results of deeper calls, which may be zeros that are never written; no matrix is
     transposed."""
     function, given = RUNS["tree"]
-    text = "\n".join(source.emit_module(function.trace(*given).program).lines)
+    text = "\n".join(codegen.emit_module(function.trace(*given).program).lines)
     assert "matmul_accumulate_float32" in text and "e.is_lazy" in text and "matmul_transposed_left_float32" not in text
     assert not re.search(r"strided_op\(0, .*, 32, 8, ", text)  # the transposition of x
 
@@ -184,7 +184,7 @@ def _known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "weaken_facts", lambda assumed, found: assumed)
+    monkeypatch.setattr(codegen, "weaken_facts", lambda assumed, found: assumed)
 
 
 def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +204,7 @@ def _texts(pattern: str, instead: str) -> Any:
 TWINS: dict[str, tuple[Any, str]] = {
     "an operand that is needed later is written to": (_spent, "needed later"),
     "what there is a view of is written to": (
-        lambda patch: patch.setattr(source, "is_fresh", lambda op: op != "call"),
+        lambda patch: patch.setattr(codegen, "is_fresh", lambda op: op != "call"),
         "viewed",
     ),
     "what is multiplied is written to": (
@@ -224,7 +224,7 @@ TWINS: dict[str, tuple[Any, str]] = {
     ),
     "sums so far are lost": (_texts(r"2 if (e\.is_lazy\(\w+\)) else 1", "2"), "tree"),
     "loops begin with what they made": (
-        lambda patch: patch.setattr(source, "emit_loop_variables", _shared_variables(source.emit_loop_variables)),
+        lambda patch: patch.setattr(codegen, "emit_loop_variables", _shared_variables(codegen.emit_loop_variables)),
         "repeated",
     ),
 }

@@ -9,7 +9,7 @@ import pytest
 import tagloom as tl
 from support.laws.compiled_laws import differences
 from support.twins.compiled_twins import broken
-from tagloom.interp.engines.compiled.chains import BLOCK_ELEMENTS, FusedChain, plan_fusion
+from tagloom.interp.engines.compiled.fusion import BLOCK_ELEMENTS, FusedChain, plan_fusion
 from tagloom.interp.engines.jit import thread_pool
 from tagloom.interp.engines.reference import admit_arguments
 

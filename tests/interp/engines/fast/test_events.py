@@ -27,7 +27,7 @@ from tagloom.interp.engines.reference import drive, first_state
 from tagloom.interp.engines.registry import run as run_job
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.schedule import schedule
-from tagloom.interp.records.keep import LOG_SUFFIXES, log_lines
+from tagloom.interp.records.event_sink import LOG_SUFFIXES, log_lines
 
 SCHEDULES = ("waves", "fifo", "lifo", "random:3")
 

@@ -179,13 +179,13 @@ def test_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     cache._environment_fingerprint.cache_clear()
     before = cache.cache_key(TEXT)
     assert cache.cache_key(TEXT + " ") != before
-    for source in ("core/ops/op.py", "core/ops/scalar_kernels.py", "core/mix.py", "interp/engines/jit/c_math.py"):
+    for source in ("core/ops/op.py", "core/ops/scalar_kernels.py", "core/hashing.py", "interp/engines/jit/c_math.py"):
         path = tmp_path / source
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
     monkeypatch.setattr(cache, "_PACKAGE_ROOT", tmp_path)
     keys = {before}
-    for source in ("core/ops/op.py", "core/ops/scalar_kernels.py", "core/mix.py", "interp/engines/jit/c_math.py"):
+    for source in ("core/ops/op.py", "core/ops/scalar_kernels.py", "core/hashing.py", "interp/engines/jit/c_math.py"):
         (tmp_path / source).write_text("# changed")
         cache._environment_fingerprint.cache_clear()
         keys.add(cache.cache_key(TEXT))

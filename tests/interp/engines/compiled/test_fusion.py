@@ -12,9 +12,9 @@ import tagloom as tl
 from support.laws.compiled_laws import differences
 from support.programs.compiled_programs import elementary32, elementary64
 from tagloom.core.program.program import Program
-from tagloom.interp.engines.compiled.chains import BLOCK_ELEMENTS, FusedChain, plan_fusion
+from tagloom.interp.engines.compiled.codegen import emit_module
+from tagloom.interp.engines.compiled.fusion import BLOCK_ELEMENTS, FusedChain, plan_fusion
 from tagloom.interp.engines.compiled.run import run_compiled
-from tagloom.interp.engines.compiled.source import emit_module
 from tagloom.interp.engines.protocol import Limits
 
 OPEN = tl.Array[tl.float64, None]

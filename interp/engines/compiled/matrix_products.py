@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from ....core.dtypes import DType
 from ....core.ops.op import MAX_ELEMENTS, OPS
-from ....core.ops.rules import resolve_axes
+from ....core.ops.type_rules import resolve_axes
 from ....core.program.program import Node, Operand, Region
 from ....core.types import Type
 from ....core.value import Literal

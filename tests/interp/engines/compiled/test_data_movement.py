@@ -15,7 +15,7 @@ from tagloom.core.graph.lower import lower
 from tagloom.core.program.program import Program
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import admit, fingerprint
-from tagloom.interp.engines.compiled import moves, source
+from tagloom.interp.engines.compiled import codegen, data_movement
 from tagloom.interp.engines.compiled.run import run_compiled
 from tagloom.interp.engines.reference import run_graph
 
@@ -31,7 +31,7 @@ MORE = [
     GradientCase("permute_dims", ([list(range(at, at + 19)) for at in range(20)],), {"axes": (1, 0)}),
     *(GradientCase("size", ((2, 3),), {"axis": axis}) for axis in (None, 0, -1)),
 ]
-RULES = {op: [case for case in (*CASES, *MORE) if case.op == op] for op in moves.MOVE_EMITTERS}
+RULES = {op: [case for case in (*CASES, *MORE) if case.op == op] for op in data_movement.MOVE_EMITTERS}
 LEFT = {
     "reshape": 0,
     "reshape_like": 0,
@@ -90,7 +90,7 @@ def differing_cases(op: str, dtype: Any, is_open: bool) -> list[str]:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize(
-    "op", [op if op in QUICK else pytest.param(op, marks=pytest.mark.heavy) for op in moves.MOVE_EMITTERS]
+    "op", [op if op in QUICK else pytest.param(op, marks=pytest.mark.heavy) for op in data_movement.MOVE_EMITTERS]
 )
 def test_moves_and_reductions_agree(op: str, is_open: bool) -> None:
     """Moves and reductions agree with the reference, for fixed and open sizes."""
@@ -99,16 +99,16 @@ def test_moves_and_reductions_agree(op: str, is_open: bool) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("op", moves.MOVE_EMITTERS)
+@pytest.mark.parametrize("op", data_movement.MOVE_EMITTERS)
 def test_machine_code_computes_moves(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Machine code computes such ops if their sizes are fixed."""
-    left, right = Counter[str](), source.emit_host_call
+    left, right = Counter[str](), codegen.emit_host_call
 
     def noted(writer: Any, node: Any, inputs: Any) -> str:
         left[node.op] += 1
         return right(writer, node, inputs)
 
-    monkeypatch.setattr(source, "emit_host_call", noted)
+    monkeypatch.setattr(codegen, "emit_host_call", noted)
     program, given = program_of(RULES[op], np.float64, False)
     run_compiled(program, lower(program), given)
     assert left[op] <= LEFT.get(op, 0)
@@ -171,5 +171,5 @@ def test_traps(name: str) -> None:
 @pytest.mark.full
 def test_wrong_strides_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin that always reads the first element is caught."""
-    monkeypatch.setattr(moves, "broadcast_strides", lambda value, rank: ["0"] * rank)
+    monkeypatch.setattr(data_movement, "broadcast_strides", lambda value, rank: ["0"] * rank)
     assert differing_cases("broadcast_like", np.float64, False)

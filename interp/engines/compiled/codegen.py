@@ -2,8 +2,8 @@
 calls, values become variables.
 
 The text is emitted from the top down: `emit_module`, `emit_group`, `emit_function`, `emit_phase`, `emit_region`; then a
-function for each kind of node that holds regions or calls, here, and for other ops in `elementwise`, `products`,
-`moves` and `cells`. All of them write through one `FunctionEmitter`.
+function for each kind of node that holds regions or calls, here, and for other ops in `elementwise`,
+`matrix_products`, `data_movement` and `cells`. All of them write through one `FunctionEmitter`.
 
 The generated code evaluates nodes in the order of the big-step evaluator. Its variable `s` is the address of the state
 (jit.state), `left` is the number of tag levels that remain, and `key` is the tag key, passed only where random numbers
@@ -38,7 +38,7 @@ from ..jit import kernels
 from ..jit.kernels import LANE_TYPES, lane
 from ..jit.state import HOST_FAILED, HOST_TOO_LARGE, MATMUL_FUNCTIONS, OPERANDS, SLOT_WORDS, STACK_FLOOR, TAPE_NEXT
 from .cells import CELL_EMITTERS
-from .chains import FusedChain, plan_fusion
+from .data_movement import emit_strided_op
 from .elementwise import emit_array_literal, emit_chain, emit_draw, emit_elementwise
 from .emitter import (
     NULL_RESULT_NAME,
@@ -50,6 +50,7 @@ from .emitter import (
     TypedExpression,
     merge_facts,
 )
+from .fusion import FusedChain, plan_fusion
 from .layout import (
     FIRST_ITERATION,
     LAST_ITERATION,
@@ -75,8 +76,7 @@ from .layout import (
     strongly_connected_components,
     tuple_expression,
 )
-from .moves import emit_strided_op
-from .products import emit_matmul, emit_special_node, emit_sum, is_fresh, plan_accumulation
+from .matrix_products import emit_matmul, emit_special_node, emit_sum, is_fresh, plan_accumulation
 from .support import is_draw, is_host_op, is_short, needs_poll
 from .tape import TapeReference, TapeScope, emit_load, emit_mark, emit_release, emit_save, emit_tape_allocation
 

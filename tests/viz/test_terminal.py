@@ -15,19 +15,19 @@ from support.laws.cell_laws import violations
 from support.pictures.drawings import FUNCTIONS, graphs, race
 from tagloom.core.graph.lower import lower
 from tagloom.interp.history.history import History
-from tagloom.viz.cells import compress as seams
-from tagloom.viz.cells import routes, tracks
-from tagloom.viz.cells.drawing import HEIGHT, LINK_MEANINGS, WIDTH, draw_cells, redraw
-from tagloom.viz.cells.grid import HEADS, STROKES, to_text
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.pictures import run_picture
 from tagloom.viz.program_view import program_view
 from tagloom.viz.state_view import state_view
 from tagloom.viz.style import BADGE_LOOKS, LINE_LOOKS
+from tagloom.viz.terminal import compress as seams
+from tagloom.viz.terminal import routes, tracks
+from tagloom.viz.terminal.drawing import HEIGHT, LINK_MEANINGS, WIDTH, draw_cells, redraw
+from tagloom.viz.terminal.grid import HEADS, STROKES, to_text
 from tagloom.viz.view import Badge, View
 
 DRAWINGS = Path(__file__).parent / "drawings"
-"""To write them anew, after looking at what changes: PYTHONPATH=tests python tests/viz/test_cells.py."""
+"""To write them anew, after looking at what changes: PYTHONPATH=tests python tests/viz/test_terminal.py."""
 
 GOLDEN = ("fib", "nested", "ack")
 VIEWS = {

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ....core import dtypes
 from ....core.dtypes import DType
 from ....core.ops.indexing import parse_key
-from ....core.ops.rules import resolve_axes, resolve_axis
+from ....core.ops.type_rules import resolve_axes, resolve_axis
 from ....core.program.program import Node
 from ....core.types import Type
 from ..jit.kernels import LANE_TYPES, lane
