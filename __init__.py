@@ -14,7 +14,7 @@ fib.debug(5)                         # step through it, forwards and backwards
 import sys as _sys
 from math import e, inf, nan, pi
 
-from . import moved_modules as _moved_modules
+from . import deprecation as _deprecation
 from .core import display as _display
 from .core.autodiff.rows import Rows
 from .core.dtypes import bool, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
@@ -196,7 +196,7 @@ newaxis = None
 _Operators.namespace = _sys.modules[__name__]
 _display.hooks.render_svg, _display.hooks.open_player = _notebook.display, _notebook.play
 _display.hooks.open_debugger = _debug_run
-_moved_modules.install()
+_deprecation.install()
 
 __all__ = [
     "Array", "Breakpoints", "Broken", "Candidates", "Cells", "Checkpoint", "CheckpointManager", "Crash", "Deadlock",

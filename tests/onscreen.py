@@ -20,7 +20,7 @@ from rich.style import Style
 from tagloom.tui.app.app import Debugger
 from tagloom.tui.app.graph import GraphPane
 from tagloom.tui.app.lines import LinesPane
-from tagloom.tui.run_start import Start, StartOptions
+from tagloom.tui.run_start import RunRequest, StartOptions
 from tagloom.tui.session.commands import new_session
 from textual import _wait
 from textual.pilot import Pilot
@@ -144,7 +144,7 @@ def shown(
     async def run() -> None:
         session = new_session(StartOptions(**more))
         if target:
-            session.load_run(Start(target, words, session.options))
+            session.load_run(RunRequest(target, words, session.options))
         app = Debugger(session, watches_file=watches)
         async with app.run_test(size=size) as pilot:
             screen = Screen(app, pilot)

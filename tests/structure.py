@@ -81,7 +81,7 @@ def sources(root: Path) -> list[Path]:
 def names(tree: ast.Module, file: str) -> Iterator[Name]:
     """The module, its classes and functions wherever they are defined, and the attributes that classes define: in their
     bodies, or by assigning to `self`. Left out are functions that run a command and bear its name, which users type,
-    and members of enumerations in capitals, which are read behind the name of their class."""
+    members of enumerations in capitals, which are read behind the name of their class, and old names of attributes."""
     yield Name(file, 1, "module", Path(file).stem)
     for node in ast.walk(tree):
         match node:
@@ -99,6 +99,8 @@ def _attributes(node: ast.ClassDef, file: str) -> Iterator[Name]:
         match statement:
             case ast.AnnAssign(target=ast.Name(text)):
                 lines[text] = statement.lineno
+            case ast.Assign(value=ast.Call(func=ast.Name("RenamedAttribute"))):
+                pass
             case ast.Assign(targets=targets):
                 found = {target.id: statement.lineno for target in targets if isinstance(target, ast.Name)}
                 lines |= {text: line for text, line in found.items() if not text.isupper()}

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core.errors import Usage
 from ..core.world import World
+from ..deprecation import renamed_attributes
 from ..interp.engines.protocol import Limits
 from ..interp.function.function import Function
 from ..interp.history.history import History
@@ -30,8 +31,8 @@ class StartOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """The start of a run: `FILE[:NAME]`, the arguments as words, and the options."""
+class RunRequest:
+    """A request to run `FILE[:NAME]`: its name, the arguments as words, and the options."""
 
     target: str
     words: tuple[str, ...] = ()
@@ -48,8 +49,8 @@ class Start:
             return History.load(self.target, world=world)
         return begin_history(find_program(self.target), self.words, self.options, world)
 
-    def with_options(self, **changed: Any) -> Start:
-        """The same start with another schedule, or other options."""
+    def with_options(self, **changed: Any) -> RunRequest:
+        """The same request with another schedule, or other options."""
         return replace(self, options=replace(self.options, **changed))
 
 
@@ -86,4 +87,7 @@ def load_run(
     Raises Usage, Malformed or Invalid if there is no such program, or it cannot be run.
     """
     options = StartOptions(schedule, Limits() if limits is None else limits, seed, k, unchecked)
-    return Start(target, words, options).history(world or World())
+    return RunRequest(target, words, options).history(world or World())
+
+
+__getattr__ = renamed_attributes(__name__, Start="RunRequest")

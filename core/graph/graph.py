@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from ...deprecation import renamed_attributes
 from ..display import SvgReprMixin
 from ..errors import Usage
 from ..program.program import PHASE, Location, UniqueNames
@@ -38,8 +39,8 @@ class OutputRef(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class OutputPort:
-    """A typed output and the ports it feeds, ordered by node, then port."""
+class NodeOutput:
+    """A typed output of a node, or of the environment, and the ports it feeds, ordered by node, then port."""
 
     type: Type
     edges: tuple[Edge, ...]
@@ -53,7 +54,7 @@ class GraphNode:
     name: str
     op: str
     ports: tuple[Literal | None, ...]
-    outputs: tuple[OutputPort, ...]
+    outputs: tuple[NodeOutput, ...]
     function: str
     site: Site | None = None
     has_trigger: bool = False
@@ -83,7 +84,7 @@ class Graph(SvgReprMixin):
 
     name: str
     nodes: tuple[GraphNode, ...]
-    arguments: tuple[tuple[str, OutputPort], ...]
+    arguments: tuple[tuple[str, NodeOutput], ...]
     results: tuple[int, ...]
     calls: tuple[tuple[Site, str], ...] = ()
     hidden_count: int = 0
@@ -101,7 +102,7 @@ class Graph(SvgReprMixin):
                     sources.setdefault(edge, []).append(OutputRef(number, position))
         return sources
 
-    def output(self, source: OutputRef) -> OutputPort:
+    def output(self, source: OutputRef) -> NodeOutput:
         return self.arguments[source.output][1] if source.node < 0 else self.nodes[source.node].outputs[source.output]
 
     def find(self, name: str) -> list[int]:
@@ -229,8 +230,8 @@ class GraphBuilder:
         for source, edge in self._edges:
             edges.setdefault(source, []).append(edge)
 
-        def output(source: OutputRef, type_: Type) -> OutputPort:
-            return OutputPort(type_, tuple(sorted(edges.get(source, []))))
+        def output(source: OutputRef, type_: Type) -> NodeOutput:
+            return NodeOutput(type_, tuple(sorted(edges.get(source, []))))
 
         nodes = []
         for number, details in enumerate(self._nodes):
@@ -249,3 +250,6 @@ class GraphBuilder:
             tuple(self.calls.items()),
             hidden_count,
         )
+
+
+__getattr__ = renamed_attributes(__name__, OutputPort="NodeOutput")

@@ -14,7 +14,7 @@ from ..ops.effects import ALL_OPS
 from ..ops.routing import ROUTING_OPS
 from ..program.infer import DEFAULT_TYPE, HOLE, LatticeType, guess_type, infer_op_type, widen
 from ..types import Type
-from .graph import Edge, Graph, GraphNode, OutputPort, OutputRef
+from .graph import Edge, Graph, GraphNode, NodeOutput, OutputRef
 
 
 def count_outputs(op: str) -> int:
@@ -149,5 +149,5 @@ class _GraphInference:
         sources = self.sources.get(Edge(number, port), [])
         return self.join_types([self.types[source] for source in sources]) if sources else HOLE
 
-    def fill_output(self, number: int, k: int, old: OutputPort) -> OutputPort:
+    def fill_output(self, number: int, k: int, old: NodeOutput) -> NodeOutput:
         return replace(old, type=self.types[OutputRef(number, k)] or DEFAULT_TYPE) if old.type is HOLE else old

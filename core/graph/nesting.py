@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from ..tag import Site
-from .graph import Graph, OutputPort
+from .graph import Graph, NodeOutput
 
 LoopContext: TypeAlias = Site | None
 """The innermost loop around a node, or None in the body of a function."""
@@ -84,7 +84,7 @@ class LoopInfo:
                 yield from ((return_node, loop) for return_node in self._returns_by_site.get(node.site, ()))
         yield from self._consumers(node.outputs, output_loop)
 
-    def _consumers(self, outputs: Iterable[OutputPort], loop: LoopContext) -> Iterator[tuple[int, LoopContext]]:
+    def _consumers(self, outputs: Iterable[NodeOutput], loop: LoopContext) -> Iterator[tuple[int, LoopContext]]:
         """The consumers of these outputs, except returns: a return is in the loop of its call, not in the callee."""
         for output in outputs:
             for edge in output.edges:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..graph.graph import Edge, Graph, GraphNode, OutputPort
+from ..graph.graph import Edge, Graph, GraphNode, NodeOutput
 from ..tag import Site
 from .cursor import JsonCursor, document_header, validate_text
 from .value import (
@@ -33,7 +33,7 @@ def graph_to_json(graph: Graph) -> JsonValue:
     )
 
 
-def output_to_json(output: OutputPort) -> JsonValue:
+def output_to_json(output: NodeOutput) -> JsonValue:
     """A typed output, and the ports that it feeds."""
     return {"type": type_to_json(output.type), "edges": [list(edge) for edge in output.edges]}
 
@@ -68,16 +68,16 @@ def read_graph(cursor: JsonCursor) -> Graph:
     )
 
 
-def read_argument(cursor: JsonCursor) -> tuple[str, OutputPort]:
+def read_argument(cursor: JsonCursor) -> tuple[str, NodeOutput]:
     """The name and the output of an argument, from JSON data."""
     name, type_, edges = cursor.fields("name", "type", "edges")
-    return name.text(), OutputPort(read_type(type_), edges.map_entries(read_edge))
+    return name.text(), NodeOutput(read_type(type_), edges.map_entries(read_edge))
 
 
-def read_output(cursor: JsonCursor) -> OutputPort:
+def read_output(cursor: JsonCursor) -> NodeOutput:
     """An output of a node, from JSON data."""
     type_, edges = cursor.fields("type", "edges")
-    return OutputPort(read_type(type_), edges.map_entries(read_edge))
+    return NodeOutput(read_type(type_), edges.map_entries(read_edge))
 
 
 def read_edge(cursor: JsonCursor) -> Edge:

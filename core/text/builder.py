@@ -15,7 +15,7 @@ from dataclasses import replace
 from .. import dtypes
 from ..dtypes import DType
 from ..errors import Malformed
-from ..graph.graph import Edge, Graph, GraphNode, OutputPort, OutputRef
+from ..graph.graph import Edge, Graph, GraphNode, NodeOutput, OutputRef
 from ..graph.infer import count_outputs
 from ..ops.op import wrap
 from ..ops.routing import ROUTING_OPS
@@ -422,7 +422,7 @@ class _GraphSyntaxBuilder:
         if node.site is not None:
             site = read_site(node.site, control.site_kind if control else None, self.name)
         ports = tuple(self.build_literal(port) for port in self.port_syntax(node))
-        outputs = tuple(OutputPort(type_, ()) for type_ in types)
+        outputs = tuple(NodeOutput(type_, ()) for type_ in types)
         attributes = tuple(read_attribute(port) for port in node.ports if isinstance(port, syntax.AttributeSyntax))
         location = lines.resolve(node.location, node.op.position.line)
         return GraphNode(
@@ -490,7 +490,7 @@ class _GraphSyntaxBuilder:
                 continue
             numbers.append(len(self.nodes))
             self.connect(Edge(len(self.nodes), 0), [output])
-            outputs = (OutputPort(types[k] if types else HOLE, ()),)
+            outputs = (NodeOutput(types[k] if types else HOLE, ()),)
             location = lines.resolve(self.syntax.location, line.keyword.position.line)
             self.nodes.append(
                 GraphNode(
@@ -508,8 +508,8 @@ class _GraphSyntaxBuilder:
     def unique_return_name(self) -> str:
         return unique_return_name(node.name for node in self.nodes if node.function == self.name)
 
-    def build_output(self, source: OutputRef, type_: Type) -> OutputPort:
-        return OutputPort(type_, tuple(sorted(self.edges.get(source, ()))))
+    def build_output(self, source: OutputRef, type_: Type) -> NodeOutput:
+        return NodeOutput(type_, tuple(sorted(self.edges.get(source, ()))))
 
 
 def unique_return_name(names: Iterable[str]) -> str:

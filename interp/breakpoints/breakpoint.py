@@ -7,7 +7,6 @@ never evaluated counts as no hit.
 
 from __future__ import annotations
 
-import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import NamedTuple
 
 from ...core.errors import Usage, plural
 from ...core.graph.graph import Graph
+from ...deprecation import RenamedAttribute
 from ..machine.event import Event
 from ..machine.state import State
 from .expression import Expression, LogTemplate, compile_condition, compile_template
@@ -198,10 +198,7 @@ class Breakpoints:
                 entry.observed_until = max(entry.observed_until, step)
         self.lines = [line for line in self.lines if line.step <= step]
 
-    def see(self, state: State, event: Event) -> BreakpointHits:
-        """The old name of `evaluate`, with a DeprecationWarning."""
-        warnings.warn("Breakpoints.see is now Breakpoints.evaluate", DeprecationWarning, stacklevel=2)
-        return self.evaluate(state, event)
+    see = RenamedAttribute("evaluate")
 
     def evaluate(self, state: State, event: Event) -> BreakpointHits:
         """Evaluate the breakpoints on the event that led to this state. Evaluating a step twice has no further

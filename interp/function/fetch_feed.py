@@ -82,7 +82,7 @@ class PrunedProgram:
     """The names of the fetched values, in order; None if the results are fetched."""
 
 
-class Partial:
+class PartialProgram:
     """The part of a program that computes some of its values, given others; `Function.partial` makes it.
 
     It takes the arguments of the function. An argument that is not needed may be `...`, or omitted at the end.

@@ -39,7 +39,7 @@ from ..lru_cache import LRUCache
 from ..machine.schedule import Script
 from ..outcome.outcome import Outcome
 from ..records.event_sink import KeepOption
-from .fetch_feed import Partial, PrunedProgram, value_or_raise
+from .fetch_feed import PartialProgram, PrunedProgram, value_or_raise
 from .trace_cache import DEFAULT_CAPACITY, CallReplay, TraceCache, TracedProgram, call_world, snapshot_leaf
 
 
@@ -256,7 +256,7 @@ class Function(SvgReprMixin):
         with self._trace_lock:
             return self._derived_functions.get_or_create(key, derive)
 
-    def partial(self, fetch: Any = None, feed: Mapping[str, object] | None = None) -> Partial:
+    def partial(self, fetch: Any = None, feed: Mapping[str, object] | None = None) -> PartialProgram:
         """The part of the program that computes some of its values, given others: `fn.partial("h")(2.0)`.
 
         `fetch` is a name as in the program's text, or a tuple or dict of names, and the value nests likewise; without
@@ -267,7 +267,7 @@ class Function(SvgReprMixin):
 
         Raises Usage if `fetch` is not a nest of names, or `feed` not a dict.
         """
-        return Partial(self.name, self._resolve_partial_call, fetch, feed, self._get_or_prune)
+        return PartialProgram(self.name, self._resolve_partial_call, fetch, feed, self._get_or_prune)
 
     def _get_or_prune(self, key: object, prune: Callable[[], PrunedProgram]) -> PrunedProgram:
         with self._trace_lock:

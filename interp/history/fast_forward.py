@@ -15,7 +15,6 @@ the flight or the store are not supported, since the machine does not know it in
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Self, TypeAlias
 
@@ -25,6 +24,7 @@ from ...core.errors import Exhausted, TagloomError, Usage
 from ...core.ops.effects import resource_of
 from ...core.tag import ROOT
 from ...core.types import Type
+from ...deprecation import RenamedAttribute
 from ..breakpoints.breakpoint import Breakpoint, Breakpoints
 from ..breakpoints.expression import Expression, compile_condition, parse
 from ..breakpoints.syntax import (
@@ -137,14 +137,7 @@ class FastForward(Advance):
             error = self._run_machine(run, goal, None)
         return self._from_machine(run, None if is_exact_stop(error) else error)
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> object:
-            """`far`, the old name of `fast_forward`, with a DeprecationWarning."""
-            if name != "far":
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            warnings.warn("History.far is now History.fast_forward", DeprecationWarning, stacklevel=2)
-            return self.fast_forward
+    far = RenamedAttribute("fast_forward")
 
     def reveal(self, position: int) -> None:
         """Compute the events from an earlier position on, so that they are known, too. The current position does not

@@ -28,7 +28,7 @@ from ...core import dtypes
 from ...core.dtypes import DType
 from ...core.errors import Usage
 from ...core.graph.contexts import ControlContexts
-from ...core.graph.graph import Graph, GraphNode, OutputPort, OutputRef
+from ...core.graph.graph import Graph, GraphNode, NodeOutput, OutputRef
 from ...core.ops.effects import EFFECT_OPS
 from ...core.ops.op import OPS
 from ...core.program.program import PARALLEL_ITERATIONS
@@ -456,7 +456,7 @@ class _ImageBuilder:
             row[NodeColumn.EDGES_BEGIN] = row[NodeColumn.SECOND_EDGES_BEGIN] = row[NodeColumn.EDGES_END] = 0
             row[NodeColumn.SITE] = self.graph.results.index(number)
         else:
-            outputs = [*node.outputs, OutputPort(Type(dtypes.bool), ())][:2]
+            outputs = [*node.outputs, NodeOutput(Type(dtypes.bool), ())][:2]
             for position, (begin, output) in enumerate(
                 zip((NodeColumn.EDGES_BEGIN, NodeColumn.SECOND_EDGES_BEGIN), outputs, strict=False)
             ):
@@ -483,7 +483,7 @@ class _ImageBuilder:
             )
         )
 
-    def add_edges(self, row: WordArray, position: int, output: OutputPort) -> None:
+    def add_edges(self, row: WordArray, position: int, output: NodeOutput) -> None:
         """S10: add the edges of an output, and, if it feeds returns, those for each site on top of the tag."""
         targets = [self._port_number(edge.node, edge.port) for edge in output.edges]
         self.edges += targets

@@ -40,7 +40,7 @@ Edges: TypeAlias = tuple[Edge, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class FiringRule:
     """The firing rule of one node of a graph, built before the run."""
 
     node: GraphNode
@@ -74,7 +74,7 @@ class Rule:
     """Whether tokens for this node make their iteration busy; false for nodes of the reverse pass (S16)."""
 
 
-def build_rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[Rule, ...]:
+def build_rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[FiringRule, ...]:
     """The rule of every node, by number. `seed` seeds random numbers; `bound`, unless None, overrides the k-bounds of
     all loops."""
     results = {number: position for position, number in enumerate(graph.results)}
@@ -108,14 +108,14 @@ def port_types(graph: Graph) -> list[list[Type]]:
     ]
 
 
-def build_rule(graph: Graph, number: int, ports: list[Type], result: int | None, seed: int, busy: bool) -> Rule:
+def build_rule(graph: Graph, number: int, ports: list[Type], result: int | None, seed: int, busy: bool) -> FiringRule:
     """The rule of one node; `result` is its position among the results of the graph, or None, and `busy` says that its
     tokens count as busy."""
     node = graph.nodes[number]
     compute, trap = build_compute(node, ports, seed)
     edges = [output.edges for output in node.outputs] if result is None else [(Edge(-1, result),)]
     routes = [build_routes(graph, targets) for targets in edges]
-    return Rule(
+    return FiringRule(
         node=node,
         required_tokens=1 if node.op == "merge" else sum(port is None for port in node.ports),
         operands=None if node.op == "merge" else tuple(None if p is None else p.value for p in node.ports),

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from ...core.tag import Tag
 from .activation import ActivationRecord
 from .event import Token
-from .fire import Rule
+from .fire import FiringRule
 from .state import State
 
 
-def is_throttled(state: State, rule: Rule, record: ActivationRecord) -> bool:
+def is_throttled(state: State, rule: FiringRule, record: ActivationRecord) -> bool:
     """Whether the tokens of a `next_iteration` that fires under this record are throttled."""
     tag, bound = record.tag, rule.bound
     if bound is None or tag.parent is None or tag.iteration + 1 < bound:
@@ -31,7 +31,7 @@ def is_throttled(state: State, rule: Rule, record: ActivationRecord) -> bool:
 
 
 def released_tokens(
-    state: State, record: ActivationRecord, rule: Rule | None, sent: tuple[Token, ...]
+    state: State, record: ActivationRecord, rule: FiringRule | None, sent: tuple[Token, ...]
 ) -> tuple[tuple[int, Token], ...]:
     """The throttled tokens that an event releases, with the numbers of the steps that sent them, in that order. `rule`
     is that of the node that fires, or None; `sent` are the tokens that it sends."""

@@ -25,7 +25,7 @@ from ...core.world import World
 from .activation import ActivationRecord
 from .cells import CellHeap
 from .event import Event, Token
-from .fire import Rule, build_rules, loop_bounds, needs_limit_check
+from .fire import FiringRule, build_rules, loop_bounds, needs_limit_check
 
 
 def check_seed(seed: int) -> None:
@@ -95,7 +95,7 @@ class State:
         """The number of tokens of the current wave that are still to be delivered."""
 
     @cached_property
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[FiringRule, ...]:
         """The rule of every node, built on first use, since some engines never need them."""
         return build_rules(self.graph, self._seed, self._bound)
 
@@ -280,7 +280,7 @@ class State:
         else:
             del self.throttled_tokens[tag]
 
-    def _update_busy(self, event: Event, rule: Rule, sign: int) -> None:
+    def _update_busy(self, event: Event, rule: FiringRule, sign: int) -> None:
         """Update the busy counts for the tokens that a firing consumes and sends; `sign` is -1 to undo that."""
         if event.sent and event.sent[0].node >= 0 and not event.is_throttled:
             self.add_busy(event.sent[0].tag, sign * self.count_busy_tokens(event.sent))

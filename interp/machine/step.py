@@ -20,7 +20,7 @@ from ...core.value import Value, abbreviate
 from .activation import ActivationRecord
 from .effects import Outputs
 from .event import CellAddress, ClosedActivation, Event, Token
-from .fire import Rule
+from .fire import FiringRule
 from .k_bounds import is_throttled, released_tokens
 from .state import State
 
@@ -65,7 +65,7 @@ def event_without_firing(
     return Event(token, position, None, (), (), None, (), state.wave_remaining == 1, deferred_at, (), False, release)
 
 
-def match_operands(state: State, rule: Rule, record: ActivationRecord, token: Token) -> tuple[Value, ...] | None:
+def match_operands(state: State, rule: FiringRule, record: ActivationRecord, token: Token) -> tuple[Value, ...] | None:
     """S2: the operands by port, or None where the token has to wait. Checks S4."""
     number, port, _, value = token
     if number in record.fired_nodes:
@@ -87,7 +87,9 @@ def match_operands(state: State, rule: Rule, record: ActivationRecord, token: To
     return tuple(operands)  # type: ignore[arg-type]  # every port is filled now
 
 
-def emit_tokens(state: State, rule: Rule, tag: Tag, inputs: tuple[Value, ...], outputs: Outputs) -> tuple[Token, ...]:
+def emit_tokens(
+    state: State, rule: FiringRule, tag: Tag, inputs: tuple[Value, ...], outputs: Outputs
+) -> tuple[Token, ...]:
     """S3: the tokens that carry the results, all under one tag; S10 where they return."""
     destination = tag if rule.retag is None else rule.retag(state.child, tag, inputs)
     sent = []
@@ -101,7 +103,7 @@ def emit_tokens(state: State, rule: Rule, tag: Tag, inputs: tuple[Value, ...], o
 
 
 def closed_activations(
-    state: State, rule: Rule, record: ActivationRecord, token: Token, sent: tuple[Token, ...]
+    state: State, rule: FiringRule, record: ActivationRecord, token: Token, sent: tuple[Token, ...]
 ) -> tuple[ClosedActivation, ...]:
     """S11: the activations that close when a node fires on `token` and sends `sent`, innermost first."""
     tokens, children, results = (

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -29,6 +28,7 @@ from ...core.frontend.eager.variable import Variable, init_scope
 from ...core.frontend.functions import less_equal, logical_and, logical_not, maximum, pow, sqrt, where
 from ...core.frontend.trace.source_location import user_location
 from ...core.types import Type
+from ...deprecation import warn_renamed
 from ..function.gradient import value_and_grad
 
 __all__ = ["LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "Momentum", "Optimizer", "RMSProp"]
@@ -79,7 +79,7 @@ class Optimizer:
         old_method = getattr(self, "first", None)
         if old_method is None:
             raise NotImplementedError
-        warnings.warn("Optimizer.first is now Optimizer.initial_slots", DeprecationWarning, stacklevel=2)
+        warn_renamed("Optimizer.first", "Optimizer.initial_slots")
         slots: Slots = old_method(value)
         return slots
 

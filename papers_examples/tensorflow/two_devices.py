@@ -23,7 +23,7 @@ from collections import Counter
 from dataclasses import replace
 
 import tagloom as tl
-from tagloom.core.graph.graph import Edge, GraphNode, OutputPort
+from tagloom.core.graph.graph import Edge, GraphNode, NodeOutput
 
 
 @tl.function
@@ -71,11 +71,11 @@ def split(graph, there):
             return output
         send, recv = len(nodes), len(nodes) + 1
         nodes.append(
-            GraphNode(f"send.{name}", "identity", (None,), (OutputPort(output.type, (Edge(recv, 0),)),), function)
+            GraphNode(f"send.{name}", "identity", (None,), (NodeOutput(output.type, (Edge(recv, 0),)),), function)
         )
-        nodes.append(GraphNode(f"recv.{name}", "identity", (None,), (OutputPort(output.type, away),), function))
+        nodes.append(GraphNode(f"recv.{name}", "identity", (None,), (NodeOutput(output.type, away),), function))
         place.extend((home, 1 - home))
-        return OutputPort(output.type, (*(edge for edge in output.edges if edge not in away), Edge(send, 0)))
+        return NodeOutput(output.type, (*(edge for edge in output.edges if edge not in away), Edge(send, 0)))
 
     arguments = tuple((name, cut(name, graph.name, output, 0)) for name, output in graph.arguments)
     for n, node in enumerate(graph.nodes):

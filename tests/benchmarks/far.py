@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tagloom.interp.engines.fast.load import load_machine
 from tagloom.interp.engines.interrupt import resident_memory
-from tagloom.tui.run_start import Start, StartOptions
+from tagloom.tui.run_start import RunRequest, StartOptions
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.session import Session
 
@@ -48,7 +48,7 @@ def milliseconds_of(session: Session, line: str) -> float:
 def measure_row(target: str, argument: str, schedule: str, place: int) -> str:
     """A row of the first table."""
     session = new_session(StartOptions(schedule=schedule))
-    session.load_run(Start(str(ROOT / target), (argument,), session.options))
+    session.load_run(RunRequest(str(ROOT / target), (argument,), session.options))
     load_machine()  # which may have to be compiled
     before = resident_memory()
     there = milliseconds_of(session, f"goto {place}")
@@ -68,7 +68,7 @@ def measure_row(target: str, argument: str, schedule: str, place: int) -> str:
 def measure_breakpoint(condition: str) -> str:
     """A row of the second table: from the beginning to the first hit."""
     session = new_session(StartOptions(schedule="lifo"))
-    session.load_run(Start(str(ROOT / FIB), ("28",), session.options))
+    session.load_run(RunRequest(str(ROOT / FIB), ("28",), session.options))
     load_machine()
     session.execute(f"break {condition}")
     there = milliseconds_of(session, "continue")

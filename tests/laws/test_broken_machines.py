@@ -108,7 +108,7 @@ def forget_the_trigger(patch: MonkeyPatch) -> None:
     """L7: a node with literals only gets no trigger token."""
     rules = fire.build_rules
 
-    def untriggered(graph: Graph) -> tuple[fire.Rule, ...]:
+    def untriggered(graph: Graph) -> tuple[fire.FiringRule, ...]:
         triggers = {n: len(node.ports) - 1 for n, node in enumerate(graph.nodes) if node.has_trigger}
 
         def kept(edges: fire.Edges) -> fire.Edges:

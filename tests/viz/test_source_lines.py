@@ -13,7 +13,7 @@ import tagloom as tl
 from pytest import MonkeyPatch
 from tagloom.core.program.program import DocumentLocation, Location
 from tagloom.tui.panes.source import source_page
-from tagloom.tui.run_start import Start
+from tagloom.tui.run_start import RunRequest
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.session import Session
 from tagloom.viz import source_lines as sources
@@ -53,7 +53,7 @@ def document(path: Path, file: str, line: int = 1) -> Path:
 def session_of(path: Path) -> Session:
     """A session after the one firing of a document."""
     session = new_session()
-    session.load_run(Start(str(path), () if path.suffix == ".jsonl" else ("3",), session.options))
+    session.load_run(RunRequest(str(path), () if path.suffix == ".jsonl" else ("3",), session.options))
     session.execute("run"), session.execute("goto 2")
     return session
 

@@ -15,7 +15,7 @@ import typer
 
 from ...core.errors import Malformed, Usage
 from ...interp.engines.protocol import Limits
-from ..run_start import Start, StartOptions
+from ..run_start import RunRequest, StartOptions
 from ..session.command import CommandReply
 from ..session.commands import new_session
 from ..session.fast_forward import goto_event
@@ -66,7 +66,7 @@ def debug(
     if serve:
         raise typer.Exit(serve_command(port))
     limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
-    start = Start(target, tuple(args or ()), StartOptions(schedule, limits, seed, k, unchecked, whole))
+    start = RunRequest(target, tuple(args or ()), StartOptions(schedule, limits, seed, k, unchecked, whole))
     mode = DebugMode(headless, plain, commands, as_json, watch, at)
     raise typer.Exit(debug_program(start, mode))
 
@@ -95,7 +95,7 @@ class DebugMode(NamedTuple):
     at: int | None = None
 
 
-def debug_program(start: Start, mode: DebugMode) -> int:
+def debug_program(start: RunRequest, mode: DebugMode) -> int:
     """Debug a program; the exit code is 1 if a command failed, else 0.
 
     Raises Usage if there is no terminal and the mode needs one, and the errors of the program's file.

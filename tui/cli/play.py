@@ -13,7 +13,7 @@ from ...interp.engines.protocol import Limits
 from ...viz.collapse import MAX_BOXES
 from ...viz.player.page import PlayerSelection, page_of_beginning
 from ...viz.player.recording import MAX_EVENTS
-from ..run_start import Start, StartOptions
+from ..run_start import RunRequest, StartOptions
 from .options import (
     DEFAULT_LIMITS,
     Arguments,
@@ -59,7 +59,7 @@ def play(
     """
     limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
     options = StartOptions(schedule, limits, seed, k, unchecked)
-    history = Start(target, tuple(args or ()), options).history(World(print_to_stderr))
+    history = RunRequest(target, tuple(args or ()), options).history(World(print_to_stderr))
     choice = PlayerSelection(first, most, under, boxes, tuple(fold or ()))
     with LayoutProgress() as progress:
         page = page_of_beginning(history, choice, progress.report)

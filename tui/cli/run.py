@@ -20,7 +20,7 @@ from ...core.world import World
 from ...interp.engines.protocol import Job, Limits, RunOptions
 from ...interp.engines.reference import breaks_rules, default_structure
 from ...interp.engines.registry import run as run_job
-from ...interp.function.fetch_feed import Partial, PrunedProgram
+from ...interp.function.fetch_feed import PartialProgram, PrunedProgram
 from ...interp.function.function import Function
 from ...interp.function.trace_cache import TracedProgram
 from ...interp.lru_cache import LRUCache
@@ -58,7 +58,7 @@ from .terminal import has_unicode, print_error, print_to_stderr
 
 def build_partial(
     subject: Runnable, words: Sequence[str], fetch: Sequence[str], feed: Sequence[str]
-) -> tuple[Partial, list[Any]]:
+) -> tuple[PartialProgram, list[Any]]:
     """The part of a program to run, and its arguments. A single fetched name gives a value, several give a dict.
 
     Raises Usage if there are no such values, or the words cannot be parsed.
@@ -74,10 +74,10 @@ def build_partial(
         assert program is not None
         return TracedProgram(program, graph, default_structure(graph)), list(inputs)
 
-    def partial_with(feeds: Mapping[str, object]) -> Partial:
+    def partial_with(feeds: Mapping[str, object]) -> PartialProgram:
         if isinstance(subject, Function):
             return subject.partial(fetches, feeds)
-        return Partial(graph.name, trace_program, fetches, feeds, cache.get_or_create)
+        return PartialProgram(graph.name, trace_program, fetches, feeds, cache.get_or_create)
 
     if isinstance(subject, Graph):
         raise Usage("a graph is run as a whole", required="a program, of which parts are run", got=subject.name)

@@ -30,7 +30,7 @@ from ...viz.pictures import PICTURES, Picture, moment_view, render_picture, run_
 from ...viz.style import DARK, LIGHT
 from ...viz.view import View
 from ..load import find_program, program_and_graph, program_of
-from ..run_start import Start, StartOptions
+from ..run_start import RunRequest, StartOptions
 from ..session.fast_forward import FAST_FORWARD_THRESHOLD, check_interrupt, run_until
 from .options import Arguments, Bound, Boxes, Fold, Schedule, Seed, ShownFirings, Target, Unchecked
 from .terminal import print_to_stderr, terminal_text
@@ -56,7 +56,7 @@ class ShowRequest:
     """Whether to draw in the characters of a terminal."""
 
 
-def draw(start: Start, request: ShowRequest) -> str | None:
+def draw(start: RunRequest, request: ShowRequest) -> str | None:
     """Draw the picture into its file; without a file, return the text form. A log may also be written as JSON lines.
 
     Raises Usage if there is no such picture, or it cannot be written.
@@ -97,7 +97,7 @@ def draw(start: Start, request: ShowRequest) -> str | None:
     return None
 
 
-def image_text(start: Start, request: ShowRequest, is_run: bool) -> str:
+def image_text(start: RunRequest, request: ShowRequest, is_run: bool) -> str:
     """The image that token engines run, as text."""
     if is_run or request.output is not None or request.in_terminal:
         raise Usage("an image is text, without a run", got="--form image", hint="leave out ARGS, --at, -o and --ascii")
@@ -229,7 +229,7 @@ def show(
     most_firings = 1_000_000 if max_firings is None and not is_moment else max_firings
     options = StartOptions(schedule, Limits(firings=most_firings), seed, k, unchecked)
     request = ShowRequest(form, output, at, tuple(only or ()), tuple(fold or ()), dark, most, ascii)
-    text = draw(Start(target, tuple(args or ()), options), request)
+    text = draw(RunRequest(target, tuple(args or ()), options), request)
     if text is not None:
         print(text, end="")
 

@@ -16,7 +16,7 @@ from ...interp.breakpoints.breakpoint import Breakpoint, Breakpoints, breakpoint
 from ...interp.history.fast_forward import WINDOW
 from ...interp.history.history import History
 from ...interp.queries.adjoints import AdjointPartners
-from ..run_start import Start
+from ..run_start import RunRequest
 from .run_index import RunIndex
 
 REVEAL_LIMIT = 5 * WINDOW
@@ -96,7 +96,7 @@ class SessionRun:
 
     name: str
     history: History
-    start: Start | None
+    start: RunRequest | None
     """The start; for a fork, that of its parent; None if no file is known."""
     parent: str | None = None
     fork_position: int = 0

@@ -22,7 +22,7 @@ from ...interp.machine.schedule import write_script
 from ...interp.queries.ask import parse_tag
 from ...interp.queries.difference import Difference, first_difference
 from ..load import split_target
-from ..run_start import Start
+from ..run_start import RunRequest
 from .command import CommandArguments, CommandGroup, CommandResult, parse_number
 from .fast_forward import match_nothing, run_until
 from .inspect_commands import describe_tokens
@@ -301,15 +301,15 @@ def resolve_other_run(session: Session, words: CommandArguments) -> SessionRun:
     return other
 
 
-def other_start(start: Start | None, rest: tuple[str, ...]) -> Start:
+def other_start(start: RunRequest | None, rest: tuple[str, ...]) -> RunRequest:
     """The start of the other run: with other arguments, or from another file with the same arguments."""
     if rest and rest[0] != "--args":
         if start is None:
-            return Start(rest[0], rest[1:])
-        return Start(rest[0], rest[1:] or start.words, start.options)
+            return RunRequest(rest[0], rest[1:])
+        return RunRequest(rest[0], rest[1:] or start.words, start.options)
     if start is None:
         raise Usage("this run has no program file", hint="compare FILE[:NAME] ARGS")
-    return Start(start.target, rest[1:], start.options) if rest else start
+    return RunRequest(start.target, rest[1:], start.options) if rest else start
 
 
 def difference_data(difference: Difference) -> dict[str, Any]:

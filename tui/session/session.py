@@ -8,7 +8,6 @@ the state.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,11 +18,12 @@ from typing import Any
 from ...core.errors import TagloomError, Usage
 from ...core.tag import ROOT, Tag
 from ...core.world import World
+from ...deprecation import RenamedAttribute
 from ...interp.breakpoints.breakpoint import PROGRAM_BREAKPOINT_CONDITION, program_breakpoint
 from ...interp.history.history import History
 from ...interp.queries.ask import parse_tag
 from ..load import split_target
-from ..run_start import Start, StartOptions
+from ..run_start import RunRequest, StartOptions
 from .command import (
     MAX_LENGTH,
     Command,
@@ -220,21 +220,14 @@ class Session:
             raise Usage(f"there is no run {name!r}", required=", ".join(self._state.run_names) or None)
         return run
 
-    def do(self, line: str) -> CommandReply:
-        """The old name of `execute`."""
-        warnings.warn("Session.do is now Session.execute", DeprecationWarning, stacklevel=2)
-        return self.execute(line)
+    do = RenamedAttribute("execute")
+    load = RenamedAttribute("load_run")
 
-    def load(self, start: Start) -> SessionRun:
-        """The old name of `load_run`."""
-        warnings.warn("Session.load is now Session.load_run", DeprecationWarning, stacklevel=2)
-        return self.load_run(start)
-
-    def load_run(self, start: Start) -> SessionRun:
+    def load_run(self, start: RunRequest) -> SessionRun:
         """Start a run, and switch to it."""
         return self.add_run(start.history(self.world), start)
 
-    def add_run(self, history: History, start: Start | None = None, name: str | None = None) -> SessionRun:
+    def add_run(self, history: History, start: RunRequest | None = None, name: str | None = None) -> SessionRun:
         """Add a history as a run, and switch to it. If the program has breakpoints of its own, set a breakpoint for
         them, unless there is one."""
         run = SessionRun(self.unique_run_name(name or history.name), history, start)

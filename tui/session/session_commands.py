@@ -13,7 +13,7 @@ from ...interp.records.documents import write_json
 from ...interp.records.event_sink import LOG_SUFFIXES, is_log
 from ...viz.pictures import PICTURES, render_picture
 from ...viz.pictures import run_picture as picture_of
-from ..run_start import Start
+from ..run_start import RunRequest
 from .command import Command, CommandArguments, CommandGroup, CommandResult, find_command
 from .export_test import export_test
 from .fast_forward import goto_event_or_end
@@ -34,7 +34,7 @@ file_commands = CommandGroup[Session]("files")
 def load(session: Session, words: CommandArguments) -> CommandResult:
     target = words.next_word("a file")
     options = words.take_run_options()
-    session.load_run(Start(target, words.remaining_words(), session.options).with_options(**options))
+    session.load_run(RunRequest(target, words.remaining_words(), session.options).with_options(**options))
     return position_result(session)
 
 
@@ -71,7 +71,7 @@ def replay(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     if not is_log(file):
         raise Usage("this is no log of events", required=f"a name that ends in {' or '.join(LOG_SUFFIXES)}", got=file)
-    session.load_run(Start(file, (), session.options))
+    session.load_run(RunRequest(file, (), session.options))
     return position_result(session)
 
 

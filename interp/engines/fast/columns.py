@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ....core.json.value import value_to_json_text
 from ....core.types import Type
 from ...image.image import LOW_BITS, PORT_BITS, Image, NodeColumn, PortColumn, SiteColumn, is_boxed
-from ...machine.fire import Rule
+from ...machine.fire import FiringRule
 from ...records.column_log import COUNTS, DTYPE_CODES, FIRED, TEXT_CODE, THROTTLED, ColumnLogWriter
 from ...records.event_log import TagNumbers, TagRow, compact_json
 from .events import (
@@ -74,7 +74,7 @@ class ColumnKeeper(EventKeeper):
 class GraphColumns:
     """The data of a graph that the columns need, as arrays indexed by port of its image or by node."""
 
-    def __init__(self, image: Image, rules: tuple[Rule, ...]) -> None:
+    def __init__(self, image: Image, rules: tuple[FiringRule, ...]) -> None:
         nodes = image.graph.nodes
         self.node_of_port = np.ascontiguousarray(image.ports[:, PortColumn.NODE])
         self.first_ports = np.array(image.first_port, np.int64)

@@ -7,7 +7,6 @@ Keepers read the journal page by page. `JournalReader` decodes pages to events, 
 from __future__ import annotations
 
 import gc
-import warnings
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections import deque
@@ -21,9 +20,10 @@ from ....core import dtypes
 from ....core.tag import ROOT, Tag
 from ....core.types import Type
 from ....core.value import Value
+from ....deprecation import renamed_attributes
 from ...image.image import LOW_BITS, PORT_BITS, NodeColumn, PortColumn, SiteColumn, WordArray, decode_word, is_boxed
 from ...machine.event import ClosedActivation, Event, Token
-from ...machine.fire import Rule
+from ...machine.fire import FiringRule
 from .host_firings import HostFiringNote, HostFirings
 from .lazy_sequences import TupleLike
 from .registers import JournalHead, JournalItem, JournalWord, Register
@@ -347,7 +347,7 @@ class _PortDecoder(NamedTuple):
     port: int
     read_word: WordReader | None
     """Converts a word to a value; None if the word is the value."""
-    rule: Rule
+    rule: FiringRule
     operands: list[Any]
     """The operands by port, with the literals filled in."""
     partner_readers: tuple[tuple[int, WordReader | None], ...]
@@ -371,7 +371,7 @@ class _PortDecoder(NamedTuple):
 class JournalReader:
     """Decodes the pages of a journal, one after another; `tags` are those of the frames that are open at the start."""
 
-    def __init__(self, store: TokenStore, rules: tuple[Rule, ...], tags: dict[int, Tag]) -> None:
+    def __init__(self, store: TokenStore, rules: tuple[FiringRule, ...], tags: dict[int, Tag]) -> None:
         image = store.image
         self.tags = tags
         self._store = store
@@ -382,7 +382,7 @@ class JournalReader:
         self._members = [members.tolist() for members in image.scope_members]
         self._scope_of_site = image.sites[:, SiteColumn.SCOPE].tolist()
 
-    def _build_decoder(self, rules: tuple[Rule, ...], port_index: int) -> _PortDecoder:
+    def _build_decoder(self, rules: tuple[FiringRule, ...], port_index: int) -> _PortDecoder:
         image = self._store.image
         number = int(image.ports[port_index, PortColumn.NODE])
         first, rule = image.first_port[number], rules[number]
@@ -522,9 +522,4 @@ class JournalReader:
 _NO_NOTE = HostFiringNote()
 
 
-def __getattr__(name: str) -> Any:
-    """`Last`, the old name of `LastEventKeeper`, is deprecated."""
-    if name != "Last":
-        raise AttributeError(f"module {__name__} has no attribute {name}")
-    warnings.warn(f"{__name__}.Last is now LastEventKeeper", DeprecationWarning, stacklevel=2)
-    return LastEventKeeper
+__getattr__ = renamed_attributes(__name__, Last="LastEventKeeper")

@@ -15,7 +15,7 @@ from ...image.opcodes import Opcode
 from ...machine.cells import CellHeap
 from ...machine.effects import Outputs
 from ...machine.event import CellAddress, ClosedActivation, Event, Token
-from ...machine.fire import Rule
+from ...machine.fire import FiringRule
 from ...machine.state import State
 from ...outcome.outcome import limit_exceeded
 from .registers import HostResult, HostResultKind, MachineOption, Register
@@ -58,7 +58,7 @@ class HostFirings:
         """The notes on the host firings in the journal, if there is a journal."""
 
     @property
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[FiringRule, ...]:
         """The rules of all nodes, computed on first use."""
         return self._state.rules
 
@@ -123,7 +123,7 @@ class HostFirings:
         if self.store.retired_objects is not None:
             self.notes.append(note)
 
-    def check_limits(self, rule: Rule, delivery: HostDelivery, outputs: int) -> None:
+    def check_limits(self, rule: FiringRule, delivery: HostDelivery, outputs: int) -> None:
         """Raises Exhausted if the firing, or the tokens that it sends from the first `outputs` outputs, would exceed a
         limit."""
         store = self.store
@@ -139,7 +139,7 @@ class HostFirings:
 
     def _apply_effects(
         self,
-        rule: Rule,
+        rule: FiringRule,
         token: Token,
         delivery: HostDelivery,
         outputs: Outputs,
@@ -165,7 +165,7 @@ class HostFirings:
             tokens.append((step, Token(number, port - image.first_port[number], tag, value)))
         self.traps[-1] = self.traps[-1]._replace(released=tuple(tokens))
 
-    def _closed_activations(self, rule: Rule, delivery: HostDelivery) -> tuple[ClosedActivation, ...]:
+    def _closed_activations(self, rule: FiringRule, delivery: HostDelivery) -> tuple[ClosedActivation, ...]:
         """S11: the activations that close when a node fires and sends nothing."""
         store, frame, closed = self.store, delivery.frame, []
         pending = store.pending_count(frame) - rule.required_tokens
@@ -196,7 +196,7 @@ class HostFirings:
         store.host_result[HostResult.WOKEN_COUNT] = len(tokens)
         store.reserve_ring(len(tokens) + store.image.max_fanout)
 
-    def _return_outputs(self, rule: Rule, delivery: HostDelivery, outputs: Outputs) -> None:
+    def _return_outputs(self, rule: FiringRule, delivery: HostDelivery, outputs: Outputs) -> None:
         """Pass the outputs to the machine. New objects get numbers; operands lose a reference."""
         words = [self.store.to_word(value, rule.node.outputs[output].type, 0) for output, value in outputs]
         self._write_result(
@@ -205,7 +205,7 @@ class HostFirings:
         if self.store.image.nodes[delivery.node, NodeColumn.CODE] == Opcode.FALLBACK:
             self._release_operands(rule, delivery)
 
-    def _release_operands(self, rule: Rule, delivery: HostDelivery) -> None:
+    def _release_operands(self, rule: FiringRule, delivery: HostDelivery) -> None:
         store, image = self.store, self.store.image
         first = image.first_port[delivery.node]
         for port, literal in enumerate(rule.node.ports):
@@ -229,6 +229,6 @@ class HostFirings:
         return self.store.image.first_port[delivery.node] + delivery.port
 
 
-def draws_random(rule: Rule) -> bool:
+def draws_random(rule: FiringRule) -> bool:
     """Whether a node draws random numbers, which need the key of its tag."""
     return rule.node.op in EFFECT_OPS and EFFECT_OPS[rule.node.op].draw is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from ....core.frontend.trace.pytree import TreeDef
 from ....core.graph.graph import Graph
 from ....core.tag import Site
 from ....core.world import World
+from ....deprecation import RenamedAttribute
 from ...image.image import MAX_DEPTH, PORT_BITS, NodeColumn, PortColumn, SiteColumn, cached_image
 from ...image.opcodes import check_compilable
 from ...machine.event import CellAddress, Event, Token
@@ -132,10 +132,7 @@ class FastRun:
                 external_limit_error("interrupt", self.limits) if has_flight and interrupt.acknowledge() else stop_error
             )
 
-    def go(self, steps: int | None = None, stops: StopConditions | None = None) -> TagloomError | None:
-        """Deprecated: the old name of `resume`."""
-        warnings.warn("FastRun.go is now FastRun.resume", DeprecationWarning, stacklevel=2)
-        return self.resume(steps, stops)
+    go = RenamedAttribute("resume")
 
     def _set_stop_conditions(self, stops: StopConditions) -> None:
         """Tell the machine where to stop."""

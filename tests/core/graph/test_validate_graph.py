@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from support.generators.generator import Case, cases
 from support.generators.graph_edits import changed, feed, number, rewired, source, typed, wires
 from support.observe.event_text import check_words
-from tagloom.core.graph.graph import Edge, Graph, OutputPort
+from tagloom.core.graph.graph import Edge, Graph, NodeOutput
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
 from tagloom.core.tag import Site
@@ -59,7 +59,7 @@ LOOP, NEW = Site("total", "loop", "loop"), Site("fac", "new", "call")
 def outputs(graph: Graph, name: str, count: int) -> Graph:
     """A node with fewer outputs, or with one more that is unused."""
     old = graph.nodes[number(graph, name)].outputs
-    return changed(graph, name, outputs=(*old, OutputPort(INT, ()))[:count])
+    return changed(graph, name, outputs=(*old, NodeOutput(INT, ()))[:count])
 
 
 def edge(graph: Graph, name: str, to: Edge) -> Graph:

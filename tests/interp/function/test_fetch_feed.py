@@ -18,7 +18,7 @@ from support.programs.partial_programs import endless, fib, model
 from tagloom.core.graph.lower import lower
 from tagloom.core.types import HandleType
 from tagloom.interp.engines.reference import default_structure, run_graph
-from tagloom.interp.function.fetch_feed import Partial, format_tag, result_tag
+from tagloom.interp.function.fetch_feed import PartialProgram, format_tag, result_tag
 from tagloom.interp.function.trace_cache import TracedProgram
 from tagloom.interp.lru_cache import LRUCache
 
@@ -250,10 +250,10 @@ def test_parts_cannot_be_called_in_a_trace() -> None:
         tl.function(lambda: fib.partial("cond")(3))()
 
 
-def part_of(case: Case, fetch: Any, feed: dict[str, Any]) -> Partial:
+def part_of(case: Case, fetch: Any, feed: dict[str, Any]) -> PartialProgram:
     graph = lower(case.program)
     traced = TracedProgram(case.program, graph, default_structure(graph), Witness().callbacks)
-    return Partial(
+    return PartialProgram(
         case.program.entry, lambda arguments: (traced, list(arguments)), fetch, feed, LRUCache(1).get_or_create
     )
 

@@ -18,7 +18,7 @@ from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
 from tagloom.core import dtypes
 from tagloom.core.errors import Invalid
-from tagloom.core.graph.graph import Graph, GraphNode, OutputPort
+from tagloom.core.graph.graph import Graph, GraphNode, NodeOutput
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
 from tagloom.core.ops.effects import EFFECT_OPS
@@ -83,7 +83,7 @@ def test_every_op_has_an_opcode(name: str) -> None:
     """On scalars of every accepted dtype, an op is an arm on operands of wide dtypes, or passes its operand on. An op
     without a kernel for scalars, or with an array as its result, leaves the loop."""
     for types, result, given_ in scalar_forms(OPS[name]):
-        node = GraphNode("n", name, (None,) * len(types), (OutputPort(result, ()),), "f", attributes=given_)
+        node = GraphNode("n", name, (None,) * len(types), (NodeOutput(result, ()),), "f", attributes=given_)
         code = opcode_of(node, types, False)
         if code == Opcode.FALLBACK:
             assert OPS[name].scalar is None or not result.is_scalar, (types, result)
@@ -99,7 +99,7 @@ def test_routing_and_effect_ops() -> None:
     """Ops that route tokens have opcodes of their own; ops on cells, effects and random draws leave the loop."""
     types = [Type(dtypes.int64), Type(dtypes.bool)]
     codes = {
-        name: Opcode(opcode_of(GraphNode("n", name, (None, None), (OutputPort(types[0], ()),), "f"), types, False)).name
+        name: Opcode(opcode_of(GraphNode("n", name, (None, None), (NodeOutput(types[0], ()),), "f"), types, False)).name
         for name in {**ROUTING_OPS, **EFFECT_OPS}
     }
     passing = {"merge": "PASS", "breakpoint": "PASS", "enter": "CALL", "next_iteration": "NEXT_ITERATION"}

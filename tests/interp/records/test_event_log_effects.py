@@ -18,7 +18,7 @@ from support.generators.graph_edits import EDITS
 from support.generators.json_edits import FILL
 from support.laws.machine_laws import LIMITS
 from support.observe.event_bits import bits
-from tagloom.core.graph.graph import Graph, OutputPort
+from tagloom.core.graph.graph import Graph, NodeOutput
 from tagloom.core.graph.lower import lower
 from tagloom.core.tag import Site
 from tagloom.core.value import is_same_value
@@ -294,7 +294,7 @@ def unfed() -> Graph:
     graph = lower(FILL)
     (store,) = (number for number, node in enumerate(graph.nodes) if node.op == "store")
 
-    def kept(output: OutputPort) -> OutputPort:
+    def kept(output: NodeOutput) -> NodeOutput:
         return replace(output, edges=tuple(edge for edge in output.edges if edge != (store, 1)))
 
     return replace(graph, nodes=tuple(replace(n, outputs=tuple(map(kept, n.outputs))) for n in graph.nodes))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tagloom.core import dtypes
-from tagloom.core.graph.graph import Edge, Graph, GraphNode, OutputPort, OutputRef
+from tagloom.core.graph.graph import Edge, Graph, GraphNode, NodeOutput, OutputRef
 from tagloom.core.ops.op import OPS
 from tagloom.core.ops.routing import ROUTING_OPS
 from tagloom.core.tag import ENVIRONMENT, Site
@@ -27,7 +27,7 @@ def wires(graph: Graph) -> list[Wire]:
 def rewired(graph: Graph, new: list[Wire]) -> Graph:
     """The graph with these edges only."""
 
-    def output(source: OutputRef, old: OutputPort) -> OutputPort:
+    def output(source: OutputRef, old: NodeOutput) -> NodeOutput:
         return replace(old, edges=tuple(sorted(edge for leaving, edge in new if leaving == source)))
 
     nodes = tuple(
@@ -151,7 +151,7 @@ def change_op_alike(dice: random.Random, graph: Graph) -> Graph:
     op = dice.choice(alike)
     outputs = node.outputs[: ROUTING_OPS[op].output_count if op in ROUTING_OPS else 1]
     if op in ("switch", "exit") and len(outputs) < 2:
-        outputs = (*outputs, OutputPort(Type(dtypes.int64) if op == "exit" else outputs[0].type, ()))
+        outputs = (*outputs, NodeOutput(Type(dtypes.int64) if op == "exit" else outputs[0].type, ()))
     kind = ROUTING_OPS[op].site_kind if op in ROUTING_OPS else None
     sites = [each.site for each in graph.nodes if each.site is not None and each.site.kind == kind]
     site = dice.choice(sites or [Site(node.function, "new", kind)]) if kind else None
@@ -329,7 +329,7 @@ def inserted(graph: Graph, wire: Wire, op: str, function: str, *others: OutputRe
     """The graph with a new node on an edge; the node may also read other outputs."""
     (leaving, edge), position = wire, len(graph.nodes)
     feeding = [leaving, *others]
-    made = GraphNode("new", op, (None,) * len(feeding), (OutputPort(graph.output(leaving).type, ()),), function)
+    made = GraphNode("new", op, (None,) * len(feeding), (NodeOutput(graph.output(leaving).type, ()),), function)
     new = [other for other in wires(graph) if other != wire]
     new += [(each, Edge(position, port)) for port, each in enumerate(feeding)]
     return rewired(replace(graph, nodes=(*graph.nodes, made)), [*new, (OutputRef(position, 0), edge)])

@@ -14,7 +14,7 @@ from tagloom.tui.app.graph import GraphPane
 from tagloom.tui.app.themes import load_preference, save_preference
 from tagloom.tui.app.worker import FileWatcher
 from tagloom.tui.panes.graph import GraphLayout, LayoutRequest, lay_out_graph
-from tagloom.tui.run_start import Start
+from tagloom.tui.run_start import RunRequest
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.run_index import RunIndex
 
@@ -204,7 +204,7 @@ def edit(file: Path, before: str, after: str) -> None:
 def test_an_edit_is_noticed_once(folder: Path) -> None:
     """A file counts as changed once after each write."""
     session = new_session()
-    session.load_run(Start("fib.py:fib", ("4",), session.options))
+    session.load_run(RunRequest("fib.py:fib", ("4",), session.options))
     watched = FileWatcher(session)
     assert not watched.has_changed()
     os.utime(folder / "fib.py", ns=(1, 1))

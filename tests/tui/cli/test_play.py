@@ -8,7 +8,7 @@ import pytest
 from tagloom.core.world import World
 from tagloom.interp.history.history import History
 from tagloom.tui.cli.main import app
-from tagloom.tui.run_start import Start
+from tagloom.tui.run_start import RunRequest
 from typer.testing import CliRunner
 
 FIB = str(Path(__file__).resolve().parents[3] / "papers_examples" / "recursion" / "fib.py")
@@ -75,13 +75,13 @@ def test_a_run_stops_at_the_last_event_of_the_page(
 ) -> None:
     """A page of 50 events computes few more, however long the run is; the page says that the run goes on."""
     histories: list[History] = []
-    start = Start.history
+    start = RunRequest.history
 
-    def begin(self: Start, world: World) -> History:
+    def begin(self: RunRequest, world: World) -> History:
         histories.append(start(self, world))
         return histories[-1]
 
-    monkeypatch.setattr(Start, "history", begin)
+    monkeypatch.setattr(RunRequest, "history", begin)
     target = tmp_path / "run.html"
     code, _, said = play(FIB, "23", "-o", str(target), "--most", "50", *words)
     assert code == 0 and said.startswith("50 events are shown") and said.endswith("; the run goes on\n")

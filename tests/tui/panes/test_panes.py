@@ -23,7 +23,7 @@ from tagloom.tui.panes.screen import PaneSize, ScreenPresenter, status_row, sugg
 from tagloom.tui.panes.source import source_page
 from tagloom.tui.panes.timeline import build_timeline
 from tagloom.tui.panes.tokens import MAX_TOKENS, cells_page, flight_page, tags_page, waiting_page
-from tagloom.tui.run_start import Start
+from tagloom.tui.run_start import RunRequest
 from tagloom.tui.session import listing
 from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.session import Session
@@ -37,7 +37,7 @@ from tagloom.viz.terminal.drawing import Drawing, draw_cells
 def session_after(target: str, *words: str, do: str = "") -> Session:
     """A session of this run after these commands."""
     session = new_session()
-    session.load_run(Start(target, words, session.options))
+    session.load_run(RunRequest(target, words, session.options))
     for line in filter(None, do.split(";")):
         assert session.execute(line).ok
     session.run.index.catch_up(session.history)

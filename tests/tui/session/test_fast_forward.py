@@ -17,7 +17,7 @@ from tagloom.interp.history.history import History
 from tagloom.tui.panes.inspector import inspector_page
 from tagloom.tui.panes.timeline import build_timeline
 from tagloom.tui.panes.tokens import tags_page
-from tagloom.tui.run_start import Start, StartOptions
+from tagloom.tui.run_start import RunRequest, StartOptions
 from tagloom.tui.session import fast_forward as far
 from tagloom.tui.session import node
 from tagloom.tui.session.commands import new_session
@@ -28,7 +28,7 @@ FIB = str(Path(__file__).resolve().parents[3] / "papers_examples/recursion/fib.p
 
 def session_of(number: str, target: str = FIB, **options: Any) -> Session:
     session = new_session(StartOptions(**options))
-    session.load_run(Start(target, (number,), session.options))
+    session.load_run(RunRequest(target, (number,), session.options))
     return session
 
 

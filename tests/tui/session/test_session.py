@@ -19,7 +19,7 @@ from tagloom.interp.history.history import History
 from tagloom.tui.app import app
 from tagloom.tui.cli import debug
 from tagloom.tui.cli.debug import run_prompt
-from tagloom.tui.run_start import Start, StartOptions
+from tagloom.tui.run_start import RunRequest, StartOptions
 from tagloom.tui.session import query_commands as asking
 from tagloom.tui.session.command import LEADER_KEY
 from tagloom.tui.session.commands import COMMANDS, new_session
@@ -30,7 +30,7 @@ from tagloom.tui.session.session import Session, completions
 def session_of(target: str, *words: str, **options: Any) -> Session:
     """A session at the beginning of this run."""
     session = new_session(StartOptions(**options))
-    session.load_run(Start(target, words, session.options))
+    session.load_run(RunRequest(target, words, session.options))
     return session
 
 
@@ -558,5 +558,5 @@ def test_a_dumb_terminal_gets_the_prompt(monkeypatch: pytest.MonkeyPatch, term: 
     ways: list[str] = []
     monkeypatch.setattr(debug, "run_prompt", lambda session: ways.append("prompt"))
     monkeypatch.setattr(app.Debugger, "run", lambda self: ways.append("app"))
-    debug.debug_program(Start("", (), StartOptions()), debug.DebugMode())
+    debug.debug_program(RunRequest("", (), StartOptions()), debug.DebugMode())
     assert ways == [way]

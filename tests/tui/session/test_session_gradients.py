@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import tagloom as tl
 from tagloom.tui.panes.tokens import tags_page
-from tagloom.tui.run_start import Start
+from tagloom.tui.run_start import RunRequest
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.node import describe_effect
 from tagloom.tui.session.session import Session
@@ -30,7 +30,7 @@ def main(x: tl.float64, n: tl.int64) -> tl.float64:
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
     made = new_session()
-    made.load_run(Start(GRADIENT, ("4.0",), made.options))
+    made.load_run(RunRequest(GRADIENT, ("4.0",), made.options))
     return made
 
 
@@ -38,7 +38,7 @@ def session(tmp_path: Path) -> Session:
 def loop(tmp_path: Path) -> Session:
     (tmp_path / "power.py").write_text(POWER)
     made = new_session()
-    made.load_run(Start(str(tmp_path / "power.py"), ("3.0", "3"), made.options))
+    made.load_run(RunRequest(str(tmp_path / "power.py"), ("3.0", "3"), made.options))
     return made
 
 

@@ -34,7 +34,7 @@ from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.interp.breakpoints.breakpoint import Breakpoints
 from tagloom.interp.history.history import History
-from tagloom.tui.run_start import Start, StartOptions
+from tagloom.tui.run_start import RunRequest, StartOptions
 from tagloom.tui.session import run_commands as forking
 from tagloom.tui.session import step_commands as activations
 from tagloom.tui.session import step_commands as moving
@@ -191,7 +191,7 @@ def corpus_violations(file: Path, seed: int, moves: int) -> Iterator[str]:
     for case in reversed(tl.parse(file.read_text()).cases):
         session = new_session(StartOptions("waves", LIMITS, unchecked=True))
         try:
-            session.load_run(Start(f"{file}:{case.name}", case.arguments, session.options))
+            session.load_run(RunRequest(f"{file}:{case.name}", case.arguments, session.options))
         except tl.TagloomError:
             continue
         yield from walk_violations(session, seed, moves)

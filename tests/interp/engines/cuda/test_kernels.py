@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from support.generators.edges import EDGES
 from support.observe.kernel_tables import ELEMENTARY, KernelSignature, same, signatures
-from tagloom.core.graph.graph import GraphNode, OutputPort
+from tagloom.core.graph.graph import GraphNode, NodeOutput
 from tagloom.core.ops.op import build_kernel, trap_message
 from tagloom.interp.engines.cuda.device import is_simulated
 from tagloom.interp.engines.cuda.kernels import evaluate_opcodes
@@ -36,7 +36,7 @@ def firings(dice: Random) -> Iterator[Firing]:
     """Every op that has an opcode of its own, on edge values of every dtype that it takes."""
     for signature in signatures():
         row, operands, result, _ = signature
-        node = GraphNode(row.name, row.name, (None,) * row.arity, (OutputPort(result, ()),), "main")
+        node = GraphNode(row.name, row.name, (None,) * row.arity, (NodeOutput(result, ()),), "main")
         code = opcode_of(node, operands, False)
         if code >= FIRST_KERNEL and len({type_.dtype for type_ in operands[row.name == "where" :]}) == 1:
             found = list(itertools.product(*(EDGES[type_.dtype] for type_ in operands)))
