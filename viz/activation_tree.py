@@ -10,7 +10,7 @@ from ..core.graph.graph import Graph
 from ..core.tag import ENVIRONMENT, ROOT, Site, Tag
 from ..core.value import Value
 from ..interp.machine.event import Event
-from ..interp.queries.calls import PhaseGates
+from ..interp.queries.calls import Gate, PhaseGates, RootArgument, gate_order
 from .collapse import MAX_BOXES
 from .labels import short_name
 from .state_view import MAX_LIST_LENGTH, abbreviate_list, abbreviate_value
@@ -64,14 +64,14 @@ class Gates(PhaseGates):
 
     def describe_phases(
         self,
-        inputs: Iterable[tuple[int, Value]],
-        outputs: Iterable[tuple[int, Value]],
+        inputs: Iterable[tuple[Gate, Value]],
+        outputs: Iterable[tuple[Gate, Value]],
         max_length: int = MAX_LIST_LENGTH,
     ) -> Iterator[tuple[str, str]]:
         """The inputs and the outputs of each phase of a call, as text: `3.0`, `6.0`; empty if there are none yet. Of
         many, only as many as fit in `max_length` characters."""
         phase_inputs, phase_outputs = (
-            [(self.phase_of(node), value) for node, value in each] for each in (inputs, outputs)
+            [(self.phase_of(gate), value) for gate, value in each] for each in (inputs, outputs)
         )
         for phase in dict.fromkeys([0, *sorted(phase for phase, _ in phase_inputs)]):
             texts = (
@@ -103,9 +103,9 @@ class ActivationTree:
         self.firings: Counter[Tag] = Counter()
         self.closed: set[Tag] = set()
         visible = graph.arguments[graph.hidden_count :]
-        root_inputs = {number: value for number, (_, value) in enumerate(zip(visible, arguments, strict=True))}
-        self.inputs: dict[Tag, dict[int, Value]] = {ROOT: root_inputs}
-        """The inputs of each activation, by the merge that they enter through."""
+        pairs = enumerate(zip(visible, arguments, strict=True))
+        self.inputs: dict[Tag, dict[Gate, Value]] = {ROOT: {RootArgument(at): value for at, (_, value) in pairs}}
+        """The inputs of each activation, by the gate that they enter through."""
         self.returns: dict[Tag, dict[int, Value]] = {}
         """The values that each activation returned, by return node."""
         for event in events:
@@ -133,14 +133,14 @@ class ActivationTree:
         """A call without its results: `fib(3)`; an iteration with its initial variables, without adjoints. Of many
         values, only as many as fit in `max_length` characters."""
         if tag.site.kind == "loop":
-            initial = [(node, value) for node, value in self.parameter_inputs(tag) if not self.gates.phase_of(node)]
+            initial = [(gate, value) for gate, value in self.parameter_inputs(tag) if not self.gates.phase_of(gate)]
             return f"{tag.last_step}: {self.describe_variables(initial, max_length)}"
         inputs, _ = next(iter(self._describe_phases(tag, max_length)))
         return f"{self._callee_name(tag)}({inputs})"
 
-    def describe_variables(self, variables: Iterable[tuple[int, Value]], max_length: int = MAX_LIST_LENGTH) -> str:
+    def describe_variables(self, variables: Iterable[tuple[Gate, Value]], max_length: int = MAX_LIST_LENGTH) -> str:
         """Loop variables with their values: `i = 2, s = 1`."""
-        texts = (f"{self._node_name(node)} = {abbreviate_value(value)}" for node, value in variables)
+        texts = (f"{self._gate_name(gate)} = {abbreviate_value(value)}" for gate, value in variables)
         return abbreviate_list(texts, max_length)
 
     def describe_results(self, tag: Tag) -> str:
@@ -158,12 +158,25 @@ class ActivationTree:
         firings = plural(self.firings[tag], "firing")
         return firings if tag.site.kind == "loop" or tag == ROOT else f"{tag.last_step}, {firings}"
 
-    def parameter_inputs(self, tag: Tag) -> list[tuple[int, Value]]:
+    def parameter_inputs(self, tag: Tag) -> list[tuple[Gate, Value]]:
         """The inputs of an activation in the order of parameters, without triggers."""
-        inputs = sorted(self.inputs[tag].items())
-        if tag == ROOT:
-            return inputs
-        return [(node, value) for node, value in inputs if not self._node_name(node).startswith("trigger")]
+        return [(gate, self.inputs[tag][gate]) for gate in parameter_gates(self.graph, self.inputs[tag])]
 
-    def _node_name(self, node: int) -> str:
-        return short_name(self.graph.nodes[node].name)
+    def _gate_name(self, gate: Gate) -> str:
+        return gate_name(self.graph, gate)
+
+
+def gate_name(graph: Graph, gate: Gate) -> str:
+    """The short name of the parameter or loop variable that enters through a gate."""
+    if isinstance(gate, RootArgument):
+        return graph.arguments[graph.hidden_count + gate.position][0]
+    return short_name(graph.nodes[gate].name)
+
+
+def parameter_gates(graph: Graph, gates: Iterable[Gate]) -> list[Gate]:
+    """Gates in the order of parameters, without those of triggers, which lowering adds."""
+    return [
+        gate
+        for gate in sorted(gates, key=gate_order)
+        if isinstance(gate, RootArgument) or not gate_name(graph, gate).startswith("trigger")
+    ]

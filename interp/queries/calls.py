@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ...core import dtypes
 from ...core.graph.graph import Edge, Graph
@@ -73,6 +73,26 @@ class FunctionCall:
         return not any(value is None for phase in self.results for value in phase)
 
 
+class RootArgument(NamedTuple):
+    """An argument of the root activation, by its position among the visible arguments. It enters through no merge: it
+    may go to any port, to several, or to none. It has a type of its own, so that no reader takes it for a node."""
+
+    position: int
+
+
+Gate: TypeAlias = int | RootArgument
+"""Where a value enters or leaves an activation: the number of a merge or of a return, or an argument of the root."""
+
+
+def gate_order(gate: Gate) -> tuple[int, int]:
+    """The sort key of gates: the arguments of the root, then nodes by number.
+
+    >>> sorted([3, RootArgument(1), 0, RootArgument(0)], key=gate_order)
+    [RootArgument(position=0), RootArgument(position=1), 0, 3]
+    """
+    return (-1, gate.position) if isinstance(gate, RootArgument) else (gate, 0)
+
+
 class PhaseGates:
     """The nodes at which tokens enter and leave activations, and their phases (docs/gradients.md)."""
 
@@ -85,10 +105,12 @@ class PhaseGates:
         self._adjoint_merges = {edge.node for output in outputs for edge in output.edges}
         """The merges that receive the adjoint of a loop variable in each iteration."""
 
-    def phase_of(self, number: int) -> int:
-        """The phase of a return, or of a merge through which a value enters."""
-        node = self._graph.nodes[number]
-        return node.phase if node.op == "return" else self._phases[number]
+    def phase_of(self, gate: Gate) -> int:
+        """The phase of a return, or of a merge through which a value enters; that of an argument of the root is 0."""
+        if isinstance(gate, RootArgument):
+            return 0
+        node = self._graph.nodes[gate]
+        return node.phase if node.op == "return" else self._phases[gate]
 
     def entering_tokens(self, event: Event) -> Iterable[Token]:
         """The tokens of a firing that enter an activation: those sent as arguments and loop variables, or the adjoint

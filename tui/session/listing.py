@@ -26,8 +26,8 @@ from ...interp.outcome.outcome import abbreviate_value as abbreviate_for_text
 from ...interp.outcome.outcome import build_deadlock, describe_cell, describe_value
 from ...interp.outcome.residue import collect_residue
 from ...interp.queries.answers import FiringOrigin
-from ...viz.activation_tree import Gates, describe_call
-from ...viz.labels import short_name
+from ...interp.queries.calls import Gate
+from ...viz.activation_tree import Gates, describe_call, gate_name, parameter_gates
 from ...viz.state_view import abbreviate_value
 from .run_index import is_under
 from .session import Session
@@ -337,9 +337,9 @@ class ActivationEntry(NamedTuple):
     depth: int
     tokens: int | None
     """The number of tokens in it; None if it has closed."""
-    arguments: dict[int, tuple[int, Value]]
+    arguments: dict[Gate, tuple[int, Value]]
     results: dict[int, tuple[int, Value]]
-    """Position and value of each argument and result, by node. Both dicts are shared with the index, so they grow; a
+    """Position and value of each argument and result, by gate. Both dicts are shared with the index, so they grow; a
     row ignores later positions."""
     opened_before_base: bool
     """Whether it opened before the first known event, so that its arguments are unknown."""
@@ -401,15 +401,13 @@ class ActivationTitles:
 
     def title(self, entry: ActivationEntry) -> str:
         """A call as `fib(3) = 2`; an iteration as `loop[2]: i = 2, s = 1`."""
-        names = {node: short_name(self.graph.nodes[node].name) for node in entry.arguments} if entry.tag != ROOT else {}
-        arguments = [
-            (node, value)
-            for node, (at, value) in sorted(entry.arguments.items())
-            if at <= self.position and not names.get(node, "").startswith("trigger")
-        ]
+        facts = ((gate, *entry.arguments[gate]) for gate in parameter_gates(self.graph, entry.arguments))
+        arguments = [(gate, value) for gate, at, value in facts if at <= self.position]
         unknown = UNKNOWN_MARK if entry.opened_before_base else ""
         if entry.tag.site.kind == "loop":
-            variables = ", ".join(f"{names[node]} = {abbreviate_value(value)}" for node, value in arguments)
+            variables = ", ".join(
+                f"{gate_name(self.graph, gate)} = {abbreviate_value(value)}" for gate, value in arguments
+            )
             return f"{entry.tag.last_step}: {variables or unknown}"
         results = [(node, value) for node, (at, value) in sorted(entry.results.items()) if at <= self.position]
         (first_arguments, first_results), *others = self.gates.describe_phases(arguments, results)

@@ -23,6 +23,7 @@ from ...interp.history.history import History
 from ...interp.history.segment import LONG_HISTORY, freeze_objects
 from ...interp.machine.event import Event, Token
 from ...interp.machine.state import State
+from ...interp.queries.calls import Gate, RootArgument
 from ...viz.activation_tree import Gates
 
 EventNumbers = Sequence[int]
@@ -37,8 +38,8 @@ class ActivationSummary:
     tag: Tag
     open_position: int | None = None
     """The position at which it opened; None if it did not open in these events."""
-    arguments: dict[int, tuple[int, Value]] = field(default_factory=dict)
-    """Position and value of each argument, by the merge at which it arrived."""
+    arguments: dict[Gate, tuple[int, Value]] = field(default_factory=dict)
+    """Position and value of each argument, by the gate at which it arrived."""
     results: dict[int, tuple[int, Value]] = field(default_factory=dict)
     """Position and value of each result, by the node that returned it."""
     children: list[tuple[int, Tag]] = field(default_factory=list)
@@ -50,7 +51,7 @@ class ActivationSummary:
         return ActivationSummary(
             self.tag,
             opened,
-            {node: fact for node, fact in self.arguments.items() if fact[0] <= position},
+            {gate: fact for gate, fact in self.arguments.items() if fact[0] <= position},
             {node: fact for node, fact in self.results.items() if fact[0] <= position},
             [fact for fact in self.children if fact[0] <= position],
         )
@@ -61,7 +62,7 @@ def merge_summaries(parts: Sequence[ActivationSummary]) -> ActivationSummary:
     if len(parts) == 1:
         return parts[0]
     opened = next((part.open_position for part in parts if part.open_position is not None), None)
-    arguments = {node: fact for part in reversed(parts) for node, fact in part.arguments.items()}
+    arguments = {gate: fact for part in reversed(parts) for gate, fact in part.arguments.items()}
     results = {node: fact for part in parts for node, fact in part.results.items()}
     children = list(chain.from_iterable(part.children for part in parts))
     return ActivationSummary(parts[0].tag, opened, arguments, results, children)
@@ -148,7 +149,8 @@ def base_segment(history: History) -> RunIndexSegment:
     in_wave = state.firings - meter.firings_at_wave_start if state.is_clocked else 0
     segment = RunIndexSegment(Gates(history.graph), history.base, (), in_wave, state if history.base else None)
     visible = history.graph.arguments[history.graph.hidden_count :]
-    arguments = {node: (0, value) for node, (_, value) in enumerate(zip(visible, history.arguments, strict=False))}
+    pairs = enumerate(zip(visible, history.arguments, strict=False))
+    arguments: dict[Gate, tuple[int, Value]] = {RootArgument(at): (0, value) for at, (_, value) in pairs}
     segment.activations[ROOT] = ActivationSummary(ROOT, 0, arguments)
     return segment
 
