@@ -24,16 +24,25 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parents[1]
 
 
+CONTROL_SEQUENCE = r"\x1b\[[0-9;?<>=]*[a-zA-Z]"
+
+
 class Terminal:
     """A process in a terminal, and its output."""
 
     def __init__(self, process: subprocess.Popen[bytes], file: int) -> None:
         self.process, self._file = process, file
         self.seen = ""
+        self.controls = ""
+        """The control sequences that `seen` leaves out."""
 
     @property
     def is_open(self) -> bool:
         return self._file >= 0
+
+    def modes(self) -> list[object]:
+        """The modes of the terminal, such as whether it echoes."""
+        return termios.tcgetattr(self._file)
 
     def type(self, text: str) -> None:
         os.write(self._file, text.encode())
@@ -47,24 +56,25 @@ class Terminal:
         """Read until the output since the last call matches the pattern."""
         until = time.monotonic() + seconds
         while not (found := re.search(pattern, self.seen)):
-            assert time.monotonic() < until and self._read(), f"{pattern!r} never came:\n{self.seen[-3000:]}"
+            assert time.monotonic() < until and self.read(), f"{pattern!r} never came:\n{self.seen[-3000:]}"
         self.seen = self.seen[found.end() :]
 
     def ends(self) -> int:
         """Read until the process has ended, and return its exit code."""
         until = time.monotonic() + 20
-        while self._read() and self.process.poll() is None:
+        while self.read() and self.process.poll() is None:
             assert time.monotonic() < until, self.seen[-3000:]
         return self.process.wait(5)
 
-    def _read(self) -> bool:
+    def read(self) -> bool:
         """Read once, and return whether more may come."""
         if select.select([self._file], [], [], 0.1)[0]:
             try:
                 read = os.read(self._file, 65536).decode(errors="replace")
             except OSError:  # nobody writes any more
                 return False
-            self.seen += re.sub(r"\x1b\[[0-9;?<>=]*[a-zA-Z]", "", read)
+            self.controls += "".join(re.findall(CONTROL_SEQUENCE, read))
+            self.seen += re.sub(CONTROL_SEQUENCE, "", read)
         return True
 
 

@@ -7,9 +7,9 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, NoReturn
 
 import typer
 
@@ -20,6 +20,7 @@ from ..session.command import CommandReply
 from ..session.commands import new_session
 from ..session.fast_forward import goto_event
 from ..session.session import Session, completions
+from ..signals import SIGNAL_EXIT_CODE, handle_signals
 from .options import DEFAULT_LIMITS, Arguments, Bound, Bytes, Depth, Firings, Schedule, Seconds, Seed, Tokens, Unchecked
 from .terminal import has_unicode
 
@@ -130,20 +131,34 @@ def open_session(session: Session, at: int | None = None, is_prompt: bool = Fals
     """Show a session after `at` events, at a prompt or on screen, until the user leaves it; return the exit code. The
     app, which is imported only here, goes to that position itself, so that the user sees progress and can stop it."""
     if is_prompt or (os.environ.get("TERM") == "dumb" and not is_in_browser()):
-        if at is not None:
-            goto_event(session, at)
-        return run_prompt(session)
+        with exits_on_signals():
+            if at is not None:
+                goto_event(session, at)
+            return run_prompt(session)
     from ..app.app import Debugger
     from ..app.hangup import exits_on_hangup
+    from ..app.shutdown import run_app
 
     app = Debugger(session, watches_file=watches_file, shows_tour=True)
     app.writes_ascii = not has_unicode(sys.__stderr__) and not is_in_browser()
     if at is not None:
         app.do(f"goto {at}")
     if is_in_browser():
-        return app.run() or 0
+        return run_app(app)
     with exits_on_hangup(app):
-        return app.run() or 0
+        return run_app(app)
+
+
+@contextmanager
+def exits_on_signals() -> Iterator[None]:
+    """While a prompt is open, a signal that ends the process raises SystemExit with the exit code of the shell, 128 and
+    the signal's number. Otherwise readline would leave the terminal in its own mode."""
+
+    def handle(number: int, _: object) -> NoReturn:
+        raise SystemExit(SIGNAL_EXIT_CODE + number)
+
+    with handle_signals(handle):
+        yield
 
 
 def reply_text(reply: CommandReply) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from terminals import terminal, walked
+from terminals import Terminal, terminal, walked
 
 TAGLOOM = (sys.executable, "-m", "tagloom")
 FIB = "papers_examples/recursion/fib.py"
@@ -82,6 +83,75 @@ def test_a_lost_terminal_ends_the_debugger(words: list[str], tmp_path: Path) -> 
         at.wait_for("3 firings|3 fired")
         at.hang_up()
         assert at.process.wait(10) != 0
+
+
+def ends_restored(at: Terminal, modes: list[object]) -> int:
+    """Read until the process has ended, check that the terminal is as it was, and return the exit code."""
+    code = at.ends()
+    while at.read():
+        pass
+    assert at.modes() == modes
+    for mode in ("1049", "1000", "1003", "2004"):
+        assert at.controls.rfind(f"?{mode}h") <= at.controls.rfind(f"?{mode}l"), mode
+    for mode in ("25", "7"):
+        assert at.controls.rfind(f"?{mode}l") <= at.controls.rfind(f"?{mode}h"), mode
+    return code
+
+
+@pytest.mark.full
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("words", [[], ["--plain"]], ids=["screen", "prompt"])
+def test_a_signal_leaves_the_terminal_restored(words: list[str], number: signal.Signals, tmp_path: Path) -> None:
+    """SIGTERM and SIGHUP end the debugger with the exit code that a shell reports for them, and restore the
+    terminal."""
+    seen_the_tour(tmp_path)
+    with terminal(tmp_path, [*TAGLOOM, "debug", FIB, "5", *words]) as at:
+        modes = at.modes()
+        at.wait_for(r"\(tagloom\) " if words else "n <= 1", 60)
+        assert at.modes() != modes
+        at.process.send_signal(number)
+        assert ends_restored(at, modes) == 128 + number
+
+
+FAULTY = f"""
+import os, sys, time
+from tagloom.tui.app.app import Debugger
+from tagloom.tui.cli.main import main
+
+def fail(*_):
+    FAULT
+
+Debugger.show_snapshot = fail
+sys.argv = ["tagloom", "debug", {FIB!r}, "5"]
+main()
+"""
+"""A debugger with a fault in it."""
+
+
+@pytest.mark.full
+@pytest.mark.timeout(120)
+def test_a_crash_ends_with_an_exit_code(tmp_path: Path) -> None:
+    """A fault of the app ends it with exit code 1, after its traceback, and restores the terminal."""
+    seen_the_tour(tmp_path)
+    command = FAULTY.replace("FAULT", "raise IndexError('this is a fault')")
+    with terminal(tmp_path, [sys.executable, "-c", command]) as at:
+        modes = at.modes()
+        assert ends_restored(at, modes) == 1
+        assert "this is a fault" in at.seen
+
+
+@pytest.mark.full
+@pytest.mark.timeout(120)
+def test_an_app_that_hangs_is_ended_by_a_signal(tmp_path: Path) -> None:
+    """If the app cannot end itself, SIGTERM ends it all the same, and restores the terminal."""
+    seen_the_tour(tmp_path)
+    command = FAULTY.replace("FAULT", "os.write(2, b'it hangs'); time.sleep(100)")
+    with terminal(tmp_path, [sys.executable, "-c", command]) as at:
+        modes = at.modes()
+        at.wait_for("it hangs", 60)
+        at.process.send_signal(signal.SIGTERM)
+        assert ends_restored(at, modes) == 128 + signal.SIGTERM
 
 
 HERE = """
