@@ -22,7 +22,6 @@ from .core.errors import Broken, Crash, Deadlock, Disagreement, Exhausted, Inval
 from .core.frontend import functions as _functions
 from .core.frontend.api import cond, while_loop
 from .core.frontend.array_api import linalg
-from .core.frontend.array_api.activations import gelu, relu, sigmoid, silu, softplus
 from .core.frontend.array_api.creation import (
     arange,
     asarray,
@@ -65,7 +64,6 @@ from .core.frontend.array_api.indexing import (
     take,
     take_along_axis,
 )
-from .core.frontend.array_api.layers import dot_product_attention, dropout, layer_norm
 from .core.frontend.array_api.linalg import matmul, tensordot, vecdot
 from .core.frontend.array_api.manipulation import (
     broadcast_arrays,
@@ -85,17 +83,25 @@ from .core.frontend.array_api.manipulation import (
     tile,
     unstack,
 )
-from .core.frontend.array_api.networks import (
+from .core.frontend.array_api.neural_network import (
     clip_by_global_norm,
     clip_by_norm,
     conv,
+    dot_product_attention,
+    dropout,
+    gelu,
+    layer_norm,
     log_softmax,
     max_pool,
     mean_pool,
     one_hot,
     pad,
+    relu,
     segment_sum,
+    sigmoid,
+    silu,
     softmax,
+    softplus,
     windows,
 )
 from .core.frontend.array_api.numeric import (

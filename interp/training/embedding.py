@@ -16,7 +16,7 @@ from ...core.frontend.array_api.creation import arange, zeros
 from ...core.frontend.array_api.datatypes import astype
 from ...core.frontend.array_api.indexing import boolean_mask, scatter, take
 from ...core.frontend.array_api.manipulation import concat, expand_dims
-from ...core.frontend.array_api.networks import log_softmax
+from ...core.frontend.array_api.neural_network import log_softmax
 from ...core.frontend.array_api.numeric import argsort, mean
 from ...core.frontend.array_api.numeric import sum as total
 from ...core.frontend.eager.variable import Variable, init_scope

@@ -22,7 +22,7 @@ from ...core.frontend.array_api.creation import full_like, zeros, zeros_like
 from ...core.frontend.array_api.datatypes import astype
 from ...core.frontend.array_api.indexing import scatter, take
 from ...core.frontend.array_api.manipulation import concat, expand_dims, reshape
-from ...core.frontend.array_api.networks import sum_duplicate_rows
+from ...core.frontend.array_api.neural_network import sum_duplicate_rows
 from ...core.frontend.array_api.numeric import sum as total
 from ...core.frontend.eager.variable import Variable, init_scope
 from ...core.frontend.functions import less_equal, logical_and, logical_not, maximum, pow, sqrt, where

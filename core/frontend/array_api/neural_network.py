@@ -1,7 +1,8 @@
-"""Functions for neural networks, beyond the standard: softmax, segment sums, convolution, pooling, clipping of
-gradients.
+"""Functions for neural networks, beyond the standard: activations, softmax, layers, convolution, pooling, segment sums,
+clipping of gradients.
 
-They are composed of functions of the standard, except for `windows`, which is an op.
+They are composed of functions of the standard, except for `windows`, which is an op. Activations are elementwise, for
+floats of any shape, and keep the dtype of their operand.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from ...autodiff.rows import Rows
 from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ..api import apply
+from ..effects import uniform
 from ..trace.pytree import flatten, unflatten
 from ..trace.source_location import user_location
 from ..trace.symbol import ArrayOperators
 from .common import (
     astype,
+    check_floating,
     check_indices,
     check_numeric,
     element_count,
@@ -29,16 +32,71 @@ from .common import (
     resolve_axis,
     shape_of,
     static_integers,
+    static_number,
     static_shape,
     static_size,
     static_sizes,
     type_of,
 )
 from .creation import convert_fill_value, iota, zeros_like
-from .manipulation import concat, expand_dims, permute_dims, reshape
+from .manipulation import concat, expand_dims, matrix_transpose, permute_dims, reshape
 from .numeric import max as largest
-from .numeric import mean
+from .numeric import mean, square
 from .numeric import sum as total
+
+
+def relu(x: Any, /) -> Any:
+    """Each element, or 0 if it is negative. The derivative at 0 is 0.
+
+    >>> relu([-2.0, 0.0, 3.0]).tolist()
+    [0.0, 0.0, 3.0]
+    """
+    check_floating(x, "relu")
+    return apply("where", apply("less_equal", x, 0.0), 0.0, x)
+
+
+def softplus(x: Any, /) -> Any:
+    """The logarithm of 1 + exp(x), without overflow.
+
+    >>> softplus([0.0, 1000.0]).tolist()
+    [0.6931471805599453, 1000.0]
+    """
+    check_floating(x, "softplus")
+    return apply("logaddexp", x, 0.0)
+
+
+def sigmoid(x: Any, /) -> Any:
+    """The logistic function 1 / (1 + exp(-x)), accurate for large negative x too.
+
+    >>> sigmoid([0.0, -1000.0, 1000.0]).tolist()
+    [0.5, 0.0, 1.0]
+    """
+    check_floating(x, "sigmoid")
+    return apply("exp", apply("negative", softplus(apply("negative", x))))
+
+
+def silu(x: Any, /) -> Any:
+    """x times its sigmoid; also called swish.
+
+    >>> silu([0.0, 1000.0]).tolist()
+    [0.0, 1000.0]
+    """
+    return apply("multiply", x, sigmoid(x))
+
+
+def gelu(x: Any, /, *, approximate: bool = False) -> Any:
+    """x times the probability that a standard normal number is less than x. `approximate` computes it by tanh, as many
+    published networks do.
+
+    >>> gelu([0.0, 100.0]).tolist()
+    [0.0, 100.0]
+    """
+    check_floating(x, "gelu")
+    if approximate:
+        cube = apply("multiply", apply("multiply", x, x), apply("multiply", x, 0.044715))
+        inner = apply("multiply", apply("add", x, cube), math.sqrt(2.0 / math.pi))
+        return apply("multiply", apply("multiply", x, 0.5), apply("add", apply("tanh", inner), 1.0))
+    return apply("multiply", apply("multiply", x, 0.5), apply("erfc", apply("multiply", x, -math.sqrt(0.5))))
 
 
 def one_hot(indices: Any, count: int, /, *, dtype: DType | None = None) -> Any:
@@ -319,3 +377,69 @@ def sum_duplicate_rows(rows: Rows) -> Rows:
     zeros = ArrayOperators.apply("multiply_no_nan", rows.values, 0.0)
     totals = ArrayOperators.apply("scatter_add", zeros, rows.values, numbers)
     return Rows(rows.indices, ArrayOperators.apply("take", totals, numbers, axis=0))
+
+
+def layer_norm(x: Any, /, *, axis: Any = -1, scale: Any = None, offset: Any = None, epsilon: float = 1e-5) -> Any:
+    """Floats minus their mean along axes, divided by their standard deviation; then times `scale`, plus `offset`.
+    `epsilon` is added to the variance.
+
+    >>> layer_norm([1.0, 3.0], epsilon=0.0).tolist()
+    [-1.0, 1.0]
+    """
+    check_floating(x, "layer_norm")
+    deviations = apply("subtract", x, mean(x, axis=axis, keepdims=True))
+    variance = mean(square(deviations), axis=axis, keepdims=True)
+    normal = apply("divide", deviations, apply("sqrt", apply("add", variance, static_number(epsilon, "epsilon"))))
+    if scale is not None:
+        normal = apply("multiply", normal, scale)
+    return normal if offset is None else apply("add", normal, offset)
+
+
+def dropout(x: Any, rate: float, /) -> Any:
+    """Floats with each element replaced by 0 with probability `rate`, from 0 below 1, or else divided by `1 - rate`.
+    The draw is that of `tl.uniform`: it depends on the seed, not on the schedule. The shape of x must be static.
+
+    >>> dropout([1.0, 2.0], 0.0)
+    asarray([1., 2.], dtype=float64)
+    """
+    check_floating(x, "dropout")
+    share = static_number(rate, "rate")
+    if not 0.0 <= share < 1.0:
+        raise Usage("a rate of dropout is out of range", where=user_location(), required="from 0 below 1", got=rate)
+    is_kept = apply("greater_equal", uniform(static_sizes(x, "dropout")), share)
+    return apply("where", is_kept, apply("divide", x, 1.0 - share), 0.0)
+
+
+def dot_product_attention(
+    query: Any, key: Any, value: Any, /, *, mask: Any = None, causal: bool = False, scale: float | None = None
+) -> Any:
+    """Attention: for each query the mean of the values, weighted by the softmax of its products with the keys.
+
+    Shapes: query `(..., n, d)`, key `(..., m, d)`, value `(..., m, e)`, result `(..., n, e)`; a mask of bools
+    broadcasts to `(..., n, m)`, and is true where a query may attend. With `causal` query i attends to keys up to i
+    only. `scale` multiplies the products, by default with 1/sqrt(d). A query that may attend to nothing gets NaN.
+
+    >>> dot_product_attention([[1.0, 0.0]], [[1.0, 0.0], [1.0, 0.0]], [[2.0], [4.0]]).tolist()
+    [[3.0]]
+    """
+    for operand in (query, key, value):
+        check_floating(operand, "dot_product_attention")
+        if rank_of(operand) < 2:
+            required = "arrays of two axes or more"
+            raise Invalid(
+                "attention needs matrices", rule="V4", where=user_location(), required=required, got=type_of(operand)
+            )
+    products, size = apply("matmul", query, matrix_transpose(key)), element_count(query, -1)
+    if scale is not None:
+        products = apply("multiply", products, static_number(scale, "scale"))
+    elif type(size) is int:
+        products = apply("multiply", products, 1.0 / math.sqrt(size) if size else 0.0)
+    else:
+        products = apply("divide", products, apply("sqrt", astype(size, type_of(products).dtype)))
+    if causal:
+        rows, columns = iota(element_count(query, -2)), iota(element_count(key, -2))
+        causal_mask = apply("less_equal", columns, expand_dims(rows, axis=1))
+        mask = causal_mask if mask is None else apply("logical_and", mask, causal_mask)
+    if mask is not None:
+        products = apply("where", mask, products, -math.inf)
+    return apply("matmul", softmax(products), value)
