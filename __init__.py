@@ -20,7 +20,6 @@ from .core.autodiff.rows import Rows
 from .core.dtypes import bool, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
 from .core.errors import Broken, Crash, Deadlock, Disagreement, Exhausted, Invalid, Malformed, TagloomError, Trap, Usage
 from .core.frontend import functions as _functions
-from .core.frontend.api import cond, while_loop
 from .core.frontend.array_api import linalg
 from .core.frontend.array_api.creation import (
     arange,
@@ -142,6 +141,7 @@ from .core.frontend.array_api.numeric import (
     value_counts,
     var,
 )
+from .core.frontend.control_flow import cond, while_loop
 from .core.frontend.eager.custom_gradient import custom_gradient
 from .core.frontend.eager.tape import Tape
 from .core.frontend.eager.variable import Variable, init_scope

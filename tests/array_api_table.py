@@ -12,7 +12,7 @@ from pathlib import Path
 import tagloom as tl
 from support.generators.generator import ARRAYS, signatures
 from support.laws.array_api import GROUPS, LEFT_OUT, alike, answer, calls, strict
-from tagloom.core.frontend.api import apply
+from tagloom.core.frontend.eager.apply import apply
 from tagloom.core.frontend.trace.annotation import FunctionSpec
 from tagloom.core.frontend.trace.program_builder import ProgramBuilder
 from tagloom.core.frontend.trace.pytree import leaf_type

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.core.frontend.api import apply
+from tagloom.core.frontend.eager.apply import apply
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import MAX_PRINTED_ELEMENTS, abbreviate, format_value
 

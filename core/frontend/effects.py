@@ -20,7 +20,7 @@ from ..ops.effects import format_text
 from ..ops.op import OPS
 from ..types import HandleType, Type, as_type, check_element_type
 from ..value import admit
-from .api import apply
+from .eager.apply import apply
 from .eager.recording import cells_not_recorded_error, record_nondifferentiable, recording_tapes
 from .eager.variable import Variable
 from .trace.captures import read_variable

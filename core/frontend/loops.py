@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from ..errors import Invalid, Usage
-from .api import apply, while_loop
 from .array_api.common import element_count, shape_of, type_of
 from .array_api.manipulation import stack
+from .control_flow import while_loop
+from .eager.apply import apply
 from .eager.gradients import call_as_one_step
 from .eager.recording import recording_tapes
 from .effects import cells, collect, put

@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 from ...core import dtypes
 from ...core.autodiff.rows import Rows
 from ...core.errors import Invalid, Usage
-from ...core.frontend.api import while_loop
 from ...core.frontend.array_api.common import type_of
 from ...core.frontend.array_api.creation import full_like, zeros, zeros_like
 from ...core.frontend.array_api.datatypes import astype
@@ -24,6 +23,7 @@ from ...core.frontend.array_api.indexing import scatter, take
 from ...core.frontend.array_api.manipulation import concat, expand_dims, reshape
 from ...core.frontend.array_api.neural_network import sum_duplicate_rows
 from ...core.frontend.array_api.numeric import sum as total
+from ...core.frontend.control_flow import while_loop
 from ...core.frontend.eager.variable import Variable, init_scope
 from ...core.frontend.functions import less_equal, logical_and, logical_not, maximum, pow, sqrt, where
 from ...core.frontend.trace.source_location import user_location

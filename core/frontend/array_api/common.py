@@ -12,7 +12,7 @@ import numpy as np
 from ...dtypes import DType
 from ...errors import Invalid, TagloomError, Usage
 from ...types import Type
-from ..api import apply
+from ..eager.apply import apply
 from ..trace.program_builder import to_operand, unwrap_weak
 from ..trace.source_location import user_location
 from ..trace.symbol import Symbol

@@ -14,7 +14,7 @@ from ...errors import Usage
 from ...ops.dynamic_shapes import range_length
 from ...types import Type
 from ...value import Literal, literal
-from ..api import apply, compute
+from ..eager.apply import apply, compute
 from ..eager.array import ConcreteArray, result_like
 from ..trace.program_builder import MAX_LITERAL_ELEMENTS, current_region, to_literal, unwrap_weak
 from ..trace.source_location import user_location

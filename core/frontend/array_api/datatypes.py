@@ -11,7 +11,7 @@ import numpy as np
 from ... import dtypes
 from ...dtypes import DType
 from ...errors import Invalid, Usage
-from ..api import apply
+from ..eager.apply import apply
 from ..eager.dispatch import cache_single_op
 from ..trace.source_location import user_location
 from ..trace.symbol import API_VERSIONS, CPU, check_device

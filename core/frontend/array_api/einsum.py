@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from ...errors import Invalid, Usage
-from ..api import apply
+from ..eager.apply import apply
 from ..trace.source_location import user_location
 from .common import check_numeric, rank_of, shape_of
 from .linalg import diagonal

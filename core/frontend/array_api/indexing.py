@@ -9,7 +9,7 @@ import numpy as np
 from ... import dtypes
 from ...errors import Invalid, Usage
 from ...ops.indexing import IndexKey, format_key
-from ..api import apply
+from ..eager.apply import apply
 from ..eager.array import ConcreteArray
 from ..eager.dispatch import cache_single_op
 from ..trace.source_location import user_location

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ...ops.type_rules import ATTRIBUTE_INTEGER_BOUND
-from ..api import apply
+from ..eager.apply import apply
 from ..linalg_functions import *  # noqa: F403
 from ..trace.source_location import user_location
 from .common import (

@@ -11,7 +11,7 @@ from ...errors import Invalid, Usage
 from ...ops.indexing import format_key
 from ...ops.op import MAX_ELEMENTS
 from ...types import Shape, broadcast_shape
-from ..api import apply
+from ..eager.apply import apply
 from ..eager.dispatch import cache_single_op
 from ..trace.source_location import user_location
 from .common import (

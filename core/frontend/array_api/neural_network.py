@@ -16,7 +16,7 @@ from ... import dtypes
 from ...autodiff.rows import Rows
 from ...dtypes import DType
 from ...errors import Invalid, Usage
-from ..api import apply
+from ..eager.apply import apply
 from ..effects import uniform
 from ..trace.pytree import flatten, unflatten
 from ..trace.source_location import user_location

@@ -10,7 +10,7 @@ from ... import dtypes
 from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ...ops.indexing import format_key
-from ..api import apply
+from ..eager.apply import apply
 from ..eager.dispatch import cache_single_op
 from ..trace.program_builder import unwrap_weak
 from ..trace.source_location import user_location

@@ -1,7 +1,7 @@
 """Control flow in a trace: tracing the Python functions passed to `cond` and `while_loop` into regions.
 
-This module builds the regions of branches and loops, with the loop variables and assigned variables. `api` decides how
-the results of two branches are unified.
+This module builds the regions of branches and loops, with the loop variables and assigned variables.
+`frontend.control_flow` decides how the results of two branches are unified.
 """
 
 from __future__ import annotations

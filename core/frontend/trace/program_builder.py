@@ -1,7 +1,7 @@
 """Tracing: a Python function runs on symbolic values, and the operations that it applies become a program.
 
 This module has the functions and regions under trace, their names and values, the inference of result types, and the
-emission of the program. The functions that users call are built on top of it, in `api` and `symbol`.
+emission of the program. `symbol`, and the functions that users call, are built on top of it.
 
 The file goes from the whole to its parts, callers before callees: `ProgramBuilder` builds a program, `Specialization`
 is one of its functions, `RegionBuilder` a region of a function, `TracedValue` a value in a region. At the end,

@@ -17,8 +17,8 @@ from support.generators.generator import ARRAYS, signatures
 from support.programs.gradient_cases import CASES, FLAT, GradientCase
 from support.twins.tape import RuleValue, Tape, as_it_is, open_sizes, pullback
 from tagloom.core import dtypes
-from tagloom.core.frontend.api import apply
 from tagloom.core.frontend.array_api import common
+from tagloom.core.frontend.eager.apply import apply
 from tagloom.core.frontend.trace.annotation import FunctionSpec
 from tagloom.core.frontend.trace.program_builder import ProgramBuilder
 from tagloom.core.frontend.trace.pytree import leaf_type

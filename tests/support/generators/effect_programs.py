@@ -27,7 +27,8 @@ from support.generators.generator import (
     _type,
     values,
 )
-from tagloom.core.frontend.api import apply, cond, while_loop
+from tagloom.core.frontend.control_flow import cond, while_loop
+from tagloom.core.frontend.eager.apply import apply
 from tagloom.core.frontend.eager.gradients import emit_call
 from tagloom.core.frontend.trace import program_builder as tracing
 from tagloom.core.frontend.trace.annotation import FunctionSpec

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import tagloom as tl
-from tagloom.core.frontend.api import apply
+from tagloom.core.frontend.eager.apply import apply
 from tagloom.core.frontend.eager.array import ConcreteArray
 from tagloom.core.frontend.trace.annotation import FunctionSpec
 from tagloom.core.frontend.trace.pytree import flat_tuple_type, leaf_type

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 from support.generators import generator
 from support.generators.generator import PALETTES, Case, ProgramWriter, signatures, values
-from tagloom.core.frontend.api import apply
+from tagloom.core.frontend.eager.apply import apply
 from tagloom.core.frontend.trace.program_builder import ProgramBuilder
 from tagloom.core.frontend.trace.pytree import leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol

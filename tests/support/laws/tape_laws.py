@@ -15,7 +15,7 @@ from support.generators.generator import Case
 from support.generators.gradient_programs import differentiated
 from support.generators.retraced_programs import InTrace, as_function
 from support.programs.eager_run import MOST_STEPS, EagerRun, TooLong
-from tagloom.core.frontend.api import apply
+from tagloom.core.frontend.eager.apply import apply
 from tagloom.core.frontend.eager.array import ConcreteArray
 from tagloom.core.program.evaluate import evaluate
 from tagloom.core.types import Type

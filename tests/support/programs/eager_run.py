@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tagloom.core.frontend.api import apply
+from tagloom.core.frontend.eager.apply import apply
 from tagloom.core.frontend.eager.array import ConcreteArray
 from tagloom.core.program.program import Program, Region
 from tagloom.core.value import Literal

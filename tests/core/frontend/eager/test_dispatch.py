@@ -16,9 +16,9 @@ import pytest
 import tagloom as tl
 from support.generators.array_rows import Case, cases
 from tagloom.core import dtypes, types
-from tagloom.core.frontend import api
-from tagloom.core.frontend.api import apply
+from tagloom.core.frontend.eager import apply as slow_path
 from tagloom.core.frontend.eager import dispatch
+from tagloom.core.frontend.eager.apply import apply
 from tagloom.core.frontend.eager.array import ConcreteArray
 from tagloom.core.frontend.eager.variable import Variable
 from tagloom.core.frontend.trace.annotation import FunctionSpec
@@ -207,8 +207,8 @@ TWO = tl.Variable(2)
 def test_the_second_call_uses_the_table(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """For operands of the same types, an op takes the slow path once only."""
     asked: list[str] = []
-    computed = api.compute_with_kernel
-    monkeypatch.setattr(api, "compute_with_kernel", lambda op, *rest: asked.append(op) or computed(op, *rest))
+    computed = slow_path.compute_with_kernel
+    monkeypatch.setattr(slow_path, "compute_with_kernel", lambda op, *rest: asked.append(op) or computed(op, *rest))
     arrays = list(shapes())
     dispatch.clear_tables()
     asked.clear()

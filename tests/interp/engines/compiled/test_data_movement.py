@@ -10,7 +10,7 @@ import pytest
 import tagloom as tl
 from support.laws.compiled_laws import differences
 from support.programs.gradient_cases import CASES, GradientCase
-from tagloom.core.frontend.api import apply
+from tagloom.core.frontend.eager.apply import apply
 from tagloom.core.graph.lower import lower
 from tagloom.core.program.program import Program
 from tagloom.core.types import Type, type_of

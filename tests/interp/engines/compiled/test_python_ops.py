@@ -13,7 +13,7 @@ from support.generators.effect_programs import Witness
 from support.laws.compiled_laws import differences
 from support.programs.compiled_child import in_a_process
 from tagloom.core import dtypes
-from tagloom.core.frontend.api import apply
+from tagloom.core.frontend.eager.apply import apply
 from tagloom.core.ops.op import OPS
 from tagloom.core.program.program import Node, Var
 from tagloom.core.types import Type

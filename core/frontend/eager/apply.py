@@ -1,0 +1,158 @@
+"""Application of ops: `apply` adds a node to the program under trace, or computes eagerly outside a trace."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from ... import dtypes
+from ...dtypes import promote
+from ...errors import Exhausted, Invalid, Trap, Usage
+from ...ops.effects import trap_class
+from ...ops.op import (
+    Kernel,
+    Op,
+    build_kernel,
+    describe_trapping_element,
+    lookup_op,
+    raise_column_error,
+    trap_message,
+)
+from ...types import Type
+from ...value import Literal, Value, abbreviate
+from ..trace.captures import VariableBase, read_variable
+from ..trace.program_builder import (
+    TracedOperand,
+    TracedValue,
+    current_region,
+    describe_with_location,
+    emit_op,
+    to_operand,
+    to_weak_operand,
+    unwrap_weak,
+    weak_number,
+    weak_value_of,
+)
+from ..trace.source_location import user_location
+from ..trace.symbol import ArrayOperators, Symbol
+from .array import ConcreteArray, result_like
+from .dispatch import build_entry, try_fast_path, wrap_and_record
+from .recording import TAPE_STACK, record_traced_op
+
+
+def apply(op: str, *operands: Any, **attributes: Any) -> Any:
+    """Apply an op by name. In a trace this adds a node; else it computes, and raises Trap where the op traps.
+
+    Operands are symbols, arrays, variables, numbers, or lists of numbers. Raises Usage for an unknown op or another
+    number of operands, Invalid (V4) where the types do not fit, (F2) for a symbol of a finished trace.
+    """
+    array = try_fast_path(op, operands, attributes)
+    if array is not None:
+        return array
+    row = lookup_op(op)
+    if row.arity not in (None, len(operands)):
+        raise Usage(f"{op} takes {row.arity} operands", where=user_location(), got=len(operands), python=TypeError)
+    if any(isinstance(operand, VariableBase) for operand in operands):
+        return apply(op, *map(read_variable, operands), **attributes)
+    promoted = promote_operands(row, list(map(unwrap_weak, operands)))
+    region = current_region()
+    if region is not None:
+        result = emit_op(region, op, promoted, tuple(attributes.items()))
+        result.weak_value = weak_result_value(op, operands, result.type)
+        symbol = Symbol(result)
+        if TAPE_STACK.get():
+            record_traced_op(op, operands, promoted, attributes, symbol)
+        return symbol
+    if any(isinstance(operand, TracedValue) for operand in promoted):
+        raise Invalid(
+            "a symbolic value is used after its function was traced",
+            rule="F2",
+            where=user_location(),
+            got=", ".join(
+                describe_with_location(value.name, value.location)
+                for value in promoted
+                if isinstance(value, TracedValue)
+            ),
+            hint="return it from the function: values leave it only as results",
+        )
+    literals = [operand for operand in promoted if isinstance(operand, Literal)]
+    value, kernel, type_ = compute_with_kernel(op, literals, attributes)
+    if not any(isinstance(operand, ConcreteArray) for operand in operands):
+        return result_like(operands, value)
+    recorded_operands = tuple(
+        operand if type(operand) in (ConcreteArray, bool, int, float) else ConcreteArray(constant)
+        for operand, constant in zip(operands, literals, strict=True)
+    )
+    return wrap_and_record(
+        build_entry(row, recorded_operands, literals, attributes, kernel, type_), recorded_operands, value
+    )
+
+
+ArrayOperators.apply = staticmethod(apply)
+
+
+def weak_result_value(op: str, operands: Sequence[object], type_: Type) -> int | float | None:
+    """The weak value of a result that is computed from weak values and Python numbers alone; else None."""
+    same_dtype_operands = operands[slice(*lookup_op(op).same_dtype_operands)]
+    is_weak = any(weak_value_of(operand) is not None for operand in same_dtype_operands)
+    if (
+        op == "astype"
+        or not is_weak
+        or any(weak_number(unwrap_weak(operand)) is None for operand in same_dtype_operands)
+    ):
+        return None
+    return {"i": 1, "f": 1.0}.get(type_.dtype.kind) if type_.is_scalar else None
+
+
+def promote_operands(row: Op, operands: Sequence[object]) -> list[TracedOperand]:
+    """The operands as values; Python numbers take the promoted dtype of the other operands.
+
+    If all are Python numbers, ints take float64 where one is a float. Operands that need not share the dtype, such as
+    the condition of `where` or indices, do not take part.
+    """
+    same_dtype_positions = range(len(operands))[slice(*row.same_dtype_operands)]
+    weak_flags = [type(operand) in (int, float) and k in same_dtype_positions for k, operand in enumerate(operands)]
+    values = [None if is_weak else to_operand(operand) for operand, is_weak in zip(operands, weak_flags, strict=True)]
+    strong_dtypes = [value.type.dtype for value in values[slice(*row.same_dtype_operands)] if value is not None]
+    if not strong_dtypes and any(type(operands[k]) is float for k in same_dtype_positions):
+        strong_dtypes = [dtypes.float64]
+    common_dtype = functools.reduce(
+        lambda one, other: one and promote(one, other), strong_dtypes, strong_dtypes[0] if strong_dtypes else None
+    )
+    return [
+        to_weak_operand(operand, common_dtype) if value is None else value
+        for operand, value in zip(operands, values, strict=True)
+    ]
+
+
+def compute(op: str, operands: list[Literal], attributes: dict[str, Any]) -> Value:
+    """Compute an op eagerly; raises Invalid, Trap or Exhausted where it has no value."""
+    return compute_with_kernel(op, operands, attributes)[0]
+
+
+def compute_with_kernel(op: str, operands: list[Literal], attributes: dict[str, Any]) -> tuple[Value, Kernel, Type]:
+    """The value of an op, the kernel that computed it, and its type by the type rule."""
+    row = lookup_op(op)
+    types = [operand.type for operand in operands]
+    try:
+        type_ = row.type_rule(*types, **attributes)
+    except Invalid as error:
+        error.rule, error.where, error.message = "V4", user_location(), f"{op}: {error.message}"
+        raise
+    values = tuple(operand.value for operand in operands)
+    try:
+        message = trap_message(row, values, tuple(attributes.items()))
+        if message is None:
+            kernel = build_kernel(row, types, type_, tuple(attributes.items()), may_alias=True)
+            return kernel(*values), kernel, type_
+    except MemoryError:
+        got = f"{op} of {', '.join(map(str, types))}"
+        raise Exhausted("a result does not fit into memory", rule="S12", where=user_location(), got=got) from None
+    except Exception as error:
+        raise_column_error(row, values, error)
+    got, python = ", ".join(map(abbreviate, values)), trap_class(op, message)
+    trap = Trap(message, where=user_location(), got=got, python=python)
+    for line in describe_trapping_element(op, values, tuple(attributes.items()), message):
+        trap.add_note(line)
+    raise trap
