@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.generators.generator import ARRAYS, signatures
 from support.programs.gradient_cases import CASES, FLAT, GradientCase
@@ -229,12 +229,14 @@ SMOOTH = ("sin", "tanh", "atan", "asinh", "add", "multiply", "hypot", "logaddexp
 
 @given(st.lists(st.tuples(st.sampled_from(SMOOTH), st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=5))
 def test_adjoints_of_reused_values_are_added(steps: list[tuple[str, int, int]]) -> None:
-    """The adjoints of values that are used several times are added, to second order too."""
+    """The adjoints of values that are used several times are added, to second order too, where all steps are smooth:
+    hypot and atan2 are not at the origin, and differences are inexact near it."""
 
     def function(tape: Tape, *values: RuleValue) -> list[RuleValue]:
         known = list(values)
         for op, one, other in steps:
             operands = [known[at % len(known)] for at in (one, other)[: OPS[op].arity]]
+            assume(op not in ("hypot", "atan2") or np.all(np.hypot(*(each.value for each in operands)) > 0.3))
             known.append(tape(op, *operands))
         return known[2:]
 

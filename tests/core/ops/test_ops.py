@@ -253,12 +253,12 @@ KINDS = {
 def test_v4_type_rules_accept() -> None:
     """V4: a row accepts operands of its kinds, of one dtype or of two that promote to one, and gives the result type.
     NumPy promotes alike, except where the Array API leaves it open."""
-    expected = {("where", "b" + kind * 2, kind) for kind in "bif"} | {("astype", x, y) for x in "bif" for y in "bif"}
+    expected = {("where", "b" + x * 2, x) for x in "bif"} | {("astype", x, y) for x in "bif" for y in "bif"}
     expected |= {("bitcast", x, y) for x in "if" for y in "if"}
     for words, names in KINDS.items():
-        kinds, makes = words.split(" -> ")
+        operands, result = words.split(" -> ")
         for name in names.split():
-            expected |= {(name, kind * OPS[name].arity, "b" if makes == "bool" else kind) for kind in kinds}
+            expected |= {(name, x * OPS[name].arity, "b" if result == "bool" else x) for x in operands}
     found = {(s.row.name, "".join(kind(type_) for type_ in s.operands), kind(s.result)) for s in SIGNATURES}
     assert found == expected
     for signature in SIGNATURES:

@@ -469,9 +469,8 @@ def test_exported_tests_pass(folder: Path) -> None:
         session = session_of(target, *words, **options)
         run_commands(session, *lines, f"pytest {names[name]}")
     for ruff in (["check"], ["format", "--check"]):
-        ran = subprocess.run(
-            ["ruff", *ruff, "--isolated", "--no-cache", *names.values()], capture_output=True, text=True
-        )
+        command = [sys.executable, "-m", "ruff", *ruff, "--isolated", "--no-cache", *names.values()]
+        ran = subprocess.run(command, capture_output=True, text=True)
         assert ran.returncode == 0, ran.stdout
     assert _passing(names) == set(names)
     for file in ("fib.py", "add.py", "acts.py", "kinds.py"):
