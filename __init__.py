@@ -21,6 +21,7 @@ from .core.dtypes import bool, float32, float64, int8, int16, int32, int64, uint
 from .core.errors import Broken, Crash, Deadlock, Disagreement, Exhausted, Invalid, Malformed, TagloomError, Trap, Usage
 from .core.frontend import functions as _functions
 from .core.frontend.array_api import linalg
+from .core.frontend.array_api.convolution import conv, conv_transpose, max_pool, mean_pool, windows
 from .core.frontend.array_api.creation import (
     arange,
     asarray,
@@ -85,23 +86,18 @@ from .core.frontend.array_api.manipulation import (
 from .core.frontend.array_api.neural_network import (
     clip_by_global_norm,
     clip_by_norm,
-    conv,
     dot_product_attention,
     dropout,
     gelu,
     layer_norm,
     log_softmax,
-    max_pool,
-    mean_pool,
     one_hot,
-    pad,
     relu,
     segment_sum,
     sigmoid,
     silu,
     softmax,
     softplus,
-    windows,
 )
 from .core.frontend.array_api.numeric import (
     all,
@@ -141,6 +137,7 @@ from .core.frontend.array_api.numeric import (
     value_counts,
     var,
 )
+from .core.frontend.array_api.padding import pad
 from .core.frontend.control_flow import cond, while_loop
 from .core.frontend.eager.custom_gradient import custom_gradient
 from .core.frontend.eager.tape import Tape
@@ -212,8 +209,8 @@ __all__ = [
     "Type", "Usage", "Variable", "World", "__array_namespace_info__", "all", "any", "arange", "argmax", "argmin",
     "argsort", "asarray", "astype", "bool", "boolean_mask", "breakpoint", "breakpoint_on", "broadcast_arrays",
     "broadcast_like", "broadcast_shapes", "broadcast_to", "callback", "can_cast", "cells", "clip",
-    "clip_by_global_norm", "clip_by_norm", "collect", "concat", "cond", "conv", "count_nonzero", "cumlogsumexp",
-    "cummax", "cummin", "cumulative_prod", "cumulative_sum", "curve", "custom_gradient", "diff",
+    "clip_by_global_norm", "clip_by_norm", "collect", "concat", "cond", "conv", "conv_transpose", "count_nonzero",
+    "cumlogsumexp", "cummax", "cummin", "cumulative_prod", "cumulative_sum", "curve", "custom_gradient", "diff",
     "dot_product_attention", "dropout", "e", "einsum", "empty", "empty_like", "expand_dims", "eye", "feeding",
     "finfo", "flip", "float32", "float64", "foldl", "from_dlpack", "from_json", "full", "full_like", "function",
     "gather", "gelu", "get", "grad", "iinfo", "index", "inf", "init_scope", "int8", "int16", "int32", "int64",

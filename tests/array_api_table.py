@@ -51,7 +51,9 @@ def rows() -> Iterator[str]:
     yield "|---|---|---|---|"
     for row in OPS.values():
         if row.scalar is None:
-            attributes = " ".join(f"`{each}`" for each in row.attributes)
+            attributes = " ".join(
+                f"`{each}` (optional)" if each in row.optional_attributes else f"`{each}`" for each in row.attributes
+            )
             yield f"| `{row.name}` | {_operands(row)} | {attributes} | {_said(row)} |"
 
 

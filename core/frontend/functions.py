@@ -5,10 +5,10 @@ functions.pyi declares them for type checkers and editors; `python tests/op_stub
 
 from __future__ import annotations
 
-from .array_api import creation, datatypes, indexing, linalg, manipulation, neural_network, numeric
+from .array_api import convolution, creation, datatypes, indexing, linalg, manipulation, neural_network, numeric
 from .eager.dispatch import derive_functions, document
 
-document(creation, datatypes, indexing, linalg, manipulation, neural_network, numeric)
+document(convolution, creation, datatypes, indexing, linalg, manipulation, neural_network, numeric)
 _functions = derive_functions("tagloom")
 globals().update(_functions)
 __all__ = list(_functions)

@@ -93,9 +93,7 @@ class _GraphChecker:
                 yield from check_phase_attribute("V7", node.origin, node.attributes)
             elif node.op == "next_iteration":
                 yield from check_iteration_bound("V7", node.origin, node.attributes)
-            elif attribute_problems := list(
-                check_attributes("V7", node.op, node.origin, row.attributes if row else (), node.attributes)
-            ):
+            elif attribute_problems := list(check_attributes("V7", node.op, node.origin, row, node.attributes)):
                 yield from attribute_problems
             elif node.op in ("call", "return") and node.site not in self.called_sites:
                 yield problem(

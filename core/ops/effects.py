@@ -53,6 +53,10 @@ class EffectOp:
     draw: Callable[..., Value] | None = None
     trap_reason: Callable[..., str | None] | None = None
 
+    def has_attributes(self, names: Sequence[str]) -> bool:
+        """Whether a node of this op may have exactly these attributes, in this order."""
+        return tuple(names) == self.attributes
+
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 

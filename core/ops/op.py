@@ -107,6 +107,8 @@ class Op:
     - `symbol`: the operator or short word that pictures show.
     - `attributes`: the names of the static attributes, which `type_rule`, `numpy` and `error_bound` take by keyword;
       `attribute_defaults` has default values of the last ones.
+    - `optional_attributes`: the last of `attributes`, which a node may leave out together. The columns that take
+      attributes have Python's defaults for them, those of `attribute_defaults`.
     - `namespace`: the module in which users find the function of the op, "tagloom" or "linalg", where that is derived
       from the row; None where it is written by hand, in core/frontend/array_api, or there is none. The default is
       "tagloom" for an op with a `scalar` column, else None.
@@ -139,6 +141,7 @@ class Op:
     symbol: str = ""
     attributes: tuple[str, ...] = ()
     attribute_defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    optional_attributes: tuple[str, ...] = ()
     namespace: str | None = None
     trap_condition: TrapCondition | None = None
     shape_rule: Callable[[list[Shape]], Shape] | None = broadcast_shape
@@ -164,6 +167,11 @@ class Op:
     def output_count(self) -> int:
         """The number of outputs of a node of a graph."""
         return 1
+
+    def has_attributes(self, names: Sequence[str]) -> bool:
+        """Whether a node of this op may have exactly these attributes, in this order."""
+        required_count = len(self.attributes) - len(self.optional_attributes)
+        return tuple(names) in (self.attributes, self.attributes[:required_count])
 
     def scalar_kernel(self, operand: DType, result: DType) -> ScalarFunction:
         """The function that computes scalars, for the dtypes of the first operand and of the result."""

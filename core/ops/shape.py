@@ -132,25 +132,43 @@ def _concat_error(operands: Sequence[Type], axis: int) -> Invalid:
     )
 
 
-def windows_type(x: Type, shape: object, strides: object) -> Type:
+def windows_type(x: Type, shape: object, strides: object, dilations: object = None) -> Type:
     check_numeric(x)
     window, steps = check_static_sizes(shape, 1), check_static_sizes(strides, 1)
+    spacings = (1,) * len(window) if dilations is None else check_static_sizes(dilations, 1)
     sizes = require_sizes(x)
-    if len(window) != len(steps) or len(window) > len(sizes):
-        required = f"as many strides as sizes, {len(sizes)} at most"
-        got = f"{format_attribute(shape)} and {format_attribute(strides)}"
-        raise Invalid("the sizes and the strides of windows do not match", required=required, got=got)
+    if not len(window) == len(steps) == len(spacings) or len(window) > len(sizes):
+        given = (shape, strides) if dilations is None else (shape, strides, dilations)
+        noun = "strides" if dilations is None else "strides and dilations"
+        required = f"as many {noun} as sizes, {len(sizes)} at most"
+        message = f"the sizes and the {noun} of windows do not match"
+        raise Invalid(message, required=required, got=" and ".join(map(format_attribute, given)))
+    extent = window_extent(window, spacings)
     leading, axis_sizes = sizes[: len(sizes) - len(window)], sizes[len(sizes) - len(window) :]
-    if any(size is not None and size < width for size, width in zip(axis_sizes, window, strict=True)):
-        message = f"no window of shape {describe_shapes(window)} fits into shape {describe_shapes(sizes)}"
+    if any(size is not None and size < width for size, width in zip(axis_sizes, extent, strict=True)):
+        message = f"no window of shape {describe_shapes(extent)} fits into shape {describe_shapes(sizes)}"
         raise Invalid(message, required="windows that are not larger than the array", got=x)
-    counts = (None if n is None else (n - w) // s + 1 for n, w, s in zip(axis_sizes, window, steps, strict=True))
+    counts = (None if n is None else (n - w) // s + 1 for n, w, s in zip(axis_sizes, extent, steps, strict=True))
     return Type(x.dtype, check_rank((*leading, *counts, *window)))
 
 
-def windows_array(x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-    all_windows: Any = np.lib.stride_tricks.sliding_window_view(x, shape, tuple(range(-len(shape), 0)))
-    return all_windows[(..., *(slice(None, None, step) for step in strides), *[slice(None)] * len(shape))]
+def window_extent(shape: Sequence[int], dilations: Sequence[int]) -> tuple[int, ...]:
+    """The sizes of the part of an array over which a window spreads.
+
+    >>> window_extent((3, 2), (1, 4))
+    (3, 5)
+    """
+    return tuple((size - 1) * spacing + 1 for size, spacing in zip(shape, dilations, strict=True))
+
+
+def windows_array(
+    x: Any, shape: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...] | None = None
+) -> Any:
+    spacings = dilations or (1,) * len(shape)
+    all_windows: Any = np.lib.stride_tricks.sliding_window_view(
+        x, window_extent(shape, spacings), tuple(range(-len(shape), 0))
+    )
+    return all_windows[(..., *(slice(None, None, step) for step in (*strides, *spacings)))]
 
 
 def size_type(x: Type, axis: object) -> Type:
@@ -314,13 +332,16 @@ movement_op(
     1,
     windows_type,
     windows_array,
-    ("shape", "strides"),
-    """All windows of shape `shape` along the last axes, `strides` apart; their elements are along as many new last
-axes. A convolution is a product with them; pooling takes the largest element or the mean of each. Traps if none fits.
+    ("shape", "strides", "dilations"),
+    """All windows of shape `shape` along the last axes, `strides` apart; their elements, `dilations` apart (by default
+1), are along as many new last axes. A convolution is a product with them; pooling takes the largest element or the mean
+of each. Traps if none fits.
 
 >>> tl.windows([1, 2, 3, 4], (2,), strides=(2,)).tolist()
 [[1, 2], [3, 4]]
 """,
+    attribute_defaults={"dilations": None},
+    optional_attributes=("dilations",),
     gradient=movement_rule("windows"),
 )
 movement_op(

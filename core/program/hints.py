@@ -75,10 +75,11 @@ def example(op: str) -> str:
     if op in _EXAMPLES or row is None:
         return f"as in `{_EXAMPLES[op]}`"
     count = 2 if row.arity is None else row.arity
-    defaults = row.attribute_defaults if isinstance(row, Op) else {}
+    defaults, optional = (row.attribute_defaults, row.optional_attributes) if isinstance(row, Op) else ({}, ())
     attributes = [
         f"{name}={format_attribute(defaults[name])}" if name in defaults else _ATTRIBUTE_EXAMPLES.get(name, f"{name}=0")
         for name in row.attributes
+        if name not in optional
     ]
     return f"as in `y = {op} {', '.join([*'abcd'[:count], *attributes])}`"
 

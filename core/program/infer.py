@@ -221,7 +221,7 @@ def infer_op_type(
     if None in operands:
         return None
     row, attribute_values = ALL_OPS.get(op), dict(attributes)
-    if row is None or tuple(attribute_values) != row.attributes:
+    if row is None or not row.has_attributes(tuple(attribute_values)):
         return _FALLBACK_TYPES.get(op, guess_type(operands))
     likely_type = guess_type([*preferred, *operands])
     exact = [likely_type if type_ is HOLE else type_ for type_ in operands]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from ..errors import Invalid
+from ..ops.effects import OpRow
 from ..ops.op import Attributes
 from ..ops.type_rules import format_attribute
 from ..types import HandleType, Type
@@ -31,14 +32,12 @@ def _describe_items(items: object) -> object:
     return ", ".join(map(str, items)) or "none" if isinstance(items, list | tuple | dict | set | frozenset) else items
 
 
-def check_attributes(
-    rule: str, op: str, where: object, expected: Sequence[str], attributes: Attributes
-) -> Iterator[Invalid]:
-    """A node has the attributes that its op declares, in that order."""
+def check_attributes(rule: str, op: str, where: object, row: OpRow | None, attributes: Attributes) -> Iterator[Invalid]:
+    """A node has the attributes that its op declares, in that order; one without a row has none."""
     names = tuple(name for name, _ in attributes)
-    if names != tuple(expected):
+    if not (row.has_attributes(names) if row else names == ()):
         message, hint = f"{op} has the wrong attributes", hints.example(op)
-        yield problem(rule, message, where, required=expected, got=names, hint=hint)
+        yield problem(rule, message, where, required=row.attributes if row else (), got=names, hint=hint)
 
 
 def check_structured_attributes(rule: str, op: str, where: object, attributes: Attributes) -> Iterator[Invalid]:

@@ -419,7 +419,7 @@ class _ProgramChecker:
                 hint=hints.example(node.op),
             )
             return
-        attribute_problems = list(check_attributes("V3", node.op, where, row.attributes, node.attributes))
+        attribute_problems = list(check_attributes("V3", node.op, where, row, node.attributes))
         yield from attribute_problems
         if attribute_problems:
             return

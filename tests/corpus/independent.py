@@ -2256,3 +2256,10 @@ def pairs_in_rows(x: Any) -> Any:
     if x.shape[1] < 2:
         raise Trap(f"no window of shape (2,) fits into shape {x.shape}")
     return np.array([[row[k : k + 2] for k in range(0, len(row) - 1, 2)] for row in x], np.int64)
+
+
+@program("arrays_in_shape")
+def spaced_pieces(x: Any) -> Any:
+    if len(x) < 3:
+        raise Trap(f"no window of shape (3,) fits into shape {x.shape}")
+    return np.array([[x[k], x[k + 2]] for k in range(len(x) - 2)], np.int64)

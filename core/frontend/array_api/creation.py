@@ -69,10 +69,10 @@ def literal_of_dtype(obj: Any, dtype: DType | None) -> Literal:
         if are_integers and not low <= int(value.min()) <= int(value.max()) <= high:
             error.where = user_location()
             raise
-        return literal(_compute_eagerly("astype", value, dtype=dtype))
+        return literal(compute_eagerly("astype", value, dtype=dtype))
 
 
-def _compute_eagerly(op: str, *operands: Any, **attributes: Any) -> Any:
+def compute_eagerly(op: str, *operands: Any, **attributes: Any) -> Any:
     """The value of an op on constants, computed at once even in a trace."""
     return compute(op, [to_literal(operand) for operand in operands], attributes)
 
@@ -216,7 +216,7 @@ def number_range(bounds: list[Any]) -> Any:
     """A range of Python numbers: a NumPy array if it is short or no trace is active, else a symbolic value."""
     count = range_size(bounds)
     if current_region() is None or count <= MAX_LITERAL_ELEMENTS:
-        return _compute_eagerly("arange", *bounds)
+        return compute_eagerly("arange", *bounds)
     return apply("reshape", apply("arange", *bounds), shape=(count,))
 
 

@@ -28,11 +28,11 @@ from .common import (
 from .creation import diagonal_of_ones
 from .datatypes import finfo
 from .manipulation import broadcast_arrays, expand_dims, matrix_transpose
-from .neural_network import pad
 from .numeric import count_nonzero
 from .numeric import max as largest
 from .numeric import min as smallest
 from .numeric import sum as total
+from .padding import pad
 
 
 class QR(NamedTuple):

@@ -1,8 +1,8 @@
-"""Functions for neural networks, beyond the standard: activations, softmax, layers, convolution, pooling, segment sums,
-clipping of gradients.
+"""Functions for neural networks, beyond the standard: activations, softmax, layers, segment sums, clipping of
+gradients.
 
-They are composed of functions of the standard, except for `windows`, which is an op. Activations are elementwise, for
-floats of any shape, and keep the dtype of their operand.
+They are composed of functions of the standard. Activations are elementwise, for floats of any shape, and keep the dtype
+of their operand.
 """
 
 from __future__ import annotations
@@ -31,15 +31,13 @@ from .common import (
     rank_of,
     resolve_axis,
     shape_of,
-    static_integers,
     static_number,
-    static_shape,
     static_size,
     static_sizes,
     type_of,
 )
-from .creation import convert_fill_value, iota, zeros_like
-from .manipulation import concat, expand_dims, matrix_transpose, permute_dims, reshape
+from .creation import iota
+from .manipulation import expand_dims, matrix_transpose
 from .numeric import max as largest
 from .numeric import mean, square
 from .numeric import sum as total
@@ -162,7 +160,7 @@ def segment_sum(values: Any, segments: Any, count: int, /) -> Any:
             rule="V4",
             where=user_location(),
             required=required,
-            got=_describe_types(values, segments),
+            got=f"{type_of(values)} and {type_of(segments)}",
         )
     value_sizes = static_sizes(values, "segment_sum", range(1, rank_of(values)))
     shape = (static_size(count, "the count"), *value_sizes)
@@ -171,151 +169,9 @@ def segment_sum(values: Any, segments: Any, count: int, /) -> Any:
     if None in (value_count, segment_count):  # traps where there are not as many segments as values
         segments = apply("reshape_like", segments, iota(element_count(values, 0)))
     elif value_count != segment_count:
-        message, got = "there is not one segment for each value", _describe_types(values, segments)
+        message, got = "there is not one segment for each value", f"{type_of(values)} and {type_of(segments)}"
         raise Invalid(message, rule="V4", where=user_location(), required=value_count, got=got)
     return apply("scatter_add", zeros, values, segments)
-
-
-def pad(x: Any, widths: Any, /, *, value: Any = 0) -> Any:
-    """Pad an array with `value` along its last axes.
-
-    `widths` has an entry for each of these axes: the number of elements to add on both sides, or a pair of numbers,
-    before and after. Raises Usage for widths that are negative or more than there are axes, and for a `value` that does
-    not fit the dtype.
-
-    >>> pad([1, 2], (1,)).tolist()
-    [0, 1, 2, 0]
-    """
-    pairs = [static_integers(width, "a width") for width in (widths if isinstance(widths, tuple | list) else (widths,))]
-    if len(pairs) > rank_of(x) or any(len(pair) not in (1, 2) or min(pair) < 0 for pair in pairs):
-        raise Usage(
-            "the widths are not one or two numbers from 0 up for each axis", where=user_location(), got=repr(widths)
-        )
-    padded = x
-    for axes_from_end, pair in enumerate(reversed(pairs), 1):
-        axis = rank_of(x) - axes_from_end
-        leading, trailing = (_padding(padded, axis, width, value) for width in (pair[0], pair[-1]))
-        padded = concat([*leading, padded, *trailing], axis=axis)
-    return padded
-
-
-def _padding(x: Any, axis: int, width: int, value: Any) -> list[Any]:
-    """A list of the array that pads x on one side of an axis; empty for width 0."""
-    if not width:
-        return []
-    # the sum has size 1 along the axis, even where the size of x is open
-    reduced = apply("sum", zeros_like(x, dtype=dtypes.int64), axis=axis, keepdims=True)
-    shape = tuple(width if position == axis else 1 for position in range(rank_of(x)))
-    fill = apply("broadcast_to", convert_fill_value(value, type_of(x).dtype), shape=shape)
-    return [apply("broadcast_like", fill, reduced)]
-
-
-def windows(x: Any, shape: Any, /, *, strides: Any = None) -> Any:
-    sizes = static_shape(shape)
-    steps = (1,) * len(sizes) if strides is None else static_integers(strides, "a stride")
-    return apply("windows", x, shape=sizes, strides=steps)
-
-
-def conv(x: Any, weights: Any, /, *, strides: Any = None, padding: Any = 0) -> Any:
-    """The convolution of neural networks (cross-correlation), over one or more spatial axes.
-
-    x has the axes (samples, channels, *spatial), the weights (output channels, channels, *kernel), the result (samples,
-    output channels, *spatial). Each element of the result is the sum of products of the weights with a window of x.
-    `padding` zeros are added on both sides of the spatial axes first; `strides` is the distance of windows, by default
-    1. Both are an integer, or one for each spatial axis.
-
-    Raises Invalid (V4) for other numbers of axes, weights of unknown size, or different numbers of channels, which trap
-    where they are open.
-
-    >>> conv([[[1.0, 2.0, 3.0]]], [[[1.0, 1.0]]]).tolist()
-    [[[3.0, 5.0]]]
-    """
-    check_numeric(x, weights)
-    axes, sizes = rank_of(x) - 2, shape_of(weights)
-    if axes < 1 or len(sizes) != rank_of(x) or None in sizes:
-        required = "as many axes, three or more, and weights whose sizes are known"
-        raise Invalid(
-            "these arrays cannot be convolved",
-            rule="V4",
-            where=user_location(),
-            required=required,
-            got=_describe_types(x, weights),
-        )
-    if shape_of(x)[1] not in (None, sizes[1]):
-        raise Invalid(
-            "x and the weights have different channels",
-            rule="V4",
-            where=user_location(),
-            required=sizes[1],
-            got=type_of(x),
-        )
-    padded, steps = pad(x, _per_axis(padding, axes, "padding")), 1 if strides is None else strides
-    parts = apply("windows", padded, shape=sizes[2:], strides=_per_axis(steps, axes, "a stride"))
-    samples, channels, *rest = shape_of(parts)
-    outer = [samples, *rest[:axes]]
-    # the windows are rows of one matrix if their channels are known, and at most one other size is open
-    is_matrix = bool(channels) and (None not in outer or (outer.count(None) == 1 and 0 not in outer))
-    sums = conv_by_matmul(parts, weights) if is_matrix else conv_by_position(parts, weights)
-    return permute_dims(sums, (0, axes + 1, *range(1, axes + 1)))
-
-
-def _per_axis(value: Any, axes: int, noun: str) -> tuple[int, ...]:
-    """A number for each spatial axis; a single number applies to all."""
-    numbers = static_integers(value, noun)
-    if len(numbers) not in (1, axes):
-        required = f"one number, or {axes}"
-        raise Usage(
-            f"there is not {noun} for each spatial axis", where=user_location(), required=required, got=repr(value)
-        )
-    return numbers * axes if len(numbers) == 1 else numbers
-
-
-def conv_by_matmul(parts: Any, weights: Any) -> Any:
-    """The sums of a convolution as one matrix product: each window is a row, each output channel a column."""
-    sizes = shape_of(weights)
-    axes, inner = len(sizes) - 2, math.prod(size or 0 for size in sizes[1:])
-    rows = permute_dims(parts, (0, *range(2, 2 + axes), 1, *range(2 + axes, 2 + 2 * axes)))
-    outer = tuple(-1 if size is None else size for size in shape_of(rows)[: axes + 1])
-    return apply("matmul", reshape(rows, (*outer, inner)), permute_dims(reshape(weights, (sizes[0], inner)), (1, 0)))
-
-
-def conv_by_position(parts: Any, weights: Any) -> Any:
-    """The sums of a convolution as matrix products over channels, one for each position in a window. Traps where the
-    numbers of channels differ."""
-    axes = len(shape_of(weights)) - 2
-    positions = range(2 + axes, 2 + 2 * axes)
-    rows = permute_dims(parts, (0, *range(2, 1 + axes), *positions, 1 + axes, 1))
-    columns = permute_dims(weights, (*range(2, 2 + axes), 1, 0))
-    products = apply("matmul", rows, columns)
-    return total(products, axis=tuple(range(axes, 2 * axes)), dtype=type_of(products).dtype)
-
-
-def _describe_types(*arrays: Any) -> str:
-    return " and ".join(str(type_of(array)) for array in arrays)
-
-
-def max_pool(x: Any, shape: Any, /, *, strides: Any = None) -> Any:
-    """The maximum of each window of the given shape over the last axes.
-
-    `strides` is the distance of windows along these axes; by default the windows do not overlap.
-
-    >>> max_pool([1, 5, 2, 3], (2,)).tolist()
-    [5, 3]
-    """
-    sizes = static_shape(shape)
-    return largest(windows(x, sizes, strides=sizes if strides is None else strides), axis=tuple(range(-len(sizes), 0)))
-
-
-def mean_pool(x: Any, shape: Any, /, *, strides: Any = None) -> Any:
-    """The mean of each window of the given shape over the last axes, of floats.
-
-    `strides` is the distance of windows along these axes; by default the windows do not overlap.
-
-    >>> mean_pool([1.0, 5.0, 2.0, 4.0], (2,)).tolist()
-    [3.0, 3.0]
-    """
-    sizes = static_shape(shape)
-    return mean(windows(x, sizes, strides=sizes if strides is None else strides), axis=tuple(range(-len(sizes), 0)))
 
 
 def clip_by_norm(x: Any, norm: Any, /) -> Any:

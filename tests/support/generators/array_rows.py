@@ -27,6 +27,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "axis": (0, -1),
     "axes": ((), (0,), (1, 0)),
     "descending": (False, True),
+    "dilations": (None, (1,), (2,)),
     "full_matrices": (False, True),
     "mode": ("reduced", "complete"),
     "lower": (False, True),

@@ -148,6 +148,7 @@ def in_shape() -> Iterator[GradientCase]:
     yield GradientCase("concat", ((2, 2), (2, 1), (2, 3)), {"axis": 1})
     yield from (GradientCase("windows", ((5,),), {"shape": (3,), "strides": (step,)}) for step in (1, 2))
     yield GradientCase("windows", ((2, 3, 4),), {"shape": (2, 3), "strides": (1, 1)})
+    yield GradientCase("windows", ((2, 7),), {"shape": (3,), "strides": (2,), "dilations": (2,)})
 
 
 def indexed() -> Iterator[GradientCase]:
