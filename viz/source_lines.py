@@ -11,7 +11,7 @@ import linecache
 from pathlib import Path
 
 from ..core.frontend.trace.source_location import has_traced
-from ..core.program.program import DocumentLocation, Location
+from ..core.program.program import DocumentLocation, Location, TracedLocation
 
 SUFFIXES = (".py", ".tl")
 """The suffixes of source files."""
@@ -35,6 +35,31 @@ def local_line(location: Location) -> str:
     """The line that made a node, for the user's own screen; empty if it cannot be read."""
     lines = local_lines(location)
     return lines[location.line - 1].rstrip("\n") if 1 <= location.line <= len(lines) else ""
+
+
+def expression_columns(location: Location, line: str) -> tuple[int, int] | None:
+    """Where the expression that made a node begins and ends in its line, in characters; None where that is not known.
+
+    An expression of several lines ends at the end of its first one, if that is the node's line.
+    """
+    span = location.span if isinstance(location, TracedLocation) else None
+    if span is None or span.line != location.line:
+        return None
+    code = line.rstrip().encode()
+    begin, end = span.column, span.end_column if span.end_line == span.line else len(code)
+    if not begin < end <= len(code):  # the file was edited since
+        return None
+    return len(code[:begin].decode(errors="replace")), len(code[:end].decode(errors="replace"))
+
+
+def underline(line: str, columns: tuple[int, int]) -> str:
+    """Carets under some columns of a line; tabs are kept, so that both lines have the same indentation.
+
+    >>> underline("y = x + 1", (4, 9))
+    '    ^^^^^'
+    """
+    begin, end = columns
+    return "".join(letter if letter == "\t" else " " for letter in line[:begin]) + "^" * (end - begin)
 
 
 def document_source(location: Location) -> Path | None:

@@ -21,7 +21,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
+from types import CodeType
 from typing import Any, NamedTuple, TypeAlias
 
 from ..display import SvgReprMixin
@@ -64,6 +66,40 @@ class Location(NamedTuple):
 
     def __str__(self) -> str:
         return f"{Path(self.file).name}:{self.line}"
+
+
+class SourceSpan(NamedTuple):
+    """The text of an expression in a file: lines from 1, columns from 0 in bytes of UTF-8, as in `ast`; the end column
+    is the first one behind it."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+class TracedLocation(Location):
+    """A line of Python code that was traced. It also knows the instruction that was running, and so the expression.
+
+    Locations are compared by file and line: documents record no more.
+    """
+
+    code: CodeType
+    instruction: int
+
+    def __new__(cls, file: str, line: int, code: CodeType, instruction: int) -> TracedLocation:
+        location = super().__new__(cls, file, line)
+        location.code, location.instruction = code, instruction
+        return location
+
+    @property
+    def span(self) -> SourceSpan | None:
+        """The text of the expression; None if Python recorded no columns (`python -X no_debug_ranges`)."""
+        positions = islice(self.code.co_positions(), self.instruction // 2, None)
+        line, end_line, column, end_column = next(positions, (None, None, None, None))
+        if line is None or end_line is None or column is None or end_column is None:
+            return None
+        return SourceSpan(line, column, end_line, end_column)
 
 
 class DocumentLocation(Location):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
+from tagloom.core.graph.graph import Graph
 from tagloom.core.program.program import DocumentLocation, Location
 from tagloom.tui.panes.source import source_page
 from tagloom.tui.run_start import RunRequest
@@ -18,7 +20,14 @@ from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.session import Session
 from tagloom.viz import source_lines as sources
 from tagloom.viz.player.columns import source_excerpts
-from tagloom.viz.source_lines import MISSING_SOURCE, local_line, local_lines, shareable_lines
+from tagloom.viz.source_lines import (
+    MISSING_SOURCE,
+    expression_columns,
+    local_line,
+    local_lines,
+    shareable_lines,
+    underline,
+)
 
 SECRET = "the secret"
 PROGRAM = f"""\
@@ -210,3 +219,54 @@ def test_missing_lines(tmp_path: Path) -> None:
         session = session_of(said)
         assert "\n".join(session.execute("source").text) == f"work.py:{line}: {MISSING_SOURCE}"
         assert "# one" not in player_page(session)
+
+
+EXPRESSIONS = """\
+import tagloom as tl
+
+
+@tl.function
+def main(n: tl.int64) -> tl.int64:
+    größe = n + 1
+    if n is not None:
+    \tgröße = (größe * 2) - tl.where(größe > 3, n, 0)
+    return tl.cond(
+        größe > 0,
+        lambda: größe // 7,
+        lambda: n,
+    )
+"""
+
+
+def main_of(file: Path) -> Graph:
+    """The graph of the function `main` of a Python file."""
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    graph: Graph = module.main.graph
+    return graph
+
+
+def expression_of(location: Location) -> str:
+    """The text of the expression at a location, up to the end of its first line."""
+    columns = expression_columns(location, local_line(location))
+    return "" if columns is None else local_line(location)[slice(*columns)]
+
+
+def test_a_node_has_the_text_of_its_expression(tmp_path: Path) -> None:
+    """Behind letters of several bytes and behind tabs, too; of an expression of several lines it is the first line."""
+    nodes = main_of(written(tmp_path / "wide.py", EXPRESSIONS)).nodes
+    texts = {str(node).removeprefix("main."): expression_of(node.location) for node in nodes if node.location}
+    assert texts["add"] == "n + 1" and texts["multiply"] == "größe * 2"
+    assert texts["subtract"] == "(größe * 2) - tl.where(größe > 3, n, 0)"
+    assert texts["where"] == "tl.where(größe > 3, n, 0)" and texts["greater"] == "größe > 3"
+    assert texts["floor_divide"] == "größe // 7" and "tl.cond(" in texts.values()
+
+
+def test_no_expression_of_an_edited_file_is_underlined(tmp_path: Path) -> None:
+    """A line that became shorter than the expression in it has no columns, and neither has a location of a document."""
+    location = main_of(written(tmp_path / "plain.py", PROGRAM)).nodes[-1].location
+    assert location is not None and expression_columns(location, "x") is None
+    assert expression_columns(DocumentLocation(location.file, location.line), local_line(location)) is None
+    assert underline("\tx = y", (5, 6)) == "\t    ^"

@@ -87,7 +87,9 @@ class LinesPane(Pane):
     def paint_line(self, line: tuple[tuple[PageSpan, ...], str]) -> Strip:
         (spans, background), width, left = line, self.inner_size.width, round(self.scroll_x)
         base = self.make_style(background=background)
-        strip = Strip(Segment(span.text, self.make_style(span.colour, span.bold, background)) for span in spans)
+        strip = Strip(
+            Segment(span.text, self.make_style(span.colour, span.bold, background, span.underlined)) for span in spans
+        )
         visible = strip.crop_extend(left, left + width, base)
         ellipsis = Strip([Segment("…", self.make_style(GREY, background=background))])
         if left and strip.cell_length:

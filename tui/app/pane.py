@@ -65,9 +65,11 @@ class Pane(ScrollView, can_focus=True):
         self.dark, self.background_colour = dark, background
         self.refresh()
 
-    def make_style(self, colour: str = "", strong: bool = False, background: str = "") -> Style:
+    def make_style(
+        self, colour: str = "", strong: bool = False, background: str = "", underlined: bool = False
+    ) -> Style:
         """A style in the current theme."""
-        return text_style(colour, strong, self.dark, background or self.background_colour)
+        return text_style(colour, strong, self.dark, background or self.background_colour, underlined)
 
     def request_command(self, line: str) -> None:
         """Post a request to run a command."""

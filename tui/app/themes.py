@@ -68,7 +68,7 @@ def legible_colour(colour: str, theme: Theme, background: str = "") -> str:
 
 
 @cache
-def text_style(colour: str, strong: bool, dark: bool, background: str = "") -> Style:
+def text_style(colour: str, strong: bool, dark: bool, background: str = "", underlined: bool = False) -> Style:
     """The style of a piece of text."""
     theme = DARK if dark else LIGHT
     ink = (
@@ -76,12 +76,17 @@ def text_style(colour: str, strong: bool, dark: bool, background: str = "") -> S
         if colour == FUTURE_COLOUR
         else legible_colour(colour, theme, background)
     )
-    return Style(color=Color.parse(ink), bgcolor=Color.parse(background) if background else None, bold=strong)
+    return Style(
+        color=Color.parse(ink),
+        bgcolor=Color.parse(background) if background else None,
+        bold=strong,
+        underline=underlined or None,
+    )
 
 
 def row_text(row: PageRow, dark: bool) -> Text:
     """A row as text that ends in an ellipsis if there is no room."""
-    pieces = ((span.text, text_style(span.colour, span.bold, dark)) for span in row.spans)
+    pieces = ((span.text, text_style(span.colour, span.bold, dark, underlined=span.underlined)) for span in row.spans)
     return Text.assemble(*pieces, no_wrap=True, overflow="ellipsis")
 
 

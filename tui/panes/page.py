@@ -20,6 +20,7 @@ class PageSpan(NamedTuple):
     text: str
     colour: str = ""
     bold: bool = False
+    underlined: bool = False
 
 
 class PageRow(NamedTuple):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
-from ...viz.source_lines import MISSING_SOURCE, local_lines
+from ...core.program.program import Location
+from ...viz.source_lines import MISSING_SOURCE, expression_columns, local_lines
 from ...viz.style import BLUE, GREEN, GREY, PURPLE, SKY, VERMILLION, YELLOW
 from ..session.command import sanitize
 from ..session.session import Session
@@ -20,7 +22,7 @@ _COLOURS = {"comment": GREY, "string": GREEN, "decorator": PURPLE, "number": SKY
 
 
 def source_page(session: Session) -> PanePage:
-    """The file of the current or the inspected node, with an arrow at its line."""
+    """The file of the current or the inspected node; its line is marked, and in it the node's expression underlined."""
     number = session.inspected_node
     location = None if number is None else session.history.graph.nodes[number].location
     if location is None:
@@ -37,8 +39,8 @@ def source_page(session: Session) -> PanePage:
     rows = [
         _source_row(
             number,
-            sanitize(text.rstrip("\n")),
-            location.line,
+            text.rstrip("\n"),
+            location,
             nodes_by_line.get(number, []),
             points,
             is_text[number - 1],
@@ -57,13 +59,35 @@ def breakpoint_condition(line: int) -> str:
     return f"line == {line} and fired"
 
 
-def _source_row(number: int, text: str, here: int, nodes: list[str], points: dict[str, int], is_text: bool) -> PageRow:
+def _source_row(
+    number: int, line: str, location: Location, nodes: list[str], points: dict[str, int], is_text: bool
+) -> PageRow:
+    text, is_current = sanitize(line), number == location.line
     point = points.get(breakpoint_condition(number))
     command = f"delete {point}" if point is not None else f"break {breakpoint_condition(number)}" if nodes else ""
     gutter = PageSpan("●" if point is not None else "·" if nodes else " ", VERMILLION if point is not None else GREY)
     spans = (PageSpan(text, GREEN),) if is_text else highlight(text)
-    about = {"command": command, "is_current": number == here, "node": nodes[0] if nodes else "", "line": number}
-    return build_row(gutter, (f"{number:4} ", YELLOW if number == here else GREY), *spans, **about)
+    columns = expression_columns(location, line) if is_current else None
+    if columns is not None:
+        spans = underline_spans(spans, columns)
+    about = {"command": command, "is_current": is_current, "node": nodes[0] if nodes else "", "line": number}
+    return build_row(gutter, (f"{number:4} ", YELLOW if is_current else GREY), *spans, **about)
+
+
+def underline_spans(spans: Sequence[PageSpan], columns: tuple[int, int]) -> tuple[PageSpan, ...]:
+    """The spans with some columns underlined; spans that reach across an end of the columns are cut there.
+
+    >>> [(span.text, span.underlined) for span in underline_spans([PageSpan("y = x + 1")], (4, 9))]
+    [('y = ', False), ('x + 1', True)]
+    """
+    pieces, at = [], 0
+    for span in spans:
+        cuts = [min(max(column - at, 0), len(span.text)) for column in columns]
+        for first, last, is_inside in ((0, cuts[0], False), (*cuts, True), (cuts[1], len(span.text), False)):
+            if first < last:
+                pieces.append(span._replace(text=span.text[first:last], underlined=is_inside))
+        at += len(span.text)
+    return tuple(pieces)
 
 
 def lines_in_strings(lines: list[str]) -> list[bool]:

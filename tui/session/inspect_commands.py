@@ -30,7 +30,7 @@ from ...interp.queries.contexts import fires_under
 from ...interp.records.documents import error_text
 from ...viz.collapse import find_clusters
 from ...viz.graph_view import graph_view
-from ...viz.source_lines import MISSING_SOURCE, local_line, local_lines
+from ...viz.source_lines import MISSING_SOURCE, expression_columns, local_line, local_lines, underline
 from ..report import stats_report
 from .command import CommandArguments, CommandGroup, CommandResult, truncate_lines, with_omitted_count
 from .listing import (
@@ -221,7 +221,9 @@ def describe_array(graph: Graph, array: ArraySummary, chosen: str) -> str:
     return f"{array.type}{numbers}; [{chosen}]: {abbreviate_value(graph, array.selection)}"
 
 
-@inspect_commands.register("source", key="z", help="the lines of source around the inspected node")
+@inspect_commands.register(
+    "source", key="z", help="the lines of source around the inspected node, its expression underlined"
+)
 def source(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     location = source_location(session, session.inspected_node)
@@ -230,8 +232,19 @@ def source(session: Session, words: CommandArguments) -> CommandResult:
     text = local_lines(location)
     first = max(location.line - SOURCE_CONTEXT, 1)
     numbered = list(enumerate(text[first - 1 : max(location.line + SOURCE_CONTEXT - 1, 0)], first))
-    lines = [f"{'->' if at == location.line else '  '} {at:4} {line.rstrip()}".rstrip() for at, line in numbered]
-    data = {"file": location.file, "line": location.line, "lines": [line.rstrip() for _, line in numbered]}
+    lines, expression = [], None
+    for at, line in numbered:
+        lines.append(f"{'->' if at == location.line else '  '} {at:4} {line.rstrip()}".rstrip())
+        columns = expression_columns(location, line) if at == location.line else None
+        if columns is not None:
+            lines.append(f"{'':8}{underline(line, columns)}")
+            expression = line[slice(*columns)]
+    data = {
+        "file": location.file,
+        "line": location.line,
+        "expression": expression,
+        "lines": [line.rstrip() for _, line in numbered],
+    }
     return CommandResult([str(location), *lines] if numbered else [f"{location}: {MISSING_SOURCE}"], data)
 
 

@@ -12,7 +12,7 @@ from types import CodeType, FrameType
 
 import numpy as np
 
-from ...program.program import Location
+from ...program.program import Location, TracedLocation
 from ...python_ast import parse_python
 
 _ROOT = Path(__file__).resolve().parents[3]
@@ -37,7 +37,7 @@ def user_frame() -> FrameType | None:
 def user_location() -> Location | None:
     """The line of user code that is running."""
     frame = user_frame()
-    return Location(frame.f_code.co_filename, frame.f_lineno) if frame else None
+    return TracedLocation(frame.f_code.co_filename, frame.f_lineno, frame.f_code, frame.f_lasti) if frame else None
 
 
 def user_name_of(value: object) -> str | None:
@@ -127,18 +127,18 @@ def enclosing_constructs(frame: FrameType) -> Iterator[ast.AST]:
     The instruction that tests a value has the source position of the value; before Python 3.12 it has the position of
     the whole construct.
     """
-    line, end_line, column, end_column = list(frame.f_code.co_positions())[frame.f_lasti // 2]
-    if line is None or end_line is None or column is None or end_column is None:
+    span = TracedLocation(frame.f_code.co_filename, frame.f_lineno, frame.f_code, frame.f_lasti).span
+    if span is None:
         return
-    span = (line, column), (end_line, end_column)
+    begin, end = (span.line, span.column), (span.end_line, span.end_column)
     try:
         tree = parse_python("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
     except (SyntaxError, ValueError):
         return
     for node in ast.walk(tree):
-        if any(_span(test)[0] <= span[0] and span[1] <= _span(test)[1] for test in tested_expressions(node)):
+        if any(_span(test)[0] <= begin and end <= _span(test)[1] for test in tested_expressions(node)):
             yield node
-        elif isinstance(node, ast.stmt | ast.expr) and _span(node) == span:
+        elif isinstance(node, ast.stmt | ast.expr) and _span(node) == (begin, end):
             yield from [node, *(part for part in getattr(node, "generators", ()) if part.ifs)]
 
 

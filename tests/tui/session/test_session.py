@@ -242,8 +242,11 @@ def test_queries(folder: Path) -> None:
         run_commands(session, "state main/fib_1")["waiting"]
     )
     assert "has no call or loop" in refusal_of(session, "why-not add main/fib/loop")
-    source = run_commands(session, "source")
-    assert any("tl.cond" in line for line in source["lines"])
+    source = session.execute("source")
+    assert any("tl.cond" in line for line in source.data["lines"])
+    at = next(number for number, line in enumerate(source.text) if line.startswith("->"))
+    begin, end = source.text[at + 1].index("^"), len(source.text[at + 1])
+    assert source.text[at][begin:end] == source.data["expression"] and source.data["expression"].startswith("tl.cond(")
 
 
 def test_origin_goes_to_where_a_value_was_made(folder: Path) -> None:
