@@ -80,14 +80,13 @@ def underline_spans(spans: Sequence[PageSpan], columns: tuple[int, int]) -> tupl
     >>> [(span.text, span.underlined) for span in underline_spans([PageSpan("y = x + 1")], (4, 9))]
     [('y = ', False), ('x + 1', True)]
     """
-    pieces, at = [], 0
+    pieces, at = list[PageSpan](), 0
     for span in spans:
-        cuts = [min(max(column - at, 0), len(span.text)) for column in columns]
-        for first, last, is_inside in ((0, cuts[0], False), (*cuts, True), (cuts[1], len(span.text), False)):
-            if first < last:
-                pieces.append(span._replace(text=span.text[first:last], underlined=is_inside))
+        begin, end = (min(max(column - at, 0), len(span.text)) for column in columns)
+        inside = span._replace(text=span.text[begin:end], underlined=True)
+        pieces += [span._replace(text=span.text[:begin]), inside, span._replace(text=span.text[end:])]
         at += len(span.text)
-    return tuple(pieces)
+    return tuple(piece for piece in pieces if piece.text)
 
 
 def lines_in_strings(lines: list[str]) -> list[bool]:
