@@ -197,7 +197,7 @@ def scatter_index_type(x: Type, values: Type, key: object) -> Type:
     return x
 
 
-def scatter_add_type(*operands: Type) -> Type:
+def scatter_numbers_type(*operands: Type) -> Type:
     check_numeric(*operands[:1], kinds="iuf")
     return scatter_type(*operands)
 
@@ -274,6 +274,27 @@ def scatter_add_array(x: Any, values: Any, *indices: Any) -> Any:
     return result
 
 
+def scatter_extremum_array(ufunc: np.ufunc, x: Any, values: Any, *indices: Any) -> Any:
+    """The first of equal zeros stays; NumPy leaves their sign to the processor."""
+    positions, result = int64_indices(*indices), np.array(x)
+    ufunc.at(result, positions, values)
+    is_zero = result == 0
+    spread = np.broadcast_to(values, is_zero[positions].shape)
+    hits = is_zero[positions] & (spread == 0)
+    if result.dtype.kind == "f" and hits.any():
+        numbers = np.arange(result.size).reshape(result.shape)[positions]
+        unique_numbers, first = np.unique(numbers[hits], return_index=True)
+        result.reshape(-1)[unique_numbers] = spread[hits][first]
+        np.copyto(result, x, where=is_zero & (np.asarray(x) == 0))
+    return result
+
+
+def scatter_mul_array(x: Any, values: Any, *indices: Any) -> Any:
+    result = np.array(x)
+    np.multiply.at(result, int64_indices(*indices), values)
+    return result
+
+
 def take_along_axis_array(x: Any, indices: Any, axis: int) -> Any:
     """np.take_along_axis, except that the other axes broadcast."""
     position = axis % np.ndim(x)
@@ -303,6 +324,41 @@ def scatter_values_adjoint(g: Term, z: Term, x: Term, values: Term, *indices: Te
     numbers = iota(current.size(axis=None)).reshape_like(current)
     last = x.astype(dtype=dtypes.int64).scatter(numbers, *indices).gather(*indices)
     return last.equal(numbers).where(current, 0.0).sum_like(values)
+
+
+def extremum_x_adjoint(g: Term, z: Term, x: Term, values: Term, *indices: Term) -> Term:
+    return x.equal(z).where(extremum_share(g, z, x, values, *indices), 0.0)
+
+
+def extremum_values_adjoint(g: Term, z: Term, x: Term, values: Term, *indices: Term) -> Term:
+    share = extremum_share(g, z, x, values, *indices).gather(*indices)
+    return values.equal(z.gather(*indices)).where(share, 0.0).sum_like(values)
+
+
+def extremum_share(g: Term, z: Term, x: Term, values: Term, *indices: Term) -> Term:
+    """The adjoint of each extremum, divided by the number of elements and values that are equal to it."""
+    equal_values = values.equal(z.gather(*indices)).astype(dtype=x.type.dtype)
+    return g / x.equal(z).astype(dtype=x.type.dtype).scatter_add(equal_values, *indices)
+
+
+def scatter_mul_values_adjoint(g: Term, z: Term, x: Term, values: Term, *indices: Term) -> Term:
+    """For each value its element of x times all other values for the same place. Nothing is divided by a factor, so
+    that zeros do no harm; the rule forms an array with an element for each pair of values."""
+    spread = values.broadcast_like(g.gather(*indices))
+    index_shape = functools.reduce(lambda one, other: one.broadcast_like(other), indices)
+    flat_indices = [index.broadcast_like(index_shape).reshape(shape=(-1,)) for index in indices]
+    numbers = iota(flat_indices[0].size(axis=None))
+    is_other = numbers.not_equal(numbers.index(key=":, None"))
+    for axis, index in enumerate(flat_indices):
+        place = index.astype(dtype=dtypes.int64)
+        place = place.less(0).where(place + x.size(axis=axis), place)
+        is_other = is_other.logical_and(place.equal(place.index(key=":, None")))
+    elements = x.gather(*flat_indices)
+    flat_values = spread.reshape_like(elements)
+    rest = ", None" * (len(require_sizes(elements.type)) - 1)
+    other_values = is_other.index(key=f":, :{rest}").where(flat_values.index(key="None"), 1.0)
+    slopes = elements * other_values.prod(axis=1, keepdims=False)
+    return slopes.multiply_no_nan(g.gather(*flat_indices)).reshape_like(spread).sum_like(values)
 
 
 def row_adjoint(
@@ -418,7 +474,7 @@ several values for one place the last one stays, in the order of the indices.
 op(
     "scatter_add",
     arity=None,
-    type_rule=scatter_add_type,
+    type_rule=scatter_numbers_type,
     numpy=scatter_add_array,
     shape_rule=None,
     same_dtype_operands=(0, 2),
@@ -433,6 +489,52 @@ Several values for one place are all added, in the order of the indices. float32
 
 >>> tl.scatter_add([0, 0, 0], [1, 10, 100], [0, 2, 0]).tolist()
 [101, 0, 10]
+""",
+)
+
+
+def scatter_extremum_op(name: str, ufunc: np.ufunc, noun: str, example: str) -> None:
+    """Declare scatter_max or scatter_min."""
+    op(
+        name,
+        arity=None,
+        type_rule=scatter_numbers_type,
+        numpy=functools.partial(scatter_extremum_array, ufunc),
+        shape_rule=None,
+        same_dtype_operands=(0, 2),
+        trap_condition=index_trap(is_scatter_out_of_range),
+        has_innocuous_rounding=True,
+        gradient=adjoint_rule(extremum_x_adjoint, extremum_values_adjoint, None),
+        doc=f"""x with the elements that `gather(x, i, j, ...)` takes replaced by the {noun} of them and the values for
+their places, which broadcast to their shape. NaN if one of these is NaN; of equal zeros the first, x before the values.
+
+>>> tl.{name}([1, 2, 3], [5, 0, 4], [0, 2, 0]).tolist()
+{example}
+""",
+    )
+
+
+scatter_extremum_op("scatter_max", np.maximum, "largest", "[5, 2, 3]")
+scatter_extremum_op("scatter_min", np.minimum, "smallest", "[1, 2, 0]")
+op(
+    "scatter_mul",
+    arity=None,
+    type_rule=scatter_numbers_type,
+    numpy=scatter_mul_array,
+    shape_rule=None,
+    same_dtype_operands=(0, 2),
+    trap_condition=index_trap(is_scatter_out_of_range),
+    gradient=adjoint_rule(
+        lambda g, z, x, values, *indices: (zeros_like(x) + 1.0).scatter_mul(values, *indices).multiply_no_nan(g),
+        scatter_mul_values_adjoint,
+        None,
+    ),
+    doc="""x with the elements that `gather(x, i, j, ...)` takes multiplied by values, which broadcast to their shape.
+Several values for one place are all factors, in the order of the indices. Integers wrap; float32 is multiplied in
+float64, and rounded once.
+
+>>> tl.scatter_mul([1, 2, 3], [2, 10, 100], [0, 2, 0]).tolist()
+[200, 2, 30]
 """,
 )
 op(

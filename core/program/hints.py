@@ -42,6 +42,9 @@ _EXAMPLES = {
     "gather": "y = gather a, i, j",
     "scatter": "y = scatter a, v, i",
     "scatter_add": "y = scatter_add a, v, i",
+    "scatter_max": "y = scatter_max a, v, i",
+    "scatter_min": "y = scatter_min a, v, i",
+    "scatter_mul": "y = scatter_mul a, v, i",
 }
 _ATTRIBUTE_EXAMPLES = {
     "dtype": "dtype=float64",

@@ -1927,6 +1927,30 @@ def added_of_arrays(x: Any, v: Any, i: Any) -> Any:
     return (made % 256).astype(np.uint8)
 
 
+@program("arrays_in_parts", "largest")
+def largest_in_place(x: Any, v: Any, i: Any) -> Any:
+    elements = x.tolist()
+    for index, value in zip(inside(i, len(x)).tolist(), v.tolist(), strict=True):
+        elements[index] = value if value > elements[index] else elements[index]
+    return np.array(elements)
+
+
+@program("arrays_in_parts", "smallest")
+def smallest_in_place(x: Any, v: int, i: Any, j: Any) -> Any:
+    elements = x.copy()
+    for row, column in zip(inside(i, x.shape[0]).tolist(), inside(j, x.shape[1]).tolist(), strict=True):
+        elements[row, column] = min(elements[row, column], v)
+    return elements
+
+
+@program("arrays_in_parts", "multiplied")
+def multiplied_in_place(x: Any, v: Any, i: Any) -> Any:
+    elements = x.tolist()
+    for index, value in zip(inside(i, len(x)).tolist(), v.tolist(), strict=True):
+        elements[index] = (elements[index] * value + 128) % 256 - 128
+    return np.array(elements, np.int8)
+
+
 @program("arrays_in_parts")
 def put_there(x: Any, v: Any) -> Any:
     if not len(x):

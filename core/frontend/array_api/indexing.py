@@ -39,6 +39,18 @@ def scatter_add(x: Any, values: Any, /, *indices: Any) -> Any:
     return apply("scatter_add", x, values, *indices)
 
 
+def scatter_max(x: Any, values: Any, /, *indices: Any) -> Any:
+    return apply("scatter_max", x, values, *indices)
+
+
+def scatter_min(x: Any, values: Any, /, *indices: Any) -> Any:
+    return apply("scatter_min", x, values, *indices)
+
+
+def scatter_mul(x: Any, values: Any, /, *indices: Any) -> Any:
+    return apply("scatter_mul", x, values, *indices)
+
+
 def scatter_index(x: Any, values: Any, key: Any, /) -> Any:
     return apply("scatter_index", x, values, key=key_text(key))
 

@@ -205,6 +205,7 @@ class ArrayOperators:
     def at(self) -> NoReturn:
         """Raises Usage, an AttributeError, which says what to write for `x.at[...]` of other libraries."""
         hint = "tl.scatter(x, value, index) replaces elements, tl.scatter_add(x, value, index) adds to them"
+        hint += "; there are tl.scatter_max, tl.scatter_min and tl.scatter_mul"
         raise Usage("arrays have no attribute at", where=user_location(), hint=hint, python=AttributeError)
 
     def __pos__(self) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tagloom as tl
 from support.twins.tape import RuleValue, Tape, pullback
 from tagloom.core import dtypes
 from tagloom.core.value import admit
@@ -178,3 +179,20 @@ def test_integers_have_no_adjoint() -> None:
     tape, x = Tape(), RuleValue(2.5)
     made = tape("astype", tape("astype", x, dtype=dtypes.int64), dtype=dtypes.float64)
     assert pullback(tape, [made], [RuleValue(1.0)], [x])[0].value == 0.0
+
+
+def test_scatters_of_equal_and_of_zero_factors() -> None:
+    """An extremum shares its adjoint among all that are equal to it, and NaN has none; the slopes of a product are the
+    other factors, to second order, zeros among them."""
+    x, values, at = np.array([2.0, 1.0, np.nan]), np.array([2.0, 2.0, 5.0, 5.0, 1.0]), np.array([0, 0, 1, 1, 2])
+    largest = tl.function(lambda a, b: tl.sum(tl.scatter_max(a, b, at)))
+    along_x, along_values = tl.grad(largest, (0, 1))(x, values)
+    np.testing.assert_allclose(np.asarray(along_x), [1 / 3, 0.0, 0.0])
+    np.testing.assert_allclose(np.asarray(along_values), [1 / 3, 1 / 3, 0.5, 0.5, 0.0])
+    factors, one_place = np.array([0.0, 3.0, 0.0]), np.array([0, 0, -1])
+    product = tl.function(lambda a, b: tl.sum(tl.scatter_mul(a, b, one_place)))
+    along_x, along_factors = tl.grad(product, (0, 1))(np.array([7.0]), factors)
+    np.testing.assert_array_equal(np.asarray(along_x), [0.0])
+    np.testing.assert_array_equal(np.asarray(along_factors), [0.0, 0.0, 0.0])
+    slope = tl.function(lambda b: tl.index(tl.grad(product, 1)(np.array([7.0]), b), "0"))
+    np.testing.assert_array_equal(np.asarray(tl.grad(slope)(factors)), [0.0, 0.0, 21.0])

@@ -300,6 +300,14 @@ BROKEN: dict[str, Gradient] = {
     "sort": adjoint_rule(lambda g, z, x, axis, descending: g),
     "roll": adjoint_rule(lambda g, z, x, shift, axis: g.roll(shift=shift, axis=axis)),
     "scatter": adjoint_rule(lambda g, z, x, v, *at: g, lambda g, z, x, v, *at: g.gather(*at).sum_like(v), None),
+    "scatter_max": adjoint_rule(
+        lambda g, z, x, v, *at: x.equal(z).where(g, 0.0), lambda g, z, x, v, *at: g.gather(*at).sum_like(v), None
+    ),
+    "scatter_mul": adjoint_rule(
+        lambda g, z, x, v, *at: (zeros_like(x) + 1.0).scatter_mul(v, *at) * g,
+        lambda g, z, x, v, *at: (g * x).gather(*at).sum_like(v),
+        None,
+    ),
     "inv": adjoint_rule(lambda g, z, x: -(z @ g @ z)),
     "qr_r": adjoint_rule(lambda g, z, x, mode: x.qr_q(mode=mode) @ g),
 }

@@ -162,7 +162,7 @@ def indexed() -> Iterator[GradientCase]:
     for places in ((2,), ([0, 1, 0],), (PICK,), ([0, 1], [1, 1]), (1, 2), ([[0], [1]], [0, 2])):
         shape = np.broadcast_shapes(*map(np.shape, places)) + (3, 3)[len(places) :]
         yield GradientCase("gather", ((3, 3), *places))
-        for op in ("scatter", "scatter_add"):
+        for op in ("scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul"):
             yield from (GradientCase(op, ((3, 3), given, *places)) for given in (shape, ()))
     yield from (GradientCase("boolean_mask", ((3, 2), mask)) for mask in (MASK, ~MASK & MASK, [[True, False]] * 3))
     yield from (

@@ -53,24 +53,32 @@ def each_place(shape: tuple[int, ...], indices: list[Any]) -> Any:
 @each_dtype
 @pytest.mark.parametrize("at", range(len(PLACES)))
 def test_gather_and_scatter(at: int, dtype: dtypes.DType) -> None:
-    """Elements are taken, put and added place by place, for every dtype; the last of several values for one place
-    remains."""
+    """Elements are taken, put, added, multiplied and compared place by place, for every dtype; the last of several
+    values that are put in one place remains, and the first of equal zeros."""
     shape, wide = PLACES[at]
     x, indices = drawn(shape, dtype), places(*PLACES[at])
     over = np.broadcast_shapes(*wide)
     taken = np.zeros((*over, *shape[len(wide) :]), dtype.numpy)
     values = drawn(taken.shape, dtype)
-    put, added = x.copy(), x.copy()
+    put, added, product, largest, smallest = (x.copy() for _ in range(5))
+    wide_product = product.astype(np.float64) if dtype.kind == "f" else product
     for here, there in each_place(shape, indices):
         taken[here] = x[there]
         put[there] = values[here]
         if dtype.kind != "b":
             with np.errstate(over="ignore"):
                 added[there] += values[here]
+                wide_product[there] *= values[here]
+            largest[there] = tl.maximum(largest[there], values[here])
+            smallest[there] = tl.minimum(smallest[there], values[here])
     assert is_same_value(np.asarray(tl.gather(x, *indices)), admit(taken))
     assert is_same_value(np.asarray(tl.scatter(x, values, *indices)), admit(put))
     if dtype.kind != "b":
         assert is_same_value(np.asarray(tl.scatter_add(x, values, *indices)), admit(added))
+        product = wide_product.astype(dtype.numpy)
+        assert is_same_value(np.asarray(tl.scatter_mul(x, values, *indices)), admit(product))
+        assert is_same_value(np.asarray(tl.scatter_max(x, values, *indices)), admit(largest))
+        assert is_same_value(np.asarray(tl.scatter_min(x, values, *indices)), admit(smallest))
 
 
 @each_dtype
