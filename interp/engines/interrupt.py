@@ -25,7 +25,7 @@ CLOCK_CHECK_STEPS = 64
 MEMORY_CHECK_STEPS = 4096
 """The number of steps between two reads of the memory in use, which take 20 us each."""
 LARGE_RESULT_BYTES = 2**20
-"""A result of this many bytes causes a check at once."""
+"""Results of this many bytes together cause a check at once."""
 
 
 def resident_memory() -> int:
@@ -40,6 +40,26 @@ def resident_memory() -> int:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak if sys.platform == "darwin" else peak * 1024
 
+
+@cache
+def statm_file() -> int:
+    """A file descriptor of /proc/self/statm, from which machine code reads the resident memory; -1 where there is
+    none."""
+    try:
+        return os.open("/proc/self/statm", os.O_RDONLY)
+    except OSError:
+        return -1
+
+
+def _reopen_statm_in_child() -> None:
+    """Close the file in a forked child: it belongs to the parent."""
+    if statm_file.cache_info().currsize and statm_file() >= 0:
+        os.close(statm_file())
+    statm_file.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reopen_statm_in_child)
 
 _RESIDENT_MAX_AGE = 0.02
 _last_resident = (-_RESIDENT_MAX_AGE, 0)
@@ -230,6 +250,8 @@ class LimitMonitor:
         self.deadline = None if seconds is None else time.monotonic() + seconds
         self.memory_limit = memory_limit
         self.interrupt = interrupt
+        self._unmeasured_bytes = 0
+        """The bytes of the arrays that were made since memory was measured."""
 
     def exceeded_limit(self, steps: int, event: Event | None) -> str | None:
         """The name of the limit that is exceeded after `steps` steps, the last of which was `event`; None if none
@@ -238,14 +260,17 @@ class LimitMonitor:
             return "interrupt"
         if self.deadline is not None and time.monotonic() >= self.deadline:
             return "seconds"
-        if (steps % MEMORY_CHECK_STEPS == 0 or has_large_result(event)) and resident_memory() > self.memory_limit:
-            return "bytes"
+        self._unmeasured_bytes += result_bytes(event)
+        if steps % MEMORY_CHECK_STEPS == 0 or self._unmeasured_bytes >= LARGE_RESULT_BYTES:
+            self._unmeasured_bytes = 0
+            if resident_memory() > self.memory_limit:
+                return "bytes"
         return None
 
 
-def has_large_result(event: Event | None) -> bool:
-    """Whether an event made a large array."""
+def result_bytes(event: Event | None) -> int:
+    """The bytes of the array that an event made; 0 if it made none."""
     if event is None or not event.outputs:
-        return False
+        return 0
     value = event.outputs[0][1]
-    return isinstance(value, np.ndarray) and value.nbytes >= LARGE_RESULT_BYTES
+    return value.nbytes if isinstance(value, np.ndarray) else 0

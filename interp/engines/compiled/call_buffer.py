@@ -20,12 +20,18 @@ from ....core import dtypes
 from ....core.dtypes import DType
 from ....core.types import Type
 from ....core.value import Value, admit
+from ..interrupt import recent_resident_memory, statm_file
 from ..jit.kernels import lane
 from ..jit.state import (
+    MEMORY_BUDGET,
+    MEMORY_LIMIT,
     OPERANDS,
     POOL_REQUESTED,
     SLOT_WORDS,
     STACK_FLOOR,
+    STACK_GUARD,
+    STATM_FILE,
+    STOP_GUARD,
     TAPE_END,
     TAPE_HIGH_WATER,
     TAPE_LAST_ROW,
@@ -144,7 +150,7 @@ class CallBuffer:
     a run allocates memory once. The steps of a tag, of at most `depth` levels, are in a block of their own."""
 
     def __init__(self, arguments: Sequence[Value], layout: CallLayout, depth: int, seed: int) -> None:
-        self._layout, self._stack_size = layout, 0
+        self._layout = layout
         self.is_stop_requested = False
         """Whether a stop was requested. Results are meaningless after that: loops over elements exit early, and ops
         that use their results may trap."""
@@ -192,14 +198,18 @@ class CallBuffer:
 
     def set_stack_limit(self, size: int, floor: int = 0) -> None:
         """Limit the stack to `size` bytes, and to addresses from `floor` up."""
-        self.state[3] = self._stack_size = size
+        self.state[STACK_GUARD] = size
         self.state[STACK_FLOOR] = floor
+
+    def set_memory_limit(self, limit: int) -> None:
+        """Limit the resident memory of the process, in bytes."""
+        self.state[MEMORY_BUDGET] = limit - recent_resident_memory()
+        self.state[MEMORY_LIMIT], self.state[STATM_FILE] = limit, statm_file()
 
     @property
     def stack_floor(self) -> int | None:
         """The lowest stack address allowed; None if generated code has not begun."""
-        floor = self.state[3]
-        return None if floor == self._stack_size else floor
+        return self.state[STACK_FLOOR] or None
 
     def set_thread_pool(self, address: int) -> None:
         self.state[8] = address
@@ -213,6 +223,7 @@ class CallBuffer:
         """Request that the run stops."""
         self.is_stop_requested = True
         self.state[0] = 1
+        self.state[STACK_GUARD] = STOP_GUARD
 
     @property
     def exit_reason(self) -> int:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ....core import dtypes
 from ....core.program.program import Node
 from ....core.types import Type, element_type
 from ..jit.kernels import LANE_TYPES, lane
@@ -55,6 +56,7 @@ def emit_cells(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpre
     emitter.emit_fallback_exit(exceeds_max_elements(sizes))
     if has_unknown_size(element):
         emitter.emit_fallback_exit(f"{count} > {MAX_REFERENCES}")
+        emitter.emit_memory_charge([str(2 + len(element.shape or ())), count], dtypes.int64)
         values = emitter.assign(f"m.allocate_references({count}, {axes_tuple(element)})")
     else:
         values = emit_empty(emitter, sizes, Type(element.dtype, (None, *element_sizes)))
@@ -133,6 +135,7 @@ def emit_cell_zeros(emitter: FunctionEmitter, node: Node, inputs: Sequence[Typed
     result = node.results[0].type
     sizes = [f"{cell_arrays(inputs[0]).full}.size", *map(str, (result.shape or ())[1:])]
     emitter.emit_size_check(node, inputs, sizes)
+    emitter.emit_memory_charge(sizes, result.dtype)
     return emitter.assign(f"np.zeros(({', '.join(sizes)},), {numpy_dtype(numba_dtype(result.dtype))})")
 
 

@@ -12,7 +12,8 @@ To end a run early, code writes the reason into the state and returns; each call
 too. Results are meaningless after that. While they return, functions record the calls and iterations that they leave:
 these are the steps of the tag.
 
-A function checks depth and stack before its first call. An operation that may take long is followed by a poll. Each
+A function checks depth and stack before its first call; a request to stop fails the check of the stack, so a recursion
+stops on its way down, too. An operation that may take long is followed by a poll. Each
 phase of a function is a generated function of its own, which reads what earlier phases saved from a record
 (`layout.TapeLayout`).
 
@@ -36,7 +37,16 @@ from ....core.types import Type
 from ....core.value import Literal
 from ..jit import kernels
 from ..jit.kernels import LANE_TYPES, lane
-from ..jit.state import HOST_FAILED, HOST_TOO_LARGE, MATMUL_FUNCTIONS, OPERANDS, SLOT_WORDS, STACK_FLOOR, TAPE_NEXT
+from ..jit.state import (
+    HOST_FAILED,
+    HOST_TOO_LARGE,
+    MATMUL_FUNCTIONS,
+    OPERANDS,
+    SLOT_WORDS,
+    STACK_FLOOR,
+    STACK_GUARD,
+    TAPE_NEXT,
+)
 from .cells import CELL_EMITTERS
 from .data_movement import emit_strided_op
 from .elementwise import emit_array_literal, emit_chain, emit_draw, emit_elementwise
@@ -206,7 +216,9 @@ def emit_entry(program: Program, module: GeneratedModule, group: PhaseGroup, lay
     module.lines += [
         *([] if native else [f"@njit(int64(int64, int64, int64, int64, int64), {_NJIT_OPTIONS})"]),
         "def entry(s, a, r, left, key):",
-        f" m.write(s, 3, max(m.stack_pointer() - m.read_i(s, 3), m.read_i(s, {STACK_FLOOR})))",
+        f" lowest = max(m.stack_pointer() - m.read_i(s, {STACK_GUARD}), m.read_i(s, {STACK_FLOOR}))",
+        " m.set_stack_guard(s, lowest)",
+        " if m.read_i(s, 0) != 0: return 0",
         *[f" begin = m.read_i(s, {TAPE_NEXT})"] * module.has_tapes,
         *[f" record = m.allocate_words(s, {layout.end * module.has_tapes})"] * group.has_tape,
         f" result = {group.name}({', '.join([*(implicit[name] for name, _ in group.implicit_parameters), *slots])})",
@@ -233,6 +245,10 @@ def emit_function(emitter: FunctionEmitter) -> None:
     if group.has_arrays:
         module.lines.append(f"{NULL_RESULT_NAME} = m.null_function({numba_result_type(group.results)})")
     module.lines += [f"@kernel({group.signature}, cache=True)", f"def {group.name}({', '.join(names)}):"]
+    if is_recursive_group(group.members):
+        for slot, kind in zip(slots, group.parameters, strict=True):
+            if kind.startswith("Array("):
+                emitter.emit(f"{slot} = e.receive({slot})")
     for number, member in enumerate(group.members):
         emitter.function_name = member.function.name
         arguments = [slots[index] for index in slot_positions(slot_types(member.parameters), group.parameters)]
@@ -450,6 +466,11 @@ def emit_call(
         "key": emitter.child_key(start.root, "0") if group.has_tag_key else "",
         "which": f"int64({group.phase_index(callee.key)})",
     }
+    if is_recursive_group(group.members):
+        dead_arrays = emitter.dead_operands & {
+            text for text, type_ in zip(texts, callee.parameters, strict=True) if slot_type(type_).startswith("Array(")
+        }
+        texts = [f"e.transfer({text})" if text in dead_arrays else text for text in texts]
     slots = fill_slots(texts, slot_types(callee.parameters), group.parameters)
     name = emitter.fresh_name()
     function = SELF_NAME if group is emitter.group else group.name

@@ -45,6 +45,7 @@ STRIP_ELEMENTS = 4096
 
 def emit_empty(emitter: FunctionEmitter, sizes: Sequence[str], type_: Type) -> str:
     """Emit an array whose elements are not written yet."""
+    emitter.emit_memory_charge(sizes, type_.dtype)
     return emitter.assign(f"e.empty(({', '.join(sizes)},), {numpy_dtype(numba_dtype(type_.dtype))})")
 
 

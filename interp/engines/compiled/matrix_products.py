@@ -77,6 +77,7 @@ def emit_matmul(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpr
     shape = [*stack, *left[-2:-1], *(right[-1:] if len(right) > 1 else [])]
     if shape:
         emitter.emit_size_check(node, inputs, shape)
+        emitter.emit_memory_charge(shape, result.dtype)
     if transposed := emit_transposed_matmul(emitter, result, inputs):
         return transposed
     texts = [_factor_expression(value, result) for value in inputs]

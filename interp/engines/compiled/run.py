@@ -41,6 +41,7 @@ from ..jit.cache import show_compiling
 from ..jit.compiler_process import CompileTask, compile_and_wait
 from ..jit.native import Unlinkable, load_native
 from ..jit.state import (
+    EXIT_BYTES,
     EXIT_DEPTH,
     EXIT_FALLBACK,
     EXIT_MEMORY,
@@ -269,6 +270,7 @@ def begin_run(
     depth = min(limits.depth, MAX_DEPTH)
     steps = depth if compiled.is_recursive else min(depth, len(compiled.module.sites))  # no site is twice in a tag
     buffer = CallBuffer(arguments, compiled.call_layout, steps, seed)
+    buffer.set_memory_limit(limits.bytes)
     return buffer, entry_call(compiled, buffer, depth)
 
 
@@ -408,7 +410,7 @@ def discard_results(compiled: CompiledProgram, buffer: CallBuffer) -> None:
 
 def limit_error(compiled: CompiledProgram, buffer: CallBuffer, limits: Limits) -> TagloomError | None:
     """The error for the limit at which generated code stopped, if any."""
-    if buffer.exit_reason == EXIT_TAPE_FULL:
+    if buffer.exit_reason in (EXIT_TAPE_FULL, EXIT_BYTES):
         return external_limit_error("bytes", limits)
     if buffer.exit_reason == EXIT_DEPTH:
         return limit_exceeded("nested calls and loops", "depth", min(limits.depth, MAX_DEPTH))

@@ -142,6 +142,44 @@ def lazy_zeros(typing: Any, sizes: Any, dtype: Any) -> Any:
     return array_type(_shape_type(len(sizes)), dtype), build
 
 
+@intrinsic
+def transfer(typing: Any, array: Any) -> Any:
+    """An argument that passes a reference to the callee, which takes it with `receive`. If this was the last use of the
+    array, the callee owns it, and frees it after its own last use; otherwise it would live until the call returns.
+
+    The owner of the elements is in the field `parent`, which numba does not count. The count is changed without numba's
+    function, so that numba does not remove the change together with a later one.
+    """
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        struct = context.make_array(array)(context, builder, arguments[0])
+        owner, parent_type = struct.meminfo, struct.parent.type
+        has_owner = builder.icmp_unsigned("!=", builder.ptrtoint(owner, _WORD), _WORD(0))
+        with builder.if_then(has_owner):
+            builder.atomic_rmw("add", builder.bitcast(owner, _WORD.as_pointer()), _WORD(1), "monotonic")
+        struct.parent = builder.bitcast(owner, parent_type)
+        struct.meminfo = _BYTES(None)
+        return struct._getvalue()
+
+    return array(array), build
+
+
+@intrinsic
+def receive(typing: Any, array: Any) -> Any:
+    """An array parameter, with the reference that a caller passed by `transfer`, if it did."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        context.nrt.incref(builder, array, arguments[0])  # of an array that was not transferred
+        struct = context.make_array(array)(context, builder, arguments[0])
+        is_transferred = builder.icmp_unsigned("!=", builder.ptrtoint(struct.parent, _WORD), _WORD(0))
+        owner = builder.bitcast(struct.parent, struct.meminfo.type)
+        struct.meminfo = builder.select(is_transferred, owner, struct.meminfo)
+        struct.parent = struct.parent.type(None)
+        return struct._getvalue()
+
+    return array(array), build
+
+
 def emit_is_null(context: Any, builder: Any, kind: Any, array: Any) -> Any:
     """Emit the test whether an array has no elements in memory."""
     data = context.make_array(kind)(context, builder, array).data

@@ -13,10 +13,14 @@ belong to the arena: the address of the next record, the end of the arena, the l
 
 from __future__ import annotations
 
+import ctypes
+import mmap
+import sys
 from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any
 
+import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import float64, int64, types, uint64
 from numba.core import cgutils
@@ -24,8 +28,25 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
 from . import cache
-from .memory import element_pointer, internal_njit, peek
-from .state import EXIT_TRAP, TAPE_END, TAPE_HIGH_WATER, TAPE_LAST_ROW, TAPE_NEXT
+from .memory import atomic_exchange, element_pointer, internal_njit, peek
+from .state import (
+    EXIT_BYTES,
+    EXIT_DEPTH,
+    EXIT_STACK,
+    EXIT_TRAP,
+    MEMORY_BUDGET,
+    MEMORY_LIMIT,
+    STACK_FLOOR,
+    STACK_GUARD,
+    STATM_FILE,
+    STATM_TEXT,
+    STATM_WORDS,
+    STOP_GUARD,
+    TAPE_END,
+    TAPE_HIGH_WATER,
+    TAPE_LAST_ROW,
+    TAPE_NEXT,
+)
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 _LLVM_TYPES: dict[Any, Any] = {int64: _WORD, uint64: _WORD, float64: ir.DoubleType()}
@@ -200,6 +221,67 @@ def abort_run(s: int, reason: int, node: int) -> None:
     _write(s, 1, reason)
     _write(s, 2, node)
     _write(s, 0, 1)
+
+
+@compile_once(types.void(int64, int64))
+def set_stack_guard(s: int, lowest: int) -> None:
+    """Allow the stack down to this address. The exchange is a fence: if another thread requests a stop and this write
+    replaces its guard, this thread then sees word 0."""
+    _write(s, STACK_FLOOR, lowest)
+    atomic_exchange(s, STACK_GUARD, lowest)
+
+
+@compile_once(types.void(int64, types.boolean))
+def abort_at_guard(s: int, is_too_deep: bool) -> None:
+    """Stop the run before a call: its tag is too deep, or the stack pointer is below the guard."""
+    if is_too_deep:
+        abort_run(s, EXIT_DEPTH, 0)
+    elif _read_i(s, STACK_GUARD) == STOP_GUARD:
+        _write(s, 0, 1)
+    else:
+        abort_run(s, EXIT_STACK, 0)
+
+
+def _c_pread() -> Any:
+    if not hasattr(ctypes.CDLL(None), "pread"):
+        return internal_njit(lambda file, address, count, offset: int64(-1))
+    llvm.add_symbol("tagloom_pread", ctypes.cast(ctypes.CDLL(None).pread, ctypes.c_void_p).value)
+    return types.ExternalFunction("tagloom_pread", int64(types.int32, int64, int64, int64))
+
+
+_pread = _c_pread() if sys.platform != "win32" else internal_njit(lambda file, address, count, offset: int64(-1))
+_PAGE_BYTES = mmap.PAGESIZE
+
+
+@compile_once(int64(int64))
+def resident_memory(s):  # type: ignore[no-untyped-def]
+    """The resident memory of this process in bytes; 0 where the system does not report it. Takes 5 us."""
+    text = s + 8 * STATM_TEXT
+    count = _pread(types.int32(_read_i(s, STATM_FILE)), text, 8 * STATM_WORDS, 0)
+    pages, field = 0, 0
+    for position in range(count):
+        character = (_read_i(text, position >> 3) >> (8 * (position & 7))) & 255
+        if character == 32:
+            field += 1
+        elif field == 1:
+            pages = 10 * pages + character - 48
+    return pages * _PAGE_BYTES
+
+
+@compile_once(types.void(int64, int64))
+def charge_memory(s, size):  # type: ignore[no-untyped-def]
+    """Account for an array of `size` bytes that is allocated next. Whenever as many bytes were allocated as were left,
+    measure the resident memory, and stop the run if it exceeds the limit. Near the limit, a sixteenth of it may be
+    allocated between two measurements."""
+    budget = _read_i(s, MEMORY_BUDGET) - size
+    if budget < 0:
+        limit = _read_i(s, MEMORY_LIMIT)
+        resident = resident_memory(s)
+        if resident > limit:
+            abort_run(s, EXIT_BYTES, 0)
+            _write(s, STACK_GUARD, STOP_GUARD)
+        budget = max(limit - resident, limit >> 4)
+    _write(s, MEMORY_BUDGET, budget)
 
 
 @compile_once(types.void(int64, int64, int64))

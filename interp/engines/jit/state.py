@@ -5,9 +5,10 @@ words:
 
 0   not 0 once the run must stop, at the request of generated code or of the waiting thread
 1   the reason, if generated code stopped: EXIT_TRAP, EXIT_DEPTH, EXIT_STACK, EXIT_MEMORY, EXIT_TAPE_FULL, or
-    EXIT_FALLBACK, if only a token engine can continue
+    EXIT_BYTES, or EXIT_FALLBACK, if only a token engine can continue
 2   the number of the trap site of EXIT_TRAP or EXIT_MEMORY
-3   the lowest stack address allowed; before the run, the bytes of stack that it may use
+3   the stack guard, which code compares with the stack pointer before it calls: the lowest stack address allowed, or
+    STOP_GUARD, above all addresses, once the run must stop; before the run, the bytes of stack that it may use
 4   the number of recorded steps of the tag
 5   the address of the steps: two words each, the number of a site and an iteration, the innermost first
 6   the seed of random numbers
@@ -17,8 +18,12 @@ words:
 10  the end of the arena for records
 11  the last row in a record
 12  the high-water mark of the arena
-13  a lower bound on word 3
-14+ the operands of the trapping node or the host call, SLOT_WORDS words each; the first also holds the call's result
+13  the lowest stack address allowed; before the run, a lower bound on it
+14  the bytes of arrays that may be allocated before the resident memory is measured again
+15  the limit on the resident memory, in bytes
+16  the file descriptor of /proc/self/statm; -1 where there is none
+17+ memory for the beginning of that file, STATM_WORDS words
+21+ the operands of the trapping node or the host call, SLOT_WORDS words each; the first also holds the call's result
 
 Generated code gets the addresses of the results and of the arguments, which follow these words.
 
@@ -26,14 +31,18 @@ A value takes a slot: a scalar its first word, in its lane; an array the address
 elements, and its sizes. Code that takes an array from a slot owns a reference.
 """
 
-EXIT_TRAP, EXIT_DEPTH, EXIT_STACK, EXIT_MEMORY, EXIT_FALLBACK, EXIT_TAPE_FULL = 1, 2, 3, 4, 5, 6
-"""Why generated code stopped by itself; EXIT_TAPE_FULL: the arena has no room for a record."""
+EXIT_TRAP, EXIT_DEPTH, EXIT_STACK, EXIT_MEMORY, EXIT_FALLBACK, EXIT_TAPE_FULL, EXIT_BYTES = 1, 2, 3, 4, 5, 6, 7
+"""Why generated code stopped by itself; EXIT_TAPE_FULL: the arena has no room for a record;
+EXIT_BYTES: the resident memory exceeds its limit."""
 HOST_DONE, HOST_FAILED, HOST_ABORTED, HOST_TOO_LARGE = 0, 1, 2, 3
 """Results of a host call; HOST_TOO_LARGE: its result does not fit into memory."""
 POOL_REQUESTED = 1
 TAPE_NEXT, TAPE_END, TAPE_LAST_ROW, TAPE_HIGH_WATER = 9, 10, 11, 12
-STACK_FLOOR = 13
-OPERANDS = 14
+STACK_GUARD, STACK_FLOOR = 3, 13
+STOP_GUARD = 2**63 - 1
+MEMORY_BUDGET, MEMORY_LIMIT, STATM_FILE, STATM_TEXT = 14, 15, 16, 17
+STATM_WORDS = 4
+OPERANDS = STATM_TEXT + STATM_WORDS
 SLOT_WORDS = 66
 PARALLEL_MIN_ELEMENTS = 65_536
 """The elements of a loop from which on threads share it: a thread takes up to 40 us to wake up."""

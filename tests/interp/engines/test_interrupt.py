@@ -26,12 +26,12 @@ from tagloom.interp.engines.interrupt import (
     Interrupt,
     LimitMonitor,
     block_interrupt,
-    has_large_result,
     interrupt_at_once,
     interrupt_between_steps,
     interrupt_thread,
     machine_memory,
     resident_memory,
+    result_bytes,
 )
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.state import State
@@ -122,8 +122,10 @@ def test_the_order_of_limits() -> None:
         short.run(1, keep="events").events[-1]._replace(outputs=((0, value),))
         for value in (1, np.zeros(LARGE_RESULT_BYTES))
     ]
-    assert [has_large_result(event) for event in (None, *events)] == [False, False, True]
+    assert [result_bytes(event) for event in (None, *events)] == [0, 0, 8 * LARGE_RESULT_BYTES]
     assert patient.exceeded_limit(1, events[1]) == "bytes"
+    small = events[1]._replace(outputs=((0, np.zeros(LARGE_RESULT_BYTES // 24)),))
+    assert [patient.exceeded_limit(1, small) for _ in range(4)] == [None, None, None, "bytes"]
 
 
 def test_ctrl_c_ends_a_run_as_data(handled: None) -> None:
