@@ -11,7 +11,6 @@ fib.run(10, schedule="random:7").firings  # 1591, under every schedule
 fib.debug(5)                         # step through it, forwards and backwards
 """
 
-import sys as _sys
 from math import e, inf, nan, pi
 
 from . import deprecation as _deprecation
@@ -167,7 +166,6 @@ from .core.frontend.effects import (
 from .core.frontend.functions import *  # noqa: F403
 from .core.frontend.loops import foldl, map, scan
 from .core.frontend.trace.pytree import Static
-from .core.frontend.trace.symbol import ArrayOperators as _Operators
 from .core.graph.graph import Graph, GraphBuilder
 from .core.graph.lower import lower
 from .core.program.program import Program
@@ -199,7 +197,6 @@ from .viz.notebook import picture
 __version__ = "0.1.0"
 __array_api_version__ = "2024.12"
 newaxis = None
-_Operators.namespace = _sys.modules[__name__]
 _display.hooks.render_svg, _display.hooks.open_player = _notebook.display, _notebook.play
 _display.hooks.open_debugger = _debug_run
 _deprecation.install()

@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from tagloom.core.frontend.eager.dispatch import op_signature
+from tagloom.core.frontend.eager.op_functions import op_signature
 from tagloom.core.ops.op import OPS, Op
 
 FOLDER = Path(__file__).resolve().parents[1] / "core" / "frontend"

@@ -182,9 +182,6 @@ def _admit_operand(operand: Any) -> Any:
     return admit(operand)
 
 
-Symbol.get_cell = staticmethod(get)
-
-
 def uniform_at(seed: Any, count: Any, /, *, shape: Sequence[int] | int = ()) -> Any:
     return apply("uniform_at", seed, count, shape=check_draw_shape(shape))
 

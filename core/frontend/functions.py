@@ -6,7 +6,7 @@ functions.pyi declares them for type checkers and editors; `python tests/op_stub
 from __future__ import annotations
 
 from .array_api import convolution, creation, datatypes, indexing, linalg, manipulation, neural_network, numeric
-from .eager.dispatch import derive_functions, document
+from .eager.op_functions import derive_functions, document
 
 document(convolution, creation, datatypes, indexing, linalg, manipulation, neural_network, numeric)
 _functions = derive_functions("tagloom")

@@ -6,7 +6,7 @@ compares it.
 
 from __future__ import annotations
 
-from .eager.dispatch import derive_functions
+from .eager.op_functions import derive_functions
 
 _functions = derive_functions("linalg")
 globals().update(_functions)

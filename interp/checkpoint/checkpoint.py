@@ -9,13 +9,12 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, SupportsIndex
-from weakref import WeakSet
 
 import numpy as np
 
 from ...core.errors import Usage
 from ...core.frontend.eager.variable import Variable
-from ...core.frontend.trace.captures import Resource
+from ...core.frontend.trace.captures import PENDING_RESTORES
 from ...core.frontend.trace.program_builder import current_region
 from ...core.frontend.trace.source_location import user_location
 from ..function.function import BoundMethods
@@ -122,19 +121,10 @@ class Checkpoint:
     def _fill(self, restoration: Restoration, is_allowed: Callable[[Variable], bool]) -> RestoreReport:
         report = restoration.fill(is_allowed)
         if report.only_in_file:
-            _incomplete_checkpoints.add(self)
+            PENDING_RESTORES.add(self)
         else:
-            _incomplete_checkpoints.discard(self)
+            PENDING_RESTORES.discard(self)
         return report
-
-
-_incomplete_checkpoints: WeakSet[Checkpoint] = WeakSet()
-"""The checkpoints with restored values whose variables do not exist yet."""
-
-
-def _fill_all_new_variables() -> None:
-    for checkpoint in list(_incomplete_checkpoints):
-        checkpoint.fill_new_variables()
 
 
 def check_not_tracing(action: str) -> None:
@@ -236,6 +226,3 @@ class CheckpointManager:
 
     def _files(self) -> list[Path]:
         return list(self._folder.iterdir()) if self._folder.is_dir() else []
-
-
-Resource.on_first_use = staticmethod(_fill_all_new_variables)

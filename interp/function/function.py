@@ -8,19 +8,22 @@ from dataclasses import replace
 from functools import partial
 from threading import RLock
 from types import MethodType
-from typing import Any, ClassVar, overload
+from typing import Any, overload
 
 import numpy as np
 
 from ...core.autodiff.resolve import resolve_pullbacks
 from ...core.display import SvgReprMixin, open_debugger
 from ...core.errors import Crash, Invalid, Usage
+from ...core.frontend.array_api import common
+from ...core.frontend.eager.adjoints import record_call
 from ...core.frontend.eager.array import results_like
-from ...core.frontend.eager.gradients import trace_pullback
-from ...core.frontend.eager.recording import record_call, recording_tapes
+from ...core.frontend.eager.gradients import OperandKey, is_float, pullback_spec, trace_pullback
+from ...core.frontend.eager.recording import recording_tapes
 from ...core.frontend.trace.annotation import FunctionSpec, callable_name, read_function_spec, underlying_function
+from ...core.frontend.trace.captures import Resource
 from ...core.frontend.trace.program_builder import ProgramBuilder, current_region
-from ...core.frontend.trace.pytree import TreeType, leaf_names, unflatten
+from ...core.frontend.trace.pytree import TreeType, flatten, leaf_names, unflatten
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.symbol import Symbol
 from ...core.graph.graph import Graph
@@ -51,7 +54,6 @@ class Function(SvgReprMixin):
     variables and concrete arrays that it closes over become further arguments of the program.
     """
 
-    vjp_rule: ClassVar[Callable[[Function, CallReplay, Any, Collection[int]], Sequence[Any]]]
     """Computes the adjoints of arguments and captures from those of results, some as `Rows`. The module `gradient` sets
     it."""
 
@@ -142,7 +144,7 @@ class Function(SvgReprMixin):
             call_replay = CallReplay(
                 snapshots, resource_values, replay.callback_results if replay is not None else results or []
             )
-            pullback = partial(Function.vjp_rule, self, call_replay)
+            pullback = partial(self.leaf_adjoints, call_replay)
             inputs = [*leaves, *resource_values.values()]
             record_call(self.name, inputs, result, assigned, pullback, draws=traced.draws_random)
         return result
@@ -255,6 +257,30 @@ class Function(SvgReprMixin):
         the trace cache."""
         with self._trace_lock:
             return self._derived_functions.get_or_create(key, derive)
+
+    def derive_pullback(
+        self, captures: tuple[Resource, ...] | None = None, rows: frozenset[OperandKey] = frozenset()
+    ) -> Function:
+        """The function that maps arguments and an adjoint of the result to the adjoints of the float arguments, as
+        `Rows` for the keys in `rows`. With `captures`, which must be all captures of this function, the adjoint covers
+        the results and the assigned variables, and the adjoints of `captures` follow."""
+
+        def derive() -> Function:
+            source = pullback_spec(self.source, captures, rows)
+            return Function(source.python_function, lambda _: source)
+
+        return self.get_or_derive(("vjp", captures, rows), derive)
+
+    def leaf_adjoints(self, replay: CallReplay, adjoint: Any, rows: Collection[int] = ()) -> list[Any]:
+        """The adjoints of the leaves of a call's arguments, and of its captures, from the adjoints of its results and
+        of the variables that it assigns; None for a leaf that is not a float. `rows` has the positions of those that
+        are `Rows`."""
+        types = [type_ for form in self.tree_types(replay.arguments) for type_ in form.types]
+        captures = tuple(replay.resource_values)
+        row_keys = frozenset(at if at < len(types) else captures[at - len(types)] for at in rows)
+        pullback = self.derive_pullback(captures, row_keys)
+        leaves = iter(pullback.call_eagerly((*replay.arguments, _mask_non_floats(adjoint)), replay))
+        return [next(leaves) if is_float(type_) else None for type_ in (*types, *(each.type for each in captures))]
 
     def partial(self, fetch: Any = None, feed: Mapping[str, object] | None = None) -> PartialProgram:
         """The part of the program that computes some of its values, given others: `fn.partial("h")(2.0)`.
@@ -421,6 +447,12 @@ def _short_key(arguments: Sequence[Any]) -> object:
     if {*map(type, arguments)} != {np.ndarray}:
         return None
     return tuple([(each.dtype, each.shape) for each in arguments])
+
+
+def _mask_non_floats(adjoint: Any) -> Any:
+    """Replace the leaves of an adjoint that are not floats by 0."""
+    leaves, structure = flatten(adjoint, by_reference=True)
+    return unflatten(structure, [leaf if is_float(common.type_of(leaf)) else 0 for leaf in leaves])
 
 
 @overload

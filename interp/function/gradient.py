@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -11,17 +11,14 @@ from ...core.errors import Invalid, TagloomError, Usage, plural
 from ...core.frontend.array_api.common import type_of
 from ...core.frontend.array_api.creation import zeros_like
 from ...core.frontend.eager.gradients import (
-    OperandKey,
     is_float,
     nest_adjoints,
-    pullback_spec,
     trace_gradient,
     trace_pullback,
     trace_vjp,
 )
 from ...core.frontend.eager.variable import Variable
 from ...core.frontend.trace.annotation import DerivedFunction, FunctionSpec
-from ...core.frontend.trace.captures import Resource
 from ...core.frontend.trace.program_builder import current_region
 from ...core.frontend.trace.pytree import TreeDef, expose_static_leaves, flatten, flatten_like, unflatten
 from ...core.frontend.trace.source_location import user_location
@@ -127,7 +124,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
             )
     inner.source.check_argument_count(len(primals))
     inner.source.check_argument_count(len(tangents))
-    tangent_leaves, reverse = tuple(float_tangents(inner.source, primals, tangents)), pullback_function(inner)
+    tangent_leaves, reverse = tuple(float_tangents(inner.source, primals, tangents)), inner.derive_pullback()
     if region is not None:
         value, specialization, _ = trace_pullback(region, inner.source, primals)
         arguments = (*primals, zero_adjoint(value))
@@ -180,47 +177,10 @@ def argument_adjoints(function: Function, replay: CallReplay, adjoint: Any) -> t
         type_.dtype.numpy.type(leaf) if type(leaf) in (int, float) and is_float(type_) else leaf
         for leaf, type_ in zip(adjoint_leaves, traced.program.main.results, strict=False)
     ]
-    adjoints = leaf_adjoints(function, replay, (unflatten(traced.structure, converted), ()))
+    adjoints = function.leaf_adjoints(replay, (unflatten(traced.structure, converted), ()))
     count = len(adjoints) - len(replay.resource_values)
     capture_adjoints = dict(zip(replay.resource_values, adjoints[count:], strict=True))
     return nest_adjoints(function.source, replay.arguments, adjoints[:count], capture_adjoints)
-
-
-def leaf_adjoints(function: Function, replay: CallReplay, adjoint: Any, rows: Collection[int] = ()) -> list[Any]:
-    """The adjoints of the leaves of a call's arguments, and of its captures, from the adjoints of its results and of
-    the variables that it assigns; None for a leaf that is not a float. `rows` has the positions of those that are
-    `Rows`."""
-    types = [type_ for form in function.tree_types(replay.arguments) for type_ in form.types]
-    captures = tuple(replay.resource_values)
-    row_keys = frozenset(at if at < len(types) else captures[at - len(types)] for at in rows)
-    pullback = pullback_function(function, captures, row_keys)
-    leaves = iter(pullback.call_eagerly((*replay.arguments, _mask_non_floats(adjoint)), replay))
-    return [
-        next(leaves) if is_float(type_) else None for type_ in (*types, *(each.type for each in replay.resource_values))
-    ]
-
-
-def _mask_non_floats(adjoint: Any) -> Any:
-    """Replace the leaves of an adjoint that are not floats by 0."""
-    leaves, structure = flatten(adjoint, by_reference=True)
-    return unflatten(structure, [leaf if is_float(type_of(leaf)) else 0 for leaf in leaves])
-
-
-def pullback_function(
-    function: Function, captures: tuple[Resource, ...] | None = None, rows: frozenset[OperandKey] = frozenset()
-) -> Function:
-    """A function that maps arguments and an adjoint of the result to the adjoints of the float arguments, as `Rows` for
-    the keys in `rows`. With `captures`, which must be all captures of the function, the adjoint covers the results and
-    the assigned variables, and the adjoints of `captures` follow."""
-
-    def derive() -> Function:
-        source = pullback_spec(function.source, captures, rows)
-        return Function(source.python_function, lambda _: source)
-
-    return function.get_or_derive(("vjp", captures, rows), derive)
-
-
-Function.vjp_rule = staticmethod(leaf_adjoints)
 
 
 def _as_function(function: Callable[..., Any]) -> Function:

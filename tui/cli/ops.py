@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from ...core.errors import Usage
-from ...core.frontend.trace.symbol import ArrayOperators
+from ...core.frontend.trace.symbol import array_namespace
 from ...core.ops.effects import ALL_OPS, EffectOp, OpRow
 from ...core.program.hints import example
 
@@ -54,7 +54,7 @@ def describe_op(name: str) -> str:
 
 def array_functions() -> dict[str, tuple[str, Callable[..., Any]]]:
     """The array functions by name, with their qualified names."""
-    space = ArrayOperators.namespace
+    space = array_namespace()
     spaces = {"tl.linalg": space.linalg, "tl": space}
     return {
         name: (f"{prefix}.{name}", function)

@@ -12,7 +12,7 @@ from ... import dtypes
 from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ..eager.apply import apply
-from ..eager.dispatch import cache_single_op
+from ..eager.op_functions import cache_single_op
 from ..trace.source_location import user_location
 from ..trace.symbol import API_VERSIONS, CPU, check_device
 from .common import require_dtype, type_of

@@ -11,7 +11,7 @@ from ...errors import Invalid, Usage
 from ...ops.indexing import IndexKey, format_key
 from ..eager.apply import apply
 from ..eager.array import ConcreteArray
-from ..eager.dispatch import cache_single_op
+from ..eager.op_functions import cache_single_op
 from ..trace.source_location import user_location
 from ..trace.symbol import ArrayOperators, Symbol
 from .common import rank_of, resolve_optional_axis, static_integer, type_of
@@ -61,14 +61,15 @@ def boolean_mask(x: Any, mask: Any, /) -> Any:
 
 @cache_single_op
 def index(x: Any, key: Any, /) -> Any:
-    """The part of an array that a static key selects, as in `x[1:, None]`: integers, slices, None and `...`.
+    """The part of an array that a key selects, as in `x[1:, None]`: integers, slices, None, `...`, and arrays of
+    indices or bools.
 
-    The key may also be text, such as "1:, None". Raises Invalid (V4) for a key that does not fit the axes.
+    A static key may also be text, such as "1:, None". Raises Invalid (V4) for a key that does not fit the axes.
 
     >>> index([[1, 2], [3, 4]], (slice(None), 0)).tolist()
     [1, 3]
     """
-    return apply("index", x, key=key_text(key))
+    return apply("index", x, key=key) if isinstance(key, str) else getitem(x, key)
 
 
 def key_text(key: Any) -> str:
@@ -92,7 +93,6 @@ def sum_like(x: Any, y: Any, /) -> Any:
     return apply("sum_like", x, y)
 
 
-@cache_single_op
 def getitem(x: Any, key: Any) -> Any:
     """`x[key]`: one node for the static part of the key, and a node for each index that is computed at run time."""
     entries = list(key) if isinstance(key, tuple) else [key]
@@ -193,7 +193,3 @@ def index_by_gather(x: Any, entries: list[Any]) -> Any:
         return elements
     rank = max(rank_of(entry.value) for entry in indices if isinstance(entry, DynamicIndex))
     return apply("index", elements, key=format_key((*leading, *[slice(None)] * rank, *trailing)))
-
-
-ArrayOperators.getitem = staticmethod(getitem)
-ConcreteArray.__getitem__ = getitem  # type: ignore[method-assign]  # without a call in between

@@ -12,7 +12,7 @@ from ...ops.indexing import format_key
 from ...ops.op import MAX_ELEMENTS
 from ...types import Shape, broadcast_shape
 from ..eager.apply import apply
-from ..eager.dispatch import cache_single_op
+from ..eager.op_functions import cache_single_op
 from ..trace.source_location import user_location
 from .common import (
     check_matrix,

@@ -20,7 +20,6 @@ from ..eager.apply import apply
 from ..effects import uniform
 from ..trace.pytree import flatten, unflatten
 from ..trace.source_location import user_location
-from ..trace.symbol import ArrayOperators
 from .common import (
     astype,
     check_floating,
@@ -229,10 +228,10 @@ def sum_duplicate_rows(rows: Rows) -> Rows:
              [2.],
              [5.]], dtype=float64)
     """
-    numbers = ArrayOperators.apply("inverse_indices", rows.indices)
-    zeros = ArrayOperators.apply("multiply_no_nan", rows.values, 0.0)
-    totals = ArrayOperators.apply("scatter_add", zeros, rows.values, numbers)
-    return Rows(rows.indices, ArrayOperators.apply("take", totals, numbers, axis=0))
+    numbers = apply("inverse_indices", rows.indices)
+    zeros = apply("multiply_no_nan", rows.values, 0.0)
+    totals = apply("scatter_add", zeros, rows.values, numbers)
+    return Rows(rows.indices, apply("take", totals, numbers, axis=0))
 
 
 def layer_norm(x: Any, /, *, axis: Any = -1, scale: Any = None, offset: Any = None, epsilon: float = 1e-5) -> Any:

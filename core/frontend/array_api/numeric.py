@@ -11,7 +11,7 @@ from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ...ops.indexing import format_key
 from ..eager.apply import apply
-from ..eager.dispatch import cache_single_op
+from ..eager.op_functions import cache_single_op
 from ..trace.program_builder import unwrap_weak
 from ..trace.source_location import user_location
 from .common import (

@@ -35,7 +35,7 @@ from ..trace.program_builder import (
     weak_value_of,
 )
 from ..trace.source_location import user_location
-from ..trace.symbol import ArrayOperators, Symbol
+from ..trace.symbol import Symbol
 from .array import ConcreteArray, result_like
 from .dispatch import build_entry, try_fast_path, wrap_and_record
 from .recording import TAPE_STACK, record_traced_op
@@ -87,9 +87,6 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
     return wrap_and_record(
         build_entry(row, recorded_operands, literals, attributes, kernel, type_), recorded_operands, value
     )
-
-
-ArrayOperators.apply = staticmethod(apply)
 
 
 def weak_result_value(op: str, operands: Sequence[object], type_: Type) -> int | float | None:

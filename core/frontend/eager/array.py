@@ -19,7 +19,7 @@ from ..trace.captures import Resource
 from ..trace.program_builder import current_region
 from ..trace.pytree import flatten, unflatten
 from ..trace.source_location import user_location
-from ..trace.symbol import UFUNC_OPS, ArrayOperators
+from ..trace.symbol import UFUNC_OPS, ArrayOperators, array_namespace
 
 
 class ConcreteArray(ArrayOperators):
@@ -59,7 +59,7 @@ class ConcreteArray(ArrayOperators):
     def __array_ufunc__(self, function: np.ufunc, method: str, *operands: Any, **options: Any) -> Any:
         """Apply the op for an operator with a NumPy array on its left; other NumPy functions compute as usual."""
         if function in UFUNC_OPS and method == "__call__" and not options:
-            return ArrayOperators.apply(self.resolve_op(UFUNC_OPS[function]), *operands)
+            return getattr(array_namespace(), self.resolve_op(UFUNC_OPS[function]))(*operands)
         numpy_operands = [
             np.asarray(operand) if isinstance(operand, ConcreteArray) else operand for operand in operands
         ]

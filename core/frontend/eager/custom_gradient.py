@@ -27,9 +27,11 @@ from ..trace.program_builder import (
 )
 from ..trace.pytree import TreeDef, flatten, flatten_like, read_variables, unflatten
 from ..trace.source_location import user_location
-from ..trace.symbol import ArrayOperators, Symbol
+from ..trace.symbol import Symbol
+from .adjoints import instantiate_adjoint
+from .apply import apply
 from .array import ConcreteArray
-from .recording import TapeArray, instantiate_adjoint, is_float_array, record_entry
+from .recording import TapeArray, is_float_array, record_entry
 
 
 def custom_gradient(function: Callable[..., tuple[Any, Callable[[Any], Any]]]) -> Callable[..., Any]:
@@ -111,7 +113,7 @@ def coerce_pullback_adjoint(adjoint: Any, argument: Any) -> Any:
         operand = literal(number, Type(type_.dtype))
         coerced = ConcreteArray(operand)
         if not type_.is_scalar:
-            coerced = ArrayOperators.apply("broadcast_like", coerced, argument)
+            coerced = apply("broadcast_like", coerced, argument)
             operand = to_operand(coerced)
     if not type_.admits(operand.type):
         raise Invalid(

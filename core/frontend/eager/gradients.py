@@ -42,16 +42,9 @@ from ..trace.pytree import (
 )
 from ..trace.source_location import user_location
 from ..trace.symbol import Symbol
+from .adjoints import OpDispatcher, instantiate_adjoint, record_call
 from .array import ConcreteArray
-from .recording import (
-    OpDispatcher,
-    as_array,
-    instantiate_adjoint,
-    read_and_record,
-    record_assignment,
-    record_call,
-    recording_tapes,
-)
+from .recording import as_array, read_and_record, record_assignment, recording_tapes
 from .variable import Variable
 
 

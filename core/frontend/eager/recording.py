@@ -17,17 +17,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from ...autodiff.rows import Rows, row_use_error
 from ...errors import Invalid, Usage
-from ...ops.indexing import row_adjoint
-from ...ops.op import OPS, lookup_op
-from ...types import HandleType, Type
-from ...value import Literal, literal
+from ...ops.op import OPS
+from ...types import Type
+from ...value import Literal
 from ..trace.captures import Resource
 from ..trace.program_builder import RegionBuilder, TracedOperand, TracedValue, current_region, emit_op, to_operand
-from ..trace.pytree import flatten, unflatten
 from ..trace.source_location import user_location
-from ..trace.symbol import ArrayOperators, Symbol
+from ..trace.symbol import Symbol
 from .array import ConcreteArray, copy_array
 
 TapeArray: TypeAlias = ConcreteArray | Symbol
@@ -70,32 +67,6 @@ class OpTapeEntry(NamedTuple):
     @property
     def results(self) -> tuple[TapeArray]:
         return (self.result,)
-
-    def vjp(self, adjoints: Sequence[Any], positions: Sequence[int], row_positions: Collection[int]) -> list[Any]:
-        """The adjoints by the op's gradient rule, summed to the operand's shape where the op broadcasts it."""
-        op, attributes, builder = self.applied_op.op, self.applied_op.attributes, OpDispatcher()
-        row = lookup_op(op)
-        if row.gradient is None:
-            raise _nondifferentiable_error(op)
-        operands = [
-            operand if isinstance(operand, ConcreteArray | Symbol) else ConcreteArray(literal(operand, type_))
-            for operand, type_ in zip(self.operands, self.applied_op.types, strict=True)
-        ]
-        (adjoint,) = adjoints
-        operand_adjoints: list[Any] = []
-        for position in positions:
-            if position in row_positions and (parts := row_adjoint(builder, op, adjoint, operands, attributes)):
-                operand_adjoints.append(Rows(*parts))
-                continue
-            contribution = row.gradient(builder, position, adjoint, self.result, *operands, **attributes)
-            if position in row_positions and contribution is not None:
-                raise row_use_error("a source", op, user_location())
-            if contribution is not None and row.scalar is not None:
-                shape, operand_shape = builder.type(contribution).shape, operands[position]._type.shape
-                is_same = shape == operand_shape and shape is not None and None not in shape
-                contribution = contribution if is_same else builder("sum_like", contribution, operands[position])
-            operand_adjoints.append(contribution)
-        return operand_adjoints
 
 
 AnyTapeEntry: TypeAlias = TapeEntry | OpTapeEntry
@@ -145,16 +116,6 @@ def recording_tapes() -> Sequence[TapeProtocol]:
         return ()
     region = current_region()
     return [tape for tape in tapes if tape.region is region and not tape.is_paused]
-
-
-class OpDispatcher:
-    """Applies ops for gradient rules on a tape. Outer tapes record these ops like any others."""
-
-    def __call__(self, op: str, *operands: Any, **attributes: Any) -> Any:
-        return ArrayOperators.apply(op, *operands, **attributes)
-
-    def type(self, operand: Any) -> Type:
-        return operand._type if isinstance(operand, ConcreteArray) else to_operand(operand).type
 
 
 def record_entry(operands: Sequence[Any], results: Sequence[TapeArray], vjp: VJP) -> None:
@@ -207,58 +168,16 @@ def record_nondifferentiable(op: str, operands: Sequence[Any], result: TapeArray
     """Record an op without a gradient; its VJP raises Invalid (D1)."""
 
     def vjp(*_: Any) -> list[Any]:
-        raise _nondifferentiable_error(op)
+        raise nondifferentiable_error(op)
 
     arrays = [operand for operand in operands if isinstance(operand, ConcreteArray | Symbol)]
     record_entry(arrays, [result] if is_float_array(result) else [], vjp)
 
 
-def _nondifferentiable_error(op: str) -> Invalid:
+def nondifferentiable_error(op: str) -> Invalid:
     hint = "tl.stop_gradient(x) makes a value a constant"
     required = "a gradient rule, in the column `gradient` of its row" if op in OPS else None
     return Invalid(f"{op} cannot be differentiated", rule="D1", where=user_location(), required=required, hint=hint)
-
-
-def record_call(
-    name: str,
-    operands: Sequence[Any],
-    result: Any,
-    assigned: Sequence[TapeArray],
-    pullback: Callable[[Any, Collection[int]], Sequence[Any]],
-    *,
-    draws: bool = False,
-) -> None:
-    """Record a call of a traced function as one step.
-
-    `operands` are all operands of the program, `assigned` the new values of variables. `pullback` takes the adjoint of
-    (result, assigned), and the positions whose adjoints are `Rows`; it returns the adjoints of `operands`. `draws` says
-    that the call draws random numbers; a pullback, which runs the program again, would draw others.
-
-    Raises Invalid (D5) where such a call depends on a watched value, since its gradient would be wrong; Usage where an
-    operand or result is a handle of cells.
-    """
-    results, structure = flatten((result, tuple(assigned)), by_reference=True)
-    positions = [position for position, leaf in enumerate(operands) if is_float_array(leaf)]
-    float_operands, floats = (
-        [operands[position] for position in positions],
-        [leaf for leaf in results if is_float_array(leaf)],
-    )
-    if draws and floats and any(tape.is_tracked(operand) for tape in recording_tapes() for operand in float_operands):
-        message = f"a tape records {name}, which draws random numbers, and its reverse pass would draw other numbers"
-        hint = "draw outside and pass the numbers as an argument, or use tl.value_and_grad, which draws once"
-        raise Invalid(message, rule="D5", where=user_location(), hint=hint)
-    if any(isinstance(leaf, Symbol) and isinstance(leaf.dtype, HandleType) for leaf in (*operands, *results)):
-        raise cells_not_recorded_error()
-
-    def vjp(adjoints: Sequence[Any], operand_numbers: Sequence[int], rows: Collection[int]) -> list[Any]:
-        result_adjoints = iter(adjoints)
-        leaf_adjoints = [
-            instantiate_adjoint(next(result_adjoints), leaf) if is_float_array(leaf) else 0 for leaf in results
-        ]
-        operand_adjoints = pullback(unflatten(structure, leaf_adjoints), [positions[number] for number in rows])
-        return [operand_adjoints[positions[number]] for number in operand_numbers]
-
-    record_entry(float_operands, floats, vjp)
 
 
 def cells_not_recorded_error() -> Usage:
@@ -281,17 +200,6 @@ def as_array(value: StoredValue) -> TapeArray:
 def is_float_array(value: Any) -> bool:
     """Whether a value is a tape array of floats, and so can have an adjoint."""
     return isinstance(value, ConcreteArray | Symbol) and value.dtype.kind == "f"
-
-
-def instantiate_adjoint(adjoint: Any, value: TapeArray) -> Any:
-    """An adjoint in the shape of its value `of`, as far as the types show; zeros where it is None."""
-    if adjoint is not None:
-        fits = value._type.admits(to_operand(adjoint).type)
-        return adjoint if fits else ArrayOperators.apply("sum_like", adjoint, value)
-    zero, shape = ConcreteArray(literal(0.0, Type(value.dtype))), value.shape
-    if shape is None or None in shape:
-        return ArrayOperators.apply("broadcast_like", zero, value)
-    return ArrayOperators.apply("broadcast_to", zero, shape=shape) if shape else zero
 
 
 def read_and_record(variable: Resource) -> TapeArray:

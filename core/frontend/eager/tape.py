@@ -15,19 +15,18 @@ from ..trace.captures import Resource, read_variable
 from ..trace.program_builder import NoTypeYet, current_region, to_operand, weak_value_of
 from ..trace.pytree import flatten, flatten_like, leaf_names, unflatten
 from ..trace.source_location import user_location
-from ..trace.symbol import ArrayOperators, Symbol
+from ..trace.symbol import Symbol
+from .adjoints import OpDispatcher, instantiate_adjoint, to_tape_entry
+from .apply import apply
 from .array import ConcreteArray
 from .recording import (
     TAPE_STACK,
     AnyTapeEntry,
     DeferredOpEntry,
-    OpDispatcher,
-    OpTapeEntry,
     StoredValue,
     TapeArray,
     TapeEntry,
     identity_vjp,
-    instantiate_adjoint,
     is_float_array,
     peek_resource,
     watch_copy,
@@ -159,7 +158,7 @@ class Tape:
         arrays = [self._resolve_source(leaf) for leaf in leaves]
         self._check_tracked(leaf_names(structure, "source"), arrays)
         tables = self._find_table_keys(rows, arrays)
-        records = [entry if isinstance(entry, AnyTapeEntry) else OpTapeEntry(*entry) for entry in self._entries]
+        records = list(map(to_tape_entry, self._entries))
         if not self.persistent:
             self._deactivate()
             self.reset()
@@ -307,7 +306,7 @@ class Tape:
         return (
             add_rows(OpDispatcher(), partial_sum, contribution)
             if isinstance(partial_sum, Rows)
-            else ArrayOperators.apply("add", partial_sum, contribution)
+            else apply("add", partial_sum, contribution)
         )
 
     def _seed_adjoints(self, target: Any, adjoints: Any) -> tuple[list[TapeArray], list[Any]]:
@@ -346,7 +345,7 @@ class Tape:
 
     def _backpropagate(
         self,
-        records: Sequence[AnyTapeEntry],
+        records: Sequence[TapeEntry],
         results: Iterable[TapeArray],
         seeds: Iterable[Any],
         source_arrays: Sequence[TapeArray],

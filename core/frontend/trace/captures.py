@@ -12,13 +12,23 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, ClassVar
-from weakref import WeakValueDictionary
+from typing import Any, Protocol
+from weakref import WeakSet, WeakValueDictionary
 
 from ...types import Type
 from ...value import Literal, fingerprint
 
 _CREATION_COUNTER = itertools.count()
+
+
+class PendingRestore(Protocol):
+    """A restored checkpoint with values whose variables do not exist yet."""
+
+    def fill_new_variables(self) -> None:
+        """Assign the restored values to the variables that have not been used yet."""
+
+
+PENDING_RESTORES: WeakSet[PendingRestore] = WeakSet()
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -37,13 +47,12 @@ class Resource:
     """The `Specialization` that computes it, if it is a symbolic value that a nested function closes over."""
     creation_order: int = field(default_factory=lambda: next(_CREATION_COUNTER))
     """The number of resources created before; resources are sorted by it."""
-    on_first_use: ClassVar[Callable[[], object]]
-    """Set by `checkpoint`: assigns values that were restored before their variables existed."""
 
     def apply_pending_restore(self) -> None:
         """On first use, take the value that a checkpoint restored before the variable existed."""
         if self.is_new:
-            Resource.on_first_use()
+            for restore in list(PENDING_RESTORES):
+                restore.fill_new_variables()
             self.is_new = False
 
     @property

@@ -7,8 +7,9 @@ An operator applies an op by name. In a trace this adds a node; methods that nee
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -66,14 +67,22 @@ ELEMENT_METHODS = (
     *("__len__", "__iter__", "__array__", "__dlpack__", "__dlpack_device__"),
 )
 """The methods that need elements: concrete arrays have them, symbols refuse them, variables forward them."""
+_PACKAGE = __name__.partition(".")[0]
+
+
+def array_namespace() -> Any:
+    """The module with the standard's functions: the package itself."""
+    return sys.modules[_PACKAGE]
+
+
 OPERATOR_METHODS: dict[Callable[..., Any], tuple[str, int, bool]] = {}
 """For each operator method: its op, the number of operands, and whether they are swapped."""
 
 
 def _binary(op: str, *, swapped: bool = False) -> Any:
     def method(self: ArrayOperators, other: object) -> Any:
-        name = self.resolve_op(op)
-        return ArrayOperators.apply(name, other, self) if swapped else ArrayOperators.apply(name, self, other)
+        function = getattr(array_namespace(), self.resolve_op(op))
+        return function(other, self) if swapped else function(self, other)
 
     OPERATOR_METHODS[method] = op, 2, swapped
     return method
@@ -81,22 +90,17 @@ def _binary(op: str, *, swapped: bool = False) -> Any:
 
 def _unary(op: str) -> Any:
     def method(self: ArrayOperators) -> Any:
-        return ArrayOperators.apply(self.resolve_op(op), self)
+        return getattr(array_namespace(), self.resolve_op(op))(self)
 
     OPERATOR_METHODS[method] = op, 1, False
     return method
 
 
 class ArrayOperators:
-    """The base class of arrays. No operator changes an array: `x += y` rebinds x to a new one."""
+    """The base class of arrays. An operator calls the function of its op in the namespace of arrays, as the standard
+    defines it. No operator changes an array: `x += y` rebinds x to a new one."""
 
     __slots__ = ()
-    apply: ClassVar[Callable[..., Any]]
-    """Set by `api`: applies an op to operands."""
-    getitem: ClassVar[Callable[[Any, Any], Any]]
-    """Set by `indexing`: selects the elements for a key."""
-    namespace: ClassVar[Any] = None
-    """Set by the package root: the module with the standard's functions."""
 
     @property
     def _type(self) -> Type:
@@ -151,7 +155,7 @@ class ArrayOperators:
             raise Usage(
                 ".mT needs matrices", where=user_location(), required="a known rank, at least 2", got=self._type
             )
-        return ArrayOperators.apply("permute_dims", self, axes=(*range(rank - 2), rank - 1, rank - 2))
+        return array_namespace().matrix_transpose(self)
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
         """Return this array, since there is only one device. Raises Usage for another device."""
@@ -168,7 +172,7 @@ class ArrayOperators:
                 required=required,
                 got=api_version,
             )
-        return ArrayOperators.namespace
+        return array_namespace()
 
     __add__, __radd__ = _binary("add"), _binary("add", swapped=True)
     __sub__, __rsub__ = _binary("subtract"), _binary("subtract", swapped=True)
@@ -193,7 +197,7 @@ class ArrayOperators:
             raise Usage(
                 "pow takes no modulus", where=user_location(), hint="write tl.pow(x, y) % modulus", python=TypeError
             )
-        return ArrayOperators.apply("pow", self, other)
+        return array_namespace().pow(self, other)
 
     def __divmod__(self, other: object) -> tuple[Any, Any]:
         return self // other, self % other
@@ -209,12 +213,12 @@ class ArrayOperators:
         raise Usage("arrays have no attribute at", where=user_location(), hint=hint, python=AttributeError)
 
     def __pos__(self) -> Any:
-        return ArrayOperators.namespace.positive(self)
+        return array_namespace().positive(self)
 
     __hash__: Any = None
 
     def __getitem__(self, key: Any) -> Any:
-        return ArrayOperators.getitem(self, key)
+        return array_namespace().index(self, (key,) if type(key) is str else key)
 
 
 def check_device(device: Any) -> None:
@@ -258,8 +262,6 @@ class Symbol(ArrayOperators):
     """A value that is known only when the program runs. Operators add nodes to the program under trace."""
 
     __slots__ = ("_tagloom_value",)
-    get_cell: ClassVar[Callable[[object, object], Any]]
-    """Set by `effects`: reads a cell."""
 
     def __init__(self, value: TracedValue) -> None:
         self._tagloom_value = value
@@ -276,10 +278,10 @@ class Symbol(ArrayOperators):
     def __array_ufunc__(self, function: np.ufunc, method: str, *operands: object, **options: object) -> Any:
         """Apply the op for an operator with a NumPy array on its left; refuse any other NumPy function."""
         if function in UFUNC_OPS and method == "__call__" and not options:
-            return Symbol.apply(self.resolve_op(UFUNC_OPS[function]), *operands)
+            return getattr(array_namespace(), self.resolve_op(UFUNC_OPS[function]))(*operands)
         name = f"{function.__name__}.{method}" if method != "__call__" else function.__name__
         name = _REDUCTIONS.get(name, name)
-        hint = f"write tl.{name}" if hasattr(Symbol.namespace, name) else _NUMPY_HINT
+        hint = f"write tl.{name}" if hasattr(array_namespace(), name) else _NUMPY_HINT
         raise _concrete_value_error(self, f"np.{name}", hint)
 
     def __bool__(self) -> NoReturn:
@@ -325,7 +327,7 @@ class Symbol(ArrayOperators):
 
     def __getitem__(self, key: Any) -> Any:
         """`cells[i]`, or an element or slice of an array."""
-        return Symbol.get_cell(self, key) if isinstance(self.dtype, HandleType) else super().__getitem__(key)
+        return array_namespace().get(self, key) if isinstance(self.dtype, HandleType) else super().__getitem__(key)
 
     __array__ = _refusing_method("a NumPy function", _NUMPY_HINT)
     __round__ = __floor__ = __ceil__ = __trunc__ = _refusing_method(

@@ -13,7 +13,7 @@ import op_stubs
 import pytest
 import tagloom as tl
 from support.generators.generator import ARRAYS, signatures
-from tagloom.core.frontend.eager.dispatch import op_signature
+from tagloom.core.frontend.eager.op_functions import op_signature
 from tagloom.core.ops import op as registry
 from tagloom.core.ops.op import OPS, Op, ScalarByDtype, op
 from tagloom.core.ops.type_rules import elementwise_type_rule

@@ -151,7 +151,9 @@ def share_values(patch: pytest.MonkeyPatch) -> None:
 def hide_reads(patch: pytest.MonkeyPatch) -> None:
     """An outer tape does not see the reads of an inner one."""
     record = tl.Tape.record
-    patch.setattr(tl.Tape, "record", lambda tape, step: step.vjp is reading.identity_vjp or record(tape, step))
+    patch.setattr(
+        tl.Tape, "record", lambda tape, step: getattr(step, "vjp", None) is reading.identity_vjp or record(tape, step)
+    )
 
 
 def forget_reads(patch: pytest.MonkeyPatch) -> None:
