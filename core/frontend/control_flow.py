@@ -27,6 +27,7 @@ from .trace.control_flow import (
     captured_values,
     check_predicate,
     flatten_next_variables,
+    flatten_result,
     join_weak_values,
     no_results_error,
     open_subregion,
@@ -41,7 +42,17 @@ from .trace.program_builder import (
     to_operand,
     to_weak_operand,
 )
-from .trace.pytree import NONE, TreeDef, describe_difference, flatten, read_variables, static_treedef, unflatten
+from .trace.pytree import (
+    NONE,
+    TreeDef,
+    array_hint,
+    describe_difference,
+    flatten,
+    leaf_paths,
+    read_variables,
+    static_treedef,
+    unflatten,
+)
 from .trace.source_location import user_location
 from .trace.symbol import Symbol
 
@@ -76,6 +87,9 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     one, other = trace_branch(branches[0], then), trace_branch(branches[1], otherwise)
     if one is None or other is None:
         return placeholder_cond_results(region, one or other)
+    other = flatten_result(otherwise, other.value, one.treedef)
+    if one.treedef != other.treedef:
+        one = flatten_result(then, one.value, other.treedef)
     assigned = sort_resources((*branches[0].store, *branches[1].store))
     if one.treedef == other.treedef == static_treedef(None) and not assigned:
         one, other = (replace(branch, leaves=[False], treedef=NONE, weak_flags=[False]) for branch in (one, other))
@@ -122,7 +136,7 @@ def while_loop(
     ({'n': 4, 's': 6},)
     """
     check_separate_variables(cond, variables)
-    leaves, structure = flatten(variables, none_is_static=True)
+    leaves, structure = flatten(variables, words_are_static=True)
     if parallel_iterations is not None and not (type(parallel_iterations) is int and parallel_iterations > 0):
         required = "an integer from 1 up, or None"
         raise Usage(
@@ -197,21 +211,23 @@ def unify_branches(one: BodyResult, other: BodyResult) -> list[tuple[TracedOpera
             where=user_location(),
             required=describe_with_location(required, one.location),
             got=describe_with_location(got, other.location),
+            hint=array_hint(one.treedef, other.treedef),
         )
     return [
-        unify_results(then_leaf, else_leaf, one, other)
-        for then_leaf, else_leaf in zip(one.leaves, other.leaves, strict=True)
+        unify_results(then_leaf, else_leaf, one, other, path)
+        for then_leaf, else_leaf, path in zip(one.leaves, other.leaves, leaf_paths(one.treedef, ""), strict=True)
     ]
 
 
 def unify_results(
-    one: Any, other: Any, then_result: BodyResult, else_result: BodyResult
+    one: Any, other: Any, then_result: BodyResult, else_result: BodyResult, path: str
 ) -> tuple[TracedOperand, TracedOperand]:
-    """One result of both branches in a common dtype: a Python number takes the dtype of the other side."""
+    """One result of both branches in a common dtype: a Python number takes the dtype of the other side. `path` says in
+    messages where it is in a nested result."""
     then_operand, else_operand = to_weak_operand(one, _scalar_dtype(other)), to_weak_operand(other, _scalar_dtype(one))
     if then_operand.type.join(else_operand.type) is None:
         raise Invalid(
-            "the branches of cond return different types",
+            f"the branches of cond return different types{path and f' at {path}'}",
             rule="V5",
             where=user_location(),
             required=then_result.describe_type(then_operand),

@@ -17,13 +17,13 @@ from ...core.display import SvgReprMixin, open_debugger
 from ...core.errors import Crash, Invalid, Usage
 from ...core.frontend.array_api import common
 from ...core.frontend.eager.adjoints import record_call
-from ...core.frontend.eager.array import results_like
+from ...core.frontend.eager.array import number_to_numpy, results_like
 from ...core.frontend.eager.gradients import OperandKey, is_float, pullback_spec, trace_pullback
 from ...core.frontend.eager.recording import recording_tapes
 from ...core.frontend.trace.annotation import FunctionSpec, callable_name, read_function_spec, underlying_function
 from ...core.frontend.trace.captures import Resource
 from ...core.frontend.trace.program_builder import ProgramBuilder, current_region
-from ...core.frontend.trace.pytree import TreeType, flatten, leaf_names, unflatten
+from ...core.frontend.trace.pytree import LEAF, TreeType, flatten, leaf_paths, unflatten
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.symbol import Symbol
 from ...core.graph.graph import Graph
@@ -33,7 +33,7 @@ from ...core.ops.effects import EFFECT_OPS
 from ...core.program.program import Program
 from ...core.program.validate import program_problems
 from ...core.types import Type, type_of
-from ...core.value import Value
+from ...core.value import Value, admit
 from ...core.world import World, resolve_world
 from ..engines.protocol import Job, Limits, RunOptions, Until
 from ..engines.registry import run
@@ -350,11 +350,21 @@ class Function(SvgReprMixin):
             for (leaves, structure), argument in pairs
         )
 
-    def _type_of(self, parameter: str, argument: object) -> Type:
+    def _type_of(self, path: str, leaf: object) -> Type:
+        return self._call_at(path, type_of, leaf)  # type: ignore[no-any-return]
+
+    def _check_leaves(self, paths: Sequence[str], leaves: Sequence[object], types: Sequence[Type]) -> None:
+        """Raises Usage for a leaf that its declared type does not admit."""
+        for path, leaf, type_ in zip(paths, leaves, types, strict=True):
+            if leaf is not ...:
+                self._call_at(path, admit, leaf, type_)
+
+    def _call_at(self, path: str, compute: Callable[..., Any], *operands: object) -> Any:
+        """Compute something of the leaf at a path of an argument, which errors then name."""
         try:
-            return type_of(argument)
+            return compute(*operands)
         except Usage as error:
-            error.message, error.where = f"argument {parameter} of {self.name}: {error.message}", user_location()
+            error.message, error.where = f"argument {path} of {self.name}: {error.message}", user_location()
             raise
 
     def _resolve_call(self, method: str, arguments: Sequence[Any]) -> tuple[TracedProgram, list[Any]]:
@@ -373,8 +383,11 @@ class Function(SvgReprMixin):
     def _flatten_arguments(self, arguments: Sequence[Any]) -> tuple[list[Any], tuple[TreeType, ...]]:
         """The leaves of concrete arguments, and the tree types that they are traced with."""
         flat_arguments = self.source.flatten_arguments(arguments, Usage)
+        for (name, declared), (leaves, structure) in zip(self.source.declared_parameters, flat_arguments, strict=True):
+            if declared is not None and structure != LEAF:  # the engine would name a single value as well
+                self._check_leaves(leaf_paths(structure, name), leaves, declared.types)
         forms = [
-            declared or TreeType(structure, tuple(map(self._type_of, leaf_names(structure, name), leaves)))
+            declared or TreeType(structure, tuple(map(self._type_of, leaf_paths(structure, name), leaves)))
             for (name, declared), (leaves, structure) in zip(
                 self.source.declared_parameters, flat_arguments, strict=True
             )
@@ -402,7 +415,7 @@ class Function(SvgReprMixin):
         if declared is not None or not self.source.has_default(name):
             return declared
         leaves, structure = self.source.flatten_argument((name, None), self.source.default(name))
-        return TreeType(structure, tuple(map(self._type_of, leaf_names(structure, name), leaves)))
+        return TreeType(structure, tuple(map(self._type_of, leaf_paths(structure, name), leaves)))
 
     def explain(self) -> str:
         """A report of every tracing and why it was made: how its arguments differed from earlier ones."""
@@ -451,8 +464,8 @@ def _short_key(arguments: Sequence[Any]) -> object:
 
 def _mask_non_floats(adjoint: Any) -> Any:
     """Replace the leaves of an adjoint that are not floats by 0."""
-    leaves, structure = flatten(adjoint, by_reference=True)
-    return unflatten(structure, [leaf if is_float(common.type_of(leaf)) else 0 for leaf in leaves])
+    leaves, structure = flatten(adjoint, by_reference=True, is_leaf=None)
+    return unflatten(structure, [number_to_numpy(leaf if is_float(common.type_of(leaf)) else 0) for leaf in leaves])
 
 
 @overload

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from ...core.errors import Invalid, TagloomError, Usage, plural
 from ...core.frontend.array_api.common import type_of
 from ...core.frontend.array_api.creation import zeros_like
+from ...core.frontend.eager.array import number_to_numpy
 from ...core.frontend.eager.gradients import (
     is_float,
     nest_adjoints,
@@ -138,8 +139,9 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
 
 def zero_adjoint(value: Any) -> Any:
     """A zero adjoint for a value, with the same nesting; leaves that are not floats are unchanged."""
-    leaves, structure = flatten(value)
-    return unflatten(structure, [zeros_like(leaf) if is_float(type_of(leaf)) else leaf for leaf in leaves])
+    leaves, structure = flatten(value, by_reference=True, is_leaf=None)
+    zeros = [zeros_like(leaf) if is_float(type_of(leaf)) else leaf for leaf in leaves]
+    return unflatten(structure, list(map(number_to_numpy, zeros)))
 
 
 def float_tangents(source: FunctionSpec, primals: Sequence[Any], tangents: Sequence[Any]) -> Iterator[Any]:
@@ -218,7 +220,7 @@ class _GradientTargets:
             )
 
     def _read_targets(self, kind: str, word: str, spec: Any) -> tuple[list[int | Variable], TreeDef]:
-        leaves, structure = flatten(tuple(spec) if isinstance(spec, list) else spec, keep_variables=True)
+        leaves, structure = flatten(spec, keep_variables=True, is_leaf=None)
         targets = [leaf if isinstance(leaf, Variable) else self._read_argnum(kind, word, leaf, spec) for leaf in leaves]
         return targets, structure
 

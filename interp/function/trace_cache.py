@@ -17,7 +17,7 @@ import numpy as np
 from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.eager.recording import record_assignment, recording_tapes, resolve_watched_array
 from ...core.frontend.trace.captures import Resource
-from ...core.frontend.trace.pytree import TreeDef, TreeType, leaf_names
+from ...core.frontend.trace.pytree import TreeDef, TreeType, leaf_paths
 from ...core.graph.graph import Graph
 from ...core.program.program import Program
 from ...core.types import Type, type_of
@@ -229,7 +229,7 @@ def describe_differences(
     differences: list[str] = []
     for name, one, other in zip(names, traced_types, forms, strict=True):
         if one.treedef == other.treedef:
-            parts = zip(leaf_names(one.treedef, name), one.types, other.types, strict=True)
+            parts = zip(leaf_paths(one.treedef, name), one.types, other.types, strict=True)
             differences += [f"{inner} {change}" for inner, old, new in parts for change in describe_changes(old, new)]
         elif one.treedef.static_leaf is not None and other.treedef.static_leaf is not None:
             old_leaf, new_leaf = str(one.treedef.static_leaf), str(other.treedef.static_leaf)

@@ -28,7 +28,7 @@ from ...core.frontend.effects import callback
 from ...core.frontend.trace.annotation import tree_type_of_annotation
 from ...core.frontend.trace.captures import read_variable
 from ...core.frontend.trace.program_builder import current_region, unwrap_weak
-from ...core.frontend.trace.pytree import TreeDef, TreeType, describe_difference, flatten, leaf_names, unflatten
+from ...core.frontend.trace.pytree import TreeDef, TreeType, describe_difference, flatten, leaf_paths, unflatten
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.symbol import Symbol
 from ...core.hashing import splitmix64
@@ -168,7 +168,7 @@ def run_or_emit(function: Callable[..., Any], *operands: Any, returns: Type) -> 
 def flatten_element(value: Any, treedef: TreeDef, types: Sequence[Type]) -> list[Any]:
     """The leaves of a value nested as `treedef`, converted to these types while tracing; raises Usage for any other
     nesting."""
-    leaves, structure = flatten(value)
+    leaves, structure = flatten(value, like=treedef)
     leaves = [unwrap_weak(read_variable(leaf)) for leaf in leaves]
     if structure != treedef:
         required, got = describe_difference(treedef, structure)
@@ -181,7 +181,7 @@ def flatten_element(value: Any, treedef: TreeDef, types: Sequence[Type]) -> list
 def admit_leaves(leaves: Iterable[Any], treedef: TreeDef, types: Sequence[Type]) -> list[Any]:
     """The leaves of an element as values of their types; raises Usage, with the name of the leaf, for a value of
     another type."""
-    return [admit_leaf(*row) for row in zip(leaf_names(treedef, "element"), leaves, types, strict=True)]
+    return [admit_leaf(*row) for row in zip(leaf_paths(treedef, "element"), leaves, types, strict=True)]
 
 
 class TicketTable:

@@ -18,7 +18,7 @@ from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ..eager.apply import apply
 from ..effects import uniform
-from ..trace.pytree import flatten, unflatten
+from ..trace.pytree import flatten, is_number_list, unflatten
 from ..trace.source_location import user_location
 from .common import (
     astype,
@@ -195,7 +195,7 @@ def clip_by_global_norm(values: Any, norm: Any, /) -> tuple[Any, Any]:
     >>> clipped, length
     ({'w': 1.5, 'b': 2.0}, 5.0)
     """
-    leaves, structure = flatten(values, leaf_class=Rows)
+    leaves, structure = flatten(values, is_leaf=lambda value: isinstance(value, Rows) or is_number_list(value))
     if not leaves:
         raise Usage("there is nothing to clip", where=user_location(), required="arrays of floats", got=repr(values))
     length = apply("sqrt", functools.reduce(functools.partial(apply, "add"), map(sum_of_squares, leaves)))

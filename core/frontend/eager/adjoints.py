@@ -97,7 +97,7 @@ def record_call(
     Raises Invalid (D5) where such a call depends on a watched value, since its gradient would be wrong; Usage where an
     operand or result is a handle of cells.
     """
-    results, structure = flatten((result, tuple(assigned)), by_reference=True)
+    results, structure = flatten((result, tuple(assigned)), by_reference=True, is_leaf=None)
     positions = [position for position, leaf in enumerate(operands) if is_float_array(leaf)]
     float_operands, floats = (
         [operands[position] for position in positions],

@@ -166,12 +166,20 @@ def result_like(operands: Sequence[Any], value: Any) -> Any:
     NumPy's, a Python number becomes a NumPy scalar, which keeps its dtype among Python numbers."""
     if any(isinstance(operand, ConcreteArray) for operand in operands):
         return value if isinstance(value, ConcreteArray) else ConcreteArray(literal(value))
-    is_numpy = type(value) in BY_PYTHON and any(isinstance(operand, np.ndarray | np.generic) for operand in operands)
-    return BY_PYTHON[type(value)].numpy.type(value) if is_numpy else value
+    is_numpy = any(isinstance(operand, np.ndarray | np.generic) for operand in operands)
+    return number_to_numpy(value) if is_numpy else value
 
 
 def results_like(operands: Sequence[Any], value: Any) -> Any:
-    """Wrap the nested results of a function: as concrete arrays if an operand is one, or is a resource."""
-    leaves, structure = flatten(value, by_reference=True)
-    is_concrete = any(isinstance(operand, ConcreteArray | Resource) for operand in operands)
-    return unflatten(structure, [ConcreteArray(literal(leaf)) if is_concrete else leaf for leaf in leaves])
+    """Wrap the nested results of a function: as concrete arrays if an operand is one, or is a resource. Python numbers
+    become NumPy scalars if they would make an array of a list."""
+    leaves, structure = flatten(value, by_reference=True, is_leaf=None)
+    if any(isinstance(operand, ConcreteArray | Resource) for operand in operands):
+        return unflatten(structure, [ConcreteArray(literal(leaf)) for leaf in leaves])
+    is_unambiguous = not structure.children or flatten(value, by_reference=True)[1] == structure
+    return value if is_unambiguous else unflatten(structure, map(number_to_numpy, leaves))
+
+
+def number_to_numpy(value: Any) -> Any:
+    """A Python number as a NumPy scalar of its dtype; any other value unchanged."""
+    return BY_PYTHON[type(value)].numpy.type(value) if type(value) in BY_PYTHON else value

@@ -38,6 +38,7 @@ from ..trace.pytree import (
     flatten,
     flatten_like,
     leaf_names,
+    leaf_paths,
     unflatten,
 )
 from ..trace.source_location import user_location
@@ -82,11 +83,10 @@ def emit_call(
     for (name, declared), (parts, structure) in zip(spec.declared_parameters, flat_arguments, strict=True):
         types = declared.types if declared else (None,) * len(parts)
         part_operands = [to_operand(unwrap_weak(leaf), type_) for leaf, type_ in zip(parts, types, strict=True)]
-        part_names = leaf_names(structure, name)
-        for part_name, operand, type_ in zip(part_names, part_operands, types, strict=True):
+        for path, operand, type_ in zip(leaf_paths(structure, name), part_operands, types, strict=True):
             if type_ is not None and not type_.admits(operand.type):
                 raise Invalid(
-                    f"argument {part_name} of {spec.name} has another type",
+                    f"argument {path} of {spec.name} has another type",
                     rule="V6",
                     where=user_location(),
                     required=type_,
@@ -94,7 +94,7 @@ def emit_call(
                 )
         leaves += parts
         operands += part_operands
-        names += part_names
+        names += leaf_names(structure, name)
         weak += [None if declared else weak_value_of(leaf) for leaf in parts]
         tree_types.append(declared or TreeType(structure, tuple(operand.type for operand in part_operands)))
     callee, signature = region.specialization.program_builder.resolve_call(
@@ -466,6 +466,6 @@ def named_leaf_types(spec: FunctionSpec, arguments: Sequence[Any], wrt: int | Va
     if name in spec.static_parameters:
         message = f"argument {name} of {spec.name} is static, and has no gradient"
         raise Invalid(message, rule="D3", where=user_location(), required=dtypes.float64, got=repr(arguments[wrt])[:80])
-    leaves, structure = flatten(arguments[wrt])
-    pairs = zip(leaf_names(structure, name), leaves, strict=True)
-    return [(f"argument {leaf_name} of {spec.name}", to_operand(leaf).type) for leaf_name, leaf in pairs]
+    leaves, structure = spec.flatten_argument(spec.declared_parameters[wrt], arguments[wrt])
+    pairs = zip(leaf_paths(structure, name), leaves, strict=True)
+    return [(f"argument {path} of {spec.name}", to_operand(leaf).type) for path, leaf in pairs]

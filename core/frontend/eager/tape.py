@@ -13,7 +13,7 @@ from ...types import Type
 from ...value import literal
 from ..trace.captures import Resource, read_variable
 from ..trace.program_builder import NoTypeYet, current_region, to_operand, weak_value_of
-from ..trace.pytree import flatten, flatten_like, leaf_names, unflatten
+from ..trace.pytree import flatten, flatten_like, leaf_paths, unflatten
 from ..trace.source_location import user_location
 from ..trace.symbol import Symbol
 from .adjoints import OpDispatcher, instantiate_adjoint, to_tape_entry
@@ -109,16 +109,14 @@ class Tape:
         Raises Usage for anything else, such as a Python number, which has no identity.
         """
         self._check_region()
-        sources, structure = flatten(values, keep_variables=True)
+        sources, structure = flatten(values, keep_variables=True, is_leaf=None)
         leaves = list(map(read_variable, sources))
-        for name, leaf in zip(leaf_names(structure, "value"), leaves, strict=True):
+        for name, leaf in zip(leaf_paths(structure, "value"), leaves, strict=True):
             _check_not_weak(leaf)
             if not is_float_array(leaf):
                 hint = "x = tl.asarray(3.0), and use that x"
                 if isinstance(leaf, ConcreteArray | Symbol):
                     hint = "integers and bools have no adjoint; convert with tl.astype(x, tl.float64)"
-                elif isinstance(leaf, list | tuple):
-                    hint = "a list is an array; write a tuple of several"
                 raise Usage(
                     f"a tape watches arrays of floats, by their identity, and {name} is not one",
                     where=user_location(),
@@ -154,9 +152,9 @@ class Tape:
                 "this tape has computed its gradient, and dropped its records", where=user_location(), hint=hint
             )
         results, seeds = self._seed_adjoints(target, adjoints)
-        leaves, structure = flatten(sources, keep_variables=True)
+        leaves, structure = flatten(sources, keep_variables=True, is_leaf=None)
         arrays = [self._resolve_source(leaf) for leaf in leaves]
-        self._check_tracked(leaf_names(structure, "source"), arrays)
+        self._check_tracked(leaf_paths(structure, "source"), arrays)
         tables = self._find_table_keys(rows, arrays)
         records = list(map(to_tape_entry, self._entries))
         if not self.persistent:
@@ -168,9 +166,9 @@ class Tape:
 
     def _find_table_keys(self, rows: Any, sources: Sequence[Any]) -> set[Any]:
         """The identity keys of the sources in `rows`; raises Usage for a table that is not a source."""
-        leaves, structure = flatten(rows, keep_variables=True)
+        leaves, structure = flatten(rows, keep_variables=True, is_leaf=None)
         tables, source_keys = list(map(self._resolve_source, leaves)), set(map(self._identity_key, sources))
-        for name, table in zip(leaf_names(structure, "rows"), tables, strict=True):
+        for name, table in zip(leaf_paths(structure, "rows"), tables, strict=True):
             if self._identity_key(table) not in source_keys:
                 raise Usage(
                     f"{name} is not a source",
@@ -312,7 +310,7 @@ class Tape:
     def _seed_adjoints(self, target: Any, adjoints: Any) -> tuple[list[TapeArray], list[Any]]:
         """The float leaves of the target, and their adjoints: `adjoints`, or 1 for a single scalar."""
         results, structure = flatten(target)
-        for name, leaf in zip(leaf_names(structure, "target"), results, strict=True):
+        for name, leaf in zip(leaf_paths(structure, "target"), results, strict=True):
             _check_not_weak(leaf)
             if not isinstance(leaf, ConcreteArray | Symbol):
                 hint = "the results of float(x), int(x) and NumPy functions are constants for tapes"
@@ -339,8 +337,6 @@ class Tape:
         for name, leaf in zip(names, sources, strict=True):
             if not isinstance(leaf, ConcreteArray | Symbol) or not self.is_tracked(leaf):
                 hint = "call tape.watch(x) first, then use that same object x and ask for its gradient"
-                if isinstance(leaf, list):
-                    hint = "a list is an array; write a tuple of several"
                 raise Usage(f"the tape does not know {name}", where=user_location(), got=repr(leaf)[:80], hint=hint)
 
     def _backpropagate(

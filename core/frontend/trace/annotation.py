@@ -24,7 +24,9 @@ from .pytree import (
     Static,
     StaticLeaf,
     TreeDef,
+    TreeKey,
     TreeType,
+    check_keys,
     check_rebuildable,
     compound_type,
     describe_difference,
@@ -203,7 +205,7 @@ class FunctionSpec:
         flattened = [self.flatten_argument(*pair) for pair in zip(self.declared_parameters, arguments, strict=True)]
         for (name, declared), (_, structure) in zip(self.declared_parameters, flattened, strict=True):
             if declared is not None and declared.treedef != structure:
-                required, got = describe_difference(declared.treedef, structure)
+                required, got = describe_difference(declared.treedef, structure, name)
                 raise error(
                     f"argument {name} of {self.name} has another structure",
                     rule="V6",
@@ -223,7 +225,9 @@ class FunctionSpec:
             return [], static_treedef(argument)
         if argument is ... and declared is not None:
             return [...] * len(declared.types), declared.treedef
-        return flatten(argument, by_reference=declared is None)
+        if type(argument) is list and declared is not None and declared.treedef == LEAF:
+            return [argument], LEAF
+        return flatten(argument, like=declared and declared.treedef, by_reference=declared is None)
 
     def check_argument_count(self, count: int) -> None:
         """Raises Usage for another number of arguments than the function has parameters."""
@@ -373,8 +377,8 @@ def tree_type_of_annotation(
     depth = sum(kind is (get_origin(outer) or outer) for outer in enclosing if kind is not tuple)
     if any(annotation is outer for outer in enclosing) or depth > MAX_GENERIC_NESTING:
         raise Usage(f"{kind.__name__} contains itself", hint="a value of a program has a fixed structure")
-    if kind not in (tuple, dict):
-        check_rebuildable(kind, tuple(parts))
+    if kind not in (tuple, list, dict):
+        check_rebuildable(kind, tuple(map(str, parts)))
     typed_parts = []
     for key, part in parts.items():
         try:
@@ -401,19 +405,20 @@ def leaf_type_of_annotation(annotation: Any) -> TreeType:
 _ANNOTATION_HINTS: dict[object, str] = {
     tuple: "a tuple has a fixed length, as in tuple[tl.int64, tl.int64]; any number of values is an array, "
     "tl.Array[tl.int64, None]",
-    list: "a list is an array, as in tl.Array[tl.int64, None], or write tuple[...] for a fixed number of values",
-    dict: "a dict has fixed keys: write a typing.TypedDict",
+    list: "a list has no fixed length: write tl.Array[tl.int64, None] for an array, [tl.int64, tl.int64] for a list of "
+    "two, or leave out the annotation, so that the argument decides",
+    dict: "a dict has fixed keys: write a typing.TypedDict, or leave out the annotation",
 }
 """What to write instead of annotations that have no fixed structure."""
 
 
-def split_annotation(annotation: Any, names: Mapping[str, Any]) -> tuple[type, dict[str, Any]] | None:
+def split_annotation(annotation: Any, names: Mapping[str, Any]) -> tuple[type, dict[TreeKey, Any]] | None:
     """The container class and the parts of a nested annotation; None for a leaf."""
     if isinstance(annotation, dict):
-        other_keys = [key for key in annotation if type(key) is not str]
-        if other_keys:
-            raise Usage("the keys of a dict are not all strings", required="strings", got=repr(other_keys[0]))
+        check_keys(annotation, Usage)
         return dict, annotation
+    if isinstance(annotation, list):
+        return list, {str(k): part for k, part in enumerate(annotation)}
     if isinstance(annotation, tuple) or (get_origin(annotation) is tuple and ... not in get_args(annotation)):
         parts = annotation if isinstance(annotation, tuple) else get_args(annotation)
         return tuple, {str(k): part for k, part in enumerate(parts)}
@@ -446,7 +451,7 @@ def substitute_type_variables(annotation: Any, substitutes: Mapping[Any, Any]) -
     return annotation[tuple(substitutes.get(variable, variable) for variable in variables)]
 
 
-def field_annotations(kind: type, names: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+def field_annotations(kind: type, names: Mapping[str, Any], keys: Sequence[str]) -> dict[TreeKey, Any]:
     """The annotations of a class's fields; strings are resolved in the class's module, then in `names`."""
     module = sys.modules.get(kind.__module__)
     try:

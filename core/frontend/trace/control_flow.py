@@ -32,7 +32,17 @@ from .program_builder import (
     weak_number,
     weak_value_of,
 )
-from .pytree import LEAF, TreeDef, describe_difference, flatten, leaf_names, read_variables, unflatten
+from .pytree import (
+    LEAF,
+    TreeDef,
+    array_hint,
+    describe_difference,
+    flatten,
+    leaf_names,
+    leaf_paths,
+    read_variables,
+    unflatten,
+)
 from .source_location import definition_location, user_location
 from .symbol import Symbol
 
@@ -49,18 +59,20 @@ class BodyResult:
     """Which leaves were weak values."""
     location: Location | None
     """The line where the function is defined."""
+    value: Any
+    """The result as returned, not flattened."""
 
     def describe_type(self, operand: TracedOperand) -> str:
         """The type of an operand of this result, and the line that it comes from."""
         return describe_operand_type(operand, self.location)
 
 
-def flatten_result(function: Callable[..., Any], value: object) -> BodyResult:
-    """Flatten what a function returned."""
-    leaves, structure = flatten(value, none_is_static=True)
+def flatten_result(function: Callable[..., Any], value: object, like: TreeDef | None = None) -> BodyResult:
+    """Flatten what a function returned, lists as in the structure `like`."""
+    leaves, structure = flatten(value, like=like, words_are_static=True)
     numbers = [unwrap_weak(leaf) for leaf in leaves]
     weak = [number is not leaf for number, leaf in zip(numbers, leaves, strict=True)]
-    return BodyResult(numbers, structure, weak, function_location(function))
+    return BodyResult(numbers, structure, weak, function_location(function), value)
 
 
 def no_results_error() -> Invalid:
@@ -234,8 +246,9 @@ def trace_loop(
     `leaves` are the starts of the loop variables, which nest as `structure` says; `attributes` may bound the loop."""
     snapshot, count = region.snapshot(), len(leaves)
     name = region.names.fresh("loop")
-    variable_names = zip(structure.children, parameter_names(body, len(structure.children)), strict=True)
+    variable_names = list(zip(structure.children, parameter_names(body, len(structure.children)), strict=True))
     names = [inner for (_, part), variable in variable_names for inner in leaf_names(part, variable)]
+    paths = [path for (_, part), variable in variable_names for path in leaf_paths(part, variable)]
     starts = [to_operand(unwrap_weak(leaf)) for leaf in leaves]
 
     def trace(
@@ -260,7 +273,7 @@ def trace_loop(
     condition_region, body_region, condition_parameters, body_parameters, condition, body_result = loop
     starts += map(region.read_resource, assigned)
     next_values = [
-        *adapt_next_variables(body_result, body_parameters[:count]),
+        *adapt_next_variables(body_result, body_parameters[:count], paths),
         *map(body_region.read_resource, assigned),
     ]
     predicate, next_operands = condition_region.as_operand(condition), list(map(body_region.as_operand, next_values))
@@ -412,7 +425,7 @@ class RotatedLoopBody:
     def __call__(self, *variables: Any) -> tuple[Any, ...]:
         value = read_variables(self.body(*variables[:-1]))
         flatten_next_variables(self.treedef, value, self.body)
-        next_variables = unflatten(self.treedef, [] if value is None else flatten(value)[0])
+        next_variables = unflatten(self.treedef, [] if value is None else flatten(value, words_are_static=True)[0])
         return *next_variables, self.evaluate_condition(next_variables)
 
     def evaluate_condition(self, variables: tuple[Any, ...]) -> Any:
@@ -439,14 +452,15 @@ def trace_rotated_loop(
     parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in (*names, unique.fresh("going_on"))]
     rotated_body = RotatedLoopBody(cond, body, structure, Signature(parameters))
     variables = unflatten(structure, leaves)
-    starts, rotated = flatten((*variables, rotated_body.evaluate_condition(variables)))
+    starts, rotated = flatten((*variables, rotated_body.evaluate_condition(variables)), words_are_static=True)
     return trace_loop(region, lambda *variables: variables[-1], rotated_body, starts, rotated, attributes)[:-1]
 
 
 def flatten_next_variables(structure: TreeDef, value: Any, body: Callable[..., Any]) -> BodyResult:
     """Flatten the next loop variables: a tuple nested as the current ones; a single variable needs no tuple."""
-    result = flatten_result(body, value)
     required_parts = [part for _, part in structure.children]
+    is_alone = len(required_parts) == 1 and not (type(value) is tuple and len(value) == 1)
+    result = flatten_result(body, value, required_parts[0] if is_alone else structure)
     if not (result.leaves or required_parts):
         return result
     if not result.leaves:
@@ -467,29 +481,32 @@ def flatten_next_variables(structure: TreeDef, value: Any, body: Callable[..., A
         )
     for name, one, other in zip(parameter_names(body, len(required_parts)), required_parts, parts, strict=True):
         if one != other:
-            required, got = describe_difference(one, other)
+            required, got = describe_difference(one, other, name)
             raise Invalid(
                 f"loop variable {name} changes its structure",
                 rule="V5",
                 where=result.location,
                 required=describe_with_location(required, user_location()),
                 got=describe_with_location(got, result.location),
+                hint=array_hint(one, other),
             )
     return result
 
 
-def adapt_next_variables(body_result: BodyResult, variables: list[TracedValue]) -> list[TracedOperand]:
-    """The next values of loop variables, as operands of the variables' types; raises Invalid (V5) for another type. A
-    variable that starts with a weak value may take any dtype that fits the number."""
+def adapt_next_variables(
+    body_result: BodyResult, variables: list[TracedValue], paths: Sequence[str]
+) -> list[TracedOperand]:
+    """The next values of loop variables, as operands of the variables' types; raises Invalid (V5) for another type, and
+    names the variable by its path. A variable that starts with a weak value may take any dtype that fits the number."""
     adapted = []
-    for value, variable in zip(body_result.leaves, variables, strict=True):
+    for value, variable, path in zip(body_result.leaves, variables, paths, strict=True):
         operand = to_weak_operand(value, variable.type.dtype if variable.type.is_scalar else None)
         kinds = "" if variable.weak_value is None else "f" if isinstance(variable.weak_value, float) else "iuf"
         may_become = operand.type.is_scalar and operand.type.dtype.kind in kinds
         if not (variable.type.admits(operand.type) or may_become):
             is_computed_here = isinstance(operand, TracedValue) and operand.region is variable.region
             raise Invalid(
-                f"loop variable {variable.name} changes its type",
+                f"loop variable {path} changes its type",
                 rule="V5",
                 where=operand.location
                 if is_computed_here and isinstance(operand, TracedValue)

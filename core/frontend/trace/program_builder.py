@@ -48,9 +48,11 @@ from .pytree import (
     NONE,
     TreeDef,
     TreeType,
+    array_hint,
     describe_difference,
     flatten,
     leaf_names,
+    leaf_paths,
     read_variables,
     unflatten,
 )
@@ -346,19 +348,19 @@ def infer_results(
     need not return a value, since it assigns variables."""
     name, previous = function.function_spec.name, function.signature
     is_annotated = function.function_spec.result_type is not None
-    leaves, treedef = flatten(returned, none_is_static=True)
+    leaves, treedef = flatten(returned, like=previous.tree_type.treedef if previous else None, words_are_static=True)
     if returned is None and not may_be_empty and not is_annotated:
         leaves, treedef = [False], NONE
     if not leaves and not may_be_empty:
         raise Invalid(f"{name} returns nothing", required="a value, or a tuple of values")
     if previous is not None and previous.tree_type.treedef != treedef:
         required, got = describe_difference(previous.tree_type.treedef, treedef)
-        other = "its annotation" if is_annotated else "before"
-        raise Invalid(f"{name} returns another structure than {other}", required=required, got=got)
+        other, hint = "its annotation" if is_annotated else "before", array_hint(previous.tree_type.treedef, treedef)
+        raise Invalid(f"{name} returns another structure than {other}", required=required, got=got, hint=hint)
     leaves = [unwrap_weak(leaf) for leaf in leaves]
     if is_annotated and previous is not None:
-        pairs = zip(leaves, previous.tree_type.types, strict=True)
-        return previous, [annotated_result_operand(function, leaf, type_) for leaf, type_ in pairs]
+        rows = zip(leaves, previous.tree_type.types, leaf_paths(treedef, ""), strict=True)
+        return previous, [annotated_result_operand(function, *row) for row in rows]
     operands = [result_operand(leaf, previous, position) for position, leaf in enumerate(leaves)]
     types = tuple(operand.type for operand in operands)
     locations = tuple(location_of(operand, function.location) for operand in operands)
@@ -366,12 +368,14 @@ def infer_results(
     return join_signatures(name, previous, latest), operands
 
 
-def annotated_result_operand(function: Specialization, leaf: object, type_: Type) -> TracedOperand:
-    """The operand of a result with an annotated type; raises Invalid where the type does not admit it."""
+def annotated_result_operand(function: Specialization, leaf: object, type_: Type, path: str) -> TracedOperand:
+    """The operand of the result at this path, which has an annotated type; raises Invalid where the type does not admit
+    it."""
     operand = to_operand(leaf, type_)
     if not type_.admits(operand.type):
         name, got = function.function_spec.name, describe_operand_type(operand)
-        raise Invalid(f"{name} returns another type than its annotation", required=type_, got=got)
+        location = path and f" at {path}"
+        raise Invalid(f"{name} returns another type than its annotation{location}", required=type_, got=got)
     return operand
 
 
@@ -423,7 +427,7 @@ def join_signatures(name: str, previous: ResultSignature | None, latest: ResultS
     """Join the signatures of two traces; raises Invalid where no type admits both."""
     if previous is None:
         return latest
-    types = []
+    types, paths = [], leaf_paths(previous.tree_type.treedef, "")
     for k, (one, other) in enumerate(zip(previous.tree_type.types, latest.tree_type.types, strict=True)):
         type_: Type | None
         if previous.weak_types[k] is None:
@@ -435,7 +439,7 @@ def join_signatures(name: str, previous: ResultSignature | None, latest: ResultS
             type_ = one if was_float else other
         if type_ is None:
             raise Invalid(
-                f"{name} returns two different types",
+                f"{name} returns two different types{paths[k] and f' at {paths[k]}'}",
                 required=describe_with_location(one, previous.locations[k]),
                 got=describe_with_location(other, latest.locations[k]),
                 hint="convert one with tl.astype, or annotate the result",
@@ -753,19 +757,25 @@ def to_literal(value: object, expected: Type | None = None) -> Literal:
     constant = getattr(value, "_tagloom_literal", None)
     if isinstance(constant, Literal) and (expected is None or expected.admits(constant.type)):
         return constant
-    if isinstance(value, tuple | list) and any(hasattr(item, "_tagloom_value") for item in value):
+    if _holds_symbol(value):
         raise Invalid(
             f"a {type(value).__name__} of symbolic values is not a value",
             rule="F1",
             where=user_location(),
             got=value,
-            hint="tl.stack([...]) makes an array of them; functions, branches and loops take tuples and dicts",
+            hint="tl.stack([...]) makes an array of them; functions, branches and loops take lists as they are",
         )
     try:
         return literal(value, expected)
     except Usage as error:
         error.where = user_location()
         raise
+
+
+def _holds_symbol(value: object) -> bool:
+    """Whether a tuple or list has a symbolic value in it."""
+    is_nest = isinstance(value, tuple | list)
+    return is_nest and any(hasattr(item, "_tagloom_value") or _holds_symbol(item) for item in value)  # type: ignore[attr-defined]
 
 
 def weak_value_of(value: object) -> int | float | None:

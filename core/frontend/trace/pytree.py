@@ -1,7 +1,8 @@
-"""Pytrees: values nested in tuples, dicts, named tuples and dataclasses.
+"""Pytrees: values nested in tuples, lists, dicts, named tuples and dataclasses.
 
 `flatten` splits a nested value into its leaves and its structure, and `unflatten` is the inverse: programs have flat
-values only. Anything that is not a container is a leaf. Lists are leaves, since they stand for arrays.
+values only. Anything that is not a container is a leaf. A list of Python numbers is a leaf, since it is how one writes
+an array; any other list is a container, as a tuple is.
 
 Static leaves are Python objects that are not values of a program, such as a string or a model. When arguments are
 flattened, these are part of the structure. Strings, numbers, enums and the like are compared by value, all other
@@ -14,13 +15,13 @@ import dataclasses
 import enum
 import functools
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...errors import Invalid
+from ...errors import Invalid, TagloomError
 from ...types import Handle, Type
 from .captures import VariableBase, read_variable
 from .source_location import user_location
@@ -89,6 +90,10 @@ def is_static(value: object) -> bool:
     return not (issubclass(kind, _VALUE_CLASSES) or any(hasattr(kind, mark) for mark in _VALUE_ATTRIBUTES))
 
 
+TreeKey: TypeAlias = str | int
+"""The key of a part of a container: a key of a dict, the name of a field, or a position as a string."""
+
+
 @dataclass(frozen=True, slots=True)
 class TreeDef:
     """The structure of a nested value: a container class and its children by key, a leaf, or a static leaf.
@@ -102,8 +107,8 @@ class TreeDef:
     """
 
     container: type | None = None
-    children: tuple[tuple[str, TreeDef], ...] = ()
-    key_order: tuple[str, ...] = field(default=(), compare=False)
+    children: tuple[tuple[TreeKey, TreeDef], ...] = ()
+    key_order: tuple[TreeKey, ...] = field(default=(), compare=False)
     static_leaf: StaticLeaf | None = None
     assigned_names: tuple[str, ...] = field(default=(), compare=False)
 
@@ -159,7 +164,7 @@ def flat_treedef(size: int) -> TreeDef:
     return TreeDef(tuple, tuple((str(k), LEAF) for k in range(size)))
 
 
-def compound_type(kind: type, parts: Sequence[tuple[str, TreeType]]) -> TreeType:
+def compound_type(kind: type, parts: Sequence[tuple[TreeKey, TreeType]]) -> TreeType:
     """The tree type of a dict or class instance with these parts, in this order."""
     order = tuple(key for key, _ in parts) if kind is dict else ()
     sorted_parts = sorted(parts, key=_item_key) if kind is dict else parts
@@ -167,29 +172,42 @@ def compound_type(kind: type, parts: Sequence[tuple[str, TreeType]]) -> TreeType
     return TreeType(structure, tuple(type_ for _, tree_type in sorted_parts for type_ in tree_type.types))
 
 
+def is_number_list(value: object) -> bool:
+    """Whether this is a list of Python numbers, or of such lists, which is how one writes an array.
+
+    >>> is_number_list([[1, 2], []]), is_number_list([1, "a"])
+    (True, False)
+    """
+    return type(value) is list and all(
+        type(part) in (bool, int, float, complex) or is_number_list(part) for part in value
+    )
+
+
 def flatten(
     value: object,
     *,
+    like: TreeDef | None = None,
     by_reference: bool = False,
-    none_is_static: bool = False,
+    words_are_static: bool = False,
     keep_variables: bool = False,
-    leaf_class: type | None = None,
+    is_leaf: Callable[[Any], bool] | None = is_number_list,
 ) -> tuple[list[Any], TreeDef]:
     """The leaves of a nested value, in order, and its structure.
 
     A variable becomes a leaf: its current value, or the variable itself with `keep_variables`. With `by_reference`,
-    variables and static objects are part of the structure; with `none_is_static`, None is. Named tuples of the class
-    `leaf_class` are leaves.
+    variables and static objects are part of the structure; with `words_are_static`, None is, and in containers strings
+    and members of an enum are. A container for which `is_leaf` is true is a leaf, unless it is a list and the structure
+    `like` has a list at its place.
 
-    Raises Invalid for a value that could not be rebuilt: a dict whose keys are not strings, an instance of a class that
-    cannot be called with its fields, a value that contains itself.
+    Raises Invalid for a value that could not be rebuilt: a dict whose keys are not strings or integers, an instance of
+    a class that cannot be called with its fields, a value that contains itself.
 
-    >>> leaves, structure = flatten({"b": 1, "a": (2, [3])})
+    >>> leaves, structure = flatten({"b": 1, "a": (2, [3, None], [4, 5])})
     >>> leaves, unflatten(structure, leaves)
-    ([2, [3], 1], {'b': 1, 'a': (2, [3])})
+    ([2, 3, None, [4, 5], 1], {'b': 1, 'a': (2, [3, None], [4, 5])})
     """
     leaves: list[Any] = []
-    structure = _flatten_into(value, leaves, 0, by_reference, none_is_static, leaf_class)
+    structure = _flatten_into(value, like, leaves, 0, (by_reference, words_are_static, is_leaf))
     return (leaves if keep_variables else list(map(read_variable, leaves))), structure
 
 
@@ -232,7 +250,7 @@ def flatten_like(structure: TreeDef, value: object, noun: str) -> list[Any]:
     structure than its value."""
     if not structure.size:
         return []
-    leaves, own_structure = flatten(value)
+    leaves, own_structure = flatten(value, like=structure)
     if own_structure != structure:
         required, got = describe_difference(structure, own_structure)
         raise Invalid(
@@ -252,9 +270,27 @@ def leaf_names(structure: TreeDef, name: str) -> list[str]:
         return [name]
     names: list[str] = []
     for key, part in structure.children:
-        suffix = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in key)
+        suffix = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in str(key))
         names += leaf_names(part, f"{name}_{suffix}")
     return names
+
+
+def leaf_paths(structure: TreeDef, name: str) -> list[str]:
+    """For every leaf, the Python expression that takes it out of the value with this name, for messages.
+
+    >>> leaf_paths(flatten({"layers": [1, (2, 3)], 7: 4})[1], "params")
+    ['params[7]', "params['layers'][0]", "params['layers'][1][0]", "params['layers'][1][1]"]
+    """
+    if structure.container is None:
+        return [name]
+    return [path for key, part in structure.children for path in leaf_paths(part, name + _path_step(structure, key))]
+
+
+def _path_step(structure: TreeDef, key: TreeKey) -> str:
+    """The expression that takes a part out of a container, behind the container's name."""
+    if structure.container in (tuple, list):
+        return f"[{key}]"
+    return f"[{key!r}]" if structure.container is dict else f".{key}"
 
 
 def label_leaves(structure: TreeDef, leaves: Iterable[Any]) -> list[tuple[str, Any]]:
@@ -267,22 +303,33 @@ def label_leaves(structure: TreeDef, leaves: Iterable[Any]) -> list[tuple[str, A
     return [*_label_subtree(structure, remaining, ()), *zip(structure.assigned_names, remaining, strict=False)]
 
 
-def describe_difference(one: TreeDef, other: TreeDef) -> tuple[str, str]:
-    """Two different structures as text; of long ones, only the first part that differs, and its path.
+def describe_difference(one: TreeDef, other: TreeDef, name: str = "") -> tuple[str, str]:
+    """Two different structures as text; of long ones, only the first part that differs, and its path from `name`.
 
     >>> describe_difference(flat_treedef(2), flat_treedef(3))
     ('(·, ·)', '(·, ·, ·)')
     """
-    path: list[str] = []
+    path = ""
     while _is_long(one) or _is_long(other):
         keys, other_keys = ([key for key, _ in structure.children] for structure in (one, other))
         if one.container is not other.container or keys != other_keys:
             break
         pairs = zip(one.children, other.children, strict=True)
-        key, one, other = next((key, part, opposite) for (key, part), (_, opposite) in pairs if part != opposite)
-        path.append(key)
-    location = f" at {'.'.join(path)}" if path else ""
+        key, part, opposite = next((key, part, opposite) for (key, part), (_, opposite) in pairs if part != opposite)
+        path += _path_step(one, key)
+        one, other = part, opposite
+    location = f" at {name}{path}" if path else ""
     return f"{one}{location}", f"{other}{location}"
+
+
+def array_hint(one: TreeDef, other: TreeDef) -> str | None:
+    """The hint for two different structures where one has a list at the place of a single value; else None."""
+    if one.container is not other.container:
+        containers = {one.container, other.container}
+        advice = "a list of Python numbers is an array, any other list nests values; tl.stack makes an array of them"
+        return advice if containers == {None, list} else None
+    pairs = zip(one.children, other.children, strict=False)
+    return next((hint for (_, part), (_, opposite) in pairs if (hint := array_hint(part, opposite))), None)
 
 
 def is_named_tuple(kind: object) -> bool:
@@ -320,54 +367,80 @@ def static_treedef(value: object) -> TreeDef:
     return TreeDef(StaticLeaf, static_leaf=StaticLeaf(value))
 
 
-def _flatten_into(
-    value: Any, leaves: list[Any], depth: int, by_reference: bool, none_is_static: bool, leaf_class: type | None
-) -> TreeDef:
+FlattenOptions: TypeAlias = tuple[bool, bool, Callable[[Any], bool] | None]
+"""`by_reference`, `words_are_static` and `is_leaf` of `flatten`."""
+
+
+def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: int, options: FlattenOptions) -> TreeDef:
     kind: Any = type(value)
+    by_reference, words_are_static, is_leaf = options
     if depth > MAX_DEPTH:
         raise Invalid(f"a value is nested deeper than {MAX_DEPTH}, or contains itself", where=user_location())
-    if kind is tuple:
-        parts = [(str(k), part) for k, part in enumerate(value)]
-    elif kind is dict:
-        parts = sorted_items(value)
-    elif is_named_tuple(kind) and kind is not leaf_class:
-        parts = [(key, getattr(value, key)) for key in kind._fields]
-    elif dataclasses.is_dataclass(kind):
-        parts = init_fields(value)
-    elif value is None and none_is_static:
-        return static_treedef(None)
-    elif by_reference and (isinstance(value, VariableBase) or is_static(value)):
-        return static_treedef(value)
-    else:
+    parts = None if _is_opaque(value, kind, like, is_leaf) else _parts_of(value, kind)
+    if parts is None:
+        is_part = depth > 0 or value is None
+        if is_part and _is_word(value) and (words_are_static or like == static_treedef(value)):
+            return static_treedef(value)
+        if by_reference and (isinstance(value, VariableBase) or is_static(value)):
+            return static_treedef(value)
         leaves.append(value)
         if len(leaves) > MAX_LEAVES:
             raise Invalid(
                 f"a value has more than {MAX_LEAVES:,} leaves",
                 where=user_location(),
-                hint="a recursion seems to nest its arguments ever deeper; put many numbers into an array",
+                hint="put many numbers into an array, as in tl.asarray; or a recursion nests its arguments ever deeper",
             )
         return LEAF
-    if kind not in (tuple, dict):
-        check_rebuildable(kind, tuple(key for key, _ in parts))
-    order = tuple(value) if kind is dict else ()
-    options = by_reference, none_is_static, leaf_class
-    inner = tuple((key, _flatten_into(part, leaves, depth + 1, *options)) for key, part in parts)
-    return TreeDef(kind, inner, order)
+    if kind not in (tuple, list, dict):
+        check_rebuildable(kind, tuple(str(key) for key, _ in parts))
+    like_parts = dict(like.children) if like is not None and like.container is kind else {}
+    inner = tuple((key, _flatten_into(part, like_parts.get(key), leaves, depth + 1, options)) for key, part in parts)
+    return TreeDef(kind, inner, tuple(value) if kind is dict else ())
 
 
-def sorted_items(value: dict[Any, Any]) -> list[tuple[str, Any]]:
-    """The items of a dict, by key; raises Invalid where the keys are not all strings."""
-    other_keys = [key for key in value if type(key) is not str]
-    if other_keys:
-        raise Invalid(
-            "the keys of a dict are not all strings", where=user_location(), required="strings", got=repr(other_keys[0])
-        )
+def _is_word(value: Any) -> bool:
+    """Whether an object that is not a value of a program is compared by value: None, a string, a member of an enum."""
+    return value is None or type(value) is str or (isinstance(value, enum.Enum) and is_static(value))
+
+
+def _is_opaque(value: Any, kind: Any, like: TreeDef | None, is_leaf: Callable[[Any], bool] | None) -> bool:
+    """Whether a container is a leaf."""
+    is_required = kind is list and like is not None and like.container is list
+    return not is_required and is_leaf is not None and is_leaf(value)
+
+
+def _parts_of(value: Any, kind: Any) -> list[tuple[TreeKey, Any]] | None:
+    """The parts of a container by key; None for a leaf."""
+    if kind is tuple or kind is list:
+        return [(str(k), part) for k, part in enumerate(value)]
+    if kind is dict:
+        return sorted_items(value)
+    if is_named_tuple(kind):
+        return [(key, getattr(value, key)) for key in kind._fields]
+    return init_fields(value) if dataclasses.is_dataclass(kind) else None
+
+
+def sorted_items(value: dict[Any, Any]) -> list[tuple[TreeKey, Any]]:
+    """The items of a dict, by key: integers before strings; raises Invalid for keys of other classes."""
+    check_keys(value, Invalid)
     return sorted(value.items(), key=_item_key)
 
 
-def init_fields(value: Any) -> list[tuple[str, Any]]:
+def check_keys(keys: Iterable[Any], error: type[TagloomError]) -> None:
+    """Raises `error` where keys of a dict are neither strings nor integers."""
+    other_keys = [key for key in keys if type(key) not in (str, int)]
+    if other_keys:
+        raise error(
+            "the keys of a dict are not all strings or integers",
+            where=user_location(),
+            required="strings or integers",
+            got=repr(other_keys[0]),
+        )
+
+
+def init_fields(value: Any) -> list[tuple[TreeKey, Any]]:
     """The fields that __init__ takes. Raises Invalid for another field, unless __post_init__ can compute it again."""
-    kind, parts = type(value), []
+    kind, parts = type(value), list[tuple[TreeKey, Any]]()
     for field_ in dataclasses.fields(value):
         if field_.init:
             parts.append((field_.name, getattr(value, field_.name)))
@@ -389,13 +462,15 @@ def _build_value(structure: TreeDef, leaves: Iterator[Any]) -> Any:
     if kind is type(None):
         next(leaves)
         return None
-    if kind is tuple:
-        return tuple([_build_value(part, leaves) for _, part in structure.children])
+    if kind is tuple or kind is list:
+        items = [_build_value(part, leaves) for _, part in structure.children]
+        return items if kind is list else tuple(items)
     parts = {key: _build_value(part, leaves) for key, part in structure.children}
     if kind is dict:
         return {key: parts[key] for key in structure.key_order}
-    instance = kind(**parts)
-    changed_keys = [key for key, part in parts.items() if getattr(instance, key) is not part]
+    fields = {str(key): part for key, part in parts.items()}
+    instance = kind(**fields)
+    changed_keys = [key for key, part in fields.items() if getattr(instance, key) is not part]
     if changed_keys:
         raise Invalid(
             f"an instance of {kind.__name__} changes its field {changed_keys[0]}",
@@ -411,7 +486,7 @@ def _label_subtree(structure: TreeDef, leaves: Iterator[Any], path: tuple[str, .
     if structure == NONE:
         next(leaves)
         return []
-    parts = {key: _label_subtree(part, leaves, (*path, key)) for key, part in structure.children}
+    parts = {key: _label_subtree(part, leaves, (*path, str(key))) for key, part in structure.children}
     return [pair for key in structure.key_order or parts for pair in parts[key]]
 
 
@@ -436,9 +511,11 @@ def _format(structure: TreeDef, words: Iterator[str]) -> str:
         return "None"
     if structure.container is tuple:
         return f"({', '.join(parts.values())}{',' * (len(parts) == 1)})"
-    items = ", ".join(key if parts[key] == "·" else f"{key}: {parts[key]}" for key in structure.key_order or parts)
+    if structure.container is list:
+        return f"[{', '.join(parts.values())}]"
+    items = ", ".join(str(key) if parts[key] == "·" else f"{key}: {parts[key]}" for key in structure.key_order or parts)
     return f"{{{items}}}" if structure.container is dict else f"{structure.container.__name__}({items})"
 
 
-def _item_key(item: tuple[str, Any]) -> str:
-    return item[0]
+def _item_key(item: tuple[TreeKey, Any]) -> tuple[bool, TreeKey]:
+    return isinstance(item[0], str), item[0]

@@ -209,7 +209,7 @@ def test_a_missing_value_is_explained() -> None:
             "P1: the fed value of main/loop[0]/add_1 of model: a value of the wrong",
         ),
         ("loop_s", {"main/loop[0]/ad": 3}, "P1: neither model nor a function that it calls has a value of this name"),
-        (["tanh"], {}, "no value of model has such a name"),
+        ([3], {}, "no value of model has such a name"),
         (("tanh", 3), {}, "no value of model has such a name"),
         ("tanh", {3: 4.0}, "no value of model has such a name"),
         ("tanh", [("tanh", 4.0)], "feed must be a dict of values by name"),

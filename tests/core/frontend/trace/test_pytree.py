@@ -22,6 +22,7 @@ from tagloom.core.frontend.trace.pytree import (
     flatten,
     label_leaves,
     leaf_names,
+    leaf_paths,
     unflatten,
 )
 
@@ -51,6 +52,7 @@ class Row(NamedTuple):
 
 Bare = namedtuple("Bare", "one two")
 
+KEYS = st.text(max_size=3) | st.integers(-9, 9)
 LEAVES = st.integers() | st.floats(allow_nan=False) | st.booleans() | st.lists(st.integers(), max_size=2) | st.none()
 
 
@@ -58,7 +60,8 @@ def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     pairs = st.tuples(inner, inner)
     return (
         st.lists(inner, max_size=3).map(tuple)
-        | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+        | st.lists(inner, max_size=3)
+        | st.dictionaries(KEYS, inner, max_size=3)
         | pairs.map(lambda pair: Pair(*pair))
         | pairs.map(lambda pair: Row(*pair))
         | pairs.map(lambda pair: Bare(*pair))
@@ -83,7 +86,7 @@ def test_a_structure_has_no_values(value: Any) -> None:
     leaves, structure = flatten(value)
     assert structure.size == len(leaves) and hash(structure) == hash(flatten(value)[1])
     others = list(range(len(leaves)))
-    assert flatten(unflatten(structure, others)) == (others, structure)
+    assert flatten(unflatten(structure, others), like=structure) == (others, structure)
 
 
 @given(VALUES)
@@ -95,8 +98,22 @@ def test_every_leaf_has_a_name(value: Any) -> None:
     assert all(name.isidentifier() for name in names)
 
 
-@given(st.dictionaries(st.text(max_size=3), LEAVES, max_size=4), st.randoms())
-def test_the_order_of_a_dict_does_not_count(value: dict[str, Any], random: Any) -> None:
+@given(VALUES)
+def test_every_leaf_has_a_path(value: Any) -> None:
+    """The path of each leaf is the Python expression that takes it out of the value."""
+    leaves, structure = flatten(value)
+    assert all(eval(path, {"p": value}) is leaf for path, leaf in zip(leaf_paths(structure, "p"), leaves, strict=True))
+
+
+@given(VALUES)
+def test_a_list_of_numbers_nests_where_a_list_is_required(value: Any) -> None:
+    """A value has the structure of one in which lists are lists, even if the lists hold numbers only."""
+    structure = flatten(value, is_leaf=None)[1]
+    assert flatten(value, like=structure)[1] == structure
+
+
+@given(st.dictionaries(KEYS, LEAVES, max_size=4), st.randoms())
+def test_the_order_of_a_dict_does_not_count(value: dict[str | int, Any], random: Any) -> None:
     """Dicts with the same keys have one structure, with leaves in one order; each is rebuilt in its own order."""
     items = list(value.items())
     random.shuffle(items)
@@ -133,6 +150,8 @@ def test_names(value: Any, names: list[str]) -> None:
         (Row(1, (2,)), "Row(left, right: (·,))"),
         ({"b": 1, "a": 2}, "{b, a}"),
         ({"p": Point(1, 2), "n": 3}, "{p: Point(x, y), n}"),
+        ([Point(1, 2), [None]], "[Point(x, y), [·]]"),
+        ({2: 1, "a": None}, "{2, a}"),
         (({},), "({},)"),
     ],
 )
@@ -141,9 +160,10 @@ def test_a_structure_prints_like_its_value(value: Any, text: str) -> None:
     assert str(flatten(value)[1]) == text
 
 
-def test_lists_and_arrays_are_leaves() -> None:
-    """Lists and arrays are leaves, and so is everything but tuples, dicts, named tuples and dataclasses."""
-    for value in ([(1, 2)], np.zeros(2), "text", None, OrderedDict(a=1), {1}, Point, len):
+def test_lists_of_numbers_and_arrays_are_leaves() -> None:
+    """Lists of Python numbers and arrays are leaves, and so is everything but other lists, tuples, dicts, named tuples
+    and dataclasses."""
+    for value in ([1, 2], [[1.5], [True]], [], np.zeros(2), "text", None, OrderedDict(a=1), {1}, Point, len):
         leaves, structure = flatten(value)
         assert leaves[0] is value and structure == LEAF
 
@@ -220,7 +240,8 @@ def _changed() -> Kept:
         (WithPseudoField(1, 2), "an instance of WithPseudoField cannot be rebuilt from its fields"),
         (WithDefault(1), "an instance of WithDefault cannot be rebuilt from its fields"),
         (_changed(), "field seen of Kept is not a parameter of the class, so it would be lost"),
-        ({1: 2}, "the keys of a dict are not all strings"),
+        ({1.0: 2}, "the keys of a dict are not all strings"),
+        ({True: 2}, "the keys of a dict are not all strings or integers"),
         ({"a": {("b",): 2}}, "the keys of a dict are not all strings"),
     ],
 )
@@ -267,6 +288,7 @@ class Typed(NamedTuple):
         (tl.int64, "int64"),
         (tuple[tl.int64, tl.float64], "(int64, float64)"),
         ((tl.int64, (tl.bool,)), "(int64, (bool,))"),
+        ([tl.int64, {1: tl.bool}], "[int64, {1: bool}]"),
         (tuple[()], "()"),
         (Point, "Point(x: float64, y: float64)"),
         (Typed, "Typed(n: int64, rows: float64[?])"),
@@ -323,14 +345,14 @@ def test_labels_are_in_the_order_of_the_value() -> None:
     ("one", "other", "message"),
     [
         ((1, 2), (1, (2,)), ("(·, ·)", "(·, (·,))")),
-        ((1,) * 500 + ({"a": 1},), (1,) * 500 + ({"b": 1},), ("{a} at 500", "{b} at 500")),
-        (Pair((1,) * 500, Row(1, 2)), Pair((1,) * 500, 1), ("Row(left, right) at second", "one value at second")),
+        ((1,) * 500 + ({"a": 1},), (1,) * 500 + ({"b": 1},), ("{a} at p[500]", "{b} at p[500]")),
+        (Pair((1,) * 500, Row(1, 2)), Pair((1,) * 500, 1), ("Row(left, right) at p.second", "one value at p.second")),
         ((1,) * 500, (1,) * 501, (" ... (500 values)", " ... (501 values)")),
     ],
 )
 def test_the_first_difference_of_structures(one: Any, other: Any, message: tuple[str, str]) -> None:
     """The message about two long structures names the first part in which they differ, and is short."""
-    told = describe_difference(flatten(one)[1], flatten(other)[1])
+    told = describe_difference(flatten(one)[1], flatten(other)[1], "p")
     assert all(part.endswith(end) and len(part) < 200 for part, end in zip(told, message, strict=True))
 
 
@@ -356,7 +378,7 @@ class Lost:
         (tuple[str], "not a type"),
         (list[tl.int64], "not a type"),
         (dict[str, tl.int64], "not a type"),
-        ({"n": tl.int64, 1: tl.int64}, "the keys of a dict are not all strings.*\n.*\n.*got: 1"),
+        ({"n": tl.int64, None: tl.int64}, "the keys of a dict are not all strings.*\n.*\n.*got: None"),
         (Partial, "a dict of a program cannot have optional keys"),
         (Tree, "Tree contains itself"),
         (Lost, "the annotations of Lost cannot be read"),
@@ -366,7 +388,7 @@ class Lost:
         (Box, "field value of Box: not a type.*\n.*\n.*\n.*give it a type, as in Box\\[tl.int64\\]"),
         (Wider[tl.int64], "Wider contains itself"),
         (tuple[tl.int64, ...], "got: tuple\\[tl.int64, ...\\]\n.*a tuple has a fixed length"),
-        (list[tl.int64], "got: list\\[tl.int64\\]\n.*a list is an array"),
+        (list[tl.int64], "got: list\\[tl.int64\\]\n.*a list has no fixed length"),
         (dict[str, tl.int64], "hint: a dict has fixed keys: write a typing.TypedDict"),
         (tuple[Point, Worded], "field word of Worded: not a type"),
     ],

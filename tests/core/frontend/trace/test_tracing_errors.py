@@ -119,7 +119,7 @@ RETURNS: dict[str, tuple[str, str]] = {
     "an empty tuple": ("-> tl.int64:\n    return ()", "f returns nothing"),
     "a float for an integer": ("-> tl.int64:\n    return 1.5", "required: int64\n  got: 1.5 of type float64"),
     "a text": ("-> tl.int64:\n    return 'a'", "not a value of a program"),
-    "a list": ("-> tl.int64:\n    return [n, n]", "a list of symbolic values is not a value"),
+    "a list": ("-> tl.int64:\n    return [n, n]", "required: one value\n  got: [·, ·]"),
     "a nested tuple": ("-> tuple[tl.int64, tl.int64]:\n    return n, (n, n)", "required: (·, ·)\n  got: (·, (·, ·))"),
 }
 
