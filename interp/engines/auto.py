@@ -56,6 +56,7 @@ class AutoEngine:
     """The engine `auto`: runs every job on the engine that suits it."""
 
     name = "auto"
+    is_selector = True
 
     def unsupported(self, job: Job, options: RunOptions) -> str | None:
         return None

@@ -109,8 +109,13 @@ class RunOptions(NamedTuple):
 class Engine(Protocol):
     """An engine: runs jobs.
 
-    It may also have an attribute `has_tokens`, which is true if its outcomes have the statistics, traps and residue of
-    the reference. `tagloom check` then compares all of them; otherwise it compares the results, or the first trap.
+    It may also have these attributes:
+
+    - `has_tokens`: whether its outcomes have the statistics, traps and residue of the reference. If so, `tagloom check`
+      compares all of them; otherwise it compares the results, or the first trap.
+    - `parallel_options`: the values of other options that a run on several cores requires, by name. An engine without
+      it runs on one core.
+    - `is_selector`: whether it only chooses among other engines, so that `tagloom check` need not run it.
     """
 
     @property

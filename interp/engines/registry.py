@@ -92,8 +92,6 @@ def unusable_error(point: EntryPoint, reason: str) -> Usage:
 
 
 MAX_CORES = 64
-_PARALLEL_OPTIONS = {"engine": "fast", "schedule": "waves", "until": "quiet", "keep": None}
-"""The values of these options that a run on several cores requires."""
 
 
 def run(job: Job, arguments: Sequence[object], options: RunOptions, engine: str | None = None) -> Outcome:
@@ -108,25 +106,31 @@ def run(job: Job, arguments: Sequence[object], options: RunOptions, engine: str 
     check_until(options.until)
     check_seed(options.seed)
     schedule(options.schedule)
-    if options.cores is not None:
-        check_cores(name, options)
     engine_object = find_engine(name)
+    if options.cores is not None:
+        check_cores(engine_object, options)
     reason = engine_object.unsupported(job, options)
     if reason is not None:
-        alternative = "fast" if find_engine("fast").unsupported(job, options) is None else "reference"
-        raise Usage(
-            f"engine {name} cannot run this", got=reason, hint=f'engine="{alternative}" does, and so does "auto"'
-        )
+        raise Usage(f"engine {name} cannot run this", got=reason, hint=f'engine="{DEFAULT_ENGINE}" runs every program')
     return engine_object.run(job, arguments, options)
 
 
-def check_cores(engine_name: str, options: RunOptions) -> None:
+def check_cores(engine: Engine, options: RunOptions) -> None:
     """Raises Usage for an invalid number of cores, and for options that several cores do not allow."""
     cores = options.cores
     if not isinstance(cores, int) or isinstance(cores, bool) or not 1 <= cores <= MAX_CORES:
         raise Usage("cores must be a positive integer", required=f"an integer from 1 to {MAX_CORES}", got=repr(cores))
-    actual = {"engine": engine_name, "schedule": options.schedule, "until": options.until, "keep": options.keep}
-    for option, value in actual.items():
-        if value != _PARALLEL_OPTIONS[option]:
-            required = f"{option}={_PARALLEL_OPTIONS[option]!r}"
+    parallel_options = getattr(engine, "parallel_options", None)
+    if parallel_options is None:
+        parallel = [name for name in _BUILT_IN if hasattr(find_engine(name), "parallel_options")]
+        required = " or ".join(f"engine={name!r}" for name in parallel)
+        raise Usage("this engine runs on one core", required=required, got=f"engine={engine.name!r}")
+    for option, required_value in parallel_options.items():
+        if (value := getattr(options, option)) != required_value:
+            required = f"{option}={required_value!r}"
             raise Usage("this option does not allow several cores", required=required, got=f"{option}={value!r}")
+
+
+def is_reference_or_selector(engine: Engine) -> bool:
+    """Whether an engine is the reference, or chooses among others: a caller may then run on the reference itself."""
+    return engine is find_engine("reference") or getattr(engine, "is_selector", False)

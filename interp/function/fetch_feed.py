@@ -35,7 +35,7 @@ from ..breakpoints.syntax import to_error
 from ..breakpoints.tag_pattern import compile_tag_pattern
 from ..engines.protocol import Job, RunOptions, Until, check_until
 from ..engines.reference import is_until_met
-from ..engines.registry import resolve_engine, run
+from ..engines.registry import find_engine, is_reference_or_selector, resolve_engine, run
 from ..history.advance import WHAT_IF
 from ..history.history import History
 from ..machine.event import Event
@@ -202,7 +202,7 @@ class PartialProgram:
     ) -> Outcome:
         """Run on the reference, which fetches and feeds values under tags."""
         if (
-            resolve_engine(engine) not in ("auto", "reference")
+            not is_reference_or_selector(find_engine(resolve_engine(engine)))
             or run_options.keep not in (None, "events")
             or run_options.cores is not None
         ):

@@ -16,7 +16,7 @@ from ...core.value import Value, format_value, is_same_value
 from ...core.world import World
 from ..engines.protocol import Engine, Job, Limits, RunOptions
 from ..engines.reference import admit_arguments, default_structure, run_graph
-from ..engines.registry import engine_names, find_engine
+from ..engines.registry import engine_names, find_engine, is_reference_or_selector
 from ..engines.registry import run as run_on
 from ..outcome.outcome import Outcome
 
@@ -72,8 +72,7 @@ def check(
         return
     job = Job(graph, default_structure(graph), program)
     for name in engine_names():
-        if name not in ("auto", "reference"):  # `auto` chooses among the others, `reference` is the standard
-            yield from check_engine(name, job, standard, arguments, limits, seed, callbacks, printed)
+        yield from check_engine(name, job, standard, arguments, limits, seed, callbacks, printed)
 
 
 def check_engine(
@@ -87,12 +86,14 @@ def check_engine(
     printed: Sequence[str],
 ) -> Iterator[Verdict]:
     """A verdict for each schedule that an engine supports; or one with the status Refused that says why it cannot run
-    the job."""
+    the job. None for the reference, which is the standard, and for engines that choose among others."""
     options = RunOptions(limits=limits, seed=seed)
     try:
         engine = find_engine(name)
     except Usage as error:
         yield Verdict(name, "Refused", error.message, None)
+        return
+    if is_reference_or_selector(engine):
         return
     reason = engine.unsupported(job, options)
     if reason is not None:

@@ -9,12 +9,15 @@ from typing import Annotated
 import typer
 
 from ...core.errors import Usage
+from ...interp.engines.compiled import engine as compiled_engine
 from ...interp.engines.compiled.run import compile_task
 from ...interp.engines.compiled.support import unsupported_program
+from ...interp.engines.fast import engine as fast_engine
 from ...interp.engines.fast.load import MachineVariant, machine_task
 from ...interp.engines.jit import compiler_process
 from ...interp.engines.jit.cache import numba_unavailable, show_compiling
 from ...interp.engines.jit.compiler_process import CompileTask
+from ...interp.engines.protocol import Engine
 from ..load import Runnable, check_rules, find_program, find_programs, parameters, parse_arguments, program_and_graph
 from .options import Arguments
 
@@ -40,7 +43,7 @@ def warm(
     if target is not None:
         programs = {target: find_program(target)} if words else dict(find_programs(target))
     are_on_disk = [
-        compile_and_report(f"the {variant}", machine_task(variant))
+        compile_and_report(f"the {variant}", machine_task(variant), fast_engine.ENGINE)
         for variant in ([MachineVariant.BASE] if programs else MachineVariant)
     ]
     are_on_disk += [compile_program(name, subject, words) for name, subject in programs.items()]
@@ -57,14 +60,14 @@ def compile_program(name: str, subject: Runnable, words: list[str]) -> bool:
     program, _ = program_and_graph(subject, parse_arguments(subject, words) if words else None)
     reason = "it is a graph" if program is None else unsupported_program(program)
     if program is None or reason is not None:
-        print(f"{name:38} skipped: compiled does not run it: {reason}")
+        print(f"{name:38} skipped: {compiled_engine.ENGINE.name} does not run it: {reason}")
         return True
-    return compile_and_report(name, compile_task(program))
+    return compile_and_report(name, compile_task(program), compiled_engine.ENGINE)
 
 
-def compile_and_report(what: str, task: CompileTask) -> bool:
-    """Compile a task if its code is not on disk, and print a line; returns whether it is on disk afterwards. Raises
-    Usage where nothing can be cached."""
+def compile_and_report(what: str, task: CompileTask, engine: Engine) -> bool:
+    """Compile a task of an engine if its code is not on disk, and print a line; returns whether it is on disk
+    afterwards. Raises Usage where nothing can be cached."""
     began = time.monotonic()
     try:
         files = task.files()
@@ -79,7 +82,7 @@ def compile_and_report(what: str, task: CompileTask) -> bool:
         else:
             task.compile()
     if not any(file.exists() for file in files):
-        print(f'{what:38} not compiled: a run with engine="compiled" or engine="fast" says why', file=sys.stderr)
+        print(f'{what:38} not compiled: a run with engine="{engine.name}" says why', file=sys.stderr)
         return False
     print(f"{what:38} compiled in {time.monotonic() - began:.1f} s", flush=True)
     return True

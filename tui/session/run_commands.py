@@ -14,7 +14,8 @@ from ...core.errors import Usage, plural
 from ...core.ops.effects import resource_of
 from ...core.text.literals import parse_value
 from ...core.value import Value
-from ...interp.engines.registry import resolve_engine
+from ...interp.engines import reference
+from ...interp.engines.registry import find_engine
 from ...interp.history.edit import TokenSlot, port_type
 from ...interp.history.history import History
 from ...interp.machine.event import Token
@@ -278,8 +279,8 @@ def compare(session: Session, words: CommandArguments) -> CommandResult:
 def resolve_other_run(session: Session, words: CommandArguments) -> SessionRun:
     """The run to compare with, started if it does not exist yet."""
     options, engine, rest = words.take_run_options(), words.take_option("--engine"), words.remaining_words()
-    if engine is not None and resolve_engine(engine) != "reference":
-        raise Usage("the debugger can only step the reference machine", required="reference", got=engine)
+    if engine is not None and find_engine(engine) is not reference.ENGINE:
+        raise Usage("the debugger can only step the reference machine", required=reference.ENGINE.name, got=engine)
     if len(rest) == 1 and not options and engine is None:
         existing_run = session.snapshot.find_run(rest[0])
         if existing_run is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from ....core.errors import Usage
 from ....core.graph.nesting import adjoint_dependent_nodes
@@ -20,6 +21,7 @@ class FastEngine:
 
     name = "fast"
     has_tokens = True
+    parallel_options: ClassVar = {"schedule": "waves", "until": "quiet", "keep": None}
 
     def unsupported(self, job: Job, options: RunOptions) -> str | None:
         reason = numba_unavailable()

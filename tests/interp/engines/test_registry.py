@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import tagloom as tl
+from tagloom.core.errors import Usage
 
 SOURCE = Path(__file__).resolve().parents[2] / "support" / "engines" / "evaluator_engine.py"
 FIB = Path(tl.__file__).parent / "papers_examples" / "recursion" / "fib.py"
@@ -61,9 +62,17 @@ def test_errors_name_registered_engines(installed: Path) -> None:
     code, _, err = tagloom(installed, "run", str(FIB), "5", "--engine", "evaluators")
     assert code == 2 and "auto, reference, fast, compiled, cuda, absent, evaluator" in err
     code, _, err = tagloom(installed, "run", str(FIB), "5", "--engine", "evaluator", "--schedule", "lifo")
-    assert code == 2 and "it has no tokens" in err and 'engine="fast"' in err
+    assert code == 2 and "it has no tokens" in err and 'engine="auto"' in err
     code, _, err = tagloom(installed, "run", str(FIB), "5", "--engine", "absent")
     assert code == 2 and "engine absent of evaluator-engine cannot be used" in err and "Traceback" not in err
+
+
+def test_engines_without_parallel_options_run_on_one_core() -> None:
+    """The registry asks the engine whether it runs on several cores, and the error names those that do."""
+    for name in ("auto", "reference", "compiled"):
+        with pytest.raises(Usage, match="this engine runs on one core") as caught:
+            tl.function(lambda x: x).run(1, engine=name, cores=2)
+        assert (caught.value.required, caught.value.got) == ("engine='fast'", f"engine='{name}'")
 
 
 @pytest.mark.full
