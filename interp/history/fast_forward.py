@@ -15,8 +15,8 @@ the flight or the store are not supported, since the machine does not know it in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Self, TypeAlias
+from collections.abc import Callable, Hashable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 from ...core import dtypes
 from ...core.dtypes import DType
@@ -59,20 +59,39 @@ WINDOW = 20_000
 """The default number of known events before the target position. They take 0.1 s to step, and some 20 MB."""
 IMPORT_COST = 1_500
 """The cost of importing an open activation into the fast machine, in events of that machine."""
+MAX_INTERRUPTED_TOKENS = 3_000
+"""The most open activations and tokens of a machine whose state is still read after an interrupt: reading so many takes
+less than a tenth of a second."""
 _EXACT_LIMITS = ("firings", "tokens", "depth")
 """The limits that both machines reach at the same event."""
+
+
+class MachineStage(NamedTuple):
+    """What a fast-forwarding does now, in words, and the fast machine."""
+
+    name: str
+    run: FastRun
+
+
+class PausedMachine(NamedTuple):
+    """A fast machine that was interrupted, and the key of the conditions on which it would have stopped."""
+
+    run: FastRun
+    stops_key: Hashable
 
 
 class FastForward(Advance):
     """A history that the fast machine can fast-forward, so that its first known position may be after the beginning of
     the run."""
 
-    _fast_run: FastRun | None
-    """The fast machine, while it runs ahead."""
+    _machine_stage: MachineStage | None
+    """What the fast machine does now, if it works."""
+    _paused_machine: PausedMachine | None
+    """The machine of the last fast-forwarding, if that was interrupted: the next one continues there."""
 
     def _reset(self, origin: RunOrigin, lineage: Lineage, state: State, position: int) -> None:
         super()._reset(origin, lineage, state, position)
-        self._fast_run = None
+        self._machine_stage = self._paused_machine = None
 
     @property
     def is_fork(self) -> bool:
@@ -82,8 +101,19 @@ class FastForward(Advance):
     @property
     def current_position(self) -> int:
         """The current position; while the fast machine runs ahead, that of the fast machine. Thread-safe."""
-        run = self._fast_run
-        return self.position if run is None else run.steps
+        stage = self._machine_stage
+        return self.position if stage is None else stage.run.steps
+
+    @property
+    def current_stage(self) -> str:
+        """What the fast machine does now, in words; empty if it does nothing. Thread-safe."""
+        stage = self._machine_stage
+        return "" if stage is None else stage.name
+
+    @property
+    def paused_position(self) -> int | None:
+        """The position of a fast machine that was interrupted and can continue; None if there is none."""
+        return None if self._paused_machine is None else self._paused_machine.run.steps
 
     @property
     def unsupported_reason(self) -> str | None:
@@ -110,7 +140,12 @@ class FastForward(Advance):
         return None
 
     def fast_forward(
-        self, position: int | None = None, stops: StopConditions | None = None, *, window: int | None = None
+        self,
+        position: int | None = None,
+        stops: StopConditions | None = None,
+        *,
+        window: int | None = None,
+        stops_key: Hashable = None,
     ) -> Self:
         """A history of the same run that begins `window` (default WINDOW) events before a position; or before the
         position where the fast machine stops or the run is over, if that is earlier. Its cursor is at its beginning.
@@ -118,7 +153,9 @@ class FastForward(Advance):
         for stops.
 
         If the run is interrupted, or out of time or memory, the history begins where the fast machine was; `stop_error`
-        says why. Raises Usage if the fast machine does not support this run.
+        says why. If that state is large, reading it would take long: then an interrupt raises KeyboardInterrupt, the
+        machine waits at `paused_position`, and the next fast-forwarding continues there if its goal is farther on and
+        its conditions to stop have the same `stops_key`. Raises Usage if the fast machine does not support this run.
         """
         reason = self.unsupported_reason
         if reason is not None:
@@ -127,15 +164,23 @@ class FastForward(Advance):
         goal = None if position is None else max(position - window, 0)
         if goal is not None and self.base <= goal <= len(self):
             return self
-        run = self._start_machine(goal)
-        error = self._run_machine(run, goal, stops)
-        if is_exact_stop(error) and (goal is None or run.steps < goal):
-            goal = max(run.steps - max(window, 1), 0)  # the trap that stopped it has happened
-            if self.base <= goal <= len(self):
-                return self
-            run = self._start_machine(goal)
-            error = self._run_machine(run, goal, None)
-        return self._from_machine(run, None if is_exact_stop(error) else error)
+        run, key = self._continue_machine(goal, stops_key) or self._start_machine(goal), stops_key
+        try:
+            error = self._run_machine(run, goal, stops)
+            if is_exact_stop(error) and (goal is None or run.steps < goal):
+                goal = max(run.steps - max(window, 1), 0)  # the trap that stopped it has happened
+                if self.base <= goal <= len(self):
+                    return self
+                run, key = self._start_machine(goal), None
+                error = self._run_machine(run, goal, None)
+            if is_interrupt(error) and run.open_size > MAX_INTERRUPTED_TOKENS:
+                raise KeyboardInterrupt
+            return self._from_machine(run, None if is_exact_stop(error) else error)
+        except KeyboardInterrupt:
+            self._paused_machine = PausedMachine(run, key)
+            raise
+        finally:
+            self._machine_stage = None
 
     far = RenamedAttribute("fast_forward")
 
@@ -149,8 +194,13 @@ class FastForward(Advance):
         if position >= base:
             return
         run = self._start_machine(max(position, 0))
-        error = self._run_machine(run, max(position, 0), None)
-        earlier_history = self._from_machine(run, error)
+        try:
+            error = self._run_machine(run, max(position, 0), None)
+            if is_interrupt(error):
+                raise KeyboardInterrupt
+            earlier_history = self._from_machine(run, error)
+        finally:
+            self._machine_stage = None
         if error is None:
             earlier_history.forward_to(lambda state, event: state.steps >= base)
             error = earlier_history.stop_error
@@ -162,6 +212,13 @@ class FastForward(Advance):
 
     def _reset_index(self) -> None:
         """Discard the index that queries use."""
+
+    def _continue_machine(self, goal: int | None, stops_key: Hashable) -> FastRun | None:
+        """The machine that was interrupted, if it is on the way to this goal and stops where this one must."""
+        paused, self._paused_machine = self._paused_machine, None
+        if paused is None or paused.stops_key != stops_key or (goal is not None and goal < paused.run.steps):
+            return None
+        return paused.run
 
     def _start_machine(self, goal: int | None) -> FastRun:
         """Start the fast machine at the end of the known events or at the beginning of the run, whichever reaches the
@@ -180,18 +237,16 @@ class FastForward(Advance):
     def _run_machine(self, run: FastRun, goal: int | None, stops: StopConditions | None) -> TagloomError | None:
         """Run the machine to its goal, or to a stop beyond the known events; returns the error that stopped it, if
         any."""
-        self._fast_run = run
-        try:
-            if stops is not None and run.steps < len(self):
-                error = run.resume(len(self) - run.steps)
-                if error is not None:
-                    return error
-            return run.resume(None if goal is None else goal - run.steps, stops)
-        finally:
-            self._fast_run = None
+        self._machine_stage = MachineStage("the fast machine skips ahead", run)
+        if stops is not None and run.steps < len(self):
+            error = run.resume(len(self) - run.steps)
+            if error is not None:
+                return error
+        return run.resume(None if goal is None else goal - run.steps, stops)
 
     def _from_machine(self, run: FastRun, error: TagloomError | None) -> Self:
         """A history that begins at the machine's position."""
+        self._machine_stage = MachineStage(f"reading {run.open_size:,} open activations and tokens", run)
         state = run.state()
         history = type(self).__new__(type(self))
         history._reset(
@@ -206,7 +261,7 @@ def is_exact_stop(error: TagloomError | None) -> bool:
     return error is None or (isinstance(error, Exhausted) and error.limit in _EXACT_LIMITS)
 
 
-def is_interrupt(error: TagloomError) -> bool:
+def is_interrupt(error: TagloomError | None) -> bool:
     """Whether Ctrl-C stopped the fast machine."""
     return isinstance(error, Exhausted) and error.limit == "interrupt"
 

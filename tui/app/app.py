@@ -324,6 +324,8 @@ class Debugger(AsciiApp):
             snapshot = await self._command_worker.run(take_snapshot)
             if snapshot is not None:
                 self.show_snapshot(snapshot)
+                if snapshot.is_stopped and snapshot.reply is not None and not snapshot.reply.ok:
+                    self.request_snapshot()  # the panes follow, and can be stopped, too
             else:  # it was stopped before the first snapshot
                 self.request_snapshot()
             self._pending_commands, self._command_started_at = self._pending_commands - 1, None
@@ -351,7 +353,8 @@ class Debugger(AsciiApp):
             history = self.session.history
             reached = history.current_position
             total = f" of {len(history):,}" if reached <= len(history) else ""
-            at = f", at {reached:,}{total} events"
+            stage = f", {history.current_stage}" if history.current_stage else ""
+            at = f"{stage}, at {reached:,}{total} events"
         progress = f" … {self._current_command}: {seconds:.0f} s{at}; Esc stops it"
         self.query_one("#last-event", Static).update(Text(progress, no_wrap=True), layout=False)
 

@@ -80,7 +80,7 @@ class ScreenSnapshot(NamedTuple):
     front_pane: str | None = None
     """The pane with the answer to the command."""
     is_stopped: bool = False
-    """Whether the user interrupted the snapshot; then it has no panes."""
+    """Whether the user interrupted the command or the snapshot; then it has no panes."""
 
 
 class ScreenPresenter:
@@ -97,12 +97,17 @@ class ScreenPresenter:
         """The zoom of the graph, as in LayoutRequest."""
 
     def do(self, line: str, panes: Callable[[str | None], Mapping[str, PaneSize]]) -> ScreenSnapshot:
-        """Run a command and take a snapshot; `panes` returns the visible panes, given the one that has the answer."""
+        """Run a command and take a snapshot; `panes` returns the visible panes, given the one that has the answer.
+        After an interrupt it has no panes: they may take long, and the user must see at once that the command has
+        stopped."""
         reply = self.session.execute(line)
         self.replies.append(reply)
         has_answer = bool(reply.text) and not is_position(reply.data)
         self._last_message = failure_row(reply) if not reply.ok else answer_row(reply) if has_answer else None
         self._last_reply, front = reply, self.answer_pane(reply)
+        if reply.data.get("error") == "interrupted" and self.session.snapshot.current is not None:
+            row = self._last_message or build_row("")
+            return ScreenSnapshot({}, status_row(self.session), row, reply=reply, is_stopped=True)
         return self.snapshot(panes(front))._replace(reply=reply, front_pane=front)
 
     def answer_pane(self, reply: CommandReply) -> str | None:

@@ -129,7 +129,8 @@ def _fast_forward(
     """Let the fast machine skip ahead, and make the events at its destination known; return whether the run continues
     from there. On the way the fast machine evaluates `stops`, a translation of the breakpoints `points`."""
     run, start = session.run, len(session.history)
-    history = run.history.fast_forward(position, stops)
+    stops_key = None if stops is None else session.snapshot.breakpoints
+    history = run.history.fast_forward(position, stops, stops_key=stops_key)
     if points is not None:
         points.mark_observed(start, max(history.base, start))
     if history is not run.history:

@@ -142,13 +142,21 @@ class Session:
             if command is None or command.group != STEP_GROUP:
                 self._restore(before)
             where = f"after {self.history.position:,} events" if self._state.runs else "before any run"
-            result, is_done = CommandResult([f"interrupted {where}"], {"error": "interrupted"}), False
+            lines = [f"interrupted {where}", *self._describe_paused_machine()]
+            result, is_done = CommandResult(lines, {"error": "interrupted"}), False
         if name not in UNDO_COMMANDS and self.snapshot != before:
             self._undo_stack.append((line.strip(), before))
             self._redo_stack.clear()
         parts = (*self.printed_lines, *result.text, *self._notes)
         text = tuple(sanitize(each) for part in parts for each in part.split("\n"))
         return CommandReply(line.strip(), is_done, text, {**result.data, "printed": list(self.printed_lines)})
+
+    def _describe_paused_machine(self) -> list[str]:
+        """Where the fast machine waits, if the last command was interrupted far ahead."""
+        paused = self.history.paused_position if self._state.runs else None
+        if paused is None:
+            return []
+        return [f"the fast machine waits at {paused:,} events: the same command goes on from there"]
 
     def _parse_line(self, line: str) -> tuple[Command[Session], CommandArguments]:
         if len(line) > MAX_LENGTH:

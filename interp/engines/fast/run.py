@@ -110,6 +110,11 @@ class FastRun:
         """The number of steps made."""
         return int(self.store.registers[Register.STEPS])
 
+    @property
+    def open_size(self) -> int:
+        """The number of open activations and live tokens: what exporting the state has to read."""
+        return int(self.store.registers[Register.OPEN_ACTIVATIONS]) + self.store.live_tokens
+
     def meter(self, state: State) -> Meter:
         """The statistics so far, as a meter that continues with this state of the reference machine."""
         return export_meter(self.store, state)

@@ -56,6 +56,37 @@ def test_escape_stops_a_run(folder: Path) -> None:
 
 
 @pytest.mark.full
+def test_escape_stops_the_fast_machine() -> None:
+    """Escape stops a run far ahead at once, whatever it does: the reference machine's steps, the fast machine, reading
+    its state. The line below the panes says the stage and how far it is; then it says where the fast machine waits, and
+    the next `$` goes on from there."""
+
+    async def press_escape(screen: Screen, stage: str, position: int) -> float:
+        """Wait for a stage and a position, press Escape, and wait for the answer; the seconds that took."""
+        while stage not in screen.line("last-event") or screen.app.session.history.current_position < position:
+            await screen.pilot.pause(0.02)
+        assert " events; Esc stops it" in screen.line("last-event")
+        begin = time.perf_counter()
+        screen.app.action_stop()
+        while "interrupted" not in screen.line("last-event"):
+            await screen.pilot.pause(0.005)
+        return time.perf_counter() - begin
+
+    async def script(screen: Screen) -> None:
+        late = []
+        for stage in ("run: ", "the fast machine skips ahead", "the fast machine skips ahead"):
+            before = screen.app.session.history.paused_position or 0
+            screen.app.do("run")
+            late.append(await press_escape(screen, stage, before + 1_000 if "machine" in stage else 0))
+            await screen.still()
+            paused = screen.app.session.history.paused_position or 0
+            assert paused > before or stage == "run: "
+        assert min(late[:1]) < 0.5 and min(late[1:]) < 0.5, "0.1 s on a machine that does nothing else"
+
+    shown(script, "papers_examples/recursion/fib.py", "33")
+
+
+@pytest.mark.full
 def test_escape_stops_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A long layout says so, is stopped by Escape and not begun again by itself; zooming begins another."""
     calls = []

@@ -140,6 +140,56 @@ def test_escape_without_a_goal(monkeypatch: MonkeyPatch) -> None:
     assert lines and lines == sorted(lines) and lines[-1] <= 30_000, "what log points had said by then is said"
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("command", ["run", "continue", "goto 60000"])
+def test_a_machine_that_was_interrupted_goes_on(command: str, monkeypatch: MonkeyPatch) -> None:
+    """Where reading the state would take long, Escape leaves the session where it is, and says where the fast machine
+    waits. The same command goes on from there, and ends as it would have without Escape; a command with another goal
+    begins anew."""
+    near(monkeypatch)
+    monkeypatch.setattr("tagloom.interp.history.fast_forward.MAX_INTERRUPTED_TOKENS", -1)
+    breakpoint_line = "break value == 4181 and op == 'add' and fired"
+    session, ordinary = session_of("19", schedule="lifo"), session_of("19", schedule="lifo")
+    for each in (session, ordinary):
+        reply_lines(each, breakpoint_line)
+    press_after(30_000, monkeypatch)
+    reply = session.execute(command)
+    monkeypatch.undo()
+    assert not reply.ok and "the fast machine waits at 30,000 events" in reply.text[1]
+    assert session.history.position < 30_000 and session.history.paused_position == 30_000
+    begun, start_machine = list[int](), History._start_machine
+
+    def counted(self: History, goal: int | None) -> Any:
+        run = start_machine(self, goal)
+        begun.append(run.steps)
+        return run
+
+    near(monkeypatch)
+    monkeypatch.setattr(History, "_start_machine", counted)
+    lines = reply_lines(session, command)
+    assert begun == ([] if command == "goto 60000" else begun[:1]), "one machine for the window before the end, at most"
+    assert session.history.paused_position is None
+    assert lines == reply_lines(ordinary, command)
+    assert session.history.position == ordinary.history.position
+    assert session.history.state.firings_by_node == ordinary.history.state.firings_by_node
+
+
+def test_reading_a_state_that_is_interrupted(monkeypatch: MonkeyPatch) -> None:
+    """Escape while the state of the fast machine is read loses nothing: the machine waits where it was."""
+    near(monkeypatch)
+    session, read = session_of("15", schedule="lifo"), History._from_machine
+
+    def pressed(self: History, run: Any, error: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(History, "_from_machine", pressed)
+    reply = session.execute("goto 9000")
+    monkeypatch.setattr(History, "_from_machine", read)
+    assert not reply.ok and session.history.paused_position is not None
+    reply_lines(session, "goto 9000")
+    assert session.history.position == 9000
+
+
 def test_undo_that_is_stopped(monkeypatch: MonkeyPatch) -> None:
     """An undo that is stopped changes nothing, and can be repeated."""
     session = session_of("5")
