@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -11,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from structure import Name, bare_names, names, names_of, repeated_classes
+from structure import Name, bare_names, figures, names, names_of, repeated_classes
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = ("tui", "viz", "interp", "core")
@@ -153,6 +154,42 @@ def test_bare_words_and_repeated_classes_are_caught() -> None:
         ("function", "_over"),
     ]
     assert {text: [name.line for name in group] for text, group in repeated_classes(every).items()} == {"Made": [2, 18]}
+
+
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+DRIFT = {"files": 0.05, "lines": 0.05, "median": 0.1, "p90": 0.1, "private functions": 0.1, "import lines": 0.1}
+"""By how much a figure of the page may differ from the source, as a share of it. The other figures are exact."""
+
+
+def quoted_figures() -> dict[str, float]:
+    """The figures of the last column of the table of docs/architecture.md, by the labels of tests/structure.py."""
+    table = ARCHITECTURE.read_text(encoding="utf-8").partition("## Figures")[2]
+    rows = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^|]+) \|$", table, flags=re.MULTILINE))
+
+    def numbers(row: str) -> list[float]:
+        return [float(word.replace(",", "")) for word in re.findall(r"\d[\d,]*\.?\d*", rows[row])]
+
+    bare, classes = numbers("bare words as names; class names used more than once")
+    core, interp = numbers("layers inside `core`; inside `interp`")
+    labels = ("files", "lines", "median", "p90")
+    return {
+        **dict(zip(labels, numbers("files; lines; median; p90"), strict=True)),
+        "private functions": numbers("private functions")[0],
+        "import lines": numbers("lines of imports")[0],
+        "layers inside core": core,
+        "layers inside interp": interp,
+        "imports that run back": numbers("imports that run back")[0],
+        "bare names": bare,
+        "classes named twice": classes,
+    }
+
+
+def test_the_figures_of_the_page_are_those_of_the_source() -> None:
+    """docs/architecture.md quotes what tests/structure.py prints: counts of lines may drift a little, all else may
+    not."""
+    actual = {label: float(figure.strip("%").replace(",", "")) for label, figure in figures(ROOT).items()}
+    for label, quoted in quoted_figures().items():
+        assert quoted == pytest.approx(actual[label], rel=DRIFT.get(label, 0.0), abs=0.0), label
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=named)

@@ -72,7 +72,7 @@ def unexpected_text(text: str, error: UnexpectedInput) -> UnexpectedText:
     """The part of a text at which its parser raised this error."""
     if isinstance(error, UnexpectedToken):
         token = error.token
-        position = START.after(text) if token.type == "$END" else _token_position(token)
+        position = START.after(text) if token.type == "$END" else token_position(token)
         return UnexpectedText(str(token), token.type, position, set(error.accepts or ()) or set(error.expected))
     letter = text[error.pos_in_stream] if error.pos_in_stream is not None else ""
     return UnexpectedText(
@@ -106,12 +106,13 @@ def _unexpected_end(text: str, accepts: set[str]) -> SyntaxFault:
     )
 
 
-def _token_position(token: Token) -> SourcePosition:
+def token_position(token: Token) -> SourcePosition:
+    """The position where a token begins."""
     return SourcePosition(token.line or 1, token.column or 1)
 
 
 def _syntax_token(token: Token) -> SyntaxToken:
-    return SyntaxToken(str(token), _token_position(token))
+    return SyntaxToken(str(token), token_position(token))
 
 
 def _syntax_tokens(children: list[Any], *kinds: str) -> list[SyntaxToken]:
@@ -160,7 +161,7 @@ class _SyntaxTransformer(Transformer[Token, Any]):
 
     def location(self, children: list[Any]) -> LocationSyntax:
         file, (line,) = _syntax_tokens(children, "STRING"), _syntax_tokens(children, "INT")
-        return LocationSyntax(file[0] if file else None, int(line.text), _token_position(children[0]))
+        return LocationSyntax(file[0] if file else None, int(line.text), token_position(children[0]))
 
     def function(self, children: list[Any]) -> FunctionSyntax:
         (name,) = _syntax_tokens(children, "NAME")

@@ -12,7 +12,7 @@ from lark import Lark, Token, Transformer, UnexpectedInput, UnexpectedToken
 from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from ...core.text.fault import START, SourcePosition, SyntaxFault, quote_input
-from ...core.text.parser import load_grammar, unexpected_text
+from ...core.text.parser import load_grammar, token_position, unexpected_text
 from .syntax import (
     MAX_DEPTH,
     MAX_LENGTH,
@@ -75,7 +75,7 @@ def parse_expression(text: str, begin: int = 0, end: int | None = None) -> Expre
     parser = _parser().parse_interactive(source)
     try:
         for token in parser.iter_parse():
-            _check_nesting(parser, position_of(token))
+            _check_nesting(parser, token_position(token))
         _check_nesting(parser, START.after(source))
         tree: ExpressionNode = parser.feed_token(Token("$END", ""))
     except UnexpectedToken as error:
@@ -124,7 +124,7 @@ def input_fault(text: str, error: UnexpectedInput, parser: InteractiveParser) ->
             required, hint = None, _SYNTAX_HINTS.get(word)
         case "$END" if required == "`)`":
             brackets = [value for value in stack if isinstance(value, Token) and value.type == "LPAR"]
-            message, position = "this bracket is not closed", position_of(brackets[-1])
+            message, position = "this bracket is not closed", token_position(brackets[-1])
         case "$END":
             message = "the expression ends too soon"
         case "NOT" if required == _OPERAND:
@@ -138,32 +138,27 @@ def input_fault(text: str, error: UnexpectedInput, parser: InteractiveParser) ->
     return SyntaxFault(message, position, required=required, hint=hint)
 
 
-def position_of(token: Token) -> SourcePosition:
-    """The position where a token begins."""
-    return SourcePosition(token.line or 1, token.column or 1)
-
-
 class ExpressionTransformer(Transformer[Token, Any]):
     """Converts each rule into a tree as soon as it is parsed: one method for each rule or alias of the grammar."""
 
     def number(self, children: list[Token]) -> NumberLiteral:
-        return NumberLiteral(parse_number(children[0]), position=position_of(children[0]))
+        return NumberLiteral(parse_number(children[0]), position=token_position(children[0]))
 
     def infinity(self, children: list[Token]) -> NumberLiteral:
-        return NumberLiteral(math.inf, position=position_of(children[0]))
+        return NumberLiteral(math.inf, position=token_position(children[0]))
 
     def text(self, children: list[Token]) -> TextLiteral:
-        return TextLiteral(children[0][1:-1], position=position_of(children[0]))
+        return TextLiteral(children[0][1:-1], position=token_position(children[0]))
 
     def boolean(self, children: list[Token]) -> BooleanLiteral:
-        return BooleanLiteral(children[0] == "true", position=position_of(children[0]))
+        return BooleanLiteral(children[0] == "true", position=token_position(children[0]))
 
     def name(self, children: list[Token]) -> NameReference:
-        return NameReference(".".join(children), position=position_of(children[0]))
+        return NameReference(".".join(children), position=token_position(children[0]))
 
     def item(self, children: list[Token]) -> IndexedName:
         *words, index = children
-        return IndexedName(".".join(words), int(parse_number(index)), position=position_of(words[0]))
+        return IndexedName(".".join(words), int(parse_number(index)), position=token_position(words[0]))
 
     def negation(self, children: list[Any]) -> Negation:
         return Negation(children[1], **_extent(children[0], children[1:]))
@@ -189,7 +184,7 @@ class ExpressionTransformer(Transformer[Token, Any]):
 
 def _extent(operator: Token, operands: list[ExpressionNode]) -> dict[str, Any]:
     """The position and the height of a tree with this operator; raises SyntaxFault if it is nested too deep."""
-    position, height = position_of(operator), 1 + max(operand.height for operand in operands)
+    position, height = token_position(operator), 1 + max(operand.height for operand in operands)
     if height > MAX_DEPTH:
         raise nesting_fault(position)
     return {"position": position, "height": height}
@@ -200,8 +195,8 @@ def parse_number(token: Token) -> int | float:
     if token.isdigit():
         if len(token) <= MAX_DIGITS:
             return int(token)
-        raise SyntaxFault("this number is too long", position_of(token), required=f"{MAX_DIGITS} digits at most")
+        raise SyntaxFault("this number is too long", token_position(token), required=f"{MAX_DIGITS} digits at most")
     number = float(token)
     if math.isinf(number):
-        raise SyntaxFault("this number does not fit into float64", position_of(token), hint="infinity is `inf`")
+        raise SyntaxFault("this number does not fit into float64", token_position(token), hint="infinity is `inf`")
     return number

@@ -168,7 +168,7 @@ def empty_like(x: Any, /, *, dtype: DType | None = None, device: Any = None) -> 
     >>> empty_like([1, 2]).tolist()
     [0, 0]
     """
-    return full_like(x, 0, dtype=dtype, device=device)
+    return zeros_like(x, dtype=dtype, device=device)
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: DType | None = None, device: Any = None) -> Any:
