@@ -1,4 +1,4 @@
-"""Patterns of tags: `main/fib/**/loop[3]`. A pattern is steps, of which `*` matches one and `**` any number.
+"""Patterns of tags: `main/fib/**/loop[3]`. A pattern consists of steps: `*` matches one step of a tag, `**` any number.
 
     pattern = step {"/" step}
     step    = "**" | ("*" | NAME) ["[" (INTEGER | "*") "]"]

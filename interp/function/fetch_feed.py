@@ -332,7 +332,7 @@ each matching tag to the value."""
 
 
 class ValueLocation(NamedTuple):
-    """The location of fetched or fed values: the nodes, of which one computes the value under each matching tag, and a
+    """The location of fetched or fed values: the nodes that may compute the value, one under each matching tag, and a
     predicate for the tags."""
 
     text: str

@@ -35,7 +35,7 @@ def test_measured_runs_move_at_any_point(kind: str, data: st.DataObject) -> None
 @settings(max_examples=8, phases=[Phase.generate])
 @given(data=st.data())
 def test_runs_for_values_move_at_any_point(kind: str, data: st.DataObject) -> None:
-    """A sequence of runs of which only the value is wanted has the reference's results or first trap, and each effect
+    """A sequence of runs whose caller wants only the value has the reference's results or first trap, and each effect
     once, whenever the token machine and the code of the program get ready, in any order."""
     case = data.draw(KINDS[kind])
     for _ in range(4):

@@ -139,7 +139,7 @@ class Tape:
 
         `target` is one float, or any nested arrays with `adjoints`, which nest in the same way. Each gradient has the
         shape and dtype of its source; it is zeros where the target does not depend on the source. Sources listed in
-        `rows` as well are tables of which the program only takes rows: their gradients are `tl.Rows`.
+        `rows` as well are tables from which the program only takes rows: their gradients are `tl.Rows`.
 
         Raises Usage for a source that the tape does not know, since it was not watched or is another object, and for a
         target that is not a tagloom array; Invalid (D3) where an adjoint does not fit, (D1) for an op without a

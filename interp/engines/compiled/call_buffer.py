@@ -58,7 +58,7 @@ _idle_step_blocks: list[MemoryBlock] = []
 _idle_arenas: list[MemoryBlock] = []
 """Unused memory for the records of tapes."""
 _MAX_IDLE_BYTES = 2**26
-"""An arena of which more bytes were used is returned to the system."""
+"""An arena that a run used beyond this many bytes is returned to the system."""
 _MIN_ARENA_BYTES = 2**20
 
 

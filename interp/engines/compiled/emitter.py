@@ -82,7 +82,7 @@ def merge_facts(facts: Sequence[ArrayFacts]) -> ArrayFacts:
 
 @dataclass(slots=True)
 class ArrayFactTable:
-    """The facts about all array variables of a function: the variables of which each fact holds."""
+    """The facts about all array variables of a function: for each fact, the variables for which it holds."""
 
     unique: set[str] = field(default_factory=set)
     no_negative_zero: set[str] = field(default_factory=set)

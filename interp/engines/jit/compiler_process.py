@@ -62,7 +62,7 @@ class CompileTask(NamedTuple):
     module_text: str = ""
 
     def files(self) -> tuple[Path, ...]:
-        """The files of which one exists once the code is on disk. Raises OSError where nothing can be cached."""
+        """Files, one of which exists once the code is on disk. Raises OSError where nothing can be cached."""
         native = [native_path(self.name, self.native_text)] if self.native_text else []
         return (*native, *([module_path(self.module_text)] if self.module_text else []))
 

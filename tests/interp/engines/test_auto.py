@@ -55,7 +55,7 @@ def background(monkeypatch: pytest.MonkeyPatch) -> Iterator[Background]:
 
 
 def value_engine(function: tl.Function, argument: int) -> str:
-    """The engine of a run of which only the value is wanted."""
+    """The engine of a run whose caller wants only the value."""
     return function.run(argument, account=False).engine
 
 
@@ -125,7 +125,7 @@ def test_what_cannot_be_compiled(background: Background) -> None:
 
 
 def test_a_limit_while_waiting_is_none_of_the_program(background: Background, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run of which only the value is wanted, and which has too many tokens while it waits for its code, starts again
+    """A run whose caller wants only the value, and that has too many tokens while it waits for its code, starts again
     on `compiled`; if its code cannot be compiled, on `fast`."""
     monkeypatch.setattr(auto, "MAX_TOKENS_FOR_VALUE", 200)
     assert value_engine(fib, 16) == "compiled"
