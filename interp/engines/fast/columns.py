@@ -51,6 +51,8 @@ CLOSE_WORDS, RELEASE_WORDS = int(JournalWord.CLOSE_WORDS), int(JournalWord.RELEA
 class ColumnKeeper(EventKeeper):
     """Writes a column log from the journal, page by page."""
 
+    page_steps = 2**13
+
     def __init__(self, log: ColumnLogWriter) -> None:
         self._log = log
 

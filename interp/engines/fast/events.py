@@ -33,6 +33,10 @@ from .store import TokenStore
 class EventKeeper(ABC):
     """Reads the journal of a run, page by page."""
 
+    page_steps: int | None = None
+    """The number of steps after which a page is turned, since reading it takes time in which no limit and no Ctrl-C is
+    checked; None if that takes none. Else pages grow with the number of open activations."""
+
     def attach(self, store: TokenStore, host: HostFirings) -> None:
         """Attach to a run at its beginning or after an import."""
         self.store, self.host = store, host
@@ -69,6 +73,8 @@ def without_gc() -> Iterator[None]:
 
 class _EventForwarder(EventKeeper):
     """Passes the events of each page to a function when the page is full or the machine pauses."""
+
+    page_steps = 2**9
 
     def __init__(self, callback: Callable[[Event], object]) -> None:
         self._callback = callback

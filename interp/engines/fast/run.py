@@ -97,6 +97,8 @@ class FastRun:
         self.host = HostFirings(self.store, state)
         import_state(self.store, self.host, state, meter or Meter(state, is_clocked=state.is_clocked))
         self._keeper, self._variant = keeper, MachineVariant.JOURNAL if keeper else MachineVariant.BASE
+        self._page_start = self.steps
+        """The number of steps when a page was last turned before it was full."""
         if keeper is not None:
             keeper.attach(self.store, self.host)
 
@@ -177,8 +179,9 @@ class FastRun:
             if budget <= 0:
                 return None
             exit_reason = self._run_burst(budget)
-            if self._keeper is not None and store.retired_bytes >= PAGE_TURN_BYTES:
+            if self._keeper is not None and self._is_page_due(self._keeper):
                 self._keeper.turn_page()
+                self._page_start = self.steps
             # Not after a host firing, which is only half of a step.
             exceeded_limit = (
                 None
@@ -192,6 +195,12 @@ class FastRun:
                 return error
         return external_limit_error(exceeded_limit, self.limits) if store.registers[Register.FLIGHT_LENGTH] else None
 
+    def _is_page_due(self, keeper: EventKeeper) -> bool:
+        """Whether a page is turned before it is full."""
+        if self.store.retired_bytes >= PAGE_TURN_BYTES:
+            return True
+        return keeper.page_steps is not None and self.steps - self._page_start >= keeper.page_steps
+
     def _burst_budget(self) -> int:
         """The number of steps of a burst: fewer if each step may search many tokens or open iterations."""
         registers, store, image = self.store.registers, self.store, self.store.image
@@ -203,7 +212,9 @@ class FastRun:
                 int(registers[Register.OPEN_ACTIVATIONS]), int(image.sites[:, SiteColumn.BOUND].max())
             )
             search_length += int(registers[Register.THROTTLED]) if self.origin_state.is_clocked else 0
-        return max(min(BURST_STEPS >> 4, 2**27 // search_length), 64) if search_length else BURST_STEPS
+        budget = max(min(BURST_STEPS >> 4, 2**27 // search_length), 64) if search_length else BURST_STEPS
+        page_steps = None if self._keeper is None else self._keeper.page_steps
+        return budget if page_steps is None else min(budget, page_steps)
 
     def _run_burst(self, steps: int) -> ExitReason:
         """Make at most this number of steps; returns why the loop stopped."""

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ from tagloom.core import dtypes
 from tagloom.core.text import parse
 from tagloom.interp.engines import auto, protocol
 from tagloom.interp.engines.fast import load, store
-from tagloom.interp.engines.fast.events import JournalReader, LastEventKeeper
+from tagloom.interp.engines.fast.columns import ColumnKeeper
+from tagloom.interp.engines.fast.events import JournalReader, LastEventKeeper, _EventForwarder
+from tagloom.interp.engines.fast.registers import Register
 from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.fast.stops import StopConditions
 from tagloom.interp.engines.protocol import Limits
@@ -243,3 +245,27 @@ def test_a_run_without_events_has_no_code_for_them() -> None:
     plain = load.text()
     assert "note_" not in plain and "if JOURNAL" not in plain
     assert "note_firing" in load.text(load.MachineVariant.JOURNAL)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("suffix", ["npz", "jsonl"])
+def test_pages_of_a_log_stay_short(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page of a log has few steps, however many activations are open under `waves`: while it is read, nobody looks at
+    the clock or at Ctrl-C. The log is the same as with pages that are only turned when they are full."""
+    keeper_class = ColumnKeeper if suffix == "npz" else _EventForwarder
+    monkeypatch.setattr(keeper_class, "page_steps", 500)
+    turn_page, ends = keeper_class.turn_page, [0]
+
+    def noted(self: Any) -> None:
+        ends.append(int(self.store.registers[Register.STEPS]))
+        turn_page(self)
+
+    monkeypatch.setattr(keeper_class, "turn_page", noted)
+    fib.run(20, engine="fast", keep=tmp_path / f"short.{suffix}", limits=Limits(firings=30_000))
+    assert max(b - a for a, b in pairwise(ends)) <= 1000 and len(ends) > 30
+    monkeypatch.setattr(keeper_class, "page_steps", None)
+    ends[:] = [0]
+    fib.run(20, engine="fast", keep=tmp_path / f"long.{suffix}", limits=Limits(firings=30_000))
+    assert max(b - a for a, b in pairwise(ends)) > 10_000, "what limits pages is their number of steps"
+    short, long = (list(log_lines(tmp_path / f"{name}.{suffix}")) for name in ("short", "long"))
+    assert short == long
