@@ -141,6 +141,16 @@ from .core.frontend.array_api.numeric import (
 )
 from .core.frontend.array_api.padding import pad
 from .core.frontend.control_flow import cond, while_loop
+from .core.frontend.distributions import (
+    bernoulli,
+    categorical,
+    exponential,
+    gamma,
+    gumbel,
+    laplace,
+    poisson,
+    truncated_normal,
+)
 from .core.frontend.eager.custom_gradient import custom_gradient
 from .core.frontend.eager.tape import Tape
 from .core.frontend.eager.variable import Variable, init_scope
@@ -207,24 +217,28 @@ __all__ = [
     "GraphBuilder", "History", "Invalid", "Limits", "Malformed", "Outcome", "OutcomeRecord", "Program",
     "QueueClosed", "QueueTimeout", "Rows", "Script", "ShuffleQueue", "Static", "TagloomError", "Tape", "Trap",
     "Type", "Usage", "Variable", "World", "__array_namespace_info__", "all", "any", "arange", "argmax", "argmin",
-    "argsort", "asarray", "astype", "bool", "boolean_mask", "breakpoint", "breakpoint_on", "broadcast_arrays",
-    "broadcast_like", "broadcast_shapes", "broadcast_to", "callback", "can_cast", "cells", "clip",
+    "argsort", "asarray", "astype", "bernoulli", "bool", "boolean_mask", "breakpoint", "breakpoint_on",
+    "broadcast_arrays",
+    "broadcast_like", "broadcast_shapes", "broadcast_to", "callback", "can_cast", "categorical", "cells", "clip",
     "clip_by_global_norm", "clip_by_norm", "collect", "concat", "cond", "conv", "conv_transpose", "count_nonzero",
     "cumlogsumexp", "cummax", "cummin", "cumulative_prod", "cumulative_sum", "curve", "custom_gradient", "diff",
-    "dot_product_attention", "dropout", "e", "einsum", "empty", "empty_like", "expand_dims", "eye", "feeding",
-    "finfo", "flip", "float32", "float64", "foldl", "from_dlpack", "from_json", "full", "full_like", "function",
-    "gather", "gelu", "get", "grad", "iinfo", "index", "inf", "init_scope", "int8", "int16", "int32", "int64",
-    "integers", "integers_at", "inverse_indices", "isdtype", "isin", "jvp", "layer_norm", "linalg", "linspace",
+    "dot_product_attention", "dropout", "e", "einsum", "empty", "empty_like", "expand_dims", "exponential",
+    "eye", "feeding", "finfo", "flip", "float32", "float64", "foldl", "from_dlpack", "from_json", "full",
+    "full_like", "function", "gamma", "gather", "gelu", "get", "grad", "gumbel", "iinfo", "index", "inf", "init_scope",
+    "int8", "int16",
+    "int32", "int64", "integers", "integers_at", "inverse_indices", "isdtype", "isin", "jvp", "laplace",
+    "layer_norm", "linalg", "linspace",
     "load_run", "log_softmax", "log_uniform_candidates", "logsumexp", "lower", "map", "matmul", "matrix_transpose",
     "max", "max_pool", "mean", "mean_pool", "meshgrid", "min", "moveaxis", "nan", "newaxis", "nonzero", "normal",
     "normal_at", "one_hot", "ones", "ones_like", "optimizers", "pad", "parse", "parse_graph", "parse_program",
-    "permutation", "permutation_at", "permute_dims", "pi", "picture", "positive", "print", "print_document",
+    "permutation", "permutation_at", "permute_dims", "pi", "picture", "poisson", "positive", "print", "print_document",
     "print_graph", "print_program", "prod", "progress", "put", "read_events", "read_json", "read_metrics",
     "read_script", "reciprocal", "relu", "repeat", "reshape", "reshape_like", "result_type", "roll", "run_graph",
     "sampled_softmax", "scan", "scatter", "scatter_add", "scatter_index", "scatter_max",
     "scatter_min", "scatter_mul", "searchsorted", "segment_sum", "set_seed",
     "sigmoid", "silu", "size", "softmax", "softplus", "sort", "square", "squeeze", "stack", "std", "sum",
-    "sum_like", "take", "take_along_axis", "tensordot", "tile", "to_json", "topk", "tril", "triu", "uint8",
+    "sum_like", "take", "take_along_axis", "tensordot", "tile", "to_json", "topk", "tril", "triu", "truncated_normal",
+    "uint8",
     "uint16", "uint32", "uint64", "uniform", "uniform_at", "unique_all", "unique_counts", "unique_indices",
     "unique_inverse", "unique_values", "unstack", "value_and_grad", "value_counts", "var", "vecdot", "vjp",
     "while_loop", "windows", "write_json", "write_script", "zeros", "zeros_like",

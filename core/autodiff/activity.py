@@ -285,7 +285,7 @@ class ActivityAnalysis:
             useful_positions = [
                 position for position, result in enumerate(node.results) if result.name in activity.useful
             ]
-            if not useful_positions:
+            if not useful_positions or node.op == "stop_gradient":
                 continue
             if node.name not in activity.root_nodes:
                 self.mark(activity.useful, operand_names(node.inputs))
@@ -331,5 +331,8 @@ class ActivityAnalysis:
 
 
 def has_constant_results(node: Node) -> bool:
-    """Whether the results of an op do not depend on its operands: random draws, and the result of a print."""
-    return node.op in EFFECT_OPS and (EFFECT_OPS[node.op].draw is not None or node.op in ("print", "cell_zeros"))
+    """Whether the results of an op do not depend on its operands, or gradients treat them so: random draws, the result
+    of a print, and that of `stop_gradient`."""
+    return node.op == "stop_gradient" or (
+        node.op in EFFECT_OPS and (EFFECT_OPS[node.op].draw is not None or node.op in ("print", "cell_zeros"))
+    )

@@ -56,11 +56,13 @@ __all__ = [
     "minimum",
     "multiply",
     "multiply_no_nan",
+    "ndtri",
     "negative",
     "nextafter",
     "not_equal",
     "polygamma",
     "pow",
+    "prevent_gradient",
     "remainder",
     "round",
     "sign",
@@ -239,6 +241,10 @@ def multiply(x: Any, y: Any, /) -> Any:
 def multiply_no_nan(x: Any, y: Any, /) -> Any:
     """Product of floats; 0 where y is 0, even if x is infinite or NaN. NaN where y is NaN."""
 
+def ndtri(x: Any, /) -> Any:
+    """The quantile of the normal distribution with mean 0 and variance 1: the number below which a draw is with
+    probability p. Infinite at 0 and 1, NaN outside. The error is some ulp."""
+
 def negative(x: Any, /) -> Any:
     """The number with its sign changed. Integers wrap: the lowest signed integer is its own negative, and that of an
     unsigned x is 2**bits - x."""
@@ -255,6 +261,10 @@ def polygamma(x: Any, y: Any, /) -> Any:
 
 def pow(x: Any, y: Any, /) -> Any:
     """Power. Integers wrap, and trap on a negative exponent; floats follow C's pow."""
+
+def prevent_gradient(x: Any, /) -> Any:
+    """The value itself, of floats, whose gradient is refused (D1). For computations whose derivative would be wrong,
+    such as draws by rejection."""
 
 def remainder(x: Any, y: Any, /) -> Any:
     """Remainder with the sign of the divisor. Integer remainder by zero traps; of floats it is NaN."""

@@ -10,7 +10,6 @@ of an element with key e is splitmix64(e, n).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -68,6 +67,33 @@ def draw_array(key: int, shape: tuple[int, ...], draw: Any, type_: Type) -> Valu
     return normalize(flat.reshape(shape), type_)
 
 
+def draw_words(key: int, size: int, number: int) -> npt.NDArray[np.uint64]:
+    """The word of this number of each element of a draw."""
+    keys = splitmix64_array(np.full(size, key, np.uint64), np.arange(size, dtype=np.uint64))
+    words: npt.NDArray[np.uint64] = splitmix64_array(keys, np.uint64(number))
+    return words
+
+
+def draw_uniform_array(key: int, shape: tuple[int, ...]) -> Value:
+    """The same as `draw_uniform` for each element: 0.02 us instead of 2."""
+    if not shape:
+        return draw_uniform(splitmix64(key, 0))
+    numbers = (draw_words(key, shape_size(shape), 0) >> np.uint64(11)) * 2.0**-53
+    return normalize(numbers.reshape(shape), Type(dtypes.float64))
+
+
+def draw_normal_array(key: int, shape: tuple[int, ...]) -> Value:
+    """The same as `draw_normal` for each element. NumPy's logarithms and cosines may have other bits than Python's."""
+    if not shape:
+        return draw_normal(splitmix64(key, 0))
+    size = shape_size(shape)
+    radius_numbers = ((draw_words(key, size, 0) >> np.uint64(11)) + np.uint64(1)) * 2.0**-53
+    angles = 2.0 * math.pi * ((draw_words(key, size, 1) >> np.uint64(11)) * 2.0**-53)
+    pairs = zip(radius_numbers.tolist(), angles.tolist(), strict=True)
+    numbers = [math.sqrt(-2.0 * math.log(radius_number)) * math.cos(angle) for radius_number, angle in pairs]
+    return normalize(np.array(numbers, np.float64).reshape(shape), Type(dtypes.float64))
+
+
 def float_draw_type(shape: Any) -> Type:
     return Type(dtypes.float64, check_static_sizes(shape, bound=2**63))
 
@@ -104,7 +130,7 @@ uniform = effect_op(
     arity=0,
     type_rule=float_draw_type,
     attributes=("shape",),
-    draw=lambda key, shape: draw_array(key, shape, draw_uniform, Type(dtypes.float64)),
+    draw=draw_uniform_array,
     doc="Uniform numbers from 0 below 1, float64: 53 bits of the first word. `shape` is static; () draws one number.",
 )
 normal_ = effect_op(
@@ -112,7 +138,7 @@ normal_ = effect_op(
     arity=0,
     type_rule=float_draw_type,
     attributes=("shape",),
-    draw=lambda key, shape: draw_array(key, shape, draw_normal, Type(dtypes.float64)),
+    draw=draw_normal_array,
     doc="Normal numbers of mean 0 and variance 1, float64, by Box and Muller's transform.",
 )
 integers = effect_op(
@@ -146,13 +172,6 @@ def counted_draw_type(row: EffectOp, seed: Type, count: Type, *operands: Type, *
     return row.type_rule(*operands, **attributes)
 
 
-def draw_uniform_array(seed: Any, count: Any, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
-    size = shape_size(shape)
-    keys = splitmix64_array(np.full(size, count_key(seed, count), np.uint64), np.arange(size, dtype=np.uint64))
-    numbers: npt.NDArray[np.float64] = (splitmix64_array(keys, np.uint64(0)) >> np.uint64(11)) * 2.0**-53
-    return numbers.reshape(shape)
-
-
 def draw_by_count(row: EffectOp, seed: Any, count: Any, *operands: Any, **attributes: Any) -> Value:
     """The draw that the effect of this row makes with the same key."""
     assert row.draw is not None
@@ -168,9 +187,7 @@ def splitmix64_array(seeds: Any, numbers: Any) -> Any:
         return z ^ (z >> np.uint64(31))
 
 
-def draw_by_count_op(
-    row: EffectOp, doc: str, numpy: Callable[..., Any] | None = None, trap_condition: TrapCondition | None = None
-) -> None:
+def draw_by_count_op(row: EffectOp, doc: str, trap_condition: TrapCondition | None = None) -> None:
     """Declare the op that draws by count what a random effect draws by the key of its tag."""
     assert row.arity is not None
     arity = 2 + row.arity
@@ -178,7 +195,7 @@ def draw_by_count_op(
         f"{row.name}_at",
         arity=arity,
         type_rule=partial(counted_draw_type, row),
-        numpy=numpy or partial(draw_by_count, row),
+        numpy=partial(draw_by_count, row),
         attributes=row.attributes,
         shape_rule=None,
         same_dtype_operands=(arity, arity),
@@ -195,7 +212,6 @@ draw_by_count_op(
 >>> tl.uniform_at(7, 0) < 1.0
 True
 """,
-    numpy=draw_uniform_array,
 )
 draw_by_count_op(
     normal_,

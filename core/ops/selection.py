@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ..types import Type, broadcast_shape
 from . import scalar_kernels
 from .gradient_rules import adjoint_rule, zero_gradient
 from .op import ScalarByDtype, ScalarFunction, op
-from .type_rules import check_numeric, promote_operands
+from .type_rules import check_numeric, elementwise_type_rule, promote_operands
 
 
 def where_type(condition: Type, x: Type, y: Type) -> Type:
@@ -105,6 +105,16 @@ def bitcast_array(x: Any, dtype: DType) -> Any:
     return array.astype(f"{array.dtype.kind}{dtype.bits // 8}").view(dtype.numpy)
 
 
+def refuse_gradient(*_: Any, **__: Any) -> NoReturn:
+    """The rule of an op whose gradient is refused."""
+    raise Invalid(
+        "a gradient reaches a value that has none",
+        rule="D1",
+        required="a differentiable computation, which a draw by rejection is not",
+        hint="tl.stop_gradient(y) around the result y makes it a constant, as in tl.stop_gradient(tl.gamma(alpha))",
+    )
+
+
 op(
     "where",
     arity=3,
@@ -146,6 +156,21 @@ op(
 
 >>> tl.grad(lambda x: tl.stop_gradient(x) * x)(3.0)
 3.0
+""",
+)
+op(
+    "prevent_gradient",
+    arity=1,
+    type_rule=elementwise_type_rule("f"),
+    numpy=lambda x: x,
+    scalar=lambda x: x,
+    has_innocuous_rounding=True,
+    gradient=refuse_gradient,
+    doc="""The value itself, of floats, whose gradient is refused (D1). For computations whose derivative would be
+wrong, such as draws by rejection.
+
+>>> tl.prevent_gradient(1.5)
+1.5
 """,
 )
 op(

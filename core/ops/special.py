@@ -1,10 +1,12 @@
-"""Special functions of floats: the error function, and the logarithm of the gamma function with its derivatives.
+"""Special functions of floats: the error function, quantiles of the normal distribution, and the logarithm of the gamma
+function with its derivatives.
 
 At poles and outside their domain they give NaN or an infinity, never a trap. The NumPy column calls the scalar column
 for each element, so that arrays have the same bits.
 
 Methods: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.1 (Stirling's series, reflection, the series at
-2), 6.3, 6.4, and 23.1.30 (the Euler-Maclaurin formula).
+2), 6.3, 6.4, and 23.1.30 (the Euler-Maclaurin formula); Wichura, Algorithm AS 241: the percentage points of the normal
+distribution, 1988.
 """
 
 from __future__ import annotations
@@ -48,6 +50,27 @@ _EULER_MACLAURIN_SERIES = (
     -2.174868698558062e-16, 5.5090028283602295e-18,
 )  # fmt: skip
 """B(2k) / (2k)!, from k = 1 up."""
+_CENTRAL_QUANTILE = (
+    (2509.0809287301227, 33430.57558358813, 67265.7709270087, 45921.95393154987, 13731.69376550946, 1971.5909503065513,
+     133.14166789178438, 3.3871328727963665),
+    (5226.495278852855, 28729.085735721943, 39307.89580009271, 21213.794301586597, 5394.196021424751, 687.1870074920579,
+     42.31333070160091, 1.0),
+)  # fmt: skip
+"""Numerator and denominator of the quantile, divided by p - 1/2, in 0.425**2 - (p - 1/2)**2."""
+_TAIL_QUANTILE = (
+    (0.0007745450142783414, 0.022723844989269184, 0.2417807251774506, 1.2704582524523684, 3.6478483247632045,
+     5.769497221460691, 4.630337846156546, 1.4234371107496835),
+    (1.0507500716444169e-09, 0.0005475938084995345, 0.015198666563616457, 0.14810397642748008, 0.6897673349851,
+     1.6763848301838038, 2.053191626637759, 1.0),
+)  # fmt: skip
+"""The same for sqrt(-log(p)) - 1.6, where that root is at most 5."""
+_FAR_TAIL_QUANTILE = (
+    (2.0103343992922881e-07, 2.7115555687434876e-05, 0.0012426609473880784, 0.026532189526576124, 0.29656057182850487,
+     1.7848265399172913, 5.463784911164114, 6.657904643501103),
+    (2.0442631033899397e-15, 1.421511758316446e-07, 1.8463183175100548e-05, 0.0007868691311456133, 0.014875361290850615,
+     0.1369298809227358, 0.599832206555888, 1.0),
+)  # fmt: skip
+"""The same for sqrt(-log(p)) - 5, where the root is greater."""
 _LOG_SQRT_2_PI_E = 0.4189385332046727
 """log(2 pi) / 2 - 1 / 2"""
 _MAX_ORDER = 170.0
@@ -88,6 +111,30 @@ def log_gamma_at_2(t: float) -> float:
     for coefficient in _SERIES_AT_2:
         total = total * t + coefficient
     return total * t
+
+
+def ndtri(p: float) -> float:
+    if not (p > 0.0 and p < 1.0):
+        return -math.inf if p == 0.0 else math.inf if p == 1.0 else math.nan
+    offset = p - 0.5
+    if math.fabs(offset) <= 0.425:
+        return offset * rational(0.180625 - offset * offset, _CENTRAL_QUANTILE[0], _CENTRAL_QUANTILE[1])
+    root = math.sqrt(-log(p if offset < 0.0 else 1.0 - p))
+    if root <= 5.0:
+        quantile = rational(root - 1.6, _TAIL_QUANTILE[0], _TAIL_QUANTILE[1])
+    else:
+        quantile = rational(root - 5.0, _FAR_TAIL_QUANTILE[0], _FAR_TAIL_QUANTILE[1])
+    return -quantile if offset < 0.0 else quantile
+
+
+def rational(x: float, numerator: tuple[float, ...], denominator: tuple[float, ...]) -> float:
+    """A quotient of two polynomials with these coefficients, the highest power first."""
+    above, below = 0.0, 0.0
+    for coefficient in numerator:
+        above = above * x + coefficient
+    for coefficient in denominator:
+        below = below * x + coefficient
+    return above / below
 
 
 def nearest_integer(x: float) -> float:
@@ -210,6 +257,13 @@ special_op(
     "1 - erf(x), accurate for large x too.",
     "erfc(0.0)\n1.0",
     gradient=slopes(lambda x, z: -2.0 / math.sqrt(math.pi) * (-(x * x)).exp()),
+)
+special_op(
+    ndtri,
+    "The quantile of the normal distribution with mean 0 and variance 1: the number below which a draw is with\n"
+    "probability p. Infinite at 0 and 1, NaN outside. The error is some ulp.",
+    "ndtri(0.5)\n0.0",
+    gradient=slopes(lambda p, z: math.sqrt(2.0 * math.pi) * (0.5 * z * z).exp()),
 )
 special_op(
     lgamma,

@@ -369,6 +369,21 @@ def of_gamma(x: float) -> tuple[np.float32, np.float32]:
 
 
 @program("special_functions")
+def quantile(p: float) -> np.float32:
+    """By bisection of the distribution, in the lower half."""
+    if not 0.0 <= p <= 1.0:
+        return np.float32(math.nan)
+    if p in (0.0, 1.0):
+        return np.float32(math.copysign(math.inf, p - 0.5))
+    if p == 0.5:
+        return np.float32(0.0)
+    share, low, high = min(p, 1.0 - p), -40.0, 0.0
+    while low < (middle := (low + high) / 2.0) < high:
+        low, high = (middle, high) if math.erfc(-middle / math.sqrt(2.0)) / 2.0 < share else (low, middle)
+    return np.float32(high if p < 0.5 else -high)
+
+
+@program("special_functions")
 def derivatives(n: float, x: float) -> np.float32:
     """By the sum of 1 / (x + k) ** (n + 1), whose terms from the 1,000th on the Euler-Maclaurin formula adds up."""
     if x != x or n < 0 or n != int(n) or x == -math.inf:

@@ -12,7 +12,7 @@ import numpy as np
 from support.generators.generator import Case
 from support.generators.gradient_programs import differentiated
 from support.programs.eager_run import EagerRun, TooLong
-from support.programs.gradient_cases import FLAT
+from support.programs.gradient_cases import FLAT, REFUSED
 from tagloom.core import dtypes
 from tagloom.core.errors import Invalid
 from tagloom.core.graph.lower import lower
@@ -55,7 +55,7 @@ def paired_ops(peer: Peer) -> Callable[..., PairedValue]:
         types = list(map(type_of, values))
         made = row.type_rule(*types, **attributes)
         known = build_kernel(row, types, made, tuple(attributes.items()))(*values)
-        if op in FLAT or made.dtype.kind != "f" or all(each.moved is None for each in operands):
+        if op in (*FLAT, *REFUSED) or made.dtype.kind != "f" or all(each.moved is None for each in operands):
             return PairedValue(known)
         if op not in peer.ops or made.dtype is not dtypes.float64:
             raise Unable(f"{peer.name} has no {op}" if op not in peer.ops else f"{made.dtype}")

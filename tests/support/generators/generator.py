@@ -209,6 +209,8 @@ class ProgramWriter:
 
     def op(self, scope: list[Any]) -> Any:
         known = signatures(self.types[len(SCALARS) + 1 :], self.arrays)
+        if self.floats:
+            known = {name: each for name, each in known.items() if name != "prevent_gradient"}
         inexact = [name for name in known if OPS[name].error_bound] if self.exact else []
         name = self.pick(*known, *inexact * 3, *[each for each in _SMOOTH if each in known] * 9 * self.floats)
         types, attributes = self.pick(*known[name])

@@ -65,11 +65,13 @@ DRAWN: dict[str, Any] = {
     "inside": lambda dice, shape: distinct(dice, shape) / 4,
     "ordered": lambda dice, shape: np.abs(distinct(dice, shape)) + 1.2,
     "above": lambda dice, shape: np.abs(distinct(dice, shape)) + 1.2,
+    "probability": lambda dice, shape: 0.5 + distinct(dice, shape) / 12,
     "square": square,
     "definite": definite,
 }
 DOMAINS = {
     **dict.fromkeys(("sqrt", "log", "log2", "log10", "pow"), "positive"),
+    "ndtri": "probability",
     **dict.fromkeys(("asin", "acos", "atanh", "log1p", "tan"), "inside"),
     **dict.fromkeys(("acosh", "divide", "cbrt", "lgamma", "digamma"), "above"),
 }
@@ -86,6 +88,8 @@ FLAT = (
     "bitcast",
 )
 """Ops with gradient 0: piecewise constant ones, and `nextafter` and `bitcast`, which work on bits."""
+REFUSED = ("prevent_gradient",)
+"""Ops whose gradient is refused."""
 PAIRS = [((), ()), ((3,), (3,)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2,)), ((0, 2), (2,)), ((1,), (0,))]
 MASK, PICK = np.array([True, False, True]), np.array([[2, 0], [0, -1]])
 
@@ -96,7 +100,7 @@ def by_elements() -> Iterator[GradientCase]:
         if (
             row.scalar is None
             or row.gradient is None
-            or row.name in (*FLAT, "remainder", "where", "astype", "polygamma")
+            or row.name in (*FLAT, *REFUSED, "remainder", "where", "astype", "polygamma")
         ):
             continue
         if row.arity == 1:

@@ -1,0 +1,196 @@
+"""Draws of further distributions: they fit their distributions, are the same on every engine and schedule, and have
+gradients where there are any."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from scipy import special, stats
+
+COUNT = 4000
+CONTINUOUS: dict[str, tuple[Callable[..., Any], Any, Any]] = {
+    "exponential": (tl.exponential, stats.expon(), stats.expon(scale=1.15)),
+    "gumbel": (tl.gumbel, stats.gumbel_r(), stats.gumbel_l()),
+    "laplace": (tl.laplace, stats.laplace(), stats.norm(scale=math.sqrt(2.0))),
+    "gamma of 0.2": (lambda n: tl.gamma(0.2, n), stats.gamma(0.2), stats.gamma(1.2)),
+    "gamma of 1": (lambda n: tl.gamma(1, n), stats.gamma(1.0), stats.gamma(1.1)),
+    "gamma of 40": (lambda n: tl.gamma(40.0, n), stats.gamma(40.0), stats.norm(40.0, math.sqrt(40.0))),
+    "truncated normal": (lambda n: tl.truncated_normal(-1, 2, n), stats.truncnorm(-1, 2), stats.uniform(-1, 3)),
+    "upper tail": (
+        lambda n: tl.truncated_normal(12.0, tl.inf, n),
+        stats.truncnorm(12, np.inf),
+        stats.expon(12, 1 / 10),
+    ),
+    "whole normal": (lambda n: tl.truncated_normal(-tl.inf, tl.inf, n), stats.norm(), stats.norm(0.1)),
+}
+"""Draws of n numbers, their distribution, and another one that is near."""
+DISCRETE: dict[str, tuple[Callable[..., Any], Any, Any]] = {
+    "bernoulli": (lambda n: tl.astype(tl.bernoulli(0.3, n), tl.int64), stats.bernoulli(0.3), stats.bernoulli(0.35)),
+    "poisson of 0.7": (lambda n: tl.poisson(0.7, n), stats.poisson(0.7), stats.poisson(0.8)),
+    "poisson of 9.9": (lambda n: tl.poisson(9.9, n), stats.poisson(9.9), stats.poisson(10.3)),
+    "poisson of 10": (lambda n: tl.poisson(10, n), stats.poisson(10), stats.nbinom(40, 0.8)),
+    "poisson of 300": (lambda n: tl.poisson(300.0, n), stats.poisson(300.0), stats.poisson(302.0)),
+}
+
+
+def draws(draw: Callable[..., Any], seed: int = 5) -> Any:
+    return np.asarray(tl.function(lambda: draw(COUNT)).run(seed=seed).value)
+
+
+def chi_square(numbers: Any, distribution: Any) -> float:
+    """The probability of a chi-square statistic as large as that of the numbers, in classes of 5 expected or more."""
+    edges = np.unique(distribution.ppf(np.linspace(0.0, 1.0, 24)[1:-1]))
+    shares = np.diff(distribution.cdf(np.array([-np.inf, *edges, np.inf])))
+    counts = np.bincount(np.searchsorted(edges, numbers), minlength=len(shares))
+    common = shares * len(numbers) >= 5
+    statistic = np.sum((counts - shares * len(numbers))[common] ** 2 / (shares * len(numbers))[common])
+    return float(stats.chi2(max(int(np.sum(common)) - 1, 1)).sf(statistic))
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_draws_fit_their_distribution(name: str) -> None:
+    """Kolmogorov and Smirnov's test accepts the distribution, and rejects one that is near."""
+    draw, distribution, other = CONTINUOUS[name]
+    numbers = draws(draw)
+    assert numbers.dtype == np.float64 and numbers.shape == (COUNT,) and np.isfinite(numbers).all()
+    assert stats.kstest(numbers, distribution.cdf).pvalue > 0.005
+    assert stats.kstest(numbers, other.cdf).pvalue < 0.005
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_counts_fit_their_distribution(name: str) -> None:
+    """The chi-square test accepts the distribution, and rejects one that is near."""
+    draw, distribution, other = DISCRETE[name]
+    numbers = draws(draw)
+    assert numbers.dtype == np.int64 and numbers.shape == (COUNT,)
+    assert chi_square(numbers, distribution) > 0.005
+    assert chi_square(numbers, other) < 0.005
+
+
+def test_categorical_draws_have_their_probabilities() -> None:
+    """Index k has a probability proportional to exp(logits[k]), along any axis; -inf is never drawn."""
+    logits = np.array([[0.0, 1.0], [-np.inf, 2.0], [1.0, 0.5]])
+    indices = np.asarray(tl.function(lambda: tl.categorical(logits, axis=0, shape=COUNT)).run(seed=2).value)
+    assert indices.shape == (COUNT, 2) and indices.dtype == np.int64
+    for column in range(2):
+        shares = special.softmax(logits[:, column]) * COUNT
+        counts = np.bincount(indices[:, column], minlength=3)
+        assert counts[shares == 0].sum() == 0
+        assert stats.chisquare(counts[shares > 0], shares[shares > 0]).pvalue > 0.005
+    rows = tl.categorical(tl.asarray(logits), shape=(4, 5))
+    assert np.shape(rows) == (4, 5, 3)
+
+
+@tl.function
+def everything(alpha: tl.Array[tl.float64, 3], rate: tl.Array[tl.float64, 3]):  # type: ignore[no-untyped-def]
+    return (
+        tl.exponential(),
+        tl.gumbel(2),
+        tl.laplace(2),
+        tl.bernoulli(0.5, (2, 2)),
+        tl.categorical(alpha),
+        tl.truncated_normal(alpha, alpha + 1.0),
+        tl.gamma(alpha),
+        tl.poisson(rate),
+    )
+
+
+ALPHA, RATE = np.array([0.3, 1.0, 7.5]), np.array([0.4, 9.0, 80.0])
+GOLDEN = [
+    0.6679964714124792, [-0.4259771935364389, -0.6530748808361269], [0.15882163584395903, -0.5565268298860364],
+    [[False, True], [True, False]], 2, [1.157936821762191, 1.552064622068013, 7.659290262837468],
+    [0.35751285459802856, 0.2587350779119507, 10.757125404530411], [0, 4, 68],
+]  # fmt: skip
+"""The numbers of seed 0, which never change."""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"engine": "reference", "schedule": "random:3"},
+        {"engine": "reference", "schedule": "lifo"},
+        pytest.param({"engine": "fast"}, marks=pytest.mark.full),
+        pytest.param({"engine": "compiled"}, marks=pytest.mark.full),
+    ],
+    ids=str,
+)
+def test_s15_engines_and_schedules_draw_the_same(options: dict[str, Any]) -> None:
+    """S15: the numbers are the same, bit for bit, on every engine and under every schedule, and never change."""
+    results = everything.run(ALPHA, RATE, **options).results
+    assert [np.asarray(result).tolist() for result in results] == GOLDEN
+    again = everything.run(ALPHA, RATE, seed=1, **options).results
+    assert all(np.asarray(x).tolist() != y for x, y in zip(again[1:3], GOLDEN[1:3], strict=True))
+
+
+def test_generators_repeat() -> None:
+    """A generator of the same seed draws the same; outside functions `set_seed` restarts the draws."""
+    sources: tuple[Callable[..., Any], ...] = (
+        lambda g: tl.gamma(2.0, (3,), generator=g),
+        lambda g: tl.poisson(300.0, (3,), generator=g),
+        lambda g: tl.exponential(3, generator=g),
+    )
+    for draw in sources:
+        first, again, other = (np.asarray(draw(tl.Generator(seed))) for seed in (4, 4, 5))
+        assert np.array_equal(first, again) and not np.array_equal(first, other)
+    tl.set_seed(3)
+    before = np.asarray(tl.gamma(0.5, 4))
+    tl.set_seed(3)
+    np.testing.assert_array_equal(np.asarray(tl.gamma(0.5, 4)), before)
+
+
+@pytest.mark.parametrize("bounds", [(-1.0, 2.0), (0.5, 0.75), (-9.0, -8.0), (3.0, math.inf), (7.0, 9.0)])
+def test_gradients_of_truncated_normals(bounds: tuple[float, float]) -> None:
+    """A draw x is the quantile of a fixed share between the bounds: its slopes are the ratios of densities, times the
+    share that lies on the other side."""
+    low, high = bounds
+    draw, slopes = tl.value_and_grad(tl.function(lambda a, b: tl.truncated_normal(a, b)), (0, 1))(*bounds)
+    tail = stats.norm.cdf if low < 0 else stats.norm.sf
+    above = (tail(draw) - tail(high)) / (tail(low) - tail(high))
+    density = stats.norm.pdf(draw)
+    assert math.isclose(float(slopes[0]), above * stats.norm.pdf(low) / density, rel_tol=1e-6)
+    assert math.isclose(float(slopes[1]), (1.0 - above) * stats.norm.pdf(high) / density, rel_tol=1e-6, abs_tol=1e-12)
+
+
+def test_d1_the_gradient_of_a_rejected_draw_is_refused() -> None:
+    """D1: a gamma draw has no gradient with respect to its parameter, in a program and on a tape; its factors have."""
+    with pytest.raises(tl.Invalid, match="a gradient reaches a value that has none") as refused:
+        tl.grad(tl.function(lambda a: tl.gamma(a) * 2.0))(2.0)
+    assert refused.value.rule == "D1"
+    with pytest.raises(tl.Invalid, match="D1"):
+        tl.grad(lambda a: tl.gamma(a))(2.0)
+    assert tl.grad(tl.function(lambda a: a * tl.stop_gradient(tl.gamma(a))))(2.0) > 0.0
+
+
+def test_edges_of_parameters() -> None:
+    """Parameters at the edge, or outside, give what the documentation says; shapes that do not fit are refused."""
+    edges = np.array([-1.0, 0.0, math.inf, math.nan])
+    np.testing.assert_array_equal(np.asarray(tl.gamma(edges)), [math.nan, 0.0, math.inf, math.nan])
+    np.testing.assert_array_equal(np.asarray(tl.poisson(edges)), [-1, 0, -1, -1])
+    np.testing.assert_array_equal(np.asarray(tl.bernoulli(edges)), [False, False, True, False])
+    assert float(tl.truncated_normal(2.0, 1.0)) in (1.0, 2.0)
+    assert np.shape(tl.gamma(np.ones((0, 2)))) == (0, 2) and np.shape(tl.poisson(2.0, (3, 0))) == (3, 0)
+    for wrong in (
+        lambda: tl.gamma(True),
+        lambda: tl.gamma([1.0, 2.0], (3,)),
+        lambda: tl.poisson(1.0, -1),
+        lambda: tl.gumbel((1, None)),
+        lambda: tl.exponential(generator=3),  # type: ignore[arg-type]
+        lambda: tl.categorical([1, 2]),
+    ):
+        with pytest.raises((tl.Invalid, tl.Usage)) as refused:
+            wrong()
+        assert "test_distributions.py" in str(refused.value.where)
+
+
+def test_quantiles_are_scipys() -> None:
+    """ndtri is within 8 ulp of SciPy's, in both tails, and in float32; it inverts the distribution."""
+    p = np.concatenate([np.logspace(-300, -1, 300), np.linspace(0.01, 0.99, 300), 1 - np.logspace(-15, -1, 50)])
+    expected = special.ndtri(p)
+    assert np.max(np.abs(np.asarray(tl.ndtri(p)) - expected) / np.spacing(np.abs(expected) + 1e-3)) <= 8
+    np.testing.assert_array_equal(np.asarray(tl.ndtri([0.0, 1.0, 0.5])), [-math.inf, math.inf, 0.0])
+    assert np.isnan(np.asarray(tl.ndtri([-0.1, 1.1, math.nan]))).all()
