@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pytest import MonkeyPatch
 from safetensors.numpy import load_file
@@ -35,8 +35,7 @@ def test_a_partial_restore(tmp_path_factory: Any, one: Spec, other: Spec, dice: 
     changed = one._replace(edges=tuple(tuple(e for e in edges if dice.random() < 0.7) for edges in one.edges))
     for spec in (other, changed):
         saved, program = build(one).root, build(spec).root
-        if not any(True for _ in reached(saved)):
-            return
+        assume(any(True for _ in reached(saved)))
         path = tmp_path_factory.mktemp("checkpoint") / "it"
         tl.Checkpoint(**saved).save(path)
         theirs, mine = {n: (v._type, bits(v)) for n, v in named(saved).items()}, named(program)

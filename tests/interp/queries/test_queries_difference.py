@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 import tagloom as tl
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.generators.generator import Case, cases, values
 from support.laws.difference_laws import divergence, edited
@@ -42,8 +42,7 @@ def test_the_first_difference_is_first_and_does_not_depend_on_schedules(
     difference_lines = []
     for one, two in SCHEDULES:
         (state, first), (end, second) = ran(graph, case.arguments, one), ran(other, arguments, two)
-        if state.flight or end.flight or max(len(first.events), len(second.events)) > MOST_EVENTS:
-            return
+        assume(not state.flight and not end.flight and max(len(first.events), len(second.events)) <= MOST_EVENTS)
         difference = first_difference(first, second)
         assert list(divergence(first, second, difference)) == []
         difference_lines.append(
