@@ -222,15 +222,15 @@ def _npy(descr: str, shape: str, content: bytes = b"") -> bytes:
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + content
 
 
-ARCHIVE_BOMBS: dict[str, bytes] = {
-    "claims more than it has": _npy("<i8", "(1000000000000,)"),
-    "is deflated zeros": _npy("|u1", f"({2**29},)", bytes(2**29)),
-    "has a long header": _npy("|u1", "(1,)" + " " * 60_000, b"0"),
-    "has a negative shape": _npy("|u1", "(-1,)"),
-    "has objects": _npy("|O", "(1,)", b"cos\nsystem\n(S'true'\ntR."),
-    "runs code": _npy("<i8", "(__import__('os').system('true'),)"),
-    "has two axes": _npy("<i8", "(1, 1)", bytes(8)),
-    "is empty": b"",
+ARCHIVE_BOMBS: dict[str, Callable[[], bytes]] = {
+    "claims more than it has": lambda: _npy("<i8", "(1000000000000,)"),
+    "is deflated zeros": lambda: _npy("|u1", f"({2**29},)", bytes(2**29)),
+    "has a long header": lambda: _npy("|u1", "(1,)" + " " * 60_000, b"0"),
+    "has a negative shape": lambda: _npy("|u1", "(-1,)"),
+    "has objects": lambda: _npy("|O", "(1,)", b"cos\nsystem\n(S'true'\ntR."),
+    "runs code": lambda: _npy("<i8", "(__import__('os').system('true'),)"),
+    "has two axes": lambda: _npy("<i8", "(1, 1)", bytes(8)),
+    "is empty": lambda: b"",
 }
 
 
@@ -239,14 +239,14 @@ ARCHIVE_BOMBS: dict[str, bytes] = {
 @pytest.mark.parametrize(
     "member", ("header", "format", "0/events/node", "0/events/sent", "0/inputs/word", "0/texts/ends")
 )
-def test_archive_bombs_are_rejected(member: str, bomb: bytes, tmp_path: Path) -> None:
+def test_archive_bombs_are_rejected(member: str, bomb: Callable[[], bytes], tmp_path: Path) -> None:
     """An archive member that claims huge memory, or contains code, is rejected before it is read."""
     path = tmp_path / "run.npz"
     fib.run(3, keep=path)
     with zipfile.ZipFile(path) as archive:
         members = {info.filename: archive.read(info) for info in archive.infolist()}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in (members | {f"{member}.npy": bomb}).items():
+        for name, content in (members | {f"{member}.npy": bomb()}).items():
             archive.writestr(name, content)
     with no_code_runs(), pytest.raises(tl.Malformed):
         tl.read_events(path)

@@ -52,11 +52,8 @@ def makes_floats(name: str) -> bool:
     """Whether an op has float results of float operands."""
     return any(
         OPS[name].type_rule(*types, **dict(given)).dtype.kind == "f" and any(each.dtype.kind == "f" for each in types)
-        for types, given in SIGNATURES.get(name, ())
+        for types, given in signatures(ARRAYS, arrays=True).get(name, ())
     )
-
-
-SIGNATURES = signatures(ARRAYS, arrays=True)
 
 
 @each_row
@@ -146,6 +143,7 @@ def outcomes(folder: Path, engines: str, more: str = "") -> dict[str, str]:
     return dict(line.split(": ", 1) for line in ran.stdout.splitlines())
 
 
+@pytest.mark.full
 def test_broken_rows_break_nothing_else(tmp_path: Path) -> None:
     """With broken rows `import tagloom` works, and programs without their ops run on every engine; a program with such
     an op gets an error that names the op and the column."""
@@ -175,6 +173,7 @@ op("not_compilable", arity=1, type_rule=T, numpy=np.exp, scalar=uncompilable, do
 """
 
 
+@pytest.mark.full
 def test_a_scalar_column_that_does_not_compile(tmp_path: Path) -> None:
     """The op works on the reference, which runs Python. On `compiled`, programs without it run, and one with it is
     refused."""

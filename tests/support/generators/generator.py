@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -108,7 +108,7 @@ def signatures(extra: tuple[Type, ...], arrays: bool = False) -> Signatures:
         if not arrays and row.scalar is None and row.name not in ("matmul", "sum"):
             continue
         choices = [(("dtype", dtype),) for dtype in converted] if row.name == "astype" else list(attributes(row))
-        every = itertools.chain(*(itertools.product(types, repeat=arity) for arity in arities(row)))
+        every = itertools.chain(*(_operand_types(types, arity) for arity in arities(row)))
         for given, operands in itertools.product(choices, every):
             try:
                 result = row.type_rule(*operands, **dict(given))
@@ -117,6 +117,11 @@ def signatures(extra: tuple[Type, ...], arrays: bool = False) -> Signatures:
             if result in types:
                 found.setdefault(row.name, []).append((operands, given))
     return found
+
+
+def _operand_types(types: Sequence[Type], arity: int) -> Iterable[tuple[Type, ...]]:
+    """All combinations of types for the operands of an op; more than three operands are of one type in all ops."""
+    return itertools.product(types, repeat=arity) if arity <= 3 else zip(*[types] * arity, strict=True)
 
 
 _WIDE = (*(8, 7, 9) * 4, 1)

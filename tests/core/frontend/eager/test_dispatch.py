@@ -163,7 +163,7 @@ TWINS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("twin", TWINS)
 def test_incomplete_keys_are_caught(twin: str) -> None:
     """The law catches keys without dtypes, sizes, attributes or their classes, the op, or the classes of numbers."""

@@ -94,6 +94,7 @@ def threads() -> int:
     return sum(each.name == "tagloom" for each in threading.enumerate())
 
 
+@pytest.mark.full
 def test_threads_are_reused() -> None:
     """Successive runs share one thread; concurrent runs use many, a few of which are kept."""
     often.run(np.zeros(3), 1, engine="compiled")

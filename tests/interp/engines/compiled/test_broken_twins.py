@@ -110,7 +110,7 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert twin in ("narrow integers do not wrap", "sizes that fit are refused")
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     "function", dict.fromkeys(function for _, _, function, _ in TWINS.values()), ids=lambda f: f.name
 )

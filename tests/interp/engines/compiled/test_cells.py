@@ -46,7 +46,7 @@ def compare(function: tl.Function, arguments: list[Any]) -> Any:
     return tried(function.program, function.graph, admit_arguments(function.graph, arguments))
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @each(RUN)
 def test_puts_before_gets_need_no_tokens(function: tl.Function, arguments: list[Any]) -> None:
     """S13: a program whose puts all come before their gets needs no tokens; handles may pass loops, conds and calls."""

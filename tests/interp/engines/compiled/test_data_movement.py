@@ -119,6 +119,7 @@ def nothing_added(x: tl.Array[tl.float64, 2], y: tl.Array[tl.float32, None], z: 
     return apply("sum_like", x, x), apply("sum_like", y, z)
 
 
+@pytest.mark.full
 def test_sum_like_of_equal_shapes_keeps_negative_zeros() -> None:
     """A sum to the shape that an array has is that array, to the sign of its zeros; fixed and open sizes."""
     zeros = np.array([-0.0, 0.0])

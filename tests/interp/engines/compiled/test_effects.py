@@ -70,6 +70,7 @@ def test_callbacks_take_and_return_arrays() -> None:
     assert str(calls[:2]) == str(calls[2:]) and len(calls) == 4
 
 
+@pytest.mark.full
 def test_a_failing_callback_traps() -> None:
     """A callback that raises is the trap that the reference meets first."""
     outcome, expected = (arrays.run(5, [1.0, 2.0], engine=name) for name in ("compiled", "reference"))

@@ -192,7 +192,7 @@ TWINS = {
 QUICK = ("a record ends with its first phase", "all that goes back is in the last iteration", "a branch is forgotten")
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     "twin", [twin if twin in QUICK else pytest.param(twin, marks=pytest.mark.heavy) for twin in TWINS]
 )

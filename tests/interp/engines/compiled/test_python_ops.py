@@ -127,7 +127,7 @@ def broken_server(name: str) -> Any:
     return BrokenServer
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["forgets to trap", "answers the first again"])
 def test_broken_servers_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every broken host call server is caught."""

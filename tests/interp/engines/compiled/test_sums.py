@@ -113,7 +113,7 @@ TWINS = {
 }
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("twin", TWINS)
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin whose sum depends on the sharing has other bits; one that omits elements has another value."""

@@ -58,7 +58,7 @@ TWINS = {
 }
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("twin", TWINS)
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong share is caught; no twin reads or writes beyond an array. Elements that nobody computes may keep right

@@ -12,6 +12,7 @@ import pytest
 import tagloom as tl
 from support.generators.array_rows import arities, attributes
 from support.generators.edges import EDGES
+from support.inner import OTHER_DTYPES
 from support.laws.fast_laws import RunOptionsSample, differences
 from tagloom.core import dtypes
 from tagloom.core.errors import Invalid
@@ -56,11 +57,14 @@ def check(name: str, operands: tuple[dtypes.DType, ...], given: Any) -> None:
     assert list(differences(graph, values, RunOptionsSample("fifo", Limits(firings=1_000)))) == []
 
 
+@pytest.mark.inner(first=1, of_each=r"\w+")
+@pytest.mark.parametrize("has_other_dtypes", [False, True], ids=["one of a kind", "other dtypes"])
 @pytest.mark.parametrize("name", OPS)
-def test_ops_at_edges(name: str) -> None:
+def test_ops_at_edges(name: str, has_other_dtypes: bool) -> None:
     """On operands of one dtype each op has the reference's bits and traps."""
     for operands, given in forms(OPS[name]):
-        if len(set(operands)) == 1 or (name == "where" and len(set(operands[1:])) == 1):
+        is_of_one_dtype = len(set(operands)) == 1 or (name == "where" and len(set(operands[1:])) == 1)
+        if is_of_one_dtype and (repr(operands[-1]) in OTHER_DTYPES) == has_other_dtypes:
             check(name, operands, given)
 
 
