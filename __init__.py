@@ -18,6 +18,7 @@ from .core import display as _display
 from .core.autodiff.rows import Rows
 from .core.dtypes import bool, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
 from .core.errors import Broken, Crash, Deadlock, Disagreement, Exhausted, Invalid, Malformed, TagloomError, Trap, Usage
+from .core.frontend import autograph
 from .core.frontend import functions as _functions
 from .core.frontend.array_api import linalg
 from .core.frontend.array_api.convolution import conv, conv_transpose, max_pool, mean_pool, windows
@@ -243,4 +244,4 @@ __all__ = [
     "unique_inverse", "unique_values", "unstack", "value_and_grad", "value_counts", "var", "vecdot", "vjp",
     "while_loop", "windows", "write_json", "write_script", "zeros", "zeros_like",
 ]  # fmt: skip
-__all__ += _functions.__all__
+__all__ += ["autograph", *_functions.__all__]

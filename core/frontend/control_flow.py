@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 from .. import dtypes
-from ..dtypes import DType
 from ..errors import Invalid, Usage
 from ..program.program import PARALLEL_ITERATIONS
 from ..types import Type, type_of
@@ -22,10 +21,9 @@ from .eager.gradients import call_as_one_step
 from .eager.recording import recording_tapes
 from .trace.captures import sort_resources
 from .trace.control_flow import (
-    BodyResult,
     accepts_count,
-    captured_values,
     check_predicate,
+    emit_cond,
     flatten_next_variables,
     flatten_result,
     join_weak_values,
@@ -34,21 +32,15 @@ from .trace.control_flow import (
     placeholder_cond_results,
     trace_branch,
     trace_loop,
+    unify_branches,
 )
 from .trace.program_builder import (
-    TracedOperand,
     current_region,
-    describe_with_location,
-    to_operand,
-    to_weak_operand,
 )
 from .trace.pytree import (
     NONE,
     TreeDef,
-    array_hint,
-    describe_difference,
     flatten,
-    leaf_paths,
     read_variables,
     static_treedef,
     unflatten,
@@ -96,22 +88,10 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     if not (one.leaves or assigned):
         raise no_results_error()
     pairs = unify_branches(one, other)
-    count = len(pairs)
-    pairs += [(branches[0].read_resource(variable), branches[1].read_resource(variable)) for variable in assigned]
-    branch_results = [[branch.as_operand(pair[side]) for pair in pairs] for side, branch in enumerate(branches)]
-    captured = captured_values(*branches)
-    regions = tuple(
-        branch.close(list(map(branch.localize, captured)), results)
-        for branch, results in zip(branches, branch_results, strict=True)
-    )
-    inputs = [region.as_operand(value) for value in (predicate, *captured)]
-    types = [then_value.type.join(else_value.type) or then_value.type for then_value, else_value in pairs]
-    names = [*region.names.result_names(name, count), *(region.names.fresh(variable.name) for variable in assigned)]
-    results = region.emit_node("cond", inputs, types, names, regions)
-    for position, result in enumerate(results[:count]):
+    results = emit_cond(region, predicate, branches, pairs, region.names.result_names(name, len(pairs)))
+    for position, result in enumerate(results):
         result.weak_value = join_weak_values(one, other, position)
-    region.store.update(zip(assigned, results[count:], strict=True))
-    return unflatten(one.treedef, map(Symbol, results[:count]))
+    return unflatten(one.treedef, map(Symbol, results))
 
 
 def while_loop(
@@ -199,48 +179,6 @@ def _loop_variable(operands: Sequence[Any], leaf: Any, type_: Type | None) -> An
         error.where = user_location()
         raise
     return leaf if isinstance(leaf, ConcreteArray) else result_like(operands, admitted)
-
-
-def unify_branches(one: BodyResult, other: BodyResult) -> list[tuple[TracedOperand, TracedOperand]]:
-    """The results of both branches in pairs; raises Invalid (V5) where the structures or types differ."""
-    if one.treedef != other.treedef:
-        required, got = describe_difference(one.treedef, other.treedef)
-        raise Invalid(
-            "the branches of cond return different structures",
-            rule="V5",
-            where=user_location(),
-            required=describe_with_location(required, one.location),
-            got=describe_with_location(got, other.location),
-            hint=array_hint(one.treedef, other.treedef),
-        )
-    return [
-        unify_results(then_leaf, else_leaf, one, other, path)
-        for then_leaf, else_leaf, path in zip(one.leaves, other.leaves, leaf_paths(one.treedef, ""), strict=True)
-    ]
-
-
-def unify_results(
-    one: Any, other: Any, then_result: BodyResult, else_result: BodyResult, path: str
-) -> tuple[TracedOperand, TracedOperand]:
-    """One result of both branches in a common dtype: a Python number takes the dtype of the other side. `path` says in
-    messages where it is in a nested result."""
-    then_operand, else_operand = to_weak_operand(one, _scalar_dtype(other)), to_weak_operand(other, _scalar_dtype(one))
-    if then_operand.type.join(else_operand.type) is None:
-        raise Invalid(
-            f"the branches of cond return different types{path and f' at {path}'}",
-            rule="V5",
-            where=user_location(),
-            required=then_result.describe_type(then_operand),
-            got=else_result.describe_type(else_operand),
-            hint="convert one with tl.astype",
-        )
-    return then_operand, else_operand
-
-
-def _scalar_dtype(value: Any) -> DType | None:
-    """The dtype of a scalar; None for an array, and for a Python int, which takes any numeric dtype."""
-    type_ = None if type(value) is int else to_operand(value).type
-    return type_.dtype if type_ and type_.is_scalar else None
 
 
 def _concrete_bool(pred: Any) -> bool:

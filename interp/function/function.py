@@ -438,7 +438,12 @@ class Function(SvgReprMixin):
     def _trace_once(self, forms: tuple[TreeType, ...], *, may_create: bool) -> TracedProgram:
         """Trace the function, and check and lower its program. `may_create` says whether variables may be created while
         tracing."""
-        trace = ProgramBuilder(Symbol, may_create_variables=may_create)
+        from ...core.frontend.source.entry import (  # here: import tagloom needs no converter
+            convert_callable,
+            prepare_entry,
+        )
+
+        trace = ProgramBuilder(Symbol, may_create_variables=may_create, prepare=prepare_entry, convert=convert_callable)
         program, signature = trace.build_program(self.source, forms)
         program = resolve_pullbacks(program)
         problems = program_problems(program)

@@ -13,6 +13,7 @@ from inspect import Parameter, Signature
 from typing import Any, NamedTuple, TypeAlias
 
 from ... import dtypes
+from ...dtypes import DType
 from ...errors import Invalid, TagloomError, Usage, plural
 from ...ops.op import Attributes
 from ...program.program import MAX_NESTING, Location, UniqueNames
@@ -116,6 +117,7 @@ def trace_into_region(
             python=TypeError,
         )
     check_arity(function, len(structure.children))
+    function = region.specialization.program_builder.convert(function)
     with enter_region(region):
         return read_variables(function(*unflatten(structure, map(Symbol, parameters))))
 
@@ -195,6 +197,74 @@ def check_arity(function: Callable[..., Any], count: int) -> None:
 def captured_values(*regions: RegionBuilder) -> list[TracedValue]:
     """The values that these regions capture from the enclosing region, each once."""
     return list(dict.fromkeys(outer for region in regions for outer in region.captures))
+
+
+def emit_cond(
+    region: RegionBuilder,
+    predicate: TracedOperand,
+    branches: tuple[RegionBuilder, RegionBuilder],
+    pairs: Sequence[tuple[TracedOperand, TracedOperand]],
+    names: Sequence[str],
+) -> list[TracedValue]:
+    """Add a cond with these traced branches to a region, and return its results, under these fresh names. Each has the
+    value of one of a pair of operands. Variables that a branch assigns become further results."""
+    assigned = sort_resources((*branches[0].store, *branches[1].store))
+    count, pairs = len(pairs), list(pairs)
+    pairs += [(branches[0].read_resource(variable), branches[1].read_resource(variable)) for variable in assigned]
+    branch_results = [[branch.as_operand(pair[side]) for pair in pairs] for side, branch in enumerate(branches)]
+    captured = captured_values(*branches)
+    regions = tuple(
+        branch.close(list(map(branch.localize, captured)), results)
+        for branch, results in zip(branches, branch_results, strict=True)
+    )
+    inputs = [region.as_operand(value) for value in (predicate, *captured)]
+    types = [then_value.type.join(else_value.type) or then_value.type for then_value, else_value in pairs]
+    names = [*names, *(region.names.fresh(variable.name) for variable in assigned)]
+    results = region.emit_node("cond", inputs, types, names, regions)
+    region.store.update(zip(assigned, results[count:], strict=True))
+    return results[:count]
+
+
+def unify_branches(one: BodyResult, other: BodyResult) -> list[tuple[TracedOperand, TracedOperand]]:
+    """The results of both branches in pairs; raises Invalid (V5) where the structures or types differ."""
+    if one.treedef != other.treedef:
+        required, got = describe_difference(one.treedef, other.treedef)
+        raise Invalid(
+            "the branches of cond return different structures",
+            rule="V5",
+            where=user_location(),
+            required=describe_with_location(required, one.location),
+            got=describe_with_location(got, other.location),
+            hint=array_hint(one.treedef, other.treedef),
+        )
+    return [
+        unify_results(then_leaf, else_leaf, one, other, path)
+        for then_leaf, else_leaf, path in zip(one.leaves, other.leaves, leaf_paths(one.treedef, ""), strict=True)
+    ]
+
+
+def unify_results(
+    one: Any, other: Any, then_result: BodyResult, else_result: BodyResult, path: str
+) -> tuple[TracedOperand, TracedOperand]:
+    """One result of both branches in a common dtype: a Python number takes the dtype of the other side. `path` says in
+    messages where it is in a nested result."""
+    then_operand, else_operand = to_weak_operand(one, _scalar_dtype(other)), to_weak_operand(other, _scalar_dtype(one))
+    if then_operand.type.join(else_operand.type) is None:
+        raise Invalid(
+            f"the branches of cond return different types{path and f' at {path}'}",
+            rule="V5",
+            where=user_location(),
+            required=then_result.describe_type(then_operand),
+            got=else_result.describe_type(else_operand),
+            hint="convert one with tl.astype",
+        )
+    return then_operand, else_operand
+
+
+def _scalar_dtype(value: Any) -> DType | None:
+    """The dtype of a scalar; None for an array, and for a Python int, which takes any numeric dtype."""
+    type_ = None if type(value) is int else to_operand(value).type
+    return type_.dtype if type_ and type_.is_scalar else None
 
 
 def check_predicate(value: Any, role: str) -> TracedOperand:

@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from types import CodeType
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -74,10 +75,18 @@ MAX_NESTED_TRACES = 12
 class ProgramBuilder:
     """Builds a program: traces an entry function and all functions that it calls."""
 
-    def __init__(self, make_symbol: Callable[[TracedValue], object], *, may_create_variables: bool = True) -> None:
+    def __init__(
+        self,
+        make_symbol: Callable[[TracedValue], object],
+        *,
+        may_create_variables: bool = True,
+        prepare: Callable[[Any], Any] = lambda python: python,
+        convert: Callable[[Any], Any] = lambda python: python,
+    ) -> None:
         """`make_symbol` wraps a value as a symbol; `may_create_variables` says whether the functions may create
-        variables while they are traced."""
-        self.make_symbol = make_symbol
+        variables while they are traced. `prepare` returns what is called for the body of a function of the program,
+        and `convert` what is called for a branch or the part of a loop."""
+        self.make_symbol, self.prepare, self.convert = make_symbol, prepare, convert
         self.may_create_variables = may_create_variables
         self.created_variables: list[Resource] = []
         """The variables created during tracing."""
@@ -196,7 +205,8 @@ class ProgramBuilder:
         try:
             with enter_region(region):
                 arguments = [unflatten(t.treedef, [next(symbols) for _ in t.types]) for t in function.argument_types]
-                returned = read_variables(function.function_spec.python_function(*arguments))
+                python = self.prepare(function.function_spec.python_function)
+                returned = read_variables(python(*arguments))
         except NoTypeYet:
             return
         except TagloomError as error:
@@ -502,6 +512,10 @@ class Specialization:
     """All regions of the latest trace."""
     captures: dict[Resource, TracedValue] = field(default_factory=dict)
     """The parameter for each resource that the latest trace uses besides its arguments."""
+    rebuilt_containers: dict[int, Any] = field(default_factory=dict)
+    """The lists and dicts that the latest trace has put together from results of branches and loops, by identity."""
+    inlined_codes: list[tuple[CodeType, int]] = field(default_factory=list)
+    """The code of each Python function that is being called in the latest trace, and how many regions were open."""
 
     @property
     def location(self) -> Location:
@@ -541,6 +555,7 @@ class Specialization:
         self.regions = []
         self.callee_signatures, self.previous_callees = None, ()
         self.deferred_error, self.region, self.captures = None, None, {}
+        self.rebuilt_containers, self.inlined_codes = {}, []
 
     def invalidate_signature(self) -> None:
         """Mark the function to be traced again, since a weak result of a callee got its type. Drop the inferred
@@ -670,6 +685,30 @@ class RegionBuilder:
         capture_names = {value.name for value in self.specialization.captures.values()}
         self.names.used_names, self.names.last_numbers = names.used_names | capture_names, dict(names.last_numbers)
 
+    def mark(self) -> RegionMark:
+        """The state of the region for `reset`, before code whose nodes may have to be undone."""
+        inner = self.specialization
+        sizes = (len(self.nodes), len(self.values), len(inner.regions), len(inner.callee_signatures or ()))
+        return RegionMark(self.snapshot(), sizes, dict(self.store))
+
+    def reset(self, mark: RegionMark) -> None:
+        """Undo all that was added to the region, and to the function by it, since the mark. What it captured stays
+        captured."""
+        node_count, value_count, region_count, callee_count = mark.sizes
+        function = self.specialization
+        self.rewind(mark.snapshot)
+        del self.nodes[node_count:]
+        for name in list(self.values)[value_count:]:
+            del self.values[name]
+        for region in function.regions[region_count:]:
+            region.release()
+        del function.regions[region_count:]
+        for callee in list(function.callee_signatures or ())[callee_count:]:
+            assert function.callee_signatures is not None
+            del function.callee_signatures[callee]
+        self.store.clear()
+        self.store.update(mark.store)
+
     def assigned_variables(self) -> tuple[Resource, ...]:
         """The variables that the region assigns."""
         return sort_resources(self.store)
@@ -678,6 +717,15 @@ class RegionBuilder:
         """The finished region, with all nodes so far."""
         variables = tuple(Var(value.name, value.type) for value in parameters)
         return Region(variables, tuple(self.nodes), tuple(results))
+
+
+class RegionMark(NamedTuple):
+    """The state of a region under trace at one time."""
+
+    snapshot: tuple[int, int, UniqueNames]
+    sizes: tuple[int, int, int, int]
+    """The numbers of nodes, values, regions of the function, and callees."""
+    store: dict[Resource, TracedOperand]
 
 
 _CURRENT_REGION: ContextVar[RegionBuilder | None] = ContextVar("current_region", default=None)

@@ -26,6 +26,25 @@ _traced_files: set[str] = set()
 """The source files that this process has traced."""
 
 
+def is_internal_file(file: str) -> bool:
+    """Whether a file belongs to tagloom or NumPy."""
+    return file.startswith(_INTERNAL_PATHS)
+
+
+_UNCONVERTED: dict[tuple[CodeType, str], str] = {}
+"""Why a function is not converted, by its code and file."""
+
+
+def explain_unconverted(code: CodeType, reason: str) -> None:
+    """Note why the function with this code is not converted, for errors in it."""
+    _UNCONVERTED[code, code.co_filename] = reason
+
+
+def unconverted_reason(code: CodeType) -> str | None:
+    """Why the function with this code is not converted; None where nothing speaks against it."""
+    return _UNCONVERTED.get((code, code.co_filename))
+
+
 def user_frame() -> FrameType | None:
     """The innermost frame of user code."""
     frame: FrameType | None = sys._getframe(1)
@@ -74,9 +93,11 @@ def describe_construct() -> tuple[str, str]:
     if frame is None:
         return "this code", _CONSTRUCT_HINTS[ast.If]
     kinds = [kind for kind in map(construct_kind, enclosing_constructs(frame)) if kind is not None]
+    reason = unconverted_reason(frame.f_code)
+    prefix = "" if reason is None else f"{reason}; "
     if not kinds:
-        return "this line", _CONSTRUCT_HINTS[ast.If]
-    return _CONSTRUCT_NAMES[kinds[-1]], _CONSTRUCT_HINTS[kinds[-1]]
+        return "this line", prefix + _CONSTRUCT_HINTS[ast.If]
+    return _CONSTRUCT_NAMES[kinds[-1]], prefix + _CONSTRUCT_HINTS[kinds[-1]]
 
 
 _CONSTRUCT_NAMES: dict[type[ast.AST], str] = {

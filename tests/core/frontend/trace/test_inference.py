@@ -431,6 +431,7 @@ def test_f1_unknown_results_are_symbolic() -> None:
     """F1: the result of a function is symbolic even if little is known of it yet."""
 
     @tl.function
+    @tl.autograph.do_not_convert
     def f(n: tl.int64):  # type: ignore[no-untyped-def]
         return tl.cond(n < 1, lambda: 1, lambda: 1 if f(n - 1) > 0 else 2)
 

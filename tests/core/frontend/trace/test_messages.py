@@ -47,7 +47,7 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
         "pass loop variables as separate arguments",
     ),
     "a format": (lambda x: f"{x:.2f}", 2.0, "a format needs a concrete value", "tl.print"),
-    "in": (lambda x: 2.0 in x, VECTOR, "`in` needs a concrete value", "tl.any(x == a)"),
+    "in": (tl.autograph.do_not_convert(lambda x: 2.0 in x), VECTOR, "`in` needs a concrete value", "tl.any(x == a)"),
     "at": (lambda x: x.at[0].set(1.0), VECTOR, "arrays have no attribute at", "tl.scatter(x, value, index)"),
     "np.sum": (lambda x: np.sum(x), VECTOR, "np.sum needs a concrete value", "write tl.sum"),
     "np.max": (lambda x: np.max(x), VECTOR, "np.max needs a concrete value", "write tl.max"),

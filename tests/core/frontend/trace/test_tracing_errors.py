@@ -14,8 +14,8 @@ from tagloom.core.program.program import Location
 
 
 def function(body: str) -> str:
-    """A traced function f of an integer n, with this body."""
-    return "@tl.function\ndef f(n: tl.int64) -> tl.int64:\n" + textwrap.indent(
+    """A traced function f of an integer n, with this body, which is not converted."""
+    return "@tl.function\n@tl.autograph.do_not_convert\ndef f(n: tl.int64) -> tl.int64:\n" + textwrap.indent(
         textwrap.dedent(body).strip("\n"), "    "
     )
 

@@ -1,0 +1,50 @@
+"""Control of conversion: what `tl.autograph` offers. `tl.function` converts Python by itself; see docs/autograph.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CodeType
+from typing import Any, TypeVar
+
+from .trace.annotation import underlying_function
+from .trace.source_location import explain_unconverted
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def do_not_convert(function: _Function) -> _Function:
+    """Mark a Python function, and those defined in it, as one that `tl.function` runs as it is; returns it.
+
+    An `if`, `while` or `for` in it needs conditions that are known while it is traced.
+
+    >>> import tagloom as tl
+    >>> @tl.function
+    ... @tl.autograph.do_not_convert
+    ... def f(n):
+    ...     return 1 if n > 0 else 2
+    >>> f(1)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    tagloom.core.errors.Invalid: F1: `x if p else y` needs a concrete value...
+    """
+    python = underlying_function(function)
+    pending: list[CodeType] = [python.__code__]
+    for code in pending:  # grows while it is walked
+        explain_unconverted(code, f"{python.__name__} is marked do_not_convert")
+        pending += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return function
+
+
+def to_code(function: Any) -> str:
+    """The converted code of a Python function, or of a `tl.function`, for reading: each operator begins with `ag__`.
+
+    Raises Usage, in words, where the function cannot be converted.
+
+    >>> def f(n):
+    ...     return n if n > 0 else -n
+    >>> print(to_code(f))
+    def f(n):
+        return ag__.if_exp(n > 0, lambda: n, lambda: -n)
+    """
+    from .source.convert import describe_conversion  # here: import tagloom needs no converter
+
+    return describe_conversion(underlying_function(getattr(function, "_python", function)))

@@ -1,0 +1,167 @@
+"""Conversion: a Python function becomes one with operators for its control flow, calls and writes.
+
+The converted code has the file, lines and columns of the original, so that errors, locations and breakpoints are those
+of the user's code. It is compiled once for a code object; each function object gets its globals, cells and defaults.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from ...errors import Usage
+from ..trace.source_location import definition_location, explain_unconverted, unconverted_reason
+from .passes.control_flow import convert_control_flow
+from .passes.expressions import convert_expressions
+from .passes.mangling import mangle_names
+from .passes.variables import convert_loads, mark_loads
+from .passes.writes import convert_writes
+from .reader import FunctionNode, NotConvertible, read_source
+from .scopes import SCOPES
+from .templates import statements
+
+OPERATORS: CellType = CellType()
+"""The module of operators, which sets it; converted functions close over it as `ag__`."""
+_NAME = "ag__"
+
+
+@dataclass(frozen=True)
+class ConvertedCode:
+    """The converted code of a function, and its syntax tree, which is only for reading."""
+
+    code: CodeType
+    tree: FunctionNode
+
+
+_CONVERTED: dict[tuple[CodeType, str], ConvertedCode | None] = {}
+"""The converted code of each code object and file, or None where it cannot be converted."""
+_GENERATED: set[tuple[CodeType, str]] = set()
+"""The code objects that conversion has made, with their files: equal code may stand in two files."""
+
+
+def convert(function: FunctionType) -> FunctionType:
+    """The converted function; the function itself where it is converted already, or cannot be, which its errors then
+    explain."""
+    key = function.__code__, function.__code__.co_filename
+    if key in _GENERATED:
+        return function
+    if key not in _CONVERTED:
+        try:
+            _CONVERTED[key] = convert_code(function.__code__)
+        except NotConvertible as error:
+            _CONVERTED[key] = None
+            explain_unconverted(function.__code__, f"{function.__name__} is not converted, since {error}")
+    converted = _CONVERTED[key]
+    return function if converted is None else _bind(converted.code, function)
+
+
+def is_converted(function: FunctionType) -> bool:
+    """Whether the code of a function comes from conversion."""
+    return (function.__code__, function.__code__.co_filename) in _GENERATED
+
+
+def convert_code(code: CodeType) -> ConvertedCode:
+    """Convert the function that has this code; raises NotConvertible where that is not possible."""
+    source = read_source(code)
+    node = copy.deepcopy(source.node)
+    tree = convert_tree(node, source.class_name)
+    compiled = _compile(tree, code)
+    pending = [compiled]
+    for each in pending:  # grows while it is walked
+        _GENERATED.add((each, each.co_filename))
+        pending += [constant for constant in each.co_consts if isinstance(constant, CodeType)]
+    return ConvertedCode(compiled, tree)
+
+
+def convert_tree(node: FunctionNode, class_name: str | None = None) -> FunctionNode:
+    """Apply all passes to a function, which may be changed."""
+    node = mangle_names(node, class_name)
+    node = _convert_nested(node, convert_statements)
+    node = convert_expressions(node)
+    return convert_loads(node)
+
+
+def convert_statements(node: FunctionNode) -> FunctionNode:
+    """Apply the passes on statements to one function."""
+    return convert_control_flow(convert_writes(mark_loads(node)))
+
+
+def _convert_nested(node: Any, convert_function: Callable[[FunctionNode], FunctionNode]) -> Any:
+    """Convert a function and those nested in it, innermost first."""
+
+    class Nested(ast.NodeTransformer):
+        def visit_FunctionDef(self, inner: ast.FunctionDef) -> ast.AST:
+            self.generic_visit(inner)
+            return convert_function(inner) if not _is_generator(inner) else inner
+
+    return Nested().visit(node)
+
+
+def _is_generator(node: ast.FunctionDef) -> bool:
+    pending: list[ast.AST] = list(node.body)
+    for each in pending:  # grows while it is walked
+        if isinstance(each, ast.Yield | ast.YieldFrom | ast.Await):
+            return True
+        if not isinstance(each, SCOPES):
+            pending += ast.iter_child_nodes(each)
+    return False
+
+
+def _compile(tree: FunctionNode, code: CodeType) -> CodeType:
+    """The code of a converted function, which closes over what the original closes over, and over the operators."""
+    if isinstance(tree, ast.FunctionDef):
+        tree = copy.copy(tree)
+        tree.name, tree.decorator_list, tree.returns = "converted", [], None
+        tree.args = _bare(tree.args)
+        body: list[ast.stmt] = [tree]
+    else:
+        tree = copy.copy(tree)
+        tree.args = _bare(tree.args)
+        body = statements("converted = function", tree, function=tree)
+    factory = statements(f"def factory({', '.join((*code.co_freevars, _NAME))}): body", tree, body=body)
+    module = compile(ast.Module(factory, []), code.co_filename, "exec", dont_inherit=True)
+    inner = _constant_code(_constant_code(module))
+    return inner.replace(co_name=code.co_name, co_qualname=code.co_qualname)
+
+
+def _bare(arguments: ast.arguments) -> ast.arguments:
+    """Parameters without annotations, and with defaults that are never evaluated: the function object has its own."""
+    bare = copy.deepcopy(arguments)
+    for each in ast.walk(bare):
+        if isinstance(each, ast.arg):
+            each.annotation = None
+    bare.defaults = []
+    bare.kw_defaults = [None] * len(bare.kwonlyargs)
+    return bare
+
+
+def _constant_code(code: CodeType) -> CodeType:
+    return next(constant for constant in code.co_consts if isinstance(constant, CodeType))
+
+
+def _bind(code: CodeType, function: FunctionType) -> FunctionType:
+    """A function with converted code, and with the globals, cells and defaults of the original."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells[_NAME] = OPERATORS
+    closure = tuple(cells[name] for name in code.co_freevars)
+    converted = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
+    converted.__kwdefaults__, converted.__qualname__ = function.__kwdefaults__, function.__qualname__
+    converted.__module__, converted.__doc__ = function.__module__, function.__doc__
+    converted.__dict__.update(function.__dict__)
+    return converted
+
+
+def describe_conversion(function: FunctionType) -> str:
+    """The converted code of a function as text; raises Usage where it cannot be converted."""
+    try:
+        reason = unconverted_reason(function.__code__)
+        if reason is not None:
+            raise NotConvertible(reason)
+        return ast.unparse(ast.fix_missing_locations(convert_code(function.__code__).tree))
+    except NotConvertible as error:
+        where = definition_location(function.__code__)
+        raise Usage(f"{function.__name__} has no converted code: {error}", where=where) from None

@@ -1,0 +1,52 @@
+"""Entry: the Python functions that a trace calls, converted."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import Any
+
+from ..trace.program_builder import current_region
+from . import operators
+from .calls import is_convertible
+from .convert import convert
+from .state import staging_depth
+
+__all__ = ["convert_callable", "operators", "prepare_entry"]
+
+
+def convert_callable(python: Any) -> Any:
+    """A callable with converted code, where it is a function, a method, a `functools.partial` or an instance of a class
+    with `__call__` in Python; any other callable unchanged."""
+    if type(python) is FunctionType:
+        return convert(python) if is_convertible(python) else python
+    if type(python) is MethodType and type(python.__func__) is FunctionType:
+        return MethodType(convert_callable(python.__func__), python.__self__)
+    if type(python) is functools.partial:
+        return functools.partial(convert_callable(python.func), *python.args, **python.keywords)
+    method = type(python).__dict__.get("__call__")
+    if type(method) is FunctionType and is_convertible(method):
+        return MethodType(convert(method), python)
+    return python
+
+
+def prepare_entry(python: Callable[..., Any]) -> Callable[..., Any]:
+    """The body of a function of the program, as its trace calls it: converted, and on the stack of calls, so that a
+    call of itself becomes a call of the program."""
+    converted = convert_callable(python)
+    code = getattr(python, "__code__", None)
+    if code is None:
+        return converted  # type: ignore[no-any-return]
+
+    def run(*arguments: Any, **keywords: Any) -> Any:
+        region = current_region()
+        assert region is not None, "only a trace prepares a function"
+        stack = region.specialization.inlined_codes
+        stack.append((code, staging_depth()))
+        try:
+            return converted(*arguments, **keywords)
+        finally:
+            stack.pop()
+
+    return run

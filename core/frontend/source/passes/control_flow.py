@@ -1,0 +1,494 @@
+"""The pass on control flow: `if`, `while` and `for`, with `break`, `continue` and `return` anywhere.
+
+Each arm and each body becomes a function of its own, and the statement a call of an operator. Exits are in tail form:
+what follows an `if` moves into the arm that can reach it, so that `return` needs no flag. Where several paths with
+exits meet, the arms return the number of the exit taken, 0 for none, and what follows chooses by it once. The
+expression of a `return` that leaves a loop is evaluated after the loop.
+
+>>> import ast
+>>> def show(text):
+...     (function,) = ast.parse(text).body
+...     print(ast.unparse(convert_control_flow(function)))
+>>> show('''
+... def f(n):
+...     if n < 0:
+...         return -1
+...     return n
+... ''')
+def f(n):
+<BLANKLINE>
+    def if_body():
+        return -1
+<BLANKLINE>
+    def else_body():
+        return n
+    return ag__.if_(n < 0, if_body, else_body, lambda: ())
+>>> show('''
+... def f(n):
+...     k = 0
+...     while True:
+...         if k * k > n:
+...             break
+...         k += 1
+...     return k
+... ''')
+def f(n):
+    k = 0
+<BLANKLINE>
+    def loop_test():
+        return True
+<BLANKLINE>
+    def loop_body(go_on):
+        nonlocal k
+<BLANKLINE>
+        def if_body():
+            return False
+<BLANKLINE>
+        def else_body():
+            nonlocal k
+            k += 1
+            return go_on()
+        return ag__.if_(k * k > n, if_body, else_body, lambda: (k,), ('k',))
+    ag__.while_(loop_test, loop_body, lambda: (k,), ('k',), 'break')
+    return k
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from ....program.program import UniqueNames
+from ..liveness import Exits, live_before
+from ..reader import FunctionNode
+from ..scopes import SCOPES, Scope, function_scope, read_names, walk_scope, written_names
+from ..templates import expression, statements
+
+Exit: TypeAlias = ast.Return | ast.Break | ast.Continue
+"""A statement that leaves a block before its end."""
+Loop: TypeAlias = ast.While | ast.For
+
+
+def convert_control_flow(node: FunctionNode) -> FunctionNode:
+    """The function with operators for its control flow; nested functions stay as they are."""
+    if isinstance(node, ast.Lambda):
+        return node
+    node = _ResultsInPlace().convert(node)
+    scope = function_scope(node)
+    writer = _ControlFlow(scope, {name.id for name in ast.walk(node) if isinstance(name, ast.Name)})
+    live = scope.captured_names | scope.nonlocal_names | scope.global_names
+    block = _Block(live, Exits(after_return=live), lambda anchor: [], lambda statement: [statement])
+    body = writer.convert(node.body, block)
+    has_docstring = bool(body) and body[0] is node.body[0] and ast.get_docstring(node) is not None
+    head, rest = (body[:1], body[1:]) if has_docstring else ([], body)
+    declarations: list[ast.stmt] = []
+    for declaration, names in ((ast.Global, scope.global_names), (ast.Nonlocal, scope.nonlocal_names)):
+        if names and writer.has_blocks:
+            rest = [each for each in rest if not isinstance(each, declaration)]
+            declarations += [ast.copy_location(declaration(sorted(names)), node)]
+    unbound = sorted(writer.shared_names - set(scope.parameters) - written_names(rest))
+    for name in unbound:  # binds the name in the function, so that inner functions may declare it nonlocal
+        declarations += statements("if False: name = None", node.body[0], name=name)
+    result = copy.copy(node)
+    result.body = [*head, *declarations, *rest] or statements("pass", node)
+    return result
+
+
+@dataclass(frozen=True)
+class _Block:
+    """What is around statements: where their end and their exits lead."""
+
+    live: frozenset[str]
+    """The variables that are live at the end."""
+    exits: Exits
+    end: Callable[[ast.AST], list[ast.stmt]]
+    """The statements at the end, at the position of a node."""
+    leave: Callable[[Exit], list[ast.stmt]]
+    """The statements that replace an exit."""
+
+
+class _ControlFlow:
+    def __init__(self, scope: Scope, used_names: set[str]) -> None:
+        self.scope = scope
+        self.local_names = set(scope.local_names)
+        self.names = UniqueNames()
+        self.names.used_names |= used_names | self.local_names
+        self.shared_names: set[str] = set()
+        """The local variables that inner functions assign."""
+        self.has_blocks = False
+
+    def convert(self, body: Sequence[ast.stmt], block: _Block) -> list[ast.stmt]:
+        """The statements with operators for control flow, ending as the block says."""
+        converted: list[ast.stmt] = []
+        for position, statement in enumerate(body):
+            follow = list(body[position + 1 :])
+            if isinstance(statement, Exit):
+                return [*converted, *block.leave(statement)]
+            if isinstance(statement, ast.If):
+                if has_exits([statement]):
+                    return [*converted, *self._tail_if(statement, follow, block)]
+                converted += self._plain_if(statement, live_before(follow, block.live, block.exits), block)
+            elif isinstance(statement, ast.While | ast.For):
+                loop, rest = self._loop(statement, follow, block)
+                return [*converted, *loop, *self.convert(rest, block)]
+            elif isinstance(statement, ast.With | ast.Try | ast.TryStar | ast.Match):
+                compound, rest = self._compound(statement, follow, block)
+                converted += compound
+                if rest is not follow:
+                    return [*converted, *self.convert(rest, block)]
+            else:
+                converted.append(statement)
+            if isinstance(statement, ast.Raise):
+                return converted
+        return [*converted, *block.end(body[-1])] if body else converted
+
+    def _plain_if(self, node: ast.If, live: frozenset[str], block: _Block) -> list[ast.stmt]:
+        """An `if` without exits."""
+        inner = _Block(live, block.exits, lambda anchor: [], block.leave)
+        return self._if(node, node.body, node.orelse, inner, "ag__.if_(test, then, otherwise, state, live)")
+
+    def _tail_if(self, node: ast.If, follow: list[ast.stmt], block: _Block) -> list[ast.stmt]:
+        """An `if` with exits, and all that follows it in its block."""
+        completes = may_complete(node.body), may_complete(node.orelse)
+        if follow and all(completes):
+            return self._selected_if(node, follow, block)
+        then, otherwise = (
+            [*arm, *follow] if follow and completed else arm
+            for arm, completed in zip((node.body, node.orelse), completes, strict=True)
+        )
+        return self._if(node, then, otherwise, block, "return ag__.if_(test, then, otherwise, state, live)")
+
+    def _selected_if(self, node: ast.If, follow: list[ast.stmt], block: _Block) -> list[ast.stmt]:
+        """An `if` both arms of which may exit or go on: what follows is there once."""
+        selection = _Selection(self.names.fresh("exit"), find_exits([node]), self.local_names)
+        rest = [*selection.dispatch(), *follow]
+        live = live_before(rest, block.live, block.exits)
+        inner = _Block(live, Exits(live, live, live), selection.end, selection.leave)
+        template = "name = ag__.if_(test, then, otherwise, state, live)"
+        return [
+            *self._if(node, node.body, node.orelse, inner, template, name=selection.name),
+            *self.convert(rest, block),
+        ]
+
+    def _if(
+        self,
+        node: ast.If,
+        then: list[ast.stmt],
+        otherwise: list[ast.stmt],
+        block: _Block,
+        template: str,
+        **fillers: str,
+    ) -> list[ast.stmt]:
+        """Functions for both arms, and the statement that calls the operator."""
+        modified = self._modified(then, otherwise)
+        names = self.names.fresh("if_body"), self.names.fresh("else_body")
+        return [
+            *self._function(names[0], then, block, node.body[0]),
+            *self._function(names[1], otherwise, block, (otherwise or [node])[0]),
+            *self._operator(
+                template, node, modified, block.live, test=node.test, then=names[0], otherwise=names[1], **fillers
+            ),
+        ]
+
+    def _modified(self, *bodies: Sequence[ast.AST]) -> list[str]:
+        return sorted({name for body in bodies for name in written_names(body)} & self.local_names)
+
+    def _operator(
+        self, template: str, anchor: ast.AST, modified: list[str], live: frozenset[str], **fillers: Any
+    ) -> list[ast.stmt]:
+        """A statement that calls an operator with the state of these variables."""
+        state = expression("lambda: names", anchor, names=_tuple(map(_load, modified)))
+        live_names = [name for name in modified if name in live or name in self.scope.captured_names]
+        if not live_names:
+            template = template.replace(", live)", ")")
+        live_tuple = _tuple(map(ast.Constant, live_names))
+        return statements(template, anchor, state=state, live=live_tuple, **fillers)
+
+    def _function(
+        self, name: str, body: Sequence[ast.stmt], block: _Block, anchor: ast.AST, template: str = "def name(): body"
+    ) -> list[ast.stmt]:
+        """A function for a block."""
+        self.has_blocks = True
+        converted = self.convert(body, block) if body else block.end(anchor)
+        declarations = self._declarations(converted, anchor)
+        return _block(template, anchor, name=name, body=[*declarations, *converted] or statements("pass", anchor))
+
+    def _declarations(self, body: Sequence[ast.stmt], anchor: ast.AST) -> list[ast.stmt]:
+        """The declarations of the variables that a block assigns."""
+        written = written_names(body)
+        own = sorted(written & (self.local_names | self.scope.nonlocal_names))
+        self.shared_names |= written & self.local_names
+        shared = sorted(written & self.scope.global_names)
+        declared: list[ast.stmt] = []
+        if own:
+            declared += statements("nonlocal names", anchor, names=own)
+        if shared:
+            declared += statements("global names", anchor, names=shared)
+        return declared
+
+    def _loop(self, node: Loop, follow: list[ast.stmt], block: _Block) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        """The call of an operator for a loop, and the statements to convert after it."""
+        breaks = [each for each in find_exits(node.body) if not isinstance(each, ast.Continue)]
+        is_told = bool(node.orelse) or any(isinstance(each, ast.Return) for each in breaks)
+        form = "plain" if not breaks else "exit" if is_told else "break"
+        selection = _LoopSelection(self.names.fresh("exit") if form == "exit" else "", breaks, self.local_names)
+        rest = list(follow)
+        if form == "exit":
+            rest = [*selection.dispatch(node.orelse), *follow]
+        elif node.orelse:
+            rest = [*node.orelse, *follow]
+        live_after = live_before(rest, block.live, block.exits)
+        bare = copy.copy(node)
+        bare.orelse = []
+        exits = Exits(live_after, frozenset(), live_after)
+        head = live_before([bare], live_after, exits)
+        if isinstance(node, ast.For):
+            head -= read_names([node.iter]) - read_names(node.body) - live_after
+        live = head | live_after
+        ends = {"plain": "return", "break": "return go_on()", "exit": f"return go_on(), {selection.none}"}
+        go_on = ends[form]
+
+        def end(anchor: ast.AST) -> list[ast.stmt]:
+            return [] if form == "plain" else statements(go_on, anchor)
+
+        def leave(statement: Exit) -> list[ast.stmt]:
+            if isinstance(statement, ast.Continue):
+                return statements(go_on, statement)
+            if form == "break":
+                return statements("return False", statement)
+            return statements("return False, number", statement, number=selection.number(statement))
+
+        inner = _Block(live, Exits(live_after, live, live_after), end, leave)
+        body = self.names.fresh("loop_body")
+        header = "def name(): body" if form == "plain" else "def name(go_on): body"
+        functions = self._function(body, node.body, inner, node.body[0], header)
+        target = selection.name + " = " if form == "exit" else ""
+        suffix = "" if form == "plain" else ", 'exits'" if selection.none == "0" and form == "exit" else f", {form!r}"
+        if isinstance(node, ast.While):
+            test = self.names.fresh("loop_test")
+            functions = [*self._expression_function(test, node.test), *functions]
+            template = f"{target}ag__.while_(test, body, state, live{suffix})"
+            modified = self._modified(node.body, [node.test])
+            fillers: dict[str, Any] = {"test": test, "body": body}
+        else:
+            assign = self.names.fresh("loop_target")
+            item = self.names.fresh("item")
+            functions = [*self._target_function(assign, item, node.target), *functions]
+            template = f"{target}ag__.for_(items, target, body, state, live{suffix})"
+            modified = self._modified(node.body, [node.target])
+            fillers = {"items": node.iter, "target": assign, "body": body}
+        state = expression("lambda: names", node, names=_tuple(map(_load, modified)))
+        names = [name for name in modified if name in live or name in self.scope.captured_names]
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id in names:
+            last = node.target.id
+            if last not in written_names(node.body) and last not in self.scope.captured_names:
+                names.remove(last)
+                template = template[:-1] + f", last={last!r})"
+        call = statements(template, node, state=state, live=_tuple(map(ast.Constant, names)), **fillers)
+        return [*functions, *call], rest
+
+    def _expression_function(self, name: str, node: ast.expr) -> list[ast.stmt]:
+        self.has_blocks = True
+        body = statements("return value", node, value=node)
+        return _block("def name(): body", node, name=name, body=[*self._declarations(body, node), *body])
+
+    def _target_function(self, name: str, item: str, target: ast.expr) -> list[ast.stmt]:
+        self.has_blocks = True
+        assignment = statements("x = item", target, item=item)
+        assert isinstance(assignment[0], ast.Assign)
+        assignment[0].targets = [target]
+        body = [*self._declarations(assignment, target), *assignment]
+        return _block("def name(item): body", target, name=name, item=item, body=body)
+
+    def _compound(self, node: Any, follow: list[ast.stmt], block: _Block) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        """A `with`, `try` or `match`, and the statements to convert after it. Its blocks stay in place; a block with
+        exits becomes a function that returns which exit was taken."""
+        result = copy.copy(node)
+        exits = find_exits([node])
+        if not exits:
+            live = live_before(follow, block.live, block.exits) | read_names([node])
+            inner = _Block(live, block.exits, lambda anchor: [], block.leave)
+            for owner, field, part in _parts(result):
+                setattr(owner, field, self.convert(part, inner))
+            return [result], follow
+        selection = _Selection(self.names.fresh("exit"), exits, self.local_names)
+        rest = [*selection.dispatch(), *follow]
+        live = live_before(rest, block.live, block.exits) | read_names([node])
+        inner = _Block(live, Exits(live, live, live), selection.end, selection.leave)
+        plain = replace(inner, end=lambda anchor: [])
+        for owner, field, part in _parts(result):
+            if not find_exits(part):
+                setattr(owner, field, self.convert(part, plain))
+                continue
+            name = self.names.fresh("block")
+            functions = self._function(name, part, inner, part[0])
+            call = statements("target = name()", part[0], target=selection.name, name=name)
+            setattr(owner, field, [*functions, *call])
+        if isinstance(result, ast.Try | ast.TryStar) and result.orelse and find_exits(node.body):
+            guard = statements("if not chosen: body", result.orelse[0], chosen=selection.name, body=result.orelse)
+            result.orelse = guard
+        return [*statements(f"name = {selection.none}", node, name=selection.name), result], rest
+
+
+class _Selection:
+    """The exits of a statement by number, from 1; 0 says that none was taken. A single exit is a bool."""
+
+    def __init__(self, name: str, exits: Sequence[Exit], local_names: Set[str]) -> None:
+        self.name, self.local_names = name, local_names
+        self.exits = {ast.dump(each): each for each in exits}
+
+    @property
+    def none(self) -> str:
+        """The number that says that no exit was taken, as text."""
+        return "False" if len(self.exits) == 1 else "0"
+
+    def number(self, statement: Exit) -> ast.expr:
+        """The number of an exit."""
+        position = list(self.exits).index(ast.dump(statement))
+        return ast.Constant(True if len(self.exits) == 1 else position + 1)
+
+    def leave(self, statement: Exit) -> list[ast.stmt]:
+        """The return of the number of an exit."""
+        return statements("return number", statement, number=self.number(statement))
+
+    def end(self, anchor: ast.AST) -> list[ast.stmt]:
+        """The return of the number for no exit."""
+        return statements(f"return {self.none}", anchor)
+
+    def dispatch(self, otherwise: Sequence[ast.stmt] = ()) -> list[ast.stmt]:
+        """Statements that take the exit of the number; without one, `otherwise`."""
+        result: list[ast.stmt] = []
+        for each in self.exits.values():
+            if self.leads_further(each):
+                template = "if name: leave" if len(self.exits) == 1 else "if name == number: leave"
+                leave = [self.taken_later(each)]
+                result += statements(template, each, name=self.name, number=self.number(each), leave=leave)
+        if otherwise:
+            template = "if not name: body" if len(self.exits) == 1 else "if name == 0: body"
+            result += statements(template, otherwise[0], name=self.name, body=list(otherwise))
+        return result
+
+    def taken_later(self, statement: Exit) -> Exit:
+        """A copy of an exit, to be taken after the statement: what it reads was assigned before it."""
+        later = copy.deepcopy(statement)
+        for each in walk_scope([later]):
+            if isinstance(each, ast.Name) and each.id in self.local_names:
+                each.is_present = not getattr(each, "may_be_unassigned", False)  # type: ignore[attr-defined]
+        return later
+
+    def leads_further(self, statement: Exit) -> bool:
+        """Whether the exit must be taken again after the statement."""
+        return True
+
+
+class _LoopSelection(_Selection):
+    """The exits of a loop; a `break` leads to what follows the loop."""
+
+    def leads_further(self, statement: Exit) -> bool:
+        return isinstance(statement, ast.Return)
+
+
+def _parts(node: Any) -> Iterator[tuple[Any, str, list[ast.stmt]]]:
+    """The blocks of a `with`, `try` or `match`, each as the attribute of a node."""
+    if isinstance(node, ast.Match):
+        node.cases = [copy.copy(case) for case in node.cases]
+        yield from ((case, "body", case.body) for case in node.cases)
+        return
+    yield node, "body", node.body
+    if isinstance(node, ast.Try | ast.TryStar):
+        node.handlers = [copy.copy(handler) for handler in node.handlers]
+        yield from ((handler, "body", handler.body) for handler in node.handlers)
+        for field in ("orelse", "finalbody"):
+            if getattr(node, field):
+                yield node, field, getattr(node, field)
+
+
+def _block(template: str, anchor: ast.AST, **fillers: Any) -> list[ast.stmt]:
+    """The function of a block."""
+    (function,) = statements(template, anchor, **fillers)
+    function.is_block = True  # type: ignore[attr-defined]
+    return [function]
+
+
+def _load(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+def _tuple(items: Any) -> ast.expr:
+    return ast.Tuple(list(items), ast.Load())
+
+
+class _ResultsInPlace(ast.NodeTransformer):
+    """Splits each `return` inside of a `with` or `try`, so that its expression is evaluated there."""
+
+    def __init__(self) -> None:
+        self.depth = self.count = 0
+
+    def convert(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        result = copy.copy(node)
+        result.body = [part for each in node.body for part in _as_list(self.visit(each))]
+        return result
+
+    def visit_Return(self, node: ast.Return) -> Any:
+        if not self.depth or node.value is None or isinstance(node.value, ast.Constant):
+            return node
+        self.count += 1
+        return statements("name = value; return name", node, name=f"result_{self.count}_", value=node.value)
+
+    def _visit_compound(self, node: ast.AST) -> ast.AST:
+        self.depth += 1
+        self.generic_visit(node)
+        self.depth -= 1
+        return node
+
+    visit_With = visit_Try = visit_TryStar = _visit_compound  # noqa: N815
+
+    def _visit_scope(self, node: ast.AST) -> ast.AST:
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _visit_scope  # noqa: N815
+
+
+def _as_list(nodes: Any) -> list[Any]:
+    return nodes if isinstance(nodes, list) else [nodes]
+
+
+def find_exits(body: Sequence[ast.AST]) -> list[Exit]:
+    """The exits of a block, in order: `return`, and `break` and `continue` of loops around it.
+
+    >>> body = ast.parse("while p:\\n  break\\nelse:\\n  continue\\nif q: return").body
+    >>> [type(each).__name__ for each in find_exits(body)]
+    ['Continue', 'Return']
+    """
+    exits: list[Exit] = []
+    for node in body:
+        if isinstance(node, Exit):
+            exits.append(node)
+        elif isinstance(node, ast.While | ast.For | ast.AsyncFor):
+            exits += [each for each in find_exits(node.body) if isinstance(each, ast.Return)]
+            exits += find_exits(node.orelse)
+        elif not isinstance(node, SCOPES):
+            exits += find_exits(list(ast.iter_child_nodes(node)))
+    return exits
+
+
+def has_exits(body: Sequence[ast.AST]) -> bool:
+    """Whether a block has an exit."""
+    return bool(find_exits(body))
+
+
+def may_complete(body: Sequence[ast.stmt]) -> bool:
+    """Whether the end of a block may be reached.
+
+    >>> may_complete(ast.parse("if p: raise E\\nelse:\\n  raise F").body), may_complete(ast.parse("if p: raise E").body)
+    (False, True)
+    """
+    for statement in body:
+        if isinstance(statement, Exit | ast.Raise):
+            return False
+        if isinstance(statement, ast.If) and not (may_complete(statement.body) or may_complete(statement.orelse)):
+            return False
+    return True

@@ -1,0 +1,192 @@
+"""The pass on expressions: calls, `x if p else y`, `and`, `or`, `not`, chained comparisons, `in`, and displays.
+
+An operand that Python may not evaluate becomes a function. An assignment expression in such a function assigns by a
+function of its own, since `:=` would bind the name there.
+
+>>> import ast
+>>> def show(text):
+...     (function,) = ast.parse("def f(a, b, c): return " + text).body
+...     print(ast.unparse(convert_expressions(function).body[-1]))
+>>> show("a if b else c()")
+return ag__.if_exp(b, lambda: a, lambda: ag__.call(c))
+>>> show("a and not b")
+return ag__.and_(a, lambda: ag__.not_(b))
+>>> show("a < b <= c")
+return ag__.chain(a, ag__.less, lambda: b, ag__.less_equal, lambda: c)
+>>> show("a in [b, c]")
+return ag__.in_(a, ag__.created([b, c]))
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ..reader import FunctionNode, NotConvertible
+from ..scopes import walk_scope
+from ..templates import expression, statements
+
+_COMPARISONS = {
+    ast.Lt: "less",
+    ast.LtE: "less_equal",
+    ast.Gt: "greater",
+    ast.GtE: "greater_equal",
+    ast.Eq: "equal",
+    ast.NotEq: "not_equal",
+    ast.Is: "is_",
+    ast.IsNot: "is_not",
+    ast.In: "in_",
+    ast.NotIn: "not_in",
+}
+
+
+def convert_expressions(node: FunctionNode) -> FunctionNode:
+    """The function, changed in place, with operators for its expressions; nested functions too."""
+    return _Expressions().visit(node)  # type: ignore[no-any-return]
+
+
+class _Expressions(ast.NodeTransformer):
+    def __init__(self) -> None:
+        self.first_parameters: list[str | None] = []
+        self.setters: list[dict[str, ast.AST] | None] = []
+        """For each function around, the names that need a function to be assigned; None for a lambda."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        parameters = [*node.args.posonlyargs, *node.args.args]
+        if not getattr(node, "is_block", False):
+            self.first_parameters.append(parameters[0].arg if parameters else None)
+        self.setters.append({})
+        self.generic_visit(node)
+        setters = self.setters.pop() or {}
+        if not getattr(node, "is_block", False):
+            self.first_parameters.pop()
+        definitions: list[ast.stmt] = []
+        for name, anchor in setters.items():
+            if not getattr(node, "is_block", False):
+                definitions += statements("if False: name = None", anchor, name=name)
+            template = "def setter(value):\n  nonlocal name\n  name = value\n  return value"
+            definitions += statements(template, anchor, setter=f"set_{name}_", name=name)
+        position = 1 if ast.get_docstring(node) is not None else 0
+        while position < len(node.body) and isinstance(node.body[position], ast.Nonlocal | ast.Global):
+            position += 1
+        node.body[position:position] = definitions
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        self.first_parameters.append(None)
+        self.setters.append(None)
+        self.generic_visit(node)
+        self.setters.pop()
+        self.first_parameters.pop()
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        node.target = self.visit(node.target)
+        if node.value is not None:
+            node.value = self.visit(node.value)
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        return node  # annotations stay as they are
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if _is_operator(node.func):
+            return self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "super" and not (node.args or node.keywords):
+            first = self.first_parameters[-1] if self.first_parameters else None
+            if first is not None:
+                return expression("super(__class__, first)", node, first=first)  # type: ignore[no-any-return]
+        line, column = node.lineno, node.col_offset
+        if isinstance(node.func, ast.Attribute) and node.func.end_lineno not in (None, node.lineno):
+            line, column = node.func.end_lineno or line, 0  # as CPython places the call of a method
+        self.generic_visit(node)
+        anchor = ast.copy_location(ast.Constant(None), node)
+        call = expression("ag__.call(function)", anchor, function=node.func)
+        if line != node.lineno:
+            call.lineno, call.col_offset = line, max(0, (node.func.end_col_offset or 0) - len(node.func.attr))  # type: ignore[attr-defined]
+        del column
+        call.args += node.args
+        call.keywords = node.keywords
+        return call  # type: ignore[no-any-return]
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        test, then, otherwise = self.visit(node.test), self._operand(node.body), self._operand(node.orelse)
+        walrus = _walrus_names([node.body, node.orelse])
+        template = "ag__.if_exp(test, lambda: then, lambda: otherwise)"
+        if walrus:
+            template = f"ag__.if_exp(test, lambda: then, lambda: otherwise, lambda: ({', '.join(walrus)},))"
+        return expression(template, node, test=test, then=then, otherwise=otherwise)  # type: ignore[no-any-return]
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        name = "and_" if isinstance(node.op, ast.And) else "or_"
+        walrus = _walrus_names(node.values[1:])
+        first, *rest = node.values
+        call = expression(f"ag__.{name}(first)", node, first=self.visit(first))
+        call.args += [expression("lambda: operand", each, operand=self._operand(each)) for each in rest]
+        if walrus:
+            state = expression(f"lambda: ({', '.join(walrus)},)", node)
+            call.keywords = [ast.copy_location(ast.keyword("state", state), node)]
+        return call  # type: ignore[no-any-return]
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not):
+            return expression("ag__.not_(operand)", node, operand=node.operand)  # type: ignore[no-any-return]
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        if len(node.ops) == 1:
+            self.generic_visit(node)
+            if isinstance(node.ops[0], ast.In | ast.NotIn):
+                name = _COMPARISONS[type(node.ops[0])]
+                return expression(f"ag__.{name}(item, items)", node, item=node.left, items=node.comparators[0])  # type: ignore[no-any-return]
+            return node
+        walrus = _walrus_names(node.comparators[1:])
+        call = expression("ag__.chain(left)", node, left=self.visit(node.left))
+        for comparison, operand in zip(node.ops, node.comparators, strict=True):
+            call.args.append(expression(f"ag__.{_COMPARISONS[type(comparison)]}", operand))
+            call.args.append(expression("lambda: operand", operand, operand=self._operand(operand)))
+        if walrus:
+            state = expression(f"lambda: ({', '.join(walrus)},)", node)
+            call.keywords = [ast.copy_location(ast.keyword("state", state), node)]
+        return call  # type: ignore[no-any-return]
+
+    def _operand(self, node: ast.expr) -> ast.expr:
+        """An operand inside of a generated function: its assignment expressions assign outside."""
+        for each in walk_scope([node]):
+            if isinstance(each, ast.NamedExpr):
+                each.is_inner = True  # type: ignore[attr-defined]
+        return self.visit(node)  # type: ignore[no-any-return]
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
+        self.generic_visit(node)
+        if not getattr(node, "is_inner", False) or not self.setters:
+            return node
+        setters = self.setters[-1]
+        if setters is None:
+            raise NotConvertible("a lambda assigns by := where the assignment may be skipped")
+        setters[node.target.id] = node
+        return expression("setter(value)", node, setter=f"set_{node.target.id}_", value=node.value)  # type: ignore[no-any-return]
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        message = [] if node.msg is None else [node.msg]
+        test, parts = self.visit(node.test), ast.Tuple([self._operand(each) for each in message], ast.Load())
+        return statements("ag__.assert_(test, lambda: message)", node, test=test, message=parts)[0]
+
+    def _visit_display(self, node: ast.expr) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
+            return node
+        return expression("ag__.created(display)", node, display=node)  # type: ignore[no-any-return]
+
+    visit_List = visit_Dict = visit_Set = visit_ListComp = visit_DictComp = visit_SetComp = _visit_display  # noqa: N815
+
+
+def _is_operator(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "ag__"
+
+
+def _walrus_names(nodes: list[ast.expr]) -> list[str]:
+    return sorted({each.target.id for each in walk_scope(nodes) if isinstance(each, ast.NamedExpr)})

@@ -1,0 +1,31 @@
+"""The pass on private names: `self.__x` in a class is `self._Class__x`.
+
+>>> import ast
+>>> print(ast.unparse(mangle_names(ast.parse("def f(self): return self.__x + __y + self.__z__").body[0], "_Tree")))
+def f(self):
+    return self._Tree__x + _Tree__y + self.__z__
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ..reader import FunctionNode
+
+
+def mangle_names(node: FunctionNode, class_name: str | None) -> FunctionNode:
+    """The function, changed in place, with the names that it has in this class."""
+    prefix = (class_name or "").lstrip("_")
+    if prefix:
+        for each in ast.walk(node):
+            if isinstance(each, ast.Attribute) and _is_private(each.attr):
+                each.attr = f"_{prefix}{each.attr}"
+            elif isinstance(each, ast.Name) and _is_private(each.id):
+                each.id = f"_{prefix}{each.id}"
+            elif isinstance(each, ast.arg) and _is_private(each.arg):
+                each.arg = f"_{prefix}{each.arg}"
+    return node
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("__") and not name.endswith("__")

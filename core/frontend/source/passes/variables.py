@@ -1,0 +1,159 @@
+"""The pass on variables: reads of a variable that may be unassigned say so, by name.
+
+>>> import ast
+>>> function = ast.parse('''
+... def f(n):
+...     if n > 0:
+...         x = 1
+...     return x + n
+... ''').body[0]
+>>> print(ast.unparse(convert_loads(mark_loads(function)).body[-1]))
+return ag__.load(lambda: x, 'x') + n
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from ..reader import FunctionNode
+from ..scopes import COMPREHENSIONS, SCOPES, function_scope, walk_scope, written_names
+from ..templates import expression
+
+
+def mark_loads(node: FunctionNode) -> FunctionNode:
+    """Mark the reads of local variables that are not assigned on every path (`may_be_unassigned`), and the others of
+    those that a branch or loop may leave unassigned (`is_present`). Returns the function, changed in place."""
+    if isinstance(node, ast.FunctionDef):
+        scope = function_scope(node)
+        marker = _Marker(scope.local_names)
+        marker.visit_block(node.body, frozenset(scope.parameters))
+        for each in walk_scope(node.body):
+            if isinstance(each, ast.Name) and each.id in marker.partial_names:
+                each.is_present = not getattr(each, "may_be_unassigned", False)  # type: ignore[attr-defined]
+    return node
+
+
+def convert_loads(node: FunctionNode) -> FunctionNode:
+    """The function, changed in place, with operators for the marked reads."""
+    return _Loads().visit(node)  # type: ignore[no-any-return]
+
+
+class _Loads(ast.NodeTransformer):
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if isinstance(node.ctx, ast.Load) and getattr(node, "is_present", False):
+            name = ast.copy_location(ast.Name(node.id, ast.Load()), node)
+            return expression("ag__.present(variable)", node, variable=name)  # type: ignore[no-any-return]
+        if isinstance(node.ctx, ast.Load) and getattr(node, "may_be_unassigned", False):
+            name = ast.copy_location(ast.Name(node.id, ast.Load()), node)
+            template = "ag__.load(lambda: variable, name)"
+            return expression(template, node, variable=name, name=ast.Constant(node.id))  # type: ignore[no-any-return]
+        return node
+
+
+class _Marker:
+    """Walks a function along its control flow, with the variables that are assigned on every path so far."""
+
+    def __init__(self, local_names: frozenset[str]) -> None:
+        self.local_names = local_names
+        self.partial_names: set[str] = set()
+        """The variables that a branch or loop assigns which are not assigned before it."""
+        self.breaks: list[frozenset[str] | None] = []
+        """For each loop around, the variables that are assigned at all of its breaks so far."""
+
+    def visit_block(self, body: Sequence[ast.stmt], assigned: frozenset[str] | None) -> frozenset[str] | None:
+        """The variables that are assigned at the end; None where the end is not reached."""
+        for statement in body:
+            if assigned is None:
+                return None
+            assigned = self.visit(statement, assigned)
+        return assigned
+
+    def visit_loop(
+        self,
+        node: ast.While | ast.For | ast.AsyncFor,
+        assigned: frozenset[str],
+        inside: frozenset[str],
+        ended: frozenset[str] | None,
+    ) -> frozenset[str] | None:
+        """The variables that are assigned after a loop, given those before it, in its body, and where it ends without a
+        break."""
+        self.partial_names |= (written_names([node]) & self.local_names) - assigned
+        self.breaks.append(None)
+        self.visit_block(node.body, inside)
+        broken = self.breaks.pop()
+        return _meet(self.visit_block(node.orelse, ended), broken)
+
+    def visit(self, node: ast.stmt, assigned: frozenset[str]) -> frozenset[str] | None:
+        match node:
+            case ast.If():
+                self.mark([node.test], assigned)
+                self.partial_names |= (written_names([node]) & self.local_names) - assigned
+                return _meet(self.visit_block(node.body, assigned), self.visit_block(node.orelse, assigned))
+            case ast.While():
+                self.mark([node.test], assigned)
+                is_endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
+                return self.visit_loop(node, assigned, assigned, None if is_endless else assigned)
+            case ast.For() | ast.AsyncFor():
+                self.mark([node.iter], assigned)
+                return self.visit_loop(node, assigned, assigned | written_names([node.target]), assigned)
+            case ast.With() | ast.AsyncWith():
+                self.mark(node.items, assigned)
+                targets = [item.optional_vars for item in node.items if item.optional_vars is not None]
+                self.visit_block(node.body, assigned | written_names(targets))
+                return assigned | written_names(targets)
+            case ast.Try() | ast.TryStar():
+                body = self.visit_block(node.body, assigned)
+                ended = self.visit_block(node.orelse, body) if body is not None else None
+                for handler in node.handlers:
+                    names = frozenset({handler.name} if handler.name else set())
+                    ended = _meet(ended, self.visit_block(handler.body, assigned | names))
+                last = self.visit_block(node.finalbody, assigned)
+                return None if last is None or ended is None else ended | last
+            case ast.Match():
+                self.mark([node.subject], assigned)
+                ended = assigned
+                for case in node.cases:
+                    inner = assigned | written_names([case.pattern])
+                    self.mark([case.guard] if case.guard else [], inner)
+                    ended = _meet(ended, self.visit_block(case.body, inner)) or frozenset()
+                return ended
+            case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
+                self.mark([node], assigned)
+                if isinstance(node, ast.Break) and self.breaks:
+                    self.breaks[-1] = _meet(self.breaks[-1], assigned)
+                return None
+            case ast.Delete():
+                self.mark([node], assigned)
+                return assigned - written_names([node])
+        self.mark([node], assigned)
+        if isinstance(node, ast.Assign | ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
+            return assigned | written_names([node])
+        if isinstance(node, ast.AnnAssign | ast.AugAssign) and node.value is not None:
+            return assigned | written_names([node.target])
+        return assigned
+
+    def mark(self, nodes: Sequence[ast.AST], assigned: frozenset[str]) -> None:
+        """Mark the reads in these nodes of what is not assigned."""
+        for node in nodes:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                if node.id in self.local_names and node.id not in assigned:
+                    node.may_be_unassigned = True  # type: ignore[attr-defined]
+            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                node.target.may_be_unassigned = (  # type: ignore[attr-defined]
+                    node.target.id in self.local_names and node.target.id not in assigned
+                )
+                self.mark([node.value], assigned)
+            elif isinstance(node, COMPREHENSIONS):
+                self.mark([node.generators[0].iter], assigned)
+            elif isinstance(node, SCOPES):
+                continue
+            else:
+                self.mark(list(ast.iter_child_nodes(node)), assigned)
+
+
+def _meet(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+    """What is assigned where two paths meet."""
+    if one is None:
+        return other
+    return one if other is None else one & other

@@ -1,0 +1,189 @@
+"""The pass on writes: assignments to attributes and items, augmented assignments, and assignments to variables of
+enclosing functions and of the module announce what they change.
+
+>>> import ast
+>>> print(ast.unparse(convert_writes(ast.parse('''
+... def f(self, x):
+...     self.n = x
+...     x.a, y = 1, 2
+...     self.n += x
+...     x += 1
+...     del x[0]
+... ''').body[0])))
+def f(self, x):
+    ag__.set_attribute(x, self, 'n')
+    item_1, y = (1, 2)
+    ag__.set_attribute(item_1, x, 'a')
+    owner_1 = self
+    ag__.set_attribute(ag__.augment('+', owner_1.n, x), owner_1, 'n')
+    x = ag__.augment('+', x, 1)
+    ag__.delete_item(x, 0)
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from typing import Any
+
+from ....program.program import UniqueNames
+from ..reader import FunctionNode
+from ..scopes import function_scope
+from ..templates import expression, statements
+
+_SYMBOLS = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.MatMult: "@",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+}
+
+
+def convert_writes(node: FunctionNode) -> FunctionNode:
+    """The function, changed in place, with operators for its writes; nested functions stay as they are."""
+    if isinstance(node, ast.Lambda):
+        return node
+    scope = function_scope(node)
+    used = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+    writer = _Writes(scope.nonlocal_names, scope.global_names, used)
+    node.body = [part for statement in node.body for part in writer.convert(statement)]
+    return node
+
+
+class _Writes(ast.NodeTransformer):
+    def __init__(self, nonlocal_names: frozenset[str], global_names: frozenset[str], used_names: set[str]) -> None:
+        self.nonlocal_names, self.global_names = nonlocal_names, global_names
+        self.names = UniqueNames()
+        self.names.used_names |= used_names
+        self.names.used_names |= {"item", "owner", "index"}
+
+    def convert(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The statements for one."""
+        result = self.visit(statement)
+        return result if isinstance(result, list) else [result]
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        announcements = self._announcements(node)
+        if len(node.targets) == 1:
+            (target,) = node.targets
+            if isinstance(target, ast.Attribute | ast.Subscript):
+                return [*announcements, self._store(target, node.value, node)]
+            later = list[ast.stmt]()
+            node.targets = [self._replace(target, later)]
+            return [*announcements, node, *later]
+        if not any(
+            isinstance(each, ast.Attribute | ast.Subscript) for target in node.targets for each in ast.walk(target)
+        ):
+            return [*announcements, node]
+        name = self.names.fresh("item")
+        parts = statements("name = value", node, name=name, value=node.value)
+        for target in node.targets:
+            later = []
+            replaced = self._replace(target, later)
+            if isinstance(target, ast.Attribute | ast.Subscript):
+                later, replaced = [], None  # type: ignore[assignment]
+                parts.append(self._store(target, ast.Name(name, ast.Load()), node))
+            else:
+                (assignment,) = statements("x = name", node, name=name)
+                assert isinstance(assignment, ast.Assign)
+                assignment.targets = [replaced]
+                parts += [assignment, *later]
+        return [*announcements, *parts]
+
+    def _replace(self, target: ast.expr, later: list[ast.stmt]) -> ast.expr:
+        """The target, with names for the attributes and items in it, which `later` assigns."""
+        if isinstance(target, ast.Tuple | ast.List):
+            target.elts = [self._replace(each, later) for each in target.elts]
+        elif isinstance(target, ast.Starred):
+            target.value = self._replace(target.value, later)
+        elif isinstance(target, ast.Attribute | ast.Subscript):
+            name = self.names.fresh("item")
+            later.append(self._store(target, ast.copy_location(ast.Name(name, ast.Load()), target), target))
+            return ast.copy_location(ast.Name(name, ast.Store()), target)
+        return target
+
+    def _store(self, target: ast.Attribute | ast.Subscript, value: ast.expr, anchor: ast.AST) -> ast.stmt:
+        if isinstance(target, ast.Attribute):
+            name = ast.Constant(target.attr)
+            template = "ag__.set_attribute(value, owner, name)"
+            return statements(template, anchor, value=value, owner=target.value, name=name)[0]
+        template = "ag__.set_item(value, owner, index)"
+        return statements(template, anchor, value=value, owner=target.value, index=_index(target.slice))[0]
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        if node.value is None or isinstance(node.target, ast.Name):
+            return node
+        return self._store(node.target, node.value, node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        symbol, target = ast.Constant(_SYMBOLS[type(node.op)]), node.target
+        if isinstance(target, ast.Name):
+            template = "name = ag__.augment(symbol, old, value)"
+            old = copy.copy(target)
+            old.ctx = ast.Load()
+            change = statements(template, node, name=target.id, symbol=symbol, old=old, value=node.value)
+            return [*self._announcements(change[0]), *change]
+        owner = self.names.fresh("owner")
+        parts = statements("owner = value", node, owner=owner, value=target.value)
+        if isinstance(target, ast.Attribute):
+            template = "ag__.set_attribute(ag__.augment(symbol, owner.attribute, value), owner, name)"
+            name = ast.Constant(target.attr)
+            fillers: dict[str, Any] = {"attribute": target.attr, "name": name}
+        else:
+            index = self.names.fresh("index")
+            parts += statements("index = value", node, index=index, value=_index(target.slice))
+            template = "ag__.set_item(ag__.augment(symbol, owner[index], value), owner, index)"
+            fillers = {"index": index}
+        return [*parts, *statements(template, node, symbol=symbol, owner=owner, value=node.value, **fillers)]
+
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        parts: list[ast.stmt] = []
+        for target in node.targets:
+            if isinstance(target, ast.Attribute):
+                template = "ag__.delete_attribute(owner, name)"
+                parts += statements(template, node, owner=target.value, name=ast.Constant(target.attr))
+            elif isinstance(target, ast.Subscript):
+                template = "ag__.delete_item(owner, index)"
+                parts += statements(template, node, owner=target.value, index=_index(target.slice))
+            else:
+                parts.append(ast.copy_location(ast.Delete([target]), node))
+        return [*self._announcements(node), *parts]
+
+    def _announcements(self, node: ast.AST) -> list[ast.stmt]:
+        """Announcements of the variables outside of the function that a statement assigns."""
+        written = sorted({each.id for each in ast.walk(node) if isinstance(each, ast.Name) and _is_written(each)})
+        parts: list[ast.stmt] = []
+        for name in written:
+            if name in self.nonlocal_names:
+                parts += statements("ag__.before_nonlocal(lambda: name)", node, name=name)
+            elif name in self.global_names:
+                parts += statements("ag__.before_global(lambda: name)", node, name=name)
+        return parts
+
+    def _visit_scope(self, node: ast.AST) -> ast.AST:
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _visit_scope  # noqa: N815
+
+
+def _is_written(node: ast.Name) -> bool:
+    return not isinstance(node.ctx, ast.Load)
+
+
+def _index(node: ast.expr) -> ast.expr:
+    """An index as an expression: a slice becomes a call of `slice`."""
+    if isinstance(node, ast.Slice):
+        parts = [each if each is not None else ast.Constant(None) for each in (node.lower, node.upper, node.step)]
+        return expression("ag__.slice(lower, upper, step)", node, lower=parts[0], upper=parts[1], step=parts[2])  # type: ignore[no-any-return]
+    if isinstance(node, ast.Tuple):
+        node.elts = [_index(each) for each in node.elts]
+    return node

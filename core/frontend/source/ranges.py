@@ -1,0 +1,31 @@
+"""Ranges whose bounds are symbolic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..control_flow import cond
+from ..eager.apply import apply
+from ..trace.program_builder import to_operand
+
+
+class SymbolicRange:
+    """`range(start, stop, step)` with a symbolic bound; a `for` loop counts through it."""
+
+    def __init__(self, *bounds: Any) -> None:
+        self.start, self.stop, self.step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+        if type(self.step) is int and self.step == 0:
+            raise ValueError("range() arg 3 must not be zero")
+        for bound in (self.start, self.stop, self.step):
+            if not to_operand(bound).type.is_scalar or to_operand(bound).type.dtype.kind not in "iu":
+                raise TypeError(f"{to_operand(bound).type} cannot be interpreted as an integer")
+
+    def has(self, number: Any) -> Any:
+        """Whether the range goes on to this number, which is a multiple of the step from its start."""
+        if type(self.step) is int:
+            return apply("less", number, self.stop) if self.step > 0 else apply("greater", number, self.stop)
+        return cond(
+            apply("greater", self.step, 0),
+            lambda: apply("less", number, self.stop),
+            lambda: apply("less", apply("floor_divide", apply("subtract", self.stop, number), self.step), 0),
+        )

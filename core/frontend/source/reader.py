@@ -1,0 +1,151 @@
+"""Reading: from a code object to the syntax tree of the function that it was compiled from.
+
+A function is found by the positions of its code, never by its name: a decorator may have wrapped it, and several
+lambdas may stand on one line. The tree is trusted only if it compiles to the same code. This module refuses, in words,
+what has no source; it changes nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType
+from typing import TypeAlias
+
+from ...python_ast import parse_python
+
+FunctionNode: TypeAlias = ast.FunctionDef | ast.Lambda
+"""A function in a syntax tree."""
+
+_FUTURE_FLAGS = 0x1FE0000
+"""The flags of a code object that stand for `from __future__ import ...`."""
+
+
+class NotConvertible(Exception):
+    """A function cannot be converted; the message says why, as the end of "f is not converted, since"."""
+
+
+@dataclass(frozen=True)
+class FunctionSource:
+    """A function's syntax tree, and what is around it."""
+
+    node: FunctionNode
+    file: str
+    class_name: str | None
+    """The class around the function, which mangles names such as `__x`."""
+    statement: ast.stmt
+    """The statement of the module that contains the function."""
+
+
+def read_source(code: CodeType) -> FunctionSource:
+    """The syntax tree of a function with this code, which callers must not change.
+
+    Raises NotConvertible where there is no source, where the file was edited after it was imported, and for generators
+    and coroutines."""
+    kind = next((words for flag, words in _REFUSED_FLAGS.items() if code.co_flags & flag), None)
+    if kind is not None:
+        raise NotConvertible(f"it is {kind}")
+    candidates = [source for source in _read_functions(code.co_filename) if _may_be(source.node, code)]
+    if not candidates:
+        raise NotConvertible(
+            f"its source is not in {code.co_filename}"
+            if linecache.getlines(code.co_filename)
+            else f"it has no source: it was made by exec or typed in ({code.co_filename})"
+        )
+    matches = [source for source in candidates if _compiles_to(source, code)]
+    if not matches:
+        raise NotConvertible(f"{code.co_filename} has changed since it was imported")
+    return matches[-1]  # of nested lambdas on one line, the innermost that has all positions
+
+
+_REFUSED_FLAGS = {
+    inspect.CO_GENERATOR: "a generator",
+    inspect.CO_COROUTINE: "a coroutine",
+    inspect.CO_ASYNC_GENERATOR: "an asynchronous generator",
+}
+
+
+def _read_functions(file: str) -> tuple[FunctionSource, ...]:
+    """All functions of a file, outermost first."""
+    lines = linecache.getlines(file)
+    return _parse_functions(file, "".join(lines)) if lines else ()
+
+
+@lru_cache(maxsize=256)
+def _parse_functions(file: str, text: str) -> tuple[FunctionSource, ...]:
+    try:
+        tree = parse_python(text)
+    except (SyntaxError, ValueError) as error:
+        raise NotConvertible(f"{file} cannot be parsed: {error}") from None
+
+    def walk(node: ast.AST, class_name: str | None, statement: ast.stmt) -> Iterator[FunctionSource]:
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            yield FunctionSource(node, file, class_name, statement)
+        inner_class = node.name if isinstance(node, ast.ClassDef) else class_name
+        for child in ast.iter_child_nodes(node):
+            yield from walk(child, inner_class, statement)
+
+    return tuple(source for statement in tree.body for source in walk(statement, None, statement))
+
+
+def first_line(node: FunctionNode) -> int:
+    """The line on which a function begins, with its decorators."""
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+    return min((decorator.lineno for decorator in decorators), default=node.lineno)
+
+
+def _may_be(node: FunctionNode, code: CodeType) -> bool:
+    """Whether a code object has the name and the first line of a function, and lies within it."""
+    name = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
+    if name != code.co_name or first_line(node) != code.co_firstlineno:
+        return False
+    if isinstance(node, ast.FunctionDef):
+        return True
+    start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+    positions = [
+        (line, column, end_line, end_column)
+        for line, end_line, column, end_column in code.co_positions()
+        if line is not None and end_line is not None and column is not None and end_column and end_column > column
+    ]
+    return all(
+        start <= (line, column) and (end_line, end_column) <= end for line, column, end_line, end_column in positions
+    )
+
+
+def _compiles_to(source: FunctionSource, code: CodeType) -> bool:
+    """Whether the source compiles to this code. Code that pytest has changed, since it contains `assert`, is not
+    compared."""
+    if any(name.startswith("@py") for name in (*code.co_names, *code.co_varnames)):
+        return True
+    compiled = _compile_statement(source.file, source.statement, code.co_flags & _FUTURE_FLAGS)
+    return any(_is_same_code(each, code) for each in compiled.get((code.co_name, code.co_firstlineno), ()))
+
+
+_COMPILED_STATEMENTS: dict[tuple[int, int], tuple[ast.stmt, dict[tuple[str, int], list[CodeType]]]] = {}
+
+
+def _compile_statement(file: str, statement: ast.stmt, flags: int) -> dict[tuple[str, int], list[CodeType]]:
+    """The code objects within a statement of a module, by name and first line."""
+    key = id(statement), flags
+    if key not in _COMPILED_STATEMENTS:
+        if len(_COMPILED_STATEMENTS) > 1000:
+            _COMPILED_STATEMENTS.clear()
+        module = compile(ast.Module([statement], []), file, "exec", flags, dont_inherit=True)
+        codes: dict[tuple[str, int], list[CodeType]] = {}
+        pending = [module]
+        for code in pending:  # grows while it is walked
+            codes.setdefault((code.co_name, code.co_firstlineno), []).append(code)
+            pending += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+        _COMPILED_STATEMENTS[key] = statement, codes
+    return _COMPILED_STATEMENTS[key][1]
+
+
+def _is_same_code(one: CodeType, other: CodeType) -> bool:
+    names = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount", "co_kwonlyargcount")
+    return all(getattr(one, name) == getattr(other, name) for name in names) and (
+        list(one.co_positions()) == list(other.co_positions())
+    )

@@ -1,0 +1,146 @@
+"""Scopes: which names a function binds, and which names statements of it read and write.
+
+A nested function, class or comprehension is a scope of its own. What it reads counts as read where it stands, except
+that a nested function may read a name at any later time (`captured_names`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from .reader import FunctionNode
+
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The names of a function."""
+
+    parameters: tuple[str, ...]
+    local_names: frozenset[str]
+    """The names that the function binds, parameters included."""
+    nonlocal_names: frozenset[str]
+    global_names: frozenset[str]
+    captured_names: frozenset[str]
+    """The names that nested functions read or write, at a time that is not known."""
+
+
+def function_scope(node: FunctionNode) -> Scope:
+    """The names of a function.
+
+    >>> scope = function_scope(ast.parse("def f(x):\\n  y = x\\n  global z\\n  z = lambda: y").body[0])
+    >>> scope.parameters, sorted(scope.local_names), sorted(scope.global_names), sorted(scope.captured_names)
+    (('x',), ['x', 'y'], ['z'], ['y'])
+    """
+    body = node.body if isinstance(node.body, list) else [ast.Expr(node.body)]
+    own = list(walk_scope(body))
+    nonlocal_names = {name for each in own if isinstance(each, ast.Nonlocal) for name in each.names}
+    global_names = {name for each in own if isinstance(each, ast.Global) for name in each.names}
+    parameters = parameter_names(node.args)
+    local = {*parameters, *written_names(body)} - nonlocal_names - global_names
+    captured = {name for each in own if isinstance(each, SCOPES) for name in _inner_names(each)}
+    captured |= {name for each in own if isinstance(each, ast.GeneratorExp) for name in read_names([each])}
+    return Scope(
+        tuple(parameters), frozenset(local), frozenset(nonlocal_names), frozenset(global_names), frozenset(captured)
+    )
+
+
+def parameter_names(arguments: ast.arguments) -> list[str]:
+    """The names of all parameters, in order."""
+    each = [*arguments.posonlyargs, *arguments.args, *([arguments.vararg] if arguments.vararg else [])]
+    each += [*arguments.kwonlyargs, *([arguments.kwarg] if arguments.kwarg else [])]
+    return [argument.arg for argument in each]
+
+
+def walk_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """All nodes under these that belong to the same scope; of a nested scope only its node."""
+    pending = list(nodes)[::-1]
+    while pending:
+        node = pending.pop()
+        yield node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            pending += [*node.decorator_list, *_defaults(node.args)]
+        elif isinstance(node, ast.Lambda):
+            pending += _defaults(node.args)
+        elif isinstance(node, ast.ClassDef):
+            pending += [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)]
+        else:
+            pending += list(ast.iter_child_nodes(node))[::-1]
+
+
+def _defaults(arguments: ast.arguments) -> list[ast.expr]:
+    return [*arguments.defaults, *(default for default in arguments.kw_defaults if default is not None)]
+
+
+def written_names(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names that these nodes bind or delete, in their own scope.
+
+    >>> sorted(written_names(ast.parse("a = [b for b in c]; del d; import e.f; (g := 1)").body))
+    ['a', 'd', 'e', 'g']
+    """
+    return {name for node in nodes for name in _written(node)}
+
+
+def _written(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, COMPREHENSIONS):  # its targets are its own, a walrus is not
+        for inner in walk_scope([node]):
+            if isinstance(inner, ast.NamedExpr):
+                yield inner.target.id
+        return
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        yield node.id
+    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        yield from ((alias.asname or alias.name).split(".")[0] for alias in node.names)
+    elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+        yield node.name
+    elif isinstance(node, ast.MatchMapping) and node.rest:
+        yield node.rest
+    if isinstance(node, SCOPES):
+        children: Sequence[ast.AST] = list(walk_scope([node]))[1:]
+        yield from (inner.target.id for inner in children if isinstance(inner, ast.NamedExpr))
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _written(child)
+
+
+def read_names(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names of the scope that these nodes read, at once or in nested scopes.
+
+    >>> sorted(read_names(ast.parse("a = b + [c for c in d]; e += 1; f = lambda g: g + h").body))
+    ['b', 'd', 'e', 'h']
+    """
+    names: set[str] = set()
+    for node in nodes:
+        if isinstance(node, SCOPES):
+            names |= _inner_names(node) | read_names(list(walk_scope([node]))[1:])
+        elif isinstance(node, COMPREHENSIONS):
+            bound = {name for generator in node.generators for name in written_names([generator.target])}
+            names |= read_names(ast.iter_child_nodes(node)) - bound
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            names |= {node.target.id} | read_names([node.value])
+        elif isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+        else:
+            names |= read_names(ast.iter_child_nodes(node))
+    return names
+
+
+def _inner_names(node: ast.AST) -> set[str]:
+    """The names from outside that a nested scope uses."""
+    if isinstance(node, ast.ClassDef):
+        return read_names(node.body) - written_names(node.body) | {
+            name for name in read_names(node.body) if name in written_names(node.body)
+        }
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    body = node.body if isinstance(node.body, list) else [node.body]
+    declared = {name for each in walk_scope(body) if isinstance(each, ast.Nonlocal) for name in each.names}
+    shared = {name for each in walk_scope(body) if isinstance(each, ast.Global) for name in each.names}
+    bound = {*parameter_names(node.args), *written_names(body)} - declared
+    return (read_names(body) | declared) - bound - shared

@@ -1,0 +1,551 @@
+"""Staging: branches and loops of converted functions whose conditions are symbolic become `cond` and `while_loop`.
+
+The state of a branch is what its arms change: local variables that are read afterwards, and places in the journal. Both
+arms start from the same state; their changes are merged, and applied after the branch. The state of a loop is what its
+body or test changes; each part of it that is a value becomes a loop variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, Signature
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import dtypes
+from ...errors import Invalid, TagloomError
+from ...program.program import Location, UniqueNames
+from ...types import Type
+from ..eager.gradients import call_as_one_step
+from ..eager.recording import recording_tapes
+from ..trace.captures import read_variable
+from ..trace.control_flow import (
+    BodyResult,
+    emit_cond,
+    function_location,
+    join_weak_values,
+    open_subregion,
+    placeholder_results,
+    trace_loop,
+    unify_results,
+)
+from ..trace.program_builder import (
+    NoTypeYet,
+    RegionBuilder,
+    TracedOperand,
+    TracedValue,
+    current_region,
+    describe_with_location,
+    enter_region,
+    to_operand,
+    unwrap_weak,
+)
+from ..trace.pytree import describe_difference, flat_treedef, leaf_names, read_variables
+from ..trace.source_location import user_location
+from ..trace.symbol import Symbol
+from .state import UNBOUND, CellPlace, MaybeUnassigned, Place, Undefined, Variables, open_journal, record_write
+from .trees import Tree, is_same, split
+
+_RESULT = ("result",)
+"""The key of what an arm returns, among the parts of its state."""
+_BOOL = Type(dtypes.bool)
+MAX_PLACES = 1000
+"""The most variables and other places that a staged loop may change."""
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether a value is known only when the program runs."""
+    return isinstance(getattr(value, "_tagloom_value", None), TracedValue)
+
+
+def truth_operand(value: Any) -> TracedOperand:
+    """The truth of a symbolic value, as the operand of a predicate; a number is true unless it is 0.
+
+    Raises Invalid (F4), a ValueError, for an array with axes: its truth is ambiguous."""
+    operand = to_operand(unwrap_weak(value))
+    if operand.type == _BOOL:
+        return operand
+    if not operand.type.is_scalar or operand.type.dtype.kind not in "biuf":
+        raise Invalid(
+            "the truth of an array is ambiguous",
+            rule="F4",
+            where=user_location(),
+            required="a bool or a number, without axes",
+            got=operand.type,
+            hint="write tl.any(x) or tl.all(x)",
+        )
+    return to_operand(value != 0)
+
+
+class Arm(NamedTuple):
+    """A traced arm of a branch: the contents of its state at its end, by key, with the places and the line it is on."""
+
+    contents: dict[tuple[Any, ...], Any]
+    places: dict[tuple[Any, ...], Place]
+    location: Location | None
+
+
+def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], variables: Variables) -> Any:
+    """Trace both arms of a branch whose condition is symbolic, into a cond. Returns what the arms return, merged, and
+    gives the variables and all other changed places their merged contents."""
+    if recording_tapes():
+        return _stage_as_one_step("cond", then, lambda: stage_branch(test, then, otherwise, variables), variables)
+    region = current_region()
+    assert region is not None, "only a trace has symbolic values"
+    predicate = truth_operand(read_variable(test))
+    name = region.names.fresh("cond")
+    branches = open_subregion(region), open_subregion(region)
+    start = variables.read()
+    arms = trace_arm(branches[0], then, variables, start), trace_arm(branches[1], otherwise, variables, start)
+    typed_arm = arms[0] or arms[1]
+    if typed_arm is None:
+        raise NoTypeYet
+    merger = _Merger(region, name)
+    one, other = arms
+    keys = list(dict.fromkeys([*(one.contents if one else ()), *(other.contents if other else ())]))
+    places = {**(one.places if one else {}), **(other.places if other else {})}
+    if one is None or other is None:
+        merged = {key: _placeholder(region, typed_arm.contents[key]) for key in keys}
+    else:
+        originals = {key: place.read() for key, place in places.items()}
+        for key in keys:
+            label = places[key].label if key in places else "the result"
+            contents = [arm.contents.get(key, originals.get(key)) for arm in (one, other)]
+            merger.add(key, label, contents[0], contents[1], one, other)
+        merged = merger.emit(predicate, branches)
+    for key, place in places.items():
+        if not isinstance(place, CellPlace) or variables.places.get(place.label) is not place:
+            record_write(place)
+        place.write(merged[key])
+    return merged[_RESULT]
+
+
+def trace_arm(
+    branch: RegionBuilder, function: Callable[[], Any], variables: Variables, start: dict[str, Any]
+) -> Arm | None:
+    """Trace an arm, and undo what it changes. None if its types are not known yet, or after a type error, which is
+    deferred."""
+    with open_journal() as journal:
+        try:
+            with enter_region(branch):
+                result = read_variables(function())
+            changed = journal.changes()
+            own = {place.key: place for place in variables.places.values()}
+            places: dict[tuple[Any, ...], Place] = {place.key: place for place in variables.live.values()}
+            places |= {key: place for key, (place, _) in changed.items() if key not in own}
+            contents = {_RESULT: result} | {key: place.read() for key, place in places.items()}
+        except NoTypeYet:
+            return None
+        except TagloomError as error:
+            branch.specialization.defer_error(error)
+            return None
+        finally:
+            journal.undo()
+            variables.write(start)
+    return Arm(contents, places, function_location(function))
+
+
+def _placeholder(region: RegionBuilder, content: Any) -> Any:
+    """Stands for a piece of state while only one arm has types."""
+    if content is UNBOUND or isinstance(content, Undefined):
+        return content
+    tree = split(content)
+    types = [to_operand(unwrap_weak(leaf)).type for leaf in tree.leaves]
+    leaves = [unwrap_weak(leaf) for leaf in tree.leaves]
+    symbols = placeholder_results(region, flat_treedef(len(types)), types, leaves)
+    return tree.rebuild(list(symbols))
+
+
+class _Merger:
+    """Merges the state of two arms, piece by piece, and emits one cond for all that differs."""
+
+    def __init__(self, region: RegionBuilder, name: str) -> None:
+        self.region, self.name = region, name
+        self.pairs: list[tuple[TracedOperand, TracedOperand]] = []
+        self.weak_values: list[int | float | None] = []
+        self.names: list[str] = []
+        self.pieces: dict[tuple[Any, ...], Any] = {}
+        """For each key its content, or a Tree with the numbers of pairs as `_Selected` leaves."""
+        self.reasons: dict[tuple[Any, ...], tuple[str, str]] = {}
+        """The label of each piece that an arm leaves unassigned, and why."""
+
+    def add(self, key: tuple[Any, ...], label: str, one: Any, other: Any, then: Arm, otherwise: Arm) -> None:
+        """Merge a piece of state; `label` names it in messages. Raises Invalid (V5) where the arms have structures or
+        types between which a program cannot choose."""
+        if is_same(one, other):
+            self.pieces[key] = one
+            return
+        missing = [(side, arm) for side, arm in ((one, then), (other, otherwise)) if _is_missing(side)]
+        if missing:
+            side, arm = missing[0]
+            reason = side.reason if isinstance(side, Undefined) else f"the arm at {arm.location} does not assign it"
+            self.reasons[key] = label, reason
+            one, other = (side.value if isinstance(side, MaybeUnassigned) else side for side in (one, other))
+            one = _zeros_like(other) if _is_missing(one) else one
+            other = _zeros_like(one) if _is_missing(other) else other
+            if _is_missing(one) or _is_missing(other) or is_same(one, other):
+                self.pieces[key] = one
+                return
+        trees = split(one), split(other)
+        if trees[0].treedef != trees[1].treedef:
+            required, got = describe_difference(trees[0].treedef, trees[1].treedef)
+            raise Invalid(
+                f"{label} has different structures after the arms of `if`",
+                rule="V5",
+                where=user_location(),
+                required=describe_with_location(required, then.location),
+                got=describe_with_location(got, otherwise.location),
+                hint="a condition that is symbolic can choose between values, not between Python objects",
+            )
+        results = [
+            BodyResult([unwrap_weak(leaf) for leaf in tree.leaves], tree.treedef, _weak_flags(tree), arm.location)
+            for tree, arm in zip(trees, (then, otherwise), strict=True)
+        ]
+        leaves: list[Any] = []
+        names = leaf_names(flat_treedef(len(trees[0].leaves)), "") if len(trees[0].leaves) > 1 else [""]
+        for position, (then_leaf, else_leaf) in enumerate(zip(trees[0].leaves, trees[1].leaves, strict=True)):
+            if is_same(then_leaf, else_leaf):
+                leaves.append(then_leaf)
+                continue
+            try:
+                leaf_pair = results[0].leaves[position], results[1].leaves[position]
+                pair = unify_results(*leaf_pair, results[0], results[1])
+            except Invalid as error:
+                error.message = f"{label} has different types after the arms of `if`"
+                raise
+            leaves.append(_Selected(len(self.pairs)))
+            self.pairs.append(pair)
+            self.weak_values.append(join_weak_values(results[0], results[1], position))
+            self.names.append(
+                "" if key == _RESULT else f"{label}{names[position]}" if label.isidentifier() else "state"
+            )
+        self.pieces[key] = Tree(leaves, trees[0].treedef)
+
+    def emit(
+        self, predicate: TracedOperand, branches: tuple[RegionBuilder, RegionBuilder]
+    ) -> dict[tuple[Any, ...], Any]:
+        """The merged state. No cond is needed where the arms do nothing and agree."""
+        symbols: list[Any] = []
+        if self.pairs or any(branch.nodes or branch.store for branch in branches):
+            pairs = self.pairs or [(to_operand(False), to_operand(False))]
+            names, numbers = list[str](), 0
+            for label in self.names or [""]:
+                names.append(self.region.names.fresh(label) if label else self.name if not numbers else "")
+                numbers += not label
+            names = [each or self.region.names.fresh(f"{self.name}_{k}") for k, each in enumerate(names)]
+            results = emit_cond(self.region, predicate, branches, pairs, names)
+            for result, weak in zip(results, self.weak_values, strict=False):
+                result.weak_value = weak
+            symbols = list(map(Symbol, results))
+        merged: dict[tuple[Any, ...], Any] = {}
+        for key, piece in self.pieces.items():
+            if isinstance(piece, Tree):
+                leaves = [symbols[leaf.number] if isinstance(leaf, _Selected) else leaf for leaf in piece.leaves]
+                piece = piece.rebuild(leaves)
+            if key in self.reasons:
+                label, reason = self.reasons[key]
+                piece = Undefined(label, reason) if _is_missing(piece) else MaybeUnassigned(label, reason, piece)
+            merged[key] = piece
+        return merged
+
+
+class _Selected(NamedTuple):
+    """Stands for the result of a cond, by its number."""
+
+    number: int
+
+
+def _zeros_like(content: Any) -> Any:
+    """A value of the same structure and types, which is never read; UNBOUND where there is none."""
+    if _is_missing(content):
+        return UNBOUND
+    tree = split(content)
+    zeros = [leaf if not is_symbolic(leaf) else _zero(to_operand(unwrap_weak(leaf)).type) for leaf in tree.leaves]
+    return UNBOUND if any(zero is UNBOUND for zero in zeros) else tree.rebuild(zeros)
+
+
+def _zero(type_: Type) -> Any:
+    if type_.dtype.kind not in "biuf" or type_.shape is None or None in type_.shape:
+        return UNBOUND
+    return np.zeros(type_.shape, type_.dtype.numpy)
+
+
+def _is_missing(content: Any) -> bool:
+    return content is UNBOUND or isinstance(content, Undefined)
+
+
+def _weak_flags(tree: Tree) -> list[bool]:
+    return [unwrap_weak(leaf) is not leaf for leaf in tree.leaves]
+
+
+class LoopState(NamedTuple):
+    """A part of the state of a loop that is a value: loop variables of the program."""
+
+    place: Place
+    tree: Tree
+    """The content at the start."""
+    names: list[str]
+
+
+@dataclass(frozen=True)
+class LoopPart:
+    """The condition or the body of a staged loop, as `trace_loop` calls it; the signature names the loop variables."""
+
+    function: Callable[..., Any]
+    __signature__: Signature
+
+    def __call__(self, *leaves: Any) -> Any:
+        return self.function(*leaves)
+
+
+class _StateGrew(BaseException):
+    """Raised where a loop changes places that are not among its loop variables yet: it is traced again with them. Each
+    place has the content that the loop starts with."""
+
+    def __init__(self, starts: Sequence[tuple[Place, Any]]) -> None:
+        super().__init__()
+        self.starts = starts
+
+
+def stage_loop(
+    test: Callable[[], Any],
+    body: Callable[[], Any],
+    variables: Variables,
+    live_places: Iterable[Place] = (),
+    parallel_iterations: int | None = None,
+) -> None:
+    """Trace a loop whose test is symbolic into a while_loop, and give the variables and all other changed places their
+    contents after it. `live_places` are further loop variables."""
+    from ...program.program import PARALLEL_ITERATIONS
+
+    region = current_region()
+    assert region is not None, "only a trace has symbolic values"
+    attributes = () if parallel_iterations is None else ((PARALLEL_ITERATIONS, parallel_iterations),)
+    start = variables.read()
+    carried: dict[tuple[Any, ...], LoopState] = {}
+    unnamed: dict[tuple[Any, ...], Place] = {}
+    for place in (*variables.live.values(), *live_places):
+        _carry(place, place.read(), carried, unnamed)
+    location = user_location()
+    while True:
+        staged = _StagedLoop(test, body, variables, start, carried, unnamed, location)
+        snapshot = region.snapshot()
+        try:
+            leaves = [leaf for each in carried.values() for leaf in each.tree.leaves]
+            signature = _signature([name for each in carried.values() for name in each.names])
+            parts = LoopPart(staged.evaluate_test, signature), LoopPart(staged.run_body, signature)
+
+            def trace(parts: tuple[LoopPart, LoopPart] = parts, leaves: list[Any] = leaves) -> tuple[Any, ...]:
+                inner = current_region()
+                assert inner is not None, "a loop is part of a trace"
+                return trace_loop(inner, *parts, leaves, flat_treedef(len(leaves)), attributes)  # type: ignore[no-any-return]
+
+            results = call_as_one_step("loop", body, trace) if recording_tapes() else trace()
+            break
+        except _StateGrew as growth:
+            region.rewind(snapshot)
+            for place, content in growth.starts:
+                _carry(place, content, carried, unnamed)
+            if len(carried) + len(unnamed) > MAX_PLACES:
+                raise Invalid(
+                    f"a loop changes more than {MAX_PLACES} objects",
+                    rule="F4",
+                    where=location,
+                    hint="objects that the body creates in each trip seem to escape from it",
+                ) from None
+        finally:
+            variables.write(start)
+    remaining = iter(results)
+    for name, place in variables.places.items():
+        if place.key not in carried and (place.key in unnamed or name not in variables.live):
+            unassigned = start[name] is UNBOUND or isinstance(start[name], Undefined)
+            if unassigned and name in variables.live and place.key in staged.changed_keys:
+                place.write(Undefined(name, f"the loop at {location} assigns it, and may make no trip"))
+    for each in carried.values():
+        if not any(each.place is place for place in variables.places.values()):
+            record_write(each.place)
+        each.place.write(staged.partial(each, each.tree.rebuild([next(remaining) for _ in each.tree.leaves])))
+
+
+def _carry(
+    place: Place, content: Any, carried: dict[tuple[Any, ...], LoopState], unnamed: dict[tuple[Any, ...], Place]
+) -> None:
+    """Make the content of a place loop variables, if it is a value."""
+    tree = None if _is_missing(content) else split(content)
+    if tree is None or not tree.leaves:
+        unnamed[place.key] = place
+        return
+    label = place.label if place.label.isidentifier() else "state"
+    parts = flat_treedef(len(tree.leaves))
+    names = leaf_names(parts, label) if len(tree.leaves) > 1 else [label]
+    carried[place.key] = LoopState(place, tree, names)
+
+
+def _signature(names: Iterable[str]) -> Signature:
+    unique = UniqueNames()
+    return Signature([Parameter(unique.fresh(name), Parameter.POSITIONAL_OR_KEYWORD) for name in names])
+
+
+class _StagedLoop:
+    """The condition and the body of a loop as functions of the leaves of its state."""
+
+    def __init__(
+        self,
+        test: Callable[[], Any],
+        body: Callable[[], Any],
+        variables: Variables,
+        start: dict[str, Any],
+        carried: dict[tuple[Any, ...], LoopState],
+        unnamed: dict[tuple[Any, ...], Place],
+        location: Location | None,
+    ) -> None:
+        self.test, self.body, self.variables, self.start = test, body, variables, start
+        self.carried, self.unnamed, self.location = carried, unnamed, location
+        self.changed_keys: set[tuple[Any, ...]] = set()
+        """The keys of unassigned variables that the body assigns."""
+
+    def evaluate_test(self, *leaves: Any) -> Any:
+        """The condition, for loop variables with these leaves."""
+        with open_journal() as journal:
+            try:
+                self._enter(leaves)
+                test = read_variable(self.test())
+                result = Symbol(operand) if isinstance(operand := truth_operand(test), TracedValue) else operand.value
+                self._check_places(journal.originals)
+            finally:
+                journal.undo()
+                self.variables.write(self.start)
+        return result
+
+    def run_body(self, *leaves: Any) -> tuple[Any, ...]:
+        """The leaves after one trip."""
+        with open_journal() as journal:
+            try:
+                self._enter(leaves)
+                self.body()
+                self._check_places(journal.originals)
+                for key in self.unnamed.keys() & journal.originals.keys():
+                    self._check_constant(*journal.originals[key])
+                next_leaves = [leaf for each in self.carried.values() for leaf in self._next_leaves(each)]
+                for name, place in self.variables.places.items():
+                    self._check_uncarried(name, place)
+            finally:
+                journal.undo()
+                self.variables.write(self.start)
+        return tuple(next_leaves)
+
+    def _enter(self, leaves: Sequence[Any]) -> None:
+        remaining = iter(leaves)
+        self.variables.write(self.start)
+        for each in self.carried.values():
+            record_write(each.place)
+            value = each.tree.rebuild([next(remaining) for _ in each.tree.leaves])
+            each.place.write(self.partial(each, value))
+
+    def partial(self, state: LoopState, value: Any) -> Any:
+        """The content of a variable: one without a value before the loop may have none."""
+        name = state.place.label
+        if self.variables.places.get(name) is not state.place or not _is_missing(self.start[name]):
+            return value
+        return MaybeUnassigned(name, f"the loop at {self.location} assigns it, and may make no trip", value)
+
+    def _check_places(self, originals: dict[tuple[Any, ...], tuple[Place, Any]]) -> None:
+        """Raises _StateGrew where places were changed that are no loop variables yet."""
+        own = {place.key for place in self.variables.places.values()}
+        grown = [
+            originals[key]
+            for key in originals
+            if key not in own and key not in self.carried and key not in self.unnamed
+        ]
+        if grown:
+            raise _StateGrew(grown)
+
+    def _next_leaves(self, state: LoopState) -> list[Any]:
+        content = state.place.read()
+        if isinstance(content, MaybeUnassigned):
+            content = content.value
+        if _is_missing(content):
+            reason = content.reason if isinstance(content, Undefined) else "the body deletes it"
+            raise Invalid(
+                f"loop variable {state.place.label} is not assigned after a trip",
+                rule="V5",
+                where=self.location,
+                got=reason,
+                hint=f"assign {state.place.label} on every path of the body",
+                python=UnboundLocalError,
+            )
+        tree = split(content)
+        if tree.treedef != state.tree.treedef:
+            required, got = describe_difference(state.tree.treedef, tree.treedef)
+            raise Invalid(
+                f"loop variable {state.place.label} changes its structure",
+                rule="V5",
+                where=self.location,
+                required=required,
+                got=got,
+                hint="in a loop whose condition is symbolic, a list keeps its length, and an object stays the same",
+            )
+        return tree.leaves
+
+    def _check_constant(self, place: Place, before: Any) -> None:
+        """A place whose content is not a value must have an equal content after a trip."""
+        content = place.read()
+        if place in self.variables.places.values() or is_same(content, before):
+            return
+        if _is_missing(content) or _is_missing(before) or split(content) != split(before):
+            raise Invalid(
+                f"{place.label} changes in a loop whose condition is symbolic",
+                rule="V5",
+                where=self.location,
+                required=repr(before)[:200],
+                got=f"{content!r} after a trip"[:200],
+                hint="such a loop can change numbers and arrays, and lists of a fixed length",
+            )
+
+    def _check_uncarried(self, name: str, place: Place) -> None:
+        """A variable that is not a value must stay the same object, if it is read in a later trip or after the loop."""
+        if name not in self.variables.live or place.key in self.carried:
+            return
+        content, before = place.read(), self.start[name]
+        if _is_missing(before):
+            start = _zeros_like(content.value if isinstance(content, MaybeUnassigned) else content)
+            if not _is_missing(start) and split(start).leaves:
+                raise _StateGrew([(place, start)])
+            if not _is_missing(content):
+                self.changed_keys.add(place.key)
+            return
+        if not is_same(content, before):
+            raise Invalid(
+                f"loop variable {name} changes, but it is not a value of a program",
+                rule="V5",
+                where=self.location,
+                required=f"{before!r} after each trip"[:200],
+                got=repr(content)[:200],
+                hint="a loop whose condition is symbolic can carry numbers and arrays, in tuples, lists and dicts",
+            )
+
+
+def _stage_as_one_step(name: str, original: Callable[..., Any], stage: Callable[[], Any], variables: Variables) -> Any:
+    """Stage a branch as a function of its own, which active tapes record as one step."""
+    start, merged = variables.read(), dict[str, Any]()
+    trees: list[Tree] = []
+
+    def run() -> Any:
+        variables.write(start)
+        result = stage()
+        contents = [result, *(place.read() for place in variables.places.values())]
+        variables.write(start)
+        trees[:] = [Tree([], flat_treedef(0)) if _is_missing(content) else split(content) for content in contents]
+        missing = [content if _is_missing(content) else None for content in contents]
+        merged.update(zip(("", *variables.places), missing, strict=True))
+        return tuple(leaf for tree in trees for leaf in tree.leaves) or (False,)
+
+    leaves = iter(call_as_one_step(name, original, run))
+    contents = [
+        kept if kept is not None else tree.rebuild([next(leaves) for _ in tree.leaves])
+        for tree, kept in zip(trees, merged.values(), strict=True)
+    ]
+    variables.write(dict(zip(variables.places, contents[1:], strict=True)))
+    return contents[0]

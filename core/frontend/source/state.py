@@ -1,0 +1,322 @@
+"""State: what a staged branch or loop may change, and how changes are undone.
+
+Local variables are cells of the converted function (`Variables`). Everything else that Python code can change is a
+`Place`: an attribute, the items of a list, dict or set, a global variable, or the cell of an enclosing function.
+Converted code records a place in the active `Journal` before it writes there; staging reads the changes from the
+journal, undoes them, and merges them. So an arm that is traced but not taken leaves no mark, whatever name the object
+is reached by.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from types import CellType
+from typing import Any, NoReturn, Protocol
+
+from ...errors import Invalid
+from ..control_flow import cond
+from ..trace.source_location import user_location
+
+
+class Undefined:
+    """The value of a variable that is not assigned on every path. Any use raises UnboundLocalError, with the line of
+    the path that does not assign it."""
+
+    __slots__ = ("name", "reason")
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name, self.reason = name, reason
+
+    def __repr__(self) -> str:
+        return f"<undefined {self.name}>"
+
+    def fail(self, *arguments: object, **options: object) -> NoReturn:
+        """Raise the error of a use."""
+        raise Invalid(
+            f"variable {self.name} is used, but not assigned on every path",
+            rule="F4",
+            where=user_location(),
+            got=self.reason,
+            hint=f"assign {self.name} before",
+            python=UnboundLocalError,
+        )
+
+    __bool__ = __call__ = __iter__ = __len__ = __getitem__ = __setitem__ = __contains__ = __hash__ = fail
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = fail
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = fail
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rlshift__ = fail
+    __rshift__ = __rrshift__ = __neg__ = __pos__ = __abs__ = __invert__ = fail
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = fail
+    __int__ = __float__ = __index__ = __complex__ = __format__ = fail
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self.fail()
+
+
+class MaybeUnassigned(Undefined):
+    """A variable that is assigned on some paths, on which it has this value; a use is an error, except where control
+    flow says that it is assigned (`present`)."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, name: str, reason: str, value: Any) -> None:
+        super().__init__(name, reason)
+        self.value = value
+
+
+class Unbound:
+    """The content of a place that has no value."""
+
+    def __repr__(self) -> str:
+        return "<unbound>"
+
+
+UNBOUND = Unbound()
+
+
+class Place(Protocol):
+    """Something that Python code can change, apart from the local variables of the function that runs."""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What makes two places the same."""
+
+    @property
+    def label(self) -> str:
+        """The place in words, for messages."""
+
+    def read(self) -> Any:
+        """The content now, or UNBOUND; a container's is a copy of it."""
+
+    def write(self, content: Any) -> None:
+        """Make this the content."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellPlace:
+    """A variable of a function, by its cell."""
+
+    cell: CellType
+    label: str
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return CellType, id(self.cell)
+
+    def read(self) -> Any:
+        try:
+            return self.cell.cell_contents
+        except ValueError:
+            return UNBOUND
+
+    def write(self, content: Any) -> None:
+        if content is not UNBOUND:
+            self.cell.cell_contents = content
+        elif self.read() is not UNBOUND:
+            del self.cell.cell_contents
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalPlace:
+    """A global variable."""
+
+    namespace: dict[str, Any]
+    name: str
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return dict, id(self.namespace), self.name
+
+    @property
+    def label(self) -> str:
+        return f"global variable {self.name}"
+
+    def read(self) -> Any:
+        return self.namespace.get(self.name, UNBOUND)
+
+    def write(self, content: Any) -> None:
+        if content is UNBOUND:
+            self.namespace.pop(self.name, None)
+        else:
+            self.namespace[self.name] = content
+
+
+@dataclass(frozen=True, eq=False)
+class AttributePlace:
+    """An attribute of an object."""
+
+    instance: Any
+    name: str
+    label: str
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return object, id(self.instance), self.name
+
+    def read(self) -> Any:
+        attributes = getattr(self.instance, "__dict__", None)
+        if attributes is not None and self.name in attributes:
+            return attributes[self.name]
+        member = getattr(type(self.instance), self.name, None)
+        if hasattr(type(member), "__set__"):  # a slot
+            return getattr(self.instance, self.name, UNBOUND)
+        return UNBOUND
+
+    def write(self, content: Any) -> None:
+        if content is not UNBOUND:
+            object.__setattr__(self.instance, self.name, content)
+        elif self.read() is not UNBOUND:
+            object.__delattr__(self.instance, self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class ItemsPlace:
+    """The items of a list, dict, set or deque."""
+
+    container: Any
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return list, id(self.container)
+
+    @property
+    def label(self) -> str:
+        return f"a {type(self.container).__name__}"
+
+    def read(self) -> Any:
+        return list(self.container) if isinstance(self.container, list | deque) else self.container.copy()
+
+    def write(self, content: Any) -> None:
+        items = self.container
+        items.clear()
+        if isinstance(items, list | deque):
+            items.extend(content)
+        else:
+            items.update(content)
+
+
+CONTAINERS = (list, dict, set, deque, bytearray)
+"""The classes whose items are a place."""
+
+
+@dataclass(eq=False)
+class Journal:
+    """The changes that Python code makes while something is traced."""
+
+    originals: dict[tuple[Any, ...], tuple[Place, Any]] = field(default_factory=dict)
+    """Each changed place, with its content before."""
+    created_objects: dict[int, Any] = field(default_factory=dict)
+    """Objects that the traced code has created: their changes need not be undone."""
+    lasting_effect: str | None = None
+    """An effect that cannot be undone, in words."""
+    depth: int = 0
+    """The number of staged branches and loops around the code."""
+
+    def record(self, place: Place) -> None:
+        """Keep the content of a place before a write."""
+        if place.key not in self.originals:
+            self.originals[place.key] = place, place.read()
+
+    def changes(self) -> dict[tuple[Any, ...], tuple[Place, Any]]:
+        """The places that were changed, with their contents now."""
+        return {key: (place, place.read()) for key, (place, _) in self.originals.items()}
+
+    def undo(self) -> None:
+        """Give all places their contents before. Raises Invalid (F4) where an effect cannot be undone."""
+        for place, content in reversed(self.originals.values()):
+            place.write(content)
+        if self.lasting_effect is not None:
+            raise Invalid(
+                f"{self.lasting_effect} in code that runs under a symbolic condition",
+                rule="F4",
+                where=user_location(),
+                hint="do it before, or where the condition is known while tracing",
+            )
+
+
+_JOURNAL: ContextVar[Journal | None] = ContextVar("journal", default=None)
+
+active_journal: Callable[[], Journal | None] = _JOURNAL.get
+"""The journal of the innermost branch or loop under trace, or None."""
+
+
+def staging_depth() -> int:
+    """The number of staged branches and loops around the code under trace."""
+    journal = active_journal()
+    return 0 if journal is None else journal.depth
+
+
+@contextmanager
+def open_journal(levels: int = 1) -> Iterator[Journal]:
+    """A new journal for the code in the `with` block; the caller undoes its changes, or commits them. `levels` is 0 for
+    code that may not be staged."""
+    journal = Journal(depth=staging_depth() + levels)
+    token = _JOURNAL.set(journal)
+    try:
+        yield journal
+    finally:
+        _JOURNAL.reset(token)
+
+
+def commit(journal: Journal) -> None:
+    """Keep the changes of a journal, which is closed: they are changes of the journal around it, too."""
+    outer = active_journal()
+    if outer is None:
+        return
+    for key, (place, content) in journal.originals.items():
+        if id(getattr(place, "instance", getattr(place, "container", None))) not in outer.created_objects:
+            outer.originals.setdefault(key, (place, content))
+    outer.created_objects.update(journal.created_objects)
+    outer.lasting_effect = outer.lasting_effect or journal.lasting_effect
+
+
+def record_write(place: Place) -> None:
+    """Announce a write to a place to the active journal, if there is one."""
+    journal = active_journal()
+    owner = getattr(place, "instance", getattr(place, "container", None))
+    if journal is not None and id(owner) not in journal.created_objects:
+        journal.record(place)
+
+
+def register_created(instance: Any) -> Any:
+    """Note that the code under trace has just created an object; returns it."""
+    journal = active_journal()
+    if journal is not None:
+        journal.created_objects[id(instance)] = instance
+    return instance
+
+
+class Variables:
+    """The local variables that a branch or loop assigns, by the cells of a function that closes over them, and which of
+    them are read afterwards."""
+
+    def __init__(self, closure: Callable[[], Any], live_names: Sequence[str]) -> None:
+        cells = closure.__closure__ or ()
+        names = closure.__code__.co_freevars
+        self.places = {name: CellPlace(cell, name) for name, cell in zip(names, cells, strict=True)}
+        self.live = {name: self.places[name] for name in live_names}
+
+    def read(self) -> dict[str, Any]:
+        """The current content of each."""
+        return {name: place.read() for name, place in self.places.items()}
+
+    def write(self, contents: dict[str, Any]) -> None:
+        """Give each its content."""
+        for name, content in contents.items():
+            self.places[name].write(content)
+
+    def assign_last(self, name: str, is_assigned: Any, value: Any) -> None:
+        """Give the target of a loop over a range its last item, if there was one."""
+        place = self.places[name]
+        before = place.read()
+        if before is UNBOUND or isinstance(before, Undefined):
+            reason = f"the loop at {user_location()} assigns it, and may make no trip"
+            place.write(MaybeUnassigned(name, reason, value))
+        else:
+            place.write(cond(is_assigned, lambda: value, lambda: before))

@@ -1,0 +1,122 @@
+"""Templates: quoted Python with names that stand for syntax.
+
+All code that the passes generate is written as templates, never put together from nodes by hand. Generated nodes get
+the position of the construct that they replace, so that lines and columns in errors are those of the user's code.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, TypeAlias
+
+from ...python_ast import parse_python
+
+Filler: TypeAlias = ast.expr | str | Sequence[ast.stmt] | Sequence[str]
+"""What a name of a template stands for: an expression, an identifier, statements, or the names of a declaration."""
+
+
+def statements(template: str, anchor: ast.AST, **fillers: Filler) -> list[ast.stmt]:
+    """The statements of a template, at the position of `anchor`.
+
+    >>> [x] = parse_python("x").body
+    >>> print(ast.unparse(statements("def name(): body", x, name="f", body=[ast.Pass()])[0]))
+    def f():
+        pass
+    """
+    filled = _Filling(fillers)
+    nodes: list[ast.stmt] = []
+    for statement in copy.deepcopy(_parse(template)):
+        result = filled.visit(statement)
+        nodes += result if isinstance(result, list) else [result]
+    for node in nodes:
+        place_at(node, anchor)
+    return nodes
+
+
+def expression(template: str, anchor: ast.AST, **fillers: Filler) -> Any:
+    """The expression of a template, at the position of `anchor`.
+
+    >>> x = parse_python("x + 1", "eval").body
+    >>> ast.unparse(expression("f(lambda: a)", x, a=x))
+    'f(lambda: x + 1)'
+    """
+    (statement,) = statements(template, anchor, **fillers)
+    assert isinstance(statement, ast.Expr)
+    return statement.value
+
+
+@cache
+def _parse(template: str) -> list[ast.stmt]:
+    tree = parse_python(template)
+    for node in ast.walk(tree):
+        for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
+            if hasattr(node, name):
+                delattr(node, name)
+    return tree.body  # type: ignore[no-any-return]
+
+
+class _Filling(ast.NodeTransformer):
+    """Replaces the names of a template."""
+
+    def __init__(self, fillers: dict[str, Filler]) -> None:
+        self.fillers = fillers
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        filler = self.fillers.get(node.id)
+        if isinstance(filler, str):
+            node.id = filler
+            return node
+        return filler if isinstance(filler, ast.expr) else node
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        filler = self.fillers.get(node.value.id) if isinstance(node.value, ast.Name) else None
+        if isinstance(filler, list):
+            return filler
+        return self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        filler = self.fillers.get(node.name)
+        if isinstance(filler, str):
+            node.name = filler
+        return self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> Any:
+        filler = self.fillers.get(node.arg)
+        if isinstance(filler, str):
+            node.arg = filler
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        filler = self.fillers.get(node.attr)
+        if isinstance(filler, str):
+            node.attr = filler
+        return self.generic_visit(node)
+
+    def _visit_declaration(self, node: Any) -> Any:
+        names = [name for each in node.names for name in self._filled_names(each)]
+        node.names = names
+        return node if names else []
+
+    visit_Nonlocal = visit_Global = _visit_declaration  # noqa: N815
+
+    def _filled_names(self, name: str) -> Sequence[str]:
+        filler = self.fillers.get(name, name)
+        return [filler] if isinstance(filler, str) else filler  # type: ignore[return-value]
+
+
+def place_at(node: ast.AST, anchor: ast.AST) -> None:
+    """Give nodes without a position that of `anchor`."""
+    pending: list[ast.AST] = [node]
+    while pending:
+        each = pending.pop()
+        if "lineno" in each._attributes and not hasattr(each, "lineno"):
+            each.lineno, each.col_offset = anchor.lineno, anchor.col_offset  # type: ignore[attr-defined]
+            each.end_lineno, each.end_col_offset = anchor.end_lineno, anchor.end_col_offset  # type: ignore[attr-defined]
+            if isinstance(each, ast.Attribute):  # CPython places a call of a method on the last line of its name
+                each.end_lineno, each.end_col_offset = each.lineno, each.col_offset
+        elif hasattr(each, "lineno"):
+            continue  # the user's own code has positions already
+        pending += ast.iter_child_nodes(each)

@@ -1,0 +1,101 @@
+"""Writes: assignments to attributes and items, and augmented assignments, which announce what they change."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...errors import Invalid
+from ..trace.captures import VariableBase
+from ..trace.source_location import user_location
+from .state import CONTAINERS, AttributePlace, ItemsPlace, active_journal, record_write
+from .trees import is_rebuilt
+
+AUGMENTED_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.iadd,
+    "-": operator.isub,
+    "*": operator.imul,
+    "/": operator.itruediv,
+    "//": operator.ifloordiv,
+    "%": operator.imod,
+    "**": operator.ipow,
+    "@": operator.imatmul,
+    "&": operator.iand,
+    "|": operator.ior,
+    "^": operator.ixor,
+    "<<": operator.ilshift,
+    ">>": operator.irshift,
+}
+"""The function of each augmented assignment."""
+
+
+def set_attribute(value: Any, instance: Any, name: str) -> None:
+    """`instance.name = value`."""
+    if active_journal() is not None:
+        announce_attribute(instance, name)
+    setattr(instance, name, value)
+
+
+def delete_attribute(instance: Any, name: str) -> None:
+    """`del instance.name`."""
+    if active_journal() is not None:
+        announce_attribute(instance, name)
+    delattr(instance, name)
+
+
+def announce_attribute(instance: Any, name: str) -> None:
+    """Announce a write to an attribute. Raises Invalid (F4) for an attribute that the class computes."""
+    member = getattr(type(instance), name, None)
+    if not isinstance(instance, VariableBase) and isinstance(member, property):
+        raise Invalid(
+            f"property {name} of a {type(instance).__name__} is assigned under a symbolic condition",
+            rule="F4",
+            where=user_location(),
+            hint="assign the attributes that it sets",
+        )
+    record_write(AttributePlace(instance, name, f"attribute {name} of a {type(instance).__name__}"))
+
+
+def set_item(value: Any, container: Any, key: Any) -> None:
+    """`container[key] = value`."""
+    announce_items(container)
+    container[key] = value
+
+
+def delete_item(container: Any, key: Any) -> None:
+    """`del container[key]`."""
+    announce_items(container)
+    del container[key]
+
+
+def announce_items(container: Any) -> None:
+    """Announce a change of items. Raises Invalid (F4) where it could not be undone, or where the container may be one
+    of several."""
+    if is_rebuilt(container):
+        raise Invalid(
+            f"this {type(container).__name__} comes from a symbolic branch or loop: it may be one of several",
+            rule="F4",
+            where=user_location(),
+            hint=f"change a copy: x = {type(container).__name__}(x)",
+        )
+    if active_journal() is None:
+        return
+    if isinstance(container, CONTAINERS):
+        record_write(ItemsPlace(container))
+    elif isinstance(container, np.ndarray):
+        raise Invalid(
+            "an element of a NumPy array is assigned under a symbolic condition",
+            rule="F4",
+            where=user_location(),
+            hint="use a tagloom array, and x = tl.scatter(x, value, i)",
+        )
+
+
+def augment(name: str, one: Any, other: Any) -> Any:
+    """`one += other`, or another augmented assignment: the new value of its target."""
+    if isinstance(one, (*CONTAINERS, np.ndarray)):
+        announce_items(one)
+    return AUGMENTED_OPERATORS[name](one, other)
