@@ -26,11 +26,11 @@ def live_before(statements: Sequence[ast.stmt], live_after: Set[str], exits: Exi
     """
     live = frozenset(live_after)
     for statement in reversed(statements):
-        live = _before(statement, live, exits)
+        live = _live_before_statement(statement, live, exits)
     return live
 
 
-def _before(statement: ast.stmt, live: frozenset[str], exits: Exits) -> frozenset[str]:
+def _live_before_statement(statement: ast.stmt, live: frozenset[str], exits: Exits) -> frozenset[str]:
     match statement:
         case ast.Return():
             return exits.after_return | read_names([statement])
@@ -44,9 +44,9 @@ def _before(statement: ast.stmt, live: frozenset[str], exits: Exits) -> frozense
             arms = live_before(statement.body, live, exits) | live_before(statement.orelse, live, exits)
             return arms - _certain_walrus(statement.test) | read_names([statement.test])
         case ast.While():
-            return _before_loop(statement, [statement.test], [], live, exits)
+            return _live_before_loop(statement, [statement.test], [], live, exits)
         case ast.For() | ast.AsyncFor():
-            before = _before_loop(statement, [], [statement.target], live, exits)
+            before = _live_before_loop(statement, [], [statement.target], live, exits)
             return before | read_names([statement.iter])
         case ast.With() | ast.AsyncWith():
             inner = live_before(statement.body, live, exits) | live
@@ -60,7 +60,7 @@ def _before(statement: ast.stmt, live: frozenset[str], exits: Exits) -> frozense
     return live - _assigned(statement) | read_names([statement])
 
 
-def _before_loop(
+def _live_before_loop(
     loop: ast.While | ast.For | ast.AsyncFor,
     test: Sequence[ast.expr],
     target: Sequence[ast.expr],

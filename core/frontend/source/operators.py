@@ -24,7 +24,7 @@ from ..eager.apply import apply
 from ..trace.captures import read_variable
 from ..trace.program_builder import current_region
 from ..trace.source_location import user_location
-from ..trace.symbol import ArrayOperators, Symbol
+from ..trace.symbol import Symbol, array_namespace
 from .calls import call, next_item
 from .convert import OPERATORS
 from .ranges import SymbolicRange
@@ -44,10 +44,37 @@ from .state import (
 from .writes import augment, delete_attribute, delete_item, set_attribute, set_item
 
 __all__ = [
-    "and_", "assert_", "augment", "before_global", "before_nonlocal", "call", "chain", "created", "delete_attribute",
-    "delete_item", "equal", "for_", "greater", "greater_equal", "if_", "if_exp", "in_", "is_", "is_not", "less",
-    "less_equal", "load", "not_", "not_equal", "not_in", "or_", "present", "set_attribute", "set_item", "slice",
-    "while_",
+    "and_",
+    "assert_",
+    "augment",
+    "before_global",
+    "before_nonlocal",
+    "call",
+    "chain",
+    "created",
+    "delete_attribute",
+    "delete_item",
+    "equal",
+    "for_stmt",
+    "greater",
+    "greater_equal",
+    "if_exp",
+    "if_stmt",
+    "in_",
+    "is_",
+    "is_not",
+    "less",
+    "less_equal",
+    "load",
+    "not_",
+    "not_equal",
+    "not_in",
+    "or_",
+    "present",
+    "set_attribute",
+    "set_item",
+    "slice",
+    "while_stmt",
 ]  # fmt: skip
 
 slice = builtins.slice
@@ -57,7 +84,7 @@ LoopForm: TypeAlias = Literal["plain", "break", "exit", "exits"]
 told; that, and the number of the exit taken, 0 if none."""
 
 
-def if_(test: Any, then: Thunk, otherwise: Thunk, state: Thunk, live: Sequence[str] = ()) -> Any:
+def if_stmt(test: Any, then: Thunk, otherwise: Thunk, state: Thunk, live: Sequence[str] = ()) -> Any:
     """`if`: what the arm that is taken returns. `state` closes over the variables that the arms assign; `live` names
     those that are read afterwards."""
     if is_symbolic(read_variable(test)):
@@ -71,7 +98,7 @@ def _no_state() -> None:
 
 def if_exp(test: Any, then: Thunk, otherwise: Thunk, state: Thunk = _no_state) -> Any:
     """`then if test else otherwise`."""
-    return if_(test, then, otherwise, state, state.__code__.co_freevars)
+    return if_stmt(test, then, otherwise, state, state.__code__.co_freevars)
 
 
 def and_(one: Any, *others: Thunk, state: Thunk = _no_state) -> Any:
@@ -111,7 +138,7 @@ def in_(item: Any, container: Any) -> Any:
     """`item in container`, where one of them is symbolic: in an array, or in a list, tuple or range of values."""
     container = read_variable(container)
     if is_symbolic(container):
-        return ArrayOperators.namespace.any(container == item)
+        return array_namespace().any(container == item)
     if isinstance(container, list | tuple) and (is_symbolic(item) or any(map(is_symbolic, container))):
         return or_(False, *(lambda each=each: each is item or each == item for each in container))
     if isinstance(container, range) and is_symbolic(item):
@@ -124,7 +151,7 @@ def not_in(item: Any, container: Any) -> Any:
     return not_(in_(item, container))
 
 
-def while_(
+def while_stmt(
     test: Thunk,
     body: Callable[..., Any],
     state: Thunk,
@@ -195,7 +222,7 @@ class _ExitLoop:
         return [AttributePlace(self, name, name) for name in names]
 
 
-def for_(
+def for_stmt(
     iterable: Any,
     target: Callable[[Any], Any],
     body: Callable[..., Any],

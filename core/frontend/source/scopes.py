@@ -82,10 +82,10 @@ def written_names(nodes: Iterable[ast.AST]) -> set[str]:
     >>> sorted(written_names(ast.parse("a = [b for b in c]; del d; import e.f; (g := 1)").body))
     ['a', 'd', 'e', 'g']
     """
-    return {name for node in nodes for name in _written(node)}
+    return {name for node in nodes for name in _iterate_written_names(node)}
 
 
-def _written(node: ast.AST) -> Iterator[str]:
+def _iterate_written_names(node: ast.AST) -> Iterator[str]:
     if isinstance(node, COMPREHENSIONS):  # its targets are its own, a walrus is not
         for inner in walk_scope([node]):
             if isinstance(inner, ast.NamedExpr):
@@ -106,7 +106,7 @@ def _written(node: ast.AST) -> Iterator[str]:
         yield from (inner.target.id for inner in children if isinstance(inner, ast.NamedExpr))
         return
     for child in ast.iter_child_nodes(node):
-        yield from _written(child)
+        yield from _iterate_written_names(child)
 
 
 def read_names(nodes: Iterable[ast.AST]) -> set[str]:

@@ -325,12 +325,12 @@ def stage_loop(
     attributes = () if parallel_iterations is None else ((PARALLEL_ITERATIONS, parallel_iterations),)
     start = variables.read()
     carried: dict[tuple[Any, ...], LoopState] = {}
-    unnamed: dict[tuple[Any, ...], Place] = {}
+    constants: dict[tuple[Any, ...], Place] = {}
     for place in (*variables.live.values(), *live_places):
-        _carry(place, place.read(), carried, unnamed)
+        _carry(place, place.read(), carried, constants)
     location = user_location()
     while True:
-        staged = _StagedLoop(test, body, variables, start, carried, unnamed, location)
+        staged = _StagedLoop(test, body, variables, start, carried, constants, location)
         snapshot = region.snapshot()
         try:
             leaves = [leaf for each in carried.values() for leaf in each.tree.leaves]
@@ -347,8 +347,8 @@ def stage_loop(
         except _StateGrew as growth:
             region.rewind(snapshot)
             for place, content in growth.starts:
-                _carry(place, content, carried, unnamed)
-            if len(carried) + len(unnamed) > MAX_PLACES:
+                _carry(place, content, carried, constants)
+            if len(carried) + len(constants) > MAX_PLACES:
                 raise Invalid(
                     f"a loop changes more than {MAX_PLACES} objects",
                     rule="F4",
@@ -359,7 +359,7 @@ def stage_loop(
             variables.write(start)
     remaining = iter(results)
     for name, place in variables.places.items():
-        if place.key not in carried and (place.key in unnamed or name not in variables.live):
+        if place.key not in carried and (place.key in constants or name not in variables.live):
             unassigned = start[name] is UNBOUND or isinstance(start[name], Undefined)
             if unassigned and name in variables.live and place.key in staged.changed_keys:
                 place.write(Undefined(name, f"the loop at {location} assigns it, and may make no trip"))
@@ -370,12 +370,12 @@ def stage_loop(
 
 
 def _carry(
-    place: Place, content: Any, carried: dict[tuple[Any, ...], LoopState], unnamed: dict[tuple[Any, ...], Place]
+    place: Place, content: Any, carried: dict[tuple[Any, ...], LoopState], constants: dict[tuple[Any, ...], Place]
 ) -> None:
     """Make the content of a place loop variables, if it is a value."""
     tree = None if _is_missing(content) else split(content)
     if tree is None or not tree.leaves:
-        unnamed[place.key] = place
+        constants[place.key] = place
         return
     label = place.label if place.label.isidentifier() else "state"
     parts = flat_treedef(len(tree.leaves))
@@ -398,11 +398,11 @@ class _StagedLoop:
         variables: Variables,
         start: dict[str, Any],
         carried: dict[tuple[Any, ...], LoopState],
-        unnamed: dict[tuple[Any, ...], Place],
+        constants: dict[tuple[Any, ...], Place],
         location: Location | None,
     ) -> None:
         self.test, self.body, self.variables, self.start = test, body, variables, start
-        self.carried, self.unnamed, self.location = carried, unnamed, location
+        self.carried_state, self.constants, self.location = carried, constants, location
         self.changed_keys: set[tuple[Any, ...]] = set()
         """The keys of unassigned variables that the body assigns."""
 
@@ -426,9 +426,9 @@ class _StagedLoop:
                 self._enter(leaves)
                 self.body()
                 self._check_places(journal.originals)
-                for key in self.unnamed.keys() & journal.originals.keys():
+                for key in self.constants.keys() & journal.originals.keys():
                     self._check_constant(*journal.originals[key])
-                next_leaves = [leaf for each in self.carried.values() for leaf in self._next_leaves(each)]
+                next_leaves = [leaf for each in self.carried_state.values() for leaf in self._next_leaves(each)]
                 for name, place in self.variables.places.items():
                     self._check_uncarried(name, place)
             finally:
@@ -439,7 +439,7 @@ class _StagedLoop:
     def _enter(self, leaves: Sequence[Any]) -> None:
         remaining = iter(leaves)
         self.variables.write(self.start)
-        for each in self.carried.values():
+        for each in self.carried_state.values():
             record_write(each.place)
             value = each.tree.rebuild([next(remaining) for _ in each.tree.leaves])
             each.place.write(self.partial(each, value))
@@ -457,7 +457,7 @@ class _StagedLoop:
         grown = [
             originals[key]
             for key in originals
-            if key not in own and key not in self.carried and key not in self.unnamed
+            if key not in own and key not in self.carried_state and key not in self.constants
         ]
         if grown:
             raise _StateGrew(grown)
@@ -506,7 +506,7 @@ class _StagedLoop:
 
     def _check_uncarried(self, name: str, place: Place) -> None:
         """A variable that is not a value must stay the same object, if it is read in a later trip or after the loop."""
-        if name not in self.variables.live or place.key in self.carried:
+        if name not in self.variables.live or place.key in self.carried_state:
             return
         content, before = place.read(), self.start[name]
         if _is_missing(before):

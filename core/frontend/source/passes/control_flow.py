@@ -22,7 +22,7 @@ def f(n):
 <BLANKLINE>
     def else_body():
         return n
-    return ag__.if_(n < 0, if_body, else_body, lambda: ())
+    return ag__.if_stmt(n < 0, if_body, else_body, lambda: ())
 >>> show('''
 ... def f(n):
 ...     k = 0
@@ -48,8 +48,8 @@ def f(n):
             nonlocal k
             k += 1
             return go_on()
-        return ag__.if_(k * k > n, if_body, else_body, lambda: (k,), ('k',))
-    ag__.while_(loop_test, loop_body, lambda: (k,), ('k',), 'break')
+        return ag__.if_stmt(k * k > n, if_body, else_body, lambda: (k,), ('k',))
+    ag__.while_stmt(loop_test, loop_body, lambda: (k,), ('k',), 'break')
     return k
 """
 
@@ -148,7 +148,7 @@ class _ControlFlow:
     def _plain_if(self, node: ast.If, live: frozenset[str], block: _Block) -> list[ast.stmt]:
         """An `if` without exits."""
         inner = _Block(live, block.exits, lambda anchor: [], block.leave)
-        return self._if(node, node.body, node.orelse, inner, "ag__.if_(test, then, otherwise, state, live)")
+        return self._if(node, node.body, node.orelse, inner, "ag__.if_stmt(test, then, otherwise, state, live)")
 
     def _tail_if(self, node: ast.If, follow: list[ast.stmt], block: _Block) -> list[ast.stmt]:
         """An `if` with exits, and all that follows it in its block."""
@@ -159,7 +159,7 @@ class _ControlFlow:
             [*arm, *follow] if follow and completed else arm
             for arm, completed in zip((node.body, node.orelse), completes, strict=True)
         )
-        return self._if(node, then, otherwise, block, "return ag__.if_(test, then, otherwise, state, live)")
+        return self._if(node, then, otherwise, block, "return ag__.if_stmt(test, then, otherwise, state, live)")
 
     def _selected_if(self, node: ast.If, follow: list[ast.stmt], block: _Block) -> list[ast.stmt]:
         """An `if` both arms of which may exit or go on: what follows is there once."""
@@ -167,7 +167,7 @@ class _ControlFlow:
         rest = [*selection.dispatch(), *follow]
         live = live_before(rest, block.live, block.exits)
         inner = _Block(live, Exits(live, live, live), selection.end, selection.leave)
-        template = "name = ag__.if_(test, then, otherwise, state, live)"
+        template = "name = ag__.if_stmt(test, then, otherwise, state, live)"
         return [
             *self._if(node, node.body, node.orelse, inner, template, name=selection.name),
             *self.convert(rest, block),
@@ -248,7 +248,7 @@ class _ControlFlow:
         if isinstance(node, ast.For):
             head -= read_names([node.iter]) - read_names(node.body) - live_after
         live = head | live_after
-        ends = {"plain": "return", "break": "return go_on()", "exit": f"return go_on(), {selection.none}"}
+        ends = {"plain": "return", "break": "return go_on()", "exit": f"return go_on(), {selection.no_exit}"}
         go_on = ends[form]
 
         def end(anchor: ast.AST) -> list[ast.stmt]:
@@ -266,18 +266,20 @@ class _ControlFlow:
         header = "def name(): body" if form == "plain" else "def name(go_on): body"
         functions = self._function(body, node.body, inner, node.body[0], header)
         target = selection.name + " = " if form == "exit" else ""
-        suffix = "" if form == "plain" else ", 'exits'" if selection.none == "0" and form == "exit" else f", {form!r}"
+        suffix = (
+            "" if form == "plain" else ", 'exits'" if selection.no_exit == "0" and form == "exit" else f", {form!r}"
+        )
         if isinstance(node, ast.While):
             test = self.names.fresh("loop_test")
             functions = [*self._expression_function(test, node.test), *functions]
-            template = f"{target}ag__.while_(test, body, state, live{suffix})"
+            template = f"{target}ag__.while_stmt(test, body, state, live{suffix})"
             modified = self._modified(node.body, [node.test])
             fillers: dict[str, Any] = {"test": test, "body": body}
         else:
             assign = self.names.fresh("loop_target")
             item = self.names.fresh("item")
             functions = [*self._target_function(assign, item, node.target), *functions]
-            template = f"{target}ag__.for_(items, target, body, state, live{suffix})"
+            template = f"{target}ag__.for_stmt(items, target, body, state, live{suffix})"
             modified = self._modified(node.body, [node.target])
             fillers = {"items": node.iter, "target": assign, "body": body}
         state = expression("lambda: names", node, names=_tuple(map(_load, modified)))
@@ -330,7 +332,7 @@ class _ControlFlow:
         if isinstance(result, ast.Try | ast.TryStar) and result.orelse and find_exits(node.body):
             guard = statements("if not chosen: body", result.orelse[0], chosen=selection.name, body=result.orelse)
             result.orelse = guard
-        return [*statements(f"name = {selection.none}", node, name=selection.name), result], rest
+        return [*statements(f"name = {selection.no_exit}", node, name=selection.name), result], rest
 
 
 class _Selection:
@@ -341,7 +343,7 @@ class _Selection:
         self.exits = {ast.dump(each): each for each in exits}
 
     @property
-    def none(self) -> str:
+    def no_exit(self) -> str:
         """The number that says that no exit was taken, as text."""
         return "False" if len(self.exits) == 1 else "0"
 
@@ -356,7 +358,7 @@ class _Selection:
 
     def end(self, anchor: ast.AST) -> list[ast.stmt]:
         """The return of the number for no exit."""
-        return statements(f"return {self.none}", anchor)
+        return statements(f"return {self.no_exit}", anchor)
 
     def dispatch(self, otherwise: Sequence[ast.stmt] = ()) -> list[ast.stmt]:
         """Statements that take the exit of the number; without one, `otherwise`."""

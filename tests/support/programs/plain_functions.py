@@ -1,0 +1,261 @@
+"""Plain Python functions with symbolic conditions, each with inputs: the table of `tests/core/frontend/source`."""
+
+# ruff: noqa
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+CASES: list[tuple[Callable[..., Any], tuple[tuple[Any, ...], ...]]] = []
+"""Each function with its inputs."""
+
+
+def case(*inputs: tuple[Any, ...]) -> Callable[[Any], Any]:
+    """Add the decorated function to the table."""
+
+    def add(function: Any) -> Any:
+        CASES.append((function, inputs))
+        return function
+
+    return add
+
+
+@case((3,), (-3,), (0,))
+def sign(x):
+    if x > 0:
+        return 1
+    elif x < 0:
+        return -1
+    return 0
+
+
+@case((10,), (0,), (7,))
+def collatz(n):
+    steps = 0
+    while n > 1:
+        if n % 2 == 0:
+            n = n // 2
+        else:
+            n = 3 * n + 1
+        steps += 1
+    return steps
+
+
+@case((10,), (0,), (30,))
+def cont(n):
+    s = 0
+    for i in range(n):
+        if i % 3 == 0:
+            continue
+        if i > 20:
+            break
+        s += i
+    return s
+
+
+@case((10,), (3,))
+def forelse(n):
+    for i in range(n):
+        if i * i == 16:
+            r = i
+            break
+    else:
+        r = -1
+    return r
+
+
+@case((10, 5), (3, 2))
+def nested(n, k):
+    t = 0
+    for i in range(n):
+        for j in range(i):
+            if j > k:
+                break
+            t += j
+        else:
+            t += 100
+    return t
+
+
+@case((3, 4), (0, 5), (5, 0), (0, 0))
+def logic(a, b):
+    return (a and b), (a or b), not a, (a < b < 10)
+
+
+@case((5,), (2,))
+def partial_exits(x):
+    y = 0
+    if x > 3:
+        if x > 4:
+            return 100
+        y = 1
+    else:
+        if x < 2:
+            return 200
+        y = 2
+    y = y * 10
+    return y + x
+
+
+@case((5,), (2,), (-1,))
+def wl(x):
+    while True:
+        x += 3
+        if x > 10:
+            break
+    return x
+
+
+@case((5,), (25,))
+def whilereturn(n):
+    k = 2
+    while k * k <= n:
+        if n % k == 0:
+            return k
+        k += 1
+    return n
+
+
+@case((3,), (8,))
+def lists(n):
+    xs = [0, 1]
+    for i in range(n):
+        xs[0], xs[1] = xs[1], xs[0] + xs[1]
+    return xs[0]
+
+
+@case((3,), (-8,))
+def listbranch(n):
+    xs = []
+    if n > 0:
+        xs.append(n)
+    else:
+        xs.append(-n)
+    return xs[0] * 2
+
+
+class P:
+    def __init__(self, v):
+        self.v = v
+        self.n = 0
+
+    def bump(self, d):
+        if d > 0:
+            self.v += d
+            self.n = self.n + 1
+        return self
+
+
+@case((3,), (-8,))
+def objects(d):
+    p = P(10)
+    p.bump(d)
+    p.bump(1)
+    return p.v, p.n
+
+
+@case((3,), (8,))
+def objloop(d):
+    p = P(10)
+    for i in range(d):
+        p.bump(i - 2)
+    return p.v, p.n
+
+
+@case((3,), (8,))
+def nonl(d):
+    c = 0
+
+    def inc(k):
+        nonlocal c
+        c += k
+
+    if d > 5:
+        inc(d)
+    for i in range(d):
+        inc(i)
+    return c
+
+
+@case((3,), (8,))
+def walrus(d):
+    if (m := d * 2) > 10:
+        return m
+    return m + 1 if (q := m + d) > 3 else q
+
+
+@case((5,), (0,))
+def deflater(n):
+    while n > 3:
+        z = n * 2
+        n -= 1
+        if z == 6:
+            return z
+    return n
+
+
+@case((4,), (1,))
+def ternary(n):
+    return (n if n > 2 else -n) + (1 if n == 4 else 0)
+
+
+@case((4,), (9,), (2,))
+def inn(n):
+    if n in (1, 4, 9):
+        return 1
+    return 0 if n not in [2, 3] else 5
+
+
+@case((7,), (12,))
+def withret(n):
+    try:
+        if n > 10:
+            return n * 2
+        n += 1
+    finally:
+        m = 3
+    return n + m
+
+
+@case((7,), (2,))
+def fs(x):
+    xs = [1, 3, 7]
+    for v in xs:
+        if v == x:
+            return v * 10
+    return -1
+
+
+@case((7,), (2,))
+def aug(x):
+    d = {"a": 1, "b": x}
+    if x > 5:
+        d["a"] += x
+        d["b"] = 0
+    return d["a"] + d["b"]
+
+
+def odd(n):
+    return False if n == 0 else even(n - 1)
+
+
+def even(n):
+    return True if n == 0 else odd(n - 1)
+
+
+@case((7,), (2,))
+def mutual(x):
+    return odd(x)
+
+
+@case(
+    (2, 3),
+)
+def ack(m, n):
+    if m == 0:
+        return n + 1
+    if n == 0:
+        return ack(m - 1, 1)
+    return ack(m - 1, ack(m, n - 1))
