@@ -39,7 +39,6 @@ def f(n):
         return True
 <BLANKLINE>
     def loop_body(go_on):
-        nonlocal k
 <BLANKLINE>
         def if_body():
             return False
