@@ -200,7 +200,7 @@ class _Merger:
                 hint="a condition that is symbolic can choose between values, not between Python objects",
             )
         results = [
-            BodyResult([unwrap_weak(leaf) for leaf in tree.leaves], tree.treedef, _weak_flags(tree), arm.location)
+            BodyResult([unwrap_weak(leaf) for leaf in tree.leaves], tree.treedef, _weak_flags(tree), arm.location, None)
             for tree, arm in zip(trees, (then, otherwise), strict=True)
         ]
         leaves: list[Any] = []
@@ -211,7 +211,7 @@ class _Merger:
                 continue
             try:
                 leaf_pair = results[0].leaves[position], results[1].leaves[position]
-                pair = unify_results(*leaf_pair, results[0], results[1])
+                pair = unify_results(*leaf_pair, results[0], results[1], "")
             except Invalid as error:
                 error.message = f"{label} has different types after the arms of `if`"
                 raise

@@ -13,16 +13,6 @@ from ..trace.program_builder import TracedValue, current_region
 from ..trace.pytree import StaticLeaf, TreeDef, flatten, is_static, unflatten
 
 
-class _ListMarker:
-    """Marks a tuple that stands for a list."""
-
-    def __repr__(self) -> str:
-        return "list"
-
-
-_LIST = _ListMarker()
-
-
 class Tree(NamedTuple):
     """A piece of state: its leaves, which are values of a program, and its structure."""
 
@@ -32,7 +22,7 @@ class Tree(NamedTuple):
     def rebuild(self, leaves: list[Any]) -> Any:
         """The state with these leaves. The lists and dicts in it are new, so that code which changes them is refused
         (`is_rebuilt`): the program may have chosen between several."""
-        return _decode(unflatten(self.treedef, leaves))
+        return _note_rebuilt(unflatten(self.treedef, leaves))
 
 
 def split(state: Any) -> Tree:
@@ -42,50 +32,27 @@ def split(state: Any) -> Tree:
     >>> tree.leaves, tree.rebuild([3, 4.5])
     ([1, 2.5], [3, ('a', 4.5)])
     """
-    return Tree(*flatten(_encode(state), by_reference=True, none_is_static=True))
+    return Tree(*flatten(state, by_reference=True, words_are_static=True, is_leaf=_has_other_keys))
 
 
-def _encode(state: Any) -> Any:
-    if type(state) is list:
-        return (_LIST, *map(_encode, state))
-    if type(state) is tuple:
-        return tuple(map(_encode, state))
-    if type(state) is dict and all(type(key) is str for key in state):
-        return {key: _encode(value) for key, value in state.items()}
-    return StaticObject(state) if _is_opaque(state) else state
+def _has_other_keys(state: Any) -> bool:
+    """Whether a dict has keys by which `flatten` cannot order its items; it is then part of the structure."""
+    return type(state) is dict and any(type(key) not in (str, int) for key in state)
 
 
-def _is_opaque(state: Any) -> bool:
-    """Whether an object is part of the structure although `flatten` would take it apart, or refuse it."""
-    return isinstance(state, dict)
-
-
-class StaticObject:
-    """An object as part of a structure, by identity."""
-
-    __slots__ = ("content",)
-
-    def __init__(self, content: Any) -> None:
-        self.content = content
-
-
-def _decode(state: Any) -> Any:
-    if isinstance(state, StaticObject):
-        return state.content
-    if type(state) is tuple:
-        if state and state[0] is _LIST:
-            return _note_rebuilt([_decode(item) for item in state[1:]])
-        return tuple(map(_decode, state))
-    if type(state) is dict:
-        return _note_rebuilt({key: _decode(value) for key, value in state.items()})
-    return state
-
-
-def _note_rebuilt(container: Any) -> Any:
+def _note_rebuilt(state: Any) -> Any:
+    """Register the lists and dicts of rebuilt state; returns it."""
     region = current_region()
-    if region is not None:
-        region.specialization.rebuilt_containers[id(container)] = container
-    return container
+    pending = [state] if region is not None else []
+    for each in pending:  # grows while it is walked
+        if type(each) in (list, dict):
+            assert region is not None, "only a trace has pending state"
+            region.specialization.rebuilt_containers[id(each)] = each
+        if type(each) in (list, tuple):
+            pending += each
+        elif type(each) is dict:
+            pending += each.values()
+    return state
 
 
 def is_rebuilt(container: Any) -> bool:
