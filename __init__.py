@@ -244,4 +244,5 @@ __all__ = [
     "unique_inverse", "unique_values", "unstack", "value_and_grad", "value_counts", "var", "vecdot", "vjp",
     "while_loop", "windows", "write_json", "write_script", "zeros", "zeros_like",
 ]  # fmt: skip
-__all__ += ["autograph", *_functions.__all__]
+__all__ += _functions.__all__
+__all__ += ["autograph"]
