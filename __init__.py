@@ -185,7 +185,7 @@ from .core.types import Array, Cells, Type
 from .core.world import World
 from .interp.breakpoints.breakpoint import Breakpoints, breakpoint_on
 from .interp.checkpoint.checkpoint import Checkpoint, CheckpointManager
-from .interp.engines.protocol import Limits
+from .interp.engines.limits import Limits
 from .interp.engines.reference import run_graph
 from .interp.function.function import Function, function
 from .interp.function.gradient import grad, jvp, value_and_grad, vjp

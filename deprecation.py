@@ -18,7 +18,7 @@ from typing import Any
 
 _PACKAGE = __package__ or "tagloom"
 _MOVED = {
-    "interp.reference": ("interp.engines.reference", {"Limits": "interp.engines.protocol"}),
+    "interp.reference": ("interp.engines.reference", {"Limits": "interp.engines.limits"}),
     "interp.schedule": ("interp.machine.schedule", {}),
     "interp.fast": ("interp.engines.fast", {}),
     "interp.fast.run": ("interp.engines.fast.run", {}),

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from support.generators.generator import Case, cases
 from tagloom.core.graph.lower import lower
 from tagloom.core.program.program import Program, Region
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import run_graph
 
 

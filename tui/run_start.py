@@ -9,7 +9,7 @@ from typing import Any
 from ..core.errors import Usage
 from ..core.world import World
 from ..deprecation import renamed_attributes
-from ..interp.engines.protocol import Limits
+from ..interp.engines.limits import Limits
 from ..interp.function.function import Function
 from ..interp.history.history import History
 from ..interp.machine.schedule import Script

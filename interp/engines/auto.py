@@ -33,7 +33,8 @@ from .fast import engine as fast_engine
 from .interrupt import interrupt_at_once
 from .jit import compiler_process
 from .jit.compiler_process import Compilation, CompileState
-from .protocol import Job, Limits, RunOptions, resolve_limits
+from .limits import Limits, resolve_limits
+from .protocol import Job, RunOptions
 from .reference import admit_arguments, first_state, is_until_met, resume
 
 WARMUP_FIRINGS = 50_000

@@ -1,88 +1,15 @@
-"""Interruption: ending a run from outside, by the clock, by memory or by Ctrl-C."""
+"""Interruption: Ctrl-C ends a run between two steps, or at once."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-import resource
 import signal
-import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache
-from pathlib import Path
 from types import FrameType
 from typing import Any
-
-import numpy as np
-
-from ..machine.event import Event
-
-CLOCK_CHECK_STEPS = 64
-"""The number of steps between two reads of the clock, which take 0.1 us each; an op on arrays causes one at once."""
-MEMORY_CHECK_STEPS = 4096
-"""The number of steps between two reads of the memory in use, which take 20 us each."""
-LARGE_RESULT_BYTES = 2**20
-"""Results of this many bytes together cause a check at once."""
-
-
-def resident_memory() -> int:
-    """The resident memory of this process in bytes; where the system does not report it, the peak so far."""
-    try:
-        file = os.open("/proc/self/statm", os.O_RDONLY)  # Python's own file objects take twice as long
-        try:
-            return int(os.read(file, 200).split()[1]) * resource.getpagesize()
-        finally:
-            os.close(file)
-    except (OSError, IndexError, ValueError):
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else peak * 1024
-
-
-@cache
-def statm_file() -> int:
-    """A file descriptor of /proc/self/statm, from which machine code reads the resident memory; -1 where there is
-    none."""
-    try:
-        return os.open("/proc/self/statm", os.O_RDONLY)
-    except OSError:
-        return -1
-
-
-def _reopen_statm_in_child() -> None:
-    """Close the file in a forked child: it belongs to the parent."""
-    if statm_file.cache_info().currsize and statm_file() >= 0:
-        os.close(statm_file())
-    statm_file.cache_clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reopen_statm_in_child)
-
-_RESIDENT_MAX_AGE = 0.02
-_last_resident = (-_RESIDENT_MAX_AGE, 0)
-
-
-def recent_resident_memory() -> int:
-    """The resident memory, measured at most 20 ms ago: to measure it takes 5 us."""
-    global _last_resident
-    now = time.monotonic()
-    if now - _last_resident[0] >= _RESIDENT_MAX_AGE:
-        _last_resident = (now, resident_memory())
-    return _last_resident[1]
-
-
-@cache
-def machine_memory() -> int:
-    """The memory of this machine in bytes, or the part that the process may use."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    try:
-        return min(total, int(Path("/sys/fs/cgroup/memory.max").read_bytes()))
-    except (OSError, ValueError):
-        return total
-
 
 _signals: Any = getattr(signal, "_signal", signal)
 _set_handler, _get_handler = _signals.signal, _signals.getsignal
@@ -240,37 +167,3 @@ def block_interrupt() -> Iterator[None]:
     """A context that delays Ctrl-C, for work that cannot be restarted half done, such as numba's import."""
     with interrupt_between_steps():
         yield
-
-
-class LimitMonitor:
-    """Checks between two steps whether a run must end: it has reached its limit of seconds or bytes, or Ctrl-C was
-    pressed."""
-
-    def __init__(self, seconds: float | None, memory_limit: int, interrupt: Interrupt) -> None:
-        self.deadline = None if seconds is None else time.monotonic() + seconds
-        self.memory_limit = memory_limit
-        self.interrupt = interrupt
-        self._unmeasured_bytes = 0
-        """The bytes of the arrays that were made since memory was measured."""
-
-    def exceeded_limit(self, steps: int, event: Event | None) -> str | None:
-        """The name of the limit that is exceeded after `steps` steps, the last of which was `event`; None if none
-        is."""
-        if self.interrupt.is_requested:
-            return "interrupt"
-        if self.deadline is not None and time.monotonic() >= self.deadline:
-            return "seconds"
-        self._unmeasured_bytes += result_bytes(event)
-        if steps % MEMORY_CHECK_STEPS == 0 or self._unmeasured_bytes >= LARGE_RESULT_BYTES:
-            self._unmeasured_bytes = 0
-            if resident_memory() > self.memory_limit:
-                return "bytes"
-        return None
-
-
-def result_bytes(event: Event | None) -> int:
-    """The bytes of the array that an event made; 0 if it made none."""
-    if event is None or not event.outputs:
-        return 0
-    value = event.outputs[0][1]
-    return value.nbytes if isinstance(value, np.ndarray) else 0

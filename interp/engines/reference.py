@@ -23,8 +23,9 @@ from ..machine.step import DuplicateToken, completes_operands, step
 from ..outcome.outcome import Outcome, build_outcome, limit_exceeded
 from ..outcome.statistics import Meter
 from ..records.event_sink import KeepOption, log_path, open_event_sink
-from .interrupt import CLOCK_CHECK_STEPS, Interrupt, LimitMonitor, interrupt_at_once, interrupt_between_steps
-from .protocol import Job, Limits, RunOptions, Until, check_until, resolve_limits
+from .interrupt import Interrupt, interrupt_at_once, interrupt_between_steps
+from .limits import CLOCK_CHECK_STEPS, LimitMonitor, Limits, external_limit_error, resolve_limits
+from .protocol import Job, RunOptions, Until, check_until
 
 
 def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None = None) -> Iterator[Event]:
@@ -53,17 +54,6 @@ def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None 
             _check_event_limits(state, event, limits)
         state.apply(event)
         yield event
-
-
-def external_limit_error(name: str, limits: Limits) -> Exhausted:
-    """The error for a limit of the clock or memory, or for Ctrl-C."""
-    if name == "seconds":
-        return limit_exceeded("time, in seconds", "seconds", limits.seconds or 0)
-    if name == "bytes":
-        return limit_exceeded("bytes of memory", "bytes", limits.bytes)
-    error = Exhausted("the run was interrupted", rule="S12", hint="the outcome has the results so far")
-    error.limit = name
-    return error
 
 
 def _check_effect_limits(state: State, position: int, limits: Limits) -> None:

@@ -40,8 +40,8 @@ from ..history.advance import WHAT_IF
 from ..history.history import History
 from ..machine.event import Event
 from ..machine.state import State
-from ..outcome.critical_path import program_order
 from ..outcome.outcome import Outcome, build_outcome
+from ..outcome.program_order import program_order
 from ..queries.ask import parse_tag
 from ..queries.contexts import check_node_tag, enclosing_context, node_contexts
 

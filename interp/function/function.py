@@ -35,7 +35,8 @@ from ...core.program.validate import program_problems
 from ...core.types import Type, type_of
 from ...core.value import Value, admit
 from ...core.world import World, resolve_world
-from ..engines.protocol import Job, Limits, RunOptions, Until
+from ..engines.limits import Limits
+from ..engines.protocol import Job, RunOptions, Until
 from ..engines.registry import run
 from ..history.history import History
 from ..lru_cache import LRUCache

@@ -15,7 +15,8 @@ from ...core.errors import Broken, Exhausted, TagloomError, Usage, plural
 from ...core.world import World
 from ..breakpoints.breakpoint import Breakpoints, program_breakpoint
 from ..breakpoints.expression import EventPredicate, compile_condition
-from ..engines.protocol import Limits, Until, check_until, resolve_limits
+from ..engines.limits import Limits, resolve_limits
+from ..engines.protocol import Until, check_until
 from ..engines.reference import add_first_token_note, check_callbacks, is_until_met, resume
 from ..machine.event import Event
 from ..machine.schedule import BY_HAND, Pick

@@ -21,7 +21,8 @@ from ...core.graph.graph import Graph
 from ...core.ops.effects import resource_of
 from ...core.tag import Tag
 from ...core.world import World
-from ..engines.protocol import Limits, Until, resolve_limits
+from ..engines.limits import Limits, resolve_limits
+from ..engines.protocol import Until
 from ..engines.reference import admit_arguments, breaks_rules, default_structure, first_state
 from ..machine.event import Event, Token
 from ..machine.schedule import Script, resolve_schedule

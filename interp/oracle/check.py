@@ -14,7 +14,8 @@ from ...core.program.evaluate import evaluate
 from ...core.program.program import Program
 from ...core.value import Value, format_value, is_same_value
 from ...core.world import World
-from ..engines.protocol import Engine, Job, Limits, RunOptions
+from ..engines.limits import Limits
+from ..engines.protocol import Engine, Job, RunOptions
 from ..engines.reference import admit_arguments, default_structure, run_graph
 from ..engines.registry import engine_names, find_engine, is_reference_or_selector
 from ..engines.registry import run as run_on

@@ -19,7 +19,7 @@ from ...core.text import Case, Document, print_ending, quote_string
 from ...core.text.literals import parse_value
 from ...core.value import Value, format_value, is_same_value
 from ...core.world import World
-from ..engines.protocol import Limits
+from ..engines.limits import Limits
 from ..engines.reference import run_graph
 from ..outcome.outcome import Outcome
 from .check import SCHEDULES, check

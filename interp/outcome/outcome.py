@@ -29,8 +29,9 @@ from ...core.value import Value, abbreviate, format_value
 from ..machine.cells import CellWrite
 from ..machine.event import CellAddress, Event, Token
 from ..machine.state import State
-from .critical_path import CriticalFiring, critical_path, program_order, time_on
+from .critical_path import CriticalFiring, critical_path, time_on
 from .deadlock import DeadlockCause, array_name, deadlock_cause, describe_cause
+from .program_order import program_order
 from .residue import ResidueToken, collect_residue
 from .statistics import Stats, activations
 

@@ -10,7 +10,7 @@ from ...core.tag import Tag
 from ...core.value import Value
 from ..machine.event import CellAddress
 from ..machine.state import State
-from .critical_path import program_order
+from .program_order import program_order
 
 
 class ResidueToken(NamedTuple):

@@ -22,8 +22,8 @@ from ...core.tag import Tag
 from ...core.types import Handle
 from ...core.value import Value, format_value, is_same_value
 from ..machine.event import Event
-from ..outcome.critical_path import TaggedNode, program_order
 from ..outcome.outcome import describe_value
+from ..outcome.program_order import TaggedNode, program_order
 from .answers import FiringOrigin, InjectedOrigin, Origin, OriginId, TokenKey
 from .index import EventIndex
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from tagloom.interp.engines.fast.load import load_machine
-from tagloom.interp.engines.interrupt import resident_memory
+from tagloom.interp.engines.limits import resident_memory
 from tagloom.tui.run_start import RunRequest, StartOptions
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.session import Session

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import tagloom as tl
 from firings import processor
 from table import markdown
-from tagloom.interp.engines.interrupt import resident_memory
+from tagloom.interp.engines.limits import resident_memory
 
 
 @tl.function

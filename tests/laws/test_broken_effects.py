@@ -22,7 +22,7 @@ from tagloom.core.ops.effects import format_text
 from tagloom.core.ops.random import draw_key
 from tagloom.core.program.program import Region
 from tagloom.core.tag import ROOT, Tag, child_key
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.machine import cells, fire, state, step
 from tagloom.interp.machine import effects as acts
 from tagloom.interp.machine import k_bounds as bounds

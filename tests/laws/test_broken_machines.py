@@ -15,7 +15,7 @@ from support.laws.machine_laws import violations
 from support.twins.broken_twin import Break, broken, caught
 from tagloom.core.graph.graph import Graph
 from tagloom.core.tag import Site, Tag
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.machine import fire, state, step
 from tagloom.interp.machine.event import Event, Token
 

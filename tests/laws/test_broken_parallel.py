@@ -17,7 +17,7 @@ from tagloom.interp.engines.fast import load
 from tagloom.interp.engines.fast.delivery_table import DeliveryColumn
 from tagloom.interp.engines.fast.parallel import run as several
 from tagloom.interp.engines.fast.parallel import store as stamped
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.image.image import Image, WordArray
 
 _machines: dict[str, Any] = {}

@@ -13,7 +13,7 @@ from support.generators.generator import Case, cases
 from support.laws.history_laws import outcome_violations, walk_violations
 from support.twins.broken_twin import Break, broken, caught
 from tagloom.core.graph.lower import lower
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history import edit, history, segment
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.state import State

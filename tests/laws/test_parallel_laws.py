@@ -38,8 +38,7 @@ from tagloom.interp.engines.fast.parallel.run import ParallelRun
 from tagloom.interp.engines.fast.parallel.store import IDLE_SLEEP, MAX_IDLE_SLEEP, CoreStore, supports_parallel_run
 from tagloom.interp.engines.fast.registers import ExitReason, Register
 from tagloom.interp.engines.fast.shared_memory import new_shared_words
-from tagloom.interp.engines.interrupt import resident_memory
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits, resident_memory
 from tagloom.interp.engines.reference import first_state
 from tagloom.interp.image.image import CACHE_LINE_WORDS, build_image
 from tagloom.interp.machine.event import Token

@@ -31,7 +31,7 @@ from tagloom.core.program.program import PARALLEL_ITERATIONS, PHASE
 from tagloom.core.text import Case, Document, parse
 from tagloom.core.text.literals import parse_value
 from tagloom.core.value import admit
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import run_graph
 from tagloom.interp.records.documents import OutcomeRecord, outcome_differences, to_outcome_record
 

@@ -19,7 +19,7 @@ from tagloom.core.graph.lower import lower
 from tagloom.core.ops.op import OPS, build_kernel
 from tagloom.core.types import type_of
 from tagloom.core.value import Value
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import run_graph
 
 from peers import Function, Peer, Unable, Weights

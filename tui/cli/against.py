@@ -26,7 +26,7 @@ from ...core.graph.lower import lower
 from ...core.types import Type, type_of
 from ...core.value import Value, abbreviate, is_same_value
 from ...core.world import World
-from ...interp.engines.protocol import Limits
+from ...interp.engines.limits import Limits
 from ...interp.history.history import History
 from ...interp.outcome.critical_path import critical_path
 from ...interp.outcome.outcome import Outcome

@@ -14,7 +14,7 @@ from ...core.errors import Disagreement, TagloomError, Usage, plural
 from ...core.graph.graph import Graph
 from ...core.text import Document, print_case
 from ...core.value import Value, abbreviate
-from ...interp.engines.protocol import Limits
+from ...interp.engines.limits import Limits
 from ...interp.history.replay import open_log
 from ...interp.oracle.all_schedules import (
     MAX_STATES,

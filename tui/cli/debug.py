@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple, NoReturn
 import typer
 
 from ...core.errors import Malformed, Usage
-from ...interp.engines.protocol import Limits
+from ...interp.engines.limits import Limits
 from ..run_start import RunRequest, StartOptions
 from ..session.command import CommandReply
 from ..session.commands import new_session

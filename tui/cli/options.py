@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ...interp.engines.protocol import Limits
+from ...interp.engines.limits import Limits
 
 DEFAULT_LIMITS = Limits()
 LITERAL_SETTINGS = {"ignore_unknown_options": True}

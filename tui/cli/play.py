@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ...core.world import World
-from ...interp.engines.protocol import Limits
+from ...interp.engines.limits import Limits
 from ...viz.collapse import MAX_BOXES
 from ...viz.player.page import PlayerSelection, page_of_beginning
 from ...viz.player.recording import MAX_EVENTS

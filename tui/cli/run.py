@@ -17,7 +17,8 @@ from ...core.errors import Usage, plural
 from ...core.frontend.trace.pytree import unflatten
 from ...core.graph.graph import Graph
 from ...core.world import World
-from ...interp.engines.protocol import Job, Limits, RunOptions
+from ...interp.engines.limits import Limits
+from ...interp.engines.protocol import Job, RunOptions
 from ...interp.engines.reference import breaks_rules, default_structure
 from ...interp.engines.registry import run as run_job
 from ...interp.function.fetch_feed import PartialProgram, PrunedProgram

@@ -17,7 +17,7 @@ from ...core.files import write_file
 from ...core.graph.graph import Graph
 from ...core.text import print_graph, print_program
 from ...core.world import World
-from ...interp.engines.protocol import Limits
+from ...interp.engines.limits import Limits
 from ...interp.engines.reference import breaks_rules
 from ...interp.history.history import History
 from ...interp.image.image import build_image

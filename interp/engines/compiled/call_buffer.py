@@ -20,7 +20,6 @@ from ....core import dtypes
 from ....core.dtypes import DType
 from ....core.types import Type
 from ....core.value import Value, admit
-from ..interrupt import recent_resident_memory, statm_file
 from ..jit.kernels import lane
 from ..jit.state import (
     MEMORY_BUDGET,
@@ -37,6 +36,7 @@ from ..jit.state import (
     TAPE_LAST_ROW,
     TAPE_NEXT,
 )
+from ..limits import recent_resident_memory, statm_file
 
 Words: TypeAlias = ctypes.Array[ctypes.c_int64]
 _STRUCT_CODES = {"b": "q", "i": "q", "u": "Q", "f": "d"}

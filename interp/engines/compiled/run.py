@@ -35,7 +35,7 @@ from ....core.value import Literal, Value, admit, borrow
 from ....core.world import World
 from ...machine.event import Event, Token
 from ...outcome.outcome import Outcome, build_trap, limit_exceeded, value_outcome
-from ..interrupt import LimitMonitor, interrupt_between_steps, recent_resident_memory
+from ..interrupt import interrupt_between_steps
 from ..jit import cache as module_cache
 from ..jit.cache import show_compiling
 from ..jit.compiler_process import CompileTask, compile_and_wait
@@ -50,8 +50,8 @@ from ..jit.state import (
     EXIT_TRAP,
     PARALLEL_MIN_ELEMENTS,
 )
-from ..protocol import Limits, resolve_limits
-from ..reference import admit_arguments, default_structure, external_limit_error
+from ..limits import LimitMonitor, Limits, external_limit_error, recent_resident_memory, resolve_limits
+from ..reference import admit_arguments, default_structure
 from . import call_buffer, codegen, watchdog
 from .call_buffer import CallBuffer, CallLayout, call_layout
 from .emitter import GeneratedModule

@@ -27,10 +27,10 @@ from ...outcome.outcome import Outcome
 from ..fast.registers import MachineOption, Register
 from ..fast.run import FastRun, RunMonitor
 from ..fast.store import aligned_words, next_power_of_two
-from ..interrupt import interrupt_between_steps, resident_memory
+from ..interrupt import interrupt_between_steps
 from ..jit.cache import show_compiling
-from ..protocol import Limits, resolve_limits
-from ..reference import admit_arguments, external_limit_error, first_state
+from ..limits import Limits, external_limit_error, resident_memory, resolve_limits
+from ..reference import admit_arguments, first_state
 from .device import (
     allocate,
     free_bytes,

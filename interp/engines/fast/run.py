@@ -26,16 +26,18 @@ from ...outcome.residue import ResidueToken, sort_residue
 from ...outcome.statistics import Meter, Stats
 from ...records.column_log import ColumnLogWriter
 from ...records.event_sink import EventSink, KeepOption, open_event_sink
-from ..interrupt import (
+from ..interrupt import Interrupt, interrupt_between_steps
+from ..limits import (
     LARGE_RESULT_BYTES,
     MEMORY_CHECK_STEPS,
-    Interrupt,
     LimitMonitor,
-    interrupt_between_steps,
+    Limits,
+    external_limit_error,
     resident_memory,
+    resolve_limits,
 )
-from ..protocol import Limits, Until, check_until, resolve_limits
-from ..reference import admit_arguments, external_limit_error, first_state, out_of_memory_error
+from ..protocol import Until, check_until
+from ..reference import admit_arguments, first_state, out_of_memory_error
 from .columns import ColumnKeeper
 from .events import EventKeeper, LastEventKeeper, forward_events, without_gc
 from .host_firings import HostFirings

@@ -28,8 +28,7 @@ from ...image.image import (
     encode_word,
     is_boxed,
 )
-from ..interrupt import machine_memory
-from ..protocol import Limits
+from ..limits import Limits, machine_memory
 from .delivery_table import delivery_table
 from .registers import (
     Address,

@@ -15,7 +15,7 @@ from tagloom.core.graph.graph import Edge, Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
 from tagloom.core.value import fingerprint
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import run_graph
 from tagloom.interp.outcome.outcome import Outcome
 

@@ -9,7 +9,7 @@ from support.programs.gradient_functions import GRADIENTS, grad_power
 from tagloom.core.graph.nesting import PhaseMap, primal_phase
 from tagloom.core.ops.op import OPS
 from tagloom.core.program.program import ADJOINT_PREFIX, REVERSE_PREFIX, Region, original_name, unique_name
-from tagloom.interp.outcome.critical_path import program_order
+from tagloom.interp.outcome.program_order import program_order
 
 
 def phases_of(region: Region) -> Iterator[tuple[str, int]]:

@@ -15,7 +15,7 @@ from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
 from tagloom.core.tag import Site
 from tagloom.core.value import literal
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import run_graph
 
 INT, BOOL, FLOAT = tl.Type(tl.int64), tl.Type(tl.bool), tl.Type(tl.float64)

@@ -22,7 +22,7 @@ from tagloom.core.program.program import FunctionDef, Location, Node, Operand, P
 from tagloom.core.program.validate import program_problems
 from tagloom.core.types import Type
 from tagloom.core.value import is_same_value, literal
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import admit_arguments, run_graph
 
 INT, FLOAT, BOOL = Type(dtypes.int64), Type(dtypes.float64), Type(dtypes.bool)

@@ -7,12 +7,12 @@ import tracemalloc
 
 import pytest
 import tagloom as tl
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import drive
 from tagloom.interp.machine.schedule import schedule
 from tagloom.interp.machine.state import State
-from tagloom.interp.outcome.critical_path import TaggedNode, program_order
 from tagloom.interp.outcome.outcome import Outcome
+from tagloom.interp.outcome.program_order import TaggedNode, program_order
 
 
 @tl.function

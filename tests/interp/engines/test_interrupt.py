@@ -21,14 +21,16 @@ import tagloom as tl
 from support.observe.ctrl_c import default_ctrl_c
 from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.interrupt import (
-    LARGE_RESULT_BYTES,
-    MEMORY_CHECK_STEPS,
     Interrupt,
-    LimitMonitor,
     block_interrupt,
     interrupt_at_once,
     interrupt_between_steps,
     interrupt_thread,
+)
+from tagloom.interp.engines.limits import (
+    LARGE_RESULT_BYTES,
+    MEMORY_CHECK_STEPS,
+    LimitMonitor,
     machine_memory,
     resident_memory,
     result_bytes,

@@ -15,8 +15,8 @@ import pytest
 import tagloom as tl
 from support.twins.compiled_twins import broken
 from tagloom.interp.engines.compiled import run as compiled_run
-from tagloom.interp.engines.interrupt import resident_memory
 from tagloom.interp.engines.jit.state import STACK_GUARD
+from tagloom.interp.engines.limits import resident_memory
 
 CHILD = Path(__file__).parents[2] / "support" / "programs" / "limit_child.py"
 LATE_SECONDS, BYTES_RATIO = 0.2, 1.3

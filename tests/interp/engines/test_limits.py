@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tagloom as tl
 from tagloom.core.graph.graph import Graph
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import drive
 from tagloom.interp.machine.schedule import schedule
 from tagloom.interp.machine.state import State

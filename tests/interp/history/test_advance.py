@@ -16,7 +16,7 @@ from support.generators.json_edits import fib
 from support.laws.history_laws import replayed, seen
 from support.programs.hand_written_graphs import race
 from tagloom.core.graph.lower import lower
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history import segment as stretch
 from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import Event

@@ -24,7 +24,8 @@ from tagloom.core.graph.lower import lower
 from tagloom.core.tag import ROOT
 from tagloom.core.types import Handle
 from tagloom.interp.engines import reference
-from tagloom.interp.engines.protocol import Limits, Until
+from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.protocol import Until
 from tagloom.interp.history import segment
 from tagloom.interp.history import segment as stretch
 from tagloom.interp.history.edit import TokenSlot

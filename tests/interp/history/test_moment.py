@@ -8,7 +8,7 @@ from support.laws.history_laws import seen
 from support.observe.event_bits import bits
 from support.observe.moments import RUNS, chain, fib
 from tagloom.interp.breakpoints.breakpoint import breakpoint_on
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history.history import History
 
 

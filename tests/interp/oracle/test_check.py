@@ -9,7 +9,7 @@ import tagloom as tl
 from pytest import MonkeyPatch
 from tagloom.core.program import evaluate as big_step
 from tagloom.interp.engines import reference
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.machine import fire
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.state import State

@@ -9,7 +9,7 @@ import pytest
 import tagloom as tl
 from support.laws.query_laws import begun, quietness, reasons
 from tagloom.core.tag import ROOT
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import drive
 from tagloom.interp.machine.schedule import schedule as schedules
 from tagloom.interp.machine.step import step

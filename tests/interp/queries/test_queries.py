@@ -16,7 +16,7 @@ from support.programs.hand_written_graphs import sum_graph
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.tag import ROOT, Site
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history.history import History
 from tagloom.interp.queries.answers import ArgumentOrigin, FiringOrigin, TokenKey
 from tagloom.interp.queries.ask import tree, where_from, who_used

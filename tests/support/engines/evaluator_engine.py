@@ -3,7 +3,7 @@
 from tagloom.core.errors import Exhausted, Trap
 from tagloom.core.program.evaluate import evaluate
 from tagloom.core.world import World
-from tagloom.interp.engines.protocol import resolve_limits
+from tagloom.interp.engines.limits import resolve_limits
 from tagloom.interp.engines.reference import admit_arguments
 from tagloom.interp.outcome.outcome import value_outcome
 

@@ -17,7 +17,7 @@ from tagloom.core.program.evaluate import evaluate
 from tagloom.core.program.program import PULLBACK_TARGET, FunctionDef, Node, Operand, Program, Region, Var
 from tagloom.core.types import Type
 from tagloom.core.value import literal
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import run_graph
 
 Running: TypeAlias = Callable[[list[Any]], Sequence[Any] | None]

@@ -15,7 +15,7 @@ from tagloom.core.program.program import Program
 from tagloom.core.value import fingerprint, is_same_value
 from tagloom.interp.engines.compiled import run
 from tagloom.interp.engines.compiled.run import run_compiled
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import admit_arguments, run_graph
 from tagloom.interp.function.function import Function
 from tagloom.interp.outcome.outcome import Outcome

@@ -18,7 +18,7 @@ from tagloom.core.program.validate import program_problems
 from tagloom.core.tag import Tag
 from tagloom.core.value import fingerprint, is_same_value
 from tagloom.core.world import CallbackReplayWorld
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import run_graph
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.schedule import schedule

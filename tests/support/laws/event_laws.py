@@ -24,7 +24,7 @@ from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.fast import store
 from tagloom.interp.engines.fast.events import EventKeeper, LastEventKeeper, forward_events
 from tagloom.interp.engines.fast.run import FastRun, choose_keeper, run_fast
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import drive, first_state
 from tagloom.interp.engines.reference import run_graph as run_on_reference
 from tagloom.interp.history.replay import read_events

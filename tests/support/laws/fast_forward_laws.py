@@ -14,7 +14,7 @@ from tagloom.core.errors import Usage
 from tagloom.core.graph.graph import Graph
 from tagloom.core.tag import ROOT, Tag
 from tagloom.interp.breakpoints.breakpoint import Breakpoints, breakpoint_on
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history import fast_forward as travel_far
 from tagloom.interp.history.fast_forward import build_stop_conditions
 from tagloom.interp.history.history import History

@@ -16,7 +16,8 @@ from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.value import Value, fingerprint
 from tagloom.interp.engines.fast.run import FastRun
-from tagloom.interp.engines.protocol import UNTIL_CHOICES, Limits, Until
+from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.protocol import UNTIL_CHOICES, Until
 from tagloom.interp.engines.reference import drive, first_state, run_graph
 from tagloom.interp.image.image import PortColumn
 from tagloom.interp.machine.event import Token

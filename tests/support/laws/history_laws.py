@@ -13,7 +13,7 @@ from support.observe.event_bits import bits
 from tagloom.core.graph.graph import Graph
 from tagloom.core.types import Handle
 from tagloom.core.world import World
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import run_graph
 from tagloom.interp.history.edit import Edit, TokenInjection, TokenPlace, TokenSlot
 from tagloom.interp.history.history import History

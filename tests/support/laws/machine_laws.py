@@ -13,7 +13,7 @@ from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
 from tagloom.core.program.evaluate import evaluate
 from tagloom.core.value import fingerprint, is_same_value
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import run_graph
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.schedule import schedule

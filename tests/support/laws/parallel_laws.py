@@ -19,7 +19,7 @@ from tagloom.interp.engines.fast.parallel import run as several
 from tagloom.interp.engines.fast.parallel.run import ParallelRun, run_on_cores
 from tagloom.interp.engines.fast.registers import Register
 from tagloom.interp.engines.fast.shared_memory import CoreLine, SharedLine
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import drive, first_state, run_graph
 from tagloom.interp.image.image import CACHE_LINE_WORDS
 from tagloom.interp.machine.schedule import schedule

@@ -21,7 +21,7 @@ from tagloom.core.tag import ENVIRONMENT, ROOT
 from tagloom.core.transform.prune import prune_program
 from tagloom.core.types import Handle, HandleType, Type
 from tagloom.core.value import Literal, fingerprint, literal
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import run_graph
 from tagloom.interp.function.fetch_feed import format_tag, result_tag
 from tagloom.interp.outcome.outcome import Outcome

@@ -13,7 +13,7 @@ from tagloom.core.graph.graph import Edge, Graph
 from tagloom.core.tag import ROOT, Tag
 from tagloom.core.types import type_of
 from tagloom.core.value import fingerprint
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import admit_arguments, drive
 from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import CellAddress, Token

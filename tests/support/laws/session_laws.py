@@ -11,7 +11,7 @@ from support.laws.history_laws import other_value, replayed, seen
 from tagloom.core.graph.graph import Graph
 from tagloom.core.types import Handle
 from tagloom.core.value import format_value
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import Event
 from tagloom.tui.session.commands import new_session

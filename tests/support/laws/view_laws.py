@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.generators.effect_programs import Witness, act_cases
 from support.generators.generator import Case, cases
 from tagloom.core.graph.lower import lower
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history.history import History
 from tagloom.viz.view import BadgeMark, View
 

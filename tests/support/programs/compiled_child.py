@@ -13,7 +13,7 @@ import os, signal, sys, threading, time
 sys.path[:0] = {paths!r}
 import pytest, tagloom as tl
 from tagloom.interp.engines.compiled.run import run_compiled
-from tagloom.interp.engines.protocol import (Limits)
+from tagloom.interp.engines.limits import Limits
 from support.programs.compiled_programs import *
 from test_ending import run, DEEP
 signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored, as in the background of a shell

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tagloom as tl
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 
 HUGE = Limits(firings=10**15, tokens=10**15, depth=10**15)
 

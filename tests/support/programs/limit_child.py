@@ -20,7 +20,7 @@ from typing import Any
 
 import tagloom as tl
 from support.generators.array_recursions import DEPTH, draw_array_recursion
-from tagloom.interp.engines.interrupt import resident_memory
+from tagloom.interp.engines.limits import resident_memory
 
 SECONDS = 0.2
 """When a run with a limit on seconds, or with Ctrl-C, is to end."""

@@ -14,7 +14,7 @@ from tagloom.core.frontend.trace.symbol import Symbol
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.types import Type
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import run_graph
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.state import State

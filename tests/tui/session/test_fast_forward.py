@@ -311,7 +311,7 @@ def test_ctrl_c_while_fast_forwarding(monkeypatch: MonkeyPatch) -> None:
 
 
 def far_interrupt(history: History) -> Any:
-    from tagloom.interp.engines.reference import external_limit_error
+    from tagloom.interp.engines.limits import external_limit_error
 
     return external_limit_error("interrupt", history.limits)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history.history import History
 from tagloom.tui.app import app
 from tagloom.tui.cli import debug

@@ -21,9 +21,10 @@ from ....image.image import WordArray, cached_image
 from ....machine.state import State
 from ....outcome.outcome import Outcome, build_outcome
 from ....outcome.statistics import Meter, Stats
-from ...interrupt import LimitMonitor, interrupt_between_steps, resident_memory
-from ...protocol import Limits, Until, resolve_limits
-from ...reference import admit_arguments, external_limit_error, first_state
+from ...interrupt import interrupt_between_steps
+from ...limits import LimitMonitor, Limits, external_limit_error, resident_memory, resolve_limits
+from ...protocol import Until
+from ...reference import admit_arguments, first_state
 from ..host_firings import HostFirings
 from ..load import MachineVariant, load_machine
 from ..registers import ExitReason, Register

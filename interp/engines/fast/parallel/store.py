@@ -13,7 +13,7 @@ from .....core.tag import Tag
 from ....image.image import Image, NodeColumn, ScopeColumn, SiteColumn, WordArray
 from ....image.opcodes import Opcode
 from ....outcome.statistics import Stats
-from ...protocol import Limits
+from ...limits import Limits
 from ..delivery_table import DeliveryColumn, delivery_table
 from ..lazy_sequences import IntegerSeries
 from ..registers import Address, DeliveryOrder, ProfileColumn, ProxyWord, Register

@@ -31,7 +31,7 @@ from support.programs.compiled_programs import (
 from support.twins.compiled_twins import broken
 from tagloom.interp.engines.compiled import run as engine
 from tagloom.interp.engines.jit.state import OPERANDS
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import admit_arguments
 
 TWINS: dict[str, tuple[str, str, tl.Function, list[Any]]] = {

@@ -13,7 +13,7 @@ from support.programs.compiled_child import in_a_process
 from support.programs.compiled_programs import count, counting, divided, drawing, forever, looped, nested, tree
 from tagloom.interp.engines.compiled import engine
 from tagloom.interp.engines.compiled.run import run_compiled
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.outcome.outcome import Outcome
 from tagloom.interp.records.documents import to_outcome_record
 

@@ -15,7 +15,7 @@ from tagloom.core.program.program import Program
 from tagloom.interp.engines.compiled.codegen import emit_module
 from tagloom.interp.engines.compiled.fusion import BLOCK_ELEMENTS, FusedChain, plan_fusion
 from tagloom.interp.engines.compiled.run import run_compiled
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 
 OPEN = tl.Array[tl.float64, None]
 

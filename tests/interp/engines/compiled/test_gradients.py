@@ -20,8 +20,8 @@ from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.compiled import call_buffer
 from tagloom.interp.engines.compiled.call_buffer import CallBuffer
 from tagloom.interp.engines.compiled.support import unsupported_program
-from tagloom.interp.engines.interrupt import resident_memory
 from tagloom.interp.engines.jit.state import TAPE_HIGH_WATER, TAPE_NEXT
+from tagloom.interp.engines.limits import resident_memory
 
 KINDS: dict[str, st.SearchStrategy[Case]] = {
     "plain": cases(floats=True, exact=True),

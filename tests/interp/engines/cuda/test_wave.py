@@ -22,7 +22,7 @@ from tagloom.interp.engines.cuda.wave import WaveRun
 from tagloom.interp.engines.cuda.wave_kernels import KERNELS
 from tagloom.interp.engines.fast.registers import Register
 from tagloom.interp.engines.jit import cache
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import admit_arguments, drive, first_state, run_graph
 from tagloom.interp.machine.schedule import schedule
 from tagloom.interp.machine.state import State

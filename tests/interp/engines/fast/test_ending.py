@@ -18,8 +18,7 @@ from support.laws.fast_laws import RunOptionsSample, begun, differences
 from support.programs.fast_programs import endless, flood, parking, printing, triangle
 from tagloom.interp.engines.fast import store
 from tagloom.interp.engines.fast.lazy_sequences import IntegerSeries
-from tagloom.interp.engines.interrupt import resident_memory
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits, resident_memory
 
 TESTS = Path(__file__).resolve().parents[3]
 

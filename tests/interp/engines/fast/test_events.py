@@ -24,7 +24,7 @@ from tagloom.interp.engines.fast.events import JournalReader, LastEventKeeper, _
 from tagloom.interp.engines.fast.registers import Register
 from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.fast.stops import StopConditions
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import drive, first_state
 from tagloom.interp.engines.registry import run as run_job
 from tagloom.interp.machine.event import Event

@@ -26,7 +26,7 @@ from tagloom.core.types import Type
 from tagloom.core.value import admit
 from tagloom.interp.engines.fast.registers import Register
 from tagloom.interp.engines.fast.run import FastRun
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import admit_arguments
 
 ROOT = Path(tl.__file__).resolve().parent

@@ -19,7 +19,7 @@ from tagloom.core.errors import Invalid
 from tagloom.core.graph.graph import Graph
 from tagloom.core.ops.op import OPS, Op
 from tagloom.core.types import Type
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 
 NODES = 24
 

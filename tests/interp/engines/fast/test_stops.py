@@ -15,7 +15,7 @@ from tagloom.core.graph.graph import GraphNode
 from tagloom.interp.engines.fast.registers import StopOperator, StopQuantity
 from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.fast.stops import StopComparison, StopConditions, StopPoint
-from tagloom.interp.engines.protocol import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import drive, first_state
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.schedule import schedule
