@@ -208,30 +208,21 @@ class Function(SvgReprMixin):
         **keywords: Any,
     ) -> History:
         """A history at the beginning of a run: it can step forwards and backwards, jump, answer queries, and fork."""
-        options: dict[str, Any] = {"schedule": schedule, "limits": limits, "seed": seed, "k": k, "world": world}
-        return self.history_of_arguments(self.source.bind(arguments, keywords), **options)
+        options = RunOptions(schedule=schedule, limits=limits, seed=seed, k=k, world=world)
+        return self.history_of_arguments(self.source.bind(arguments, keywords), options)
 
-    def history_of_arguments(
-        self,
-        arguments: Sequence[Any],
-        *,
-        schedule: str | Script = "waves",
-        limits: Limits | None = None,
-        seed: int = 0,
-        k: int | None = None,
-        world: World | None = None,
-    ) -> History:
+    def history_of_arguments(self, arguments: Sequence[Any], options: RunOptions) -> History:
         """`history`, with one argument for each declared parameter, as `FunctionSpec.bind` returns them."""
         traced, leaves = self._resolve_call("history", arguments)
         return History(
             traced.graph,
             traced.all_arguments(leaves),
-            schedule=schedule,
-            limits=limits,
+            schedule=options.schedule,
+            limits=options.limits,
             structure=traced.structure,
-            seed=seed,
-            k=k,
-            world=resolve_world(world, traced.callbacks),
+            seed=options.seed,
+            k=options.k,
+            world=resolve_world(options.world, traced.callbacks),
         )
 
     def debug(
@@ -250,8 +241,8 @@ class Function(SvgReprMixin):
         Raises Usage where there is no terminal, as in a notebook: use `history` and `out.player()` there.
         """
         bound = self.source.bind(arguments, keywords)
-        options: dict[str, Any] = {"schedule": schedule, "limits": limits, "seed": seed, "k": k}
-        open_debugger(lambda world: self.history_of_arguments(bound, **options, world=world), at)
+        options = RunOptions(schedule=schedule, limits=limits, seed=seed, k=k)
+        open_debugger(lambda world: self.history_of_arguments(bound, options._replace(world=world)), at)
 
     def get_or_derive(self, key: object, derive: Callable[[], Function]) -> Function:
         """The derived function cached under a key; if there is none, `derive` creates it. The cache has the capacity of
