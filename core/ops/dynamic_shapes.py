@@ -10,7 +10,7 @@ import numpy as np
 from .. import dtypes
 from ..errors import Invalid
 from ..types import Type
-from .gradient_rules import Term, adjoint_rule, iota, movement_rule, zeros_like
+from .gradient_rules import Term, adjoint_rule, iota, movement_rule, scatter_back, zeros_like
 from .op import MAX_ELEMENTS, TrapCondition, op
 from .type_rules import (
     check_numeric,
@@ -84,25 +84,46 @@ def nonzero_type(x: Type, axis: object) -> Type:
     return Type(dtypes.int64, (None,))
 
 
-def unique_values_type(x: Type) -> Type:
+def unique_values_type(x: Type, axis: object = None) -> Type:
     check_numeric(x)
-    return Type(x.dtype, (None,))
+    if axis is None:
+        return Type(x.dtype, (None,))
+    position, sizes = resolve_axis(axis, x), require_sizes(x)
+    return Type(x.dtype, (*sizes[:position], None, *sizes[position + 1 :]))
 
 
-def unique_indices_type(x: Type) -> Type:
-    return Type(dtypes.int64, unique_values_type(x).shape)
+def unique_indices_type(x: Type, axis: object = None) -> Type:
+    unique_values_type(x, axis)
+    return Type(dtypes.int64, (None,))
 
 
-def inverse_indices_type(x: Type) -> Type:
+def inverse_indices_type(x: Type, axis: object = None) -> Type:
     check_numeric(x)
-    return Type(dtypes.int64, x.shape)
+    return Type(dtypes.int64, x.shape if axis is None else (require_sizes(x)[resolve_axis(axis, x)],))
 
 
-def unique_parts(x: Any) -> tuple[Any, Any, Any]:
+def unique_parts(x: Any, axis: int | None = None) -> tuple[Any, Any, Any]:
     """The index of the first occurrence of each unique element, in the order of the elements; for each element, the
-    position of its unique element; and the count of each. Every NaN is unique."""
-    _, indices, inverse, counts = np.unique(np.ravel(x), True, True, True, equal_nan=False)
-    return indices, inverse.reshape(np.shape(x)), counts
+    position of its unique element; and the count of each. Every NaN is unique. With an axis the elements are the parts
+    of x along it, which are equal where all their numbers are, and in lexicographic order."""
+    if axis is None:
+        _, indices, inverse, counts = np.unique(np.ravel(x), True, True, True, equal_nan=False)
+        return indices, inverse.reshape(np.shape(x)), counts
+    parts = np.moveaxis(np.asarray(x), axis, 0)
+    rows = parts.reshape(len(parts), math.prod(parts.shape[1:]))
+    order = np.lexsort(rows.T[::-1]) if rows.size else np.arange(len(rows))
+    ordered = rows[order]
+    is_first = np.ones(len(rows), np.bool_)
+    is_first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    inverse = np.zeros(len(rows), np.int64)
+    inverse[order] = np.cumsum(is_first) - 1
+    starts = np.flatnonzero(is_first)
+    return order[starts], inverse, np.diff([*starts, len(rows)])
+
+
+def unique_values_array(x: Any, axis: int | None = None) -> Any:
+    elements = np.ravel(x) if axis is None else np.asarray(x)
+    return np.take(elements, unique_parts(x, axis)[0], axis=axis or 0)
 
 
 def arange_step_adjoint(g: Term, z: Term, start: Term, stop: Term, step: Term) -> Term:
@@ -111,8 +132,10 @@ def arange_step_adjoint(g: Term, z: Term, start: Term, stop: Term, step: Term) -
     return numbers.multiply_no_nan(g).sum(axis=None, keepdims=False)
 
 
-def unique_values_adjoint(g: Term, z: Term, x: Term) -> Term:
+def unique_values_adjoint(g: Term, z: Term, x: Term, axis: int | None = None) -> Term:
     """The adjoint goes to the first of equal elements."""
+    if axis is not None:
+        return scatter_back("take", g, x, x.unique_indices(axis=axis), axis=axis)
     return zeros_like(x).reshape(shape=(-1,)).scatter_add(g, x.unique_indices()).reshape_like(x)
 
 
@@ -166,10 +189,14 @@ op(
     "unique_values",
     arity=1,
     type_rule=unique_values_type,
-    numpy=lambda x: np.ravel(x)[unique_parts(x)[0]],
+    numpy=unique_values_array,
+    attributes=("axis",),
+    attribute_defaults={"axis": None},
+    optional_attributes=("axis",),
     shape_rule=None,
     gradient=adjoint_rule(unique_values_adjoint),
-    doc="""The unique elements, in order; of 0.0 and -0.0 the one that comes first. Every NaN is unique.
+    doc="""The unique elements, in order; of 0.0 and -0.0 the one that comes first. Every NaN is unique. With an `axis`
+the unique parts along it, in lexicographic order.
 
 >>> tl.unique_values([3, 1, 3]).tolist()
 [1, 3]
@@ -179,9 +206,13 @@ op(
     "unique_indices",
     arity=1,
     type_rule=unique_indices_type,
-    numpy=lambda x: unique_parts(x)[0],
+    numpy=lambda x, axis=None: unique_parts(x, axis)[0],
+    attributes=("axis",),
+    attribute_defaults={"axis": None},
+    optional_attributes=("axis",),
     shape_rule=None,
-    doc="""For each of `unique_values(x)`, the index of its first occurrence among the elements of x, int64.
+    doc="""For each of `unique_values(x)`, the index of its first occurrence among the elements of x, int64; with an
+`axis`, along it.
 
 >>> tl.unique_indices([3, 1, 3]).tolist()
 [1, 0]
@@ -191,9 +222,12 @@ op(
     "inverse_indices",
     arity=1,
     type_rule=inverse_indices_type,
-    numpy=lambda x: unique_parts(x)[1],
+    numpy=lambda x, axis=None: unique_parts(x, axis)[1],
+    attributes=("axis",),
+    attribute_defaults={"axis": None},
+    optional_attributes=("axis",),
     shape_rule=None,
-    doc="""For each element, its index in `unique_values(x)`, int64.
+    doc="""For each element, its index in `unique_values(x)`, int64; with an `axis`, for each part along it.
 
 >>> tl.inverse_indices([3, 1, 3]).tolist()
 [1, 0, 1]
@@ -203,7 +237,10 @@ op(
     "value_counts",
     arity=1,
     type_rule=unique_indices_type,
-    numpy=lambda x: unique_parts(x)[2],
+    numpy=lambda x, axis=None: unique_parts(x, axis)[2],
+    attributes=("axis",),
+    attribute_defaults={"axis": None},
+    optional_attributes=("axis",),
     shape_rule=None,
     doc="""For each of `unique_values(x)`, how often it occurs in x, int64.
 

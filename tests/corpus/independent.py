@@ -2302,3 +2302,16 @@ def spaced_pieces(x: Any) -> Any:
     if len(x) < 3:
         raise Trap(f"no window of shape (3,) fits into shape {x.shape}")
     return np.array([[x[k], x[k + 2]] for k in range(len(x) - 2)], np.int64)
+
+
+@program("arrays_in_order")
+def distinct_columns(x: Any) -> tuple[Any, ...]:
+    columns = list(map(tuple, x.T.tolist()))
+    distinct = sorted(set(columns))
+    values = np.array(distinct, np.int64).reshape(len(distinct), 2).T
+    first, which, counts = (
+        [columns.index(column) for column in distinct],
+        [distinct.index(column) for column in columns],
+        [columns.count(column) for column in distinct],
+    )
+    return values, np.array(first, np.int64), np.array(which, np.int64), np.array(counts, np.int64)

@@ -293,50 +293,59 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
     return apply("argsort", x, axis=static_integer(axis, "an axis"), descending=descending)
 
 
-def unique_values(x: Any, /) -> Any:
-    return apply("unique_values", x)
+def _apply_unique(op: str, x: Any, axis: int | None) -> Any:
+    options = {} if axis is None else {"axis": static_integer(axis, "an axis")}
+    return apply(op, x, **options)
 
 
-def unique_indices(x: Any, /) -> Any:
-    return apply("unique_indices", x)
+def unique_values(x: Any, /, *, axis: int | None = None) -> Any:
+    return _apply_unique("unique_values", x, axis)
 
 
-def inverse_indices(x: Any, /) -> Any:
-    return apply("inverse_indices", x)
+def unique_indices(x: Any, /, *, axis: int | None = None) -> Any:
+    return _apply_unique("unique_indices", x, axis)
 
 
-def value_counts(x: Any, /) -> Any:
-    return apply("value_counts", x)
+def inverse_indices(x: Any, /, *, axis: int | None = None) -> Any:
+    return _apply_unique("inverse_indices", x, axis)
 
 
-def unique_all(x: Any, /) -> UniqueAll:
+def value_counts(x: Any, /, *, axis: int | None = None) -> Any:
+    return _apply_unique("value_counts", x, axis)
+
+
+def unique_all(x: Any, /, *, axis: int | None = None) -> UniqueAll:
     """The distinct elements in ascending order; the index of the first occurrence of each; for each element of x, the
     position of its value among them; and the number of occurrences of each.
 
-    Indices and counts are int64. The number of distinct elements is known only at run time.
+    Indices and counts are int64. The number of distinct elements is known only at run time. With an `axis` the elements
+    are the parts of x along it, in lexicographic order.
 
     >>> [x.tolist() for x in unique_all([3, 1, 3])]
     [[1, 3], [1, 0], [1, 0, 1], [1, 2]]
     """
-    return UniqueAll(unique_values(x), unique_indices(x), inverse_indices(x), value_counts(x))
+    parts = unique_values(x, axis=axis), unique_indices(x, axis=axis), inverse_indices(x, axis=axis)
+    return UniqueAll(*parts, value_counts(x, axis=axis))
 
 
-def unique_counts(x: Any, /) -> UniqueCounts:
-    """The distinct elements in ascending order, and the number of occurrences of each, int64.
+def unique_counts(x: Any, /, *, axis: int | None = None) -> UniqueCounts:
+    """The distinct elements in ascending order, and the number of occurrences of each, int64; with an `axis`, the
+    parts of x along it.
 
     >>> [x.tolist() for x in unique_counts([3, 1, 3])]
     [[1, 3], [1, 2]]
     """
-    return UniqueCounts(unique_values(x), value_counts(x))
+    return UniqueCounts(unique_values(x, axis=axis), value_counts(x, axis=axis))
 
 
-def unique_inverse(x: Any, /) -> UniqueInverse:
-    """The distinct elements in ascending order; and for each element of x, the position of its value among them, int64.
+def unique_inverse(x: Any, /, *, axis: int | None = None) -> UniqueInverse:
+    """The distinct elements in ascending order; and for each element of x, the position of its value among them,
+    int64; with an `axis`, the parts of x along it.
 
     >>> [x.tolist() for x in unique_inverse([3, 1, 3])]
     [[1, 3], [1, 0, 1]]
     """
-    return UniqueInverse(unique_values(x), inverse_indices(x))
+    return UniqueInverse(unique_values(x, axis=axis), inverse_indices(x, axis=axis))
 
 
 def logsumexp(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:

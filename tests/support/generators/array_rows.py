@@ -46,6 +46,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
 _OWN: dict[tuple[str, str], tuple[Any, ...]] = {
     **{(name, "axis"): (*_AXES, (0,), ()) for name in ("sum", "prod", "max", "min", "all", "any")},
     **{(name, "axis"): _AXES for name in ("argmax", "argmin", "size")},
+    **{(name, "axis"): _AXES for name in ("unique_values", "unique_indices", "inverse_indices", "value_counts")},
     ("roll", "axis"): (None, (0,), (-1,)),
     ("squeeze", "axis"): ((0,), ()),
     ("broadcast_to", "shape"): ((), (3,), (2, 3), (1, 3), (0, 3)),

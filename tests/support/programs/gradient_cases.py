@@ -173,6 +173,7 @@ def indexed() -> Iterator[GradientCase]:
         GradientCase("repeat", ((2, 3), times), {"axis": axis}) for times, axis in ((2, 0), ([1, 0, 2], 1), (0, -1))
     )
     yield from (GradientCase("unique_values", (shape,)) for shape in ((3,), (2, 2), (0,)))
+    yield from (GradientCase("unique_values", ((3, 2),), {"axis": axis}) for axis in (0, -1))
     yield from (GradientCase("diagonal", ((2, 3, 4),), {"offset": offset}) for offset in (0, 1, -2, 5))
     yield GradientCase("arange", (0.3, 2.0, 0.5))
 
