@@ -141,7 +141,7 @@ from .core.frontend.array_api.numeric import (
     var,
 )
 from .core.frontend.array_api.padding import pad
-from .core.frontend.control_flow import cond, while_loop
+from .core.frontend.control_flow import cond, switch, while_loop
 from .core.frontend.distributions import (
     bernoulli,
     categorical,
@@ -175,7 +175,7 @@ from .core.frontend.effects import (
     uniform_at,
 )
 from .core.frontend.functions import *  # noqa: F403
-from .core.frontend.loops import foldl, map, scan
+from .core.frontend.loops import foldl, foldr, fori_loop, map, scan
 from .core.frontend.trace.pytree import Static
 from .core.graph.graph import Graph, GraphBuilder
 from .core.graph.lower import lower
@@ -188,7 +188,8 @@ from .interp.checkpoint.checkpoint import Checkpoint, CheckpointManager
 from .interp.engines.limits import Limits
 from .interp.engines.reference import run_graph
 from .interp.function.function import Function, function
-from .interp.function.gradient import grad, jvp, value_and_grad, vjp
+from .interp.function.gradient import grad, hessian, jacobian, jvp, value_and_grad, vjp
+from .interp.function.vectorize import vmap
 from .interp.history.history import History
 from .interp.history.replay import EventLog, read_events
 from .interp.machine.schedule import Script, read_script, write_script
@@ -224,10 +225,12 @@ __all__ = [
     "clip_by_global_norm", "clip_by_norm", "collect", "concat", "cond", "conv", "conv_transpose", "count_nonzero",
     "cumlogsumexp", "cummax", "cummin", "cumulative_prod", "cumulative_sum", "curve", "custom_gradient", "diff",
     "dot_product_attention", "dropout", "e", "einsum", "empty", "empty_like", "expand_dims", "exponential",
-    "eye", "feeding", "finfo", "flip", "float32", "float64", "foldl", "from_dlpack", "from_json", "full",
-    "full_like", "function", "gamma", "gather", "gelu", "get", "grad", "gumbel", "iinfo", "index", "inf", "init_scope",
+    "eye", "feeding", "finfo", "flip", "float32", "float64", "foldl", "foldr", "fori_loop", "from_dlpack",
+    "from_json", "full",
+    "full_like", "function", "gamma", "gather", "gelu", "get", "grad", "gumbel", "hessian", "iinfo", "index", "inf",
+    "init_scope",
     "int8", "int16",
-    "int32", "int64", "integers", "integers_at", "inverse_indices", "isdtype", "isin", "jvp", "laplace",
+    "int32", "int64", "integers", "integers_at", "inverse_indices", "isdtype", "isin", "jacobian", "jvp", "laplace",
     "layer_norm", "linalg", "linspace",
     "load_run", "log_softmax", "log_uniform_candidates", "logsumexp", "lower", "map", "matmul", "matrix_transpose",
     "max", "max_pool", "mean", "mean_pool", "meshgrid", "min", "moveaxis", "nan", "newaxis", "nonzero", "normal",
@@ -238,10 +241,11 @@ __all__ = [
     "sampled_softmax", "scan", "scatter", "scatter_add", "scatter_index", "scatter_max",
     "scatter_min", "scatter_mul", "searchsorted", "segment_sum", "set_seed",
     "sigmoid", "silu", "size", "softmax", "softplus", "sort", "square", "squeeze", "stack", "std", "sum",
-    "sum_like", "take", "take_along_axis", "tensordot", "tile", "to_json", "topk", "tril", "triu", "truncated_normal",
+    "sum_like", "switch", "take", "take_along_axis", "tensordot", "tile", "to_json", "topk", "tril", "triu",
+    "truncated_normal",
     "uint8",
     "uint16", "uint32", "uint64", "uniform", "uniform_at", "unique_all", "unique_counts", "unique_indices",
-    "unique_inverse", "unique_values", "unstack", "value_and_grad", "value_counts", "var", "vecdot", "vjp",
+    "unique_inverse", "unique_values", "unstack", "value_and_grad", "value_counts", "var", "vecdot", "vjp", "vmap",
     "while_loop", "windows", "write_json", "write_script", "zeros", "zeros_like",
 ]  # fmt: skip
 __all__ += _functions.__all__

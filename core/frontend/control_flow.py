@@ -9,19 +9,22 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from inspect import Parameter, Signature
 from typing import Any
 
 from .. import dtypes
 from ..errors import Invalid, Usage
-from ..program.program import PARALLEL_ITERATIONS
+from ..program.program import PARALLEL_ITERATIONS, UniqueNames
 from ..types import Type, type_of
 from ..value import admit
+from .eager.apply import apply
 from .eager.array import ConcreteArray, result_like
 from .eager.gradients import call_as_one_step
 from .eager.recording import recording_tapes
 from .trace.captures import sort_resources
 from .trace.control_flow import (
     accepts_count,
+    check_arity,
     check_predicate,
     emit_cond,
     flatten_next_variables,
@@ -29,14 +32,13 @@ from .trace.control_flow import (
     join_weak_values,
     no_results_error,
     open_subregion,
+    parameter_names,
     placeholder_cond_results,
     trace_branch,
     trace_loop,
     unify_branches,
 )
-from .trace.program_builder import (
-    current_region,
-)
+from .trace.program_builder import current_region, to_operand
 from .trace.pytree import (
     NONE,
     TreeDef,
@@ -94,8 +96,56 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     return unflatten(one.treedef, map(Symbol, results))
 
 
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """The result of `branches[index](*operands)`; only that branch is computed. An index below 0 means the first
+    branch, one that is too large the last.
+
+    The branches return results of the same structure and dtypes, as those of `cond`. Raises Invalid (V5) where they do
+    not, or the index is not one integer; Usage without branches.
+
+    >>> switch(2, [lambda x: x, lambda x: -x, lambda x: x * x], 3)
+    9
+    """
+    if not isinstance(branches, tuple | list) or not branches or not all(map(callable, branches)):
+        raise Usage(
+            "the branches of switch are not functions",
+            where=user_location(),
+            required="a list of functions, one at least",
+            got=repr(branches)[:80],
+            python=TypeError,
+        )
+    operand = to_operand(index)
+    if not (operand.type.is_scalar and operand.type.dtype.is_integer):
+        raise Invalid(
+            "the index of switch is not one integer",
+            rule="V5",
+            where=user_location(),
+            required="an integer without axes",
+            got=operand.type,
+            hint="tl.cond takes a bool",
+            python=TypeError,
+        )
+    return _switch_among(index, branches, 0, operands)
+
+
+def _switch_among(index: Any, branches: Sequence[Callable[..., Any]], first: int, operands: Sequence[Any]) -> Any:
+    """The branch of an index among those that begin with number `first`, by halving."""
+    if len(branches) == 1:
+        return branches[0](*operands)
+    half = len(branches) // 2
+    return cond(
+        index < first + half,
+        lambda: _switch_among(index, branches[:half], first, operands),
+        lambda: _switch_among(index, branches[half:], first + half, operands),
+    )
+
+
 def while_loop(
-    cond: Callable[..., Any], body: Callable[..., Any], *variables: Any, parallel_iterations: int | None = None
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    *variables: Any,
+    parallel_iterations: int | None = None,
+    maximum_iterations: Any = None,
 ) -> tuple[Any, ...]:
     """Apply `body` to the loop variables as long as `cond` of them is true. Returns their last values, a tuple.
 
@@ -105,7 +155,8 @@ def while_loop(
     dtype of its variable. Both functions may use values of the surrounding function.
 
     Iterations that do not depend on each other run in parallel. With `parallel_iterations`, at most that many run at
-    once. Outside a trace, the loop runs eagerly.
+    once. With `maximum_iterations`, an integer, which may be symbolic, the loop ends after that many, even if `cond` is
+    true. Outside a trace, the loop runs eagerly.
 
     Raises Invalid (V5) where a variable changes its type or structure, or the condition is not one bool; Usage for
     functions that do not take the loop variables, and for a bound that is not a positive integer.
@@ -116,6 +167,9 @@ def while_loop(
     ({'n': 4, 's': 6},)
     """
     check_separate_variables(cond, variables)
+    if maximum_iterations is not None:
+        bounded = bound_iterations(cond, body, variables, maximum_iterations)
+        return while_loop(*bounded, parallel_iterations=parallel_iterations)[1:]
     leaves, structure = flatten(variables, words_are_static=True)
     if parallel_iterations is not None and not (type(parallel_iterations) is int and parallel_iterations > 0):
         required = "an integer from 1 up, or None"
@@ -140,6 +194,42 @@ def while_loop(
                 "a list is an array; pass loop variables as separate arguments: tl.while_loop(cond, body, i, x)"
             )
         raise
+
+
+def bound_iterations(
+    cond: Callable[..., Any], body: Callable[..., Any], variables: Sequence[Any], limit: Any
+) -> tuple[Any, ...]:
+    """The condition, body and variables of a loop of at most `limit` iterations: its first variable counts them. As in
+    TensorFlow, the condition is evaluated after the last one, too."""
+    operand = to_operand(limit)
+    if not (operand.type.is_scalar and operand.type.dtype.is_integer):
+        raise Usage(
+            "maximum_iterations is not an integer",
+            where=user_location(),
+            required="an integer, or None",
+            got=operand.type,
+            python=TypeError,
+        )
+    treedef = flatten(tuple(variables), words_are_static=True)[1]
+    check_arity(cond, len(variables))
+    check_arity(body, len(variables))
+
+    def is_within_bound(count: Any, *variables: Any) -> Any:
+        condition = cond(*variables)
+        check_predicate(condition, "condition of while_loop")
+        return apply("logical_and", count < limit, condition)
+
+    def next_variables(count: Any, *variables: Any) -> tuple[Any, ...]:
+        value = read_variables(body(*variables))
+        flatten_next_variables(treedef, value, body)
+        is_alone = len(variables) == 1 and not (type(value) is tuple and len(value) == 1)
+        return count + 1, *(() if value is None else (value,) if is_alone else value)
+
+    unique = UniqueNames()
+    names = [unique.fresh(name) for name in ("iterations", *parameter_names(body, len(variables)))]
+    parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+    next_variables.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return is_within_bound, next_variables, 0, *variables
 
 
 def check_separate_variables(cond: Callable[..., Any], variables: Sequence[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Loops over the first axis of arrays: `map`, `scan` and `foldl`, built from `while_loop` and cells.
+"""Counted loops, and loops over the first axis of arrays, built from `while_loop` and cells.
 
 In a trace, the iterations of `map` do not depend on each other, so the machine runs them in parallel. Outside a trace,
 the functions are called eagerly, one element at a time.
@@ -73,11 +73,45 @@ def foldl(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> 
     """
     leaves, structure = flatten(arrays)
     count = _leading_size(leaves)
+    return fori_loop(0, count, lambda k, carry: function(carry, _element_at(leaves, structure, k)), initial)
 
-    def body(k: Any, carry: Any) -> tuple[Any, Any]:
-        return k + 1, function(carry, _element_at(leaves, structure, k))
 
-    return while_loop(lambda k, _: k < count, body, 0, initial)[1]
+def foldr(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> Any:
+    """As `foldl`, from the last element to the first: `function(carry, element)`.
+
+    >>> foldr(lambda total, x: 10 * total + x, 0, [1, 2, 3])
+    321
+    """
+    leaves, structure = flatten(arrays)
+    count = _leading_size(leaves)
+    return fori_loop(0, count, lambda k, carry: function(carry, _element_at(leaves, structure, count - 1 - k)), initial)
+
+
+def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], initial: Any, /) -> Any:
+    """The last carry of `for i in range(lower, upper): carry = body(i, carry)`, which begins as `initial`.
+
+    The bounds are integers, the carry is one value, which may nest; the body returns the next one, of the same types
+    and structure. Raises Invalid (V5) where it does not, or a bound is not an integer.
+
+    >>> fori_loop(1, 5, lambda i, product: product * i, 1)
+    24
+    """
+    for name, bound in (("lower", lower), ("upper", upper)):
+        type_ = type_of(bound)
+        if not (type_.is_scalar and type_.dtype.is_integer):
+            raise Invalid(
+                f"the {name} bound of fori_loop is not an integer",
+                rule="V5",
+                where=user_location(),
+                required="an integer without axes",
+                got=type_,
+                python=TypeError,
+            )
+
+    def next_carry(i: Any, carry: Any) -> tuple[Any, Any]:
+        return i + 1, body(i, carry)
+
+    return while_loop(lambda i, _: i < upper, next_carry, lower, initial)[1]
 
 
 def _leading_size(leaves: Sequence[Any]) -> Any:
@@ -100,21 +134,29 @@ def _element_at(leaves: Sequence[Any], structure: TreeDef, k: Any) -> Any:
 
 
 def _scan_arrays(step: ScanBody, initial: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
-    """The last carry, and the outputs as arrays."""
+    """`scan_elements` over the first axes of arrays."""
     leaves, structure = flatten(arrays)
-    count, region = _leading_size(leaves), current_region()
+    return scan_elements(step, initial, _leading_size(leaves), lambda k: _element_at(leaves, structure, k))
+
+
+def scan_elements(
+    step: ScanBody, initial: tuple[Any, ...], count: Any, element_at: Callable[[Any], Any]
+) -> tuple[tuple[Any, ...], Any]:
+    """The last carry, and the outputs as arrays, of a loop over `element_at(0)` to `element_at(count - 1)`. Each output
+    is put into a cell, so that iterations do not depend on each other unless the carry does."""
+    region = current_region()
     if region is None:
-        return _scan_eagerly(step, initial, [_element_at(leaves, structure, k) for k in range(count)])
+        return _scan_eagerly(step, initial, [element_at(k) for k in range(count)])
     if recording_tapes():
-        return call_as_one_step("map", _scan_arrays, lambda: _scan_arrays(step, initial, arrays))  # type: ignore[no-any-return]
+        return call_as_one_step("map", scan_elements, lambda: scan_elements(step, initial, count, element_at))  # type: ignore[no-any-return]
     with enter_region(open_subregion(region)):  # this region is dropped: only the types of the outputs are needed
-        output_leaves, output_structure = flatten(step(initial, _element_at(leaves, structure, 0))[1])
+        output_leaves, output_structure = flatten(step(initial, element_at(0))[1])
         types = [type_of(leaf) for leaf in output_leaves]
     if not types:
         raise Invalid("the function returns no values", rule="V5", where=user_location(), required="a value")
 
     def body(k: Any, handles: tuple[Any, ...], *carry: Any) -> tuple[Any, ...]:
-        next_carry, output = step(carry, _element_at(leaves, structure, k))
+        next_carry, output = step(carry, element_at(k))
         filled_handles = tuple(put(handle, k, leaf) for handle, leaf in zip(handles, flatten(output)[0], strict=True))
         return k + 1, filled_handles, *next_carry
 
@@ -124,7 +166,7 @@ def _scan_arrays(step: ScanBody, initial: tuple[Any, ...], arrays: tuple[Any, ..
 
 
 def _scan_eagerly(step: ScanBody, carry: tuple[Any, ...], elements: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
-    """`_scan_arrays` outside a trace; raises Usage without elements, since the outputs then have no type."""
+    """`scan_elements` outside a trace; raises Usage without elements, since the outputs then have no type."""
     outputs = []
     for element in elements:
         carry, output = step(carry, element)

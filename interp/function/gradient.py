@@ -1,27 +1,33 @@
-"""Gradients of functions: `grad`, `value_and_grad`, `vjp` and `jvp`."""
+"""Gradients of functions: `grad`, `value_and_grad`, `jacobian`, `hessian`, `vjp` and `jvp`."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from ...core.errors import Invalid, TagloomError, Usage, plural
-from ...core.frontend.array_api.common import type_of
-from ...core.frontend.array_api.creation import zeros_like
+from ...core.frontend.array_api.common import element_count, type_of
+from ...core.frontend.array_api.creation import arange, zeros_like
+from ...core.frontend.array_api.datatypes import astype
+from ...core.frontend.array_api.manipulation import reshape
 from ...core.frontend.eager.array import number_to_numpy
 from ...core.frontend.eager.gradients import (
     is_float,
     nest_adjoints,
+    symbolic_zeros,
     trace_gradient,
     trace_pullback,
+    trace_target_adjoints,
     trace_vjp,
 )
 from ...core.frontend.eager.variable import Variable
+from ...core.frontend.loops import map as map_elements
 from ...core.frontend.trace.annotation import DerivedFunction, FunctionSpec
 from ...core.frontend.trace.program_builder import current_region
-from ...core.frontend.trace.pytree import TreeDef, expose_static_leaves, flatten, flatten_like, unflatten
+from ...core.frontend.trace.pytree import TreeDef, expose_static_leaves, flatten, flatten_like, leaf_paths, unflatten
 from ...core.frontend.trace.source_location import user_location
 from .function import Function
 from .trace_cache import CallReplay
@@ -30,12 +36,18 @@ Argnums: TypeAlias = Any
 """The targets of differentiation: the number of an argument, a variable, or a tuple, list or dict of these."""
 
 
-def grad(function: Callable[..., Any], argnums: Argnums = 0, *values: Any, rows: Argnums = ()) -> Function:
+def grad(
+    function: Callable[..., Any], argnums: Argnums = 0, *values: Any, rows: Argnums = (), has_aux: bool = False
+) -> Function:
     """A function that computes the gradient of a float-valued function by its argument at `argnums`, or by a variable.
-    For a tuple or dict of these it computes a tuple or dict of gradients. A gradient nests as its argument does.
+    For a tuple, list or dict of these it computes a tuple, list or dict of gradients. A gradient nests as its argument
+    does.
 
     The result is a function like any other: it can be called, run on any engine, drawn, debugged, and differentiated
     again. The targets must be floats, of any shape.
+
+    With `has_aux` the function returns a pair, of which the first is differentiated; the result is the gradient and the
+    second, `(gradient, aux)`.
 
     Targets that `rows` also names are tables from which the function only takes rows. The gradient by such a table is a
     `tl.Rows`, with those rows. Raises Invalid (D6) if the function uses the table otherwise.
@@ -47,26 +59,120 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0, *values: Any, rows:
     >>> grad(cube)(2.0), grad(grad(cube))(2.0)
     (12.0, 12.0)
     """
+    refuse_values("grad", values)
 
     def trace(source: FunctionSpec, arguments: Sequence[Any], targets: _GradientTargets) -> Any:
-        return targets.nest(trace_gradient(_current_region(), source, arguments, targets.leaves, targets.rows)[1])
+        value, gradients = trace_gradient(
+            _current_region(), source, arguments, targets.leaves, targets.rows, has_aux=has_aux
+        )
+        return (targets.nest(gradients), value[1]) if has_aux else targets.nest(gradients)
 
-    return _derive("grad", function, argnums, rows, trace)
+    return _derive("grad", function, argnums, rows, trace, has_aux)
 
 
-def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, *values: Any, rows: Argnums = ()) -> Function:
-    """As `grad`, but the function returns the value and the gradient.
+def value_and_grad(
+    function: Callable[..., Any], argnums: Argnums = 0, *values: Any, rows: Argnums = (), has_aux: bool = False
+) -> Function:
+    """As `grad`, but the function returns the value and the gradient; with `has_aux`, `((value, aux), gradient)`.
 
     >>> import tagloom as tl
     >>> value_and_grad(lambda x: x * x)(3.0)
     (9.0, 6.0)
+    >>> value_and_grad(lambda x: (x * x, {"half": x / 2.0}), has_aux=True)(3.0)
+    ((9.0, {'half': 1.5}), 6.0)
     """
+    refuse_values("value_and_grad", values)
 
     def trace(source: FunctionSpec, arguments: Sequence[Any], targets: _GradientTargets) -> Any:
-        value, gradients = trace_gradient(_current_region(), source, arguments, targets.leaves, targets.rows)
+        value, gradients = trace_gradient(
+            _current_region(), source, arguments, targets.leaves, targets.rows, has_aux=has_aux
+        )
         return value, targets.nest(gradients)
 
-    return _derive("value_and_grad", function, argnums, rows, trace)
+    return _derive("value_and_grad", function, argnums, rows, trace, has_aux)
+
+
+def jacobian(function: Callable[..., Any], argnums: Argnums = 0, *values: Any) -> Function:
+    """A function that computes the Jacobian of a function of floats by its argument at `argnums`, or by a variable; by
+    several for a tuple, list or dict of these, as in `grad`.
+
+    For each float of the result there is the nest of its derivatives, in the structure of the result. The derivatives
+    of a result of shape `s` by an argument of shape `t` have the shape `(*s, *t)`. Each element of a result is one
+    pullback, which computes the function again; the pullbacks run in parallel.
+
+    Raises Invalid (D3) for a result or target that is not of floats, (D5) for an array-valued function that draws
+    random numbers or has effects, since they would be repeated.
+
+    >>> import tagloom as tl
+    >>> jacobian(lambda x: tl.stack([x[0] * x[1], x[1] * x[1]]))(tl.asarray([2.0, 3.0]))
+    asarray([[3., 2.],
+             [0., 6.]], dtype=float64)
+    """
+    refuse_values("jacobian", values)
+    return _derive("jacobian", function, argnums, (), trace_jacobian)
+
+
+def hessian(function: Callable[..., Any], argnums: Argnums = 0, *values: Any) -> Function:
+    """A function that computes the second derivatives of a function of floats: the Jacobian of its Jacobian, by the
+    same targets. For one float by one argument of shape `t` the shape is `(*t, *t)`.
+
+    >>> import tagloom as tl
+    >>> hessian(lambda x: x[0] * x[0] * x[1])(tl.asarray([2.0, 3.0]))
+    asarray([[6., 4.],
+             [4., 0.]], dtype=float64)
+    """
+    refuse_values("hessian", values)
+    return jacobian(jacobian(function, argnums), argnums)
+
+
+def trace_jacobian(source: FunctionSpec, arguments: Sequence[Any], targets: _GradientTargets) -> Any:
+    """The derivatives of every result of a call by the targets, nested as the result."""
+    value, target_adjoints = trace_target_adjoints(_current_region(), source, arguments, targets.leaves)
+    leaves, structure = flatten(value, by_reference=True, is_leaf=None)
+    for path, leaf in zip(leaf_paths(structure, ""), leaves, strict=True):
+        if not is_float(type_of(leaf)):
+            raise Invalid(
+                f"the result{path} of {source.name} is not of floats, and has no Jacobian",
+                rule="D3",
+                where=user_location(),
+                required="float64 or float32",
+                got=type_of(leaf),
+            )
+
+    def pull_back(position: int, seed: Any) -> Any:
+        seeds = [seed if k == position else symbolic_zeros(leaf) for k, leaf in enumerate(leaves)]
+        return targets.nest(target_adjoints(unflatten(structure, seeds)))
+
+    return unflatten(structure, [jacobian_rows(leaf, partial(pull_back, k)) for k, leaf in enumerate(leaves)])
+
+
+def jacobian_rows(result: Any, pull_back: Callable[[Any], Any]) -> Any:
+    """The derivatives of one array: `pull_back` maps its adjoint to the nested adjoints of the targets."""
+    if result.shape == ():
+        return pull_back(1.0)
+    if result.shape is None or (None in result.shape and len(result.shape) != 1):
+        raise Invalid(
+            "the sizes of a result are not known, and its Jacobian has them",
+            rule="D3",
+            where=user_location(),
+            required="known sizes, or one axis",
+            got=type_of(result),
+        )
+    count = element_count(result, 0) if result.size is None else result.size
+    numbers = arange(count)
+    positions = numbers if len(result.shape) == 1 else reshape(numbers, result.shape)
+    structures: list[TreeDef] = []
+
+    def pull_back_element(k: Any) -> Any:
+        leaves, structure = flatten(pull_back(astype(positions == k, result.dtype)), by_reference=True, is_leaf=None)
+        structures.append(structure)
+        return tuple(leaves)
+
+    columns = map_elements(pull_back_element, numbers)
+    shaped = [
+        column if len(result.shape) == 1 else reshape(column, (*result.shape, *column.shape[1:])) for column in columns
+    ]
+    return unflatten(structures[-1], shaped)
 
 
 def refuse_values(kind: str, values: Sequence[Any]) -> None:
@@ -254,6 +360,7 @@ def _derive(
     argnums: Argnums,
     rows: Argnums,
     trace: Callable[[FunctionSpec, Sequence[Any], _GradientTargets], Any],
+    has_aux: bool = False,
 ) -> Function:
     """The derived function whose body `trace` traces. It refers to the source of `function`, not to `function`, whose
     cache refers to it."""
@@ -269,4 +376,4 @@ def _derive(
             derived, lambda python_function: replace(source, python_function=python_function, result_type=None)
         )
 
-    return inner.get_or_derive(targets.key, derive)
+    return inner.get_or_derive((*targets.key, has_aux), derive)

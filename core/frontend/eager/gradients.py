@@ -44,7 +44,7 @@ from ..trace.pytree import (
 from ..trace.source_location import user_location
 from ..trace.symbol import Symbol
 from .adjoints import OpDispatcher, instantiate_adjoint, record_call
-from .array import ConcreteArray
+from .array import ConcreteArray, number_to_numpy
 from .recording import as_array, read_and_record, record_assignment, recording_tapes
 from .variable import Variable
 
@@ -393,44 +393,86 @@ def is_float(type_: Type) -> bool:
     return type_.dtype.kind == "f"
 
 
+TargetAdjoints: TypeAlias = Callable[[Any], tuple[Any, ...]]
+"""Maps an adjoint of the result of a call to the adjoints of the targets of differentiation."""
+
+
+def trace_target_adjoints(
+    region: RegionBuilder,
+    spec: FunctionSpec,
+    arguments: Sequence[Any],
+    wrt: Sequence[int | Variable],
+    rows: Sequence[int | Variable] = (),
+) -> tuple[Any, TargetAdjoints]:
+    """The value of a call, and its pullback to the arguments at the positions in `wrt`, or to variables; those in
+    `rows` get `Rows`. The pullback raises Invalid (D3) where `wrt` names a value that is not of floats."""
+    values_before = {key: region.read_resource(key._resource) for key in wrt if isinstance(key, Variable)}
+    value, _, pullback = trace_pullback(region, spec, arguments)
+
+    def target_adjoints(adjoint: Any) -> tuple[Any, ...]:
+        for operand in wrt:
+            for name, type_ in named_leaf_types(spec, arguments, operand):
+                if not is_float(type_):
+                    message = f"{name} is not of floats, and has no gradient"
+                    raise Invalid(message, rule="D3", where=user_location(), required=dtypes.float64, got=type_)
+        adjoints, captured = pullback(adjoint, (), row_operand_keys(spec, arguments, rows))
+        argument_adjoints = nest_adjoints(spec, arguments, adjoints, captured)
+        row_resources = [key._resource for key in rows if isinstance(key, Variable)]
+        return tuple(
+            argument_adjoints[key]
+            if not isinstance(key, Variable)
+            else variable_gradient(key, captured, values_before[key], row_resources)
+            for key in wrt
+        )
+
+    return value, target_adjoints
+
+
 def trace_gradient(
     region: RegionBuilder,
     spec: FunctionSpec,
     arguments: Sequence[Any],
     wrt: Sequence[int | Variable],
     rows: Sequence[int | Variable] = (),
+    *,
+    has_aux: bool = False,
 ) -> tuple[Any, tuple[Any, ...]]:
-    """The scalar float that a call returns, and its gradient with respect to the arguments at the positions in `wrt`,
-    or to variables; those in `rows` get `Rows`.
+    """The value of a call, which is one float, and its gradient with respect to the targets of
+    `trace_target_adjoints`. With `has_aux` the value is a pair, and its first part is differentiated.
 
     Raises Invalid (D3) where the call does not return one float, or `wrt` names a value that is not of floats.
     """
-    values_before = {key: region.read_resource(key._resource) for key in wrt if isinstance(key, Variable)}
-    value, _, pullback = trace_pullback(region, spec, arguments)
-    leaf = to_operand(value) if isinstance(value, Symbol) else None
+    value, target_adjoints = trace_target_adjoints(region, spec, arguments, wrt, rows)
+    if has_aux and not (type(value) is tuple and len(value) == 2):
+        raise Invalid(
+            f"{spec.name} does not return a pair, as has_aux says",
+            rule="D3",
+            where=user_location(),
+            required="one float, and anything else: return loss, (accuracy, count)",
+            got=flatten(value, by_reference=True)[1],
+        )
+    target = value[0] if has_aux else value
+    leaf = to_operand(target) if isinstance(target, Symbol) else None
     if leaf is None or not (leaf.type.is_scalar and is_float(leaf.type)):
+        is_pair = type(value) is tuple and len(value) == 2 and not has_aux
         raise Invalid(
             f"{spec.name} does not return one float, so it has no gradient",
             rule="D3",
             where=user_location(),
             required="float64 or float32, without axes",
-            got=leaf.type if leaf else flatten(value)[1],
-            hint="tl.vjp(f, *arguments) takes an adjoint of any result",
+            got=leaf.type if leaf else flatten(value, by_reference=True)[1],
+            hint="has_aux=True differentiates the first of two results, and returns the second"
+            if is_pair
+            else "tl.jacobian(f) differentiates any result; tl.vjp(f, *arguments) takes an adjoint of it",
         )
-    for operand in wrt:
-        for name, type_ in named_leaf_types(spec, arguments, operand):
-            if not is_float(type_):
-                message = f"{name} is not of floats, and has no gradient"
-                raise Invalid(message, rule="D3", where=user_location(), required=dtypes.float64, got=type_)
-    adjoints, captured = pullback(1.0, (), row_operand_keys(spec, arguments, rows))
-    argument_adjoints = nest_adjoints(spec, arguments, adjoints, captured)
-    row_resources = [key._resource for key in rows if isinstance(key, Variable)]
-    return value, tuple(
-        argument_adjoints[key]
-        if not isinstance(key, Variable)
-        else variable_gradient(key, captured, values_before[key], row_resources)
-        for key in wrt
-    )
+    return value, target_adjoints((1.0, symbolic_zeros(value[1])) if has_aux else 1.0)
+
+
+def symbolic_zeros(value: Any) -> Any:
+    """A zero adjoint for a symbolic value, nested as it is; 0 for a leaf that is not of floats."""
+    leaves, structure = flatten(value, by_reference=True, is_leaf=None)
+    zeros = [instantiate_adjoint(None, leaf) if is_float(to_operand(leaf).type) else 0 for leaf in leaves]
+    return unflatten(structure, map(number_to_numpy, zeros))
 
 
 def row_operand_keys(spec: FunctionSpec, arguments: Sequence[Any], rows: Sequence[int | Variable]) -> set[OperandKey]:

@@ -283,10 +283,10 @@ def leaf_paths(structure: TreeDef, name: str) -> list[str]:
     """
     if structure.container is None:
         return [name]
-    return [path for key, part in structure.children for path in leaf_paths(part, name + _path_step(structure, key))]
+    return [path for key, part in structure.children for path in leaf_paths(part, name + path_step(structure, key))]
 
 
-def _path_step(structure: TreeDef, key: TreeKey) -> str:
+def path_step(structure: TreeDef, key: TreeKey) -> str:
     """The expression that takes a part out of a container, behind the container's name."""
     if structure.container in (tuple, list):
         return f"[{key}]"
@@ -316,7 +316,7 @@ def describe_difference(one: TreeDef, other: TreeDef, name: str = "") -> tuple[s
             break
         pairs = zip(one.children, other.children, strict=True)
         key, part, opposite = next((key, part, opposite) for (key, part), (_, opposite) in pairs if part != opposite)
-        path += _path_step(one, key)
+        path += path_step(one, key)
         one, other = part, opposite
     location = f" at {name}{path}" if path else ""
     return f"{one}{location}", f"{other}{location}"
@@ -376,7 +376,7 @@ def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: in
     by_reference, words_are_static, is_leaf = options
     if depth > MAX_DEPTH:
         raise Invalid(f"a value is nested deeper than {MAX_DEPTH}, or contains itself", where=user_location())
-    parts = None if _is_opaque(value, kind, like, is_leaf) else _parts_of(value, kind)
+    parts = None if _is_opaque(value, kind, like, is_leaf) else parts_of(value, kind)
     if parts is None:
         is_part = depth > 0 or value is None
         if is_part and _is_word(value) and (words_are_static or like == static_treedef(value)):
@@ -409,7 +409,7 @@ def _is_opaque(value: Any, kind: Any, like: TreeDef | None, is_leaf: Callable[[A
     return not is_required and is_leaf is not None and is_leaf(value)
 
 
-def _parts_of(value: Any, kind: Any) -> list[tuple[TreeKey, Any]] | None:
+def parts_of(value: Any, kind: Any) -> list[tuple[TreeKey, Any]] | None:
     """The parts of a container by key; None for a leaf."""
     if kind is tuple or kind is list:
         return [(str(k), part) for k, part in enumerate(value)]

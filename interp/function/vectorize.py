@@ -1,0 +1,208 @@
+"""`vmap`: a function of single elements becomes one of arrays.
+
+The iterations of one loop over the mapped axis compute the results, each under its own tag, and do not depend on each
+other: the machine runs them in parallel. Each result is put into a cell, and the cells become an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...core.errors import Invalid, Usage, plural
+from ...core.frontend.array_api.common import element_count, type_of
+from ...core.frontend.array_api.indexing import take
+from ...core.frontend.array_api.manipulation import moveaxis
+from ...core.frontend.eager.gradients import trace_pullback
+from ...core.frontend.loops import scan_elements
+from ...core.frontend.trace.annotation import DeclaredParameter, DerivedFunction, FunctionSpec
+from ...core.frontend.trace.program_builder import current_region
+from ...core.frontend.trace.pytree import TreeDef, TreeType, flatten, leaf_paths, parts_of, path_step, unflatten
+from ...core.frontend.trace.source_location import user_location
+from ...core.types import Type
+from .function import Function
+
+
+def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Function:
+    """A function that maps `function` over an axis of its arguments, and stacks the results along one: the k-th element
+    of a result is the result for the k-th elements of the arguments, bit for bit.
+
+    `in_axes` has the mapped axis of each argument: an integer, None for an argument that is passed whole, or a nest of
+    these like the argument; one integer is for all arguments. `out_axes` says likewise where the axis is in the
+    results. An axis may be negative. The result is a function like any other: it can be called in other functions,
+    mapped again, differentiated, and run on any engine. Each element draws its own random numbers; effects happen in
+    the order of the elements.
+
+    Raises Usage where the axes do not fit the arguments or results, or nothing is mapped; Invalid (V4) for different
+    lengths.
+
+    >>> import tagloom as tl
+    >>> @tl.function
+    ... def power(x, n):
+    ...     return tl.while_loop(lambda k, y: k < n, lambda k, y: (k + 1, y * x), 0, 1.0)[1]
+    >>> vmap(power)(tl.asarray([2.0, 3.0]), tl.asarray([10, 2]))
+    asarray([1024.,    9.], dtype=float64)
+    >>> vmap(power, in_axes=(None, 0))(2.0, tl.asarray([1, 2, 3]))
+    asarray([2., 4., 8.], dtype=float64)
+    """
+    inner = function if isinstance(function, Function) else Function(function)
+    source = inner.source
+    axes = read_argument_axes(source, in_axes)
+
+    def python(*arguments: Any) -> Any:
+        return trace_vmap(source, axes, out_axes, arguments)
+
+    def derive() -> Function:
+        derived = DerivedFunction(f"vmap_{source.identifier}", source.python_function, python)
+        parameters = tuple(map(map_parameter, source.declared_parameters, axes))
+        mapped = replace(source, python_function=derived, declared_parameters=parameters, result_type=None)
+        return Function(derived, lambda _: mapped)
+
+    key = [(structure, tuple(leaves)) for leaves, structure in map(flatten, (in_axes, out_axes))]
+    return inner.get_or_derive(("vmap", *key), derive)
+
+
+def read_argument_axes(source: FunctionSpec, in_axes: Any) -> list[Any]:
+    """The axes of each parameter, from those that the user wrote; parameters with defaults may be left out."""
+    parameters = source.declared_parameters
+    if not isinstance(in_axes, tuple | list):
+        return [in_axes] * len(parameters)
+    left_out = parameters[len(in_axes) :]
+    if len(in_axes) > len(parameters) or not all(source.has_default(name) for name, _ in left_out):
+        raise Usage(
+            f"in_axes of vmap has another length than the arguments of {source.name}",
+            where=user_location(),
+            required=f"one entry for each of {plural(len(parameters), 'argument')}",
+            got=repr(in_axes),
+            python=ValueError,
+        )
+    return [*in_axes, *[None] * len(left_out)]
+
+
+def map_parameter(parameter: DeclaredParameter, axes: Any) -> DeclaredParameter:
+    """A parameter whose declared types have the mapped axes, too."""
+    name, declared = parameter
+    if declared is None:
+        return parameter
+    leaf_axes = broadcast_axes("in_axes", axes, declared.treedef, name)
+    types = [type_ if axis is None else insert_axis(type_, axis) for type_, axis in zip(declared.types, leaf_axes)]  # noqa: B905
+    return name, TreeType(declared.treedef, tuple(types))
+
+
+def insert_axis(type_: Type, axis: int) -> Type:
+    """A type with one more axis, of any size."""
+    if type_.shape is None:
+        return type_
+    position = axis if axis >= 0 else len(type_.shape) + 1 + axis
+    return replace(type_, shape=(*type_.shape[:position], None, *type_.shape[position:]))
+
+
+def broadcast_axes(word: str, axes: Any, structure: TreeDef, path: str) -> list[int | None]:
+    """The axis of each leaf of a nested value: `axes` nests as the value does, as far as it nests."""
+    if axes is None or type(axes) is int:
+        return [axes] * structure.size
+    parts = parts_of(axes, type(axes))
+    keys = [key for key, _ in parts or ()]
+    is_sequence = type(axes) in (tuple, list) and structure.container in (tuple, list)
+    if (
+        parts is None
+        or keys != [key for key, _ in structure.children]
+        or not (is_sequence or structure.container is type(axes))
+    ):
+        raise Usage(
+            f"{word} of vmap does not nest as {path}",
+            where=user_location(),
+            required=f"an integer, None, or a nest of these like {structure}",
+            got=repr(axes)[:80],
+            python=ValueError,
+        )
+    pairs = zip(structure.children, parts, strict=True)
+    return [
+        axis
+        for (key, part), (_, part_axes) in pairs
+        for axis in broadcast_axes(word, part_axes, part, path + path_step(structure, key))
+    ]
+
+
+def trace_vmap(source: FunctionSpec, axes: Sequence[Any], out_axes: Any, arguments: Sequence[Any]) -> Any:
+    """A loop over the mapped axes of symbolic arguments, each iteration of which calls the function."""
+    leaves, leaf_axes, paths, structures = list[Any](), list[int | None](), list[str](), list[TreeDef]()
+    for (name, _), argument, part_axes in zip(source.declared_parameters, arguments, axes, strict=True):
+        argument_leaves, structure = source.flatten_argument((name, None), argument)
+        leaves += argument_leaves
+        leaf_axes += broadcast_axes("in_axes", part_axes, structure, name)
+        paths += leaf_paths(structure, name)
+        structures.append(structure)
+    count = mapped_size(source.name, leaves, leaf_axes, paths)
+
+    def element_at(k: Any) -> Any:
+        elements = iter(
+            [leaf if axis is None else take(leaf, k, axis=axis) for leaf, axis in zip(leaves, leaf_axes, strict=True)]
+        )
+        return tuple(unflatten(part, [next(elements) for _ in range(part.size)]) for part in structures)
+
+    def step(carry: tuple[Any, ...], element: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+        region = current_region()
+        assert region is not None, "a derived function is only traced"
+        return carry, trace_pullback(region, source, element)[0]
+
+    outputs, structure = flatten(scan_elements(step, (), count, element_at)[1])
+    result_axes = broadcast_axes("out_axes", out_axes, structure, "the result")
+    rows = zip(outputs, result_axes, leaf_paths(structure, ""), strict=True)
+    return unflatten(structure, [move_result_axis(source.name, *row) for row in rows])
+
+
+def mapped_size(name: str, leaves: Sequence[Any], axes: Sequence[int | None], paths: Sequence[str]) -> Any:
+    """The common size of the mapped axes; an int, or a symbol if no size is known."""
+    sizes: dict[str, Any] = {}
+    for leaf, axis, path in zip(leaves, axes, paths, strict=True):
+        shape = type_of(leaf).shape
+        if axis is not None and shape is not None and not -len(shape) <= axis < len(shape):
+            raise Usage(
+                f"argument {path} of {name} has no axis {axis} to map over",
+                where=user_location(),
+                got=type_of(leaf),
+                hint="in_axes has None for an argument that is passed whole; tl.asarray makes an array of numbers",
+                python=ValueError,
+            )
+        if axis is not None:
+            sizes[path] = None if shape is None else shape[axis]
+    if not sizes:
+        raise Usage(
+            "vmap maps over no axis",
+            where=user_location(),
+            required="an axis of one argument, at least",
+            got=f"in_axes without an integer for {name}",
+            python=ValueError,
+        )
+    known = {path: size for path, size in sizes.items() if size is not None}
+    if len(set(known.values())) > 1:
+        raise Invalid(
+            "the mapped axes have different lengths",
+            rule="V4",
+            where=user_location(),
+            required="one length",
+            got=", ".join(f"{size} of {path}" for path, size in known.items()),
+        )
+    if known:
+        return next(iter(known.values()))
+    position = next(k for k, axis in enumerate(axes) if axis is not None)
+    axis = axes[position]
+    assert axis is not None
+    return element_count(leaves[position], axis)
+
+
+def move_result_axis(name: str, result: Any, axis: int | None, path: str) -> Any:
+    """A result with the mapped axis, which is the first, at its place."""
+    rank = len(result.shape)
+    if axis is None or not -rank <= axis < rank:
+        raise Usage(
+            f"the result{path} of {name} cannot have the mapped axis at {axis}",
+            where=user_location(),
+            required=f"an integer from {-rank} to {rank - 1}",
+            got=f"out_axes {axis}",
+            hint="every result has an element for each element of the arguments",
+            python=ValueError,
+        )
+    return result if axis in (0, -rank) else moveaxis(result, 0, axis)
