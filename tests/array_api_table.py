@@ -34,8 +34,8 @@ def judged() -> Iterator[str]:
     yield "| group | functions | calls | alike |"
     yield "|---|---|---|---|"
     for group, functions in GROUPS.items():
-        found = [alike(answer(strict, call), answer(tl, call)) for call in calls() if call.group == group]
-        yield f"| {group} | {' '.join(f'`{name}`' for name in functions)} | {len(found)} | {sum(found)} |"
+        results = [alike(answer(strict, call), answer(tl, call)) for call in calls() if call.group == group]
+        yield f"| {group} | {' '.join(f'`{name}`' for name in functions)} | {len(results)} | {sum(results)} |"
 
 
 def missing() -> Iterator[str]:
@@ -70,12 +70,12 @@ def engines() -> Iterator[str]:
     """For each op, which engine computes it how, by the image and the plans of `compiled`."""
     yield "| ops | on | `fast` | `cuda` | `compiled` |"
     yield "|---|---|---|---|---|"
-    found: dict[tuple[str, ...], list[str]] = {}
+    results: dict[tuple[str, ...], list[str]] = {}
     for op, every in signatures(ARRAYS, arrays=True).items():
         sample = {all(type_.is_scalar for type_ in types): (types, given) for types, given in every[::-1]}
         for is_scalars, (types, given) in sorted(sample.items(), reverse=True):
-            found.setdefault(("numbers" if is_scalars else "arrays", *_ways(op, types, given)), []).append(op)
-    for ways, ops in found.items():
+            results.setdefault(("numbers" if is_scalars else "arrays", *_ways(op, types, given)), []).append(op)
+    for ways, ops in results.items():
         yield f"| {' '.join(f'`{op}`' for op in ops)} | {' | '.join(ways)} |"
 
 
@@ -88,10 +88,10 @@ def _ways(op: str, types: Sequence[Type], given: Attributes) -> tuple[str, str, 
         leaf_type(OPS[op].type_rule(*types, **dict(given))),
     )
     program, _ = ProgramBuilder(Symbol).build_program(source, leaves)
-    made, (node,) = build_image(tl.lower(program)), program.main.body.nodes
-    number = next(number for number, each in enumerate(made.graph.nodes) if each.op == op)
-    is_left = made.nodes[number, NodeColumn.CODE] == Opcode.FALLBACK
-    on_device = next(cuda_lacks(made), None) is None
+    image, (node,) = build_image(tl.lower(program)), program.main.body.nodes
+    number = next(number for number, each in enumerate(image.graph.nodes) if each.op == op)
+    is_left = image.nodes[number, NodeColumn.CODE] == Opcode.FALLBACK
+    on_device = next(cuda_lacks(image), None) is None
     if any("m.call_host(" in line for line in emit_module(program).lines):
         compiled = "Python calls NumPy"
     elif is_ufunc_node(node) and not node.results[0].type.is_scalar:

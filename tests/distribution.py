@@ -22,14 +22,14 @@ def recursive(program: Program) -> set[str]:
     direct = {f.name: {n.attribute("function") for n in f.body.walk() if n.op == "call"} for f in program.functions}
 
     def reached(name: str) -> set[str]:
-        found: set[str] = set()
+        results: set[str] = set()
         pending = list(direct[name])
         while pending:
             callee = pending.pop()
-            if callee not in found:
-                found.add(callee)
+            if callee not in results:
+                results.add(callee)
                 pending += direct[callee]
-        return found
+        return results
 
     return {name for name in direct if name in reached(name)}
 
@@ -91,16 +91,16 @@ def distribution(count: int) -> dict[str, float]:
 
 def ops_drawn(count: int) -> set[str]:
     """The ops in this many generated programs, which are not run."""
-    found: set[str] = set()
+    results: set[str] = set()
 
     @settings(max_examples=count, database=None, deadline=None, phases=[Phase.generate],
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(cases(arrays=True))
     def draw(case: Case) -> None:
-        found.update(node.op for f in case.program.reachable_functions() for node in f.body.walk())
+        results.update(node.op for f in case.program.reachable_functions() for node in f.body.walk())
 
     draw()
-    return found
+    return results
 
 
 if __name__ == "__main__":

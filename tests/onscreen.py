@@ -107,9 +107,9 @@ class Screen:
                     pieces = [(text, look(style, pane.background_colour)) for text, style, _ in pane.render_line(y)]
                     lines += [
                         "".join(text for text, _ in pieces).rstrip(),
-                        "".join(_lettered(letters, text, said) for text, said in pieces).rstrip(),
+                        "".join(_lettered(letters, text, message) for text, message in pieces).rstrip(),
                     ]
-        return "\n".join([*lines, "[looks]", *(f"{letter} {said}" for said, letter in letters.items())]) + "\n"
+        return "\n".join([*lines, "[looks]", *(f"{letter} {message}" for message, letter in letters.items())]) + "\n"
 
     @property
     def focused(self) -> str:
@@ -187,15 +187,15 @@ def looks_of(name: str, theme: str) -> str:
 def _after(name: str, theme: str, seen: Callable[[Screen], str]) -> str:
     """What `seen` returns for one of these screens after its commands."""
     size, target, word, lines = TEXT_OF[name]
-    found: list[str] = []
+    results: list[str] = []
 
     async def script(screen: Screen) -> None:
         screen.app.theme = f"tagloom-{theme}"
         await screen.do(*lines)
-        found.append(seen(screen))
+        results.append(seen(screen))
 
     shown(script, str(ROOT / target), word, size=size)
-    return found[0]
+    return results[0]
 
 
 def picture(name: str, size: tuple[int, int], theme: str, target: str, word: str, *lines: str) -> None:

@@ -38,8 +38,8 @@ def lines(row: Op) -> Iterator[str]:
     written = str(inspect.Signature(parameters)).replace("'", "")
     line = f"def {row.name}{written} -> Any:"
     yield line if len(line) <= 120 else f"def {row.name}(\n    {written[1:-1]}\n) -> Any:"
-    said = " ".join(row.doc.split("\n\n")[0].split())
-    yield textwrap.fill(f'"""{said}"""', 120, initial_indent="    ", subsequent_indent="    ")
+    text = " ".join(row.doc.split("\n\n")[0].split())
+    yield textwrap.fill(f'"""{text}"""', 120, initial_indent="    ", subsequent_indent="    ")
     yield ""
 
 

@@ -29,17 +29,17 @@ MOST_LEFT_OUT = 0.05
 
 def verdicts(peer: Peer, count: int, *, recursive: bool) -> list[tuple[Case, Verdict]]:
     """This many programs, the same each time, each with its verdict."""
-    found = []
+    results = []
 
     @seed(1)
     @settings(max_examples=count, database=None, deadline=None, phases=[Phase.generate],
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(st.booleans().flatmap(lambda by_cells: smooth_cases(recursive=recursive, by_cells=by_cells)))
     def draw(case: Case) -> None:
-        found.append((case, verdict(case, peer)))
+        results.append((case, verdict(case, peer)))
 
     draw()
-    return found
+    return results
 
 
 def said(found: list[tuple[Case, Verdict]]) -> str:
@@ -63,13 +63,13 @@ def main(count: int, modules: Sequence[str]) -> int:
             print(f"{module} is not installed")
             failed |= bool(modules)
             continue
-        found = verdicts(peer, count, recursive=RECURSIVE[module])
-        for case, each in found:
+        result = verdicts(peer, count, recursive=RECURSIVE[module])
+        for case, each in result:
             if each.kind == "different":
                 print(f"{each.why}\n{case}\n")
-        kinds = Counter(each.kind for _, each in found)
+        kinds = Counter(each.kind for _, each in result)
         failed |= kinds["different"] > 0 or kinds["left out"] > MOST_LEFT_OUT * count
-        print(f"{peer.name}, {'with' if RECURSIVE[module] else 'without'} recursion: {said(found)}")
+        print(f"{peer.name}, {'with' if RECURSIVE[module] else 'without'} recursion: {said(result)}")
     return failed
 
 

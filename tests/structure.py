@@ -102,8 +102,8 @@ def _attributes(node: ast.ClassDef, file: str) -> Iterator[Name]:
             case ast.Assign(value=ast.Call(func=ast.Name("RenamedAttribute"))):
                 pass
             case ast.Assign(targets=targets):
-                found = {target.id: statement.lineno for target in targets if isinstance(target, ast.Name)}
-                lines |= {text: line for text, line in found.items() if not text.isupper()}
+                results = {target.id: statement.lineno for target in targets if isinstance(target, ast.Name)}
+                lines |= {text: line for text, line in results.items() if not text.isupper()}
     for inner in ast.walk(node):
         match inner:
             case ast.Attribute(value=ast.Name("self"), attr=text, ctx=ast.Store()):

@@ -55,9 +55,9 @@ class Terminal:
     def wait_for(self, pattern: str, seconds: float = 20) -> None:
         """Read until the output since the last call matches the pattern."""
         until = time.monotonic() + seconds
-        while not (found := re.search(pattern, self.seen)):
+        while not (result := re.search(pattern, self.seen)):
             assert time.monotonic() < until and self.read(), f"{pattern!r} never came:\n{self.seen[-3000:]}"
-        self.seen = self.seen[found.end() :]
+        self.seen = self.seen[result.end() :]
 
     def ends(self) -> int:
         """Read until the process has ended, and return its exit code."""

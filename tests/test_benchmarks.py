@@ -89,12 +89,12 @@ def test_eager_makes_a_table() -> None:
     command = [sys.executable, str(FOLDER / "eager.py"), "--quick", "--only", "add", "reshape"]
     ran = subprocess.run([*command, "--systems", "numpy", "tagloom"], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    *_, table, _, said = ran.stdout.strip().split("\n\n")
+    *_, table, _, text = ran.stdout.strip().split("\n\n")
     header, _, *lines = table.splitlines()
     assert header.startswith("| op | shape | dtype | NumPy | tagloom | tagloom, tape |") and len(lines) == 6
     figures = [figure.rstrip(")").split(" (") for line in lines for figure in line.split(" | ")[3:6]]
     assert all(float(median) >= float(least) > 0 for median, least in figures)
-    assert said == "Promises: 0 met, 0 missed, 2 not measured."
+    assert text == "Promises: 0 met, 0 missed, 2 not measured."
 
 
 def test_wrong_values_are_not_timed(modules: dict[str, ModuleType]) -> None:
@@ -125,13 +125,13 @@ def test_promises(modules: dict[str, ModuleType]) -> None:
 
     row = {"compiled": found(1.0), "numba": found(0.8), "JAX": found(2.0)}
     row |= {"fast, lifo": found(1.0, (1000.0, 1000.0)), "TF Session": found(13.0, (1000.0, 1300.0))}
-    said = {promise.text: promise.line({"scalar": row})[1:] for promise in promises.PROMISES}
-    assert said["compiled by numba by hand, scalar loop, at most 1.1"] == ["1.25", "missed"]
-    assert said["compiled by JAX, scalar loop, at most 1"] == ["0.5", "met"]
-    assert said["compiled by XLA of TensorFlow, scalar loop, at most 1"] == ["", "not measured"]
+    texts = {promise.text: promise.line({"scalar": row})[1:] for promise in promises.PROMISES}
+    assert texts["compiled by numba by hand, scalar loop, at most 1.1"] == ["1.25", "missed"]
+    assert texts["compiled by JAX, scalar loop, at most 1"] == ["0.5", "met"]
+    assert texts["compiled by XLA of TensorFlow, scalar loop, at most 1"] == ["", "not measured"]
     begin = "fast, lifo: firings in the time of one of TensorFlow's executor, scalar; at least 12 (aim 20)"
-    assert said[f"{begin}; live ones only"] == ["13", "met"]
-    assert said[f"{begin}; dead ones counted"] == ["10", "missed"]
+    assert texts[f"{begin}; live ones only"] == ["13", "met"]
+    assert texts[f"{begin}; dead ones counted"] == ["10", "missed"]
 
 
 def test_promises_of_training_and_of_ops(modules: dict[str, ModuleType]) -> None:
@@ -144,11 +144,11 @@ def test_promises_of_training_and_of_ops(modules: dict[str, ModuleType]) -> None
 
     rows = {"softmax": {"compiled": found(0.9), "JAX": found(1.0), "tf.function": found(2.0), "PyTorch": found(0.1)}}
     rows["l2hmc"] = {"compiled": found(1.0), "eager": found(9.0)}
-    said = {promise.text: promise.line(rows)[1:] for promise in promises.TRAINING}
-    assert said["a step, compiled by the best of JAX and tf.function: softmax, batch 10, at most 1"] == ["0.9", "met"]
-    assert said["a step, op by op by compiled: l2hmc, 10 samples, at least 10"] == ["9", "missed"]
-    assert said["first call of compiled, s: softmax, at most 1"] == ["0.5", "met"]
-    assert promises.summary_line(rows, promises.TRAINING) == f"2 met, 1 missed, {len(said) - 3} not measured"
+    texts = {promise.text: promise.line(rows)[1:] for promise in promises.TRAINING}
+    assert texts["a step, compiled by the best of JAX and tf.function: softmax, batch 10, at most 1"] == ["0.9", "met"]
+    assert texts["a step, op by op by compiled: l2hmc, 10 samples, at least 10"] == ["9", "missed"]
+    assert texts["first call of compiled, s: softmax, at most 1"] == ["0.5", "met"]
+    assert promises.summary_line(rows, promises.TRAINING) == f"2 met, 1 missed, {len(texts) - 3} not measured"
     ops = {"x + y": {"tagloom": 1.0, "PyTorch": 1.0}, "exp(x)": {"tagloom": 1.6, "PyTorch": 1.0}}
     assert [promise.line(ops)[1:] for promise in promises.EAGER] == [["1.6", "missed"], ["", "not measured"]]
 
@@ -172,11 +172,11 @@ def test_the_table_of_staging(modules: dict[str, ModuleType]) -> None:
     is printed for what was not measured."""
     conduct, training = modules["conduct"], importlib.import_module("training")
     seconds = {"eager": 0.05, "reference": 0.1, "compiled": 0.001, "TF eager": 0.3}
-    found = {name: conduct.RowResult([conduct.Rung((10,), 10, 1.0, [each], 0)]) for name, each in seconds.items()}
-    *_, few, many = training.gains({"l2hmc": found}).splitlines()
+    actual = {name: conduct.RowResult([conduct.Rung((10,), 10, 1.0, [each], 0)]) for name, each in seconds.items()}
+    *_, few, many = training.gains({"l2hmc": actual}).splitlines()
     assert few == "| l2hmc | 10 | 50 | 0.5 |  | 50 |  |"
     assert many == "| l2hmc | 200 |  |  |  |  |  |"
-    assert training.ratios({"l2hmc": found}).splitlines()[2:] == ["| l2hmc | 10 | 1 | TF eager | 300.00 |"]
+    assert training.ratios({"l2hmc": actual}).splitlines()[2:] == ["| l2hmc | 10 | 1 | TF eager | 300.00 |"]
 
 
 def test_sizes_of_rows(modules: dict[str, ModuleType]) -> None:

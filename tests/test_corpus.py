@@ -67,8 +67,8 @@ def is_computed(file: str, case: Case) -> bool:
 
 def values(texts: Sequence[str], types: Sequence[Type]) -> list[Any]:
     """Literals of these types; scalars are Python numbers."""
-    found = [parse_value(text, type_) for text, type_ in zip(texts, types, strict=True)]
-    return [value.item() if isinstance(value, np.generic) else value for value in found]
+    results = [parse_value(text, type_) for text, type_ in zip(texts, types, strict=True)]
+    return [value.item() if isinstance(value, np.generic) else value for value in results]
 
 
 def argument_types(graph: Graph) -> list[Type]:
@@ -137,8 +137,8 @@ def test_values_are_independent(file: str) -> None:
         types = result_types(graph)
         results = given if isinstance(given, tuple) else (given,)
         assert len(results) == len(types) == len(case.details), case
-        for said, found, type_ in zip(case.details, results, types, strict=True):
-            assert agree(parse_value(said, type_), found, type_), (case, said, found)
+        for text, actual, type_ in zip(case.details, results, types, strict=True):
+            assert agree(parse_value(text, type_), actual, type_), (case, text, actual)
 
 
 @in_files
@@ -155,11 +155,11 @@ def test_files_have_a_comment_and_cases(file: str) -> None:
     text = (FOLDER / f"{file}.tl").read_text()
     assert text.startswith("# ")
     assert max(len(line) for line in text.splitlines() if not line.startswith("case ")) <= 120
-    found = document(file)
-    assert found.cases and {case.name for case in found.cases} <= set(found.names)
-    functions = found.program.functions if found.program else ()
+    actual = document(file)
+    assert actual.cases and {case.name for case in actual.cases} <= set(actual.names)
+    functions = actual.program.functions if actual.program else ()
     called = {str(dict(node.attributes).get("function")) for each in functions for node in each.body.walk()}
-    assert set(found.names) - called <= {case.name for case in found.cases}
+    assert set(actual.names) - called <= {case.name for case in actual.cases}
 
 
 def test_independent_of_tagloom() -> None:
@@ -167,8 +167,8 @@ def test_independent_of_tagloom() -> None:
     imports = [
         node for node in ast.walk(ast.parse(INDEPENDENT.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)
     ]
-    found = {node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in imports}
-    assert found == {"__future__", "collections.abc", "fractions", "hashlib", "math", "numpy", "struct", "typing"}
+    actual = {node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in imports}
+    assert actual == {"__future__", "collections.abc", "fractions", "hashlib", "math", "numpy", "struct", "typing"}
     assert set(PROGRAMS) == {(file, case.name) for file, case in every_case() if is_computed(file, case)}
 
 

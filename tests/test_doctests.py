@@ -18,17 +18,17 @@ FEWEST = 50
 
 
 def examples(module: str) -> list[doctest.DocTest]:
-    found = doctest.DocTestFinder().find(importlib.import_module(module), extraglobs={"tl": tl})
-    return [test for test in found if test.examples]
+    result = doctest.DocTestFinder().find(importlib.import_module(module), extraglobs={"tl": tl})
+    return [test for test in result if test.examples]
 
 
 def run(tests: list[doctest.DocTest]) -> None:
     """Run doctests; fails with doctest's report."""
-    said: list[str] = []
+    texts: list[str] = []
     for test in tests:
-        doctest.DocTestRunner(verbose=False).run(test, out=said.append)
-    if said:
-        pytest.fail("".join(said), pytrace=False)
+        doctest.DocTestRunner(verbose=False).run(test, out=texts.append)
+    if texts:
+        pytest.fail("".join(texts), pytrace=False)
 
 
 @pytest.mark.parametrize("module", MODULES)

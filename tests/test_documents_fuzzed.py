@@ -188,12 +188,12 @@ def _changed_log(dice: random.Random, log: bytes) -> bytes:
                 at = dice.randrange(min(128, len(content) - 1), len(content))
                 changed[at] = dice.randrange(256)
                 members[where] = (name, bytes(changed))
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive, warnings.catch_warnings():
+    result = io.BytesIO()
+    with zipfile.ZipFile(result, "w") as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # names that occur twice
         for name, content in members:
             archive.writestr(name, content, dice.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)))
-    return made.getvalue()
+    return result.getvalue()
 
 
 def _log(path: Path) -> EventLog | None:
@@ -293,11 +293,11 @@ def test_bombs_are_rejected(bomb: Callable[[], bytes]) -> None:
     """Documents that are small on disk but huge in memory, too deep, or too long are rejected at once."""
     with no_code_runs():
         try:
-            made = tl.from_json(bomb())
+            result = tl.from_json(bomb())
         except tl.Malformed:
             return
-    assert isinstance(made, Graph) and np.size(made.nodes[0].ports[0].value) == 0  # type: ignore[union-attr]
-    use(made)
+    assert isinstance(result, Graph) and np.size(result.nodes[0].ports[0].value) == 0  # type: ignore[union-attr]
+    use(result)
 
 
 def test_the_hook_sees_code() -> None:

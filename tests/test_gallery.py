@@ -27,8 +27,8 @@ def test_page_and_folder_agree() -> None:
     """Every picture on the page is made by the command above it, and the folder has no others; every program of
     papers_examples has a picture, except those of models and of training, which are large."""
     shown = re.findall(r"\]\(pictures/([\w.]+)\)", PAGE.read_text())
-    made = [Path(words[-1]).name for words in commands()]
-    assert sorted(shown) == sorted(made) == sorted(path.name for path in PICTURES.glob("*.svg"))
+    results = [Path(words[-1]).name for words in commands()]
+    assert sorted(shown) == sorted(results) == sorted(path.name for path in PICTURES.glob("*.svg"))
     drawn = {words[1] for words in commands()}
     programs = {path for path in ROOT.glob("papers_examples/*/*.py") if path.parent.name != "tensorflow"}
     assert {str(path.relative_to(ROOT)) for path in programs if path.stem not in LARGE} <= drawn

@@ -18,32 +18,32 @@ DEBUGGING = DOCS / "debugging.md"
 @pytest.mark.full
 def test_the_examples() -> None:
     """Every example on the page of debugging gives the output below it."""
-    found = doctest.testfile(str(DEBUGGING), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
-    assert found.failed == 0 and found.attempted > 20
+    summary = doctest.testfile(str(DEBUGGING), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert summary.failed == 0 and summary.attempted > 20
 
 
 def test_the_examples_of_gradients() -> None:
     """Every example on the page of gradients gives the output below it."""
-    found = doctest.testfile(str(DOCS / "gradients.md"), module_relative=False)
-    assert found.failed == 0 and found.attempted >= 6
+    summary = doctest.testfile(str(DOCS / "gradients.md"), module_relative=False)
+    assert summary.failed == 0 and summary.attempted >= 6
 
 
 def test_the_examples_of_state() -> None:
     """Every example on the page of variables, checkpoints and queues gives the output below it."""
-    found = doctest.testfile(str(DOCS / "state.md"), module_relative=False)
-    assert found.failed == 0 and found.attempted >= 50
+    summary = doctest.testfile(str(DOCS / "state.md"), module_relative=False)
+    assert summary.failed == 0 and summary.attempted >= 50
 
 
 def test_the_examples_of_functions() -> None:
     """Every example on the page of traced programs gives the output below it."""
-    found = doctest.testfile(str(DOCS / "functions.md"), module_relative=False)
-    assert found.failed == 0 and found.attempted >= 6
+    summary = doctest.testfile(str(DOCS / "functions.md"), module_relative=False)
+    assert summary.failed == 0 and summary.attempted >= 6
 
 
 def test_the_examples_of_parts() -> None:
     """Every example on the page of partial programs gives the output below it."""
-    found = doctest.testfile(str(DOCS / "partial.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
-    assert found.failed == 0 and found.attempted >= 10
+    summary = doctest.testfile(str(DOCS / "partial.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert summary.failed == 0 and summary.attempted >= 10
 
 
 @pytest.mark.full
@@ -51,8 +51,8 @@ def test_the_examples_of_learning() -> None:
     """Every example on the page of training gives the output below it; its table lists each optimizer with its
     defaults."""
     page = DOCS / "learning.md"
-    found = doctest.testfile(str(page), module_relative=False)
-    assert found.failed == 0 and found.attempted >= 15
+    summary = doctest.testfile(str(page), module_relative=False)
+    assert summary.failed == 0 and summary.attempted >= 15
     for name in sorted({*tl.optimizers.__all__} - {"Optimizer"}):
         signature = inspect.signature(getattr(tl.optimizers, name))
         words = ", ".join(f"{each.name}={_shown(each.default)}" for each in signature.parameters.values())

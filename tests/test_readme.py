@@ -26,8 +26,8 @@ def blocks(language: str) -> list[str]:
 def test_the_report_is_that_of_the_command() -> None:
     """The block below `--stats` is the output of that command."""
     command = [sys.executable, "-m", "tagloom", "run", "papers_examples/recursion/fib.py", "10", "--stats"]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True, env=_utf8()).stdout
-    assert said in blocks("")
+    text = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True, env=_utf8()).stdout
+    assert text in blocks("")
 
 
 def test_the_first_program(tmp_path: Path) -> None:
@@ -54,8 +54,8 @@ def test_the_text(tmp_path: Path) -> None:
     file.write_text(text.replace("subtract n, 1", "subtract n, 1.0"))
     command = [sys.executable, "-m", "tagloom", "run", f"{file}:fac", "3"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False, env=_utf8())
-    (said,) = (block for block in blocks("") if block.startswith("V4"))
-    assert ran.returncode == 2 and ran.stderr == said, ran.stderr
+    (message,) = (block for block in blocks("") if block.startswith("V4"))
+    assert ran.returncode == 2 and ran.stderr == message, ran.stderr
 
 
 def test_the_commands_are_two() -> None:
@@ -70,9 +70,9 @@ COMMANDS = re.findall(r"`tagloom (\w+ papers_examples/[^`]*)`", README)
 def test_commands_in_the_text_can_be_copied(words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The commands for a picture and a page in the text work, from the root of the repository."""
     monkeypatch.chdir(ROOT)
-    made = tmp_path / words[-1]
-    app([*words[:-1], str(made)], standalone_mode=False)
-    assert made.stat().st_size > 1000
+    result = tmp_path / words[-1]
+    app([*words[:-1], str(result)], standalone_mode=False)
+    assert result.stat().st_size > 1000
 
 
 def test_there_are_commands_in_the_text() -> None:
@@ -100,8 +100,8 @@ def test_the_size_of_the_corpus() -> None:
     texts = [file.read_text(encoding="utf-8") for file in (ROOT / "tests" / "corpus").glob("*.tl")]
     cases = sum(len(re.findall("^case ", text, re.MULTILINE)) for text in texts)
     for page in ("README.md", "CHANGELOG.md", "docs/semantics.md"):
-        said = " ".join((ROOT / page).read_text(encoding="utf-8").split())
-        assert f"{len(texts)} programs" in said and f"{cases:,} cases" in said, page
+        message = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+        assert f"{len(texts)} programs" in message and f"{cases:,} cases" in message, page
     assert f"{len(texts)} programs" in (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
 
 

@@ -38,8 +38,8 @@ def plain(text: str) -> str:
 
 def written(text: str, rule: str) -> dict[str, str]:
     """The rules of a text, by number; indented lines continue a rule."""
-    found = re.finditer(rule + r"[ *]+(\S.*(?:\n +\S.*)*)", text, re.MULTILINE)
-    return {match[1]: plain(match[2]) for match in found}
+    result = re.finditer(rule + r"[ *]+(\S.*(?:\n +\S.*)*)", text, re.MULTILINE)
+    return {match[1]: plain(match[2]) for match in result}
 
 
 IN_CODE = {

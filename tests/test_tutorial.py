@@ -27,9 +27,9 @@ def test_the_pictures(lessons: Path) -> None:
     """Each picture on the page is made by the command above it, with the texts of the one in the repository, which has
     no others."""
     shown = re.findall(r"\]\(tutorial/([\w.]+)\)", PAGE.read_text())
-    made = [words[-1] for words, _ in commands() if words[-1].endswith(".svg")]
-    assert shown == made and sorted(made) == sorted(path.name for path in PICTURES.iterdir())
-    for name in made:
+    results = [words[-1] for words, _ in commands() if words[-1].endswith(".svg")]
+    assert shown == results and sorted(results) == sorted(path.name for path in PICTURES.iterdir())
+    for name in results:
         assert said((lessons / name).read_bytes()) == said((PICTURES / name).read_bytes()), name
 
 

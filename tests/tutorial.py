@@ -25,10 +25,10 @@ class Command(NamedTuple):
 
 def commands() -> list[Command]:
     """The commands of the page, in order."""
-    found = re.findall(
+    result = re.findall(
         r"^```sh\ntagloom (.*?)\n```\n(?:\n```\n(.*?)^```$)?", PAGE.read_text(), re.MULTILINE | re.DOTALL
     )
-    return [Command(shlex.split(line), says) for line, says in found]
+    return [Command(shlex.split(line), says) for line, says in result]
 
 
 def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:

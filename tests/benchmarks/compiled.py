@@ -94,8 +94,8 @@ def table(runs: int) -> None:
         assert outcome.results == (by_hand(np.int64(argument)),), outcome
         pairs = [(milliseconds(run_compiled, *compiled), milliseconds(by_hand, argument)) for _ in range(runs)]
         columns = list(zip(*pairs, strict=True))
-        said = [f"{statistics.median(times):.2f} ({min(times):.2f}, {max(times):.2f})" for times in columns]
-        print(f"| {name} | {' | '.join(said)} | {statistics.median(columns[0]) / statistics.median(columns[1]):.2f} |")
+        texts = [f"{statistics.median(times):.2f} ({min(times):.2f}, {max(times):.2f})" for times in columns]
+        print(f"| {name} | {' | '.join(texts)} | {statistics.median(columns[0]) / statistics.median(columns[1]):.2f} |")
 
 
 if __name__ == "__main__":

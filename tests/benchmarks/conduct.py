@@ -154,23 +154,23 @@ def measure(row: Row, modules: Sequence[str], effort: Effort) -> tuple[dict[str,
     systems = TRAINED if row.group == "training" else FAMILIES
     able = [module for module in modules if module in those]
     processes = {module: Process(module, row.name) for module in able}
-    found, versions, owners = dict[str, RowResult](), dict[str, str](), dict[str, Process]()
+    results, versions, owners = dict[str, RowResult](), dict[str, str](), dict[str, Process]()
     try:
         for module, process in processes.items():
-            said = _first(process)
-            if "version" in said:
-                versions[module] = said["version"]
+            reply = _first(process)
+            if "version" in reply:
+                versions[module] = reply["version"]
             for system in systems[module]:
-                found[system], owners[system] = RowResult(unable=said.get("unable", "")), process
+                results[system], owners[system] = RowResult(unable=reply.get("unable", "")), process
         for system, process in owners.items():
-            if not found[system].unable and process.is_alive:
-                _climb(process, system, row, found[system], effort)
-        _compare(found)
-        _sample(found, owners, row, effort)
+            if not results[system].unable and process.is_alive:
+                _climb(process, system, row, results[system], effort)
+        _compare(results)
+        _sample(results, owners, row, effort)
     finally:
         for process in processes.values():
             process.close()
-    return found, versions
+    return results, versions
 
 
 def _first(process: Process) -> dict[str, Any]:
@@ -188,14 +188,14 @@ def _climb(process: Process, system: str, row: Row, found: RowResult, effort: Ef
             # A first answer may have to wait for a compiler with an empty cache.
             patience = 20 + 5 * effort.shown + 2 * effort.compile
             more = 300 if row.group == "training" else 0 if found.rungs else 100
-            said = process.read(patience + more)
-            if "done" in said:
+            reply = process.read(patience + more)
+            if "done" in reply:
                 return
-            if "unable" in said:
-                found.unable = said["unable"]
+            if "unable" in reply:
+                found.unable = reply["unable"]
                 continue
-            size, firings = tuple(said["size"]), said["firings"] and tuple(said["firings"])
-            rung = Rung(size, row.units(*size), said["first"], [said["seconds"]], said["value"], firings)
+            size, firings = tuple(reply["size"]), reply["firings"] and tuple(reply["firings"])
+            rung = Rung(size, row.units(*size), reply["first"], [reply["seconds"]], reply["value"], firings)
             found.rungs.append(rung)
     except NoAnswer as why:
         found.unable = str(why)

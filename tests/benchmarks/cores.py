@@ -91,7 +91,7 @@ def measure_row(row: CoresRow, arguments: tuple[int, ...]) -> tuple[int, dict[st
         for name, options in COLUMNS.items():
             firings, sample = time_run(row, arguments, options)
             samples[name].append(sample)
-    return firings, {name: FiringTime(*map(median, zip(*found, strict=True))) for name, found in samples.items()}
+    return firings, {name: FiringTime(*map(median, zip(*result, strict=True))) for name, result in samples.items()}
 
 
 def main() -> None:
@@ -103,9 +103,9 @@ def main() -> None:
     for row in ROWS:
         arguments = row.quick if is_quick else row.full
         name = row.name.format(*arguments)
-        firings, found = measure_row(row, arguments)
-        lines.append([name, f"{firings:,}", *(f"{each.clock:.1f}" for each in found.values())])
-        processors.append(f"{name} {found['`cores=1`'].processors:.1f} and {found['`cores=2`'].processors:.1f}")
+        firings, result = measure_row(row, arguments)
+        lines.append([name, f"{firings:,}", *(f"{each.clock:.1f}" for each in result.values())])
+        processors.append(f"{name} {result['`cores=1`'].processors:.1f} and {result['`cores=2`'].processors:.1f}")
     where = f"{processor()}, load {load:.1f} at first, Python {platform.python_version()}"
     print(f"{date.today()}, {where}; ns a firing, median of {RUNS}\n")
     print(markdown(["program", "firings", *COLUMNS], lines))

@@ -110,8 +110,8 @@ class EagerOp(NamedTuple):
     shape: tuple[int, ...]
 
     def __str__(self) -> str:
-        said = "0-d" if not self.shape else "x".join(map(str, self.shape))
-        return f"`{OPS[self.op]}` | {said} | {self.dtype}"
+        text = "0-d" if not self.shape else "x".join(map(str, self.shape))
+        return f"`{OPS[self.op]}` | {text} | {self.dtype}"
 
     def operands(self) -> tuple[Any, Any]:
         """Those that all systems get."""
@@ -141,8 +141,8 @@ def _names(system: System, case: EagerOp) -> dict[str, Any]:
 def build_timer(system: System, case: EagerOp) -> Callable[[int], float]:
     """A function that gives the seconds of this many ops; raises ValueError if the values are not NumPy's."""
     names = _names(system, case)
-    made = eval(OPS[case.op], dict(names))
-    plain = made.detach().numpy() if hasattr(made, "detach") else np.asarray(made)
+    result = eval(OPS[case.op], dict(names))
+    plain = result.detach().numpy() if hasattr(result, "detach") else np.asarray(result)
     if not np.allclose(plain, case.wanted(), rtol=1e-5, atol=1e-6):
         raise ValueError(f"WRONG: {plain} and not {case.wanted()}")
     body = (RECORDED if system.recording else ALONE).format(OPS[case.op], system.recording)
@@ -159,11 +159,11 @@ def measure(case: EagerOp, present: list[str], samples: int, seconds: float) -> 
     for name, run in runs.items():
         run(KEPT)
         times[name] = max(1, round(seconds / max(run(10 * KEPT) / 10, 1e-9))) * KEPT
-    found: dict[str, list[float]] = {name: [] for name in runs}
+    results: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(samples):
         for name, run in runs.items():
-            found[name].append(1e6 * run(times[name]) / times[name])
-    return found
+            results[name].append(1e6 * run(times[name]) / times[name])
+    return results
 
 
 def _single_thread(present: list[str]) -> dict[str, str]:
@@ -201,18 +201,18 @@ def main() -> int:
     versions = _single_thread(present)
     gc.freeze()  # collections of garbage are not to look through what all systems have imported
     samples, seconds = (3, 0.0005) if asked.quick else (60, 0.002)
-    found = {case: measure(case, present, samples, seconds) for case in cases(asked.only)}
-    least = {case: {name: min(each) for name, each in row.items()} for case, row in found.items()}
+    results = {case: measure(case, present, samples, seconds) for case in cases(asked.only)}
+    least = {case: {name: min(each) for name, each in row.items()} for case, row in results.items()}
     where = f"{about['processor']}, {about['processors']} processors, load {about['load']:.1f} at first"
     missing = [f"Not installed: {', '.join(absent)}."] * bool(absent)
     header = ["op", "shape", "dtype", *present, "tagloom / PyTorch", "recorded"]
-    medians = {case: {name: statistics.median(each) for name, each in row.items()} for case, row in found.items()}
+    medians = {case: {name: statistics.median(each) for name, each in row.items()} for case, row in results.items()}
     table = markdown(header, [line(case, medians[case], row) for case, row in least.items()])
     by_op = {str(case): row for case, row in medians.items()}
     kept = [report_promises(by_op, EAGER), f"Promises: {summary_line(by_op, EAGER)}."]
     print("\n\n".join([f"{about['date']}, {where}", ", ".join(versions.values()), *missing, table, *kept]))
     if asked.json:
-        rows = [{**case._asdict(), "microseconds": row} for case, row in found.items()]
+        rows = [{**case._asdict(), "microseconds": row} for case, row in results.items()]
         asked.json.write_text(json.dumps({"machine": about, "versions": versions, "rows": rows}, indent=1) + "\n")
     return 0
 

@@ -66,14 +66,16 @@ def table(runs: int) -> None:
     print(f"{date.today()}, {processor()}, Python {platform.python_version()}; median of {runs} (slowest, fastest)\n")
     print("| run | firings | firings a second | seconds | peak memory |\n|---|---|---|---|---|")
     for name in ROWS:
-        found = []
+        results = []
         for _ in range(runs if "fib" in name else 1):
-            said = subprocess.run([sys.executable, __file__, "--row", name], capture_output=True, text=True, check=True)
-            found.append(tuple(map(float, said.stdout.split())))
-        firings, peak = int(found[0][0]), max(row[2] for row in found)
-        speeds = sorted(firings / row[1] for row in found)
-        seconds = statistics.median(row[1] for row in found)
-        spread = f" ({speeds[0]:,.0f}, {speeds[-1]:,.0f})" if len(found) > 1 else ""
+            process = subprocess.run(
+                [sys.executable, __file__, "--row", name], capture_output=True, text=True, check=True
+            )
+            results.append(tuple(map(float, process.stdout.split())))
+        firings, peak = int(results[0][0]), max(row[2] for row in results)
+        speeds = sorted(firings / row[1] for row in results)
+        seconds = statistics.median(row[1] for row in results)
+        spread = f" ({speeds[0]:,.0f}, {speeds[-1]:,.0f})" if len(results) > 1 else ""
         print(f"| {name} | {firings:,} | {statistics.median(speeds):,.0f}{spread} | {seconds:.1f} | {peak:,.0f} MiB |")
 
 

@@ -70,37 +70,37 @@ def measure(row: int, order: str, engine: str, size: int) -> dict[str, int]:
     out = function.run(0.5, size, **options)
     assert out.status == "Returned", out.error
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    found = {"bytes": max(0, peak - before)}
+    results = {"bytes": max(0, peak - before)}
     if engine != "compiled":
-        found |= {"activations": sum(out.stats.activations_by_site.values()), "waited": out.stats.largest_store}
-    return found
+        results |= {"activations": sum(out.stats.activations_by_site.values()), "waited": out.stats.largest_store}
+    return results
 
 
 def measure_in_a_process(*asked: Any) -> dict[str, int]:
     """The figures of one run, in a process of its own."""
     command = [sys.executable, __file__, "--measure", *map(str, asked)]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, int] = json.loads(ran.stdout)
-    return found
+    result: dict[str, int] = json.loads(ran.stdout)
+    return result
 
 
 def lines(
     number: int, row: GradientRow, engine: str, sizes: tuple[int, ...], how: Callable[..., dict[str, int]]
 ) -> list[list[str]]:
     """A line of the table for each size. An engine without tokens has the activations of the others."""
-    made = []
+    results = []
     for size in sizes:
-        found = {order: how(number, order, engine, size) for order in ORDERS}
+        result = {order: how(number, order, engine, size) for order in ORDERS}
         if engine == "compiled":
             counted = {order: how(number, order, "fast", size)["activations"] for order in ORDERS}
             activations, stored = counted["gradient"], ["", ""]
         else:
-            counted = {order: each["activations"] for order, each in found.items()}
-            activations, waited = counted["gradient"], found["gradient"]["waited"]
+            counted = {order: each["activations"] for order, each in result.items()}
+            activations, waited = counted["gradient"], result["gradient"]["waited"]
             stored = [f"{waited:,}", f"{waited / activations:.2f}"]
-        each = [f"{found[order]['bytes'] / counted[order]:,.0f}" for order in ORDERS]
-        made.append([row.name.format(size), engine, f"{activations:,}", *stored, *each])
-    return made
+        each = [f"{result[order]['bytes'] / counted[order]:,.0f}" for order in ORDERS]
+        results.append([row.name.format(size), engine, f"{activations:,}", *stored, *each])
+    return results
 
 
 def main() -> None:
@@ -113,16 +113,16 @@ def main() -> None:
         row, order, engine, size = options.measure
         print(json.dumps(measure(int(row), order, engine, int(size))))
         return
-    found = []
+    results = []
     for number, row in enumerate(ROWS):
         engines = {"reference": row.reference, "fast": row.fast, "compiled": row.fast}
         for engine, sizes in list(engines.items())[: 2 if options.quick else 3]:
-            found += lines(
+            results += lines(
                 number, row, engine, *((row.quick, measure) if options.quick else (sizes, measure_in_a_process))
             )
     print(f"{date.today()}, {processor()}, Python {platform.python_version()}\n")
     bytes_ = [f"bytes each, {order}" for order in ORDERS]
-    print(markdown(["gradient of", "engine", "activations", "tokens that waited", "each", *bytes_], found))
+    print(markdown(["gradient of", "engine", "activations", "tokens that waited", "each", *bytes_], results))
 
 
 if __name__ == "__main__":

@@ -38,9 +38,9 @@ def loss(on: Library, precision: Any, parameters: tuple[Any, ...], x: Any, v: An
         a, b, time, inner, out, gain = weights
         angle = 2.0 * np.pi / LEAPS * on.number(t)
         clock = on.joined([on.cos(angle), on.sin(angle)])
-        made = on.relu(on.relu(one @ a + other @ b + clock @ time) @ inner) @ out
-        scales = on.tanh(made[:, :4]) * on.exp(gain)
-        return scales[:, :2], scales[:, 2:], made[:, 4:]
+        result = on.relu(on.relu(one @ a + other @ b + clock @ time) @ inner) @ out
+        scales = on.tanh(result[:, :4]) * on.exp(gain)
+        return scales[:, :2], scales[:, 2:], result[:, 4:]
 
     def pushed(x: Any, v: Any, t: Any) -> tuple[Any, Any]:
         slope, half = x @ precision, 0.5 * step

@@ -47,7 +47,7 @@ def main() -> int:
     rows = [name for name, row in ROWS.items() if row.group != "training" and (row.is_quick or not asked.quick)]
     names = asked.only or [*EXTRAS, *rows]
     about = machine()
-    found: dict[str, dict[str, RowResult]] = {}
+    results: dict[str, dict[str, RowResult]] = {}
     versions: dict[str, str] = {}
     first: list[dict[str, Any]] = []
     nested: list[dict[str, Any]] = []
@@ -60,16 +60,16 @@ def main() -> int:
     for name in names:
         if name in ROWS:
             _progress(name, begun)
-            found[name], said = measure(ROWS[name], modules, effort)
-            versions |= said
+            results[name], text = measure(ROWS[name], modules, effort)
+            versions |= text
     about |= {"seconds": round(time.monotonic() - begun), "quick": asked.quick, "missing": missing}
-    _print(about, versions, first, nested, found)
+    _print(about, versions, first, nested, results)
     if asked.json:
-        promises = [dict(zip(("promise", "measured", "is"), each.line(found), strict=True)) for each in PROMISES]
+        promises = [dict(zip(("promise", "measured", "is"), each.line(results), strict=True)) for each in PROMISES]
         document = {"machine": about, "versions": versions, "effort": asdict(effort), "promises": promises}
-        document |= {"rows": {name: plain(each) for name, each in found.items()}, "starts": first, "memory": nested}
+        document |= {"rows": {name: plain(each) for name, each in results.items()}, "starts": first, "memory": nested}
         asked.json.write_text(json.dumps(document, indent=1) + "\n")
-    return int(any(each.unable.startswith("WRONG") for row in found.values() for each in row.values()))
+    return int(any(each.unable.startswith("WRONG") for row in results.values() for each in row.values()))
 
 
 def _progress(name: str, begun: float) -> None:
@@ -77,14 +77,14 @@ def _progress(name: str, begun: float) -> None:
 
 
 def _print(about: dict[str, Any], versions: dict[str, str], first: Any, nested: Any, found: Any) -> None:
-    said = [
+    texts = [
         about["date"],
         about["processor"],
         f"{about['processors']} processors",
         f"load {about['load']:.1f} at first",
     ]
-    said += [f"Python {about['python']}", *versions.values(), f"{about['seconds']} s" + " --quick" * about["quick"]]
-    parts = [", ".join(said)]
+    texts += [f"Python {about['python']}", *versions.values(), f"{about['seconds']} s" + " --quick" * about["quick"]]
+    parts = [", ".join(texts)]
     if about["missing"]:
         parts.append(f"Not installed: {', '.join(about['missing'])}.")
     parts += tables(found)

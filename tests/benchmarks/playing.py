@@ -51,9 +51,9 @@ def main(seconds: float) -> None:
 
 def _report(tab: Tab, speed: float, unit: str, seconds: float) -> None:
     tab.key("Home")
-    found = played(tab, speed, unit, seconds)
-    took = f"{found.last - found.first:5,} events in {sum(found.took) / 1000:5.1f} s"
-    print(f"  {speed:2}x by {unit}: {took}, {found.rate:4.1f} frames a second, the longest {found.worst:.0f} ms")
+    result = played(tab, speed, unit, seconds)
+    took = f"{result.last - result.first:5,} events in {sum(result.took) / 1000:5.1f} s"
+    print(f"  {speed:2}x by {unit}: {took}, {result.rate:4.1f} frames a second, the longest {result.worst:.0f} ms")
 
 
 if __name__ == "__main__":

@@ -33,10 +33,10 @@ class Promise:
 
 
 def _rung(results: Results, row: str, system: str, size: Size | None = None) -> Rung | None:
-    found = results.get(row, {}).get(system)
-    if found is None:
+    result = results.get(row, {}).get(system)
+    if result is None:
         return None
-    return found.top if size is None else found.at(size)
+    return result.top if size is None else result.at(size)
 
 
 def _ratio(row: str, ours: str, theirs: str, size: Size | None = None) -> Callable[[Results], float | None]:
@@ -54,8 +54,8 @@ def _by_best(row: str, ours: str, theirs: Sequence[str], size: Size | None = Non
     ratios = [_ratio(row, ours, each, size) for each in theirs]
 
     def measured(results: Results) -> float | None:
-        found = [value for ratio in ratios if (value := ratio(results)) is not None]
-        return max(found) if len(found) == len(ratios) else None
+        result = [value for ratio in ratios if (value := ratio(results)) is not None]
+        return max(result) if len(result) == len(ratios) else None
 
     return measured
 
@@ -83,16 +83,16 @@ def _against_executor(row: str, system: str, which: int) -> Callable[[Results], 
 
 def _inverse(measured: Callable[[Results], float | None]) -> Callable[[Results], float | None]:
     def inverse(results: Results) -> float | None:
-        found = measured(results)
-        return found and 1 / found
+        result = measured(results)
+        return result and 1 / result
 
     return inverse
 
 
 def _first_call(row: str, system: str) -> Callable[[Results], float | None]:
     def measured(results: Results) -> float | None:
-        found = results.get(row, {}).get(system)
-        return None if found is None else found.compile
+        result = results.get(row, {}).get(system)
+        return None if result is None else result.compile
 
     return measured
 
@@ -156,8 +156,8 @@ EAGER = (
 
 def summary_line(results: Any, promises: Sequence[Promise] = PROMISES) -> str:
     """The number of promises that are met."""
-    said = [promise.line(results)[-1] for promise in promises]
-    return ", ".join(f"{said.count(word)} {word}" for word in ("met", "missed", "not measured"))
+    texts = [promise.line(results)[-1] for promise in promises]
+    return ", ".join(f"{texts.count(word)} {word}" for word in ("met", "missed", "not measured"))
 
 
 def report_promises(results: Any, promises: Sequence[Promise] = PROMISES) -> str:

@@ -74,9 +74,9 @@ def measure_columns(rows: int) -> dict[str, float]:
 
 
 def main() -> None:
-    found = {rows: measure_columns(rows) for rows in tuple(map(int, sys.argv[1:])) or ROWS}
-    lines = [[f"{rows:,}", *map(number, line.values())] for rows, line in found.items()]
-    print(markdown(["rows", *next(iter(found.values()))], lines))
+    results = {rows: measure_columns(rows) for rows in tuple(map(int, sys.argv[1:])) or ROWS}
+    lines = [[f"{rows:,}", *map(number, line.values())] for rows, line in results.items()]
+    print(markdown(["rows", *next(iter(results.values()))], lines))
 
 
 if __name__ == "__main__":

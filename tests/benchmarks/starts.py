@@ -61,10 +61,10 @@ def _memory(name: str) -> int:
 def _output_of(*arguments: str, **environment: str) -> Any:
     """The output of a process; None if it fails."""
     command = [sys.executable, str(HERE / "starts.py"), *arguments]
-    said = subprocess.run(
+    process = subprocess.run(
         command, capture_output=True, text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(HERE), **environment}
     )
-    return json.loads(said.stdout.splitlines()[-1]) if said.returncode == 0 and said.stdout.strip() else None
+    return json.loads(process.stdout.splitlines()[-1]) if process.returncode == 0 and process.stdout.strip() else None
 
 
 def starts(modules: Sequence[str], runs: int) -> Iterator[dict[str, Any]]:

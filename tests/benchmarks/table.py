@@ -75,18 +75,18 @@ def scalars(row: Row, systems: Mapping[str, RowResult]) -> str:
         "at the last three sizes",
         "first call, s",
     ]
-    return markdown(header, [_line(system, found) for system, found in systems.items()])
+    return markdown(header, [_line(system, result) for system, result in systems.items()])
 
 
 def arrays(row: Row, systems: Mapping[str, RowResult]) -> str:
     """A row at all its sizes."""
     header = ["system", *(f"{format_size(size)}, ns per {row.unit}" for size in row.ladder), "first call, s"]
     lines = []
-    for system, found in systems.items():
-        cells = [_cell(found.at(size)) for size in row.ladder]
-        if not found.rungs:
-            cells[0] = found.unable or "no time"
-        lines.append([system, *cells, _compiling(found)])
+    for system, result in systems.items():
+        cells = [_cell(result.at(size)) for size in row.ladder]
+        if not result.rungs:
+            cells[0] = result.unable or "no time"
+        lines.append([system, *cells, _compiling(result)])
     return markdown(header, lines)
 
 
@@ -114,7 +114,10 @@ def thesis(results: Results) -> str:
     """The thesis's programs, in seconds; ~ marks times that are extrapolated from the firings of a smaller size."""
     systems = list(
         dict.fromkeys(
-            s for row in results for s, found in results[row].items() if found.rungs and ROWS[row].group == "recursion"
+            s
+            for row in results
+            for s, result in results[row].items()
+            if result.rungs and ROWS[row].group == "recursion"
         )
     )
     header = ["program", "thesis, static", "thesis, dynamic", *systems]

@@ -64,22 +64,22 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="all samples")
     asked, about, begun = parser.parse_args(), machine(), time.monotonic()
     modules, missing = installed(list(TRAINED))
-    found: dict[str, dict[str, RowResult]] = {}
+    results: dict[str, dict[str, RowResult]] = {}
     versions: dict[str, Any] = {}
     for name in asked.only:
         print(f"[{time.monotonic() - begun:.0f} s] {name}", file=sys.stderr, flush=True)
-        found[name], said = measure(ROWS[name], modules, FULL)
-        versions |= said
+        results[name], text = measure(ROWS[name], modules, FULL)
+        versions |= text
     where = f"{about['processor']}, {about['processors']} processors, load {about['load']:.1f} at first"
     parts = [f"{about['date']}, {where}", ", ".join(versions.values())]
     parts += [f"Not installed: {', '.join(missing)}."] * bool(missing)
-    parts += [*tables(found), "### What staging gains", gains(found), "### The best of the others", ratios(found)]
-    parts += ["### Promises", report_promises(found, TRAINING), f"Promises: {summary_line(found, TRAINING)}."]
+    parts += [*tables(results), "### What staging gains", gains(results), "### The best of the others", ratios(results)]
+    parts += ["### Promises", report_promises(results, TRAINING), f"Promises: {summary_line(results, TRAINING)}."]
     print("\n\n".join(parts))
     if asked.json:
-        rows = {name: plain(each) for name, each in found.items()}
+        rows = {name: plain(each) for name, each in results.items()}
         asked.json.write_text(json.dumps({"machine": about, "versions": versions, "rows": rows}, indent=1) + "\n")
-    return int(any(each.unable.startswith("WRONG") for row in found.values() for each in row.values()))
+    return int(any(each.unable.startswith("WRONG") for row in results.values() for each in row.values()))
 
 
 if __name__ == "__main__":

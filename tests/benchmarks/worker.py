@@ -33,12 +33,12 @@ def digest(value: Any) -> Any:
     each."""
     if isinstance(value, tuple | list):
         return list(map(digest, value))
-    found = np.asarray(value)
-    if not found.shape:
-        return found.item()
-    flat = found.ravel()
+    array = np.asarray(value)
+    if not array.shape:
+        return array.item()
+    flat = array.ravel()
     picked = flat[[0, flat.size // 3, flat.size // 2, -1]]
-    return [list(found.shape), *map(float, picked), float(flat.sum(dtype=np.float64))]
+    return [list(array.shape), *map(float, picked), float(flat.sum(dtype=np.float64))]
 
 
 def version(module: Any) -> str:
@@ -50,10 +50,10 @@ def version(module: Any) -> str:
 
 def _steady(built: Built, seconds: float) -> float:
     """Seconds of a run after the first; the least of a few, if they are short."""
-    found: list[float] = []
-    while len(found) < 3 and sum(found) < seconds:
-        found.append(time_runs(built, 1))
-    return min(found)
+    results: list[float] = []
+    while len(results) < 3 and sum(results) < seconds:
+        results.append(time_runs(built, 1))
+    return min(results)
 
 
 def time_runs(built: Built, times: int) -> float:

@@ -81,9 +81,9 @@ def test_kinds(kind: type[TagloomError]) -> None:
 
 def test_all_kinds_are_public() -> None:
     """There are no other kinds, and `tagloom` exports all."""
-    found = {kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, TagloomError)}
-    assert found == {TagloomError, *KINDS}
-    assert all(getattr(tl, kind.__name__) is kind and kind.__name__ in tl.__all__ for kind in found)
+    actual = {kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, TagloomError)}
+    assert actual == {TagloomError, *KINDS}
+    assert all(getattr(tl, kind.__name__) is kind and kind.__name__ in tl.__all__ for kind in actual)
 
 
 MATRIX = tl.asarray([[1.0, 2.0], [3.0, 4.0]])

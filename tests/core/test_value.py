@@ -283,8 +283,8 @@ def test_there_is_one_nan(dtype: Any) -> None:
     """The processor chooses the bits of a NaN, so all NaNs are the same."""
     nans = np.array([math.nan, -math.nan, math.inf], dtype)
     with np.errstate(invalid="ignore"):
-        made = nans[2:] - nans[2:]
-    assert is_same_value(nans[0], nans[1]) and is_same_value(nans[:1], nans[1:2]) and is_same_value(nans[:1], made)
+        result = nans[2:] - nans[2:]
+    assert is_same_value(nans[0], nans[1]) and is_same_value(nans[:1], nans[1:2]) and is_same_value(nans[:1], result)
     assert not is_same_value(np.float32(math.nan), math.nan)
 
 

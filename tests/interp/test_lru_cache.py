@@ -11,17 +11,17 @@ KEYS = st.lists(st.integers(0, 5), max_size=30)
 
 def violations(cache: type[LRUCache[int, int]], most: int, keys: list[int]) -> list[str]:
     """Differences of the cache from a model, for a sequence of keys whose values are made on demand."""
-    known, last, found = cache(most), list[int](), list[str]()
+    known, last, results = cache(most), list[int](), list[str]()
     for key in keys:
         if (known.get(key) is not None) != (key in last):
-            found.append(f"{key} is {'gone' if key in last else 'there'}")
-        made = iter([key] * (key not in last))
-        if known.get_or_create(key, made.__next__) != key or list(made):
-            found.append(f"{key} is another value, or was not made")
+            results.append(f"{key} is {'gone' if key in last else 'there'}")
+        result = iter([key] * (key not in last))
+        if known.get_or_create(key, result.__next__) != key or list(result):
+            results.append(f"{key} is another value, or was not made")
         last = [*(each for each in last if each != key), key][-most:]
         if known.values() != last or len(known) != len(last):
-            found.append(f"{known.values()} are kept, and not {last}")
-    return found
+            results.append(f"{known.values()} are kept, and not {last}")
+    return results
 
 
 @given(st.integers(1, 4), KEYS)

@@ -130,12 +130,12 @@ def test_broken_queues_are_caught(twin: Any, monkeypatch: MonkeyPatch) -> None:
     """Every queue with one changed behaviour breaks a law."""
 
     def violations() -> Iterator[str]:
-        made, enter = QueueParameters(4, 2, 1), [("enqueue", 1)]
-        yield from step_violations(made, enter)
-        yield from step_violations(made, enter * 5)
-        yield from step_violations(made, [*enter, ("dequeue", 1)])
-        yield from step_violations(made, [*enter * 4, *[("dequeue", 1)] * 3])
-        yield from step_violations(made, [("close", 0), *enter])
+        result, enter = QueueParameters(4, 2, 1), [("enqueue", 1)]
+        yield from step_violations(result, enter)
+        yield from step_violations(result, enter * 5)
+        yield from step_violations(result, [*enter, ("dequeue", 1)])
+        yield from step_violations(result, [*enter * 4, *[("dequeue", 1)] * 3])
+        yield from step_violations(result, [("close", 0), *enter])
         yield from step_violations(QueueParameters(4, 1, 0), [*enter * 3, *[("dequeue", 1)] * 3])
         yield from closing_violations()
 

@@ -37,10 +37,10 @@ def _after(
     patch: MonkeyPatch, op: str, change: Callable[[acts.EffectResult, Any, tuple[Any, ...]], acts.EffectResult]
 ) -> None:
     """Change what an op does, after it has been computed."""
-    made = acts._EFFECT_RULES[op]
+    result = acts._EFFECT_RULES[op]
 
     def changed(number: int, node: Any) -> acts.EffectRule:
-        act = made(number, node)
+        act = result(number, node)
 
         def other(blocks: Any, world: Any, token: Token, inputs: tuple[Any, ...]) -> acts.EffectResult:
             return change(act(blocks, world, token, inputs), blocks, inputs)
@@ -72,12 +72,12 @@ def overwrite(patch: MonkeyPatch) -> None:
 
 def report_by_arrival(patch: MonkeyPatch) -> None:
     """S13: the trap of a cell is reported for the store that came second."""
-    said = outcome.effects.second_put_trap_message
+    text = outcome.effects.second_put_trap_message
 
     def second(graph: Any, puts: Any) -> Event:
         put = puts[1]
         token = Token(put.node, 0, put.tag, put.inputs[0])
-        return Event(token, 0, put.inputs, (), (), said(put.inputs[1]), (), False)
+        return Event(token, 0, put.inputs, (), (), text(put.inputs[1]), (), False)
 
     patch.setattr(outcome, "second_write_event", second)
 

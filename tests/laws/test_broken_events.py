@@ -107,13 +107,13 @@ def link_last_closing(true_links: Any) -> Any:
     """A frame's link is taken from its last closing instead of its first."""
 
     def first_links(pages: Any) -> Any:
-        found = {}
+        results = {}
         for words in pages:
             for at in events.item_offsets(words):
                 if words[at] & registers.JournalHead.KIND_MASK == registers.JournalItem.CLOSE:
                     frame, *links = words[at + registers.JournalWord.FRAME : at + registers.JournalWord.CLOSE_WORDS]
-                    found[frame] = links
-        return found
+                    results[frame] = links
+        return results
 
     return first_links
 

@@ -83,9 +83,9 @@ def imaged(said: str, change: Callable[[Image], None]) -> Any:
 
     def how(patch: MonkeyPatch) -> None:
         def changed(*given: Any) -> Image:
-            made = build_image(*given)
-            change(made)
-            return made
+            image = build_image(*given)
+            change(image)
+            return image
 
         patch.setattr(run, "cached_image", changed)
 
@@ -130,12 +130,12 @@ def forgetful_tag(patch: MonkeyPatch) -> None:
     true_tag = TokenStore.tag
 
     def tag(self: TokenStore, frame: int) -> Tag:
-        made = true_tag(self, frame)
-        parent = made.parent
-        if made.site.kind == "call" and parent is not None and parent.parent is not None:
+        result = true_tag(self, frame)
+        parent = result.parent
+        if result.site.kind == "call" and parent is not None and parent.parent is not None:
             parent = parent.parent.child(parent.site, 0)
-            return parent.child(made.site, made.iteration)
-        return made
+            return parent.child(result.site, result.iteration)
+        return result
 
     patch.setattr(TokenStore, "tag", tag)
 

@@ -50,8 +50,8 @@ def mixes_adjoints(patch: pytest.MonkeyPatch) -> None:
     right = Reverser.reverse_phase
 
     def back(self: Reverser, of: RegionReversal, number: int, writer: AdjointBuilder) -> Region:
-        made = right(self, of, number, writer)
-        return replace(made, results=tuple(reversed(made.results)))
+        result = right(self, of, number, writer)
+        return replace(result, results=tuple(reversed(result.results)))
 
     patch.setattr(Reverser, "reverse_phase", back)
 
@@ -63,8 +63,8 @@ def takes_all_for_constant(patch: pytest.MonkeyPatch) -> None:
     def forwards_below(
         self: ActivityAnalysis, area: RegionActivity, root: Node, number: int, positions: list[int]
     ) -> list[bool]:
-        found = right(self, area, root, number, positions)
-        return [False] * len(found) if root.op == "cond" else found
+        result = right(self, area, root, number, positions)
+        return [False] * len(result) if root.op == "cond" else result
 
     patch.setattr(ActivityAnalysis, "propagate_varied_inside", forwards_below)
 
@@ -74,13 +74,13 @@ def drops_a_branch(patch: pytest.MonkeyPatch) -> None:
     right = Reverser.forward_node
 
     def forward(self: Reverser, of: RegionReversal, node: Node, writer: AdjointBuilder) -> Node:
-        made = right(self, of, node, writer)
-        if made.op != "cond" or made == node:
-            return made
-        (one, other), back = made.regions, made.regions[1].pullback
+        result = right(self, of, node, writer)
+        if result.op != "cond" or result == node:
+            return result
+        (one, other), back = result.regions, result.regions[1].pullback
         assert back is not None
         zeros = tuple(literal(0.0, type_) for type_ in of.inner_reversals[node.name][1].adjoint_types[0])
-        return replace(made, regions=(one, replace(other, pullback=replace(back, results=zeros))))
+        return replace(result, regions=(one, replace(other, pullback=replace(back, results=zeros))))
 
     patch.setattr(Reverser, "forward_node", forward)
 
@@ -139,7 +139,7 @@ BROKEN = [
 def derivation_violations() -> list[str]:
     """The violations for the gradients of a recursion and of a loop."""
     cases = [Case(make().trace(x).program, [x]) for make, x in CASES]
-    return [said for case in cases for said in gradient_violations(case)]
+    return [text for case in cases for text in gradient_violations(case)]
 
 
 @pytest.mark.inner(first=1)
@@ -149,8 +149,8 @@ def test_the_laws_catch_a_broken_derivation(broken: Broken, monkeypatch: pytest.
     count."""
     assert derivation_violations() == []
     broken(monkeypatch)
-    said = derivation_violations()
-    assert any("the machine failed" not in each for each in said)
+    reply = derivation_violations()
+    assert any("the machine failed" not in each for each in reply)
 
 
 def drops_an_argument(patch: pytest.MonkeyPatch) -> None:
@@ -239,15 +239,15 @@ def by_tapes(function: Callable[..., Any], x: Any, order: int) -> Any:
 
 def changed_gradients() -> list[str]:
     """The gradients that a correct custom pullback changes, of the first or second order, in a program or on a tape."""
-    said, expected = [], tl.function(lambda x: plain(x, tl.exp(x)) * x)
-    found = tl.function(lambda x: ruled(x, tl.exp(x)) * x)
+    texts, expected = [], tl.function(lambda x: plain(x, tl.exp(x)) * x)
+    results = tl.function(lambda x: ruled(x, tl.exp(x)) * x)
     for order in (1, 2):
-        expected, found = tl.grad(expected), tl.grad(found)
+        expected, results = tl.grad(expected), tl.grad(results)
         taped = by_tapes(lambda x: ruled(x, tl.exp(x)) * x, tl.asarray(0.7), order)
-        for way, made in (("program", found(0.7)), ("tape", taped)):
-            if abs(float(made) - expected(0.7)) > 1e-12:
-                said.append(f"order {order}, {way}: {float(made)} and not {expected(0.7)}")
-    return said
+        for way, result in (("program", results(0.7)), ("tape", taped)):
+            if abs(float(result) - expected(0.7)) > 1e-12:
+                texts.append(f"order {order}, {way}: {float(result)} and not {expected(0.7)}")
+    return texts
 
 
 @pytest.mark.inner(first=2)

@@ -40,9 +40,12 @@ def return_to_the_wrong_site(patch: MonkeyPatch) -> None:
     routes = fire.build_routes
 
     def confused(graph: Graph, edges: fire.Edges) -> Any:
-        found = routes(graph, edges)
-        sites = [site for site in found or {} if site is not None]
-        return found and {None: found[None], **{a: found[b] for a, b in zip(sites, sites[1:] + sites[:1], strict=True)}}
+        result = routes(graph, edges)
+        sites = [site for site in result or {} if site is not None]
+        return result and {
+            None: result[None],
+            **{a: result[b] for a, b in zip(sites, sites[1:] + sites[:1], strict=True)},
+        }
 
     patch.setattr(fire, "build_routes", confused)
 

@@ -54,9 +54,9 @@ def gives_results(patch: MonkeyPatch) -> None:
     true = stamped.parallel_delivery_rows
 
     def rows(image: Image) -> WordArray:
-        made = true(image)
-        made[:, DeliveryColumn.CODE] = stamped.delivery_table(image).rows[:, DeliveryColumn.CODE]
-        return made
+        result = true(image)
+        result[:, DeliveryColumn.CODE] = stamped.delivery_table(image).rows[:, DeliveryColumn.CODE]
+        return result
 
     patch.setattr(stamped, "parallel_delivery_rows", rows)
 
@@ -123,8 +123,8 @@ def violations() -> Iterator[str]:
     programs = ((fib, [7]), (tak, [5, 3, 1]), (sums, [4]), (twice, [5]), (relayed, [5]))
     for seed in range(40):
         for function, arguments in programs:
-            found = wrong(function.graph, arguments, 2 + seed % 3, Random(seed), Limits())
-            yield from (each for each in found if isinstance(each, str))
+            result = wrong(function.graph, arguments, 2 + seed % 3, Random(seed), Limits())
+            yield from (each for each in result if isinstance(each, str))
 
 
 @pytest.mark.full
@@ -133,11 +133,11 @@ def test_the_laws_catch_broken_cores(how: Break) -> None:
     """All cores that differ in one line break a law."""
     with broken(how):
         try:
-            said = next(violations(), None)
+            reply = next(violations(), None)
         except (AssertionError, LookupError, ValueError) as error:
-            said = repr(error)
-    assert said is not None
-    print(said[:200])
+            reply = repr(error)
+    assert reply is not None
+    print(reply[:200])
 
 
 def test_true_cores_keep_the_laws() -> None:

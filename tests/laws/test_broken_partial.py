@@ -85,9 +85,11 @@ def renames(patch: pytest.MonkeyPatch) -> None:
     right = prune.replace_entry
 
     def with_entry(program: Program, main: FunctionDef, fewer: PhasePruner) -> Program:
-        made = right(program, main, fewer)
-        names = {function.name: f"{function.name}_part" for function in made.functions if function.name != made.entry}
-        return replace(made, functions=tuple(rename_functions(function, names) for function in made.functions))
+        result = right(program, main, fewer)
+        names = {
+            function.name: f"{function.name}_part" for function in result.functions if function.name != result.entry
+        }
+        return replace(result, functions=tuple(rename_functions(function, names) for function in result.functions))
 
     patch.setattr(prune, "replace_entry", with_entry)
 
@@ -137,8 +139,8 @@ def forgets_other_calls(patch: pytest.MonkeyPatch) -> None:
     right = prune.calls_with_uses
 
     def first(region: Region) -> Iterator[tuple[Node, set[str]]]:
-        found = list(right(region))
-        yield from {node.attribute("function"): (node, used) for node, used in reversed(found)}.values()
+        results = list(right(region))
+        yield from {node.attribute("function"): (node, used) for node, used in reversed(results)}.values()
 
     patch.setattr(prune, "calls_with_uses", first)
 

@@ -68,7 +68,7 @@ def test_every_schedule_reports_a_second_put_in_many_programs(case: Case) -> Non
 
 def distribution(count: int) -> Counter[str]:
     """The shares of programs by ending, by effects, and by features."""
-    found: Counter[str] = Counter()
+    result: Counter[str] = Counter()
 
     @settings(max_examples=count, database=None, deadline=None, derandomize=True, phases=[Phase.generate],
               suppress_health_check=list(HealthCheck))  # fmt: skip
@@ -76,26 +76,26 @@ def distribution(count: int) -> Counter[str]:
     def draw(case: Case) -> None:
         done = run(lower(unbounded(case.program)), case)
         nodes = [node for function in case.program.reachable_functions() for node in function.body.walk()]
-        found.update({done.outcome.status, *(node.op for node in nodes)})
-        found.update(["evaluated"] * (evaluate(case.program, case.arguments, world=Witness()).status == "Returned"))
-        found.update(["bounds"] * any(PARALLEL_ITERATIONS in dict(node.attributes) for node in nodes))
-        found.update(["parks"] * any(event.deferred_at is not None for event in done.outcome.events))
-        found.update(["printed"] * bool(done.world.lines))
-        found.update(["called Python"] * bool(done.world.calls))
+        result.update({done.outcome.status, *(node.op for node in nodes)})
+        result.update(["evaluated"] * (evaluate(case.program, case.arguments, world=Witness()).status == "Returned"))
+        result.update(["bounds"] * any(PARALLEL_ITERATIONS in dict(node.attributes) for node in nodes))
+        result.update(["parks"] * any(event.deferred_at is not None for event in done.outcome.events))
+        result.update(["printed"] * bool(done.world.lines))
+        result.update(["called Python"] * bool(done.world.calls))
 
     draw()
-    return Counter({kind: number / count for kind, number in found.items()})
+    return Counter({kind: number / count for kind, number in result.items()})
 
 
 @pytest.mark.full
 def test_generated_programs_have_all_effects() -> None:
     """Most generated programs return and some trap; many of them park gets, print, call Python, draw and have
     bounds."""
-    found = distribution(400)
-    assert found["Returned"] > 0.7
-    assert found["evaluated"] > 0.6
-    assert min(found[share] for share in ("Trapped", "uniform", "normal", "integers", "permutation", "collect")) > 0
-    assert min(found[share] for share in ("parks", "printed", "called Python", "bounds", "get")) > 0.1
+    actual = distribution(400)
+    assert actual["Returned"] > 0.7
+    assert actual["evaluated"] > 0.6
+    assert min(actual[share] for share in ("Trapped", "uniform", "normal", "integers", "permutation", "collect")) > 0
+    assert min(actual[share] for share in ("parks", "printed", "called Python", "bounds", "get")) > 0.1
 
 
 if __name__ == "__main__":

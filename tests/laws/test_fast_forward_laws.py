@@ -86,9 +86,9 @@ def miscount_waves(patch: MonkeyPatch) -> None:
     to_meter = handover.export_meter
 
     def short(*given: Any) -> Any:
-        made = to_meter(*given)
-        made.wave_profile = made.wave_profile[:-1]
-        return made
+        result = to_meter(*given)
+        result.wave_profile = result.wave_profile[:-1]
+        return result
 
     patch.setattr(run, "export_meter", short)
 
@@ -101,8 +101,8 @@ def lose_parked_readers(patch: MonkeyPatch) -> None:
         state = to_state(*given)
         state.cells = state.cells.fork()
         for handle, block in list(state.cells.blocks.items()):
-            made = state.cells.blocks[handle] = block.copy(state.cells.owner)
-            made.deferred_reads = {}
+            result = state.cells.blocks[handle] = block.copy(state.cells.owner)
+            result.deferred_reads = {}
         return state
 
     patch.setattr(run, "export_state", lossy)
@@ -113,9 +113,9 @@ def reveal_to_the_wrong_place(patch: MonkeyPatch) -> None:
     lineage = fast_forward.Lineage
 
     def misplaced(segments: Any) -> Any:
-        made = lineage(segments)
-        made.base += len(segments) > 1
-        return made
+        result = lineage(segments)
+        result.base += len(segments) > 1
+        return result
 
     patch.setattr(fast_forward, "Lineage", misplaced)
 

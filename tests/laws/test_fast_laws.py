@@ -89,11 +89,11 @@ def test_many_programs(kind: str) -> None:
 
 def seen(case: Case) -> set[str]:
     """The events of a program's run that these laws are about."""
-    graph, found = lower(case.program), set()
+    graph, results = lower(case.program), set()
     state = first_state(graph, case.arguments, "fifo", world=Witness())
     try:
         for event in drive(state, schedule("fifo"), LIMITS):
-            found |= {
+            results |= {
                 word
                 for word, happened in (
                     ("traps", event.trap),
@@ -105,10 +105,10 @@ def seen(case: Case) -> set[str]:
                 if happened
             }
     except Exhausted:
-        found.add("exhausted")
+        results.add("exhausted")
     drawing = [n for n, node in enumerate(graph.nodes) if node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw]
     moments = {f"goes on after {steps}" for steps in (7, 40, 300) if state.steps > steps}
-    return found | moments | ({"draws"} if any(state.firings_by_node[number] for number in drawing) else set())
+    return results | moments | ({"draws"} if any(state.firings_by_node[number] for number in drawing) else set())
 
 
 @pytest.mark.heavy
@@ -116,15 +116,15 @@ def seen(case: Case) -> set[str]:
 def test_generated_programs_cover_the_laws() -> None:
     """Many generated programs with bounds throttle tokens, park, wake, trap and draw; most runs continue after an
     export."""
-    found: Counter[str] = Counter()
+    result: Counter[str] = Counter()
 
     @settings(max_examples=300, phases=[Phase.generate], derandomize=True)
     @given(act_cases(twice=True))
     def count(case: Case) -> None:
-        found.update([*seen(case), "programs"])
+        result.update([*seen(case), "programs"])
 
     count()
-    shares = {word: count / found["programs"] for word, count in found.items()}
+    shares = {word: count / result["programs"] for word, count in result.items()}
     print(shares)
     least = {"holds": 0.2, "releases": 0.2, "parks": 0.1, "wakes": 0.1, "traps": 0.1, "draws": 0.2}
     least |= {"goes on after 40": 0.6, "goes on after 300": 0.2}

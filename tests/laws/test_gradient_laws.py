@@ -23,10 +23,10 @@ def gradient_violations(case: Case, order: int = 1) -> list[str]:
     before = case if order == 1 else differentiated(case, order - 1)
     derived = differentiated(case, order)
     assert before is not None and derived is not None
-    found = [str(problem) for problem in program_problems(derived.program)]
-    if not found:
-        found = list(violations(derived, schedules=FEW))
-    return found or [said for said in [inexact(before, derived)] if said]
+    results = [str(problem) for problem in program_problems(derived.program)]
+    if not results:
+        results = list(violations(derived, schedules=FEW))
+    return results or [text for text in [inexact(before, derived)] if text]
 
 
 @settings(max_examples=15)

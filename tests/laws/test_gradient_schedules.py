@@ -61,9 +61,9 @@ def as_function(slope: tl.Function) -> tl.Function:
 def endings(function: tl.Function, x: float, choices: ChooseTokens, least: int = 1) -> list[Outcome]:
     """The endings of all schedules of a run, of which there are at least this many."""
     traced = function.trace(x)
-    found = explore(traced.graph, traced.all_arguments([x]), choices=choices)
-    assert found.schedules >= least
-    return [each.outcome for each in found.endings]
+    outcomes = explore(traced.graph, traced.all_arguments([x]), choices=choices)
+    assert outcomes.schedules >= least
+    return [each.outcome for each in outcomes.endings]
 
 
 both = pytest.mark.parametrize("choices", [every_token, every_firing], ids=["tokens", "firings"])

@@ -64,9 +64,9 @@ def share_records(patch: MonkeyPatch) -> None:
     fork = State.fork
 
     def sharing(self: State) -> State:
-        era, made = self.owner, fork(self)
-        self.owner = made.owner = era
-        return made
+        era, result = self.owner, fork(self)
+        self.owner = result.owner = era
+        return result
 
     patch.setattr(State, "fork", sharing)
 
@@ -163,9 +163,9 @@ def count_twice(patch: MonkeyPatch) -> None:
 
 
 def _meter(at: segment.Segment, position: int) -> Meter:
-    made = Meter(at.state_at(position), is_clocked=at.meter.is_clocked)
-    made.wave_profile = list(at.meter.wave_profile)
-    return made
+    result = Meter(at.state_at(position), is_clocked=at.meter.is_clocked)
+    result.wave_profile = list(at.meter.wave_profile)
+    return result
 
 
 def keep_the_profile(patch: MonkeyPatch) -> None:

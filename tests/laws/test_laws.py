@@ -39,18 +39,18 @@ def test_laws_hold_on_many_generated_programs(case: Case) -> None:
 def test_generated_programs_have_loops_and_recursion() -> None:
     """At least 30 % of generated programs have a recursion in a loop, or a loop in a recursion, and few do not
     return."""
-    found = distribution.distribution(150)
-    assert found["loop with recursion in it or under it"] >= 0.3
-    assert found["Returned"] > 0.5
+    actual = distribution.distribution(150)
+    assert actual["loop with recursion in it or under it"] >= 0.3
+    assert actual["Returned"] > 0.5
 
 
 @pytest.mark.heavy
 def test_generated_programs_are_rich() -> None:
     """The median run has over 200 firings. Hypothesis draws similar examples in a row, so fewer programs show
     little."""
-    found = distribution.distribution(1000)
-    assert found["loop with recursion in it or under it"] >= 0.3
-    assert found["median firings"] > 200
+    actual = distribution.distribution(1000)
+    assert actual["loop with recursion in it or under it"] >= 0.3
+    assert actual["median firings"] > 200
 
 
 @pytest.mark.heavy

@@ -101,10 +101,10 @@ def test_corpus_programs() -> None:
     activations."""
     limits, given = Limits(firings=4_000), []
     for number, (graph, arguments) in enumerate(of_the_corpus()):
-        found = list(wrong(graph, arguments, 3, Random(number), limits))
-        assert [each for each in found if isinstance(each, str)] == []
+        actual = list(wrong(graph, arguments, 3, Random(number), limits))
+        assert [each for each in actual if isinstance(each, str)] == []
         if any(node.op in ("call", "enter") for node in graph.nodes):
-            given.append(found[0])
+            given.append(actual[0])
     assert len(given) > 20
     assert sum(count > 0 for count in given) > len(given) // 3
 
@@ -117,8 +117,8 @@ def test_any_turns_give_the_same_run(function: tl.Function, arguments: list[int]
     """The run is the same for every number of cores and every length of turns, and donates many activations."""
     counts = []
     for seed in range(12):
-        given, *found = wrong(function.graph, arguments, 2 + seed % 4, Random(seed), Limits())
-        assert found == []
+        given, *actual = wrong(function.graph, arguments, 2 + seed % 4, Random(seed), Limits())
+        assert actual == []
         counts.append(given)
     assert min(counts) > 0
     assert sum(counts) > 60

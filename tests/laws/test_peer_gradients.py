@@ -18,9 +18,9 @@ def import_peer(module: str) -> Peer:
 @pytest.mark.parametrize("module", MODULES)
 def test_gradients_agree_with_peers(module: str) -> None:
     """First and second derivatives equal JAX's for programs without recursion, and PyTorch's for recursive ones."""
-    found = verdicts(import_peer(module), 5, recursive=RECURSIVE[module])
-    assert [each for _, each in found if each.kind != "alike"] == []
-    assert any(each.slopes for _, each in found)
+    actual = verdicts(import_peer(module), 5, recursive=RECURSIVE[module])
+    assert [each for _, each in actual if each.kind != "alike"] == []
+    assert any(each.slopes for _, each in actual)
 
 
 TOLD = [each for each in BROKEN if each not in (goes_forward, forgets_what_arrives)]

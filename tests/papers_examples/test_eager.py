@@ -76,8 +76,8 @@ def test_one_flag_gives_two_graphs() -> None:
     assert module.lossy_matmul.explain().startswith("lossy_matmul: 1 tracing")
     module.lossy_matmul.trace(module.ONES, module.ONES, True)
     assert "unlike 1: training was False, and is True" in module.lossy_matmul.explain()
-    assert {float(each) for made in kept for each in made.flat} == {0.0, 20.0}
-    assert 0.15 < np.mean([made > 0 for made in kept]) < 0.25
+    assert {float(each) for result in kept for each in result.flat} == {0.0, 20.0}
+    assert 0.15 < np.mean([result > 0 for result in kept]) < 0.25
 
 
 def test_noise_of_numpy_is_a_literal() -> None:

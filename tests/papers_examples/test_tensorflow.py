@@ -33,21 +33,21 @@ def plain(value: Any) -> Any:
 def are_close(made: Any, wanted: Any) -> bool:
     """Whether a value is the expected one, but for rounding of floats, since processors add up matrix products in
     different orders."""
-    found = np.asarray(made)
-    if found.dtype.kind != "f":
+    array = np.asarray(made)
+    if array.dtype.kind != "f":
         return bool(plain(made) == wanted)
-    return found.shape == np.shape(wanted) and np.allclose(found, wanted, rtol=1e-12, atol=0.0)
+    return array.shape == np.shape(wanted) and np.allclose(array, wanted, rtol=1e-12, atol=0.0)
 
 
 def rows() -> list[Any]:
     """The rows of EXPECTED in all files; programs that learn run under one schedule."""
-    found = []
+    results = []
     for name in FILES:
         for row in getattr(load(name), "EXPECTED", []):
             marks = [pytest.mark.heavy] if row["size"] == "heavy" else []
             some = SCHEDULES[:1] if name == "digits" else SCHEDULES
-            found += [pytest.param(name, row, each, marks=marks) for each in some]
-    return found
+            results += [pytest.param(name, row, each, marks=marks) for each in some]
+    return results
 
 
 @pytest.mark.inner(first=40)
@@ -66,8 +66,8 @@ def test_results_are_as_expected(name: str, row: dict[str, Any], schedule: str) 
 def test_the_readme_has_the_tables(name: str) -> None:
     """The README has the tables that a file prints."""
     module = load(name)
-    made = module.table()
-    assert made and "\n".join((*module.HEADING, *made)) in README
+    result = module.table()
+    assert result and "\n".join((*module.HEADING, *result)) in README
 
 
 @pytest.mark.inner(first=5)
@@ -126,8 +126,8 @@ def test_gradients_of_loops() -> None:
     loop's constant is n w^(n-1) x."""
     module, constant = load("cond_in_while"), load("loop_constant")
     for n in range(6):
-        found = [float(f(0.75, n)) for f in (module.main, module.slope, module.curvature)]
-        assert found == pytest.approx(module.by_hand(0.75, n))
+        actual = [float(f(0.75, n)) for f in (module.main, module.slope, module.curvature)]
+        assert actual == pytest.approx(module.by_hand(0.75, n))
         assert float(constant.by_w(1.5, 2.0, n)) == pytest.approx(n * 1.5 ** (n - 1) * 2.0)
 
 

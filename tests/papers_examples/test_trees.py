@@ -125,8 +125,8 @@ def test_one_graph_for_all_trees() -> None:
 @pytest.mark.parametrize("net", NETS)
 def test_the_loss_falls(net: Callable[..., Any]) -> None:
     """The loss falls from epoch to epoch, from about that of guessing: log 3 for each node."""
-    found = trained(net(), 2)
-    assert found[1] < found[0]
+    actual = trained(net(), 2)
+    assert actual[1] < actual[0]
 
 
 @pytest.mark.heavy

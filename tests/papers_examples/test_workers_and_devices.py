@@ -68,10 +68,10 @@ def test_graphs_run_on_two_devices(devices: ModuleType, schedule: str) -> None:
         for placed in (there, *placements(function.graph)):
             graph, second = devices.split(function.graph, placed)
             assert list(placement_faults(graph, second)) == []
-            out, found = devices.messages(function, placed, *arguments, schedule=schedule)
+            out, actual = devices.messages(function, placed, *arguments, schedule=schedule)
             assert (out.status, out.value, out.residue) == ("Returned", whole.value, ())
             assert firings_without_messages(out) == firings_without_messages(whole)
-            assert all(len(set(tags)) == len(tags) for tags in found.values())
+            assert all(len(set(tags)) == len(tags) for tags in actual.values())
 
 
 def test_edges_without_messages_are_caught(devices: ModuleType) -> None:
@@ -104,10 +104,10 @@ def test_messages_have_the_names_of_functions(devices: ModuleType) -> None:
     def cube(x: tl.float64) -> tl.float64:
         return square(x) * x
 
-    out, found = devices.messages(cube, devices.product, 3.0)
+    out, actual = devices.messages(cube, devices.product, 3.0)
     to_it = {"square.x": ["main/square"], "cube.x": ["main"], "cube.square": ["main"]}
     assert out.value == 27.0
-    assert {name: list(map(str, tags)) for (name, device), tags in found.items() if device == 1} == to_it
+    assert {name: list(map(str, tags)) for (name, device), tags in actual.items() if device == 1} == to_it
 
 
 def test_the_fast_machine_runs_placed_graphs(devices: ModuleType) -> None:
@@ -122,9 +122,9 @@ def test_the_fast_machine_runs_placed_graphs(devices: ModuleType) -> None:
 
 def weights(workers: ModuleType) -> list[float]:
     """The weights after a training that begins anew."""
-    found: list[float] = np.asarray(workers.w).tolist()
-    workers.w.assign([0.0] * len(found))
-    return found
+    result: list[float] = np.asarray(workers.w).tolist()
+    workers.w.assign([0.0] * len(result))
+    return result
 
 
 def approximately(wanted: list[float]) -> Any:
@@ -148,13 +148,13 @@ def test_synchronous_trainings_agree(workers: ModuleType) -> None:
 def test_one_worker_is_never_late(workers: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """A single worker does gradient descent in all three ways."""
     monkeypatch.setattr(workers, "WORKERS", 1)
-    found = []
+    actual = []
     for expected in (None, 1):
         assert workers.serve(workers.Clock(workers.times), 5, expected) == (5, 0, 0)
-        found.append(weights(workers))
+        actual.append(weights(workers))
     workers.main.run(5)
     together = weights(workers)
-    assert all(each == approximately(together) for each in found)
+    assert all(each == approximately(together) for each in actual)
 
 
 @pytest.mark.full
@@ -165,17 +165,17 @@ def test_backup_workers_replace_hanging_ones(workers: ModuleType) -> None:
     expected, go_on = weights(workers), threading.Event()
 
     def work(worker: int, step: int) -> Any:
-        made = workers.gradient(worker, step)
+        result = workers.gradient(worker, step)
         if worker >= 8:
             go_on.wait()
-        return made
+        return result
 
     with workers.Threads(work) as cluster:
         try:
-            found = workers.serve(cluster, 5, 8), weights(workers)
+            actual = workers.serve(cluster, 5, 8), weights(workers)
         finally:
             go_on.set()
-    assert found == ((40, 0, 0), approximately(expected)) and weights(workers) == [0.0] * len(expected)
+    assert actual == ((40, 0, 0), approximately(expected)) and weights(workers) == [0.0] * len(expected)
 
 
 @pytest.mark.full
@@ -189,8 +189,8 @@ def test_late_gradients_are_dropped_by_their_tags(workers: ModuleType) -> None:
             super().begin(worker, step)
 
         def next(self) -> tuple[int, int, Any]:
-            worker, _, made = super().next()
-            return worker, self.at, made
+            worker, _, result = super().next()
+            return worker, self.at, result
 
     def takes(worker: int, step: int) -> float:
         return 2.5 if worker == 3 else 1.0

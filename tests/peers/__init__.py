@@ -41,5 +41,5 @@ def installed(module: str) -> Peer | None:
     """The peer of this module, if it is installed."""
     if importlib.util.find_spec(module) is None:
         return None
-    found: Peer = importlib.import_module(f"peers.{module}").PEER
-    return found
+    result: Peer = importlib.import_module(f"peers.{module}").PEER
+    return result

@@ -53,12 +53,12 @@ def paired_ops(peer: Peer) -> Callable[..., PairedValue]:
     def do(op: str, *operands: PairedValue, **attributes: Any) -> PairedValue:
         row, values = OPS[op], [each.known for each in operands]
         types = list(map(type_of, values))
-        made = row.type_rule(*types, **attributes)
-        known = build_kernel(row, types, made, tuple(attributes.items()))(*values)
-        if op in (*FLAT, *REFUSED) or made.dtype.kind != "f" or all(each.moved is None for each in operands):
+        type_ = row.type_rule(*types, **attributes)
+        known = build_kernel(row, types, type_, tuple(attributes.items()))(*values)
+        if op in (*FLAT, *REFUSED) or type_.dtype.kind != "f" or all(each.moved is None for each in operands):
             return PairedValue(known)
-        if op not in peer.ops or made.dtype is not dtypes.float64:
-            raise Unable(f"{peer.name} has no {op}" if op not in peer.ops else f"{made.dtype}")
+        if op not in peer.ops or type_.dtype is not dtypes.float64:
+            raise Unable(f"{peer.name} has no {op}" if op not in peer.ops else f"{type_.dtype}")
         given = [np.array(known)] * (op in KNOWING) + list(map(operand, operands))
         return PairedValue(known, peer.ops[op](*given, **attributes))
 
@@ -87,8 +87,8 @@ def by_peer(
 
     def function(floats: list[Any]) -> list[Any]:
         moved = dict(zip(at, floats, strict=True))
-        made = make([PairedValue(value, moved.get(number)) for number, value in enumerate(arguments)])
-        return [peer.array(each.known) if each.moved is None else each.moved for each in made if is_float(each.known)]
+        result = make([PairedValue(value, moved.get(number)) for number, value in enumerate(arguments)])
+        return [peer.array(each.known) if each.moved is None else each.moved for each in result if is_float(each.known)]
 
     for _ in range(order):
         function = _further(function, peer, weights)
@@ -127,8 +127,8 @@ def verdict(case: Case, peer: Peer, orders: int = 2) -> Verdict:
     )
     if not all(np.isfinite(each).all() for each in theirs):
         return Verdict("left out", "not finite there", slopes)
-    found = next(filter(None, (difference(mine, theirs) for mine in ours)), "")
-    return Verdict("different" if found else "alike", found, slopes)
+    result = next(filter(None, (difference(mine, theirs) for mine in ours)), "")
+    return Verdict("different" if result else "alike", result, slopes)
 
 
 def of_machine(case: Case, order: int) -> list[Any]:

@@ -44,8 +44,8 @@ def pulled_back(function: Function, floats: list[Any], weights: Weights) -> tupl
     if not moved:
         return results, [torch.zeros_like(each) for each in floats]
     targets, given = [results[number] for number in moved], [adjoints[number] for number in moved]
-    found = torch.autograd.grad(targets, floats, given, create_graph=True, materialize_grads=True)
-    return results, list(found)
+    result = torch.autograd.grad(targets, floats, given, create_graph=True, materialize_grads=True)
+    return results, list(result)
 
 
 OPS: dict[str, Row] = {

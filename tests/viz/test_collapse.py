@@ -26,8 +26,8 @@ from tagloom.viz.view import View
 
 
 def fold_violations(view: View, names: set[str]) -> Iterator[str]:
-    made = collapse_clusters(view, names)
-    yield from view_violations(made)
+    result = collapse_clusters(view, names)
+    yield from view_violations(result)
     clusters = {cluster.name: cluster for cluster in view.root.walk()}
     stands = {}
     for name in names:
@@ -38,19 +38,19 @@ def fold_violations(view: View, names: set[str]) -> Iterator[str]:
             {box: name for inner in clusters[name].walk() for box in inner.boxes if _is_outer(view, name, names)}
         )
     kept = {name for name in view.boxes if name not in stands}
-    if kept | {stands[name] for name in stands} != set(made.boxes):
+    if kept | {stands[name] for name in stands} != set(result.boxes):
         yield "not the boxes that are left"
     sizes = Counter(stands.values())
-    if any(int(made.boxes[name].subtitle.split()[0].replace(",", "")) != size for name, size in sizes.items()):
+    if any(int(result.boxes[name].subtitle.split()[0].replace(",", "")) != size for name, size in sizes.items()):
         yield "a folded box does not say how many are in it"
     ends = {(stands.get(a.tail, a.tail), stands.get(a.head, a.head), a.link) for a in view.arrows}
     expected = {end for end in ends if end[0] != end[1]} | {
         (a.tail, a.head, a.link) for a in view.arrows if a.tail == a.head
     }
-    if {(arrow.tail, arrow.head, arrow.link) for arrow in made.arrows} != expected:
+    if {(arrow.tail, arrow.head, arrow.link) for arrow in result.arrows} != expected:
         yield "not the arrows that are left"
-    inside = sum(int(badge.text) for name in sizes for badge in made.boxes[name].badges)
-    if sum(badges(made).values()) - sum(len(made.boxes[name].badges) for name in sizes) + inside != _weight(
+    inside = sum(int(badge.text) for name in sizes for badge in result.boxes[name].badges)
+    if sum(badges(result).values()) - sum(len(result.boxes[name].badges) for name in sizes) + inside != _weight(
         view, stands
     ):
         yield "badges are lost"
@@ -155,11 +155,11 @@ def test_of_many_iterations_the_first_and_the_last_are_drawn() -> None:
     """A long unfolded loop is its first iterations, one box for the middle, and its last ones."""
     history = nested.history(9)
     history.run()
-    made = fold_to_fit(unfolded_view(history.graph, history.arguments, history[:]), 120)
-    assert list(view_violations(made)) == []
-    assert 50 < len(made.boxes) <= 120
-    titles = [cluster.title for cluster in made.root.walk()]
-    folded = [box.title for box in made.boxes.values() if box.kind == "folded_loop"]
+    result = fold_to_fit(unfolded_view(history.graph, history.arguments, history[:]), 120)
+    assert list(view_violations(result)) == []
+    assert 50 < len(result.boxes) <= 120
+    titles = [cluster.title for cluster in result.root.walk()]
+    folded = [box.title for box in result.boxes.values() if box.kind == "folded_loop"]
     assert {"loop[0]", "loop[1]", "loop[2]", "loop[9]"} <= {*titles, *folded}
     assert "loop[3] to loop[8]" in folded
 
@@ -173,12 +173,12 @@ def test_a_deep_recursion_is_drawn() -> None:
         deepest = deepest.add_cluster("function", f"f{number}", "")
         deepest.add_box(f"x{number}", "arithmetic", "x")
     assert max(map(len, (view.boxes, side_by_side(view, view).boxes))) == 2200
-    for made in (
+    for result in (
         fold_to_fit(view),
         fold_to_fit(side_by_side(view, view), 100_000),
         collapse_clusters(view, [deepest.name]),
     ):
-        assert list(view_violations(made)) == []
+        assert list(view_violations(result)) == []
     assert to_dot(fold_to_fit(view, 100_000))
 
 
@@ -189,10 +189,10 @@ def test_parts_of_a_program_go_by_the_same_names(option: str) -> None:
     names = {each.subject for each in view.root.walk() if each.subject}
     assert names == {each.subject for each in graph.root.walk() if each.subject}
     for name in names:
-        made = trim_view(view, **{option: (name,)})
-        assert list(view_violations(made)) == []
-        assert name in {each.subject for each in made.root.walk()} if option == "only" else made.boxes != view.boxes
-        assert to_dot(made)
+        result = trim_view(view, **{option: (name,)})
+        assert list(view_violations(result)) == []
+        assert name in {each.subject for each in result.root.walk()} if option == "only" else result.boxes != view.boxes
+        assert to_dot(result)
 
 
 @pytest.mark.parametrize(("name", "many"), [("loop_1", 6), ("nested.loop", 4), ("main/loop[2]", 1)])

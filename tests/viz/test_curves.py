@@ -20,8 +20,8 @@ SERIES = st.dictionaries(st.integers(-(10**6), 10**9), st.floats(), min_size=1)
 
 def lines(svg: str) -> list[list[tuple[float, float]]]:
     """The points of each line."""
-    found = re.findall(r'<polyline points="([^"]*)"', svg)
-    return [[tuple(map(float, point.split(","))) for point in line.split()] for line in found]  # type: ignore[misc]
+    result = re.findall(r'<polyline points="([^"]*)"', svg)
+    return [[tuple(map(float, point.split(","))) for point in line.split()] for line in result]  # type: ignore[misc]
 
 
 @given(series=st.dictionaries(st.text(), SERIES, min_size=1, max_size=3))
@@ -45,13 +45,13 @@ def test_points_are_at_their_places() -> None:
     """The highest number is at the top and the lowest at the bottom, the first step at the left and the last at the
     right; numbers that are not finite are gaps."""
     numbers = {0: 4.0, 10: 2.0, 20: math.nan, 30: 1.0, 40: 0.0}
-    (first, second), said = (
+    (first, second), reply = (
         lines(curves_svg("run.jsonl", {"loss": numbers})),
         curves_svg("run.jsonl", {"loss": numbers}),
     )
     assert [x for x, _ in (*first, *second)] == [80.0, 220.0, 500.0, 640.0]
     assert [y for _, y in (*first, *second)] == [60.0, 135.0, 172.5, 210.0]
-    assert "loss, 0 at last; 1 not finite" in said and "run.jsonl: 5 steps" in said
+    assert "loss, 0 at last; 1 not finite" in reply and "run.jsonl: 5 steps" in reply
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
@@ -77,19 +77,19 @@ def luminance(colour: str) -> float:
 def test_a_curve_shows_itself(tmp_path: Path) -> None:
     """A curve is an SVG in notebooks, and is saved as one."""
     (tmp_path / "run.jsonl").write_text('{"step": 0, "loss": 1.0}\n{"step": 1, "loss": 0.5}\n')
-    made = tl.curve(tmp_path / "run.jsonl", dark=True)
-    made.save(tmp_path / "curve.svg")
-    assert (tmp_path / "curve.svg").read_text() == made._repr_svg_() and repr(made) == "<curves of run.jsonl>"
-    for wrong, said in (("curve.png", "drawn as svg"), ("no/curve.svg", "cannot be written")):
-        with pytest.raises(tl.Usage, match=said):
-            made.save(tmp_path / wrong)
+    result = tl.curve(tmp_path / "run.jsonl", dark=True)
+    result.save(tmp_path / "curve.svg")
+    assert (tmp_path / "curve.svg").read_text() == result._repr_svg_() and repr(result) == "<curves of run.jsonl>"
+    for wrong, text in (("curve.png", "drawn as svg"), ("no/curve.svg", "cannot be written")):
+        with pytest.raises(tl.Usage, match=text):
+            result.save(tmp_path / wrong)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
 def test_ticks_are_round(one: float, other: float) -> None:
     """For any ends, a few rising ticks lead from one end to the other; those of one chart have different labels."""
     low, high = sorted((one, other))
-    found = ticks(low, high, 5)
-    assert found == sorted(found) and low <= found[0] and found[-1] <= high and len(found) <= 7
+    actual = ticks(low, high, 5)
+    assert actual == sorted(actual) and low <= actual[0] and actual[-1] <= high and len(actual) <= 7
     words = re.findall(r'text-anchor="end"[^>]*>([^<]*)<', curves_svg("run", {"loss": {0: low, 1: high}}))
     assert len(words) == len(set(words)) > 1

@@ -25,15 +25,15 @@ by_name = pytest.mark.parametrize("name", GRADIENTS)
 
 def homes(view: View) -> dict[str, list[Cluster]]:
     """The clusters around each box, outermost first."""
-    found: dict[str, list[Cluster]] = {}
+    results: dict[str, list[Cluster]] = {}
 
     def look(cluster: Cluster, around: list[Cluster]) -> None:
-        found.update(dict.fromkeys(cluster.boxes, around))
+        results.update(dict.fromkeys(cluster.boxes, around))
         for inner in cluster.clusters:
             look(inner, [*around, inner])
 
     look(view.root, [])
-    return found
+    return results
 
 
 @by_name
@@ -87,9 +87,9 @@ def test_each_node_of_a_program_is_drawn_once(name: str) -> None:
 def test_the_picture_of_fac_and_its_pullback() -> None:
     """The adjoint enters through the box of the pullback, and leaves by a merge of the branches."""
     drawing = Drawing(program_dot(grad_fac.program))
-    said = {tuple(drawing.says(name)) for name in drawing.nodes}
-    assert {("pullback cond(d_cond)", "back_cond"), ("pullback fac(back_multiply_1)", "back_fac")} <= said
-    assert ("back_cond", "merge") in said
+    texts = {tuple(drawing.says(name)) for name in drawing.nodes}
+    assert {("pullback cond(d_cond)", "back_cond"), ("pullback fac(back_multiply_1)", "back_fac")} <= texts
+    assert ("back_cond", "merge") in texts
     assert len([path for path in drawing.titles if "pullback" in path[-1]]) == 3
 
 
@@ -129,8 +129,8 @@ def test_pictures_of_runs_with_reverse_passes(name: str) -> None:
     for position in (len(history), len(history) * 2 // 3):
         history.jump(position)
         for each in PICTURES:
-            made = run_picture(history, each)
-            assert not isinstance(made, View) or list(view_violations(made)) == []
+            result = run_picture(history, each)
+            assert not isinstance(result, View) or list(view_violations(result)) == []
 
 
 def test_activations_have_both_phases() -> None:

@@ -91,22 +91,22 @@ def test_labels_of_nodes() -> None:
     """Formulas have their literals, and the names of their operands, through switches."""
     graph = fib.graph
     drawing = Drawing(graph_dot(graph))
-    said = {str(node): drawing.says(f"n{number}") for number, node in enumerate(graph.nodes)}
-    assert said["fib.subtract"] == ["n - 1", "subtract"]
-    assert said["fib.less_equal"] == ["n <= 1", "less_equal"]
-    assert said["fib.add"] == ["fib + fib_1", "add"]
-    assert said["fib.literal"] == ["1", "literal"]
-    assert said["fib.cond.switch_n"] == ["n", "switch"]
-    assert said["fib.fib_1.call_n"] == ["call fib.n", "fib_1"]
-    assert said["fib.fib_1"] == ["return", "fib_1"]
+    texts = {str(node): drawing.says(f"n{number}") for number, node in enumerate(graph.nodes)}
+    assert texts["fib.subtract"] == ["n - 1", "subtract"]
+    assert texts["fib.less_equal"] == ["n <= 1", "less_equal"]
+    assert texts["fib.add"] == ["fib + fib_1", "add"]
+    assert texts["fib.literal"] == ["1", "literal"]
+    assert texts["fib.cond.switch_n"] == ["n", "switch"]
+    assert texts["fib.fib_1.call_n"] == ["call fib.n", "fib_1"]
+    assert texts["fib.fib_1"] == ["return", "fib_1"]
 
 
 def test_gates_name_their_variable() -> None:
     """A gate of a loop says which variable it lets in, round or out, and its first value."""
     graph = nested.graph
     drawing = Drawing(graph_dot(graph))
-    said = [drawing.says(f"n{number}")[0] for number, node in enumerate(graph.nodes) if node.site]
-    assert {"enter j = 0", "enter t", "next j", "exit t"} <= set(said)
+    texts = [drawing.says(f"n{number}")[0] for number, node in enumerate(graph.nodes) if node.site]
+    assert {"enter j = 0", "enter t", "next j", "exit t"} <= set(texts)
 
 
 def test_edges_have_styles() -> None:
@@ -159,14 +159,14 @@ def test_the_order_of_effects_is_dashed() -> None:
 
 def test_labels_of_effects() -> None:
     """Cells have their index, a text has the names of its operands, and a callback its function."""
-    said = []
+    texts = []
     for program in (FILL, tl.parse_program(EFFECTS)):
         graph = tl.lower(program)
         drawing = Drawing(graph_dot(graph))
-        said += [drawing.says(f"n{number}")[0] for number in range(len(graph.nodes))]
+        texts += [drawing.says(f"n{number}")[0] for number in range(len(graph.nodes))]
     expected = ["cells(n, int64)", "c[1]", "c[i] = s", "collect(c)", "uniform([2])", 'print "cell 1 of {} is {g}"']
     expected += ["breakpoint(p)", "permutation(n)", 'print "n is {n}, {}"', "python twice(n, 2)"]
-    assert set(expected) <= set(said)
+    assert set(expected) <= set(texts)
 
 
 def test_outputs_are_labelled() -> None:
@@ -216,8 +216,8 @@ def test_graphviz_lays_it_out_without_complaint(graph: Graph, capfd: pytest.Capt
     svg = drawing.graph.draw(format="svg", prog="dot")
     assert svg.count(b'class="edge ') == len(drawing.edges)
     assert svg.count(b'class="cluster ') == len(drawing.titles)
-    said = capfd.readouterr().err.splitlines()
-    assert [line for line in said if "ontconfig" not in line] == []
+    reply = capfd.readouterr().err.splitlines()
+    assert [line for line in reply if "ontconfig" not in line] == []
 
 
 @pytest.mark.full

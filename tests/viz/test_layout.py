@@ -22,23 +22,23 @@ def laid_out(view: View, writing: BoxStyle) -> tuple[list[BoxRow], CellLayout]:
 
 def check(view: View, writing: BoxStyle) -> None:
     """Each box stands once, none touches another, and frames surround their boxes."""
-    rows, found = laid_out(view, writing)
+    rows, actual = laid_out(view, writing)
     assert sorted(slot.box for row in rows for slot in row.boxes) == sorted(view.boxes)
-    assert found.placements.keys() == {row.name for row in rows}
+    assert actual.placements.keys() == {row.name for row in rows}
     spans = {
-        row.name: (found.placements[row.name].column, found.placements[row.name].column + row.width) for row in rows
+        row.name: (actual.placements[row.name].column, actual.placements[row.name].column + row.width) for row in rows
     }
-    for rank in range(found.ranks):
-        beside = sorted(spans[name] for name, stand in found.placements.items() if stand.rank == rank)
+    for rank in range(actual.ranks):
+        beside = sorted(spans[name] for name, stand in actual.placements.items() if stand.rank == rank)
         assert beside, "a rank without boxes"
         assert all(right[0] - left[1] >= 2 for left, right in pairwise(beside))
     home = {slot.box: row.name for row in rows for slot in row.boxes}
     for cluster in view.root.walk():
-        if cluster.name in found.frames:
-            frame = found.frames[cluster.name]
+        if cluster.name in actual.frames:
+            frame = actual.frames[cluster.name]
             inside = {home[name] for one in cluster.walk() for name in one.boxes}
             for name, (start, end) in spans.items():
-                within = frame.first_rank <= found.placements[name].rank <= frame.last_rank
+                within = frame.first_rank <= actual.placements[name].rank <= frame.last_rank
                 if name in inside:
                     assert within and frame.left_column < start and end <= frame.right_column
                 elif within:
@@ -66,8 +66,8 @@ def test_any_graph_is_laid_out(graph: Any) -> None:
 def test_ranks_follow_the_arrows() -> None:
     """An arrow goes down, unless it is reversed or free; a reversed one goes up."""
     view = graph_view(FUNCTIONS["nested"].graph)
-    rows, found = laid_out(view, BoxStyle())
-    rank = {slot.box: found.placements[row.name].rank for row in rows for slot in row.boxes}
+    rows, result = laid_out(view, BoxStyle())
+    rank = {slot.box: result.placements[row.name].rank for row in rows for slot in row.boxes}
     for arrow in view.arrows:
         first, last = (arrow.head, arrow.tail) if arrow.is_reversed else (arrow.tail, arrow.head)
         assert rank[first] < rank[last]
@@ -76,13 +76,13 @@ def test_ranks_follow_the_arrows() -> None:
 def test_courses_are_between_the_ends() -> None:
     """An arrow over several ranks has its course between them."""
     view = graph_view(FUNCTIONS["fib"].graph)
-    rows, found = laid_out(view, BoxStyle())
-    rank = {slot.box: found.placements[row.name].rank for row in rows for slot in row.boxes}
+    rows, actual = laid_out(view, BoxStyle())
+    rank = {slot.box: actual.placements[row.name].rank for row in rows for slot in row.boxes}
     long = 0
     for number, arrow in enumerate(view.arrows):
         first, last = sorted((rank[arrow.tail], rank[arrow.head]))
         if last - first > 1:
-            assert set(range(first + 1, last)) <= found.courses[number].keys()
+            assert set(range(first + 1, last)) <= actual.courses[number].keys()
             long += 1
     assert long
 

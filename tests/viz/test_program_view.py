@@ -16,12 +16,12 @@ _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_bas
 
 def depths(region: Region, depth: int = 0) -> list[int]:
     """The number of clusters around each node of a region inside its function's, in program order."""
-    found = []
+    results = []
     for node in region.nodes:
-        found.append(depth + {"cond": 1, "while_loop": 2}.get(node.op, 0))
+        results.append(depth + {"cond": 1, "while_loop": 2}.get(node.op, 0))
         for inner in node.regions:
-            found += depths(inner, depth + 2)
-    return found
+            results += depths(inner, depth + 2)
+    return results
 
 
 def check_nodes(program: Program) -> Drawing:

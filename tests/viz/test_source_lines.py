@@ -104,12 +104,12 @@ def leaks(folder: Path) -> list[str]:
     """The names by which a document gets private lines; for a shared page, those of a source elsewhere too."""
     (folder / "loaded").mkdir()
     asking = str(folder / "loaded" / "evil.json")
-    found = [name for name in names_of_private_files(folder) if local_lines(DocumentLocation(name, 1, asking))]
+    results = [name for name in names_of_private_files(folder) if local_lines(DocumentLocation(name, 1, asking))]
     other = written(folder / "private" / "work.py", PROGRAM)
     outside = [
         name for name in (str(other), "../private/work.py") if shareable_lines(DocumentLocation(name, 1, asking))
     ]
-    return [*found, *outside]
+    return [*results, *outside]
 
 
 def test_no_other_file_is_read(tmp_path: Path) -> None:
@@ -215,8 +215,8 @@ def test_missing_lines(tmp_path: Path) -> None:
     assert lines == ["", "", "# one", "# two", "", ""]
     ahead = document(tmp_path / "run.json", "work.py", 40)
     behind = written(tmp_path / "behind.json", ahead.read_text().replace('"line": 40', '"line": -40'))
-    for line, said in ((40, ahead), (-40, behind)):
-        session = session_of(said)
+    for line, text in ((40, ahead), (-40, behind)):
+        session = session_of(text)
         assert "\n".join(session.execute("source").text) == f"work.py:{line}: {MISSING_SOURCE}"
         assert "# one" not in player_page(session)
 

@@ -74,7 +74,7 @@ def test_every_token_is_drawn_where_it_is(history: History) -> None:
 
 def _twin_without(mark: str) -> Any:
     true = moment.placed_tokens
-    return lambda state, among: (found for found in true(state, among) if found[0] != mark)
+    return lambda state, among: (result for result in true(state, among) if result[0] != mark)
 
 
 @pytest.mark.parametrize("mark", ["flight", "waiting"])
@@ -94,12 +94,12 @@ def test_fib_of_4_after_20_events() -> None:
     history.jump(20)
     view = state_view(history.state, history[19])
     graph = fib.graph
-    said = {
+    texts = {
         (str(graph.nodes[int(arrow.head[1:])]), arrow.port): [(b.mark, b.text, b.detail) for b in arrow.badges]
         for arrow in view.arrows
         if arrow.badges
     }
-    assert said == {
+    assert texts == {
         ("fib.cond.switch_n", 0): [("waiting", "2", "fib_1")],
         ("fib.cond.switch_n", 1): [("flight", "false", "fib_1")],
         ("fib.cond.switch_trigger", 0): [("waiting", "false", "fib_1")],
@@ -171,7 +171,7 @@ def test_long_captions_are_wrapped() -> None:
             re.search(r"viewBox=\"0.00 0.00 [\d.]+ ([\d.]+)\"", svg),
             re.search(r"translate\([\d.]+ ([\d.]+)\)", svg),
         )
-        height, moved = (float(found[1]) for found in below if found)
+        height, moved = (float(result[1]) for result in below if result)
         lines = re.findall(r"<text[^>]* y=\"([-\d.]+)\"[^>]*>([^<]*)", svg)
         assert max(float(y) for y, _ in lines) + moved < height - 2
-        assert set(caption.split()) <= set(" ".join(said for _, said in lines).split())
+        assert set(caption.split()) <= set(" ".join(text for _, text in lines).split())

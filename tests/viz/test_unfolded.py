@@ -31,10 +31,10 @@ def unfolding_violations(history: History) -> Iterator[str]:
     events = history[: history.position]
     view = unfolded_view(history.graph, history.arguments, events)
     yield from view_violations(view)
-    found = dependences(history.graph, events)
-    if {name for name in view.boxes if name[0] == "e"} != {f"e{number}" for number in found}:
+    result = dependences(history.graph, events)
+    if {name for name in view.boxes if name[0] == "e"} != {f"e{number}" for number in result}:
         yield "the boxes are not the firings"
-    expected = Counter((f"e{maker}", f"e{number}") for number, each in found.items() for maker in each.producers)
+    expected = Counter((f"e{maker}", f"e{number}") for number, each in result.items() for maker in each.producers)
     drawn = Counter((arrow.tail, arrow.head) for arrow in view.arrows if {arrow.tail[0], arrow.head[0]} == {"e"})
     if drawn != expected:
         yield "the arrows are not the dependences"
@@ -46,7 +46,7 @@ def unfolding_violations(history: History) -> Iterator[str]:
             yield f"{tags} stand in the cluster of {cluster.subject}"
     critical = critical_view(history.graph, history.arguments, events)
     bold = [name for name, box in critical.boxes.items() if box.emphasized]
-    if len(bold) != max((each.depth for each in found.values()), default=0):
+    if len(bold) != max((each.depth for each in result.values()), default=0):
         yield "the critical path has another length"
     steps = {(arrow.tail, arrow.head) for arrow in critical.arrows if arrow.emphasized}
     if steps != set(pairwise(sorted(bold, key=lambda name: int(name[1:])))):

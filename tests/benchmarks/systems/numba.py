@@ -93,9 +93,9 @@ def affine(times: int) -> Any:
     """Written out, as one would: a loop in the loop keeps LLVM from vectors."""
     lines = ["def affine(x, a, b):", "    out = np.empty_like(x)", "    for at in range(x.size):", "        y = x[at]"]
     lines += ["        y = a * y + b"] * times + ["        out[at] = y", "    return out"]
-    made: dict[str, Any] = {"np": np}
-    exec("\n".join(lines), made)
-    return numba.njit(made["affine"])
+    results: dict[str, Any] = {"np": np}
+    exec("\n".join(lines), results)
+    return numba.njit(results["affine"])
 
 
 @numba.njit
@@ -126,15 +126,15 @@ def recurrent(h: Any, w: Any, x: Any, steps: int) -> Any:
 
 def deep(run: Callable[[], Any]) -> Any:
     """What `run` gives, on a stack of 1 GiB."""
-    found: list[Any] = []
+    results: list[Any] = []
     before = threading.stack_size(2**30)
     try:
-        thread = threading.Thread(target=lambda: found.append(run()))
+        thread = threading.Thread(target=lambda: results.append(run()))
         thread.start()
     finally:
         threading.stack_size(before)
     thread.join()
-    return found[0]
+    return results[0]
 
 
 def build(system: str, row: str, size: Size) -> Built:
@@ -144,9 +144,9 @@ def build(system: str, row: str, size: Size) -> Built:
     if row in _SCALAR:
         return Built(lambda: _SCALAR[row](*size))
     if row in ("wide", "chain"):
-        made: dict[str, Any] = {}
-        exec(plain.text(row, *size), made)
-        compiled = numba.njit(made["f"])
+        results: dict[str, Any] = {}
+        exec(plain.text(row, *size), results)
+        compiled = numba.njit(results["f"])
         return Built(lambda: compiled(1.5))
     if row.startswith("cell"):
         arguments = cell(int(row[4:]))

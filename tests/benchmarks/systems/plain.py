@@ -128,9 +128,9 @@ def build(system: str, row: str, size: Size) -> Built:
     if row in SCALAR:
         return Built(lambda: SCALAR[row](*size))
     if row in ("wide", "chain"):
-        made: dict[str, Any] = {}
-        exec(text(row, *size), made)
-        return Built(lambda: made["f"](1.5))
+        results: dict[str, Any] = {}
+        exec(text(row, *size), results)
+        return Built(lambda: results["f"](1.5))
     if row.startswith("cell"):
         return Built(lambda: _cell(int(row[4:]), *size))
     x = array(row, *size)

@@ -179,8 +179,8 @@ def eager(row: str, batch: int) -> Callable[[], Any]:
 
 def _with(names: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of any operands as one of parameters with names, which a program has."""
-    made: Callable[..., Any] = eval(f"lambda {names}: function({names})", {"function": function})
-    return made
+    result: Callable[..., Any] = eval(f"lambda {names}: function({names})", {"function": function})
+    return result
 
 
 @cache

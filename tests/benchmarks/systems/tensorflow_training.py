@@ -121,5 +121,5 @@ def step(row: str, batch: int, *, staged: bool) -> Callable[[], Any]:
         slopes = map(tf.convert_to_tensor, tape.gradient(loss, parameters))
         return (loss, *(x - data.RATE * slope for x, slope in zip(parameters, slopes, strict=True)))
 
-    made = tf.function(stepped) if staged else stepped
-    return lambda: [each.numpy() for each in made(*parameters)]
+    result = tf.function(stepped) if staged else stepped
+    return lambda: [each.numpy() for each in result(*parameters)]

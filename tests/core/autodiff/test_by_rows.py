@@ -114,8 +114,8 @@ def by_grad(function: Callable[[Any, Any], Any], ids: Any) -> tl.Rows:
 
 def by_variable(function: Callable[[Any, Any], Any], ids: Any) -> tl.Rows:
     w = tl.Variable(TABLE, name="w")
-    found = tl.grad(lambda ids: function(w, ids), {"w": (w,)}, rows=w)(ids)
-    return found["w"][0]  # type: ignore[no-any-return]
+    result = tl.grad(lambda ids: function(w, ids), {"w": (w,)}, rows=w)(ids)
+    return result["w"][0]  # type: ignore[no-any-return]
 
 
 def by_tape_in_a_trace(function: Callable[[Any, Any], Any], ids: Any) -> tl.Rows:
@@ -134,16 +134,16 @@ WAYS = [by_grad, by_variable, by_tape, by_call_on_tape, by_tape_in_a_trace]
 def violations(name: str, ids: Any, way: Callable[..., tl.Rows] = by_grad) -> list[str]:
     """How rows differ from the dense gradient: in any bit, if there is one lookup."""
     dense = np.asarray(tl.grad(CASES[name])(TABLE, ids))
-    found = tl.Rows(*map(np.asarray, way(CASES[name], ids)))
-    said = []
-    if found.indices.dtype != np.int64 or found.indices.shape != found.values.shape[:1]:
-        said.append(f"indices are {found.indices.dtype}{found.indices.shape}")
-    if np.any((found.indices < 0) | (found.indices >= COUNT)):
-        return [*said, f"there are no rows {found.indices}"]
+    result = tl.Rows(*map(np.asarray, way(CASES[name], ids)))
+    texts = []
+    if result.indices.dtype != np.int64 or result.indices.shape != result.values.shape[:1]:
+        texts.append(f"indices are {result.indices.dtype}{result.indices.shape}")
+    if np.any((result.indices < 0) | (result.indices >= COUNT)):
+        return [*texts, f"there are no rows {result.indices}"]
     total = np.zeros_like(TABLE)
-    np.add.at(total, found.indices, found.values)
+    np.add.at(total, result.indices, result.values)
     alike = np.array_equal if name in ("a look-up", "in brackets", "one row") else np.allclose
-    return said if alike(total, dense) else [*said, f"rows add up to {total}, and not to {dense}"]
+    return texts if alike(total, dense) else [*texts, f"rows add up to {total}, and not to {dense}"]
 
 
 @pytest.mark.inner(first=6)
@@ -174,9 +174,9 @@ def test_engines_agree(engine: str) -> None:
     for name in ["calls", "a loop"] if engine == "compiled" else named:
         gradient = tl.grad(CASES[name], rows=0)
         expected = gradient.run(TABLE, np.array([4, 0, 4]), engine="reference").value
-        found = gradient.run(TABLE, np.array([4, 0, 4]), engine=engine)
-        assert found.status == "Returned"
-        for one, other in zip(found.value, expected, strict=True):
+        actual = gradient.run(TABLE, np.array([4, 0, 4]), engine=engine)
+        assert actual.status == "Returned"
+        for one, other in zip(actual.value, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
@@ -207,9 +207,11 @@ def test_other_sources() -> None:
 
     ids = np.array([3, 1, 3])
     one, other = tl.grad(f, (0, 1), rows=0)(TABLE, v, ids)
-    for found, expected in zip((one, other), tl.grad(f, (0, 1))(TABLE, v, ids), strict=True):
-        made = tl.scatter_add(np.zeros_like(TABLE), *reversed(found)) if isinstance(found, tl.Rows) else found
-        np.testing.assert_allclose(made, expected, rtol=1e-12)
+    for gradient, expected in zip((one, other), tl.grad(f, (0, 1))(TABLE, v, ids), strict=True):
+        result = (
+            tl.scatter_add(np.zeros_like(TABLE), *reversed(gradient)) if isinstance(gradient, tl.Rows) else gradient
+        )
+        np.testing.assert_allclose(result, expected, rtol=1e-12)
     assert isinstance(one, tl.Rows) and not isinstance(other, tl.Rows)
 
 
@@ -242,9 +244,9 @@ def test_higher_orders(name: str) -> None:
         return tl.sum(tl.grad(cube)(w, i) ** 2)
 
     expected = tl.grad(of_all)(TABLE, ids)
-    found = tl.grad(of_rows, rows=0)(TABLE, ids)
+    actual = tl.grad(of_rows, rows=0)(TABLE, ids)
     assert np.allclose(tl.grad(of_rows)(TABLE, ids), expected)
-    assert np.allclose(tl.scatter_add(np.zeros_like(TABLE), found.values, found.indices), expected)
+    assert np.allclose(tl.scatter_add(np.zeros_like(TABLE), actual.values, actual.indices), expected)
     w = tl.asarray(TABLE)
     with tl.Tape() as outer:
         outer.watch(w)
@@ -270,9 +272,9 @@ def test_rows_are_clipped_like_the_dense_gradient(ids: Any, norm: float) -> None
         return dense(slopes), dense(one), dense(several["w"]), several["b"][0], length
 
     for way in (both, tl.function(both)):
-        slopes, *found = way(ids)
+        slopes, *result = way(ids)
         several, length = tl.clip_by_global_norm((slopes, 2.0), norm)
-        for mine, theirs in zip(found, (tl.clip_by_norm(slopes, norm), *several, length), strict=True):
+        for mine, theirs in zip(result, (tl.clip_by_norm(slopes, norm), *several, length), strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)
 
 
@@ -317,10 +319,10 @@ def drops_duplicates(patch: pytest.MonkeyPatch) -> None:
     """A row that was taken several times is counted once."""
 
     def taken(do: Any, node: Any, adjoint: Any) -> Any:
-        found = indexing.row_adjoint(do, node.op, adjoint, node.inputs, dict(node.attributes))
-        assert found is not None
-        first = do("unique_indices", found[0])
-        return rows.Rows(*(do("take", each, first, axis=0) for each in found))
+        actual = indexing.row_adjoint(do, node.op, adjoint, node.inputs, dict(node.attributes))
+        assert actual is not None
+        first = do("unique_indices", actual[0])
+        return rows.Rows(*(do("take", each, first, axis=0) for each in actual))
 
     patch.setattr(reverse, "gathered_rows", taken)
 

@@ -235,8 +235,8 @@ def most_overlapping(run: tl.Outcome) -> int:
 def test_s16_bounds_hold_in_derivatives(order: int) -> None:
     """S16: a bound throttles the forward pass; without one, more iterations overlap."""
     derivative = tl.grad(slow) if order == 1 else tl.grad(tl.grad(slow))
-    found = {k: most_overlapping(derivative.run(2.0, 9, engine="reference", keep="events", k=k)) for k in (1, 2, None)}
-    assert found[1] == 1 and found[2] == 2 and found[None] > 2
+    actual = {k: most_overlapping(derivative.run(2.0, 9, engine="reference", keep="events", k=k)) for k in (1, 2, None)}
+    assert actual[1] == 1 and actual[2] == 2 and actual[None] > 2
 
 
 @pytest.mark.full
@@ -278,10 +278,10 @@ def test_one_array_is_the_adjoint_of_cells() -> None:
 def test_independent_calls_are_differentiated_in_parallel() -> None:
     """Sinf of the gradient of a balanced tree grows with its depth, and not with its size."""
     derivative = tl.grad(tree, 1)
-    found = [derivative.run(depth, 0.7, engine="reference") for depth in (3, 4, 5, 6, 7)]
-    assert [run.stats.critical_path for run in found] == [9 + 16 * depth for depth in (3, 4, 5, 6, 7)]
-    assert [run.firings for run in found] == [20 * 2 ** (depth + 1) - 19 for depth in (3, 4, 5, 6, 7)]
-    assert found[-1].stats.parallelism > 6 * found[0].stats.parallelism
+    actual = [derivative.run(depth, 0.7, engine="reference") for depth in (3, 4, 5, 6, 7)]
+    assert [run.stats.critical_path for run in actual] == [9 + 16 * depth for depth in (3, 4, 5, 6, 7)]
+    assert [run.firings for run in actual] == [20 * 2 ** (depth + 1) - 19 for depth in (3, 4, 5, 6, 7)]
+    assert actual[-1].stats.parallelism > 6 * actual[0].stats.parallelism
 
 
 @pytest.mark.parametrize("n", [10, 20])
@@ -289,8 +289,8 @@ def test_iterations_are_differentiated_in_parallel(n: int) -> None:
     """One more iteration makes the critical path longer by its loop-carried part only, however much else it
     computes."""
     derivative = tl.grad(independent_iterations, 2)
-    found = [derivative.run(trips, n, 0.7, engine="reference") for trips in (2, 3, 4, 8)]
-    paths, each = [run.stats.critical_path for run in found], [run.firings for run in found]
+    results = [derivative.run(trips, n, 0.7, engine="reference") for trips in (2, 3, 4, 8)]
+    paths, each = [run.stats.critical_path for run in results], [run.firings for run in results]
     assert [after - before for before, after in pairwise(paths)] == [8, 8, 32]
     assert [after - before for before, after in pairwise(each)] == [40 + 18 * n] * 2 + [4 * (40 + 18 * n)]
 
@@ -308,7 +308,7 @@ WAITING: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]], f
 def test_waiting_tokens_grow_linearly(name: str) -> None:
     """The largest number of waiting tokens is linear in the number of activations."""
     function, arguments, each = WAITING[name]
-    found: list[Any] = [function.run(*arguments(n), engine="reference") for n in (4, 5, 7, 9)]  # type: ignore[attr-defined]
-    activations = [sum(run.stats.activations_by_site.values()) for run in found]
-    least = found[0].stats.largest_store - each * activations[0]
-    assert [run.stats.largest_store for run in found] == [least + each * count for count in activations]
+    actual: list[Any] = [function.run(*arguments(n), engine="reference") for n in (4, 5, 7, 9)]  # type: ignore[attr-defined]
+    activations = [sum(run.stats.activations_by_site.values()) for run in actual]
+    least = actual[0].stats.largest_store - each * activations[0]
+    assert [run.stats.largest_store for run in actual] == [least + each * count for count in activations]

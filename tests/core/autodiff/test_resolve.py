@@ -35,11 +35,11 @@ def test_factorial() -> None:
 @pytest.mark.full
 def test_derivatives_of_any_order() -> None:
     """The successive derivatives of x**3 are right."""
-    found, derivative = [], tl.function(lambda x: power(x, 3))
+    actual, derivative = [], tl.function(lambda x: power(x, 3))
     for _ in range(4):
         derivative = tl.grad(derivative)
-        found.append(run(derivative, 2.0)[0])
-    assert found == [12.0, 12.0, 6.0, 0.0]
+        actual.append(run(derivative, 2.0)[0])
+    assert actual == [12.0, 12.0, 6.0, 0.0]
 
 
 def test_a_pullback_in_a_branch() -> None:
@@ -162,9 +162,9 @@ def test_engines_agree(engine: str) -> None:
     again = tl.grad(tl.grad(power))
     for function, arguments in ((tl.grad(fac), (5.0,)), (tl.grad(power), (2.0, 5)), (again, (2.0, 5))):
         meant = function.run(*arguments, engine="reference")
-        found = function.run(*arguments, engine=engine)
-        assert (found.results, found.firings) == (meant.results, meant.firings)
-        assert found.residue == ()
+        actual = function.run(*arguments, engine=engine)
+        assert (actual.results, actual.firings) == (meant.results, meant.firings)
+        assert actual.residue == ()
 
 
 def test_many_schedules_agree() -> None:

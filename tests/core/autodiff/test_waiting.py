@@ -227,13 +227,13 @@ def following(steps: Sequence[CellStep]) -> Callable[[Any], Any]:
     """The function of such a thread of steps; each get has another weight in the result."""
 
     def function(x: Any) -> Any:
-        held, found, total = tl.cells(3, FLOAT), x * 0.5, x
+        held, document, total = tl.cells(3, FLOAT), x * 0.5, x
         for number, (kind, cell, way) in enumerate(steps):
             if kind == "read":
-                found = read_in(way, held, cell, x)
-                total = total + tl.sin(found * (1.0 + number))
+                document = read_in(way, held, cell, x)
+                total = total + tl.sin(document * (1.0 + number))
             else:
-                value = {"x": x * (2.0 + cell), "constant": 0.3 + cell, "what was read": found * 1.1}[kind]
+                value = {"x": x * (2.0 + cell), "constant": 0.3 + cell, "what was read": document * 1.1}[kind]
                 held = tl.put(held, cell, value)
         return total + 0.0 * tl.get(held, 0)
 
@@ -267,8 +267,8 @@ def test_d4_threads_whose_gradients_would_be_wrong_are_refused(steps: list[CellS
     refused = is_refused(function)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resolve, "check_deferred_reads", lambda *_: ())
-        found = tl.grad(function)(X)
-    is_wrong = found != pytest.approx(slope(function), rel=1e-5, abs=1e-5)
+        result = tl.grad(function)(X)
+    is_wrong = result != pytest.approx(slope(function), rel=1e-5, abs=1e-5)
     assert refused == is_wrong or (refused and any(step.kind == "what was read" for step in steps))
 
 

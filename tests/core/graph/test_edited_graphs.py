@@ -125,16 +125,18 @@ def test_many_edited_graphs_are_refused_or_run(case: Case, seed: int) -> None:
 @pytest.mark.full
 def test_edits_give_valid_and_invalid_graphs() -> None:
     """The law is not vacuous: many edited graphs are valid, and each rule is broken by some edit."""
-    found: dict[str, int] = {}
+    actual: dict[str, int] = {}
 
     @settings(max_examples=30, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(cases())
     def count(case: Case) -> None:
         graph, dice = lower(case.program), random.Random(1)
         for edit in EDITS:
-            made = edit(dice, graph)
-            rule = next((str(problem.rule) for problem in graph_problems(made)), "valid" if made != graph else "same")
-            found[rule] = found.get(rule, 0) + 1
+            result = edit(dice, graph)
+            rule = next(
+                (str(problem.rule) for problem in graph_problems(result)), "valid" if result != graph else "same"
+            )
+            actual[rule] = actual.get(rule, 0) + 1
 
     count()
-    assert found["valid"] >= 20 and set(found) >= {f"V{k}" for k in range(7, 16)}, found
+    assert actual["valid"] >= 20 and set(actual) >= {f"V{k}" for k in range(7, 16)}, actual

@@ -32,6 +32,6 @@ def test_s15_a_draw_keeps_its_name(name: str) -> None:
     assert graph_problems(graph) == []
     assert str(graph.nodes[graph.find(name)[0]]) == f"main.{name}"
     quiet = tl.World(output=lambda line: None)
-    said = evaluate(program, [1], seed=1, world=quiet)
-    assert said.results is not None
-    assert run_graph(graph, [1], seed=1, world=quiet).results == tuple(said.results)
+    evaluation = evaluate(program, [1], seed=1, world=quiet)
+    assert evaluation.results is not None
+    assert run_graph(graph, [1], seed=1, world=quiet).results == tuple(evaluation.results)

@@ -73,8 +73,8 @@ def test_l7_a_trigger_is_the_last_port() -> None:
     """L7: a node with a trigger has one more port, and takes plain values as literals."""
     builder = tl.GraphBuilder("g")
     x = builder.argument("x", BOOL)
-    (made,) = builder.node("add", "add", [literal(1), literal(2)], [INT], trigger=x)
-    graph = builder.build([made])
+    (result,) = builder.node("add", "add", [literal(1), literal(2)], [INT], trigger=x)
+    graph = builder.build([result])
     assert graph.nodes[0].has_trigger and graph.nodes[0].ports == (literal(1), literal(2), None)
     assert graph.sources()[Edge(0, 2)] == [OutputRef(-1, 0)] and tl.run_graph(graph, [True]).value == 3
 

@@ -113,11 +113,11 @@ def test_l1_every_node_is_lowered_once(case: Case) -> None:
         for node in function.body.walk()
         if node.op not in ("cond", "while_loop", "call")
     )
-    found = ops(lower(case.program))
-    assert {op: found[op] for op in written if op != "identity"} == {
+    actual = ops(lower(case.program))
+    assert {op: actual[op] for op in written if op != "identity"} == {
         op: n for op, n in written.items() if op != "identity"
     }
-    assert found["identity"] >= written["identity"]
+    assert actual["identity"] >= written["identity"]
 
 
 def test_l2_a_parameter_is_an_entry_merge() -> None:

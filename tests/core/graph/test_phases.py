@@ -28,9 +28,9 @@ def test_l11_phases_of_a_graph_are_those_of_the_program(name: str) -> None:
     """L11: the phases that lowering numbers are found again in the graph."""
     function, _ = GRADIENTS[name]
     known, graph = PhaseMap(function.graph), function.graph
-    found = {(node.function, node.name): known.phase_of(number) for number, node in enumerate(graph.nodes)}
+    actual = {(node.function, node.name): known.phase_of(number) for number, node in enumerate(graph.nodes)}
     expected = {(each.name, node): phase for each in function.program.functions for node, phase in phases_of(each.body)}
-    assert expected and {key: found[key] for key in expected} == expected
+    assert expected and {key: actual[key] for key in expected} == expected
     assert max(expected.values()) == (3 if name == "second" else 1)
 
 
@@ -46,9 +46,9 @@ def test_program_order_of_reverse_passes() -> None:
     ranks = program_order(out.graph, [(event.token.tag, event.token.node) for event in fired])
     in_order = sorted(fired, key=lambda event: ranks[event.token.tag, event.token.node])
     names = [(out.graph.nodes[event.token.node].name, event.token.tag.iteration) for event in in_order]
-    said = [(name, iteration) for name, iteration in names if name in ("multiply", "back_multiply", "loop_p")]
+    texts = [(name, iteration) for name, iteration in names if name in ("multiply", "back_multiply", "loop_p")]
     forwards, back = [("multiply", k) for k in range(3)], [("back_multiply", k) for k in (2, 1, 0)]
-    assert said == [*forwards, ("loop_p", 3), *back]
+    assert texts == [*forwards, ("loop_p", 3), *back]
 
 
 def test_names_tell_what_they_reverse() -> None:

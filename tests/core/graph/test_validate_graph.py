@@ -243,10 +243,10 @@ BROKEN: dict[str, tuple[str, Graph, str]] = {
 def test_v7_to_v15_an_invalid_graph_is_reported(name: str) -> None:
     """V7 to V15: a graph with one fault is reported under its rule, with the node, what is required, what was got, and
     a hint."""
-    rule, graph, said = BROKEN[name]
+    rule, graph, text = BROKEN[name]
     problems = graph_problems(graph)
     assert [problem.rule for problem in problems[:1]] == [rule], problems
-    assert said in str(problems[0])
+    assert text in str(problems[0])
     check_words(problems)
 
 
@@ -308,8 +308,8 @@ def test_a_mistake_in_text_is_one_problem(name: str) -> None:
     assert len(problems) == bool(expected), problems
     check_words(problems)
     for problem in problems:
-        said = str(problem)
-        assert all(words in said for words in [*expected, "f.tl:2"]) and "tl.a" not in said, said
+        text = str(problem)
+        assert all(words in text for words in [*expected, "f.tl:2"]) and "tl.a" not in text, text
 
 
 def test_v7_shape_comes_first() -> None:
@@ -324,8 +324,8 @@ def test_a_problem_says_where() -> None:
     assert "(test_validate_graph.py:" in str(problem) and problem.hint == "a merge is missing before it"
     builder = tl.GraphBuilder("race")
     x, y = builder.argument("x", INT), builder.argument("y", INT)
-    (made,) = builder.node("merge", "m", [x, y], [INT])
-    (problem,) = graph_problems(builder.build([made]))
+    (result,) = builder.node("merge", "m", [x, y], [INT])
+    (problem,) = graph_problems(builder.build([result]))
     assert (problem.rule, problem.where) == ("V11", "race.m")
 
 
@@ -340,8 +340,8 @@ def test_v11_hand_built_graphs_may_have_other_shapes() -> None:
     ends = [
         builder.node("identity", f"e{k}", [literal(k)], [INT], trigger=t)[0] for k, t in enumerate([none, positive])
     ]
-    (made,) = builder.node("merge", "m", [*ends, negative], [INT])
-    graph = builder.build([made])
+    (result,) = builder.node("merge", "m", [*ends, negative], [INT])
+    graph = builder.build([result])
     assert graph_problems(graph) == []
     assert [run_graph(graph, [x]).value for x in (-5, 0, 5)] == [-5, 0, 1]
 

@@ -21,11 +21,11 @@ def test_keys_agree_with_numpy(count: int) -> None:
     """A key gives NumPy's result or is refused. A key of static entries, or with adjacent index arrays after nothing
     but new axes, is refused only if NumPy refuses it."""
     for key in itertools.product(ENTRIES, repeat=count):
-        expected, made = _taken(X, key), _taken(tl.asarray(X), key)
-        if made is None:
+        expected, result = _taken(X, key), _taken(tl.asarray(X), key)
+        if result is None:
             assert expected is None or not _is_taken(key), key
         else:
-            assert expected is not None and made.shape == expected.shape and np.array_equal(made, expected), key
+            assert expected is not None and result.shape == expected.shape and np.array_equal(result, expected), key
 
 
 def _taken(x: Any, key: tuple[Any, ...]) -> Any:

@@ -55,14 +55,14 @@ def agree(op: str, one: Any, other: Any, operands: Sequence[Any], **attributes: 
 
 def on_engines(program: Program, operands: Sequence[Any]) -> list[Any]:
     """The result on each engine; for a trap, its message."""
-    graph, found = tl.lower(program), []
+    graph, results = tl.lower(program), []
     for engine in ("reference", "fast", "compiled"):
         subject = Job(graph, default_structure(graph), program)
         outcome = run(subject, operands, RunOptions(), engine)
-        found.append(outcome.results[0] if outcome.status == "Returned" else outcome.traps[0].message)
+        results.append(outcome.results[0] if outcome.status == "Returned" else outcome.traps[0].message)
     meant = evaluate(program, [admit(each) for each in operands])
-    found.append(meant.results[0] if meant.results else f"{meant.trap[1]} at node {meant.trap[0]}")  # type: ignore[index]
-    return found
+    results.append(meant.results[0] if meant.results else f"{meant.trap[1]} at node {meant.trap[0]}")  # type: ignore[index]
+    return results
 
 
 @pytest.mark.parametrize("dtype", KINDS, ids=repr)
@@ -72,10 +72,10 @@ def test_products(dtype: dtypes.DType) -> None:
     for shapes in PRODUCTS:
         x, y = (drawn(shape, dtype) for shape in shapes)
         result = MATMUL.type_rule(type_of(x), type_of(y))
-        made = build_kernel(MATMUL, [type_of(x), type_of(y)], result)(x, y)
-        assert type_of(made) == result == Type(dtype, np.matmul(x, y).shape)
+        value = build_kernel(MATMUL, [type_of(x), type_of(y)], result)(x, y)
+        assert type_of(value) == result == Type(dtype, np.matmul(x, y).shape)
         if dtype.is_integer:
-            assert is_same_value(made, admit(np.asarray(np.matmul(x, y))))
+            assert is_same_value(value, admit(np.asarray(np.matmul(x, y))))
         open_ = MATMUL.type_rule(*(Type(dtype, (None,) * len(shape)) for shape in shapes))
         assert open_.admits(result) and trap_message(MATMUL, (x, y)) is None
 
@@ -85,8 +85,8 @@ def test_products_of_floats(dtype: dtypes.DType) -> None:
     """Each element is within the row's bound of the exact one; for operands that were rounded first, it is not."""
     for shapes in [*PRODUCTS, ((5, 300), (300, 4))]:
         x, y = (drawn(shape, dtype) for shape in shapes)
-        made = build_kernel(MATMUL, [type_of(x), type_of(y)], MATMUL.type_rule(type_of(x), type_of(y)))(x, y)
-        assert is_within(made, x, y)
+        result = build_kernel(MATMUL, [type_of(x), type_of(y)], MATMUL.type_rule(type_of(x), type_of(y)))(x, y)
+        assert is_within(result, x, y)
     rounded = {"float32": np.float16, "float64": np.float32}[repr(dtype)]
     assert not is_within(np.matmul(x.astype(rounded), y.astype(rounded)), x, y)
 
@@ -104,8 +104,8 @@ def test_v4_s5_shapes_that_do_not_multiply(shapes: tuple[tuple[int, ...], tuple[
     x, y = (np.ones(shape) for shape in shapes)
     with pytest.raises(tl.Invalid, match="do not"):
         tl.matmul(x, y)
-    said = f"shapes {shapes[0]} and {shapes[1]} do not multiply"
-    assert trap_message(MATMUL, (x, y)) == said
+    text = f"shapes {shapes[0]} and {shapes[1]} do not multiply"
+    assert trap_message(MATMUL, (x, y)) == text
 
 
 def test_v4_scalars_have_no_matrix_product() -> None:
@@ -122,11 +122,11 @@ def test_sums_agree_with_numpy(dtype: dtypes.DType) -> None:
         x = drawn(shape, dtype)
         attributes = (("axis", axis), ("keepdims", keepdims))
         result = SUM.type_rule(type_of(x), axis=axis, keepdims=keepdims)
-        made = build_kernel(SUM, [type_of(x)], result, attributes)(x)
+        value = build_kernel(SUM, [type_of(x)], result, attributes)(x)
         wide = np.asarray(x).astype(np.float64) if dtype.kind == "f" else np.asarray(x)
         expected = np.asarray(np.sum(wide, axis=axis, keepdims=keepdims))
-        assert type_of(made) == result and result.shape == expected.shape
-        assert is_same_value(made, admit(expected.astype(result.dtype.numpy)))
+        assert type_of(value) == result and result.shape == expected.shape
+        assert is_same_value(value, admit(expected.astype(result.dtype.numpy)))
 
 
 @pytest.mark.parametrize("shape", [(1,), (12,), (3, 4), (32, 32), (1025,), (0,)])
@@ -136,12 +136,12 @@ def test_sums_of_float32_do_not_depend_on_known_sizes(shape: tuple[int, ...]) ->
     open_, closed = (tl.Type(tl.float32, each) for each in ((None,) * len(shape), shape))
     ways = [(tl.Type(tl.float32, None), None), (open_, None), (closed, None), (closed, tuple(range(len(shape))))]
     rng, number = np.random.default_rng(len(shape)), tl.Type(tl.float32)
-    found = [rng.standard_normal(shape), np.full(shape, -0.0), np.full(shape, 3e38), np.full(shape, np.inf)]
+    results = [rng.standard_normal(shape), np.full(shape, -0.0), np.full(shape, 3e38), np.full(shape, np.inf)]
     if shape != (0,):
-        found += [np.resize([1e30, -1e30, 1.0], shape), np.resize([np.inf, -np.inf], shape)]
+        results += [np.resize([1e30, -1e30, 1.0], shape), np.resize([np.inf, -np.inf], shape)]
         close = np.resize([1.0, 2.0**-24, *[2.0**-55] * 4094], shape)  # in which order decides how the sum is rounded
-        found += [rng.permutation(close.ravel()).reshape(shape) for _ in range(20)]
-    for each in found:
+        results += [rng.permutation(close.ravel()).reshape(shape) for _ in range(20)]
+    for each in results:
         x = each.astype(np.float32)
         one, *others = (build_kernel(SUM, [type_], number, (("axis", axis),))(x) for type_, axis in ways)
         assert all(is_same_value(one, other) for other in others) and not (one == 0 and np.signbit(one))
@@ -162,12 +162,12 @@ def test_sums_along_broadcast_axes(dtype: dtypes.DType) -> None:
     """Sums along the axes along which another array is broadcast are within the row's bound of the exact ones."""
     x, row = drawn((40, 3), dtype), OPS["sum_like"]
     for other in (np.zeros(3), np.zeros((40, 1)), np.zeros((1, 1)), 0.0, np.zeros((40, 3))):
-        made, bound = np.asarray(tl.sum_like(x, other)), row.error_bound(x, other)  # type: ignore[misc]
-        assert made.shape == np.shape(bound) == np.shape(other)
-        for at in np.ndindex(made.shape):
-            place = tuple(slice(None) if size == 1 else k for k, size in zip(at, made.shape, strict=True))
+        array, bound = np.asarray(tl.sum_like(x, other)), row.error_bound(x, other)  # type: ignore[misc]
+        assert array.shape == np.shape(bound) == np.shape(other)
+        for at in np.ndindex(array.shape):
+            place = tuple(slice(None) if size == 1 else k for k, size in zip(at, array.shape, strict=True))
             exact = sum(map(Fraction, np.ravel(x[(..., *place)]).tolist()))
-            assert abs(Fraction(made[at].item()) - exact) <= Fraction(float(bound[at]))
+            assert abs(Fraction(array[at].item()) - exact) <= Fraction(float(bound[at]))
 
 
 @pytest.mark.parametrize("axis", [2, -3, True, "a", 1.0])
@@ -223,8 +223,8 @@ def test_s5_engines_multiply(at: int, dtype: dtypes.DType) -> None:
 )
 def test_engines_sum(axis: int | None, dtype: str) -> None:
     """Every engine sums within the row's bound."""
-    said = "none" if axis is None else axis
-    lines = [f"a{k} = sum x, axis={said}, keepdims={k}" for k in ("false", "true")]
+    text = "none" if axis is None else axis
+    lines = [f"a{k} = sum x, axis={text}, keepdims={k}" for k in ("false", "true")]
     for kept, line in zip((False, True), lines, strict=True):
         program = tl.parse_program(f"func f(x: {dtype}[?, 3, ?]) {{\n {line}\n return {line[: line.index(' ')]}\n}}")
         operands = [drawn((5, 3, 7), dtypes.BY_NAME[dtype])]
@@ -242,16 +242,16 @@ def test_maxima_of_zeros_take_the_first(name: str, dtype: dtypes.DType) -> None:
         if isinstance(axis, tuple) and len(shape) == 1:
             continue
         x = dice.choice(np.array([0.0, -0.0, 1.0 if name == "min" else -1.0], dtype.numpy), shape)
-        made = np.asarray(getattr(tl, name)(tl.asarray(x), axis=axis, keepdims=True))
+        array = np.asarray(getattr(tl, name)(tl.asarray(x), axis=axis, keepdims=True))
         gone = [at % x.ndim for at in (range(x.ndim) if axis is None else np.atleast_1d(axis).tolist())]
-        for at in np.ndindex(*made.shape):
+        for at in np.ndindex(*array.shape):
             part = x[tuple(slice(None) if k in gone else each for k, each in enumerate(at))].ravel()
             zeros = part[part == 0]
-            assert is_same_value(made[at], zeros[0] if zeros.size else part[0])
+            assert is_same_value(array[at], zeros[0] if zeros.size else part[0])
     for count in (8, 100):
         x = np.full(count, -0.0)
         x[-1] = 0.0
-        assert all(is_same_value(made, -0.0) for made in on_engines(_reduced(name), [x]))
+        assert all(is_same_value(array, -0.0) for array in on_engines(_reduced(name), [x]))
 
 
 def _reduced(name: str) -> Program:

@@ -177,8 +177,8 @@ def test_equal_eigenvalues_have_slopes() -> None:
 def test_integers_have_no_adjoint() -> None:
     """Integers have no adjoint, even if they were converted from floats."""
     tape, x = Tape(), RuleValue(2.5)
-    made = tape("astype", tape("astype", x, dtype=dtypes.int64), dtype=dtypes.float64)
-    assert pullback(tape, [made], [RuleValue(1.0)], [x])[0].value == 0.0
+    result = tape("astype", tape("astype", x, dtype=dtypes.int64), dtype=dtypes.float64)
+    assert pullback(tape, [result], [RuleValue(1.0)], [x])[0].value == 0.0
 
 
 def test_scatters_of_equal_and_of_zero_factors() -> None:

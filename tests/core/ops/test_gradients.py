@@ -336,9 +336,9 @@ def test_rules_wrong_for_one_operand_are_caught(name: str, wrong: str) -> None:
 
     def off(at: int) -> Gradient:
         def gradient(tape: Any, index: int, *values: Any, **attributes: Any) -> Any:
-            made = rule(tape, index, *values, **attributes)  # type: ignore[misc]
-            asked.update([index] if made is not None else [])
-            return OFF[wrong](tape, made) if index == at and made is not None else made
+            type_ = rule(tape, index, *values, **attributes)  # type: ignore[misc]
+            asked.update([index] if type_ is not None else [])
+            return OFF[wrong](tape, type_) if index == at and type_ is not None else type_
 
         return gradient
 

@@ -44,11 +44,11 @@ def by_rules(case: GradientCase, values: list[Any], order: int) -> list[Any]:
     """The result of an op, the adjoints of its floats, and the adjoints of all these."""
     tape, given = Tape(), [RuleValue(admit(value)) for value in values]
     floats = [each for each in given if is_float(each.value)]
-    made = [tape(case.op, *given, **case.attributes)]
+    results = [tape(case.op, *given, **case.attributes)]
     for _ in range(order):
-        adjoints = [RuleValue(admit(weights(nth, np.shape(each.value)))) for nth, each in enumerate(made)]
-        made = [*made, *pullback(tape, made, adjoints, floats)]
-    return [each.value for each in made]
+        adjoints = [RuleValue(admit(weights(nth, np.shape(each.value)))) for nth, each in enumerate(results)]
+        results = [*results, *pullback(tape, results, adjoints, floats)]
+    return [each.value for each in results]
 
 
 def compare(peer: Peer, case: GradientCase, values: list[Any], order: int) -> None:

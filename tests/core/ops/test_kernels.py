@@ -37,8 +37,8 @@ def test_results_share_no_memory(row: Op) -> None:
         kinds = list(map(type_of, given))
         if not is_defined(row, given, attributes):
             continue
-        made = build_kernel(row, kinds, row.type_rule(*kinds, **dict(attributes)), attributes)(*given)
-        assert not any(np.shares_memory(made, each) for each in given if np.ndim(each) and np.ndim(made))
+        result = build_kernel(row, kinds, row.type_rule(*kinds, **dict(attributes)), attributes)(*given)
+        assert not any(np.shares_memory(result, each) for each in given if np.ndim(each) and np.ndim(result))
         assert all(each.flags.writeable for each in given if np.ndim(each))
 
 
@@ -68,9 +68,9 @@ def differs(row: Op) -> bool:
     for operands, attributes in operands_for(row):
         kinds = list(map(type_of, operands))
         if is_defined(row, operands, attributes):
-            made = row.type_rule(*kinds, **dict(attributes))
+            type_ = row.type_rule(*kinds, **dict(attributes))
             ways = (
-                build_kernel(each, kinds, made, attributes)
+                build_kernel(each, kinds, type_, attributes)
                 for each in (row, replace(row, has_innocuous_rounding=False, is_data_movement=False))
             )
             if not is_same_value(*(way(*operands) for way in ways)):
@@ -96,17 +96,17 @@ def test_fast_kernels_agree(row: Op) -> None:
     for operands, attributes in operands_for(row):
         kinds = list(map(type_of, operands))
         if is_defined(row, operands, attributes):
-            made = row.type_rule(*kinds, **dict(attributes))
-            wanted = build_kernel(replace(row, specialize_numpy=None, is_data_movement=False), kinds, made, attributes)(
-                *map(admit, operands)
-            )
+            type_ = row.type_rule(*kinds, **dict(attributes))
+            wanted = build_kernel(
+                replace(row, specialize_numpy=None, is_data_movement=False), kinds, type_, attributes
+            )(*map(admit, operands))
             with np.errstate(all="raise" if row.is_data_movement else "warn"):
-                found = [
-                    build_kernel(row, kinds, made, attributes, may_alias=each)(*map(admit, operands))
+                actual = [
+                    build_kernel(row, kinds, type_, attributes, may_alias=each)(*map(admit, operands))
                     for each in (False, True)
                 ]
-            assert all(is_same_value(each, wanted) for each in found)
-            assert not any(isinstance(each, np.ndarray) and each.flags.writeable for each in found)
+            assert all(is_same_value(each, wanted) for each in actual)
+            assert not any(isinstance(each, np.ndarray) and each.flags.writeable for each in actual)
 
 
 @pytest.mark.parametrize("name", ["exp", "floor_divide", "pow", "log1p", "sum", "prod"])

@@ -59,14 +59,14 @@ def combinations(row: Op) -> itertools.product[tuple[tuple[Any, ...], tuple[Type
 
 
 def signatures() -> list[Signature]:
-    found = []
+    results = []
     for row in BY_ELEMENTS:
         for attributes, operands in combinations(row):
             try:
-                found.append(Signature(row, operands, attributes, row.type_rule(*operands, **dict(attributes))))
+                results.append(Signature(row, operands, attributes, row.type_rule(*operands, **dict(attributes))))
             except tl.Invalid:
                 continue
-    return found
+    return results
 
 
 SIGNATURES = signatures()
@@ -88,9 +88,9 @@ def numpy_results(signature: Signature, operands: list[tuple[Any, ...]]) -> npt.
         for values, type_ in zip(zip(*operands, strict=True), signature.operands, strict=True)
     ]
     types, result = [Type(t.dtype, (len(operands),)) for t in signature.operands], signature.result.dtype
-    made = build_kernel(signature.row, types, Type(result, (len(operands),)), signature.attributes)(*arrays)
-    assert isinstance(made, np.ndarray) and made.dtype == result.numpy
-    return made
+    value = build_kernel(signature.row, types, Type(result, (len(operands),)), signature.attributes)(*arrays)
+    assert isinstance(value, np.ndarray) and value.dtype == result.numpy
+    return value
 
 
 def ulps(one: Any, other: Any) -> int:
@@ -117,8 +117,8 @@ def check(signature: Signature, operands: list[tuple[Any, ...]]) -> None:
     """Where the op has a value, the scalar kernel and the NumPy column agree; the kernel always gives the row's
     type."""
     for values in operands:
-        made = scalar(signature, values)
-        assert type_of(made) == signature.result and is_same_value(made, admit(made)), values
+        result = scalar(signature, values)
+        assert type_of(result) == signature.result and is_same_value(result, admit(result)), values
     defined = [values for values in operands if not signature.traps(values)]
     if defined:
         expected = list(numpy_results(signature, defined))
@@ -209,15 +209,15 @@ def broadcast(signature: Signature, shapes: tuple[tuple[int, ...], ...], dice: n
     types = [Type(type_.dtype, array.shape) for type_, array in zip(signature.operands, given, strict=True)]
     result = signature.row.type_rule(*types, **dict(signature.attributes))
     operands = [admit(array) for array in given]
-    made = build_kernel(signature.row, types, result, signature.attributes)(*operands)
+    value = build_kernel(signature.row, types, result, signature.attributes)(*operands)
     assert result == Type(signature.result.dtype, np.broadcast_shapes(*(array.shape for array in given)))
-    assert result.admits(type_of(made))
-    if isinstance(made, np.ndarray):
-        assert not made.flags.writeable
+    assert result.admits(type_of(value))
+    if isinstance(value, np.ndarray):
+        assert not value.flags.writeable
     unknown = Type(result.dtype, None)
-    assert is_same_value(build_kernel(signature.row, types, unknown, signature.attributes)(*operands), made)
+    assert is_same_value(build_kernel(signature.row, types, unknown, signature.attributes)(*operands), value)
     elements = zip(*(map(admit, np.broadcast_to(array, result.shape).ravel()) for array in given), strict=True)
-    for values, element in zip(elements, np.asarray(made).ravel(), strict=True):
+    for values, element in zip(elements, np.asarray(value).ravel(), strict=True):
         assert agree(signature, scalar(signature, values), element)
 
 
@@ -228,8 +228,8 @@ def test_s5_unknown_sizes_that_do_not_broadcast_trap(row: Op) -> None:
     unknown = Type(dtypes.int64, (None,))
     if row.arity > 1:
         assert can_trap(row, unknown)
-        said = trap_message(row, tuple(operands))
-        assert said is not None and said.startswith("shapes (2,) and (3,)") and said.endswith("do not broadcast")
+        text = trap_message(row, tuple(operands))
+        assert text is not None and text.startswith("shapes (2,) and (3,)") and text.endswith("do not broadcast")
     else:
         assert trap_message(row, tuple(operands)) is None and not can_trap(row, unknown)
 
@@ -259,8 +259,8 @@ def test_v4_type_rules_accept() -> None:
         operands, result = words.split(" -> ")
         for name in names.split():
             expected |= {(name, x * OPS[name].arity, "b" if result == "bool" else x) for x in operands}
-    found = {(s.row.name, "".join(kind(type_) for type_ in s.operands), kind(s.result)) for s in SIGNATURES}
-    assert found == expected
+    actual = {(s.row.name, "".join(kind(type_) for type_ in s.operands), kind(s.result)) for s in SIGNATURES}
+    assert actual == expected
     for signature in SIGNATURES:
         if signature.result.dtype.kind != "b" and not signature.attributes:
             operands = [type_.dtype.numpy for type_ in signature.operands[signature.row.name == "where" :]]
@@ -277,13 +277,13 @@ def test_v4_promotion_is_numpy_s(one: dtypes.DType, other: dtypes.DType) -> None
     """V4: dtypes promote as NumPy's do within bool, integers and floats, except uint64 with signed integers; other
     pairs do not."""
     alike = kind(Type(one)) == kind(Type(other))
-    made = dtypes.promote(one, other)
-    assert made is dtypes.promote(other, one)
+    result = dtypes.promote(one, other)
+    assert result is dtypes.promote(other, one)
     too_wide = one.kind != other.kind and dtypes.uint64 in (one, other)
     if alike and not too_wide:
-        assert made is not None and made.numpy == np.promote_types(one.numpy, other.numpy)
+        assert result is not None and result.numpy == np.promote_types(one.numpy, other.numpy)
     else:
-        assert made is None
+        assert result is None
 
 
 TAKEN = {(s.row.name, s.operands, s.attributes) for s in SIGNATURES}
@@ -342,8 +342,8 @@ def test_v4_hints_fit(name: str, dtype: dtypes.DType, required: str, hint: str) 
 @each_row
 def test_row_is_documented(row: Op) -> None:
     """A row has a sentence about what it computes, and an example (test_doctests runs it)."""
-    said, example = row.doc.split(">>> ", 1)
-    assert said.strip().endswith(".") and (
+    text, example = row.doc.split(">>> ", 1)
+    assert text.strip().endswith(".") and (
         f"tl.{row.name}(" in example or (row.scalar is None and "tl.linalg." in example)
     )
 
@@ -390,9 +390,9 @@ def test_row_has_a_function(row: Op) -> None:
 def test_functions_compute(signature: Signature) -> None:
     """On concrete values the function of an op gives the kernel's result."""
     operands = tuple(EDGES[type_.dtype][1] for type_ in signature.operands)
-    made = getattr(tl, signature.row.name)(*operands, *(value for _, value in signature.attributes))
-    assert agree(signature, made, scalar(signature, operands))
-    assert type_of(made) == signature.result
+    result = getattr(tl, signature.row.name)(*operands, *(value for _, value in signature.attributes))
+    assert agree(signature, result, scalar(signature, operands))
+    assert type_of(result) == signature.result
 
 
 def test_s5_functions_trap() -> None:

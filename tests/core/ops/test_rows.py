@@ -28,7 +28,7 @@ FLOATING = elementwise_type_rule("f")
 
 def faults(row: Op) -> list[str]:
     """The faults of a row, each with the op and the column."""
-    found = [f"{row.name}: {fault}" for fault in row.faults]
+    results = [f"{row.name}: {fault}" for fault in row.faults]
     required = {
         "arity": row.arity is None or row.arity > 0,
         "type_rule": callable(row.type_rule),
@@ -40,12 +40,12 @@ def faults(row: Op) -> list[str]:
         "float_loop": row.float_loop is None or "d" * row.float_loop.nin + "->d" in row.float_loop.types,
         "trap_condition": row.trap_condition is None or bool(row.trap_condition.message),
     }
-    found += [
+    results += [
         f"{row.name}: the column {name} is missing or wrong" for name, is_right in required.items() if not is_right
     ]
     if makes_floats(row.name) and row.gradient is None:
-        found.append(f"{row.name}: the column gradient is missing, and it makes floats of floats")
-    return found
+        results.append(f"{row.name}: the column gradient is missing, and it makes floats of floats")
+    return results
 
 
 def makes_floats(name: str) -> bool:
@@ -147,19 +147,19 @@ def outcomes(folder: Path, engines: str, more: str = "") -> dict[str, str]:
 def test_broken_rows_break_nothing_else(tmp_path: Path) -> None:
     """With broken rows `import tagloom` works, and programs without their ops run on every engine; a program with such
     an op gets an error that names the op and the column."""
-    found = outcomes(tmp_path, "reference fast compiled")
+    actual = outcomes(tmp_path, "reference fast compiled")
     for engine in ("reference", "fast", "compiled"):
-        assert found[f"exp {engine} 0"] == found[f"lacks_gradient {engine} 0"] == "2.0"
-        assert found[f"exp {engine} 1"] == found[f"lacks_gradient {engine} 1"] == "[2. 2.]"
+        assert actual[f"exp {engine} 0"] == actual[f"lacks_gradient {engine} 0"] == "2.0"
+        assert actual[f"exp {engine} 1"] == actual[f"lacks_gradient {engine} 1"] == "[2. 2.]"
         for axes in (0, 1):
-            assert_names(found[f"raising_numpy {engine} {axes}"], "raising_numpy", "column numpy raised")
-            assert_names(found[f"lacks_numpy {engine} {axes}"], "lacks_numpy", "column numpy is missing", "gradeint")
-            assert_names(found[f"raising_types {engine} {axes}"], "raising_types", "column type_rule raised")
-            assert_names(found[f"broken_scalar {engine} {axes}"], "broken_scalar", "column scalar is not a function")
-    assert found["exp gradient"] == "1.0"
-    assert_names(found["lacks_gradient gradient"], "lacks_gradient", "cannot be differentiated")
-    assert_names(found["raising_gradient gradient"], "raising_gradient", "column gradient raised")
-    assert_names(found["eager"], "raising_numpy", "column numpy raised")
+            assert_names(actual[f"raising_numpy {engine} {axes}"], "raising_numpy", "column numpy raised")
+            assert_names(actual[f"lacks_numpy {engine} {axes}"], "lacks_numpy", "column numpy is missing", "gradeint")
+            assert_names(actual[f"raising_types {engine} {axes}"], "raising_types", "column type_rule raised")
+            assert_names(actual[f"broken_scalar {engine} {axes}"], "broken_scalar", "column scalar is not a function")
+    assert actual["exp gradient"] == "1.0"
+    assert_names(actual["lacks_gradient gradient"], "lacks_gradient", "cannot be differentiated")
+    assert_names(actual["raising_gradient gradient"], "raising_gradient", "column gradient raised")
+    assert_names(actual["eager"], "raising_numpy", "column numpy raised")
 
 
 def assert_names(said: str, *words: str) -> None:
@@ -177,18 +177,18 @@ op("not_compilable", arity=1, type_rule=T, numpy=np.exp, scalar=uncompilable, do
 def test_a_scalar_column_that_does_not_compile(tmp_path: Path) -> None:
     """The op works on the reference, which runs Python. On `compiled`, programs without it run, and one with it is
     refused."""
-    found = outcomes(tmp_path, "reference compiled", NOT_COMPILABLE)
-    assert found["not_compilable reference 0"] == found["exp reference 0"] == found["exp compiled 0"] == "2.0"
+    actual = outcomes(tmp_path, "reference compiled", NOT_COMPILABLE)
+    assert actual["not_compilable reference 0"] == actual["exp reference 0"] == actual["exp compiled 0"] == "2.0"
     for axes in (0, 1):
-        assert_names(found[f"not_compilable compiled {axes}"], "not_compilable", "column scalar does not compile")
+        assert_names(actual[f"not_compilable compiled {axes}"], "not_compilable", "column scalar does not compile")
 
 
 @pytest.mark.heavy
 def test_a_scalar_column_that_does_not_compile_on_fast(tmp_path: Path) -> None:
     """The same holds for `fast`, whose machine has an arm for every op: it is compiled again without that arm."""
-    found = outcomes(tmp_path, "fast", NOT_COMPILABLE)
-    assert found["exp fast 0"] == "2.0" and found["exp fast 1"] == "[2. 2.]"
-    assert_names(found["not_compilable fast 0"], "not_compilable", "column scalar does not compile")
+    actual = outcomes(tmp_path, "fast", NOT_COMPILABLE)
+    assert actual["exp fast 0"] == "2.0" and actual["exp fast 1"] == "[2. 2.]"
+    assert_names(actual["not_compilable fast 0"], "not_compilable", "column scalar does not compile")
 
 
 def test_the_machine_omits_columns_that_do_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,8 +220,8 @@ def test_columns_are_compiled_separately(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("tagloom.interp.engines.jit.column_faults.OPS", rows)
     monkeypatch.setattr("tagloom.interp.engines.jit.kernels.OPS", rows)
     op("of_text", arity=1, type_rule=FLOATING, numpy=np.exp, scalar=_of_text, doc="Bad.")
-    found = uncompilable_columns(["exp", "pow", "astype", "bitcast", "of_text"])
-    assert list(found) == ["of_text"] and "column scalar does not compile for float64" in found["of_text"]
+    actual = uncompilable_columns(["exp", "pow", "astype", "bitcast", "of_text"])
+    assert list(actual) == ["of_text"] and "column scalar does not compile for float64" in actual["of_text"]
     assert "of_text" in str(explain_compile_error(["exp", "of_text"])) and explain_compile_error(["exp"]) is None
 
 

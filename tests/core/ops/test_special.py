@@ -33,13 +33,13 @@ NUMBERS = np.concatenate(
 )
 def test_functions_agree_with_scipy(name: str, theirs: Any, bound: float) -> None:
     """They agree with SciPy relative to their size, or to 1 if that is less, except erfc: near zeros both err."""
-    expected, found = theirs(NUMBERS), np.asarray(getattr(tl, name)(NUMBERS))
+    expected, array = theirs(NUMBERS), np.asarray(getattr(tl, name)(NUMBERS))
     size = np.abs(expected) if name == "erfc" else np.maximum(np.abs(expected), 1.0)
     normal = (NUMBERS < 26) | (name != "erfc")  # beyond SciPy's is 0
     near_poles = (NUMBERS < 0) & (np.abs(NUMBERS - np.round(NUMBERS)) < 1e-3)
     slack = 50 if name == "digamma" else 1  # SciPy's of negative numbers
     slack = slack + np.minimum(np.abs(NUMBERS), 30) ** 2 * (name == "erfc")  # as exp(-x * x) is off
-    wrong = np.abs(found - expected) > bound * slack * size
+    wrong = np.abs(array - expected) > bound * slack * size
     assert not np.any(wrong & normal & ~near_poles), NUMBERS[wrong & normal & ~near_poles]
 
 
@@ -50,9 +50,9 @@ def test_polygamma_agrees_with_scipy(n: int) -> None:
     with np.errstate(all="ignore"):
         expected = scipy.special.polygamma(n, x)
         there = np.isfinite(expected) & (np.abs(expected) > 1e-290)
-    found = np.asarray(tl.polygamma(float(n), x))
+    array = np.asarray(tl.polygamma(float(n), x))
     near = 4e-15 * (n + 4) * np.maximum(np.abs(expected), 1.0 if n == 0 else 0.0)
-    assert np.all(np.abs(found[there] - expected[there]) <= near[there])
+    assert np.all(np.abs(array[there] - expected[there]) <= near[there])
     for start in (-0.4, -3.7, -9.3) if n < 100 else ():
         step = -((-1.0) ** (n + 1)) * math.factorial(n) / start ** (n + 1)
         one, other = tl.polygamma(float(n), start), tl.polygamma(float(n), start + 1.0)
@@ -71,8 +71,8 @@ def test_polygamma_agrees_with_scipy(n: int) -> None:
 )
 def test_values_at_poles_zeros_and_infinities(name: str, values: list[float], expected: list[float]) -> None:
     """Poles, zeros and infinities have these values."""
-    found = [getattr(tl, name)(value) for value in values]
-    np.testing.assert_equal([found, np.asarray(getattr(tl, name)(values)).tolist()], [expected, expected])
+    results = [getattr(tl, name)(value) for value in values]
+    np.testing.assert_equal([results, np.asarray(getattr(tl, name)(values)).tolist()], [expected, expected])
 
 
 def test_edges_of_polygamma() -> None:
@@ -105,9 +105,9 @@ def test_bitcast_agrees_with_numpy_views() -> None:
                 tl.bitcast(x, other)
             continue
         x = np.where(np.isnan(x), x.dtype.type(1), x) if one.kind == "f" else x
-        found = np.asarray(tl.bitcast(tl.asarray(x), other))
+        array = np.asarray(tl.bitcast(tl.asarray(x), other))
         expected = x.view(other.numpy)
-        assert found.dtype == expected.dtype and np.array_equal(found, expected, equal_nan=other.kind == "f")
+        assert array.dtype == expected.dtype and np.array_equal(array, expected, equal_nan=other.kind == "f")
         for value, element in zip(x[:8], expected[:8], strict=True):
             np.testing.assert_equal(np.asarray(tl.bitcast(value, other), other.numpy), element)
     assert tl.grad(lambda x: tl.bitcast(tl.bitcast(x, tl.int64), tl.float64) + x)(1.5) == 1.0
@@ -157,7 +157,7 @@ def test_engines_agree_with_eager_functions(engine: str) -> None:
         return tl.erf(x), tl.erfc(x), tl.lgamma(x), tl.digamma(x), tl.polygamma(2, x), tl.cbrt(x), as_bits
 
     for given in (x, x[0].item(), x[5].item()):
-        found = tl.function(every).run(given, engine=engine).value
-        for one, other in zip(found, every(given), strict=True):
-            near = 4 * np.finfo(float).eps if one is found[5] else 0.0  # NumPy's cube roots
+        result = tl.function(every).run(given, engine=engine).value
+        for one, other in zip(result, every(given), strict=True):
+            near = 4 * np.finfo(float).eps if one is result[5] else 0.0  # NumPy's cube roots
             np.testing.assert_allclose(one, other, rtol=near, atol=0)

@@ -43,11 +43,11 @@ def test_types_of_nodes_are_inferred(case: Case) -> None:
     assert infer_types(holes) == case.program
     open_ = tuple(replace(f, results=(HOLE,) * len(f.results)) for f in holes.functions)
     try:
-        found = infer_types(replace(holes, functions=open_))
+        result = infer_types(replace(holes, functions=open_))
     except tl.Invalid as error:
         assert error.rule == "V6"
         return
-    for function, declared in zip(found.functions, case.program.functions, strict=True):
+    for function, declared in zip(result.functions, case.program.functions, strict=True):
         assert all(d.admits(f) for d, f in zip(declared.results, function.results, strict=True))
 
 
@@ -57,9 +57,9 @@ def test_types_of_graphs_are_inferred(case: Case) -> None:
     """The least types that flow forward from the arguments are no wider than those of lowering, and follow V9."""
     graph = lower(case.program)
     holes = tuple(replace(n, outputs=tuple(replace(o, type=HOLE) for o in n.outputs)) for n in graph.nodes)
-    found = infer_graph_types(replace(graph, nodes=holes))
-    assert graph_problems(found) == []
-    for node, old in zip(found.nodes, graph.nodes, strict=True):
+    actual = infer_graph_types(replace(graph, nodes=holes))
+    assert graph_problems(actual) == []
+    for node, old in zip(actual.nodes, graph.nodes, strict=True):
         assert all(o.type.admits(f.type) for o, f in zip(old.outputs, node.outputs, strict=True))
 
 
@@ -157,6 +157,6 @@ def graph(body: str) -> Graph:
 )
 def test_types_flow_forward(body: str, type_: str) -> None:
     """Merges widen to all their ports, through cycles; an unreachable output gets a substitute type."""
-    found = graph(body)
-    assert str(found.nodes[found.find("r")[0]].outputs[0].type) == type_
-    assert tl.parse_graph(tl.print_graph(found)) == found
+    actual = graph(body)
+    assert str(actual.nodes[actual.find("r")[0]].outputs[0].type) == type_
+    assert tl.parse_graph(tl.print_graph(actual)) == actual

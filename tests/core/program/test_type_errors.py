@@ -164,19 +164,19 @@ def trace_error(folder: Path, text: str) -> tuple[tl.TagloomError, int]:
 @pytest.mark.parametrize("name", MISTAKES)
 def test_v4_v5_v6_type_errors_are_at_their_line(name: str, tmp_path: Path) -> None:
     """V4, V5, V6: a wrong type is refused at its own line, with both types and the lines that they come from."""
-    body, rule, said = MISTAKES[name]
+    body, rule, message = MISTAKES[name]
     lines = "\n".join(f"    {line}" for line in body.splitlines())
     error, line = trace_error(tmp_path, F.format(result="") + lines)
     text = str(error).replace(f" ({error.where})", "", 1)
-    assert error.rule == rule and numbered(said, line) in text, text
+    assert error.rule == rule and numbered(message, line) in text, text
 
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_wrong_result_types_are_refused_at_the_definition(name: str, tmp_path: Path) -> None:
     """A function that returns another type than annotated is refused at its definition; the error names the line of the
     result, if known."""
-    result, body, said = RESULTS[name]
+    result, body, text = RESULTS[name]
     lines = "\n".join(f"    {line}" for line in body.splitlines())
     head = F.format(result=f" -> {result}").replace("@tl.function", "@tl.function  # here")
     error, line = trace_error(tmp_path, head + lines)
-    assert numbered(said, line - 1) in str(error)
+    assert numbered(text, line - 1) in str(error)

@@ -37,8 +37,8 @@ def variables(names: str, type_: Type = INT) -> tuple[Var, ...]:
 def node(op: str, inputs: Any, results: Any, *regions: Region, **attributes: Any) -> Node:
     """A node; inputs and results are words, or lists of operands and variables."""
     given = tuple(inputs.split()) if isinstance(inputs, str) else tuple(inputs)
-    made = variables(results) if isinstance(results, str) else tuple(results)
-    return Node(op, given, made, regions, tuple(attributes.items()), Location("user.py", 7))
+    result = variables(results) if isinstance(results, str) else tuple(results)
+    return Node(op, given, result, regions, tuple(attributes.items()), Location("user.py", 7))
 
 
 def region(parameters: Any, nodes: Any, results: Any) -> Region:
@@ -348,8 +348,8 @@ def test_a_mistake_in_text_is_one_problem(name: str) -> None:
     text, expected = MISTAKES[name]
     problems = program_problems(tl.parse_program(text, "f.tl"))
     assert len(problems) == 1, problems
-    said = str(problems[0])
-    assert all(words in said for words in expected) and "tl." not in said.replace("f.tl", ""), said
+    message = str(problems[0])
+    assert all(words in message for words in expected) and "tl." not in message.replace("f.tl", ""), message
     check_words(problems)
 
 
@@ -399,7 +399,7 @@ def regions(subject: Program) -> Iterator[Region]:
     """Every region of a program, bodies first."""
     for function in subject.functions:
         yield function.body
-        yield from (inner for made in function.body.walk() for inner in made.regions)
+        yield from (inner for result in function.body.walk() for inner in result.regions)
 
 
 def replace_region(subject: Any, old: Region, new: Region) -> Any:
@@ -426,8 +426,8 @@ def put(items: tuple[Any, ...], position: int, *new: Any) -> tuple[Any, ...]:
 
 
 def operands(inside: Region) -> list[Operand]:
-    made = [result.name for each in inside.nodes for result in each.results]
-    return [*(parameter.name for parameter in inside.parameters), *made, *LITERALS]
+    results = [result.name for each in inside.nodes for result in each.results]
+    return [*(parameter.name for parameter in inside.parameters), *results, *LITERALS]
 
 
 def edit_variables(dice: random.Random, names: list[Operand], items: tuple[Var, ...]) -> tuple[Var, ...]:
@@ -494,11 +494,13 @@ def test_edited_programs_are_refused_or_run(case: Case, seed: int) -> None:
             arguments = admit_arguments(graph, case.arguments)
         except tl.Usage:
             continue
-        run, said = (
+        run, evaluation = (
             run_graph(graph, arguments, limits=Limits(firings=1_000)),
             evaluate(subject, arguments, max_steps=1_000),
         )
         assert run.status in ("Returned", "Trapped", "Exhausted"), tl.print_program(subject)
-        if "Exhausted" not in (run.status, said.status):
-            agreed = run.status == said.status == "Trapped" or all(map(is_same_value, run.results, said.results or ()))
-            assert agreed and run.status == said.status, tl.print_program(subject)
+        if "Exhausted" not in (run.status, evaluation.status):
+            agreed = run.status == evaluation.status == "Trapped" or all(
+                map(is_same_value, run.results, evaluation.results or ())
+            )
+            assert agreed and run.status == evaluation.status, tl.print_program(subject)

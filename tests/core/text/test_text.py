@@ -241,8 +241,8 @@ def test_edges_to_nowhere_are_refused(edge: Edge) -> None:
     """A graph that could not be read back is not printed."""
     builder = tl.GraphBuilder("lost")
     x = builder.argument("x", INT)
-    (made,) = builder.node("abs", "abs", [x], [INT])
-    graph = builder.build([made])
+    (result,) = builder.node("abs", "abs", [x], [INT])
+    graph = builder.build([result])
     (name, output), *_ = graph.arguments
     broken = replace(graph, arguments=((name, replace(output, edges=tuple(sorted((*output.edges, edge))))),))
     with pytest.raises(tl.Usage, match="an edge to a port that does not exist"):

@@ -92,9 +92,9 @@ def test_the_full_message() -> None:
 )
 def test_a_mistake_is_named(text: str, expected: list[str]) -> None:
     """Mistakes that people make are reported at their place, with a message that helps."""
-    said = complaint(text)
-    assert all(words in said for words in expected), said
-    assert "V6" in expected or said.splitlines()[2].strip() == "^"
+    reply = complaint(text)
+    assert all(words in reply for words in expected), reply
+    assert "V6" in expected or reply.splitlines()[2].strip() == "^"
 
 
 def test_texts_without_a_file_have_positions() -> None:

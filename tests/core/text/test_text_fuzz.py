@@ -197,10 +197,10 @@ def tokens(dice: random.Random, text: str) -> str:
 
 def lines(dice: random.Random, text: str) -> str:
     """Two lines are swapped, or one is repeated."""
-    found = text.split("\n")
-    one, other = dice.randrange(len(found)), dice.randrange(len(found))
-    found[one], found[other] = found[other], dice.choice([found[one], found[other]])
-    return "\n".join(found)
+    result = text.split("\n")
+    one, other = dice.randrange(len(result)), dice.randrange(len(result))
+    result[one], result[other] = result[other], dice.choice([result[one], result[other]])
+    return "\n".join(result)
 
 
 MUTATIONS: tuple[Callable[[random.Random, str], str], ...] = (letters, cut, splice, *(tokens,) * 4, *(lines,) * 2)
@@ -238,11 +238,11 @@ def check(seeds: range) -> None:
     ended: dict[str | None, int] = {}
     for seed in seeds:
         try:
-            said = fuzz(seed)
+            reply = fuzz(seed)
         except Exception as error:
             error.add_note(f"seed {seed}")
             raise
-        ended[said] = ended.get(said, 0) + 1
+        ended[reply] = ended.get(reply, 0) + 1
     assert ended[None] > len(seeds) / 20 and ended["Malformed"] > len(seeds) / 4
 
 

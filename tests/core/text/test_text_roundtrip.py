@@ -103,12 +103,12 @@ def rename(program: Program, names: dict[str, str]) -> Program:
 
 def names_of(program: Program) -> list[str]:
     """The names of functions and values, without duplicates."""
-    found = dict.fromkeys(function.name for function in program.functions)
+    results = dict.fromkeys(function.name for function in program.functions)
     for function in program.functions:
         regions = [function.body, *(inner for node in function.body.walk() for inner in node.regions)]
-        found |= dict.fromkeys(parameter.name for region in regions for parameter in region.parameters)
-        found |= dict.fromkeys(result.name for node in function.body.walk() for result in node.results)
-    return list(found)
+        results |= dict.fromkeys(parameter.name for region in regions for parameter in region.parameters)
+        results |= dict.fromkeys(result.name for node in function.body.walk() for result in node.results)
+    return list(results)
 
 
 @settings(max_examples=30)
@@ -116,9 +116,9 @@ def names_of(program: Program) -> list[str]:
 def test_odd_names_survive_a_round_trip(case: Case, seed: int) -> None:
     """Programs and graphs survive a round trip with any names: words of the grammar, other scripts, or names that look
     like a number or a literal. Names change nothing else."""
-    found = names_of(case.program)
-    pool = [*ODD, *(f"{word}_{k}" for k in range(1, 2 + len(found) // len(ODD)) for word in ODD)]
-    names = dict(zip(found, random.Random(seed).sample(pool[: max(len(ODD), len(found))], len(found)), strict=True))
+    result = names_of(case.program)
+    pool = [*ODD, *(f"{word}_{k}" for k in range(1, 2 + len(result) // len(ODD)) for word in ODD)]
+    names = dict(zip(result, random.Random(seed).sample(pool[: max(len(ODD), len(result))], len(result)), strict=True))
     program = rename(case.program, names)
     assert parse_program(tl.print_program(program)) == program
     graph = lower(program)

@@ -128,7 +128,7 @@ def test_p3_functions_called_once_are_pruned() -> None:
         functions = prune_program(CALLED.program, fetches).program.functions
         ops = [{node.op for node in function.body.walk()} for function in functions]
         sizes = [(len(function.body.parameters), len(function.results)) for function in functions]
-        return {function.name: (*size, found) for function, size, found in zip(functions, sizes, ops, strict=True)}
+        return {function.name: (*size, result) for function, size, result in zip(functions, sizes, ops, strict=True)}
 
     printing = {"subtract", "print"}
     assert within("a")["three"] == (1, 1, {"add", "call"}) and within("a")["down"] == (1, 1, printing)

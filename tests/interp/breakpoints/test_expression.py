@@ -193,18 +193,18 @@ def test_any_text_is_an_expression_or_a_mistake(text: str) -> None:
     """Any text gives a value, or one of our errors, which can be printed; so does any template."""
     for make in (compile_expression, compile_condition, compile_template):
         try:
-            made: Any = make(text, FIB)
+            result: Any = make(text, FIB)
         except (Malformed, Usage) as error:
             assert str(error) and error.excerpt and error.message
         else:
-            assert make(str(made), FIB) == made
+            assert make(str(result), FIB) == result
             for moment in moments("fib")[::25]:
-                if isinstance(made, LogTemplate):
-                    made.render(moment.state, moment.event)
+                if isinstance(result, LogTemplate):
+                    result.render(moment.state, moment.event)
                 else:
-                    made.evaluate(moment.state, moment.event)
-                    assert isinstance(made.holds(moment.state, moment.event), bool)
-                    assert isinstance(made.describe_value(moment.state, moment.event), str)
+                    result.evaluate(moment.state, moment.event)
+                    assert isinstance(result.holds(moment.state, moment.event), bool)
+                    assert isinstance(result.describe_value(moment.state, moment.event), str)
 
 
 @pytest.mark.parametrize("text", ["(" * 5000, "not " * 2000, "-" * 9000, "1+" * 2499 + "1", "fired or " * 900 + "lost"])
@@ -255,14 +255,14 @@ def test_length_has_a_limit() -> None:
 def test_every_name_is_documented_and_exercised(row: expression_names.ExpressionName) -> None:
     """Every row documents its name; its example uses the name, and holds for some events and not for others."""
     assert row.doc and row.doc[-1] != "." and re.search(rf"(?<!\.)\b{re.escape(row.name)}\b", row.example)
-    found, line = set(), next(str(node.location.line) for node in FIB.nodes if node.location)
+    actual, line = set(), next(str(node.location.line) for node in FIB.nodes if node.location)
     for run in RUNS:
         try:
             one = compile_condition(row.example.replace("line == 20", f"line == {line}"), RUNS[run][0])
         except Usage:
             continue
-        found |= {one.holds(moment.state, moment.event) for moment in moments(run)}
-    assert found == {True, False}
+        actual |= {one.holds(moment.state, moment.event) for moment in moments(run)}
+    assert actual == {True, False}
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -456,8 +456,8 @@ BATTERY = (
 
 def law_fails() -> bool:
     """Whether the law of meaning fails on a few expressions."""
-    found = (each for text in BATTERY for each in disagreements(text, list(moments("fib"))))
-    return next(found, None) is not None
+    result = (each for text in BATTERY for each in disagreements(text, list(moments("fib"))))
+    return next(result, None) is not None
 
 
 def test_the_true_language_passes() -> None:

@@ -86,8 +86,8 @@ def test_comparisons_that_make_sense(one: object, sign: str, other: object, hold
 )
 def test_computations_have_a_result_or_none(one: object, sign: str, other: object, result: object) -> None:
     """Sums are exact for every dtype; an operation without a result gives None."""
-    found = expression_values.computation(sign)(one, other)
-    assert (found.tolist() if isinstance(found, np.ndarray) else found) == result
+    actual = expression_values.computation(sign)(one, other)
+    assert (actual.tolist() if isinstance(actual, np.ndarray) else actual) == result
 
 
 def test_values_of_unknown_classes() -> None:

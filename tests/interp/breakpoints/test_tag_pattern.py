@@ -23,13 +23,13 @@ def tags_of(run: str) -> list[Tag]:
 
 def as_regex(pattern: str) -> str:
     """A pattern of tags as a regular expression over `/main/loop[3]`."""
-    found = ""
+    result = ""
     for step in pattern.split("/"):
         name, _, iteration = step.partition("[")
         name = r"[^/\[]+" if name == "*" else rf"(\w+\.)?{re.escape(name)}"
         behind = {"": r"(\[\d+\])?", "*]": r"\[\d+\]"}.get(iteration, re.escape(f"[{iteration}"))
-        found += r"(/[^/]+)*" if step == "**" else f"/{name}{behind}"
-    return found
+        result += r"(/[^/]+)*" if step == "**" else f"/{name}{behind}"
+    return result
 
 
 @st.composite
@@ -37,18 +37,18 @@ def patterns(draw: Any, run: str) -> str:
     """A pattern that is nearly a tag of the run."""
     steps = str(draw(st.sampled_from(tags_of(run)))).split("/")
     words = st.sampled_from(["*", "**", None, "cut", *(["[*]", "[1]", "*[*]", "*[2]"] if run != "fib" else [])])
-    made = []
+    results = []
     for step in steps:
         match draw(words):
             case None:
-                made.append(step)
+                results.append(step)
             case "cut":
                 pass
             case str(bracket) if bracket.startswith("["):
-                made.append(re.sub(r"\[.*", bracket, step))
+                results.append(re.sub(r"\[.*", bracket, step))
             case str(word):
-                made.extend([word] * draw(st.integers(1, 2)))
-    return "/".join(made if made[:1] in (["main"], ["*"], ["**"]) else ["main", *made])
+                results.extend([word] * draw(st.integers(1, 2)))
+    return "/".join(results if results[:1] in (["main"], ["*"], ["**"]) else ["main", *results])
 
 
 def wrong_patterns(run: str, pattern: str) -> Iterator[str]:
@@ -73,12 +73,12 @@ def test_deep_tags_are_matched() -> None:
     site = dict.fromkeys(FIB.calls)
     left, right = (call for call, _ in site)
     matches = tag_pattern.compile_tag_pattern("main/**/fib_1/fib/*", FIB)
-    tag, found = ROOT, 0
+    tag, actual = ROOT, 0
     for depth in range(150_000):
         tag = tag.child(left if depth % 3 else right)
         if depth > 75_000:
-            found += matches(tag)
-    assert found == 75_000 // 3
+            actual += matches(tag)
+    assert actual == 75_000 // 3
     assert len(matches.__self__.cache) <= 350_001  # type: ignore[attr-defined]
 
 

@@ -217,8 +217,8 @@ def test_no_checkpoint(tmp_path: Path) -> None:
 def header(data: bytes, change: Any) -> bytes:
     """A file with another header."""
     size = int.from_bytes(data[:8], "little")
-    made = json.dumps(change(json.loads(data[8 : 8 + size]))).encode()
-    return len(made).to_bytes(8, "little") + made + data[8 + size :]
+    result = json.dumps(change(json.loads(data[8 : 8 + size]))).encode()
+    return len(result).to_bytes(8, "little") + result + data[8 + size :]
 
 
 HEADERS = {

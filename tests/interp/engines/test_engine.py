@@ -144,12 +144,12 @@ def test_refusals(name: str, options: dict[str, Any], why: str) -> None:
 @pytest.mark.parametrize("option", [{"seed": -1}, {"seed": 2**64}, {"seed": 1.5}, {"until": "x"}, {"schedule": "LIFO"}])
 def test_unknown_options_are_refused_by_all_engines(option: dict[str, Any]) -> None:
     """All engines refuse an unknown option alike, and none suggests another engine for it."""
-    said = set()
+    reply = set()
     for name in ("auto", "reference", "fast", "compiled"):
         with pytest.raises(tl.Usage) as caught:
             fib.run(1, engine=name, **option)
-        said.add(str(caught.value))
-    assert len(said) == 1
+        reply.add(str(caught.value))
+    assert len(reply) == 1
 
 
 @pytest.mark.parametrize("name", ["fast", "compiled"])

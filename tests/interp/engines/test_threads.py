@@ -96,8 +96,8 @@ def test_one_function_in_many_threads(engine: str) -> None:
         traced.append(1)
         return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + i), 0, 0)[1]
 
-    found = run_together(*(lambda k=k: fresh.run(100 * k, engine=engine).value for k in range(THREADS)))  # type: ignore[misc]
-    assert found == [sum(range(100 * k)) for k in range(THREADS)] and len(traced) == 1
+    actual = run_together(*(lambda k=k: fresh.run(100 * k, engine=engine).value for k in range(THREADS)))  # type: ignore[misc]
+    assert actual == [sum(range(100 * k)) for k in range(THREADS)] and len(traced) == 1
 
 
 @pytest.mark.inner(first=1)
@@ -198,11 +198,11 @@ def test_steps_share_variables(engine: str) -> None:
         return before
 
     def job(k: int, turn: AbstractContextManager[Any]) -> list[tuple[int, int]]:
-        found = []
+        results = []
         for _ in range(20):
             with turn:
-                found.append(step.run(k, engine=engine).value)
-        return found
+                results.append(step.run(k, engine=engine).value)
+        return results
 
     free = run_together(*(lambda k=k: job(k, nullcontext()) for k in range(THREADS)))  # type: ignore[misc]
     assert all(mine == its for pairs in free for mine, its in pairs)
@@ -258,5 +258,5 @@ def test_threads_share_the_caches_of_engines(engine: str, monkeypatch: pytest.Mo
     def job(start: int) -> list[float]:
         return [functions[(start + k) % 6].run(3, 2.0, engine=engine).value for k in range(40)]
 
-    found = run_together(*(lambda k=k: job(k) for k in range(THREADS)))  # type: ignore[misc]
-    assert found == [[((k + j) % 6 + 0.5) * 6.0 for j in range(40)] for k in range(THREADS)]
+    actual = run_together(*(lambda k=k: job(k) for k in range(THREADS)))  # type: ignore[misc]
+    assert actual == [[((k + j) % 6 + 0.5) * 6.0 for j in range(40)] for k in range(THREADS)]

@@ -92,8 +92,8 @@ def gradients_after_overwriting() -> list[Any]:
         values = [annotated(batch), annotated(rows), nested({"x": (batch,)}), nested({"x": (batch, rows)})]
     _, pullback = tl.vjp(lambda w, x: tl.sum(w * x), 2.0, batch)
     batch[:] = rows[:] = [9.0, 9.0]
-    found = [float(tape.gradient(value, w)) for value in values]
-    return [*found, pullback(1.0)[0]]
+    results = [float(tape.gradient(value, w)) for value in values]
+    return [*results, pullback(1.0)[0]]
 
 
 def test_arguments_may_be_overwritten_after_the_call() -> None:

@@ -63,8 +63,8 @@ def test_unneeded_arguments_may_be_omitted() -> None:
     assert paired.partial("add")(Pair(1.0, 2.0)) == 3.0
     with pytest.raises(tl.Usage) as raised:
         model.partial("tanh")(1.0)
-    said = re.sub(r" \(\w+.py:\d+\)", "", str(raised.value))
-    assert said == (
+    reply = re.sub(r" \(\w+.py:\d+\)", "", str(raised.value))
+    assert reply == (
         "argument w of model is left out\n  required: float64\n  got: ...\n  hint: the fetched values depend on it"
     )
     with pytest.raises(tl.Usage, match="paired takes 2 arguments"):
@@ -264,16 +264,16 @@ def cases_with_values(draw: Any, programs: st.SearchStrategy[Case]) -> tuple[Cas
     case = draw(programs)
     graph = lower(case.program)
     run = run_graph(graph, case.arguments, keep="events", limits=LIMITS, world=Witness())
-    functions, found = case.program.reachable_functions(), dict[str, Any]()
+    functions, results = case.program.reachable_functions(), dict[str, Any]()
     known = {f"{f.name}.{var.name}" for f in functions for node in f.body.walk() for var in node.results}
     for event in run.events if run.status == "Returned" else ():
         node = graph.nodes[event.token.node]
         kinds = [output.type.dtype for output in node.outputs[:1]]
         if event.fired and event.outputs and str(node) in known and not isinstance(kinds[0], HandleType):
-            found[f"{format_tag(result_tag(graph, event))}/{node}"] = event.outputs[0][1]
-    names = draw(st.lists(st.sampled_from(sorted(found) or ["main"]), max_size=3, unique=True)) if found else []
+            results[f"{format_tag(result_tag(graph, event))}/{node}"] = event.outputs[0][1]
+    names = draw(st.lists(st.sampled_from(sorted(results) or ["main"]), max_size=3, unique=True)) if results else []
     fed = draw(st.sampled_from(names)) if names else None
-    return case, names, {fed: found[fed]} if fed else {}, [found[name] for name in names]
+    return case, names, {fed: results[fed]} if fed else {}, [results[name] for name in names]
 
 
 @settings(max_examples=30)

@@ -66,11 +66,11 @@ def test_shapes_are_relaxed() -> None:
     def total(x):  # type: ignore[no-untyped-def]
         return tl.sum(x)
 
-    found = [float(total(np.ones(shape))) for shape in ((2, 3), (4, 3), (9, 3), (2, 3), (2, 5), (7, 8), (3,))]
-    assert found == [6.0, 12.0, 27.0, 6.0, 10.0, 56.0, 3.0]
-    said = total.explain()
-    assert said.startswith("total: 4 tracings") and "shapes are relaxed to (float64[?, 3])" in said
-    assert "(float64[?, ?])" in said
+    actual = [float(total(np.ones(shape))) for shape in ((2, 3), (4, 3), (9, 3), (2, 3), (2, 5), (7, 8), (3,))]
+    assert actual == [6.0, 12.0, 27.0, 6.0, 10.0, 56.0, 3.0]
+    reply = total.explain()
+    assert reply.startswith("total: 4 tracings") and "shapes are relaxed to (float64[?, 3])" in reply
+    assert "(float64[?, ?])" in reply
 
 
 def test_a_bounded_cache() -> None:
@@ -82,8 +82,8 @@ def test_a_bounded_cache() -> None:
 
     for size in (1, 2, 1, 3):
         f(np.ones(size))
-    said = f.explain()
-    assert "2 tracings, 1 dropped: no more than 2 are kept" in said and "(float64[2])" not in said
+    reply = f.explain()
+    assert "2 tracings, 1 dropped: no more than 2 are kept" in reply and "(float64[2])" not in reply
     assert np.asarray(f(np.ones(2))).tolist() == [2.0, 2.0]
 
 

@@ -219,8 +219,8 @@ def test_a_deviation_ends_the_script(then: str) -> None:
     same = history.choose(script.positions[20])
     for branch in (strayed, edited):
         branch.run()
-        made = tl.Script(branch.choices[: 20 + (branch is strayed)], then=then)
-        assert branch.choices == choices(made)
+        result = tl.Script(branch.choices[: 20 + (branch is strayed)], then=then)
+        assert branch.choices == choices(result)
     same.run()
     strayed.jump(20)
     back = strayed.branch()
@@ -356,13 +356,13 @@ def test_wrong_options_are_refused() -> None:
     history.limits = 5  # type: ignore[assignment]
     with pytest.raises(tl.Usage, match=r"limits must be tl\.Limits"):
         history.run()
-    said = []
+    texts = []
     for method in (stopping.run, stopping.history):
         with pytest.raises(tl.Usage, match="argument n of stopping") as raised:
             method("x")
-        said.append(str(raised.value).replace(str(raised.value.where), "HERE"))
+        texts.append(str(raised.value).replace(str(raised.value.where), "HERE"))
         assert Path(__file__).name in str(raised.value.where)
-    assert said[0] == said[1]
+    assert texts[0] == texts[1]
 
     @tl.function
     def outer(n: tl.int64) -> tl.int64:

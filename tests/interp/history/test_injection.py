@@ -64,8 +64,8 @@ def test_an_injected_token_keeps_its_iteration_busy() -> None:
     tag = next(tag for tag in history.state.records if tag.site.kind == "loop")
     token = next(event.token for event in history if event.token.tag == tag and type(event.token.value) is int)
     before = history.state.records[tag].busy_count
-    made = history.inject(str(history.graph.nodes[token.node]), token.port, tag, 7)
-    assert made.state.records[tag].busy_count == before + 1 and history.state.records[tag].busy_count == before
+    result = history.inject(str(history.graph.nodes[token.node]), token.port, tag, 7)
+    assert result.state.records[tag].busy_count == before + 1 and history.state.records[tag].busy_count == before
 
 
 @pytest.mark.parametrize(

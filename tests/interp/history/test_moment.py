@@ -36,10 +36,10 @@ def test_equal_positions_have_equal_moments(name: str) -> None:
     graph, arguments, schedule = RUNS[name]
     history = History(graph, arguments, schedule=schedule, unchecked=True)
     history.run()
-    said = [str(history.jump(at) and history.moment()) for at in range(len(history) + 1)]
+    texts = [str(history.jump(at) and history.moment()) for at in range(len(history) + 1)]
     again = History(graph, arguments, schedule=schedule, unchecked=True)
     for at in range(len(history)):
-        assert str(again.moment()) == said[at] != said[at + 1]
+        assert str(again.moment()) == texts[at] != texts[at + 1]
         again.forward()
 
 

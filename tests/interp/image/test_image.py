@@ -171,8 +171,8 @@ def check_operands(made: Image) -> None:
                     )
                     continue
                 word, type_ = int(made.literals[~place]), made.port_types[first + port]
-                found = made.objects[word] if is_boxed(type_) else decode_word(word, type_.dtype)
-                assert fingerprint(found) == fingerprint(literal.value)
+                actual = made.objects[word] if is_boxed(type_) else decode_word(word, type_.dtype)
+                assert fingerprint(actual) == fingerprint(literal.value)
 
 
 def check_edges(made: Image) -> None:
@@ -198,10 +198,10 @@ def check_edges(made: Image) -> None:
 
 
 def check(graph: Graph) -> None:
-    made = build_image(graph)
-    check_frames(made)
-    check_operands(made)
-    check_edges(made)
+    image = build_image(graph)
+    check_frames(image)
+    check_operands(image)
+    check_edges(image)
 
 
 @settings(max_examples=20, phases=[Phase.generate])
@@ -239,8 +239,8 @@ def test_fan_is_the_most_tokens_of_one_firing() -> None:
             n = one(n)
         return n
 
-    made = build_image(many.graph)
-    assert len(made.site_list) == 51 and made.max_fanout == 1
+    image = build_image(many.graph)
+    assert len(image.site_list) == 51 and image.max_fanout == 1
 
 
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)
@@ -269,20 +269,20 @@ def test_printed_form(name: str) -> None:
     """Each node, port, site and scope has its line, equal images print alike, and the first line has the version of the
     form."""
     for graph in graphs(name):
-        made, said = build_image(graph), format_image(build_image(graph))
-        assert said == format_image(made) and f", version {IMAGE_VERSION}: " in said.splitlines()[0]
-        _, scopes, sites, nodes, ports, _, _ = map(str.splitlines, said.split("\n\n"))
+        image, reply = build_image(graph), format_image(build_image(graph))
+        assert reply == format_image(image) and f", version {IMAGE_VERSION}: " in reply.splitlines()[0]
+        _, scopes, sites, nodes, ports, _, _ = map(str.splitlines, reply.split("\n\n"))
         assert [line.split("  ")[0] for line in nodes[1:]] == list(map(str, graph.nodes))
-        assert [line.split("  ")[0] for line in sites[1:]] == list(map(str, made.site_list))
-        assert [line.split("  ")[0] for line in scopes[1:]] == list(map(str, made.scope_list))
-        assert len(ports) == len(made.ports) + 1
-        assert not any(line != line.rstrip() for line in said.splitlines())
+        assert [line.split("  ")[0] for line in sites[1:]] == list(map(str, image.site_list))
+        assert [line.split("  ")[0] for line in scopes[1:]] == list(map(str, image.scope_list))
+        assert len(ports) == len(image.ports) + 1
+        assert not any(line != line.rstrip() for line in reply.splitlines())
 
 
 def test_printed_form_of_a_small_graph() -> None:
     """The printed form explains its numbers: what a node does, where its operands wait, and where its results go."""
-    said = [" ".join(line.split()) for line in format_image(build_image(next(graphs("clamp")))).splitlines()]
-    assert [line for line in said if line.startswith(("clamp.a", "x "))] == [
+    texts = [" ".join(line.split()) for line in format_image(build_image(next(graphs("clamp")))).splitlines()]
+    assert [line for line in texts if line.startswith(("clamp.a", "x "))] == [
         "clamp.a clamp maximum int64, int64 -> int64, as int16 2 w3 3,4 5 - - - clamp.b:0 -",
         "clamp.a:0 int16 3 w4 token w4",
         "clamp.a:1 int16 4 w4 w4 token",

@@ -81,8 +81,8 @@ def state_after(graph: Graph, arguments: list[Any], steps: int) -> State:
 
 def record_of(state: State, tag: str) -> ActivationRecord:
     """The record of the open activation of this tag."""
-    (found,) = [record for open_tag, record in state.records.items() if str(open_tag) == tag]
-    return found
+    (result,) = [record for open_tag, record in state.records.items() if str(open_tag) == tag]
+    return result
 
 
 def test_s1_a_step_delivers_one_token() -> None:
@@ -280,20 +280,20 @@ def test_s10_the_environment_is_a_site() -> None:
 def test_functions_are_non_strict() -> None:
     """A function starts on its first argument and returns before the other has come. The other is consumed all the
     same."""
-    said = event_lines(late_argument.run(3, keep="events"))
+    reply = event_lines(late_argument.run(3, keep="events"))
     sent, started, returned = (
-        next(number for number, line in enumerate(said) if line.startswith(begin))
+        next(number for number, line in enumerate(reply) if line.startswith(begin))
         for begin in ("first.call_y[0]", "add[0]", "first[0]")
     )
     assert started < returned < sent
-    assert said[-1] == "y[0] <- 3 @ main/first: sends nothing; closes main/first, main"
+    assert reply[-1] == "y[0] <- 3 @ main/first: sends nothing; closes main/first, main"
 
 
 def test_s7_s8_s9_a_loop() -> None:
     """S7: enter sends t -> t/loop[0]. S9: next_iteration sends t/loop[k] -> t/loop[k+1]. S8: exit sends
     t/loop[k] -> t. Each iteration closes when its last token has left it."""
-    said = event_lines(count.run(1, keep="events"))
-    assert [line for line in said if line.startswith(("loop.enter", "loop.next", "loop[", "loop_n["))] == [
+    reply = event_lines(count.run(1, keep="events"))
+    assert [line for line in reply if line.startswith(("loop.enter", "loop.next", "loop[", "loop_n["))] == [
         "loop.enter_i[1] <- true @ main: sends 0 to loop.i[0] @ main/loop[0]",
         "loop.enter_n[0] <- 1 @ main: sends 1 to loop.n[0] @ main/loop[0]",
         "loop.next_n[0] <- 1 @ main/loop[0]: sends 1 to loop.n[1] @ main/loop[1]",

@@ -190,10 +190,10 @@ def test_s15_a_draw_depends_on_its_own_name_and_place_only() -> None:
         }
     """
     renamed = plain.replace("u ", "v ").replace("return u", "return v")
-    found = [tl.run_graph(tl.lower(tl.parse_program(plain)), [1]).results]
-    found.append(tl.run_graph(tl.lower(tl.parse_program(more)), [1, 2.0]).results)
+    actual = [tl.run_graph(tl.lower(tl.parse_program(plain)), [1]).results]
+    actual.append(tl.run_graph(tl.lower(tl.parse_program(more)), [1, 2.0]).results)
     other = tl.run_graph(tl.lower(tl.parse_program(renamed)), [1]).results
-    assert found[0] == found[1] != other
+    assert actual[0] == actual[1] != other
 
 
 @tl.function
@@ -258,8 +258,8 @@ def test_draws_look_random() -> None:
 
 def test_all_permutations_occur() -> None:
     """Each of the six permutations of three numbers occurs about a hundred times in 600 seeds."""
-    found = [tuple(ordered.run(3, seed=seed).value.tolist()) for seed in range(600)]
-    assert len(set(found)) == 6 and all(60 < found.count(order) < 140 for order in set(found))
+    actual = [tuple(ordered.run(3, seed=seed).value.tolist()) for seed in range(600)]
+    assert len(set(actual)) == 6 and all(60 < actual.count(order) < 140 for order in set(actual))
 
 
 @pytest.mark.parametrize("shape", [(2**20, 2**20), (0, 2**62, 2**62), (2**31,)])

@@ -107,14 +107,14 @@ def brute_force(graph: Graph, arguments: list[Any]) -> Counter[Any]:
 
 def faults(graph: Graph, arguments: list[Any]) -> set[str]:
     """The promises of `explore` that this run of a valid graph breaks."""
-    found, run = explore_few(graph, arguments), tl.run_graph(graph, arguments, keep="events")
+    result, run = explore_few(graph, arguments), tl.run_graph(graph, arguments, keep="events")
     tokens, firings = precedences(run.events)
     wrong = set()
-    if len(found.endings) != 1 or found.endings[0].outcome.results != run.results:
+    if len(result.endings) != 1 or result.endings[0].outcome.results != run.results:
         wrong.add("one ending")
-    if found.schedules != extensions(tokens)[0] or found.endings[0].schedules != found.schedules:
+    if result.schedules != extensions(tokens)[0] or result.endings[0].schedules != result.schedules:
         wrong.add("a schedule is an order of deliveries")
-    if found.states != extensions(tokens)[1]:
+    if result.states != extensions(tokens)[1]:
         wrong.add("a state is a set of deliveries")
     if explore_few(graph, arguments, choices=every_firing).schedules != extensions(firings)[0]:
         wrong.add("without waiting, a schedule is an order of firings")
@@ -132,7 +132,7 @@ def test_every_schedule_of_a_small_run_has_one_ending(run: tuple[Graph, list[Any
     assert faults(graph, arguments) == set()
     everything, fewer = explore_few(graph, arguments), explore_few(graph, arguments, choices=every_firing)
     assert fewer.states <= everything.states
-    outcomes = [found.endings[0].outcome for found in (everything, fewer)]
+    outcomes = [result.endings[0].outcome for result in (everything, fewer)]
     assert len({(out.status, out.results, frozenset(fired(out))) for out in outcomes}) == 1
 
 
@@ -146,8 +146,8 @@ def test_counts_are_those_of_brute_force(run: tuple[Graph, list[Any]]) -> None:
     """Running every schedule from its beginning gives the same counts and endings."""
     graph, arguments = run
     assume(math.prod(range(1, len(tl.run_graph(graph, arguments, keep="events").events) + 1)) <= 5_040)
-    found = explore_few(graph, arguments)
-    assert Counter(brute_force(graph, arguments).values()) == Counter(each.schedules for each in found.endings)
+    actual = explore_few(graph, arguments)
+    assert Counter(brute_force(graph, arguments).values()) == Counter(each.schedules for each in actual.endings)
 
 
 @pytest.mark.parametrize(
@@ -165,22 +165,24 @@ def test_counts_are_those_of_brute_force(run: tuple[Graph, list[Any]]) -> None:
 def test_endings_of_invalid_graphs(graph: Graph, arguments: list[Any], endings: int) -> None:
     """Counts are right for invalid graphs, in which a race has several endings. Each ending has a script, whose run
     ends so."""
-    found = explore(graph, arguments, unchecked=True)
-    assert len(found.endings) == endings
-    assert found.schedules == sum(each.schedules for each in found.endings)
-    for each in found.endings:
+    outcomes = explore(graph, arguments, unchecked=True)
+    assert len(outcomes.endings) == endings
+    assert outcomes.schedules == sum(each.schedules for each in outcomes.endings)
+    for each in outcomes.endings:
         again = follow(graph, arguments, each.script, unchecked=True)
         assert (again.status, event_lines(again)) == (each.outcome.status, event_lines(each.outcome))
     if graph.name != "untyped":
-        assert Counter(brute_force(graph, arguments).values()) == Counter(each.schedules for each in found.endings)
+        assert Counter(brute_force(graph, arguments).values()) == Counter(each.schedules for each in outcomes.endings)
 
 
 def test_a_race_has_witnesses() -> None:
     """Two scripts show that the order of two arguments at a merge decides the result."""
-    found = explore(race("merge", 1), [1, 2], unchecked=True)
-    merged = {follow(race("merge", 1), [1, 2], each.script, unchecked=True).events[0].inputs for each in found.endings}
+    outcomes = explore(race("merge", 1), [1, 2], unchecked=True)
+    merged = {
+        follow(race("merge", 1), [1, 2], each.script, unchecked=True).events[0].inputs for each in outcomes.endings
+    }
     assert merged == {(1,), (2,)}
-    assert {each.outcome.status for each in found.endings} == {"Broken"}
+    assert {each.outcome.status for each in outcomes.endings} == {"Broken"}
 
 
 def test_counts_known_beforehand() -> None:
@@ -211,9 +213,9 @@ def test_cells_have_one_ending_unless_put_twice() -> None:
     """A get that comes first is parked, and all schedules end alike. Of two puts to a cell, the first one decides the
     ending, and every ending has a trap for the other."""
     once, twice = (tl.lower(tl.parse_program(CELLS.replace("AT", at))) for at in "10")
-    found, fewer = explore(once, [3]), explore(once, [3], choices=every_firing)
-    assert [each.outcome.value for each in (*found.endings, *fewer.endings)] == [8, 8]
-    assert fewer.states < found.states and fewer.schedules < found.schedules
+    outcomes, fewer = explore(once, [3]), explore(once, [3], choices=every_firing)
+    assert [each.outcome.value for each in (*outcomes.endings, *fewer.endings)] == [8, 8]
+    assert fewer.states < outcomes.states and fewer.schedules < outcomes.schedules
     raced = explore(twice, [3])
     assert len(raced.endings) > 1 and all(each.outcome.traps for each in raced.endings)
     for each in raced.endings:
@@ -224,8 +226,8 @@ def test_exploring_has_no_effects(capsys: pytest.CaptureFixture[str]) -> None:
     """Exploring prints nothing. Programs that call Python functions are refused, since these would be called at every
     step."""
     printing = 'func main(n: int64) -> int64 {\n  p = print n, text="n is {}"\n  m = add n, 1\n  return m\n}\n'
-    found = explore(tl.lower(tl.parse_program(printing)), [3])
-    assert ([each.outcome.value for each in found.endings], capsys.readouterr().out) == ([4], "")
+    outcomes = explore(tl.lower(tl.parse_program(printing)), [3])
+    assert ([each.outcome.value for each in outcomes.endings], capsys.readouterr().out) == ([4], "")
     calling = 'func main(n: int64) -> int64 {\n  p = callback n, function="f", returns=int64\n  return p\n}\n'
     with pytest.raises(tl.Usage, match="cannot be run under every schedule"):
         explore(tl.lower(tl.parse_program(calling)), [3])
@@ -313,11 +315,11 @@ def follow(graph: Graph, arguments: list[Any], script: tuple[int, ...], *, unche
 def changes(data: Any) -> Iterator[Any]:
     """Copies of plain data, each with one part changed."""
     if isinstance(data, dict):
-        yield from ({**data, key: made} for key, value in data.items() for made in changes(value))
+        yield from ({**data, key: result} for key, value in data.items() for result in changes(value))
         yield from ({other: value for other, value in data.items() if other != key} for key in data)
     elif type(data) in (list, tuple):
         for place, value in enumerate(data):
-            yield from (type(data)([*data[:place], made, *data[place + 1 :]]) for made in changes(value))
+            yield from (type(data)([*data[:place], result, *data[place + 1 :]]) for result in changes(value))
         yield from (data[:place] + data[place + 1 :] for place in range(len(data)) if type(data) is list)
     elif isinstance(data, frozenset):
         yield from (data - {each} for each in data)
@@ -342,10 +344,10 @@ def test_the_key_of_a_state_is_complete() -> None:
             flight, records, results, traps, counts, *more = snapshot
             assert key((flight[::-1], records, results, traps, counts, *more)) == key(snapshot)
             for place, part in enumerate(snapshot):
-                for made in changes(part) if place != 3 else ():
-                    changed = (*snapshot[:place], made, *snapshot[place + 1 :])
-                    same = place == 4 and made[:-1] == counts[:-1]
-                    assert (key(changed) == key(snapshot)) == same, f"{part} or {made}"
+                for result in changes(part) if place != 3 else ():
+                    changed = (*snapshot[:place], result, *snapshot[place + 1 :])
+                    same = place == 4 and result[:-1] == counts[:-1]
+                    assert (key(changed) == key(snapshot)) == same, f"{part} or {result}"
             assert counts[-1] == state.wave_remaining, "what is left out is the clock"
             state.apply(step(state, pick(state)))
 
@@ -364,9 +366,9 @@ def test_a_machine_with_a_race_is_caught(monkeypatch: MonkeyPatch) -> None:
     assert len(explore(fib.graph, [1]).endings) == len(explore(sink(), [1, 2, 3], unchecked=True).endings) == 1
     monkeypatch.setattr(module, "step", hoarding)
     assert {each.outcome.value for each in explore(sum_graph(), [3, 4]).endings} == {4, 3}
-    found = explore(sink(), [1, 2, 3], unchecked=True)
-    assert Counter(brute_force(sink(), [1, 2, 3]).values()) == Counter(each.schedules for each in found.endings)
-    assert len(found.endings) == 2
+    outcomes = explore(sink(), [1, 2, 3], unchecked=True)
+    assert Counter(brute_force(sink(), [1, 2, 3]).values()) == Counter(each.schedules for each in outcomes.endings)
+    assert len(outcomes.endings) == 2
 
 
 def test_broken_walks_are_caught(monkeypatch: MonkeyPatch) -> None:

@@ -61,20 +61,22 @@ def differing_ways(found: list[Verdict]) -> list[str]:
 )
 def test_examples_agree(function: tl.Function, arguments: tuple[Any, ...], message: str) -> None:
     """Every schedule and the evaluator give the same values, bit for bit, with NaN and infinities."""
-    found = notes_by_way(function, *arguments)
-    assert [verdict.variant for verdict in found] == [*SCHEDULES, "evaluator"]
-    assert differing_ways(found) == []
-    assert {verdict.status for verdict in found} == {"Returned"}
+    verdicts = notes_by_way(function, *arguments)
+    assert [verdict.variant for verdict in verdicts] == [*SCHEDULES, "evaluator"]
+    assert differing_ways(verdicts) == []
+    assert {verdict.status for verdict in verdicts} == {"Returned"}
     firings = function.run(*arguments).firings
-    assert [verdict.summary for verdict in found] == [f"{message} after {firings} firings"] * len(SCHEDULES) + [message]
+    assert [verdict.summary for verdict in verdicts] == [f"{message} after {firings} firings"] * len(SCHEDULES) + [
+        message
+    ]
 
 
 def test_traps_agree() -> None:
     """If the machine traps, every schedule has the same traps, and the evaluator stops at the first of them."""
-    found = notes_by_way(quotients, 0)
-    assert differing_ways(found) == []
-    assert {verdict.status for verdict in found} == {"Trapped"}
-    assert found[-1].summary == "integer division by zero at node quotients.floor_divide"
+    verdicts = notes_by_way(quotients, 0)
+    assert differing_ways(verdicts) == []
+    assert {verdict.status for verdict in verdicts} == {"Trapped"}
+    assert verdicts[-1].summary == "integer division by zero at node quotients.floor_divide"
 
 
 def test_a_graph_alone_has_no_evaluator() -> None:
@@ -85,10 +87,10 @@ def test_a_graph_alone_has_no_evaluator() -> None:
 def test_runs_ended_by_a_limit_are_compared_in_common_results() -> None:
     """Runs that a limit ended are compared in the results that both have, with the evaluator's too; how far they came
     is no difference."""
-    found = notes_by_way(first_of, 2, 2, limits=Limits(firings=500))
-    assert differing_ways(found) == []
-    assert {verdict.status for verdict in found} == {"Exhausted"}
-    assert {verdict.summary.split()[0] for verdict in found[:-1]} == {"1", "-"}
+    verdicts = notes_by_way(first_of, 2, 2, limits=Limits(firings=500))
+    assert differing_ways(verdicts) == []
+    assert {verdict.status for verdict in verdicts} == {"Exhausted"}
+    assert {verdict.summary.split()[0] for verdict in verdicts[:-1]} == {"1", "-"}
     assert differing_ways(notes_by_way(fib, 8, limits=Limits(depth=3))) == []
 
 
@@ -99,9 +101,9 @@ def test_a_trap_before_a_limit_is_no_difference() -> None:
     def late(n: tl.int64) -> tl.int64:
         return fib(12) // n + 7 // n
 
-    found = notes_by_way(late, 0, limits=Limits(firings=200))
+    verdicts = notes_by_way(late, 0, limits=Limits(firings=200))
     assert late.run(0, limits=Limits(firings=200)).traps
-    assert differing_ways(found) == []
+    assert differing_ways(verdicts) == []
 
 
 def test_the_evaluator_ends_with_the_machine() -> None:
@@ -111,8 +113,8 @@ def test_the_evaluator_ends_with_the_machine() -> None:
     def endless(n: tl.int64) -> tl.int64:
         return endless(n)
 
-    found = notes_by_way(endless, 1, limits=Limits(firings=100))
-    assert found[-1][:3] == ("evaluator", "Exhausted", "after 100 nodes")
+    verdicts = notes_by_way(endless, 1, limits=Limits(firings=100))
+    assert verdicts[-1][:3] == ("evaluator", "Exhausted", "after 100 nodes")
 
 
 def test_a_machine_that_depends_on_the_schedule_differs(monkeypatch: MonkeyPatch) -> None:
@@ -126,10 +128,10 @@ def test_a_machine_that_depends_on_the_schedule_differs(monkeypatch: MonkeyPatch
         return event
 
     monkeypatch.setattr(reference, "step", racing)
-    found = notes_by_way(fib, 6)
-    assert {"waves", "fifo"}.isdisjoint(differing_ways(found)), "the standard, and what is the same order"
-    assert "evaluator" in differing_ways(found)
-    errors = [str(verdict.difference) for verdict in found if verdict.difference is not None]
+    verdicts = notes_by_way(fib, 6)
+    assert {"waves", "fifo"}.isdisjoint(differing_ways(verdicts)), "the standard, and what is the same order"
+    assert "evaluator" in differing_ways(verdicts)
+    errors = [str(verdict.difference) for verdict in verdicts if verdict.difference is not None]
     assert any(error.startswith("the endings differ (fib under ") for error in errors)
     assert all("  required: Returned " in error and "  got: Returned " in error for error in errors)
 
@@ -137,9 +139,9 @@ def test_a_machine_that_depends_on_the_schedule_differs(monkeypatch: MonkeyPatch
 def test_a_wrong_rule_differs_from_the_evaluator(monkeypatch: MonkeyPatch) -> None:
     """A machine that is wrong in the same way under every schedule differs from the evaluator, which has no tokens."""
     monkeypatch.setitem(fire._ROUTING, "exit", lambda inputs, tag: ((0, tag.iteration), (1, tag.iteration)))
-    found = notes_by_way(total, 3)
-    assert differing_ways(found) == ["evaluator"]
-    assert str(found[-1].difference) == (
+    verdicts = notes_by_way(total, 3)
+    assert differing_ways(verdicts) == ["evaluator"]
+    assert str(verdicts[-1].difference) == (
         "the results differ (total, evaluated without tokens)\n  required: Returned 3, 3\n  got: Returned 4, 0.125"
     )
 
@@ -159,9 +161,9 @@ def test_a_machine_that_fires_more_differs(monkeypatch: MonkeyPatch) -> None:
     def same(n: tl.int64) -> tl.int64:
         return tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0] * 0
 
-    found = notes_by_way(same, 2)
-    assert differing_ways(found) == ["lifo"]
-    assert str(found[2].difference) == (
+    verdicts = notes_by_way(same, 2)
+    assert differing_ways(verdicts) == ["lifo"]
+    assert str(verdicts[2].difference) == (
         "node same.loop.i fires another number of times (same under lifo)\n  required: 3\n  got: 4"
     )
 

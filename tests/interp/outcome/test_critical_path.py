@@ -48,46 +48,46 @@ def without_events(path: tuple[CriticalFiring, ...]) -> list[Any]:
 def runs(case: Case) -> list[Outcome]:
     """The runs of a case under several schedules, or none if a limit ends them, since such runs differ."""
     graph = lower(case.program)
-    made = [run_graph(graph, case.arguments, limits=LIMITS, keep="events", schedule=name) for name in SCHEDULES]
-    return made if made[0].status != "Exhausted" else []
+    results = [run_graph(graph, case.arguments, limits=LIMITS, keep="events", schedule=name) for name in SCHEDULES]
+    return results if results[0].status != "Exhausted" else []
 
 
 def faults(made: list[Outcome]) -> set[str]:
     """The promises about depth and path that these runs of one program break; the first run is under `waves`."""
-    found, waves = set(), made[0].stats
+    results, waves = set(), made[0].stats
     for out in made:
         depths = dependences(out.graph, out.events)
         if Counter(each.depth for each in depths.values()) != dict(enumerate(waves.profile or (), 1)):
-            found.add("the firings of a depth are those of the wave")
+            results.add("the firings of a depth are those of the wave")
         path = out.critical_path()
         if len(path) != waves.critical_path:
-            found.add("the path is Sinf long")
+            results.add("the path is Sinf long")
         if any(one.event not in depths[other.event].producers for one, other in pairwise(path)):
-            found.add("each firing has an operand that the one before made")
+            results.add("each firing has an operand that the one before made")
         if without_events(path) != without_events(made[0].critical_path()):
-            found.add("the path is the same under every schedule")
-    return found
+            results.add("the path is the same under every schedule")
+    return results
 
 
 def time_faults(out: Outcome, processors: int) -> set[str]:
     """The promises about time that this run breaks on this many processors."""
-    found, depths = set(), dependences(out.graph, out.events)
+    results, depths = set(), dependences(out.graph, out.events)
     times = times_on(out.graph, out.events, processors)
     load, total, span = Counter(times.values()), len(depths), max((each.depth for each in depths.values()), default=0)
     time = time_on(out.graph, out.events, processors)
     profile = [Counter(each.depth for each in depths.values())[depth] for depth in range(1, span + 1)]
     if max(load.values(), default=0) > processors or times.keys() != depths.keys():
-        found.add("at most p firings a unit, and every firing once")
+        results.add("at most p firings a unit, and every firing once")
     if any(times[maker] >= times[each] for each in times for maker in depths[each].producers):
-        found.add("a firing comes after its makers")
+        results.add("a firing comes after its makers")
     ready = {each: 1 + max((times[maker] for maker in depths[each].producers), default=0) for each in times}
     if any(load[t] < processors for each in times for t in range(ready[each], times[each])):
-        found.add("no processor idles while a firing could happen")
+        results.add("no processor idles while a firing could happen")
     if not max(span, math.ceil(total / processors)) <= time <= time_by_waves(profile, processors):
-        found.add("lower bound and the time by waves")
+        results.add("lower bound and the time by waves")
     if time_by_waves(profile, processors) > total / processors + span:
-        found.add("Brent's bound")
-    return found
+        results.add("Brent's bound")
+    return results
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=_SLOW)
@@ -95,9 +95,9 @@ def time_faults(out: Outcome, processors: int) -> set[str]:
 def test_the_path_is_the_longest_and_the_same_under_every_schedule(case: Case) -> None:
     """The depths of firings are the waves, whatever the schedule. The critical path has Sinf firings, each fed by the
     one before, and is the same under every schedule but for the numbers of its events."""
-    made = runs(case)
-    assume(made)
-    assert faults(made) == set()
+    result = runs(case)
+    assume(result)
+    assert faults(result) == set()
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=_SLOW)
@@ -105,13 +105,13 @@ def test_the_path_is_the_longest_and_the_same_under_every_schedule(case: Case) -
 def test_time_on_processors(case: Case) -> None:
     """T_1 = S1 and T_inf = Sinf. Every T_p between keeps both bounds, comes from a greedy schedule, and does not depend
     on the run's own schedule."""
-    made = runs(case)
-    assume(made)
-    for out in made[:2]:
+    result = runs(case)
+    assume(result)
+    for out in result[:2]:
         assert (out.time_on(1), out.time_on(math.inf)) == (out.firings, len(out.critical_path()))
         for processors in (2, 3, 7):
             assert time_faults(out, processors) == set()
-    assert len({tuple(out.time_on(p) for p in (2, 7)) for out in made}) <= 1
+    assert len({tuple(out.time_on(p) for p in (2, 7)) for out in result}) <= 1
 
 
 def test_the_path_of_a_small_graph() -> None:
@@ -246,16 +246,16 @@ def test_a_path_of_a_deep_recursion() -> None:
 def test_broken_measures_are_caught(monkeypatch: MonkeyPatch) -> None:
     """Each twin breaks a law on fib: a firing that depends on its last token only; equal paths distinguished by the
     order of events; room for one more firing in each unit of time; processors that idle although a firing is ready."""
-    made = [fib.run(6, keep="events", schedule=name) for name in SCHEDULES]
-    assert faults(made) == set() and time_faults(made[0], 3) == set()
+    results = [fib.run(6, keep="events", schedule=name) for name in SCHEDULES]
+    assert faults(results) == set() and time_faults(results[0], 3) == set()
     true_dependences, true_room = critical.dependences, critical.first_free_time
 
     def last_only(graph: Any, events: Any) -> Any:
-        found: dict[int, Dependence] = {}
+        result: dict[int, Dependence] = {}
         for number, each in true_dependences(graph, events).items():
             makers = each.producers[-1:]
-            found[number] = Dependence(1 + max((found[maker].depth for maker in makers), default=0), makers)
-        return found
+            result[number] = Dependence(1 + max((result[maker].depth for maker in makers), default=0), makers)
+        return result
 
     twins: list[tuple[str, Any]] = [
         ("dependences", last_only),
@@ -266,7 +266,7 @@ def test_broken_measures_are_caught(monkeypatch: MonkeyPatch) -> None:
     for name, twin in twins:
         with monkeypatch.context() as patch:
             patch.setattr(critical, name, twin)
-            assert faults(made) | time_faults(made[0], 3), name
+            assert faults(results) | time_faults(results[0], 3), name
 
 
 def test_the_measures_need_only_a_graph_and_events() -> None:

@@ -35,14 +35,14 @@ def depths(out: Outcome) -> list[tuple[Event, int]]:
     A node fires with the last of its tokens, so a firing's wave is one more than the longest chain of firings that it
     depends on. A token is identified by (node, port, tag), which is unique in a run."""
     sent: dict[tuple[int, int, object], int] = {}
-    found = []
+    results = []
     for event in out.events:
         node, port, tag, _ = event.token
         wave = sent.get((node, port, tag), 0) + 1
-        found.append((event, wave))
+        results.append((event, wave))
         for token in event.sent:
             sent[token.node, token.port, token.tag] = wave
-    return found
+    return results
 
 
 def longest_path(out: Outcome) -> tuple[int, Counter[int]]:

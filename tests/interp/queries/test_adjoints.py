@@ -86,9 +86,9 @@ def test_a_sum_passes_its_adjoint_on() -> None:
     out = grad_nested.run(0.5, 3, keep="events")
     adjoints = AdjointPartners(out.graph)
     (event,) = [e for e in out.events if e.fired and str(e.token.tag).endswith("loop[1]") and is_sum(out.graph, e)]
-    found = nearest_adjoints(adjoints, event)
-    assert names_of(out.graph, [number for number, _ in found]) == ["back_loop"]
-    assert {str(tag) for _, tag in found} == {str(event.token.tag).replace("[1]", "[2]")}
+    actual = nearest_adjoints(adjoints, event)
+    assert names_of(out.graph, [number for number, _ in actual]) == ["back_loop"]
+    assert {str(tag) for _, tag in actual} == {str(event.token.tag).replace("[1]", "[2]")}
 
 
 def is_sum(graph: Graph, event: tl.Event) -> bool:

@@ -66,9 +66,9 @@ def test_stores_that_might_fill_a_cell() -> None:
     """Up to four stores are named, with their tags if known; the others are counted."""
     graph = sum_graph()
     four = "sum.inner under main, sum.outer, sum.inner, sum.outer"
-    for more, said in ((), four), ((1,), f"{four} and 1 more"), ((1, 0), f"{four} and 2 more"):
+    for more, text in ((), four), ((1,), f"{four} and 1 more"), ((1, 0), f"{four} and 2 more"):
         stores = ((0, ROOT), (1, None), (0, None), (1, None), *((store, None) for store in more))
-        assert UnfilledCell(stores).describe(graph) == f"no store of such cells has been sent its index ({said})"
+        assert UnfilledCell(stores).describe(graph) == f"no store of such cells has been sent its index ({text})"
     assert UnfilledCell(()).describe(graph) == "there is no store that could fill it"
 
 

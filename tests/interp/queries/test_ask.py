@@ -196,9 +196,9 @@ def test_the_origin_of_an_injected_token() -> None:
     assert f"from an injection at event {at} is in flight" in str(injected.ask.why_not("sum"))
     changed = injected.change(("sum", 1, "main"), 31)
     assert f"from an injection at event {at} (changed to 31) is in flight" in str(changed.ask.why_not("sum"))
-    for what_if, said in ((injected, ""), (changed, ", changed to 31")):
+    for what_if, text in ((injected, ""), (changed, ", changed to 31")):
         what_if.run()
-        assert what_if.ask.tree("sum", depth=1).splitlines()[-1] == f"  port 1: 30, injected at event {at}{said}"
+        assert what_if.ask.tree("sum", depth=1).splitlines()[-1] == f"  port 1: 30, injected at event {at}{text}"
 
 
 def test_cells_have_the_name_of_their_node() -> None:

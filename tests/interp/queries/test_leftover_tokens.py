@@ -90,18 +90,18 @@ def again(n: tl.int64) -> tl.int64:
 @tl.function
 def wide(n: tl.int64) -> tl.Array[tl.int64, ...]:
     """More cells than are followed, of which the second is put."""
-    made = tl.put(tl.cells(1_005, tl.int64), 1, n)
-    return tl.collect(made)
+    result = tl.put(tl.cells(1_005, tl.int64), 1, n)
+    return tl.collect(result)
 
 
 @tl.function
 def ahead(n: tl.int64) -> tl.int64:
     """An iteration gets what the second after it puts."""
-    made = tl.cells(20, tl.int64)
+    handle = tl.cells(20, tl.int64)
 
     def body(i: tl.int64, s: tl.int64) -> tuple[tl.int64, tl.int64]:
-        tl.put(made, i, i)
-        return i + 1, s + tl.get(made, i + 2)
+        tl.put(handle, i, i)
+        return i + 1, s + tl.get(handle, i + 2)
 
     return tl.while_loop(lambda i, s: i < n, body, 0, 0, parallel_iterations=2)[1]
 
@@ -223,13 +223,13 @@ def test_a_store_that_has_been_sent_nothing() -> None:
     """A store without tokens might fill a cell of its type, unless its index is a different literal."""
     history = at_first_park(hidden, 3)
     while history.ask.why_not("get_2").wait_entries[0].requirements:
-        found = {node: history.ask.why_not(node) for node in ("get_1", "get_2")}
+        results = {node: history.ask.why_not(node) for node in ("get_1", "get_2")}
         if all(
-            answer.root_causes and isinstance(answer.root_causes[0].reason, UnfilledCell) for answer in found.values()
+            answer.root_causes and isinstance(answer.root_causes[0].reason, UnfilledCell) for answer in results.values()
         ):
             break
         history.forward()
-    stores = {node: answer.root_causes[0].reason.stores for node, answer in found.items()}
+    stores = {node: answer.root_causes[0].reason.stores for node, answer in results.items()}
     (put,) = history.graph.find("put_1")
     assert stores == {"get_1": ((put, None),), "get_2": ()}
 

@@ -80,11 +80,11 @@ def with_literal(graph: Graph, name: str, port: int, value: int) -> Graph:
 @tl.function
 def ahead(n: tl.int64) -> tl.int64:
     """An iteration gets what a later one puts, which a bound holds back."""
-    made = tl.cells(20, tl.int64)
+    handle = tl.cells(20, tl.int64)
 
     def body(i: tl.int64, s: tl.int64) -> tuple[tl.int64, tl.int64]:
-        tl.put(made, i, i)
-        return i + 1, s + tl.get(made, i + 1)
+        tl.put(handle, i, i)
+        return i + 1, s + tl.get(handle, i + 1)
 
     return tl.while_loop(lambda i, s: i < n, body, 0, 0, parallel_iterations=2)[1]
 
@@ -124,9 +124,9 @@ def differences() -> Iterator[str]:
         told = set()
         for names in (("fifo", "lifo"), ("random:1", "random:2"), ("lifo", "fifo")):
             first, second = ran(one, given, names[0])[1], ran(two, others, names[1])[1]
-            found = difference.first_difference(first, second)
-            yield from divergence(first, second, found)
-            told.add(found and found.firing and (found.kind, str(found.firing.node), found.firing.tag))
+            result = difference.first_difference(first, second)
+            yield from divergence(first, second, result)
+            told.add(result and result.firing and (result.kind, str(result.firing.node), result.firing.tag))
         if len(told) > 1:
             yield f"what is told depends on the schedule: {told}"
     if difference.first_difference(ran(graph, [4], "fifo", 90)[1], ran(graph, [4], "lifo", 90)[1]) is not None:
@@ -193,9 +193,9 @@ def forget_the_parent(patch: MonkeyPatch) -> None:
     branch = index.EventIndex.fork
 
     def forgetful(self: index.EventIndex, since: int) -> index.EventIndex:
-        made = branch(self, since)
-        made._shared_segments = ()
-        return made
+        result = branch(self, since)
+        result._shared_segments = ()
+        return result
 
     patch.setattr(index.EventIndex, "fork", forgetful)
 
@@ -251,8 +251,8 @@ def count_the_flight_from_the_end(patch: MonkeyPatch) -> None:
     true = why._UpstreamSearch.flight_position
 
     def position(search: why._UpstreamSearch, token: Any) -> int | None:
-        found = true(search, token)
-        return None if found is None else len(search.state.flight) - 1 - found
+        result = true(search, token)
+        return None if result is None else len(search.state.flight) - 1 - result
 
     patch.setattr(why._UpstreamSearch, "flight_position", position)
 
@@ -326,10 +326,10 @@ def test_the_laws_catch_a_wrong_answer(how: Break) -> None:
     """Every twin breaks a law, or fails, on one of four small programs."""
     with broken(how):
         try:
-            found = next(violations(), None)
+            actual = next(violations(), None)
         except (AssertionError, KeyError, StopIteration) as error:
-            found = repr(error)
-    assert found is not None, f"no law caught this: {how.__doc__}"
+            actual = repr(error)
+    assert actual is not None, f"no law caught this: {how.__doc__}"
 
 
 @pytest.mark.full

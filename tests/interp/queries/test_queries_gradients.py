@@ -39,8 +39,8 @@ def test_wrong_searches_of_loops_are_caught(name: str, monkeypatch: pytest.Monke
     attribute, wrong = WRONG[name]
     monkeypatch.setattr(why._UpstreamSearch, attribute, wrong)
     graph, arguments = grad_power.graph, (3.0, 3)
-    said: list[str] = []
+    texts: list[str] = []
     for steps in range(20, 140, 10):
         state, index = ran(graph, arguments, "fifo", steps)
-        said += reasons(state, index, random.Random(steps))
-    assert any("it fired in the end" in each for each in said)
+        texts += reasons(state, index, random.Random(steps))
+    assert any("it fired in the end" in each for each in texts)

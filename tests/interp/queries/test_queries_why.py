@@ -99,8 +99,8 @@ def test_the_waiting_token_is_named() -> None:
     """The answer names the token that waits and its sender."""
     state, index = ran(stuck(), [1])
     (number,) = stuck().find("sum")
-    said = str(why_not(index, state, number, ROOT)).splitlines()
-    assert said[1:3] == ["  required: tokens on the ports 0, 1", "  got: 1 on port 0 from stuck.switch at event 2"]
+    reply = str(why_not(index, state, number, ROOT)).splitlines()
+    assert reply[1:3] == ["  required: tokens on the ports 0, 1", "  got: 1 on port 0 from stuck.switch at event 2"]
 
 
 def test_a_token_in_flight() -> None:
@@ -130,11 +130,11 @@ def test_a_run_that_a_limit_ended() -> None:
 def test_a_trap_upstream() -> None:
     """The path to a trap thousands of calls deep leaves out its middle, and branches that were not taken are no
     roots."""
-    said = answer_lines(down.graph, 3_000, 100_000)
-    assert len(said) == 14
-    assert said[7] == "  ... 8,993 more ..."
-    assert said[-2].endswith("floor_divide 1, 0 traps: integer division by zero")
-    assert said[-1] == "  hint: it never will"
+    reply = answer_lines(down.graph, 3_000, 100_000)
+    assert len(reply) == 14
+    assert reply[7] == "  ... 8,993 more ..."
+    assert reply[-2].endswith("floor_divide 1, 0 traps: integer division by zero")
+    assert reply[-1] == "  hint: it never will"
 
 
 def test_a_trap_in_a_loop_that_went_on() -> None:
@@ -195,10 +195,10 @@ def test_an_activation_that_did_not_open() -> None:
     ]
     for tag in (ROOT.child(site), ROOT.child(site).child(site)):
         answer = why_not(index, state, number, tag)
-        said = str(answer).splitlines()
+        reply = str(answer).splitlines()
         assert (answer.activation_status, answer.verdict) == ("unopened", "never")
-        assert said[2] == "  got: no such activation: it has not opened"
-        assert said[3:5] == [
+        assert reply[2] == "  got: no such activation: it has not opened"
+        assert reply[3:5] == [
             f"  port 0 of down.less under {tag}: waits for main/down to open",
             "  main/down has not opened: waits for down.down.call_n under main",
         ]
@@ -232,8 +232,8 @@ def test_a_search_that_was_cut() -> None:
 
 def test_a_get_of_a_cell_that_nothing_fills() -> None:
     """The get has all its tokens and is parked; the answer names the cell, and says that no store is left for it."""
-    said = answer_lines(half_full.graph, 5)
-    assert without_locations(said[4:]) == [
+    reply = answer_lines(half_full.graph, 5)
+    assert without_locations(reply[4:]) == [
         "  port 1 of half_full.add under main: waits for half_full.get_1 under main",
         "  port 0 of half_full.get_1 under main: the token from half_full.cells at event 2 is parked at cell 1 of "
         "half_full.cells, made under main, which no store has filled",

@@ -137,14 +137,14 @@ def test_other_results_of_a_callback_are_accepted(tmp_path: Path) -> None:
 def test_a_recorded_world_answers_from_events() -> None:
     """A world that knows the events gives the same events again, without a function, and prints nothing."""
     kept = tl.run_graph(CALLS, [3], keep="events", world=RecordingWorld())
-    made: list[Any] = []
+    results: list[Any] = []
     calls = [event for event in kept.events if event.fired and CALLS.nodes[event.token.node].op == "callback"]
-    world = recorded_world(calls, lambda: len(made))
+    world = recorded_world(calls, lambda: len(results))
     for event in calls:
         assert event.inputs is not None
         value = world.call("whatever", event.inputs, CALLS.nodes[event.token.node].outputs[0].type)
         assert is_same_value(value, recorded_result(event))
-        made.append(value)
+        results.append(value)
     world.print("nothing")
     trapped = tl.run_graph(CALLS, [-1], keep="events", world=RecordingWorld()).trap_events[0]
     with pytest.raises(CallbackError, match="callback half raised ValueError: too little"):
@@ -176,7 +176,7 @@ def test_older_logs_have_no_options(tmp_path: Path) -> None:
     """A first line without options is that of a run with seed 0 whose loops have their own bounds."""
     path = tmp_path / "run.jsonl"
     kept, lines = run(lower(FILL), [3], path)
-    first = {key: said for key, said in lines[0].items() if key not in ("seed", "bound")}
+    first = {key: text for key, text in lines[0].items() if key not in ("seed", "bound")}
     write(path, [first, *lines[1:]])
     log = tl.read_events(path)
     assert list(map(bits, log.events)) == list(map(bits, kept.events)) and (log.seed, log.bound) == (0, None)

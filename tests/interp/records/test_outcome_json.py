@@ -95,8 +95,8 @@ def test_firings_by_name() -> None:
     assert stats["by_node"] == {str(node): n for node, n in zip(out.graph.nodes, out.stats.by_node, strict=True)}
     builder = tl.GraphBuilder("twice")
     x = builder.argument("x", tl.Type(tl.int64))
-    made = [builder.node("identity", "y", [x], [tl.Type(tl.int64)], function=f)[0] for f in ("twice", "twice.y")]
-    graph = builder.build(made)
+    results = [builder.node("identity", "y", [x], [tl.Type(tl.int64)], function=f)[0] for f in ("twice", "twice.y")]
+    graph = builder.build(results)
     names = tl.to_json(tl.run_graph(graph, [1], unchecked=True))["stats"]["by_node"]
     assert len(names) == len(graph.nodes)
 
@@ -118,7 +118,7 @@ def test_unknown_fields_are_no_difference() -> None:
 def test_endings_are_compared() -> None:
     """The ending, the schedule, and the rule of an error count; the words of an error do not."""
     mine, document = to_outcome_record(quotients.run(3)), tl.to_json(quotients.run(3))
-    for key, wrong, said in [
+    for key, wrong, text in [
         ("status", "Exhausted", ("status", '"Trapped"', '"Exhausted"')),
         ("schedule", "lifo", ("schedule", '"waves"', '"lifo"')),
         ("error", None, ("error", '"S5"', "nothing")),
@@ -126,14 +126,14 @@ def test_endings_are_compared() -> None:
     ]:
         theirs = tl.from_json({**document, key: wrong})
         assert isinstance(theirs, tl.OutcomeRecord)
-        assert list(outcome_differences(mine, theirs)) == [said]
+        assert list(outcome_differences(mine, theirs)) == [text]
     unsaid = tl.from_json({**document, "error": {"rule": None, "message": "it failed", "words": "really"}})
     assert isinstance(unsaid, tl.OutcomeRecord) and list(outcome_differences(mine, unsaid)) == []
 
 
 def test_differences_are_printed_as_json() -> None:
     """The message names the entry that differs, in the form of the document, with its tag as a path."""
-    for run, key, change, said in [
+    for run, key, change, text in [
         (fib.run(5), "results", lambda value: value | {"data": 4},
          ("results[0]", '{"dtype":"int64","data":5}', '{"dtype":"int64","data":4}')),
         (tl.run_graph(stuck(), [1], unchecked=True), "residue", lambda row: [*row[:3], {"dtype": "int64", "data": 2}],
@@ -142,7 +142,7 @@ def test_differences_are_printed_as_json() -> None:
         document = tl.to_json(run)
         theirs = tl.from_json({**document, key: [change(document[key][0])]})
         assert isinstance(theirs, tl.OutcomeRecord)
-        assert list(outcome_differences(to_outcome_record(run), theirs)) == [said]
+        assert list(outcome_differences(to_outcome_record(run), theirs)) == [text]
     document = tl.to_json(quotients.run(3))
     (trap,) = document["traps"]
     theirs = tl.from_json({**document, "traps": [trap | {"message": "too hot", "words": "no"}]})

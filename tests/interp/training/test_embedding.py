@@ -28,10 +28,10 @@ RULES: dict[str, Callable[[], Any]] = {
 
 def all_rows(table: tl.Embedding) -> Any:
     """All rows, assembled by hand."""
-    made = np.empty((sum(len(shard) for shard in table.shards), 2))
+    result = np.empty((sum(len(shard) for shard in table.shards), 2))
     for k, shard in enumerate(table.shards):
-        made[k :: len(table.shards)] = np.asarray(shard)
-    return made
+        result[k :: len(table.shards)] = np.asarray(shard)
+    return result
 
 
 @settings(max_examples=25)
@@ -50,8 +50,8 @@ def test_a_lookup(ids: Any, shards: int) -> None:
     assert np.array_equal(np.asarray(table(ids)), VALUES[ids])
     wanted = np.zeros_like(VALUES)
     np.add.at(wanted, ids, weights)
-    made = tl.grad(loss, table.shards)(ids)
-    assert all(np.array_equal(np.asarray(each), wanted[k::shards]) for k, each in enumerate(made))
+    result = tl.grad(loss, table.shards)(ids)
+    assert all(np.array_equal(np.asarray(each), wanted[k::shards]) for k, each in enumerate(result))
 
 
 def by_rows(table: tl.Embedding, ids: Any, slopes: Any) -> Any:
@@ -76,9 +76,9 @@ def check_rows(make: Callable[[], Any], ids: Any, shards: int, how: str) -> None
         total = np.zeros((len(there), 2))
         np.add.at(total, np.searchsorted(there, ids), scale * slopes)
         reference.apply(total, dense)
-    made = all_rows(table)
-    assert np.array_equal(np.delete(made, there, axis=0), np.delete(VALUES, there, axis=0))
-    assert np.array_equal(made[there], np.asarray(dense))
+    result = all_rows(table)
+    assert np.array_equal(np.delete(result, there, axis=0), np.delete(VALUES, there, axis=0))
+    assert np.array_equal(result[there], np.asarray(dense))
 
 
 @pytest.mark.inner(first=1)

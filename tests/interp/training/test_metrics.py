@@ -37,9 +37,9 @@ def test_metrics_survive_a_round_trip(lines: Any, tmp_path_factory: pytest.TempP
         append_metrics(path, step, metrics)
         for name, value in metrics.items():
             expected.setdefault(name, {})[step] = float(value)
-    found = read_metrics(path)
-    assert bits(found) == bits(expected)
-    assert all(list(numbers) == sorted(numbers) for numbers in found.values())
+    actual = read_metrics(path)
+    assert bits(actual) == bits(expected)
+    assert all(list(numbers) == sorted(numbers) for numbers in actual.values())
 
 
 def test_a_truncated_file_is_read(tmp_path: Path) -> None:

@@ -146,16 +146,16 @@ def test_slots_are_named_variables() -> None:
     w, optimizer = tl.Variable([1.0, 2.0], dtype=tl.Array[tl.float32, None], name="w"), of.Adam()
     w2 = tl.Variable(1, dtype=tl.float32, name="w")
     optimizer.apply((w, w2), (w, w2))
-    made = dict(optimizer.slots["w"])
-    assert {name: (each.name, each._type.shape, each.trainable) for name, each in made.items()} == {
+    result = dict(optimizer.slots["w"])
+    assert {name: (each.name, each._type.shape, each.trainable) for name, each in result.items()} == {
         "mean": ("w_mean", (None,), False),
         "squares": ("w_squares", (None,), False),
         "count": ("w_count", (), False),
     }
     optimizer.apply([w2], [w2])
-    assert all(optimizer.slots["w"][name] is each for name, each in made.items())
+    assert all(optimizer.slots["w"][name] is each for name, each in result.items())
     assert [int(optimizer.slots[name]["count"]) for name in ("w", "w_1")] == [1, 2]
-    assert made["mean"].dtype is tl.float32
+    assert result["mean"].dtype is tl.float32
 
 
 class _Scaled(of.Optimizer):

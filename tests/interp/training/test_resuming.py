@@ -37,15 +37,15 @@ def end_of_training(
 ) -> list[bytes]:
     """The end of a training with interruptions, each resumed by new objects from the file alone."""
     for end in (*breaks, STEPS):
-        made = Training(make())
-        objects = {name: part for name, part in vars(made).items() if name != left_out}
+        result = Training(make())
+        objects = {name: part for name, part in vars(result).items() if name != left_out}
         checkpoint = tl.Checkpoint(**objects)
         if (folder / "kept").exists():
             checkpoint.restore(folder / "kept")
-        while int(made.done) < end:
-            made.step.run(engine=engine)
+        while int(result.done) < end:
+            result.step.run(engine=engine)
         checkpoint.save(folder / "kept")
-    return made.bits()
+    return result.bits()
 
 
 @pytest.mark.full
@@ -87,7 +87,7 @@ def test_state_that_is_not_saved_is_missed(left_out: str, tmp_path: Path) -> Non
 
 def reported_steps(folder: Path, engine: str, times: int) -> list[int]:
     """The steps that the processes of a training report; this many of them are killed at random moments."""
-    dice, made = random.Random(times), list[int]()
+    dice, result = random.Random(times), list[int]()
     parent = subprocess.Popen(
         [sys.executable, killed_training.__file__, folder, engine],
         stdin=subprocess.PIPE,
@@ -98,15 +98,15 @@ def reported_steps(folder: Path, engine: str, times: int) -> list[int]:
     with parent:
         for life in range(times + 1):
             print(file=parent.stdin, flush=True)
-            child, said = int(parent.stdout.readline()), iter(parent.stdout.readline, "dead\n")
+            child, reply = int(parent.stdout.readline()), iter(parent.stdout.readline, "dead\n")
             if life < times:
-                made += map(int, islice(said, dice.randint(1, 2)))
+                result += map(int, islice(reply, dice.randint(1, 2)))
                 time.sleep(dice.random() * 0.01)
                 with suppress(ProcessLookupError):
                     os.kill(child, signal.SIGKILL)
-            made += map(int, said)
+            result += map(int, reply)
         parent.stdin.close()
-    return made
+    return result
 
 
 @pytest.mark.full

@@ -82,29 +82,29 @@ def test_a_sample_is_corrected() -> None:
     """Frequent candidates count less: with one candidate the loss is that of two logits, less the logarithms of their
     expected counts."""
     candidates = tl.Candidates(np.array([4]), np.linspace(0.1, 0.9, CLASSES))
-    made = tl.sampled_softmax(X, LABELS, WEIGHTS, BIASES, candidates)
+    result = tl.sampled_softmax(X, LABELS, WEIGHTS, BIASES, candidates)
     logits = X @ WEIGHTS.T + BIASES - np.log(candidates.expected)
     pairs = np.stack([logits[np.arange(4), LABELS], logits[:, 4]], axis=1)
-    assert float(made) == pytest.approx(np.mean(np.log(np.exp(pairs).sum(axis=1)) - pairs[:, 0]))
+    assert float(result) == pytest.approx(np.mean(np.log(np.exp(pairs).sum(axis=1)) - pairs[:, 0]))
 
 
 def test_a_table_of_classes() -> None:
     """Weights may be a sharded table. The loss then has a gradient by few of its rows, and by few biases."""
     candidates = tl.Candidates(np.array([1, 6]), np.ones(CLASSES))
     table = tl.Embedding(WEIGHTS, shards=2)
-    made = tl.sampled_softmax(X, LABELS, table, BIASES, candidates)
-    assert float(made) == float(tl.sampled_softmax(X, LABELS, WEIGHTS, BIASES, candidates))
+    result = tl.sampled_softmax(X, LABELS, table, BIASES, candidates)
+    assert float(result) == float(tl.sampled_softmax(X, LABELS, WEIGHTS, BIASES, candidates))
     slopes = tl.grad(lambda: tl.sampled_softmax(X, LABELS, table, BIASES, candidates), table.shards)()
     moved = {2 * row + k for k, each in enumerate(slopes) for row in np.flatnonzero(np.any(np.asarray(each) != 0, 1))}
     assert moved == {0, 1, 3, 6, 8}
     rows = tl.grad(lambda: tl.sampled_softmax(X, LABELS, table, BIASES, candidates), table.shards, rows=table.shards)()
     assert [sorted(map(int, each.indices)) for each in rows] == [[0, 3, 4], [0, 1, 1]]
     for shard, dense, each in zip(table.shards, slopes, rows, strict=True):
-        made = tl.scatter_add(tl.zeros_like(shard), each.values, each.indices)
-        np.testing.assert_allclose(np.asarray(made), np.asarray(dense), rtol=1e-12)
+        result = tl.scatter_add(tl.zeros_like(shard), each.values, each.indices)
+        np.testing.assert_allclose(np.asarray(result), np.asarray(dense), rtol=1e-12)
     biases = tl.Variable(BIASES, name="biases")
-    found = tl.grad(lambda: tl.sampled_softmax(X, LABELS, table, biases, candidates), biases, rows=biases)()
-    assert sorted(map(int, found.indices)) == [0, 1, 3, 3, 6, 8]
+    actual = tl.grad(lambda: tl.sampled_softmax(X, LABELS, table, biases, candidates), biases, rows=biases)()
+    assert sorted(map(int, actual.indices)) == [0, 1, 3, 3, 6, 8]
 
 
 def test_wrong_numbers_of_candidates_are_refused() -> None:

@@ -30,10 +30,10 @@ def edges(dtype: dtypes.DType) -> list[Any]:
     if dtype.is_integer:
         low, high = dtype.range
         near = [low, low + 1, high, high - 1, dtype.bits - 1, dtype.bits]
-        found = [number for number in dict.fromkeys([*INTEGERS, *near]) if low <= number <= high]
+        results = [number for number in dict.fromkeys([*INTEGERS, *near]) if low <= number <= high]
     else:
-        found = FLOATS if dtype is dtypes.float64 else [*HALF_FLOATS, INF, -INF, NAN]
-    return [admit(number, Type(dtype)) for number in found]
+        results = FLOATS if dtype is dtypes.float64 else [*HALF_FLOATS, INF, -INF, NAN]
+    return [admit(number, Type(dtype)) for number in results]
 
 
 EDGES = {dtype: edges(dtype) for dtype in dtypes.ALL}

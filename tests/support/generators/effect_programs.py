@@ -65,11 +65,11 @@ def weigh(*numbers: Any) -> int:
 
 
 def _sum(numbers: tuple[Any, ...]) -> int:
-    found = 0
+    result = 0
     for number in numbers:
         for byte in np.asarray(number).tobytes():
-            found = (found * 31 + byte) % 1009
-    return found % 7
+            result = (result * 31 + byte) % 1009
+    return result % 7
 
 
 def half(*numbers: Any) -> float:
@@ -144,8 +144,8 @@ class EffectProgramWriter(ProgramWriter):
         known = [cells for cells in self.cells_in(scope) if cells.type == type_]
         if known and self.pick(True, True, False):
             return known[-1].symbol
-        made = self.make(scope, element_type(type_), self.pick(1, 2, 3))
-        return self.straight(made, scope).symbol
+        result = self.make(scope, element_type(type_), self.pick(1, 2, 3))
+        return self.straight(result, scope).symbol
 
     def cells_in(self, scope: list[Any]) -> list[Cells]:
         """The cells in scope; the number of a parameter's cells is unknown."""
@@ -245,11 +245,11 @@ class EffectProgramWriter(ProgramWriter):
         size = self.pick(2, 1, 3, None)
         if size is None:
             size = apply("add", apply("remainder", self.value(scope, INT), 3), 1)
-        made = self.make(scope, self.pick(INT, INT, FLOAT, BOOL, VECTOR, OPEN), size)
+        result = self.make(scope, self.pick(INT, INT, FLOAT, BOOL, VECTOR, OPEN), size)
         if not self.early or self.pick(True, False):
-            return self.fill(made, scope)
-        self.empty.append(made)
-        return made
+            return self.fill(result, scope)
+        self.empty.append(result)
+        return result
 
     def make(self, scope: list[Any], element: Type, size: Any) -> Cells:
         before = tuple(value for value in scope if not isinstance(_type_of(value).dtype, HandleType))

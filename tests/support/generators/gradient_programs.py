@@ -50,11 +50,11 @@ def asked(program: Program, name: str) -> Program | None:
         if not type_.is_scalar:
             nodes.append(Node("broadcast_like", (weight, of), (Var(f"w{nth}", type_),)))
         inputs.append(weight if type_.is_scalar else f"w{nth}")
-    made = tuple(Var(f"d_{var.name}", var.type) for var in taken)
-    nodes.append(Node("pullback", tuple(inputs), made, (), ((PULLBACK_TARGET, "r0"),)))
-    leaving = (*(var.name for var in results), *(var.name for var in made))
+    result = tuple(Var(f"d_{var.name}", var.type) for var in taken)
+    nodes.append(Node("pullback", tuple(inputs), result, (), ((PULLBACK_TARGET, "r0"),)))
+    leaving = (*(var.name for var in results), *(var.name for var in result))
     body = Region(entry.body.parameters, tuple(nodes), leaving)
-    types = (*entry.results, *(var.type for var in made))
+    types = (*entry.results, *(var.type for var in result))
     return replace(program, functions=(FunctionDef(name, body, types), *program.functions), entry=name)
 
 
@@ -96,9 +96,9 @@ def slope(case: Case, step: float, run: Running | None = None) -> float | None:
     for side in (step, -step):
         moved = [_moved(value, side * (1 + 0.1 * at)) for at, value in enumerate(case.arguments)]
         results = run(moved)
-        if results is None or not np.isfinite(found := total(case, results[: len(case.program.main.results)])):
+        if results is None or not np.isfinite(result := total(case, results[: len(case.program.main.results)])):
             return None
-        ends.append(found)
+        ends.append(result)
     return (ends[0] - ends[1]) / (2 * step)
 
 
@@ -129,7 +129,7 @@ def inexact(case: Case, derived: Case, run: Running | None = None) -> str | None
     if results is None:
         return "the program returns, and its derivative does not"
     adjoints = list(results[len(case.program.main.results) :])
-    found, expected = along(case, adjoints), slopes[1]
-    if abs(found - expected) > 1e-3 * (1e-2 + abs(expected)):  # type: ignore[operator,arg-type]
-        return f"adjoints {adjoints} say {found}, differences {slopes}"
+    result, expected = along(case, adjoints), slopes[1]
+    if abs(result - expected) > 1e-3 * (1e-2 + abs(expected)):  # type: ignore[operator,arg-type]
+        return f"adjoints {adjoints} say {result}, differences {slopes}"
     return ""

@@ -77,9 +77,9 @@ def at(graph: Graph, position: int, **fields: Any) -> Graph:
 
 def sources(graph: Graph, like: Type | None = None) -> list[OutputRef]:
     """All outputs, or all outputs of one type."""
-    made = [OutputRef(-1, k) for k in range(len(graph.arguments))]
-    made += [OutputRef(n, k) for n, node in enumerate(graph.nodes) for k in range(len(node.outputs))]
-    return [each for each in made if like is None or graph.output(each).type == like]
+    results = [OutputRef(-1, k) for k in range(len(graph.arguments))]
+    results += [OutputRef(n, k) for n, node in enumerate(graph.nodes) for k in range(len(node.outputs))]
+    return [each for each in results if like is None or graph.output(each).type == like]
 
 
 def _any(graph: Graph, op: str) -> list[int]:
@@ -185,8 +185,8 @@ def token_for_literal(dice: random.Random, graph: Graph) -> Graph:
     edge = dice.choice(fixed)
     ports = list(graph.nodes[edge.node].ports)
     ports[edge.port] = None
-    made = at(graph, edge.node, ports=tuple(ports))
-    return dice.choice([made, rewired(made, [*wires(made), (dice.choice(sources(made)), edge)])])
+    result = at(graph, edge.node, ports=tuple(ports))
+    return dice.choice([result, rewired(result, [*wires(result), (dice.choice(sources(result)), edge)])])
 
 
 def token_for_trigger(dice: random.Random, graph: Graph) -> Graph:
@@ -329,10 +329,10 @@ def inserted(graph: Graph, wire: Wire, op: str, function: str, *others: OutputRe
     """The graph with a new node on an edge; the node may also read other outputs."""
     (leaving, edge), position = wire, len(graph.nodes)
     feeding = [leaving, *others]
-    made = GraphNode("new", op, (None,) * len(feeding), (NodeOutput(graph.output(leaving).type, ()),), function)
+    result = GraphNode("new", op, (None,) * len(feeding), (NodeOutput(graph.output(leaving).type, ()),), function)
     new = [other for other in wires(graph) if other != wire]
     new += [(each, Edge(position, port)) for port, each in enumerate(feeding)]
-    return rewired(replace(graph, nodes=(*graph.nodes, made)), [*new, (OutputRef(position, 0), edge)])
+    return rewired(replace(graph, nodes=(*graph.nodes, result)), [*new, (OutputRef(position, 0), edge)])
 
 
 EDITS: tuple[Edit, ...] = (

@@ -128,13 +128,13 @@ def places(data: Any) -> Iterator[Place]:
 
 def mutated(dice: random.Random, document: Any, times: int = 1) -> Any:
     """A copy of a document with some random changes."""
-    made = copy.deepcopy(document)
+    result = copy.deepcopy(document)
     for _ in range(times):
-        all_places = list(places(made))
+        all_places = list(places(result))
         if not all_places:
-            return made
+            return result
         _change(dice, dice.choice(all_places), all_places)
-    return made
+    return result
 
 
 def _change(dice: random.Random, place: Place, others: list[Place]) -> None:
@@ -161,47 +161,47 @@ def _change(dice: random.Random, place: Place, others: list[Place]) -> None:
 
 def garbled(dice: random.Random, text: bytes) -> bytes:
     """A text with a few bytes changed, dropped or added."""
-    made = bytearray(text)
+    result = bytearray(text)
     for _ in range(dice.choice([1, 1, 2, 5])):
-        where = dice.randrange(len(made) + 1)
+        where = dice.randrange(len(result) + 1)
         match dice.randrange(4):
             case 0:
-                made[where : where + 1] = bytes([dice.randrange(256)])
+                result[where : where + 1] = bytes([dice.randrange(256)])
             case 1:
-                del made[where : where + dice.choice([1, 3, 50])]
+                del result[where : where + dice.choice([1, 3, 50])]
             case 2:
-                made[where:where] = dice.choice(
+                result[where:where] = dice.choice(
                     [b'"', b"{", b"[" * 30, b"NaN", b"-", b"1e999", b"\xff", b"\\ud800", b",", b"0"]
                 )
             case 3:
-                other = dice.randrange(len(made) + 1)
-                made[where:where] = made[other : other + 20]
-    return bytes(made)
+                other = dice.randrange(len(result) + 1)
+                result[where:where] = result[other : other + 20]
+    return bytes(result)
 
 
 def reordered(dice: random.Random, lines: list[bytes]) -> list[bytes]:
     """The lines of a log, one of them dropped, duplicated, moved, cut or changed as data."""
-    made, where = list(lines), dice.randrange(len(lines))
+    result, where = list(lines), dice.randrange(len(lines))
     match dice.randrange(6):
         case 0:
-            del made[where]
+            del result[where]
         case 1:
-            made.insert(where, made[where])
+            result.insert(where, result[where])
         case 2:
-            made.insert(dice.randrange(len(made)), made.pop(where))
+            result.insert(dice.randrange(len(result)), result.pop(where))
         case 3:
-            made[where:] = [made[where][: dice.randrange(len(made[where]))]]
+            result[where:] = [result[where][: dice.randrange(len(result[where]))]]
         case _:
-            changed = mutated(dice, json.loads(made[where]), dice.choice([1, 1, 2]))
-            made[where] = json.dumps(changed).encode() + b"\n"
-    return made
+            changed = mutated(dice, json.loads(result[where]), dice.choice([1, 1, 2]))
+            result[where] = json.dumps(changed).encode() + b"\n"
+    return result
 
 
 def arguments_for(graph: Graph) -> list[Any]:
     """Small arguments for a graph's parameters; for huge parameter types, arguments that do not match."""
-    made = []
+    results = []
     for _, output in graph.arguments[max(graph.hidden_count, 0) :]:
         shape = [2 if size is None else size for size in output.type.shape or ()]
         small = len(shape) < 9 and all(size < 9 for size in shape)
-        made.append(np.ones(shape, output.type.dtype.numpy) if small else 0)
-    return made
+        results.append(np.ones(shape, output.type.dtype.numpy) if small else 0)
+    return results

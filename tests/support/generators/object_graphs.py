@@ -98,8 +98,8 @@ def build(spec: Spec, values: Sequence[Any] | None = None) -> ObjectGraph:
     variables = [
         tl.Variable(value, dtype=leaf.dtype) for leaf, value in reversed(list(zip(spec.leaves, given, strict=True)))
     ][::-1]
-    made = {"dict": dict, "list": list, "object": Object, "slots": Slots, "data": Data}
-    parts: list[Any] = [*(made[kind]() for kind in spec.kinds), *variables]
+    results = {"dict": dict, "list": list, "object": Object, "slots": Slots, "data": Data}
+    parts: list[Any] = [*(results[kind]() for kind in spec.kinds), *variables]
     for number, edges in enumerate(spec.edges):
         for name, part, around in edges:
             inner = {"": parts[part], "tuple": (3, parts[part]), "pair": Pair(parts[part], "text")}[around]

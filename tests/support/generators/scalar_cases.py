@@ -24,9 +24,9 @@ class ScalarWriter(ProgramWriter):
 
     def op(self, scope: list[Any]) -> Any:
         known = {
-            name: found
+            name: results
             for name, every in signatures(self.extra).items()
-            if (found := [each for each in every if all(type_.is_scalar for type_ in each[0])])
+            if (results := [each for each in every if all(type_.is_scalar for type_ in each[0])])
         }
         name = self.pick(*known)
         types, attributes = self.pick(*known[name])

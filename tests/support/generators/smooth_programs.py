@@ -210,9 +210,9 @@ class Smooth(ProgramWriter):
     def statements(self, scope: list[Any], depth: int, fuel: Any, most: int) -> list[Any]:
         """The scope, extended by some statements and by a number that depends on all their floats."""
         grown = super().statements(scope, depth, fuel, most)
-        made = [value for value in grown[len(scope) :] if _type(value) in (FLOAT, VECTOR)]
+        results = [value for value in grown[len(scope) :] if _type(value) in (FLOAT, VECTOR)]
         total = self.value(scope, FLOAT)
-        for value in made:
+        for value in results:
             number = value if _type(value) == FLOAT else tl.sum(value * WEIGHTS)
             total = 0.6 * total + tl.sin(number)
         return [*grown, total]
@@ -226,10 +226,10 @@ class Smooth(ProgramWriter):
         if self.by_cells and self.pick(*[False] * 3, True):
             return self.pick(*BY_CELLS.values())(self.spread(scope))
         if self.pick(*[False] * 5, True):
-            made = self.pick(*{**TO_VECTORS, **TO_NUMBERS}.values())
-            return made(self.spread(scope))
-        made, one = self.pick(*OF_NUMBERS.values()), self.value(scope, self.pick(*self.types))
-        return made(one, self.value(scope, FLOAT)) if made.__code__.co_argcount == 2 else made(one)
+            result = self.pick(*{**TO_VECTORS, **TO_NUMBERS}.values())
+            return result(self.spread(scope))
+        result, one = self.pick(*OF_NUMBERS.values()), self.value(scope, self.pick(*self.types))
+        return result(one, self.value(scope, FLOAT)) if result.__code__.co_argcount == 2 else result(one)
 
     def spread(self, scope: list[Any]) -> Any:
         """A vector: one in scope, or one made from a number."""

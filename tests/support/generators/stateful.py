@@ -63,13 +63,13 @@ def built(program: Sequence[Statement], held: dict[str, tl.Variable]) -> Callabl
 
 
 def _calls(program: Sequence[Statement]) -> list[Statement]:
-    found = []
+    results = []
     for statement in program:
         for part in statement.parts:
-            found += _calls(part)
+            results += _calls(part)
         if statement.kind in ("call", "recur"):
-            found.append(statement)
-    return found
+            results.append(statement)
+    return results
 
 
 def _function(statement: Statement, held: dict[str, tl.Variable]) -> Any:

@@ -21,15 +21,15 @@ def sum_cases(draw: Any) -> Case:
 
     dtype, rows, columns = pick(("float64", 8, 64), ("float32", 16, 32))
     zero = "0.0" if dtype == "float64" else "float32(0.0)"
-    said, given, lines = list[str](), list[Any](), list[str]()
+    reply, given, lines = list[str](), list[Any](), list[str]()
 
     def argument(*sizes: int) -> str:
         at = pick(None, 0, 1)
         type_ = ", ".join("?" if axis == at else str(size) for axis, size in enumerate(sizes))
-        found = [size + (axis == at and pick(0, 0, 1)) for axis, size in enumerate(sizes)]
-        said.append(f"x{len(said)}: {dtype}[{type_}]")
-        given.append(np.random.default_rng(len(said)).integers(-1, 2, found).astype(dtype))
-        return f"x{len(said) - 1}"
+        result = [size + (axis == at and pick(0, 0, 1)) for axis, size in enumerate(sizes)]
+        reply.append(f"x{len(reply)}: {dtype}[{type_}]")
+        given.append(np.random.default_rng(len(reply)).integers(-1, 2, result).astype(dtype))
+        return f"x{len(reply) - 1}"
 
     def term(name: str) -> str:
         match pick("product", "turned", "product", "zeros", "argument"):
@@ -52,5 +52,5 @@ def sum_cases(draw: Any) -> Case:
         lines.append(f" s{at} = add {', '.join((one, other)[:: pick(1, -1)])}")
         results += [one] if pick(False, False, True) else []
         total = f"s{at}"
-    text = [f"func main({', '.join(said)}) {{", *lines, f" return {', '.join([total, *results])}", "}"]
+    text = [f"func main({', '.join(reply)}) {{", *lines, f" return {', '.join([total, *results])}", "}"]
     return Case(tl.parse_program("\n".join(text)), given)

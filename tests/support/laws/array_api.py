@@ -20,15 +20,15 @@ CALLS = Path(__file__).with_name("array_api_calls.txt")
 
 def _groups() -> dict[str, dict[str, list[str]]]:
     """The calls of the standard's functions, by group."""
-    found: dict[str, dict[str, list[str]]] = {}
+    results: dict[str, dict[str, list[str]]] = {}
     name = ""
     for line in CALLS.read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
-            functions = found[line[1:-1]] = {}
+            functions = results[line[1:-1]] = {}
         elif line and not line.startswith("#"):
             name, _, texts = line.partition(": ") if not line.startswith(" ") else (name, "", line)
             functions.setdefault(name, []).extend(text.strip() for text in texts.split(" | "))
-    return found
+    return results
 
 
 GROUPS = _groups()
@@ -72,8 +72,8 @@ def operands(xp: Any, dtype: dtypes.DType) -> dict[str, Any]:
         "i": np.array([1, 0, 1]), "j": np.array([0, 0]), "b": np.array([True, False, True]),
         "k": np.array([[True, False, True], [False, False, True]]),
     }  # fmt: skip
-    made = {name: xp.asarray(np.asarray(array)) for name, array in shapes.items()}
-    return {**made, "xp": xp, "d": getattr(xp, repr(dtype))}
+    results = {name: xp.asarray(np.asarray(array)) for name, array in shapes.items()}
+    return {**results, "xp": xp, "d": getattr(xp, repr(dtype))}
 
 
 def answer(xp: Any, call: Call) -> Any:

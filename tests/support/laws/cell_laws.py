@@ -145,12 +145,12 @@ def _meant(text: Sequence[str], words: Container[Place]) -> list[str]:
     cells = {(row, column): sign for row, line in enumerate(text) for column, sign in enumerate(line)}
     signs = {place: PLAIN.get(sign, sign) for place, sign in cells.items() if place not in words}
     joints = {frozenset(sides): sign for sign, sides in SIDES.items() if sign not in LOOKALIKE}
-    found = {}
+    results = {}
     for place, sign in signs.items():
         if sign in JOINTS:
             beside = [way for way in (LEFT, RIGHT) if _comes(signs, _next(place, way), way)]
-            found[place] = joints.get(frozenset((*JOINTS[sign], *beside)), sign)
-    meant = cells | signs | found
+            results[place] = joints.get(frozenset((*JOINTS[sign], *beside)), sign)
+    meant = cells | signs | results
     return ["".join(meant[row, column] for column in range(len(line))) for row, line in enumerate(text)]
 
 
@@ -186,18 +186,18 @@ def violations(drawing: Drawing, view: View) -> Iterator[str]:
     yield from _boxes(drawing, view)
     yield from _ascii(drawing)
     try:
-        said = read(drawing, view)
+        reply = read(drawing, view)
     except (AssertionError, KeyError) as error:
         yield f"not readable: {error}"
         return
-    yield from _arrows(said, drawing, view)
+    yield from _arrows(reply, drawing, view)
     try:
         plain = read(drawing, view, unicode=False)
     except (AssertionError, KeyError) as error:
         yield f"not readable in ASCII: {error}"
         return
-    if Counter(plain) != Counter(said):
-        yield f"in ASCII it says {Counter(plain) - Counter(said)} and not {Counter(said) - Counter(plain)}"
+    if Counter(plain) != Counter(reply):
+        yield f"in ASCII it says {Counter(plain) - Counter(reply)} and not {Counter(reply) - Counter(plain)}"
 
 
 def _boxes(drawing: Drawing, view: View) -> Iterator[str]:
@@ -227,9 +227,9 @@ def _ascii(drawing: Drawing) -> Iterator[str]:
 def _arrows(said: Sequence[ReadArrow], drawing: Drawing, view: View) -> Iterator[str]:
     """The arrows that the reader finds are those of the view."""
     expected = Counter((arrow.tail, arrow.head) for arrow in view.arrows)
-    found = Counter((arrow.tail, arrow.head) for arrow in said)
-    if expected != found:
-        yield f"not drawn: {expected - found}, drawn but not there: {found - expected}"
+    result = Counter((arrow.tail, arrow.head) for arrow in said)
+    if expected != result:
+        yield f"not drawn: {expected - result}, drawn but not there: {result - expected}"
     kinds = {(arrow.tail, arrow.head, arrow.link): LINES[arrow.link] for arrow in view.arrows}
     heads = Counter((arrow.tail, arrow.head, LINES[arrow.link][1]) for arrow in view.arrows)
     for one in said:

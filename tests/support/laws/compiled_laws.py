@@ -60,12 +60,12 @@ def tried(program: Program, graph: Graph, arguments: Sequence[Any], seed: int = 
         return Trial("left", [])
     to_outcome_record(compiled)
     reference = run_graph(graph, arguments, limits=LIMITS, seed=seed, world=worlds[2])
-    found = [] if meant.status == "Exhausted" else list(_done_otherwise(worlds[1], worlds[0]))
+    result = [] if meant.status == "Exhausted" else list(_done_otherwise(worlds[1], worlds[0]))
     if reference.status != "Exhausted":
-        return Trial("reference", [*found, *differences_from_reference(reference, compiled)])
+        return Trial("reference", [*result, *differences_from_reference(reference, compiled)])
     if meant.status == "Exhausted":
-        return Trial("nothing", found)
-    return Trial("evaluator", [*found, *_against_evaluator(meant, compiled)])
+        return Trial("nothing", result)
+    return Trial("evaluator", [*result, *_against_evaluator(meant, compiled)])
 
 
 def needs_tokens(program: Program, meant: Evaluation) -> bool:

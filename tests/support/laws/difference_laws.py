@@ -42,26 +42,26 @@ Named = tuple[str, Tag]
 
 def named_firings(index: EventIndex) -> dict[Named, Any]:
     """Operands, outputs and trap of each firing, by node name and tag."""
-    found = {}
+    results = {}
     for event in index.events:
         if event.inputs is not None:
             node = index.graph.nodes[event.token.node]
             operands = event.inputs[:-1] if node.has_trigger else event.inputs
             outputs = [(output, fingerprint(value)) for output, value in event.outputs]
-            found[str(node), event.token.tag] = list(map(fingerprint, operands)), outputs, event.trap
-    return found
+            results[str(node), event.token.tag] = list(map(fingerprint, operands)), outputs, event.trap
+    return results
 
 
 def ancestors(index: EventIndex) -> dict[Named, set[Named]]:
     """All firings on which each firing depends, by node name and tag."""
     links, names = Links(index), {}
-    found: dict[Named, set[Named]] = {}
+    results: dict[Named, set[Named]] = {}
     for number, event in enumerate(index.events):
         if event.inputs is not None:
             names[number] = str(index.graph.nodes[event.token.node]), event.token.tag
             before = [names[sender] for _, sender in links.behind[number] if sender >= 0]
-            found[names[number]] = {*before, *(name for one in before for name in found[one])}
-    return found
+            results[names[number]] = {*before, *(name for one in before for name in results[one])}
+    return results
 
 
 def divergence(first: EventIndex, second: EventIndex, told: difference.Difference | None) -> Iterator[str]:

@@ -86,11 +86,11 @@ def violations(
         yield from reversal(graph, free, "random:3", seed)
         expected = firings(ideal.outcome)
         for name in schedules:
-            found = run(graph, free, name, limits, seed=seed)
-            if found.told != ideal.told:
-                yield f"{name} differs from waves:\n{found.told}\n{ideal.told}"
-            elif firings(found.outcome) != expected:
-                yield f"{name} fires differently from waves: {firings(found.outcome) - expected}"
+            result = run(graph, free, name, limits, seed=seed)
+            if result.told != ideal.told:
+                yield f"{name} differs from waves:\n{result.told}\n{ideal.told}"
+            elif firings(result.outcome) != expected:
+                yield f"{name} fires differently from waves: {firings(result.outcome) - expected}"
     except Exception as error:
         yield f"the machine failed: {type(error).__name__}: {error}"
 
@@ -99,18 +99,18 @@ def agreement(case: Case, found: RunWithEffects, seed: int) -> Iterator[str]:
     """The machine and the evaluator have the same results or the same first trap; if the evaluation waits at a cell,
     they agree up to there. The machine's effects begin with those of the evaluator."""
     world, (outcome, _) = Witness(), found
-    said = evaluate(case.program, case.arguments, seed=seed, world=world)
-    if said.status == "Returned" and said.results is not None:
-        if outcome.status != "Returned" or not all(map(is_same_value, outcome.results, said.results)):
-            yield f"the evaluator returned {said.results}, the machine {outcome.status} {outcome.results}"
-    elif said.status == "Trapped" and said.trap is not None:
-        node, message = said.trap
+    evaluation = evaluate(case.program, case.arguments, seed=seed, world=world)
+    if evaluation.status == "Returned" and evaluation.results is not None:
+        if outcome.status != "Returned" or not all(map(is_same_value, outcome.results, evaluation.results)):
+            yield f"the evaluator returned {evaluation.results}, the machine {outcome.status} {outcome.results}"
+    elif evaluation.status == "Trapped" and evaluation.trap is not None:
+        node, message = evaluation.trap
         if not outcome.traps or outcome.traps[0].message != f"{message} at node {node}":
-            yield f"the evaluator met {said.trap}, the machine {outcome.traps[:1]}"
-    elif said.status != "Waiting":
-        yield f"the machine became quiet, the evaluator was {said.status}"
+            yield f"the evaluator met {evaluation.trap}, the machine {outcome.traps[:1]}"
+    elif evaluation.status != "Waiting":
+        yield f"the machine became quiet, the evaluator was {evaluation.status}"
     one, other = RunWithEffects(outcome, world).effects, found.effects
-    whole = said.status == "Returned"
+    whole = evaluation.status == "Returned"
     for mine, theirs in zip(one, other, strict=True):
         if theirs[: None if whole else len(mine)] != mine:
             yield f"the evaluator did {mine}, the machine {theirs}"
@@ -198,8 +198,8 @@ def bounded(
 ) -> Iterator[str]:
     """The firings of a bounded run are part of those of the run without bounds; only deferred gets keep it from
     returning."""
-    found = run(graph, case, name, k=k)
-    where, outcome = f"under {name}, k = {k}", found.outcome
+    result = run(graph, case, name, k=k)
+    where, outcome = f"under {name}, k = {k}", result.outcome
     more = firings(outcome) - fired
     if more:
         yield f"{where} there are more firings: {more}"
@@ -213,7 +213,7 @@ def bounded(
         for one, other in zip(outcome.results, whole.outcome.results, strict=True):
             if one is not None and (other is None or not is_same_value(one, other)):
                 yield f"{where} a result is {one}, without bounds {other}"
-    for mine, theirs in zip(found.effects, whole.effects, strict=True):
+    for mine, theirs in zip(result.effects, whole.effects, strict=True):
         if theirs[: len(mine)] != mine:
             yield f"{where} the effects are {mine}, without bounds {theirs}"
     yield from keeping(graph, case, outcome, k, name)
@@ -260,30 +260,30 @@ def busy_tags(state: State) -> set[Tag]:
         for parked in block.deferred_reads.values()
         for token in parked
     }
-    found: set[Tag] = set()
+    results: set[Tag] = set()
     for tag in tags:
         for at in tag.self_and_ancestors():
-            if at in found:
+            if at in results:
                 break
-            found.add(at)
-    return found
+            results.add(at)
+    return results
 
 
 def twice_violations(case: Case, schedules: Sequence[str] = SCHEDULES) -> Iterator[str]:
     """S13: if a run puts a cell twice, every schedule that becomes quiescent is Trapped, with the same description."""
     try:
         graph = lower(unbounded(case.program))
-        said: dict[str, list[str]] = {}
+        texts: dict[str, list[str]] = {}
         for name in ("waves", *schedules):
             outcome, world = run(graph, case, name)
             if outcome.status == "Exhausted":
                 return
             if name == "waves":
                 yield from agreement(case, RunWithEffects(outcome, world), 0)
-            said[name] = [str(trap) for trap in outcome.traps if "more than once" in trap.message]
-            if said[name] and outcome.status != "Trapped":
+            texts[name] = [str(trap) for trap in outcome.traps if "more than once" in trap.message]
+            if texts[name] and outcome.status != "Trapped":
                 yield f"under {name} a cell is put twice, and the run {outcome.status}"
-            if said[name] != said["waves"]:
-                yield f"{name} says {said[name]}, waves {said['waves']}"
+            if texts[name] != texts["waves"]:
+                yield f"{name} says {texts[name]}, waves {texts['waves']}"
     except Exception as error:
         yield f"the machine failed: {type(error).__name__}: {error}"

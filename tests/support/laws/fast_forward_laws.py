@@ -122,14 +122,14 @@ def answer_violations(late: History, whole: History, dice: random.Random, count:
             except Usage:
                 continue  # no such place, or it has not fired
             try:
-                found = question(late, node, tag, late.base)
+                result = question(late, node, tag, late.base)
             except Usage as error:
                 if "known" not in error.message:
                     yield f"{question.__name__} {node} under {tag} at {position}: {error}"
                 continue
-            if found != expected:
+            if result != expected:
                 place = f"{node} under {tag} at {position}"
-                yield f"{question.__name__} {place}, known from {late.base}: {found} {expected}"
+                yield f"{question.__name__} {place}, known from {late.base}: {result} {expected}"
 
 
 def _fired(history: History, node: str, tag: Tag, base: int) -> Any:
@@ -155,13 +155,13 @@ def _behind(history: History, node: str, tag: Tag, base: int) -> Any:
     index, first = history.ask.index, history.ask.firing(node, tag).number
     if first < base:
         return None
-    found, ahead = dict[int, Any](), [first]
+    results, ahead = dict[int, Any](), [first]
     while ahead:
         number = ahead.pop()
         operands = [(port, sender if sender >= base else None) for port, sender in index.operands(number)]
-        found[number] = operands
-        ahead += [sender for _, sender in operands if sender is not None and sender not in found]
-    return found
+        results[number] = operands
+        ahead += [sender for _, sender in operands if sender is not None and sender not in results]
+    return results
 
 
 def _users(history: History, node: str, tag: Tag, base: int) -> Any:
@@ -219,9 +219,9 @@ def hit_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: 
         points = [str(point) for point in sessions[0].snapshot.breakpoints]
         for _ in range(4):
             replies = [session.execute("continue").data for session in sessions]
-            found = [(reply["position"], reply["logged"], reply["hits"]) for reply in replies]
-            if found[0] != found[1]:
-                yield f"{points}: {found[0]}, and not {found[1]}"
+            results = [(reply["position"], reply["logged"], reply["hits"]) for reply in replies]
+            if results[0] != results[1]:
+                yield f"{points}: {results[0]}, and not {results[1]}"
                 return
             counts = [
                 [point["hits"] for point in session.execute("breaks").data["breakpoints"]] for session in sessions
@@ -263,11 +263,11 @@ def session_violations(graph: Graph, arguments: Sequence[Any], schedule: str, se
                 else [each for each in LINES if each not in BY_PLACE]
             )
             line, stood = dice.choice([*lines, *[f"goto {dice.randint(0, 160)}"] * 8]), far.history.position
-            said = [session.execute(line).text for session in (far, whole)]
+            texts = [session.execute(line).text for session in (far, whole)]
             place = far.history.position
             if place != whole.history.position:
                 if place != far.history.base or whole.history.position > place:
-                    yield f"{line} from {stood} leads to {place}, and not to {whole.history.position}: {said}"
+                    yield f"{line} from {stood} leads to {place}, and not to {whole.history.position}: {texts}"
                     return
                 place = whole.history.position
                 far.execute(f"goto {place}")
@@ -284,6 +284,6 @@ def same_session(far: Session, whole: Session, line: str) -> Iterator[str]:
         yield f"after {line}, another state at {here.position}, known from {here.base} on, than at {there.position}"
         return
     for place in PLACES if here.position > here.base else ():
-        said = [sorted(session.execute(place).text) for session in (far, whole)]
-        if said[0] != said[1]:
-            yield f"{place} says otherwise after {line} at {here.position}: {said}"
+        texts = [sorted(session.execute(place).text) for session in (far, whole)]
+        if texts[0] != texts[1]:
+            yield f"{place} says otherwise after {line} at {here.position}: {texts}"

@@ -99,12 +99,12 @@ def in_step(case: Case, name: str, steps: int, limits: Limits = LIMITS) -> Itera
 def newest(run: FastRun, count: int) -> list[Token]:
     """The tokens in flight that were sent last."""
     store, image = run.store, run.store.image
-    found = []
+    results = []
     for at, frame, word in list(store.flight())[-count:]:
         number = int(image.ports[at, PortColumn.NODE])
         port, value = at - image.first_port[number], store.to_value(word, image.port_types[at])
-        found.append(Token(number, port, store.tag(frame), value))
-    return found
+        results.append(Token(number, port, store.tag(frame), value))
+    return results
 
 
 class RunOptionsSample(NamedTuple):

@@ -99,9 +99,9 @@ def walk_violations(
 ) -> Iterator[str]:
     """The violations on a random walk: a history differs from replay, or one history changes another."""
     dice = random.Random(seed)
-    made = History(graph, arguments, schedule=schedule, spacing=spacing, unchecked=unchecked, world=_quiet(callbacks))
+    result = History(graph, arguments, schedule=schedule, spacing=spacing, unchecked=unchecked, world=_quiet(callbacks))
     try:
-        histories = [made]
+        histories = [result]
         for _ in range(moves):
             chosen = dice.choice(histories)
             others = [(other, len(other), seen(other.state)) for other in histories if other is not chosen]
@@ -176,8 +176,8 @@ def _injected(history: History, dice: random.Random) -> tuple[str, History | Non
     node, port, tag, value = dice.choice(tokens)
     if isinstance(value, Handle):
         return "nothing", None
-    made = history.inject(str(history.graph.nodes[node]), port, tag, other_value(value))
-    return f"an injection at port {port} of {history.graph.nodes[node]} under {tag}", made
+    result = history.inject(str(history.graph.nodes[node]), port, tag, other_value(value))
+    return f"an injection at port {port} of {history.graph.nodes[node]} under {tag}", result
 
 
 def _places(state: State) -> list[tuple[TokenPlace, Any]]:
@@ -195,8 +195,8 @@ def _places(state: State) -> list[tuple[TokenPlace, Any]]:
 def other_value(value: Any) -> Any:
     """Another value of the same type."""
     array = np.asarray(value)
-    made = ~array if array.dtype.kind == "b" else array ^ 1 if array.dtype.kind in "iu" else array + 1
-    return made if array.ndim else array.dtype.type(made)
+    result = ~array if array.dtype.kind == "b" else array ^ 1 if array.dtype.kind in "iu" else array + 1
+    return result if array.ndim else array.dtype.type(result)
 
 
 def outcome_violations(

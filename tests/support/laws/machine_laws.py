@@ -72,16 +72,16 @@ def divergence(case: Case, limits: Limits) -> Iterator[str]:
 
 def agreement(case: Case, run: Outcome) -> Iterator[str]:
     """The machine and the big-step evaluator have the same results, or the same first trap."""
-    said = evaluate(case.program, case.arguments)
-    if said.status == "Returned" and said.results is not None:
-        if run.status != "Returned" or not all(map(is_same_value, run.results, said.results)):
-            yield f"the evaluator returned {said.results}, the machine {run.status} {run.results}"
-    elif said.status == "Trapped" and said.trap is not None:
-        node, message = said.trap
+    evaluation = evaluate(case.program, case.arguments)
+    if evaluation.status == "Returned" and evaluation.results is not None:
+        if run.status != "Returned" or not all(map(is_same_value, run.results, evaluation.results)):
+            yield f"the evaluator returned {evaluation.results}, the machine {run.status} {run.results}"
+    elif evaluation.status == "Trapped" and evaluation.trap is not None:
+        node, message = evaluation.trap
         if not run.traps or run.traps[0].message != f"{message} at node {node}":
-            yield f"the evaluator met {said.trap}, the machine {run.traps[:1]}"
+            yield f"the evaluator met {evaluation.trap}, the machine {run.traps[:1]}"
     else:
-        yield f"the machine became quiet, the evaluator was {said.status}"
+        yield f"the machine became quiet, the evaluator was {evaluation.status}"
 
 
 def cleanliness(run: Outcome) -> Iterator[str]:

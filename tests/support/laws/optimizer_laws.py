@@ -73,14 +73,18 @@ def problem(seed: int, steps: int = 8) -> tuple[Numbers, list[Numbers]]:
 def check_formula(make: Callable[[], Any], formula: Steps, seed: int) -> None:
     """The steps of an optimizer follow the formula, for arrays and scalars, and beside other variables."""
     x, gradients = problem(seed)
-    made = {"w": tl.Variable(x, name="w"), "parts": (tl.Variable(x[0, 0], name="w"), tl.Variable(x, name="v"))}
+    results = {"w": tl.Variable(x, name="w"), "parts": (tl.Variable(x[0, 0], name="w"), tl.Variable(x, name="v"))}
     optimizer = make()
     for at, g in enumerate(gradients):
         parts = (g[0, 0], g)
-        optimizer.apply({"w": g, "parts": parts}, made)
+        optimizer.apply({"w": g, "parts": parts}, results)
         assert set(optimizer.slots) == {"w", "w_1", "v"}, at
     expected = formula(x, gradients)
-    for variable, each in ((made["w"], expected), (made["parts"][0], expected[0, 0]), (made["parts"][1], expected)):
+    for variable, each in (
+        (results["w"], expected),
+        (results["parts"][0], expected[0, 0]),
+        (results["parts"][1], expected),
+    ):
         np.testing.assert_allclose(np.asarray(variable), each, rtol=1e-11, atol=1e-14)
 
 

@@ -82,11 +82,11 @@ def violations(case: Case, fetches: Sequence[str] | None, feeds: Sequence[str]) 
     unneeded = {node.name for node in part.main.body.nodes} - needed(program, operands, fed)
     if unneeded:
         yield f"{sorted(unneeded)} are there, and {operands} do not depend on them"
-    made = {result.name for node in part.main.body.nodes for result in node.results}
+    results = {result.name for node in part.main.body.nodes for result in node.results}
     used = {each for node in part.main.body.nodes for each in node.inputs} | {*part.main.body.results}  # type: ignore[arg-type]
     if idle := [parameter.name for parameter in part.main.body.parameters if parameter.name not in used]:
         yield f"the part takes {idle}, and does not use it"
-    if old := used & made & {*fed}:
+    if old := used & results & {*fed}:
         yield f"{old} is fed, and what is computed is used"
     if not calls_itself(program) and prune_program(with_more(program), fetches, fed).program != part:
         yield "one more node that nobody needs makes another part"
@@ -96,8 +96,8 @@ def with_more(program: Program) -> Program:
     """The program with one more node in its main body, whose result is unused."""
     main, idle = program.main, Var("idle", Type(dtypes.int64))
     body = replace(main.body, nodes=(*main.body.nodes, Node("identity", (literal(1),), (idle,))))
-    made = [replace(each, body=body) if each is main else each for each in program.functions]
-    return replace(program, functions=tuple(made))
+    results = [replace(each, body=body) if each is main else each for each in program.functions]
+    return replace(program, functions=tuple(results))
 
 
 def calls_itself(program: Program) -> bool:
@@ -115,15 +115,15 @@ def bits(value: Any) -> Any:
 
 def values(program: Program, arguments: Sequence[Any], run: Outcome) -> dict[str, Any]:
     """The values of the main body in a run, by its events."""
-    found = dict(zip((parameter.name for parameter in program.main.body.parameters), arguments, strict=True))
+    results = dict(zip((parameter.name for parameter in program.main.body.parameters), arguments, strict=True))
     known, nodes = names(program), run.graph.nodes
     for event in run.events:
         node = nodes[event.token.node]
         if not event.fired or node.function != program.entry or node.name not in known:
             continue
         if result_tag(run.graph, event) == ROOT:
-            found.update((node.name, value) for output, value in event.outputs if output == 0)
-    return found
+            results.update((node.name, value) for output, value in event.outputs if output == 0)
+    return results
 
 
 def firings(program: Program, run: Outcome, entry: str) -> Counter[Any]:
@@ -131,14 +131,14 @@ def firings(program: Program, run: Outcome, entry: str) -> Counter[Any]:
     results, and tokens from the environment other than arguments, are left out."""
     graph = run.graph
     hidden = {edge.node for _, output in graph.arguments[: graph.hidden_count] for edge in output.edges}
-    found: Counter[Any] = Counter()
+    result: Counter[Any] = Counter()
     for event in run.events:
         node = graph.nodes[event.token.node]
         if event.fired and event.token.node not in hidden and node.site != ENVIRONMENT and not is_literal(node.name):
             function = entry if node.function == program.entry else node.function
             operands = tuple(map(bits, event.inputs or ()))
-            found[f"{function}.{node.name}", format_tag(event.token.tag), operands] += 1
-    return found
+            result[f"{function}.{node.name}", format_tag(event.token.tag), operands] += 1
+    return result
 
 
 def is_literal(name: str) -> bool:
@@ -153,18 +153,18 @@ def needed(program: Program, operands: Sequence[Any], fed: Sequence[str]) -> set
     maker = {result.name: node for node in body.nodes for result in node.results}
     cells = {name for name, type_ in all_types.items() if isinstance(type_.dtype, HandleType)}
     touching = [node for node in body.nodes if cells & {*node.inputs, *(name for name, _ in node.results)}]  # type: ignore[arg-type]
-    found: set[str] = set()
+    results: set[str] = set()
     ahead = [name for name in operands if isinstance(name, str) and name not in fed]
     while ahead:
         node = maker.get(ahead.pop())
-        if node is None or node.name in found:
+        if node is None or node.name in results:
             continue
-        found.add(node.name)
+        results.add(node.name)
         ahead += [name for name in node.inputs if isinstance(name, str) and name not in fed]
         ahead += [node.attribute(PULLBACK_TARGET)] if node.op == "pullback" else []
         if node in touching:
             ahead += [each.name for each in touching]
-    return found
+    return results
 
 
 def everything(case: Case) -> Iterator[str]:
@@ -194,12 +194,12 @@ def under_tags() -> Iterator[str]:
         ("loop", {"main/loop[1]/i": 3}, 3),
     ]
     for fetch, feed, expected in known:
-        found = model.partial(fetch, {"tanh": 0.5, "greater": False, **feed})(1.0)
-        if found != expected:
-            yield f"{fetch} is {found} and not {expected}, where {feed} is fed"
+        result = model.partial(fetch, {"tanh": 0.5, "greater": False, **feed})(1.0)
+        if result != expected:
+            yield f"{fetch} is {result} and not {expected}, where {feed} is fed"
     for fetch, expected in (("main/fib/fib_1", 2), ("main/fib/fib/add", 3)):
-        if (found := fib.partial(fetch)(5)) != expected:
-            yield f"{fetch} is {found} and not {expected}"
+        if (result := fib.partial(fetch)(5)) != expected:
+            yield f"{fetch} is {result} and not {expected}"
     outcome = endless.partial("main/loop[4]/i").run(0, limits=Limits(firings=1_000))
     if outcome.status != "Returned" or outcome.value != 4:
         yield f"what does not end gives {outcome.status} {outcome.results}"

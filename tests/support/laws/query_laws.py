@@ -104,15 +104,15 @@ class Links:
 
     def away(self, starts: list[int], at: int, further: Any) -> dict[int, int]:
         """The distance of everything that can be reached, by relaxation to a fixpoint."""
-        found = dict.fromkeys(starts, at)
+        result = dict.fromkeys(starts, at)
         ahead = list(starts)
         while ahead:
             number = ahead.pop()
             for other in further(number):
-                if other not in found or found[other] > found[number] + 1:
-                    found[other] = found[number] + 1
+                if other not in result or result[other] > result[number] + 1:
+                    result[other] = result[number] + 1
                     ahead.append(other)
-        return found
+        return result
 
 
 def edits(index: EventIndex) -> Iterator[str]:
@@ -127,14 +127,14 @@ def edits(index: EventIndex) -> Iterator[str]:
         if list(index.changed_tokens(sender)) != expected:
             yield f"{index.changed_tokens(sender)} of {sender} are said to be changed, not {expected}"
         origin = index.origin(sender)
-        said = (
+        text = (
             origin.number
             if isinstance(origin, FiringOrigin)
             else -1 - origin.position
             if isinstance(origin, ArgumentOrigin)
             else None
         )
-        if said != (None if sender < -len(index.arguments) else sender) or origin.changed_value is not None:
+        if text != (None if sender < -len(index.arguments) else sender) or origin.changed_value is not None:
             yield f"{origin} is not {sender}"
         if isinstance(origin, InjectedOrigin) and (
             links.sent[origin.token[:3]] != sender
@@ -191,12 +191,12 @@ def _in_order(links: Links, index: EventIndex, number: int) -> list[int]:
 def _walked(
     links: Links, said: Iterator[queries.DependenceLink], wanted: dict[int, int], most: int | None
 ) -> Iterator[str]:
-    found = list(said)
-    if {link.number: link.depth for link in found} != {n: d for n, d in wanted.items() if most is None or d <= most}:
-        yield f"walked to {[(link.number, link.depth) for link in found]}, not {wanted} up to {most}"
-    if [link.depth for link in found] != sorted(link.depth for link in found):
+    results = list(said)
+    if {link.number: link.depth for link in results} != {n: d for n, d in wanted.items() if most is None or d <= most}:
+        yield f"walked to {[(link.number, link.depth) for link in results]}, not {wanted} up to {most}"
+    if [link.depth for link in results] != sorted(link.depth for link in results):
         yield "the nearest do not come first"
-    for link in found:
+    for link in results:
         if list(link.operands) != links.behind[link.number]:
             yield f"event {link.number} consumed {links.behind[link.number]}, not {link.operands}"
 
@@ -487,17 +487,17 @@ def _might(sent: dict[Place, dict[int, Any]], graph: Graph, handle: Any, number:
 
 def sent_to_stores(index: EventIndex) -> dict[Place, dict[int, Any]]:
     """The values that each store which has not fired has received, by port, literals included, by the events."""
-    nodes, found = index.graph.nodes, defaultdict[Place, dict[int, Any]](dict)
+    nodes, results = index.graph.nodes, defaultdict[Place, dict[int, Any]](dict)
     tokens = [token for event in index.events for token in event.sent]
     tokens += [
         Token(*edge, ROOT, index.arguments[at]) for at, (_, to) in enumerate(index.graph.arguments) for edge in to.edges
     ]
     for node, port, tag, value in tokens:
         if node >= 0 and nodes[node].op == "store" and index.firing_event(node, tag) is None:
-            found[node, tag][port] = value
-    for (node, _), operands in found.items():
+            results[node, tag][port] = value
+    for (node, _), operands in results.items():
         operands |= {port: held.value for port, held in enumerate(nodes[node].ports) if held is not None}
-    return found
+    return results
 
 
 def quietness(state: State, index: EventIndex) -> Iterator[str]:

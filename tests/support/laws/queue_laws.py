@@ -53,12 +53,12 @@ def step_violations(made: QueueParameters, steps: Sequence[tuple[str, int]]) -> 
         elif word.startswith("enqueue"):
             new = list(range(following, following + number))
             following += number
-            said, _ = _tried(lambda new=new, word=word: _put(queue, new, many=word == "enqueue_many"))
+            text, _ = _tried(lambda new=new, word=word: _put(queue, new, many=word == "enqueue_many"))
             room = made.capacity - len(there)
             expected = None if not new else "QueueClosed" if is_closed else "QueueTimeout" if len(new) > room else None
             there += [] if is_closed else new[:room]
-            if said != expected:
-                yield f"{word} of {number} into {len(there)} of {made}: {said}, and not {expected}"
+            if text != expected:
+                yield f"{word} of {number} into {len(there)} of {made}: {text}, and not {expected}"
         else:
             yield from _taken(queue, made, there, is_closed, number, many=word == "dequeue_many")
         if queue.size() != len(there):
@@ -71,13 +71,13 @@ def _taken(
     if made.least + count - 1 > made.capacity:
         return
     before = len(there)
-    said, given = _tried(
+    text, given = _tried(
         lambda: list(map(int, queue.dequeue_many(count, timeout=0))) if many else [int(queue.dequeue(timeout=0))]
     )
     enough = before >= (count if is_closed else made.least + count - 1)
     expected = None if enough else "QueueClosed" if is_closed else "QueueTimeout"
-    if said != expected:
-        yield f"{count} of {before} in {made}, closed: {is_closed}: {said}, and not {expected}"
+    if text != expected:
+        yield f"{count} of {before} in {made}, closed: {is_closed}: {text}, and not {expected}"
     for each in given or []:
         if each not in there[: made.least]:
             yield f"{each} is not among the first {made.least} of {there}"

@@ -49,11 +49,11 @@ def shown(session: Session) -> Any:
     now = session.snapshot
     states = [(run.name, run.history.position, seen(run.history.state)) for run in now.runs]
     noted = (now.current, now.breakpoints, now.last_breakpoint_number, now.watches, now.bookmarks, now.difference)
-    said = [
+    texts = [
         (session.execute(line).text, session.execute(line).data)
         for line in ("state", "flight", "tags", "breaks", "watches", "bookmarks")
     ]
-    return states, noted, said
+    return states, noted, texts
 
 
 def a_line(session: Session, dice: random.Random) -> str:

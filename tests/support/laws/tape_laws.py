@@ -76,7 +76,7 @@ def violations(case: Case, order: int, tape: type[tl.Tape] = tl.Tape, way: Way =
     if expected is None:
         return []
     try:
-        found = way(case, order, tape)
+        result = way(case, order, tape)
     except (TooLong, RecursionError):
         return []
     except tl.TagloomError as error:
@@ -84,7 +84,7 @@ def violations(case: Case, order: int, tape: type[tl.Tape] = tl.Tape, way: Way =
     alike = is_same_value if order == 1 and is_straight(case) else _is_near
     return [
         f"result {at} is {mine!r} by the tape, and {theirs!r} by the program"
-        for at, (mine, theirs) in enumerate(zip(found, expected, strict=True))
+        for at, (mine, theirs) in enumerate(zip(result, expected, strict=True))
         if not alike(mine, theirs)
     ]
 

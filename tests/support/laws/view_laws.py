@@ -52,5 +52,5 @@ def view_violations(view: View) -> Iterator[str]:
 
 def badges(view: View) -> Counter[BadgeMark]:
     """The number of badges of each mark."""
-    found = [*(box.badges for box in view.boxes.values()), *(arrow.badges for arrow in view.arrows)]
-    return Counter(badge.mark for each in found for badge in each)
+    results = [*(box.badges for box in view.boxes.values()), *(arrow.badges for arrow in view.arrows)]
+    return Counter(badge.mark for each in results for badge in each)

@@ -90,11 +90,11 @@ def differences(
     out, traps = np.zeros(len(columns), LANES[result]), np.zeros(len(columns), bool)
     run(number, out, traps, *arrays)
     meant = build_kernel(signature.row, signature.operands, signature.result, signature.attributes)
-    for operands, made, trapped in zip(given, out.tolist(), traps.tolist(), strict=True):
+    for operands, value, trapped in zip(given, out.tolist(), traps.tolist(), strict=True):
         if trapped != (trap_message(signature.row, operands) is not None):
             yield f"{signature.row.name} of {operands} {'traps' if trapped else 'does not trap'}"
-        elif not trapped and not same(made, np.asarray(meant(*operands)).item()):
-            yield f"{signature.row.name} of {operands}: {made}, not {meant(*operands)}"
+        elif not trapped and not same(value, np.asarray(meant(*operands)).item()):
+            yield f"{signature.row.name} of {operands}: {value}, not {meant(*operands)}"
 
 
 def same(one: Any, other: Any) -> bool:

@@ -75,7 +75,7 @@ def moments(run: str) -> tuple[Moment, ...]:
     fired: Counter[int] = Counter()
     held: Counter[Any] = Counter()
     flight = sum(len(output.edges) for _, output in graph.arguments)
-    found = []
+    results = []
     for step, event in enumerate(events(graph, arguments, schedule), 1):
         token = event.token
         if event.fired:
@@ -92,8 +92,8 @@ def moments(run: str) -> tuple[Moment, ...]:
             flight=range(flight),
             firings_by_node=[fired[number] for number in range(len(graph.nodes))],
         )
-        found.append(Moment(graph, state, event, _names(graph, event, state)))
-    return tuple(found)
+        results.append(Moment(graph, state, event, _names(graph, event, state)))
+    return tuple(results)
 
 
 def _names(graph: Graph, event: Event, state: Any) -> dict[str, Any]:

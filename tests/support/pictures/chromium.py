@@ -33,12 +33,12 @@ PATIENCE = 20.0
 
 def binary() -> str:
     """The path of Chromium; skips or fails the test if there is none."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
+    result = next(filter(None, map(shutil.which, NAMES)), None)
+    if result is None:
         if os.environ.get("TAGLOOM_REQUIRE_CHROMIUM"):
             pytest.fail("Chromium is required here, and is not there: apt-get install chromium")
         pytest.skip("Chromium is not there")
-    return found
+    return result
 
 
 class Tab:
@@ -66,16 +66,16 @@ class Tab:
         return message["result"]
 
     def _hear(self, message: dict[str, Any]) -> None:
-        said = message.get("params", {})
+        reply = message.get("params", {})
         match message.get("method"):
             case "Runtime.exceptionThrown":
-                self.complaints.append(json.dumps(said["exceptionDetails"]))
-            case "Runtime.consoleAPICalled" if said["type"] in ("error", "warning", "assert"):
-                self.complaints.append(json.dumps(said["args"]))
-            case "Log.entryAdded" if said["entry"]["level"] in ("error", "warning"):
-                self.complaints.append(said["entry"]["text"])
-            case "Network.requestWillBeSent" if not said["request"]["url"].startswith(("file:", "data:")):
-                self.requests.append(said["request"]["url"])
+                self.complaints.append(json.dumps(reply["exceptionDetails"]))
+            case "Runtime.consoleAPICalled" if reply["type"] in ("error", "warning", "assert"):
+                self.complaints.append(json.dumps(reply["args"]))
+            case "Log.entryAdded" if reply["entry"]["level"] in ("error", "warning"):
+                self.complaints.append(reply["entry"]["text"])
+            case "Network.requestWillBeSent" if not reply["request"]["url"].startswith(("file:", "data:")):
+                self.requests.append(reply["request"]["url"])
 
     def open(self, page: Path, address: str = "") -> None:
         """Show a page, and wait until its script has started."""
@@ -119,7 +119,7 @@ class Tab:
 
     def prefer(self, **features: str) -> None:
         """Set media preferences of the page's reader: `color_scheme="dark"`."""
-        listed = [{"name": f"prefers-{name.replace('_', '-')}", "value": said} for name, said in features.items()]
+        listed = [{"name": f"prefers-{name.replace('_', '-')}", "value": text} for name, text in features.items()]
         self.do("Emulation.setEmulatedMedia", features=listed)
 
     def screenshot(self, path: Path) -> None:
@@ -136,9 +136,9 @@ class Tab:
 @contextmanager
 def chromium() -> Iterator[Tab]:
     """A browser with one tab and a new profile; it is ended afterwards."""
-    found = binary()
+    result = binary()
     with TemporaryDirectory(prefix="tagloom-chromium-", ignore_cleanup_errors=True) as folder:
-        command = [found, *OPTIONS, f"--user-data-dir={folder}", "about:blank"]
+        command = [result, *OPTIONS, f"--user-data-dir={folder}", "about:blank"]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             try:
                 tab = Tab(_address(Path(folder) / "DevToolsActivePort", process))

@@ -46,10 +46,10 @@ def principal_components(x: Any) -> Any:
     xp = x.__array_namespace__()
     centred = x - xp.mean(x, axis=0, keepdims=True)
     covariance = xp.matrix_transpose(centred) @ centred / float(x.shape[0] - 1)
-    found = []
+    results = []
     for _ in range(2):
         value, vector = power_iteration(covariance)
         covariance = covariance - value * (vector[:, None] * vector[None, :])
-        found.append(vector)
-    axes = xp.stack(found, axis=1)
+        results.append(vector)
+    axes = xp.stack(results, axis=1)
     return axes, centred @ axes

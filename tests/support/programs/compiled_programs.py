@@ -44,8 +44,8 @@ def spread(a: tl.uint64, b: tl.int8, c: tl.float32) -> tuple[tl.uint64, tl.int8,
 @tl.function
 def spread_on(c: tl.float32, a: tl.uint64, b: tl.int8) -> tuple[tl.uint64, tl.int8, tl.float32, tl.bool]:
     def back() -> object:
-        made = spread(a, b * np.int8(3), c / np.float32(3.0))
-        return made[0] + a, made[1] - b, made[2] + c, ~made[3]
+        result = spread(a, b * np.int8(3), c / np.float32(3.0))
+        return result[0] + a, result[1] - b, result[2] + c, ~result[3]
 
     return tl.cond(a > np.uint64(100), lambda: (a, b, c, False), back)
 

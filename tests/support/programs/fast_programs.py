@@ -56,9 +56,9 @@ def parking(n: tl.int64) -> tl.int64:
         tl.print(i, 12 // (i - 2))
         return i + 1, s + tl.get(cells, i)
 
-    found = tl.while_loop(lambda i, s: i < n, body, 0, 0)[1]
+    result = tl.while_loop(lambda i, s: i < n, body, 0, 0)[1]
     tl.while_loop(lambda i: i < n, lambda i: (tl.put(cells, i, i * i), i + 1)[1:], 0)
-    return found
+    return result
 
 
 @tl.function

@@ -36,10 +36,10 @@ class GradientCase:
 
     def direction(self, dice: Random, value: Any) -> Any:
         """The direction in which an operand moves: symmetric matrices stay symmetric, and integers do not move."""
-        made = dice.normal(size=np.shape(value))
+        result = dice.normal(size=np.shape(value))
         if self.kind == "ordered":
-            return made * (np.asarray(value) != np.round(value))
-        return made + np.swapaxes(made, -1, -2) if self.kind == "definite" else made
+            return result * (np.asarray(value) != np.round(value))
+        return result + np.swapaxes(result, -1, -2) if self.kind == "definite" else result
 
 
 def distinct(dice: Random, shape: tuple[int, ...]) -> Any:
@@ -50,13 +50,13 @@ def distinct(dice: Random, shape: tuple[int, ...]) -> Any:
 
 def square(dice: Random, shape: tuple[int, ...]) -> Any:
     """Matrices far from singular, with well-separated singular values."""
-    made = dice.normal(size=shape) / 8
-    return made + np.eye(*shape[-2:]) * (1.0 + np.arange(shape[-1]))
+    result = dice.normal(size=shape) / 8
+    return result + np.eye(*shape[-2:]) * (1.0 + np.arange(shape[-1]))
 
 
 def definite(dice: Random, shape: tuple[int, ...]) -> Any:
-    made = dice.normal(size=shape) / 8
-    return made + np.swapaxes(made, -1, -2) + np.eye(shape[-1]) * (2.0 + np.arange(shape[-1]))
+    result = dice.normal(size=shape) / 8
+    return result + np.swapaxes(result, -1, -2) + np.eye(shape[-1]) * (2.0 + np.arange(shape[-1]))
 
 
 DRAWN: dict[str, Any] = {

@@ -21,11 +21,11 @@ def broken(monkeypatch: pytest.MonkeyPatch, pattern: str, instead: str) -> None:
     right = codegen.emit_module
 
     def emit_module(program: Program, *, native: bool = False) -> GeneratedModule:
-        made = right(program, native=native)
-        lines = [re.sub(pattern, instead, line) for line in made.lines]
-        assert lines != made.lines, "this twin is not wrong at all"
-        made.lines = lines
-        return made
+        result = right(program, native=native)
+        lines = [re.sub(pattern, instead, line) for line in result.lines]
+        assert lines != result.lines, "this twin is not wrong at all"
+        result.lines = lines
+        return result
 
     afresh(monkeypatch)
     monkeypatch.setattr(codegen, "emit_module", emit_module)

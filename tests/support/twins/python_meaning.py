@@ -56,8 +56,8 @@ def comparison(holds: Callable[[Any, Any], bool]) -> Any:
         if sort(one) != "number" and holds not in (operator.eq, operator.ne):
             return False
         if isinstance(one, list) or isinstance(another, list):
-            found = pairs(one, another)
-            return found != [] and all(holds(a, b) for a, b in found)
+            result = pairs(one, another)
+            return result != [] and all(holds(a, b) for a, b in result)
         return holds(one, another)
 
     return method

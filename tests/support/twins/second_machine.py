@@ -90,10 +90,10 @@ def cast(value: Value, dtype: np.dtype) -> Value:
 
 def promote(values: list[Value]) -> np.dtype:
     """The dtype in which an op on the values computes."""
-    made, kinds = np.result_type(*(value.dtype for value in values)), {value.dtype.kind for value in values}
-    if len(kinds) > 1 and (kinds != {"i", "u"} or made.kind != "i"):
+    result, kinds = np.result_type(*(value.dtype for value in values)), {value.dtype.kind for value in values}
+    if len(kinds) > 1 and (kinds != {"i", "u"} or result.kind != "i"):
         raise Stop("Broken", "V9", f"{' and '.join(str(value.dtype) for value in values)} do not promote")
-    return made
+    return result
 
 
 def compute(op: str, operands: list[Value], attributes: Json) -> Value:
@@ -104,11 +104,11 @@ def compute(op: str, operands: list[Value], attributes: Json) -> Value:
         if op == "astype":
             return cast(operands[0], np.dtype(attributes["dtype"]))
         dtype, shapes = promote(operands[-2:]), [value.shape for value in operands]
-        said = f"shapes {' and '.join(map(str, shapes))} do not {'multiply' if op == 'matmul' else 'broadcast'}"
+        text = f"shapes {' and '.join(map(str, shapes))} do not {'multiply' if op == 'matmul' else 'broadcast'}"
         try:
             shape = np.matmul(*map(np.zeros, shapes)).shape if op == "matmul" else np.broadcast_shapes(*shapes)
         except ValueError:
-            raise Stop("Trapped", "S5", said) from None
+            raise Stop("Trapped", "S5", text) from None
         wide = [value.astype(np.float64 if dtype.kind == "f" else dtype) for value in operands[-2:]]
         if dtype.kind in "iu" and op in TRAPS and TRAPS[op][0](np.broadcast_to(wide[1], shape)).any():
             raise Stop("Trapped", "S5", TRAPS[op][1])

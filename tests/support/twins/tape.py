@@ -56,9 +56,9 @@ class Tape:
         message = trap_message(row, tuple(values), more)
         assert message is None, f"{op} traps: {message}"
         types = list(map(type_of, values))
-        made = RuleValue(build_kernel(row, types, row.type_rule(*types, **attributes), more)(*values))
-        self.records.append(Record(row, tuple(given), attributes, made))
-        return made
+        result = RuleValue(build_kernel(row, types, row.type_rule(*types, **attributes), more)(*values))
+        self.records.append(Record(row, tuple(given), attributes, result))
+        return result
 
 
 def _adapted(row: Op, operands: Sequence[Any]) -> list[RuleValue]:
@@ -86,11 +86,11 @@ def pullback(
             if id(operand) not in concerned or np.asarray(operand.value).dtype.kind != "f":
                 continue
             assert record.row.gradient is not None, f"{record.row.name} has no rule"
-            made = record.row.gradient(tape, index, g, record.result, *record.operands, **record.attributes)
-            if made is None:
+            result = record.row.gradient(tape, index, g, record.result, *record.operands, **record.attributes)
+            if result is None:
                 continue
             if record.row.scalar is not None:
-                made = tape("sum_like", made, operand)
-            assert type_of(made.value) == type_of(operand.value), f"the adjoint of operand {index} of {record.row}"
-            found[id(operand)] = tape("add", found[id(operand)], made) if id(operand) in found else made
+                result = tape("sum_like", result, operand)
+            assert type_of(result.value) == type_of(operand.value), f"the adjoint of operand {index} of {record.row}"
+            found[id(operand)] = tape("add", found[id(operand)], result) if id(operand) in found else result
     return [found.get(id(each)) or tape("multiply_no_nan", each, 0.0) for each in of]

@@ -388,7 +388,7 @@ def send(signs: Signs, text: str) -> None:
 
 async def stale_lines(screen: Screen, lines: Sequence[str] = PAINTED) -> list[str]:
     """The commands after which a line of the screen differs from a full repaint."""
-    found, at, signs, display = [], screen.app, Signs(), screen.app._display
+    results, at, signs, display = [], screen.app, Signs(), screen.app._display
 
     def seen(of: Any, update: Any) -> None:
         if update is not None and not at._batch_count:
@@ -405,8 +405,8 @@ async def stale_lines(screen: Screen, lines: Sequence[str] = PAINTED) -> list[st
         await screen.still()
         send(anew, at.screen._compositor.render_update(full=True).render_segments(at.console))
         if before != anew:
-            found.append(line)
-    return found
+            results.append(line)
+    return results
 
 
 @pytest.mark.full
@@ -453,13 +453,13 @@ def test_missing_repaints_are_caught(
 ) -> None:
     """A twin that leaves a changed line unpainted is caught."""
     how(monkeypatch, pane)
-    found = []
+    actual = []
 
     async def script(screen: Screen) -> None:
-        found.extend(await stale_lines(screen, PAINTED[:4]))
+        actual.extend(await stale_lines(screen, PAINTED[:4]))
 
     shown(script, "fib.py:fib", "5")
-    assert found
+    assert actual
 
 
 @pytest.mark.full

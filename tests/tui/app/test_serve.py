@@ -21,9 +21,9 @@ FIB = str(Path(__file__).resolve().parents[3] / "papers_examples/recursion/fib.p
 
 
 def free_port() -> int:
-    with socket.socket() as made:
-        made.bind((HOST, 0))
-        return int(made.getsockname()[1])
+    with socket.socket() as result:
+        result.bind((HOST, 0))
+        return int(result.getsockname()[1])
 
 
 @pytest.mark.parametrize("missing", ["aiohttp", "textual_serve.server"])
@@ -95,16 +95,16 @@ def test_the_page_in_a_browser(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process, chromium() as tab:
         try:
             assert process.stdout is not None
-            found = re.search(r"http://\S+", process.stdout.readline())
-            assert found is not None
+            actual = re.search(r"http://\S+", process.stdout.readline())
+            assert actual is not None
             tab.do("Emulation.setFocusEmulationEnabled", enabled=True)
-            tab.do("Page.navigate", url=found[0])
+            tab.do("Page.navigate", url=actual[0])
             tab.wait("document.body && document.body.classList.contains('-first-byte')", 60)
             tab.wait("document.activeElement.className === 'xterm-helper-textarea'")
             assert tab.run("[...document.fonts].some(each => each.family.includes('Roboto Mono'))")
             tab.key("q")
             tab.wait("document.body.classList.contains('-closed')", 30)
-            assert all(each.startswith(found[0]) for each in tab.requests), tab.requests
+            assert all(each.startswith(actual[0]) for each in tab.requests), tab.requests
             assert [each for each in tab.complaints if "WebGL" not in each] == []
         finally:
             process.terminate()

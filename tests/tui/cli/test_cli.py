@@ -266,9 +266,9 @@ def test_effects(tagloom: Any) -> None:
 
 def test_the_time_and_memory_of_a_run(tagloom: Any) -> None:
     """--timeout and --max-bytes end a run."""
-    for words, said in (("--timeout 0", "0 on time, in seconds"), ("--max-bytes 1", "1 on bytes of memory")):
+    for words, text in (("--timeout 0", "0 on time, in seconds"), ("--max-bytes 1", "1 on bytes of memory")):
         code, out, error = tagloom("run", "fib.py:fib", "20", *words.split())
-        assert (code, out) == (1, "") and said in error
+        assert (code, out) == (1, "") and text in error
 
 
 def test_until(tagloom: Any) -> None:
@@ -348,14 +348,14 @@ def test_check_agrees(tagloom: Any) -> None:
     assert (code, err) == (0, "")
     of_tokens, others = (*SCHEDULES, *(f"fast:{name}" for name in ENGINE_SCHEDULES)), ("evaluator", "compiled")
     assert lines.pop()[:3] == ["cuda", "-", "Refused"]  # no test machine has a graphics processor
-    said = {line[0]: line[3] for line in lines}
+    texts = {line[0]: line[3] for line in lines}
     assert [line[1:3] for line in lines] == [["agrees", "Returned"]] * len(lines)
-    assert said == dict.fromkeys(of_tokens, f"22 after {json_firings(tagloom)} firings") | dict.fromkeys(others, "22")
+    assert texts == dict.fromkeys(of_tokens, f"22 after {json_firings(tagloom)} firings") | dict.fromkeys(others, "22")
 
 
 def json_firings(tagloom: Any) -> int:
-    found: int = json.loads(tagloom("run", "fib.py", "7", "--json").out)["firings"]
-    return found
+    result: int = json.loads(tagloom("run", "fib.py", "7", "--json").out)["firings"]
+    return result
 
 
 def test_check_differs(tagloom: Any, monkeypatch: MonkeyPatch) -> None:

@@ -36,9 +36,9 @@ def test_one_ending(tagloom: Any) -> None:
     code, out, _ = tagloom("check", "ends.py:divide", "1", "0", "--every-schedule")
     assert (code, out.splitlines()[0]) == (0, "every      agrees   Trapped    - after 3 firings")
     code, out, err = tagloom("check", "fib.py:fib", "2", "--every-order")
-    found = explore(fib.graph, [2], choices=every_firing)
+    outcomes = explore(fib.graph, [2], choices=every_firing)
     assert (code, err) == (0, "")
-    assert out.splitlines()[1] == f"{found.schedules:,} schedules, {found.states:,} states, 1 ending"
+    assert out.splitlines()[1] == f"{outcomes.schedules:,} schedules, {outcomes.states:,} states, 1 ending"
 
 
 def test_endings_that_differ(tagloom: Any, folder: Path) -> None:

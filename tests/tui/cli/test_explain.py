@@ -21,17 +21,17 @@ def test_examples_are_right_and_wrong(number: str) -> None:
     """The right example is valid. The wrong one breaks this rule first, and no other V rule."""
     lesson = RULE_EXAMPLES[number]
     assert rule_problems(parse_one(lesson.right)) == []
-    found = [problem.rule for problem in rule_problems(parse_one(lesson.wrong))]
+    actual = [problem.rule for problem in rule_problems(parse_one(lesson.wrong))]
     check_words(rule_problems(parse_one(lesson.wrong)))
-    assert set(found) == ({number} if number.startswith("V") else {"V11"})
+    assert set(actual) == ({number} if number.startswith("V") else {"V11"})
     assert describe_problem(lesson).startswith(f"{number}: ")
 
 
 def test_the_parts_of_an_explanation() -> None:
     """An explanation has the rule, both examples, and the error of the wrong one."""
-    said = describe_rule("V4")
+    reply = describe_rule("V4")
     assert (
-        "right:" in said
-        and "wrong:" in said
-        and "V4: add: the dtypes of the operands do not promote to a common one" in said
+        "right:" in reply
+        and "wrong:" in reply
+        and "V4: add: the dtypes of the operands do not promote to a common one" in reply
     )

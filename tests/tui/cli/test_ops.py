@@ -23,9 +23,9 @@ def test_every_op_is_listed() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_an_op_is_described(name: str) -> None:
     """A description has operands, attributes, the written form, and the row's text."""
-    said = describe_op(name)
-    assert said.startswith(f"{name}: ") and f"= {name}" in said and ALL_OPS[name].doc.strip() in said
-    assert all(attribute in said for attribute in ALL_OPS[name].attributes)
+    reply = describe_op(name)
+    assert reply.startswith(f"{name}: ") and f"= {name}" in reply and ALL_OPS[name].doc.strip() in reply
+    assert all(attribute in reply for attribute in ALL_OPS[name].attributes)
     arity, written = ALL_OPS[name].arity, example(name).partition(f"= {name} ")[2]
     operands = [each for each in written.rstrip("`").split(", ") if each.isalpha()]
     assert arity in (None, len(operands)), written
@@ -52,7 +52,7 @@ FUNCTIONS = [
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_is_described(name: str) -> None:
     """An array function that is no op is described by its call, its result, and an example."""
-    said = describe_op(name)
-    assert said.startswith(("tl.", "tl.linalg.")) and f".{name.rpartition('.')[2]}(" in said and ">>>" in said
-    assert "typing" not in said and "Any" not in said.splitlines()[0]
+    reply = describe_op(name)
+    assert reply.startswith(("tl.", "tl.linalg.")) and f".{name.rpartition('.')[2]}(" in reply and ">>>" in reply
+    assert "typing" not in reply and "Any" not in reply.splitlines()[0]
     assert describe_op("mean").startswith("tl.mean(x, /, *, axis=None, keepdims=False)")

@@ -31,16 +31,16 @@ def test_a_page_of_a_run(tmp_path: Path) -> None:
 def test_omitted_parts_are_reported(tmp_path: Path) -> None:
     """If the page leaves something out, stderr and the page say so."""
     target = tmp_path / "run.html"
-    code, _, said = play(FIB, "8", "-o", str(target), "--from", "100", "--most", "50")
-    assert code == 0 and said == "50 events are shown: 100 to 149; the run goes on\n"
+    code, _, text = play(FIB, "8", "-o", str(target), "--from", "100", "--most", "50")
+    assert code == 0 and text == "50 events are shown: 100 to 149; the run goes on\n"
     assert "50 events are shown" in target.read_text()
-    code, _, said = play(FIB, "8", "-o", str(target), "--from", "700")
-    assert code == 0 and said == "68 of 768 events are shown: 700 to 767\n"
-    code, _, said = play(FIB, "3", "-o", str(target), "--fold", "fib")
-    assert code == 0 and said == ""
+    code, _, text = play(FIB, "8", "-o", str(target), "--from", "700")
+    assert code == 0 and text == "68 of 768 events are shown: 700 to 767\n"
+    code, _, text = play(FIB, "3", "-o", str(target), "--fold", "fib")
+    assert code == 0 and text == ""
     assert ">fib</text>" in target.read_text() and "n &lt;= 1" not in target.read_text()
-    code, _, said = play(FIB, "8", "-o", str(target), "--under", "main/fib")
-    assert code == 0 and "those under main/fib" in said
+    code, _, text = play(FIB, "8", "-o", str(target), "--under", "main/fib")
+    assert code == 0 and "those under main/fib" in text
 
 
 @pytest.mark.inner(first=1)
@@ -83,7 +83,7 @@ def test_a_run_stops_at_the_last_event_of_the_page(
 
     monkeypatch.setattr(RunRequest, "history", begin)
     target = tmp_path / "run.html"
-    code, _, said = play(FIB, "23", "-o", str(target), "--most", "50", *words)
-    assert code == 0 and said.startswith("50 events are shown") and said.endswith("; the run goes on\n")
+    code, _, text = play(FIB, "23", "-o", str(target), "--most", "50", *words)
+    assert code == 0 and text.startswith("50 events are shown") and text.endswith("; the run goes on\n")
     assert len(histories[0]) == 50 if not words else 50 < len(histories[0]) < 500
     assert '"status": ""' in target.read_text() or '"status":""' in target.read_text()

@@ -98,8 +98,8 @@ def test_a_broken_pipe(folder: Path) -> None:
         with subprocess.Popen(command(*words), stdout=PIPE, stderr=PIPE, env=environment()) as process:
             assert process.stdout is not None and process.stderr is not None
             process.stdout.close()
-            said = process.stderr.read()
-        assert (process.returncode, said) == (1, b"")
+            reply = process.stderr.read()
+        assert (process.returncode, reply) == (1, b"")
 
 
 @pytest.mark.full

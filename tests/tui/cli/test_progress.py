@@ -30,7 +30,7 @@ def output_on_a_terminal(**settings: str) -> tuple[str, str]:
     environment |= {"TERM": "xterm-256color", "COLUMNS": "100", **settings}
     ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, text=True, env=environment, check=True)
     os.close(theirs)
-    said = b""
+    text = b""
     while True:
         try:
             part = os.read(mine, 4096)
@@ -38,9 +38,9 @@ def output_on_a_terminal(**settings: str) -> tuple[str, str]:
             part = b""
         if not part:
             break
-        said += part
+        text += part
     os.close(mine)
-    return ran.stdout, said.decode()
+    return ran.stdout, text.decode()
 
 
 @pytest.mark.full

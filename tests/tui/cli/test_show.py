@@ -129,5 +129,5 @@ def test_a_long_layout_says_so(monkeypatch: pytest.MonkeyPatch, terminal: bool) 
         progress.report(0.5)
         assert screen.getvalue() == ""
         progress.report(2.0)
-    said = "\rlaying out the picture: 2 s (Ctrl-C ends it)\r\x1b[K"
-    assert screen.getvalue() == (said if terminal else "")
+    text = "\rlaying out the picture: 2 s (Ctrl-C ends it)\r\x1b[K"
+    assert screen.getvalue() == (text if terminal else "")

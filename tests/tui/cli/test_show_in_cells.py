@@ -12,10 +12,10 @@ from tagloom.tui.cli import terminal
 @pytest.mark.full
 def test_graphs_and_programs_are_drawn(tagloom: Any) -> None:
     """Both are drawn with the meaning of signs, and nothing else is printed."""
-    for form, *said in (("graph", r"\merge n/", "predicate"), ("program", "[< return cond]", "control")):
+    for form, *text in (("graph", r"\merge n/", "predicate"), ("program", "[< return cond]", "control")):
         code, out, err = tagloom("show", "fib.py:fib", "--ascii", "--form", form)
         assert (code, err) == (0, "")
-        assert all(words in out for words in said)
+        assert all(words in out for words in text)
 
 
 @pytest.mark.full

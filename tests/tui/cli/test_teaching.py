@@ -150,11 +150,11 @@ def test_a_solution_that_does_not_end_decides_nothing(tagloom: Any, folder: Path
     source = (folder / "lessons" / "squares.py").read_text()
     (folder / "endless.py").write_text(source.replace("i <= n", "i > 0"))
     ran = tagloom("check", "lessons/squares.py", "3", "--against", "endless.py", "--max-firings", "500")
-    said = "undecided main(3): the solution did not end within 500 firings"
-    assert ran.code == 1 and ran.out == f"{said}\nno run decided anything\n"
+    text = "undecided main(3): the solution did not end within 500 firings"
+    assert ran.code == 1 and ran.out == f"{text}\nno run decided anything\n"
     (folder / "sometimes.py").write_text(source.replace("i <= n", "(i <= n) | (n == 3)"))
     ran = tagloom("check", "lessons/squares.py", "--against", "sometimes.py", "--max-firings", "500")
-    assert ran.code == 0 and said in ran.out.splitlines() and ran.out.endswith("\n6 runs agree\n")
+    assert ran.code == 0 and text in ran.out.splitlines() and ran.out.endswith("\n6 runs agree\n")
     ran = tagloom("check", "endless.py", "3", "--against", "lessons/squares.py", "--max-firings", "500")
     assert ran.code == 1 and "got: Exhausted: it did not end within 500 firings" in ran.err
 
@@ -190,8 +190,8 @@ def test_small_arguments(folder: Path) -> None:
     """The smallest arguments of the parameters' types come first, each once; arrays must be given."""
     head = "import tagloom as tl\n\n@tl.function\ndef main("
     (folder / "a.py").write_text(f"{head}x: tl.uint8, y: tl.bool, z: tl.float64):\n    return z\n")
-    found = list(small_arguments(find_program("a.py")))
-    assert found[0] == ("0", "true", "0.0") and len(found) == len(set(found)) == MAX_ARGUMENT_LISTS
+    actual = list(small_arguments(find_program("a.py")))
+    assert actual[0] == ("0", "true", "0.0") and len(actual) == len(set(actual)) == MAX_ARGUMENT_LISTS
     (folder / "b.py").write_text(f"{head}x: tl.Array[tl.float64, None]):\n    return x\n")
     with pytest.raises(Exception, match="argument x is not declared as a number"):
         list(small_arguments(find_program("b.py")))

@@ -62,8 +62,8 @@ def test_flight_and_store(folder: Path) -> None:
 def test_the_pane_of_cells(folder: Path) -> None:
     """An array of cells shows which are full, who put them, and which reads are parked."""
     session = session_after("acts.py:chain", "4", do="goto 40")
-    said = cells_page(session).text()
-    assert "full" in said and "□" in said and "[" in said
+    reply = cells_page(session).text()
+    assert "full" in reply and "□" in reply and "[" in reply
 
 
 WIDE = """
@@ -120,10 +120,10 @@ def test_only_limits_panes_to_a_tag(folder: Path, schedule: str) -> None:
                 session.execute("only")
                 expected = [row.text for row in pane(session).rows if is_under(row.tag, tag)]
                 session.execute(f"only {tag}")
-                made = pane(session)
-                assert [row.text for row in made.rows if is_under(row.tag, tag)] == expected, (pane, tag)
-                assert all(is_under(row.tag, tag) or "full" in row.text for row in made.rows if row.tag)
-                assert expected or "under" in made.text() or "no " in made.text()
+                result = pane(session)
+                assert [row.text for row in result.rows if is_under(row.tag, tag)] == expected, (pane, tag)
+                assert all(is_under(row.tag, tag) or "full" in row.text for row in result.rows if row.tag)
+                assert expected or "under" in result.text() or "no " in result.text()
             count = len(listing.list_events(session))
             assert not position or build_timeline(session, 40, 3).subtitle.endswith(f" · {count} listed")
 
@@ -131,10 +131,10 @@ def test_only_limits_panes_to_a_tag(folder: Path, schedule: str) -> None:
 def test_the_timeline_shows_what_is_listed(folder: Path) -> None:
     """The bars of the timeline stand at the events that the pane of events lists."""
     session = session_after("fib.py:fib", "4", do="run;events op == 'add'")
-    found = list(events_page(session).rows)
-    made = build_timeline(session, len(session.history), 1)
-    assert [at for at, sign in enumerate(made.rows[0].text) if sign != " "] == [
-        int(row.command.removeprefix("goto ")) - 1 for row in found
+    actual = list(events_page(session).rows)
+    result = build_timeline(session, len(session.history), 1)
+    assert [at for at, sign in enumerate(result.rows[0].text) if sign != " "] == [
+        int(row.command.removeprefix("goto ")) - 1 for row in actual
     ]
 
 
@@ -171,22 +171,22 @@ def test_tags_all_agrees_with_the_pane(folder: Path) -> None:
     assert reply.text[0] == "   main: fib(3), open, 1 token" and reply.text[-1] == "     fib_1: fib(1) = 1"
     rows = tags_page(session).rows
     assert [row["tag"] for row in reply.data["activations"]] == [row.tag for row in rows]
-    assert all(said["said"] in row.text for said, row in zip(reply.data["activations"], rows, strict=True))
+    assert all(text["said"] in row.text for text, row in zip(reply.data["activations"], rows, strict=True))
     assert not session.execute("tags some").ok
 
 
 def test_the_inspector(folder: Path) -> None:
     """The pane shows the current or the selected node: ports, firings, and values as a line of blocks."""
     session = session_after("fib.py:fib", "5", do="run;select add")
-    said = inspector_page(session)
-    assert said.subtitle == "fib.add (selected)" and "7 firings" in said.text() and "▁" in said.text()
-    assert next(row for row in said.rows if "→ 8" in row.text).command.startswith("goto ")
+    reply = inspector_page(session)
+    assert reply.subtitle == "fib.add (selected)" and "7 firings" in reply.text() and "▁" in reply.text()
+    assert next(row for row in reply.rows if "→ 8" in row.text).command.startswith("goto ")
     session.execute("select"), session.execute("goto 7")
     assert "fib.subtract  subtract" in inspector_page(session).text()
     assert "fires once port 0 has a token (S2)" in inspector_page(session).text()
     assert "then computes, under the same tag (S5)" in inspector_page(session).text()
-    said = session_after("fib.py:fib", "5", do="goto 30;select cond;run;node-back cond")
-    ports = [each.text for each in inspector_page(said).rows if each.text.startswith("  port")]
+    reply = session_after("fib.py:fib", "5", do="goto 30;select cond;run;node-back cond")
+    ports = [each.text for each in inspector_page(reply).rows if each.text.startswith("  port")]
     assert sorted(port.split()[2] for port in ports) == ["no", "▶"], "a merge takes one token"
 
 
@@ -210,17 +210,17 @@ def test_ports_agree_with_the_events(folder: Path, target: str, schedule: str) -
             assert reply.data["fired_here"] == (event is not None)
             held = history.state.records[tag].waiting_operands.get(number, {}) if event is None else {}
             rows = iter(row.text for row in inspector_page(session).rows if row.text.startswith("  port"))
-            for port, said in zip(node.ports, reply.data["ports"], strict=True):
-                at, text = said["port"], next(rows)
+            for port, message in zip(node.ports, reply.data["ports"], strict=True):
+                at, text = message["port"], next(rows)
                 came = event.inputs[at] if event and node.op != "merge" else held.get(at)
                 if port is not None:
-                    assert said["has"] == "literal"
+                    assert message["has"] == "literal"
                 elif event is not None and node.op == "merge":
-                    assert said["has"] == ("consumed" if at == event.token.port else "unused")
+                    assert message["has"] == ("consumed" if at == event.token.port else "unused")
                 else:
-                    assert said["has"] == ("consumed" if event else "waiting" if at in held else "empty")
-                    assert said["value"] == (None if came is None else describe_value(history.graph, came))
-                assert said["value"] is None or said["value"] in text
+                    assert message["has"] == ("consumed" if event else "waiting" if at in held else "empty")
+                    assert message["value"] == (None if came is None else describe_value(history.graph, came))
+                assert message["value"] is None or message["value"] in text
 
 
 def test_an_old_firing_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,9 +254,9 @@ def test_sentences_are_wrapped(folder: Path, width: int) -> None:
     """The sentence about a node fits the pane, and no word is lost."""
     session = session_after("fib.py:fib", "5", do="run;select add")
     rows = [each.text for each in inspector_page(session, width).rows]
-    said = rows[2 : next(number for number, text in enumerate(rows) if text.startswith("gives"))]
-    assert max(map(len, said)) <= width
-    assert "fires once all have tokens: port 0, port 1 (S2)" in " ".join(" ".join(said).split())
+    message = rows[2 : next(number for number, text in enumerate(rows) if text.startswith("gives"))]
+    assert max(map(len, message)) <= width
+    assert "fires once all have tokens: port 0, port 1 (S2)" in " ".join(" ".join(message).split())
 
 
 def test_a_node_before_its_activation(folder: Path) -> None:
@@ -279,11 +279,11 @@ def test_the_slice_of_arrays_is_chosen(folder: Path) -> None:
 
 def test_rows_of_arrays() -> None:
     """An array has its type, its statistics and a slice, also if it is empty or not finite."""
-    said = [
+    texts = [
         "\n".join(row.text for row in array_rows(array)) for array in (np.arange(12.0).reshape(6, 2), np.zeros((0, 3)))
     ]
-    assert "float64[6, 2]" in said[0] and "mean 5.5" in said[0] and "and 2 rows more" in said[0]
-    assert said[1] == "array float64[0, 3]"
+    assert "float64[6, 2]" in texts[0] and "mean 5.5" in texts[0] and "and 2 rows more" in texts[0]
+    assert texts[1] == "array float64[0, 3]"
     assert "2 not finite" in "\n".join(row.text for row in array_rows(np.array([1, np.nan, np.inf])))
     chosen = "\n".join(row.text for row in array_rows(np.arange(12.0).reshape(6, 2), "-1, :"))
     assert "[-1, :] [2]" in chosen and "11.0" in chosen and "mean 5.5" in chosen
@@ -316,9 +316,9 @@ def test_the_width_of_the_timeline(folder: Path) -> None:
     for position in (0, 1, 30, 200):
         session = session_after("fib.py:fib", "4", do="run;goto " + str(min(position, 99)))
         for width in (1, 10, 78, 300):
-            made = build_timeline(session, width, 3)
-            assert {len(row.text) for row in made.rows} == {width} and len(made.click_commands) == width
-            assert made.click_commands[-1] == "goto 101"
+            result = build_timeline(session, width, 3)
+            assert {len(row.text) for row in result.rows} == {width} and len(result.click_commands) == width
+            assert result.click_commands[-1] == "goto 101"
 
 
 def test_the_end_of_the_timeline(folder: Path) -> None:
@@ -385,14 +385,14 @@ def test_the_pane_of_the_graph(folder: Path) -> None:
     """Tokens on a cached layout are those of a new drawing; only those under a chosen tag are drawn."""
     session = session_after("fib.py:fib", "4", do="goto 30")
     draft = lay_out_graph(LayoutRequest(session.history.graph, (), 80, 40))
-    made = draw_tokens(draft, session)
-    assert made.nodes["n4"] == str(session.history.graph.nodes[4]) and made.focus_cell is not None
+    result = draw_tokens(draft, session)
+    assert result.nodes["n4"] == str(session.history.graph.nodes[4]) and result.focus_cell is not None
     last = session.history[29]
     assert overlay_state(graph_view(session.history.graph), session.history.state, last) == state_view(
         session.history.state, last
     )
     session.execute("only main/fib/fib")
-    assert made.drawing.text().count("●") > draw_tokens(draft, session).drawing.text().count("●")
+    assert result.drawing.text().count("●") > draw_tokens(draft, session).drawing.text().count("●")
 
 
 def test_suggested_arguments_of_keys(folder: Path) -> None:
@@ -461,6 +461,6 @@ def test_another_thread_is_interrupted(folder: Path) -> None:
 def test_hints_end_with_a_whole_word() -> None:
     """As many keys are shown as fit, and the last one is complete."""
     for width in range(30, 220):
-        said = key_hints("graph", width).text
-        assert len(said) <= width and said == said.rstrip()
+        text = key_hints("graph", width).text
+        assert len(text) <= width and text == text.rstrip()
     assert key_hints("graph", 80).text.endswith("y why") and "deliver" in key_hints("graph", 200).text

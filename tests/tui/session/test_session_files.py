@@ -15,9 +15,9 @@ BACKWARDS = Path(__file__).resolve().parents[3] / "docs" / "case_studies" / "bac
 
 @pytest.fixture
 def session() -> Session:
-    made = Session(COMMANDS)
-    assert made.execute(f"load '{BACKWARDS}' 6").ok
-    return made
+    result = Session(COMMANDS)
+    assert result.execute(f"load '{BACKWARDS}' 6").ok
+    return result
 
 
 @pytest.mark.full

@@ -29,17 +29,17 @@ def main(x: tl.float64, n: tl.int64) -> tl.float64:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
-    made = new_session()
-    made.load_run(RunRequest(GRADIENT, ("4.0",), made.options))
-    return made
+    result = new_session()
+    result.load_run(RunRequest(GRADIENT, ("4.0",), result.options))
+    return result
 
 
 @pytest.fixture
 def loop(tmp_path: Path) -> Session:
     (tmp_path / "power.py").write_text(POWER)
-    made = new_session()
-    made.load_run(RunRequest(str(tmp_path / "power.py"), ("3.0", "3"), made.options))
-    return made
+    result = new_session()
+    result.load_run(RunRequest(str(tmp_path / "power.py"), ("3.0", "3"), result.options))
+    return result
 
 
 def last_firing(session: Session, line: str) -> tuple[str, str]:
@@ -114,9 +114,9 @@ def test_why_of_an_adjoint(loop: Session) -> None:
     """An adjoint goes back to the forward values that it met and to the adjoint that the gradient began with, behind
     the nodes that only pass them on."""
     loop.execute("run")
-    said = "\n".join(loop.execute("why back_loop.d_multiply main/grad_power/power/loop[2]").text)
-    assert "back_multiply" in said and "argument x = 3.0" in said and "call 1.0 -> 1.0" in said
-    assert "trigger" not in said
+    text = "\n".join(loop.execute("why back_loop.d_multiply main/grad_power/power/loop[2]").text)
+    assert "back_multiply" in text and "argument x = 3.0" in text and "call 1.0 -> 1.0" in text
+    assert "trigger" not in text
     loop.execute("start")
     loop.execute("step 12")
     answer = loop.execute("why-not back_multiply main/grad_power/power/loop[0]")
@@ -129,8 +129,8 @@ def test_the_tree_of_tags_has_both_phases(session: Session) -> None:
     """A call has its arguments and results, and those of its pullback as far as it has happened."""
     session.execute("run")
     session.execute("node-back back_multiply")
-    said = [str("".join(span.text for span in row.spans)) for row in tags_page(session).rows]
-    assert any("fac_split(4.0), ∂(1.0)" in line for line in said)
+    texts = [str("".join(span.text for span in row.spans)) for row in tags_page(session).rows]
+    assert any("fac_split(4.0), ∂(1.0)" in line for line in texts)
 
 
 def test_rules_of_reverse_passes(loop: Session) -> None:

@@ -242,10 +242,10 @@ def stop_early(patch: MonkeyPatch) -> None:
     ahead = moving.step_forward
 
     def early(history: History, kind: moving.EventFilter, places: Sequence[int] | None = None) -> bool:
-        found = ahead(history, kind, places)
-        if found and history.position > 1:
+        result = ahead(history, kind, places)
+        if result and history.position > 1:
             history.back()
-        return found
+        return result
 
     patch.setattr(moving, "step_forward", early)
 
@@ -340,8 +340,8 @@ def test_the_laws_catch_a_wrong_session(how: Callable[[MonkeyPatch], None], mess
     for seed in range(60):
         with MonkeyPatch.context() as patch:
             how(patch)
-            found = [violation for violation in violations(seed) if re.search(message, violation)]
-        if found:
+            results = [violation for violation in violations(seed) if re.search(message, violation)]
+        if results:
             assert list(violations(seed)) == []
             return
     pytest.fail(f"no law caught this: {how.__doc__}")

@@ -19,8 +19,8 @@ ENOUGH = 4.5
 
 @pytest.fixture(scope="module")
 def tab() -> Iterator[Tab]:
-    with chromium() as found:
-        yield found
+    with chromium() as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +44,9 @@ def test_controls_have_names(tab: Tab, page: Path) -> None:
     tab.open(page, "#step=20")
     tab.do("Accessibility.enable")
     nodes = [each for each in tab.do("Accessibility.getFullAXTree")["nodes"] if not each["ignored"]]
-    found = [(each["role"]["value"], each.get("name", {}).get("value", "")) for each in nodes if "role" in each]
-    assert {role for role, _ in found} >= {"button", "combobox", "slider", "treeitem", "main", "contentinfo"}
-    assert [role for role, name in found if role in PRESSED and not name.strip()] == []
+    actual = [(each["role"]["value"], each.get("name", {}).get("value", "")) for each in nodes if "role" in each]
+    assert {role for role, _ in actual} >= {"button", "combobox", "slider", "treeitem", "main", "contentinfo"}
+    assert [role for role, name in actual if role in PRESSED and not name.strip()] == []
 
 
 PAIRS = """[...document.querySelectorAll('p, button, h1, h2, .line, .number, li, #plan text')].filter(each =>
@@ -80,8 +80,8 @@ def test_text_has_contrast(tab: Tab, page: Path, scheme: str) -> None:
     tab.key("c")
     assert tab.run("document.querySelectorAll('.right text').length") > 0
     pairs += tab.run(PAIRS)
-    found = {(*map(rgb, pair[:3]), pair[3]) for pair in map(tuple, pairs)}
-    assert [pair for pair in found if contrast(pair[0], blended(*pair[1:])) < ENOUGH] == []
+    actual = {(*map(rgb, pair[:3]), pair[3]) for pair in map(tuple, pairs)}
+    assert [pair for pair in actual if contrast(pair[0], blended(*pair[1:])) < ENOUGH] == []
 
 
 @pytest.mark.inner(first=1)
@@ -91,8 +91,8 @@ def test_cells_have_contrast(tab: Tab, cells: Path, scheme: str) -> None:
     tab.prefer(reduced_motion="reduce", color_scheme=scheme)
     tab.open(cells, "#step=50")
     assert tab.run("document.querySelectorAll('#cells .full').length") > 0
-    found = {(*map(rgb, pair[:2]),) for pair in tab.run(PAIRS.replace("li, #plan text", "#cells li, #cells b"))}
-    assert [pair for pair in found if contrast(*pair) < ENOUGH] == []
+    actual = {(*map(rgb, pair[:2]),) for pair in tab.run(PAIRS.replace("li, #plan text", "#cells li, #cells b"))}
+    assert [pair for pair in actual if contrast(*pair) < ENOUGH] == []
 
 
 def blended(paper: tuple[float, ...], ink: tuple[float, ...], opacity: float) -> tuple[float, ...]:
@@ -152,5 +152,5 @@ def test_axe_has_no_findings(tab: Tab, page: Path, cells: Path, scheme: str, key
         tab.key(key)
         tab.run(f"{Path(axe).read_text()};0")
         script = "axe.run().then(found => found.violations.map(each => [each.impact, each.id, each.nodes[0].html]))"
-        found = tab.run(script)
-        assert found == [], json.dumps(found, indent=1)
+        actual = tab.run(script)
+        assert actual == [], json.dumps(actual, indent=1)

@@ -54,7 +54,7 @@ class ReplayedPage:
 
     def at(self, *places: TokenPlace) -> list[tuple[int, int, str, str]]:
         columns = self.form["tokens"]
-        found = [number for number, place in self.live.items() if place in places]
+        results = [number for number, place in self.live.items() if place in places]
         return [
             (
                 columns["node"][n],
@@ -62,7 +62,7 @@ class ReplayedPage:
                 self.tag(columns["tag"][n]),
                 self.form["values"][columns["value"][n]][-1],
             )
-            for n in found
+            for n in results
         ]
 
 

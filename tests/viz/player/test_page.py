@@ -220,8 +220,8 @@ def test_the_counts_of_tokens(tab: Tab, tmp_path: Path) -> None:
     target = saved(history, tmp_path / "page.html", first=40, max_events=30)
     state = history.jump(40)
     tab.open(target)
-    said = f"Before event 40: {len(state.flight)} tokens in flight, {state.waiting_count} waiting."
-    assert tab.text("sentence").endswith(said)
+    text = f"Before event 40: {len(state.flight)} tokens in flight, {state.waiting_count} waiting."
+    assert tab.text("sentence").endswith(text)
 
 
 def test_a_trap_is_described(tab: Tab, tmp_path: Path) -> None:
@@ -234,9 +234,9 @@ def test_a_trap_is_described(tab: Tab, tmp_path: Path) -> None:
     tab.open(saved(main.history(0), tmp_path / "page.html"))
     for _ in range(9):
         tab.key("ArrowRight")
-        if " traps on " in (said := tab.text("sentence")):
+        if " traps on " in (reply := tab.text("sentence")):
             break
-    assert 0 < said.index(" traps on 7, 0: ") < said.index("2 firings at once: ")
+    assert 0 < reply.index(" traps on 7, 0: ") < reply.index("2 firings at once: ")
 
 
 def test_source_and_graph_are_highlighted_together(tab: Tab, page: Path) -> None:
@@ -281,11 +281,11 @@ def test_an_activation_describes_its_own_events(tab: Tab, page: Path) -> None:
         tab.key("ArrowRight")
         own = [event for event, at, of in zip(events, waves, inside, strict=True) if of and at == wave]
         fired = [event for event in own if event.fired]
-        said = tab.text("sentence")
+        reply = tab.text("sentence")
         if len(fired) > 1:
-            assert f"{len(fired)} firings at once: " in said
+            assert f"{len(fired)} firings at once: " in reply
         else:
-            assert said.count(" fires under main/fib/fib") == len(fired) and "at once" not in said
+            assert reply.count(" fires under main/fib/fib") == len(fired) and "at once" not in reply
         nodes = {f"b-n{event.token.node}" for event in fired}
         assert set(tab.run("[...document.querySelectorAll('.fired')].map(each => each.id)")) == nodes
     tab.key("Escape")
@@ -383,5 +383,5 @@ def test_the_page_in_a_notebook(tab: Tab, tmp_path: Path) -> None:
     frame = tab.do("Page.getFrameTree")["frameTree"]["childFrames"][0]["frame"]["id"]
     world = tab.do("Page.createIsolatedWorld", frameId=frame)["executionContextId"]
     script = "document.getElementById('position').textContent"
-    said = tab.do("Runtime.evaluate", expression=script, contextId=world)["result"]["value"]
-    assert said.startswith("Step 0 of")
+    text = tab.do("Runtime.evaluate", expression=script, contextId=world)["result"]["value"]
+    assert text.startswith("Step 0 of")

@@ -117,9 +117,9 @@ def test_the_pane_of_cells(tab: Tab, page: Path, cells: Path) -> None:
     assert tab.text("cells") == "No array exists yet."
     tab.key("End")
     assert "1 of 5 full" in tab.text("cells")
-    said = tab.run(CELLS)
-    assert said[0] == "empty 0: empty" and said[1].startswith("deferred") and said[1].endswith("1: □ main")
-    assert said[2].endswith("2: □ loop[0]") and said[4] == "full 4: 1"
+    reply = tab.run(CELLS)
+    assert reply[0] == "empty 0: empty" and reply[1].startswith("deferred") and reply[1].endswith("1: □ main")
+    assert reply[2].endswith("2: □ loop[0]") and reply[4] == "full 4: 1"
     tab.run("location.hash = '#step=1'")
     tab.wait("document.getElementById('slider').value === '1'")
     assert tab.run("document.querySelectorAll('#cells .full').length") == 0

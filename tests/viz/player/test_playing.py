@@ -107,9 +107,9 @@ def test_five_thousand_steps_play_smoothly(tab: Tab, long: Path) -> None:
     second, on a busy machine too, and all steps are taken in time; a page that stutters would be noticed."""
     tab.prefer(reduced_motion="no-preference")
     tab.open(long, "#step=2500")
-    found = played(tab, 64, "event", 1.0)
-    assert median(found.took) < 50, found
-    assert found.last - found.first > 20 * sum(found.took) / 1000, found
+    actual = played(tab, 64, "event", 1.0)
+    assert median(actual.took) < 50, actual
+    assert actual.last - actual.first > 20 * sum(actual.took) / 1000, actual
     tab.run(STUTTER)
     assert median(played(tab, 64, "event", 0.5).took) > 90
 

@@ -58,10 +58,10 @@ def test_an_answer_stays(tab: Tab, page: Path, run: tl.History, way: str) -> Non
     LOOKS[way](tab)
     assert tab.run(GUESSED) == ["b-n0"]
     tab.key("c")
-    said = tab.text("prompt")
-    assert " right" in said
+    reply = tab.text("prompt")
+    assert " right" in reply
     LOOKS[way](tab)
-    assert tab.text("prompt") == said and tab.run("document.querySelectorAll('.missed, .wrong').length") > 0
+    assert tab.text("prompt") == reply and tab.run("document.querySelectorAll('.missed, .wrong').length") > 0
     tab.key("ArrowRight")
     assert tab.text("prompt").startswith("Which nodes fire") and tab.run(GUESSED) == []
 

@@ -128,6 +128,6 @@ def test_the_example_of_the_page_runs() -> None:
     code = array_api_table.PAGE.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
     known: dict[str, Any] = {}
     exec(code, known)
-    said = [line.split("  # ") for line in code.splitlines() if "  # asarray(" in line]
-    assert [repr(eval(text, known)) for text, _ in said] == [expected for _, expected in said]
+    texts = [line.split("  # ") for line in code.splitlines() if "  # asarray(" in line]
+    assert [repr(eval(text, known)) for text, _ in texts] == [expected for _, expected in texts]
     assert known["centred"](known["x"]).shape == (2, 2)

@@ -37,11 +37,11 @@ def program(text: str, dtype: dtypes.DType, *, opened: bool) -> tuple[Any, list[
     names = [name for name in given if name not in ("xp", "d") and re.search(rf"\b{name}\b", text)]
     known: dict[str, Any] = {"xp": tl, "d": given["d"]}
     arguments = [np.asarray(given[name]) for name in names]
-    said = []
+    texts = []
     for name, argument in zip(names, arguments, strict=True):
         known[f"{name}_type"] = _opened(type_of(argument)) if opened else type_of(argument)
-        said.append(f"{name}: {name}_type")
-    exec(f"def f({', '.join(said)}):\n made = {text}\n return tuple(made) if type(made) is list else made", known)
+        texts.append(f"{name}: {name}_type")
+    exec(f"def f({', '.join(texts)}):\n made = {text}\n return tuple(made) if type(made) is list else made", known)
     return tl.function(known["f"]), arguments
 
 
@@ -74,12 +74,12 @@ def differences(engine: str, *, opened: bool, group: str) -> Iterator[str]:
     for of, text in texts:
         for dtype in SOME if of == group else ():
             expected = _as_arrays(answer(tl, Call(group, "", text, dtype)))
-            made = result_of(text, dtype, engine, opened=opened)
-            refused = isinstance(made, type) and any(name in text for name in WANTS_SIZES)
-            both = isinstance(made, type) and isinstance(expected, type)
+            result = result_of(text, dtype, engine, opened=opened)
+            refused = isinstance(result, type) and any(name in text for name in WANTS_SIZES)
+            both = isinstance(result, type) and isinstance(expected, type)
             nothing = isinstance(expected, list) and not expected  # which no function returns
-            if not nothing and not (both or (opened and refused) or alike(expected, made)):
-                yield f"{text} of {dtype!r}: {expected}, and as a program {made}"
+            if not nothing and not (both or (opened and refused) or alike(expected, result)):
+                yield f"{text} of {dtype!r}: {expected}, and as a program {result}"
 
 
 @pytest.mark.inner(first=1)

@@ -39,8 +39,8 @@ def test_functions_agree_with_numpy(name: str) -> None:
     function, expected = MANY[name]
     assert np.array_equal(function(X), expected) and np.array_equal(function(tl.asarray(X)), expected)
     for shape, engine in itertools.product(((2, 3), (None, 3), (None, None)), ("reference", "fast")):
-        made = traced(function, shape).run(X, engine=engine).value
-        assert np.array_equal(made, expected), (shape, engine)
+        result = traced(function, shape).run(X, engine=engine).value
+        assert np.array_equal(result, expected), (shape, engine)
     assert np.shape(traced(function, (None, None))(X[:0])) == np.shape(function(X[:0]))
 
 

@@ -72,8 +72,8 @@ def test_hints() -> None:
 
 def test_a_grid_can_be_returned() -> None:
     """A function may return the result of `meshgrid`."""
-    made = tl.function(lambda x, y: tl.meshgrid(x, y))(np.arange(2), np.arange(3))
-    assert all(map(np.array_equal, made, np.meshgrid(np.arange(2), np.arange(3))))
+    result = tl.function(lambda x, y: tl.meshgrid(x, y))(np.arange(2), np.arange(3))
+    assert all(map(np.array_equal, result, np.meshgrid(np.arange(2), np.arange(3))))
 
 
 def test_traced_programs_can_be_written() -> None:
@@ -86,9 +86,9 @@ def test_traced_programs_can_be_written() -> None:
     m = np.arange(6.0).reshape(2, 3)
     program = f.program
     assert tl.parse_program(tl.print_program(program)) == program and tl.from_json(tl.to_json(program))
-    made = f(m)
-    assert np.array_equal(made[0], m[::-1]) and made[2].shape == (0,)
-    assert np.array_equal(made[1], np.roll(m, -(2**70) % 6))
+    result = f(m)
+    assert np.array_equal(result[0], m[::-1]) and result[2].shape == (0,)
+    assert np.array_equal(result[1], np.roll(m, -(2**70) % 6))
 
     @tl.function
     def g(x: tl.Array[tl.float64, None]):  # type: ignore[no-untyped-def]

@@ -55,9 +55,9 @@ def test_bounds_of_other_dtypes(dtype: dtypes.DType) -> None:
         lowest, highest = other.range
         if lowest <= least <= most <= highest:
             bounds = [tl.asarray(each, dtype=other) for each in (least, most)]
-            made = tl.clip(tl.asarray(x, dtype=dtype), *bounds)
+            result = tl.clip(tl.asarray(x, dtype=dtype), *bounds)
             expected = [min(max(min(max(each, least), most), low), high) for each in x]
-            assert made.dtype is dtype and np.asarray(made).tolist() == expected
+            assert result.dtype is dtype and np.asarray(result).tolist() == expected
 
 
 FUNCTIONS = {
@@ -77,12 +77,12 @@ def test_dtypes_eagerly_and_traced(name: str) -> None:
     function = FUNCTIONS[name]
     for one, other in itertools.product(dtypes.ALL, dtypes.ALL):
         x, y = np.ones(2, one.numpy), np.array([1, 0], other.numpy)
-        found = [
+        actual = [
             _dtype(lambda x=x, y=y: function(x, y)),
             _dtype(lambda x=x, y=y: function(tl.asarray(x), tl.asarray(y))),
             _dtype(lambda x=x, y=y: tl.function(lambda x, y: function(x, y))(x, y)),
         ]
-        assert len(set(found)) == 1, (one, other, found)
+        assert len(set(actual)) == 1, (one, other, actual)
 
 
 def _dtype(compute: Any) -> str:
@@ -102,8 +102,8 @@ def test_v4_means_are_of_floats() -> None:
 def test_ranges_of_numpys_numbers() -> None:
     """A range is a concrete array unless a bound is symbolic."""
     for bounds in ((np.int64(3),), (tl.asarray(0), 3), (0, np.int8(3)), (np.float64(0.0), 3.0)):
-        made = tl.arange(*bounds)
-        assert isinstance(made, ConcreteArray) and np.asarray(made).tolist() == [0, 1, 2]
+        result = tl.arange(*bounds)
+        assert isinstance(result, ConcreteArray) and np.asarray(result).tolist() == [0, 1, 2]
 
 
 def test_diagonals_far_away() -> None:

@@ -139,8 +139,8 @@ def test_v4_s5_sum_like_needs_a_shape_that_broadcasts() -> None:
 def test_reshape_like(shape: tuple[int, ...], other: tuple[int, ...], dtype: dtypes.DType) -> None:
     """The elements keep their order."""
     x = drawn(shape, dtype)
-    made = np.asarray(tl.reshape_like(x, np.zeros(other)))
-    assert made.shape == other and made.ravel().tolist() == x.ravel().tolist() and made.dtype == x.dtype
+    array = np.asarray(tl.reshape_like(x, np.zeros(other)))
+    assert array.shape == other and array.ravel().tolist() == x.ravel().tolist() and array.dtype == x.dtype
     with pytest.raises(tl.Invalid, match="does not become"):
         tl.reshape_like(x, np.zeros((7, 5)))
 
@@ -154,9 +154,9 @@ def test_scatter_index(key: str, dtype: dtypes.DType) -> None:
     values, expected = drawn(numbers.shape, dtype), x.ravel().tolist()
     for number, value in zip(numbers.ravel().tolist(), values.ravel().tolist(), strict=True):
         expected[number] = value
-    made = np.asarray(tl.scatter_index(x, values, key))
-    assert is_same_value(made, admit(np.array(expected, dtype.numpy).reshape(2, 3)))
-    assert is_same_value(np.asarray(tl.index(made, key))[()], admit(values))
+    array = np.asarray(tl.scatter_index(x, values, key))
+    assert is_same_value(array, admit(np.array(expected, dtype.numpy).reshape(2, 3)))
+    assert is_same_value(np.asarray(tl.index(array, key))[()], admit(values))
     one = drawn((), dtype)
     assert is_same_value(
         np.asarray(tl.scatter_index(x, one, key)), np.asarray(tl.scatter_index(x, np.full(numbers.shape, one), key))
@@ -204,5 +204,5 @@ def test_lengths_are_within_one_ulp() -> None:
     with localcontext(prec=60, Emin=-3000, Emax=3000):
         for x, y in pairs:
             exact = (Decimal(x) ** 2 + Decimal(y) ** 2).sqrt()
-            made = scalar_kernels.hypot(x, y)
-            assert abs(Decimal(made) - exact) <= Decimal(math.ulp(made)), (x, y)
+            result = scalar_kernels.hypot(x, y)
+            assert abs(Decimal(result) - exact) <= Decimal(math.ulp(result)), (x, y)

@@ -40,8 +40,8 @@ def near(one: Any, other: Any) -> bool:
 def test_concrete(name: str) -> None:
     """On concrete arrays each program gives concrete arrays with NumPy's values."""
     program, arguments = PROGRAMS[name]
-    made = program(*map(tl.asarray, arguments))
-    assert near(made, program(*arguments)) and all(isinstance(each, ConcreteArray) for each in several(made))
+    result = program(*map(tl.asarray, arguments))
+    assert near(result, program(*arguments)) and all(isinstance(each, ConcreteArray) for each in several(result))
 
 
 @pytest.mark.inner(first=6)
@@ -64,5 +64,5 @@ def test_float32(name: str) -> None:
     """In float32, all results are float32."""
     program, arguments = PROGRAMS[name]
     narrow = [each.astype(np.float32) for each in arguments]
-    for made, expected in zip(several(tl.function(program)(*narrow)), several(program(*narrow)), strict=True):
-        assert made.dtype == expected.dtype and np.allclose(made, expected, rtol=1e-3, atol=1e-3)
+    for result, expected in zip(several(tl.function(program)(*narrow)), several(program(*narrow)), strict=True):
+        assert result.dtype == expected.dtype and np.allclose(result, expected, rtol=1e-3, atol=1e-3)

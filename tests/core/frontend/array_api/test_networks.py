@@ -21,13 +21,13 @@ def convolve_by_loop(x: Any, weights: Any, strides: tuple[int, ...], padding: tu
     around = np.pad(x, [(0, 0), (0, 0), *((each, each) for each in padding)])
     sizes = weights.shape[2:]
     places = [range(0, n - size + 1, step) for n, size, step in zip(around.shape[2:], sizes, strides, strict=True)]
-    made = np.zeros((len(x), len(weights), *map(len, places)))
-    for at in np.ndindex(*made.shape[2:]):
+    result = np.zeros((len(x), len(weights), *map(len, places)))
+    for at in np.ndindex(*result.shape[2:]):
         part = tuple(slice(place[k], place[k] + size) for place, k, size in zip(places, at, sizes, strict=True))
-        made[(..., *at)] = np.tensordot(
+        result[(..., *at)] = np.tensordot(
             around[(slice(None), slice(None), *part)], weights, (range(1, x.ndim), range(1, x.ndim))
         )
-    return made
+    return result
 
 
 def exponential(x: Any, axis: int) -> Any:
@@ -99,8 +99,8 @@ def test_values(name: str) -> None:
     assert near(function(*arguments), expected) and near(function(*map(tl.asarray, arguments)), expected)
     assert near(tl.function(function)(*arguments), expected)
     narrow = [each.astype(np.float32) if each.dtype == np.float64 and each.max() < 1e30 else each for each in arguments]
-    made = np.asarray(tl.function(function)(*narrow))
-    assert np.allclose(made, expected, rtol=1e-4, atol=1e-4)
+    array = np.asarray(tl.function(function)(*narrow))
+    assert np.allclose(array, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_v4_wrong_operands_are_refused() -> None:
@@ -152,8 +152,10 @@ OPENED = [
 def test_convolutions_of_open_sizes(open_: Any, shape: Any, weights: Any, dtype: Any) -> None:
     """A convolution has the same result and dtype, whatever sizes the type leaves open."""
     x, w = (DICE.integers(-3, 4, each).astype(dtype) for each in (shape, weights))
-    made = np.asarray(_convolution(open_, w)(x))
-    assert made.dtype == dtype and near(made, convolve_by_loop(x, w, (1,) * (len(shape) - 2), (0,) * (len(shape) - 2)))
+    array = np.asarray(_convolution(open_, w)(x))
+    assert array.dtype == dtype and near(
+        array, convolve_by_loop(x, w, (1,) * (len(shape) - 2), (0,) * (len(shape) - 2))
+    )
 
 
 def _convolution(shape: tuple[int | None, ...], weights: Any) -> Any:
@@ -182,8 +184,8 @@ def test_one_hot_compares_all_places() -> None:
                 with pytest.raises(tl.Invalid, match="these are not indices"):
                     tl.one_hot(tl.asarray([index], dtype=dtype), 3)
                 continue
-            made = np.asarray(tl.one_hot(tl.asarray([index], dtype=dtype), 301))
-            assert made.tolist() == [[float(place == index) for place in range(301)]]
+            array = np.asarray(tl.one_hot(tl.asarray([index], dtype=dtype), 301))
+            assert array.tolist() == [[float(place == index) for place in range(301)]]
 
 
 ELEMENTS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
@@ -211,9 +213,9 @@ def test_loops(engine: str) -> None:
 
 def test_loops_eagerly() -> None:
     """Outside of a program they run eagerly, with the same results."""
-    made = loops.run(ELEMENTS, 10).value
+    result = loops.run(ELEMENTS, 10).value
     sums, rows = tl.map(lambda row: (tl.foldl(lambda total, y: total + y, 0.0, row), row[::-1]), tl.asarray(ELEMENTS))
-    assert np.array_equal(made[0], sums) and np.array_equal(made[1], rows)
+    assert np.array_equal(result[0], sums) and np.array_equal(result[1], rows)
     with pytest.raises(tl.Usage, match="without elements"):
         tl.map(lambda x: x, np.zeros(0))
     with pytest.raises(tl.Invalid, match="the arrays have different lengths"):
@@ -242,7 +244,7 @@ def test_iterations_of_a_map_overlap() -> None:
 def test_float32_stays_float32() -> None:
     """Results of float32 operands are float32."""
     x = tl.asarray([[1.0, 2.0]], dtype=dtypes.float32)
-    made = (
+    results = (
         tl.softmax(x),
         tl.log_softmax(x),
         tl.pad(x, 1),
@@ -250,4 +252,4 @@ def test_float32_stays_float32() -> None:
         tl.mean_pool(x, 2),
         tl.map(abs, x),
     )
-    assert {each.dtype for each in made} == {dtypes.float32}
+    assert {each.dtype for each in results} == {dtypes.float32}

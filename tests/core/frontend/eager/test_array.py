@@ -24,8 +24,8 @@ def test_operators_compute(name: str) -> None:
     with np.errstate(all="ignore"):
         pairs = [(apply(x, y), apply(one, other)), (apply(x, 2.0), apply(one, 2.0)), (apply(2.0, x), apply(2.0, one))]
         pairs += [(apply(x, other), apply(one, other)), (apply(one, y), apply(one, other))]
-    for made, expected in pairs:
-        assert isinstance(made, ConcreteArray) and np.array_equal(np.asarray(made), expected, equal_nan=True)
+    for result, expected in pairs:
+        assert isinstance(result, ConcreteArray) and np.array_equal(np.asarray(result), expected, equal_nan=True)
 
 
 def test_unary_and_matrix_operators() -> None:
@@ -118,7 +118,7 @@ def test_the_result_has_the_kind_of_the_operands() -> None:
     )
     assert {type(each) for each in made_with} == {np.ndarray}
     x = tl.asarray([1.0, 2.0])
-    for made in (
+    for result in (
         tl.add(x, 1.0),
         tl.sum(x),
         tl.mean(x),
@@ -128,18 +128,18 @@ def test_the_result_has_the_kind_of_the_operands() -> None:
         x[x > 1.0],
         tl.zeros(2),
     ):
-        assert isinstance(made, ConcreteArray)
+        assert isinstance(result, ConcreteArray)
 
     @tl.function
     def f(p):  # type: ignore[no-untyped-def]
         return {"sum": tl.sum(p["x"]), "rest": (p["x"][1:],)}
 
     assert f({"x": np.ones(2)})["sum"] == 2.0 and type(f({"x": np.ones(2)})["sum"]) is float
-    made = f({"x": tl.asarray([1.0, 2.0])})
+    result = f({"x": tl.asarray([1.0, 2.0])})
     assert (
-        isinstance(made["sum"], ConcreteArray)
-        and isinstance(made["rest"][0], ConcreteArray)
-        and float(made["sum"]) == 3.0
+        isinstance(result["sum"], ConcreteArray)
+        and isinstance(result["rest"][0], ConcreteArray)
+        and float(result["sum"]) == 3.0
     )
 
 
@@ -153,11 +153,11 @@ def test_in_a_trace() -> None:
         return kept + n, tl.arange(3) + n, tl.sum(tl.arange(1000)) + n, tl.zeros(3)
 
     first, second, third, zeros = f(10)
-    found = [np.asarray(each).tolist() for each in (first, second, third, zeros)]
-    assert found == [[11, 12, 13], [10, 11, 12], 499510, [0.0, 0.0, 0.0]]
+    actual = [np.asarray(each).tolist() for each in (first, second, third, zeros)]
+    assert actual == [[11, 12, 13], [10, 11, 12], 499510, [0.0, 0.0, 0.0]]
     assert [name for name, _ in f.program.main.body.parameters] == ["n", "kept"]
-    made = [node.op for node in f.program.main.body.nodes]
-    assert made == ["add", "add", "arange", "reshape", "sum", "add", "broadcast_to"]
+    results = [node.op for node in f.program.main.body.nodes]
+    assert results == ["add", "add", "arange", "reshape", "sum", "add", "broadcast_to"]
 
 
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)

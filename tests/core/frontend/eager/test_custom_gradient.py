@@ -105,8 +105,8 @@ def test_tape_and_program_agree(name: str, order: int) -> None:
     expected = by_tapes(function, tl.asarray(x), order)
     outcomes = [program.run(x, engine=engine, schedule="lifo") for engine in ("reference", "fast")]
     assert all(out.residue == () for out in outcomes)
-    for found in (program(x), *(out.value for out in outcomes)):
-        assert np.allclose(found, expected, rtol=1e-11, atol=1e-12, equal_nan=True)
+    for actual in (program(x), *(out.value for out in outcomes)):
+        assert np.allclose(actual, expected, rtol=1e-11, atol=1e-12, equal_nan=True)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
@@ -159,20 +159,20 @@ def test_arguments_and_results_nest() -> None:
 
     @tl.custom_gradient
     def scaled(p: Any, n: Any, x: Any) -> Any:
-        made = {"all": p["a"] * p["b"], "n": n}
-        return made, lambda adjoint: ({"a": adjoint["all"] * 10.0, "b": 5.0}, None, None)
+        results = {"all": p["a"] * p["b"], "n": n}
+        return results, lambda adjoint: ({"a": adjoint["all"] * 10.0, "b": 5.0}, None, None)
 
     def loss(p: Any, n: Any, x: Any) -> Any:
-        made = scaled(p, n, x)
-        return tl.sum(made["all"] * tl.astype(made["n"], tl.float64)) + tl.sum(x * x)
+        results = scaled(p, n, x)
+        return tl.sum(results["all"] * tl.astype(results["n"], tl.float64)) + tl.sum(x * x)
 
     p, x = {"a": np.array([1.0, 2.0]), "b": np.array([3.0, 4.0])}, np.array([5.0])
     arrays = {key: tl.asarray(value) for key, value in p.items()}, tl.asarray(2), tl.asarray(x)
     with tl.Tape() as tape:
         tape.watch((arrays[0], arrays[2]))
         y = loss(*arrays)
-    for found, dx in (tl.grad(loss, (0, 2))(p, 2, x), tape.gradient(y, (arrays[0], arrays[2]))):
-        assert [np.asarray(found[key]).tolist() for key in "ab"] == [[20.0, 20.0], [5.0, 5.0]]
+    for actual, dx in (tl.grad(loss, (0, 2))(p, 2, x), tape.gradient(y, (arrays[0], arrays[2]))):
+        assert [np.asarray(actual[key]).tolist() for key in "ab"] == [[20.0, 20.0], [5.0, 5.0]]
         assert np.asarray(dx).tolist() == [10.0]
 
 
@@ -189,12 +189,12 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_pullbacks_are_refused(name: str) -> None:
     """Wrong pullbacks are refused with the same message on tapes and in traces."""
-    function, said = WRONG[name]
+    function, text = WRONG[name]
     custom, x = tl.custom_gradient(function), tl.asarray([1.0, 2.0])
-    with tl.Tape() as tape, pytest.raises(tl.TagloomError, match=said):
+    with tl.Tape() as tape, pytest.raises(tl.TagloomError, match=text):
         tape.watch(x)
         tape.gradient(tl.sum(custom(x)), x)
-    with pytest.raises(tl.TagloomError, match=said):
+    with pytest.raises(tl.TagloomError, match=text):
         tl.grad(lambda x: tl.sum(custom(x)))(np.array([1.0, 2.0]))
 
 
@@ -225,8 +225,8 @@ def test_stop_gradient() -> None:
 
     assert [by_tapes(function, tl.asarray(3.0), order) for order in range(3)] == [30.0, 9.0, 0.0]
     program = tl.function(lambda x: (function(x), tl.grad(function)(x), tl.grad(tl.grad(function))(x)))
-    found = [program.run(3.0, engine=engine).value for engine in ("reference", "fast", "compiled")]
-    assert found == [(30.0, 9.0, 0.0)] * 3
+    actual = [program.run(3.0, engine=engine).value for engine in ("reference", "fast", "compiled")]
+    assert actual == [(30.0, 9.0, 0.0)] * 3
     for value in (True, 7, np.arange(3), np.float32(1.5)):
         for engine in ("reference", "fast", "compiled"):
             out = tl.function(lambda x: tl.stop_gradient(x)).run(value, engine=engine)
@@ -245,8 +245,8 @@ def test_clipping() -> None:
     assert nested[1]["b"].dtype == np.float32
     clipped, length = tl.clip_by_global_norm((x, math.inf), 1.0)
     assert length == math.inf and np.isnan(clipped[0]).all()
-    found = tl.function(lambda x: tl.clip_by_global_norm({"x": x}, 2.5))(x)
-    assert (found[0]["x"].tolist(), found[1]) == ([1.5, 2.0], 5.0)
+    actual = tl.function(lambda x: tl.clip_by_global_norm({"x": x}, 2.5))(x)
+    assert (actual[0]["x"].tolist(), actual[1]) == ([1.5, 2.0], 5.0)
     with pytest.raises(tl.Usage, match="nothing to clip"):
         tl.clip_by_global_norm((), 1.0)
 

@@ -44,12 +44,12 @@ class EmptyTables(dict[Any, Any]):
 def ending_of(compute: Callable[[], Any]) -> Any:
     """The bits of a result, or the full text of the error."""
     try:
-        made = compute()
+        result = compute()
     except tl.TagloomError as error:
         return type(error), error.rule, error.message, str(error.required), str(error.got), error.hint
-    assert type(made) is ConcreteArray and made._type == type_of(made._value)
-    assert not isinstance(made._value, np.ndarray) or not made._value.flags.writeable
-    return fingerprint(made._value)
+    assert type(result) is ConcreteArray and result._type == type_of(result._value)
+    assert not isinstance(result._value, np.ndarray) or not result._value.flags.writeable
+    return fingerprint(result._value)
 
 
 def eager_ending(case: Case) -> Any:
@@ -91,11 +91,11 @@ def violations(found: Sequence[Case], tables: dict[Any, Any]) -> Iterator[str]:
             for time in ("first", "second"):
                 for case, right in zip(those, expected, strict=True):
                     try:
-                        made = compute(case)
+                        result = compute(case)
                     except Exception as error:
-                        made = error
-                    if made != right:
-                        yield f"{case}, the {time} time: {made} and not {right}"
+                        result = error
+                    if result != right:
+                        yield f"{case}, the {time} time: {result} and not {right}"
 
 
 @each_row
@@ -109,12 +109,12 @@ def test_the_table_changes_nothing(row: Op) -> None:
 def test_eager_ops_agree_with_the_reference(row: Op) -> None:
     """An eager op gives the machine's bits, and is refused or traps with the same message."""
     for case in cases(row, 5):
-        for found in (eager_ending(case), eager_ending(case)):
+        for actual in (eager_ending(case), eager_ending(case)):
             expected = machine_ending(case)
-            if isinstance(found[0], type):
-                assert (found[1:3] if found[1] == "V4" else found[2]) == expected
+            if isinstance(actual[0], type):
+                assert (actual[1:3] if actual[1] == "V4" else actual[2]) == expected
             else:
-                assert found == expected, case
+                assert actual == expected, case
 
 
 class IncompleteTables(dict[Any, Any]):
@@ -168,12 +168,12 @@ TWINS: dict[str, Callable[[Any], Any]] = {
 def test_incomplete_keys_are_caught(twin: str) -> None:
     """The law catches keys without dtypes, sizes, attributes or their classes, the op, or the classes of numbers."""
     rows = [OPS[name] for name in ("add", "multiply", "less", "sum", "argmax", "reshape", "index", "astype", "where")]
-    found = [case for row in rows for case in cases(row, 40)]
+    actual = [case for row in rows for case in cases(row, 40)]
     x = literal([[1, 2], [3, 4]]).value
-    found += [("sum", (x,), (("axis", axis), ("keepdims", keepdims))) for axis in (1, True) for keepdims in (True, 1)]
-    found += [("add", (x, number), ()) for number in (1, 1.5)]
-    assert next(violations(found, IncompleteTables(lambda part: part)), None) is None
-    assert next(violations(found, IncompleteTables(TWINS[twin])), None) is not None
+    actual += [("sum", (x,), (("axis", axis), ("keepdims", keepdims))) for axis in (1, True) for keepdims in (True, 1)]
+    actual += [("add", (x, number), ()) for number in (1, 1.5)]
+    assert next(violations(actual, IncompleteTables(lambda part: part)), None) is None
+    assert next(violations(actual, IncompleteTables(TWINS[twin])), None) is not None
 
 
 def shapes() -> Iterator[Any]:
@@ -324,13 +324,13 @@ def test_in_a_trace_ops_are_nodes() -> None:
 def test_tapes_record_the_fast_path() -> None:
     """A gradient is the same the first time and with cached facts; Python numbers are constants."""
     x = tl.asarray([0.5, 2.0])
-    found = []
+    actual = []
     for _ in range(3):
         with tl.Tape() as tape:
             tape.watch(x)
             y = tl.sum(tl.reshape(3.0 * x * x - x[::-1] / 2, (2, 1)) @ tl.asarray([[1.0]]))
-        found.append(np.asarray(tape.gradient(y, x)))
-    assert all(np.array_equal(each, [2.5, 11.5]) for each in found)
+        actual.append(np.asarray(tape.gradient(y, x)))
+    assert all(np.array_equal(each, [2.5, 11.5]) for each in actual)
 
 
 def test_views_share_elements() -> None:
@@ -340,17 +340,17 @@ def test_views_share_elements() -> None:
     x = tl.asarray(given)
     for _ in range(2):
         for part in (x[1:4], tl.reshape(x, (2, 3)), x[None], tl.stop_gradient(x)):
-            found = np.asarray(part)
-            assert np.shares_memory(found, np.asarray(x))
+            array = np.asarray(part)
+            assert np.shares_memory(array, np.asarray(x))
             with pytest.raises(ValueError, match="WRITEABLE"):
-                found.setflags(write=True)
+                array.setflags(write=True)
         for other in (x[::-1], tl.matrix_transpose(tl.reshape(x, (2, 3))), tl.broadcast_to(x, (2, 6)), tl.sort(x)):
             assert other._value.flags.c_contiguous and not np.shares_memory(np.asarray(other), np.asarray(x))
             with pytest.raises(ValueError, match="WRITEABLE"):
                 np.asarray(other).setflags(write=True)
-    made = [tl.function(lambda x: tl.reshape(x, (2, 3))).run(given, engine=each) for each in ("reference", "fast")]
+    results = [tl.function(lambda x: tl.reshape(x, (2, 3))).run(given, engine=each) for each in ("reference", "fast")]
     given[:] = 0.0
-    assert all(np.array_equal(each.value.ravel(), np.arange(6.0)) for each in made)
+    assert all(np.array_equal(each.value.ravel(), np.arange(6.0)) for each in results)
 
 
 def test_threads() -> None:
@@ -360,9 +360,9 @@ def test_threads() -> None:
     def work(seed: int) -> None:
         for size in range(1, 60):
             x = tl.asarray(np.full(size, float(seed)))
-            made = tl.sum(x * 2.0 + x)
-            if float(made) != 3.0 * seed * size:
-                wrong.append((seed, size, made))
+            result = tl.sum(x * 2.0 + x)
+            if float(result) != 3.0 * seed * size:
+                wrong.append((seed, size, result))
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
     for thread in threads:
@@ -413,5 +413,5 @@ def test_conversions_of_arrays_symbols_and_variables(name: str) -> None:
 def test_variables_convert_as_their_values(convert: Callable[[Any], Any]) -> None:
     """Python converts a variable as it converts its value."""
     held = tl.asarray([1, 2]) if convert in (list, len) else tl.asarray(3)
-    found, expected = convert(tl.Variable(held)), convert(held)
-    assert np.array_equal(found, expected) and type(found) is type(expected)
+    actual, expected = convert(tl.Variable(held)), convert(held)
+    assert np.array_equal(actual, expected) and type(actual) is type(expected)

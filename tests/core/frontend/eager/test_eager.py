@@ -52,8 +52,8 @@ def test_loop_variables_keep_their_kind() -> None:
     result. Python numbers stay Python's, and NumPy's keep their dtypes."""
     (x,) = tl.while_loop(lambda x: x < 3, lambda x: x.__array_namespace__().add(x, 1), tl.asarray(0))
     assert isinstance(x, ConcreteArray) and int(x) == 3
-    made = tl.while_loop(lambda k, x: k < 2, lambda k, x: (k + 1, tl.asarray(x)), 0, 1.5)
-    assert type(made[0]) is int and isinstance(made[1], ConcreteArray)
+    result = tl.while_loop(lambda k, x: k < 2, lambda k, x: (k + 1, tl.asarray(x)), 0, 1.5)
+    assert type(result[0]) is int and isinstance(result[1], ConcreteArray)
     total = tl.foldl(lambda carried, x: carried + x, tl.asarray(0.0), tl.asarray([1.0, 2.0, 3.0]))
     assert isinstance(total, ConcreteArray) and float(total) == 6.0
     assert type(tl.while_loop(lambda x: x < 3, lambda x: x + 1, np.int64(0))[0]) is np.int64

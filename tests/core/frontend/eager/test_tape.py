@@ -75,8 +75,8 @@ def test_a_tape_agrees_with_differences(name: str) -> None:
         float(function(*(x + side * step * way for x, way in zip(arguments, directions, strict=True))))
         for side in (1, -1)
     ]
-    found = by_tape(function, arguments)
-    along = sum(float(np.sum(np.asarray(each) * way)) for each, way in zip(found, directions, strict=True))
+    result = by_tape(function, arguments)
+    along = sum(float(np.sum(np.asarray(each) * way)) for each, way in zip(result, directions, strict=True))
     assert math.isclose(along, (ends[0] - ends[1]) / (2 * step), rel_tol=1e-5, abs_tol=1e-7)
 
 
@@ -120,9 +120,9 @@ def test_sources_nest() -> None:
         tape.watch({"w": w, "rest": (b, c)})
         h = w * b
         y = tl.sum(h * h)
-    found = tape.gradient(y, {"w": w, "more": (b, (h, c))})
-    assert [np.asarray(each).tolist() for each in (found["w"], found["more"][1][0])] == [[18.0, 36.0], [6.0, 12.0]]
-    assert (float(found["more"][0]), np.asarray(found["more"][1][1]).tolist()) == (30.0, [[0.0]])
+    actual = tape.gradient(y, {"w": w, "more": (b, (h, c))})
+    assert [np.asarray(each).tolist() for each in (actual["w"], actual["more"][1][0])] == [[18.0, 36.0], [6.0, 12.0]]
+    assert (float(actual["more"][0]), np.asarray(actual["more"][1][1]).tolist()) == (30.0, [[0.0]])
 
 
 def test_the_target_can_be_a_source() -> None:
@@ -141,15 +141,15 @@ def test_adjoints_of_several_floats_are_given() -> None:
     with tl.Tape(persistent=True) as tape:
         tape.watch(x)
         y = {"square": x * x, "sum": tl.sum(x), "signs": tl.astype(x, tl.int64)}
-    found = tape.gradient(y, x, {"square": [1.0, 10.0], "sum": 100.0, "signs": None})
-    assert np.asarray(found).tolist() == [102.0, 140.0]
-    for target, adjoints, said in (
+    actual = tape.gradient(y, x, {"square": [1.0, 10.0], "sum": 100.0, "signs": None})
+    assert np.asarray(actual).tolist() == [102.0, 140.0]
+    for target, adjoints, text in (
         (y["square"], None, "the target of a gradient is not one float"),
         (y["signs"], None, "the target of a gradient is not one float"),
         (y["square"], (1.0, 2.0), "an adjoint has another structure than its value"),
         (y["square"], tl.asarray(1.0), "an adjoint has another type than its result"),
     ):
-        with pytest.raises(tl.Invalid, match=f"D3: {said}"):
+        with pytest.raises(tl.Invalid, match=f"D3: {text}"):
             tape.gradient(target, x, adjoints)
 
 
@@ -298,8 +298,8 @@ def test_calls_nest() -> None:
     a, b = tl.asarray([1.0, 2.0]), tl.asarray(3.0)
     with tl.Tape() as tape:
         tape.watch((a, b))
-        found = mixed({"a": a, "b": b}, tl.asarray(7))
-        y = tl.sum(found["scaled"] * tl.astype(found["count"], tl.float64))
+        result = mixed({"a": a, "b": b}, tl.asarray(7))
+        y = tl.sum(result["scaled"] * tl.astype(result["count"], tl.float64))
     da, db = tape.gradient(y, (a, b))
     assert (np.asarray(da).tolist(), float(db)) == ([24.0, 24.0], 24.0)
 
@@ -370,7 +370,7 @@ def test_a_tape_agrees_with_jax() -> None:
         with tl.Tape() as tape:
             tape.watch(p)
             y = loss(tl, *p)
-        found = tape.gradient(y, p)
-        squares = tl.sum(found[0] ** 2.0)
-    for mine, theirs in zip((*found, *outer.gradient(squares, p)), (*expected, *again), strict=True):
+        result = tape.gradient(y, p)
+        squares = tl.sum(result[0] ** 2.0)
+    for mine, theirs in zip((*result, *outer.gradient(squares, p)), (*expected, *again), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9)

@@ -96,8 +96,8 @@ def test_nested_tapes_have_the_same_bits() -> None:
     for order in (1, 2, 3):
         expected = tl.grad(expected)
         for x in (0.05, 0.7, 1.25):
-            found = tl.function(derivative(function, order))(x)
-            assert found == expected(x) == float(derivative(function, order)(tl.asarray(x)))
+            actual = tl.function(derivative(function, order))(x)
+            assert actual == expected(x) == float(derivative(function, order)(tl.asarray(x)))
 
 
 @pytest.mark.inner(first=1)
@@ -106,8 +106,8 @@ def test_engines_agree(engine: str) -> None:
     """A program with tapes runs alike on every engine."""
     for name in ["a call"] if engine == "compiled" else list(NESTED):
         function = NESTED[name]
-        found = tl.function(derivative(function, 2)).run(1.25, engine=engine)
-        assert (found.status, float(found.value)) == ("Returned", pytest.approx(tl.grad(tl.grad(function))(1.25)))
+        actual = tl.function(derivative(function, 2)).run(1.25, engine=engine)
+        assert (actual.status, float(actual.value)) == ("Returned", pytest.approx(tl.grad(tl.grad(function))(1.25)))
 
 
 def test_a_call_is_not_computed_again() -> None:
@@ -188,10 +188,10 @@ def test_one_tape_gives_one_gradient() -> None:
         with tape:
             tape.watch(x)
             y = x * x
-        found = tape.gradient(y, x)
+        result = tape.gradient(y, x)
         with pytest.raises(tl.Usage, match="and dropped its records"):
             tape.gradient(y, x)
-        return found
+        return result
 
     assert (slope(3.0), slope(np.float32(3.0)), float(derivative(slope, 1)(tl.asarray(2.0)))) == (6.0, 6.0, 2.0)
 
@@ -218,10 +218,10 @@ def test_variables() -> None:
 
     eager = step(tl.asarray(0.5))
     w.assign(7.0)
-    found = tl.function(step)(0.5)
+    actual = tl.function(step)(0.5)
     # w1 = 9x; w2 = w1 (1 + b); w3 = w2 x^2; y = 2 w3 x * w1 = 2 x^5 (1 + b) w^4 of w = 3
-    assert [float(each["w"]) for each in (eager, found)] == pytest.approx([8 * 0.5**5 * 2 * 27] * 2)
-    assert [float(each["b"][0]) for each in (eager, found)] == pytest.approx([2 * 0.5**5 * 81] * 2)
+    assert [float(each["w"]) for each in (eager, actual)] == pytest.approx([8 * 0.5**5 * 2 * 27] * 2)
+    assert [float(each["b"][0]) for each in (eager, actual)] == pytest.approx([2 * 0.5**5 * 81] * 2)
 
 
 def test_a_training_step() -> None:
@@ -306,8 +306,8 @@ def test_map_and_scan() -> None:
         return total * tl.sum(sums * sums)
 
     xs = np.array([0.5, -1.0, 2.0])
-    found = tl.function(lambda xs: slopes(f, (xs,))[0])(xs)
-    np.testing.assert_allclose(found, tl.grad(f)(xs), rtol=1e-12)
+    result = tl.function(lambda xs: slopes(f, (xs,))[0])(xs)
+    np.testing.assert_allclose(result, tl.grad(f)(xs), rtol=1e-12)
 
 
 def test_vjp_and_jvp() -> None:

@@ -65,19 +65,19 @@ def by_tapes(story: Story, way: Way) -> list[float]:
     variables = [tl.Variable(value, name=name) for value, name in zip(FIRST, "ab", strict=True)]
 
     def slopes() -> Any:
-        made: list[Any] = [tl.asarray(1.5)]
+        results: list[Any] = [tl.asarray(1.5)]
         before, outside, inside = story
         for step in before:
-            step.take(variables, made)
+            step.take(variables, results)
         with tl.Tape() as outer:
             for step in outside:
-                step.take(variables, made)
+                step.take(variables, results)
             with tl.Tape() as inner:
                 for step in inside:
-                    step.take(variables, made)
-                y = target(variables, made)
-            found = inner.gradient(y, tuple(variables))
-        return (*found, *outer.gradient(y, tuple(variables)))
+                    step.take(variables, results)
+                y = target(variables, results)
+            result = inner.gradient(y, tuple(variables))
+        return (*result, *outer.gradient(y, tuple(variables)))
 
     return [float(each) for each in way(slopes)]
 
@@ -117,17 +117,17 @@ def plain(other: Any) -> Dual:
 def by_hand(story: Story) -> list[float]:
     """The gradients of `by_tapes`, computed by dual numbers: for one variable after the other, how the number depends
     on its value when a tape begins."""
-    found = []
+    result = []
     for begin in (2, 1):
         for by in (0, 1):
-            variables, made = [Cell(Dual(value)) for value in FIRST], [Dual(1.5)]
+            variables, results = [Cell(Dual(value)) for value in FIRST], [Dual(1.5)]
             for number, steps in enumerate(story):
                 if number == begin:
                     variables[by].value = Dual(variables[by].value.number, 1.0)
                 for step in steps:
-                    step.take(variables, made)
-            found.append(target(variables, made).slope)
-    return found
+                    step.take(variables, results)
+            result.append(target(variables, results).slope)
+    return result
 
 
 def is_wrong(story: Story, way: Way) -> bool:

@@ -87,11 +87,11 @@ def test_a_condition_may_draw() -> None:
         tossed = stage(lambda: tl.while_loop(lambda: dice.uniform() < 0.7, lambda: count.assign_add(1)))
         return [(tossed(), int(count))[1] for _ in range(6)]
 
-    found = counts(tl.function)
-    assert found == counts(lambda function: function) and found[-1] > 4
+    actual = counts(tl.function)
+    assert actual == counts(lambda function: function) and actual[-1] > 4
     dice = tl.Generator(2)
     power = tl.function(lambda x: tl.while_loop(lambda y: dice.uniform() < 0.7, lambda y: y * x, 1.0)[0])
-    assert found[0] > 0 and tl.grad(power)(3.0) == found[0] * 3.0 ** (found[0] - 1)
+    assert actual[0] > 0 and tl.grad(power)(3.0) == actual[0] * 3.0 ** (actual[0] - 1)
 
 
 def test_errors_of_a_loop_whose_condition_assigns() -> None:
@@ -105,13 +105,13 @@ def test_errors_of_a_loop_whose_condition_assigns() -> None:
     def looped(body: Any) -> tl.Function:
         return tl.function(lambda: tl.while_loop(going_on, body, 0))
 
-    for body, said in (
+    for body, text in (
         (lambda i: tl.astype(i, tl.float64), "loop variable i changes its type"),
         (lambda i: (i, i), "another number of values"),
         (lambda i, j: i, "takes the wrong number of values"),
         (lambda i: {"i": i}, "loop variable i changes its structure"),
     ):
-        with pytest.raises((tl.Usage, tl.Invalid), match=said) as raised:
+        with pytest.raises((tl.Usage, tl.Invalid), match=text) as raised:
             looped(body)()
         assert "test_variables.py" in str(raised.value)
     with pytest.raises(tl.Invalid, match="condition of while_loop is not one bool"):
@@ -274,6 +274,6 @@ def test_random_state() -> None:
     expected = [np.asarray(each).tobytes() for _ in range(2) for each in drawn(one)]
     for engine in ("reference", "fast", "compiled"):
         g, draw = tl.Generator(5), tl.function(drawn)
-        found = [np.asarray(each).tobytes() for _ in range(2) for each in draw.run(g, engine=engine).value]
-        assert found == expected and repr(g) == "<generator of seed 5, 8 drawn>"
+        actual = [np.asarray(each).tobytes() for _ in range(2) for each in draw.run(g, engine=engine).value]
+        assert actual == expected and repr(g) == "<generator of seed 5, 8 drawn>"
     assert len({float(tl.uniform()) for _ in range(20)}) == 20

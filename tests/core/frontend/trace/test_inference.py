@@ -310,7 +310,7 @@ def recursive(f: Any, n: Any) -> Any:
 @pytest.mark.parametrize("name", DISAGREEING)
 def test_functions_that_never_agree(name: str) -> None:
     """If no type fits, tracing ends soon with an error that has both types and the user's line."""
-    python, said = DISAGREEING[name]
+    python, text = DISAGREEING[name]
     SEEN.clear()
     began = time.monotonic()
 
@@ -318,7 +318,7 @@ def test_functions_that_never_agree(name: str) -> None:
     def f(n: tl.int64):  # type: ignore[no-untyped-def]
         return python(f, n)
 
-    with pytest.raises(tl.Invalid, match=said) as refused:
+    with pytest.raises(tl.Invalid, match=text) as refused:
         f.program  # noqa: B018
     assert time.monotonic() - began < 2
     assert "test_inference.py:" in str(refused.value.where)

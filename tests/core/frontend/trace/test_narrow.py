@@ -23,19 +23,19 @@ def sampled_floats() -> np.ndarray:
 def test_within_two_ulp(row: object) -> None:
     """Each element is within 2 ulp of the float64 result, and NaN if that is."""
     numbers = sampled_floats()
-    made = build_kernel(row, [Type(tl.float32, (None,))], Type(tl.float32, (None,)))(numbers)  # type: ignore[arg-type]
+    result = build_kernel(row, [Type(tl.float32, (None,))], Type(tl.float32, (None,)))(numbers)  # type: ignore[arg-type]
     exact = row.numpy(numbers.astype(np.float64))  # type: ignore[attr-defined]
-    assert made.dtype == np.float32 and (np.isnan(made) == np.isnan(exact)).all()
+    assert result.dtype == np.float32 and (np.isnan(result) == np.isnan(exact)).all()
     ulp = np.spacing(np.abs(exact).astype(np.float32))
-    assert (np.abs(made.astype(np.float64) - exact) <= 2 * ulp).all()
+    assert (np.abs(result.astype(np.float64) - exact) <= 2 * ulp).all()
 
 
 @pytest.mark.parametrize("row", NARROW, ids=lambda row: row.name)
 def test_results_do_not_depend_on_positions(row: object) -> None:
     """An element has the same result at the end of an array, in its middle, beside any others, and alone."""
     numbers = sampled_floats()[::50][:2000]
-    made = row.numpy_float32(numbers)  # type: ignore[attr-defined]
-    assert row.numpy_float32(np.repeat(numbers, 3)[::3]).tobytes() == made.tobytes()  # type: ignore[attr-defined]
-    assert row.numpy_float32(numbers[::-1])[::-1].tobytes() == made.tobytes()  # type: ignore[attr-defined]
+    result = row.numpy_float32(numbers)  # type: ignore[attr-defined]
+    assert row.numpy_float32(np.repeat(numbers, 3)[::3]).tobytes() == result.tobytes()  # type: ignore[attr-defined]
+    assert row.numpy_float32(numbers[::-1])[::-1].tobytes() == result.tobytes()  # type: ignore[attr-defined]
     for begin, end in ((1, 2000), (7, 24), (0, 15), (500, 501), (1999, 2000)):
-        assert row.numpy_float32(numbers[begin:end].copy()).tobytes() == made[begin:end].tobytes()  # type: ignore[attr-defined]
+        assert row.numpy_float32(numbers[begin:end].copy()).tobytes() == result[begin:end].tobytes()  # type: ignore[attr-defined]

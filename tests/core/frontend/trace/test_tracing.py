@@ -300,9 +300,9 @@ def test_locations_are_the_users_lines() -> None:
 
     start = f.program.main.location
     assert start is not None and start.file == __file__
-    found = {node.op: node.location.line - start.line for node in nodes(f.program) if node.location}
+    actual = {node.op: node.location.line - start.line for node in nodes(f.program) if node.location}
     expected = {"add": 2, "greater": 4, "negative": 5, "call": 7, "multiply": 7, "cond": 3, "floor_divide": 14}
-    assert found == expected and {node.location.file for node in nodes(f.program) if node.location} == {__file__}
+    assert actual == expected and {node.location.file for node in nodes(f.program) if node.location} == {__file__}
     assert str(start) == f"test_tracing.py:{start.line}"
 
 

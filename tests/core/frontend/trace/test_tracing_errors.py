@@ -127,8 +127,8 @@ RETURNS: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("name", RETURNS)
 def test_wrong_results_are_refused_at_the_definition(name: str, tmp_path: Path) -> None:
     """A function that returns another type than annotated is refused at its definition."""
-    head, said = RETURNS[name]
-    assert said in without_location(trace_error(tmp_path, f"@tl.function  # here\ndef f(n: tl.int64) {head}"))
+    head, text = RETURNS[name]
+    assert text in without_location(trace_error(tmp_path, f"@tl.function  # here\ndef f(n: tl.int64) {head}"))
 
 
 def without_location(error: tl.TagloomError) -> str:
@@ -228,9 +228,9 @@ STRUCTURE: dict[str, tuple[str, str, str]] = {
 @pytest.mark.parametrize("name", STRUCTURE)
 def test_v4_v5_f2_wrong_operands_and_structures_are_refused(name: str, tmp_path: Path) -> None:
     """V4, V5, F2: branches, loops and operands that do not fit are refused at the user's line, with the rule."""
-    body, rule, said = STRUCTURE[name]
+    body, rule, text = STRUCTURE[name]
     error = trace_error(tmp_path, function(body))
-    assert (error.rule or "") == rule and said in without_location(error)
+    assert (error.rule or "") == rule and text in without_location(error)
 
 
 def test_f2_a_value_of_another_function(tmp_path: Path) -> None:
@@ -296,9 +296,9 @@ CALLS: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("name", CALLS)
 def test_v6_wrong_calls_are_refused_at_the_call(name: str, tmp_path: Path) -> None:
     """V6: a call with arguments that the function does not take is refused at its line."""
-    body, said = CALLS[name]
+    body, text = CALLS[name]
     callee = "@tl.function\ndef g(a: tl.int64, b: tl.float64) -> tl.int64:\n    return a\n\n"
-    assert said in without_location(trace_error(tmp_path, callee + function(body)))
+    assert text in without_location(trace_error(tmp_path, callee + function(body)))
 
 
 SIGNATURES: dict[str, tuple[str, str]] = {
@@ -317,9 +317,9 @@ SIGNATURES: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_wrong_signatures_are_refused_at_the_definition(name: str, tmp_path: Path) -> None:
     """Parameters are annotated with types or not at all; other annotations are refused at the definition."""
-    head, said = SIGNATURES[name]
+    head, text = SIGNATURES[name]
     error = trace_error(tmp_path, f"@tl.function  # here\ndef f({head}):\n    return n")
-    assert isinstance(error, tl.Usage) and said in without_location(error)
+    assert isinstance(error, tl.Usage) and text in without_location(error)
 
 
 def _f(n):  # type: ignore[no-untyped-def]

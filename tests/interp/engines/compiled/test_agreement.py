@@ -29,8 +29,8 @@ from tagloom.interp.engines.reference import admit_arguments
 def check(case: Case) -> str:
     """What a case was compared with; fails if the engine differs."""
     assert unsupported_program(case.program) is None
-    by, found = tried(case.program, lower(case.program), case.arguments)
-    assert not found
+    by, actual = tried(case.program, lower(case.program), case.arguments)
+    assert not actual
     return by
 
 

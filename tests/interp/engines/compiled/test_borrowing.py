@@ -35,8 +35,8 @@ def test_arguments_with_the_layout_of_a_value_are_borrowed() -> None:
     others = [array.T.copy().T, array.astype(">f8"), array[:, ::1].tolist(), np.asfortranarray(array)]
     shifted = np.zeros(49, np.uint8)[1:].view(np.float64).reshape(2, 3)
     for other in [*others, shifted]:
-        made = borrow(other, expected)
-        assert made is not other and not made.flags.writeable and made.dtype == np.float64  # type: ignore[union-attr]
+        result = borrow(other, expected)
+        assert result is not other and not result.flags.writeable and result.dtype == np.float64  # type: ignore[union-attr]
     with pytest.raises(tl.Usage, match="wrong type"):
         borrow(np.zeros((3, 3)), expected)
 

@@ -53,12 +53,12 @@ def near_ends(draw: Any) -> Case:
     def pick(*choices: Any) -> Any:
         return draw(st.sampled_from(choices))
 
-    said = dict(COUNTED)
+    reply = dict(COUNTED)
     if draw(st.booleans()):
-        said["type"] = pick("int64", "int32", "uint64", "int8")
-        said["compare"] = pick("less", "less_equal", "greater", "greater_equal", "not_equal")
-        said["op"] = pick("add", "subtract")
-    type_ = said["type"]
+        reply["type"] = pick("int64", "int32", "uint64", "int8")
+        reply["compare"] = pick("less", "less_equal", "greater", "greater_equal", "not_equal")
+        reply["op"] = pick("add", "subtract")
+    type_ = reply["type"]
     low, high = getattr(dtypes, str(type_)).range
     step, end = pick(2, 1, 3, 7, 100, 5 if type_ == "int8" else 2**20), pick(high, high, low)
     begin, bound = (min(max(end + pick(0, 1, -1, 2, -3, 4 * step, -9 * step), low), high) for _ in range(2))
@@ -67,9 +67,9 @@ def near_ends(draw: Any) -> Case:
         return f"{number}" if type_ == "int64" else f"{type_}({number})"
 
     by = literal(step)
-    operands = pick(f"i, {by}", f"{by}, i") if said["op"] == "add" else f"i, {by}"
+    operands = pick(f"i, {by}", f"{by}, i") if reply["op"] == "add" else f"i, {by}"
     begins, ends = pick("x", literal(begin)), pick("n", literal(bound))
-    text = LOOP.format(**said, begin=begins, end=ends, operands=operands)
+    text = LOOP.format(**reply, begin=begins, end=ends, operands=operands)
     return Case(tl.parse_program(text), [admit(each, Type(getattr(dtypes, str(type_)))) for each in (begin, bound)])
 
 

@@ -19,17 +19,17 @@ def triangle(n: tl.int64) -> tl.int64:
 @pytest.fixture(params=["text that does not parse", "a name that does not exist"])
 def attempts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """A broken code generator; the list grows with each attempt to compile."""
-    emit_module, made = run.source.emit_module, list[int]()
+    emit_module, result = run.source.emit_module, list[int]()
 
     def broken(*arguments: Any, **options: Any) -> Any:
-        made.append(1)
+        result.append(1)
         module = emit_module(*arguments, **options)
         module.lines += ["x = (,)" if request.param.startswith("text") else "x = missing"]
         return module
 
     monkeypatch.setattr(run.source, "emit_module", broken)
     monkeypatch.setattr(run, "_compiled_programs", type(run._compiled_programs)())
-    return made
+    return result
 
 
 @pytest.mark.inner(first=1)

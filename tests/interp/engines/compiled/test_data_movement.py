@@ -58,11 +58,11 @@ def program_of(cases: list[GradientCase], dtype: Any, is_open: bool) -> tuple[Pr
         counts.append(len(values))
 
     def main(*operands: Any) -> Any:
-        left, made = list(operands), []
+        left, results = list(operands), []
         for case, count in zip(cases, counts, strict=True):
             taken, left = left[:count], left[count:]
-            made.append(apply(case.op, *taken, **case.attributes))
-        return tuple(made)
+            results.append(apply(case.op, *taken, **case.attributes))
+        return tuple(results)
 
     names = [f"x{at}" for at in range(len(given))]
     function = eval(f"lambda {', '.join(names)}: main({', '.join(names)})", {"main": main})
@@ -77,14 +77,14 @@ def differing_cases(op: str, dtype: Any, is_open: bool) -> list[str]:
     graph = lower(program)
     compiled, reference = run_compiled(program, graph, given), run_graph(graph, given)
     assert compiled is not None and compiled.status == reference.status == "Returned", (compiled, reference)
-    found = []
+    results = []
     for case, one, other in zip(RULES[op], compiled.results, reference.results, strict=True):
         if op.startswith("sum"):
             same = np.shape(one) == np.shape(other) and np.allclose(one, other, rtol=1e-6)  # type: ignore[arg-type]
         else:
             same = fingerprint(one) == fingerprint(other)
-        found += [] if same else [f"{case}: {one}, not {other}"]
-    return found
+        results += [] if same else [f"{case}: {one}, not {other}"]
+    return results
 
 
 @pytest.mark.inner(first=1)

@@ -50,8 +50,8 @@ def forever(n: tl.int64) -> tl.int64:
 
 
 def lines(function: tl.Function, *arguments: Any, **options: Any) -> tuple[Any, list[str]]:
-    said: list[str] = []
-    return function.run(*arguments, world=tl.World(said.append), engine="compiled", **options), said
+    texts: list[str] = []
+    return function.run(*arguments, world=tl.World(texts.append), engine="compiled", **options), texts
 
 
 @pytest.mark.parametrize("n", [0, 5])
@@ -93,9 +93,9 @@ def test_no_effect_follows_a_limit() -> None:
     """A limit on seconds ends a run between two effects; no effect follows."""
     lines(forever, 0, limits=tl.Limits(seconds=0.0))
     begin = time.monotonic()
-    outcome, said = lines(forever, 0, limits=tl.Limits(seconds=0.2))
+    outcome, text = lines(forever, 0, limits=tl.Limits(seconds=0.2))
     assert time.monotonic() - begin < 2.0 and outcome.status == "Exhausted"
-    assert said == [f"at {number} [1.0, 2.0]" for number in range(len(said))] and said
+    assert text == [f"at {number} [1.0, 2.0]" for number in range(len(text))] and text
 
 
 def test_effects_free_their_arrays() -> None:

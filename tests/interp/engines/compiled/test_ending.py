@@ -166,8 +166,8 @@ def test_the_outcome_says_what_is_unknown() -> None:
         _ = outcome.firings
     with pytest.raises(tl.Usage, match="kept no events"):
         _ = outcome.events
-    said = to_outcome_record(outcome)
-    assert said.firings is None and said.stats is None and said.results[0] is not None
+    reply = to_outcome_record(outcome)
+    assert reply.firings is None and reply.stats is None and reply.results[0] is not None
 
 
 @pytest.mark.full

@@ -123,23 +123,23 @@ def generated(seed: int) -> tuple[Program, list[Any]]:
         nodes.append(f"{name} = {op} {one}{f', {two}' if op in binary else ''}{extra}")
     expected = dice.sample([name for name in kinds if name[0] == "n"], min(3, len(nodes)))
     parameters = ", ".join(f"{name}: {type_}[{size}]" for (name, type_), size in zip(types.items(), sizes, strict=True))
-    made = tl.parse_program("\n".join([f"func f({parameters}) {{", *nodes, f"return {', '.join(expected)}", "}"]))
+    result = tl.parse_program("\n".join([f"func f({parameters}) {{", *nodes, f"return {', '.join(expected)}", "}"]))
     numbers = np.random.default_rng(seed)
     given = [int(each) if each != "?" else dice.choice([size, size, size, 1, 5]) for each in sizes]
     drawn = [
         numbers.integers(0, 100, each) - (50 if "u" not in t else 0)
         for each, t in zip(given, types.values(), strict=True)
     ]
-    return made, [array.astype(t) / (1 if "int" in t else 7) for array, t in zip(drawn, types.values(), strict=True)]
+    return result, [array.astype(t) / (1 if "int" in t else 7) for array, t in zip(drawn, types.values(), strict=True)]
 
 
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.heavy] * (seed > 1)) for seed in range(80)])
 def test_generated_chains(seed: int) -> None:
     """Generated chains have the reference's bits, or its first trap."""
-    made, arguments = generated(seed)
-    typed = [np.asarray(a, p.type.dtype.numpy) for a, p in zip(arguments, made.main.body.parameters, strict=True)]
-    assert not list(differences(made, tl.lower(made), typed))
+    result, arguments = generated(seed)
+    typed = [np.asarray(a, p.type.dtype.numpy) for a, p in zip(arguments, result.main.body.parameters, strict=True)]
+    assert not list(differences(result, tl.lower(result), typed))
 
 
 @pytest.mark.full

@@ -41,8 +41,8 @@ def check(case: Case, order: int) -> str:
     if derived is None:
         return "no floats"
     assert unsupported_program(derived.program) is None
-    by, found = tried(derived.program, lower(derived.program), derived.arguments)
-    assert not found
+    by, actual = tried(derived.program, lower(derived.program), derived.arguments)
+    assert not actual
     return by
 
 
@@ -99,8 +99,8 @@ def scanned(x: tl.Array[tl.float64, 3]) -> tl.float64:
     """Arrays of fixed sizes in records, and cells."""
 
     def step(state: Any, y: Any) -> Any:
-        made = state * y + x
-        return made, made * state
+        result = state * y + x
+        return result, result * state
 
     last, states = tl.scan(step, tl.ones(3), tl.stack([x, x * 0.5, x + 1.0]))
     return tl.sum(states * last)
@@ -209,14 +209,14 @@ def peak_of_records(monkeypatch: pytest.MonkeyPatch, function: tl.Function, *arg
     lent = call_buffer.RecordArena
 
     def noted(of: CallBuffer, size: int) -> Any:
-        made = lent(of, size)
+        result = lent(of, size)
         words.append((of, size))
-        return made
+        return result
 
     monkeypatch.setattr(call_buffer, "RecordArena", noted)
     assert function.run(*arguments, engine="compiled").status == "Returned"
-    ((found, _),) = words
-    return int(found.state[TAPE_HIGH_WATER] - found.state[TAPE_NEXT])
+    ((results, _),) = words
+    return int(results.state[TAPE_HIGH_WATER] - results.state[TAPE_NEXT])
 
 
 @pytest.mark.full

@@ -63,8 +63,8 @@ def added_to_zeros(x: Weights, p: tl.bool) -> Weights:
 @tl.function
 def assigned(x: Weights, p: tl.bool) -> Weights:
     """Values put into zeros may be -0.0."""
-    made = tl.scatter_index(tl.broadcast_to(ZERO, (32, 32)), x[0:16], "0:16")
-    return made + tl.cond(p, lambda: tl.broadcast_to(ZERO, (32, 32)), lambda: tl.matmul(x, x))
+    result = tl.scatter_index(tl.broadcast_to(ZERO, (32, 32)), x[0:16], "0:16")
+    return result + tl.cond(p, lambda: tl.broadcast_to(ZERO, (32, 32)), lambda: tl.matmul(x, x))
 
 
 @tl.function

@@ -78,8 +78,8 @@ def test_infinities_stay_in_their_row() -> None:
     """Padding and overlapping tiles affect no other element, even with infinities."""
     x, y = factors((ROWS + 1, 6, 70), np.float32)
     x[0, 0], y[3, 1] = np.inf, np.nan
-    made = product(0, x, y)
-    assert np.isnan(made[:, 1]).all() and np.isfinite(np.delete(made[1:], 1, 1)).all()
+    result = product(0, x, y)
+    assert np.isnan(result[:, 1]).all() and np.isfinite(np.delete(result[1:], 1, 1)).all()
 
 
 @pytest.mark.full
@@ -158,5 +158,5 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
         exec(text.replace(right, wrong) if name == "compute_strips" else text, scope)
     x, y = factors((4 * ROWS + 1, 90, 83), np.float64)
     state = np.zeros(9, np.int64)
-    made = _wrapped(scope["matmul"], float64)(state.ctypes.data, x, y)
-    assert not (np.abs(made - x @ y) <= 2 * OPS["matmul"].error_bound(x, y)).all()  # type: ignore[misc]
+    result = _wrapped(scope["matmul"], float64)(state.ctypes.data, x, y)
+    assert not (np.abs(result - x @ y) <= 2 * OPS["matmul"].error_bound(x, y)).all()  # type: ignore[misc]

@@ -102,14 +102,14 @@ def test_generated_programs_in_a_second_process(tmp_path: Path) -> None:
     """A second process runs generated programs from disk with the same results."""
     tests = str(Path(__file__).parents[3])
     environment = os.environ | {"TAGLOOM_CACHE": str(tmp_path), "PATH": ""}
-    found = []
+    actual = []
     for _ in range(2):
         ran = subprocess.run(
             [sys.executable, "-c", GENERATED, tests], capture_output=True, text=True, timeout=500, env=environment
         )
         assert ran.returncode == 0, ran.stderr[-2000:]
-        found.append(ran.stdout)
-    assert found[0] == found[1] and len(found[0].splitlines()) > 20
+        actual.append(ran.stdout)
+    assert actual[0] == actual[1] and len(actual[0].splitlines()) > 20
 
 
 LOST = """
@@ -138,12 +138,12 @@ print(len(lost), outcome.status, *[float(each.sum()) for each in outcome.results
 def test_an_unreadable_function_is_compiled_anew(tmp_path: Path) -> None:
     """A function that cannot be read from disk is compiled anew, without crashing a process that has loaded others
     which call the one on disk."""
-    found = []
+    actual = []
     for lost in ("", "lost", ""):
         tests, here = Path(__file__).parents[3], Path(__file__).parent
         environment = os.environ | {"TAGLOOM_CACHE": str(tmp_path), "PATH": ""}
         command = [sys.executable, "-c", LOST, str(tests), str(here), lost]
         ran = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment)
         assert ran.returncode == 0, ran.stderr[-2000:]
-        found.append(ran.stdout.split(";", 1))
-    assert [count for count, _ in found] == ["0", "1", "0"] and len({rest for _, rest in found}) == 1
+        actual.append(ran.stdout.split(";", 1))
+    assert [count for count, _ in actual] == ["0", "1", "0"] and len({rest for _, rest in actual}) == 1

@@ -132,11 +132,11 @@ def broken_server(name: str) -> Any:
 def test_broken_servers_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every broken host call server is caught."""
     monkeypatch.setattr("tagloom.interp.engines.compiled.run.HostCallServer", broken_server(name))
-    found = [
+    actual = [
         bool(differences(argmax_in_branches.program, argmax_in_branches.graph, [np.array([0.5, -1.0, 2.0]), count]))
         for count in (3, 4)
     ]
-    assert any(found)
+    assert any(actual)
 
 
 def test_an_op_that_raises_is_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:

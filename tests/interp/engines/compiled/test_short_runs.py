@@ -98,11 +98,11 @@ def test_a_limit_on_bytes_ends_short_runs() -> None:
 
 def test_short_runs_work_on_any_thread() -> None:
     """Short runs work on every calling thread, even one with a small stack."""
-    found: list[Any] = []
+    actual: list[Any] = []
     before = threading.stack_size(2**17)
     try:
         users = [
-            threading.Thread(target=lambda: found.append(scaled.run(np.arange(9.0), 1.0, engine="compiled").value))
+            threading.Thread(target=lambda: actual.append(scaled.run(np.arange(9.0), 1.0, engine="compiled").value))
         ]
         for user in users:
             user.start()
@@ -110,7 +110,7 @@ def test_short_runs_work_on_any_thread() -> None:
         threading.stack_size(before)
     for user in users:
         user.join()
-    assert found[0].tobytes() == np.exp(np.arange(9.0)).tobytes()
+    assert actual[0].tobytes() == np.exp(np.arange(9.0)).tobytes()
 
 
 @pytest.mark.full

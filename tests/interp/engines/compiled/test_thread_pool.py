@@ -197,8 +197,8 @@ def test_the_pool_serves_one_run_at_a_time() -> None:
 
     def run(number: int) -> None:
         for _ in range(10):
-            found = wave.run(*given, engine="compiled").value
-            if [each.tobytes() for each in found] != wanted:
+            result = wave.run(*given, engine="compiled").value
+            if [each.tobytes() for each in result] != wanted:
                 wrong.append(number)
 
     users = [threading.Thread(target=run, args=(number,)) for number in range(4)]

@@ -39,8 +39,8 @@ def firings(dice: Random) -> Iterator[Firing]:
         node = GraphNode(row.name, row.name, (None,) * row.arity, (NodeOutput(result, ()),), "main")
         code = opcode_of(node, operands, False)
         if code >= FIRST_KERNEL and len({type_.dtype for type_ in operands[row.name == "where" :]}) == 1:
-            found = list(itertools.product(*(EDGES[type_.dtype] for type_ in operands)))
-            for each in found if len(found) <= ROWS else dice.sample(found, ROWS):
+            results = list(itertools.product(*(EDGES[type_.dtype] for type_ in operands)))
+            for each in results if len(results) <= ROWS else dice.sample(results, ROWS):
                 yield Firing(signature, code, each)
 
 
@@ -62,8 +62,8 @@ def differences(fired: Sequence[Firing]) -> Iterator[str]:
     codes = np.array([firing.code for firing in fired], np.int64)
     casts = np.array([cast_code(firing.signature.result.dtype) for firing in fired], np.int64)
     a, b, c = np.array([words(firing) for firing in fired], np.int64).T.copy()
-    made, trapped = evaluate_opcodes(codes, casts, a, b, c)
-    for (signature, _, operands), word, traps in zip(fired, made.tolist(), trapped.tolist(), strict=True):
+    result, trapped = evaluate_opcodes(codes, casts, a, b, c)
+    for (signature, _, operands), word, traps in zip(fired, result.tolist(), trapped.tolist(), strict=True):
         if bool(traps) != (trap_message(signature.row, operands) is not None):
             yield f"{signature.row.name} of {operands} {'traps' if traps else 'does not trap'}"
         elif not traps:

@@ -214,8 +214,8 @@ def test_bytes() -> None:
 def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C ends a run between two waves, with an outcome."""
     fib.run(3, engine="cuda")  # compiled by then: before, Ctrl-C is what it always is
-    made = WaveRun.run_wave
-    monkeypatch.setattr(WaveRun, "run_wave", lambda self: (made(self), signal.raise_signal(signal.SIGINT))[0])
+    result = WaveRun.run_wave
+    monkeypatch.setattr(WaveRun, "run_wave", lambda self: (result(self), signal.raise_signal(signal.SIGINT))[0])
     out = fib.run(7, engine="cuda")
     assert (out.status, out.error and out.error.limit) == ("Exhausted", "interrupt")  # type: ignore[attr-defined]
     assert 0 < out.firings < 20
@@ -224,10 +224,10 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_ctrl_c_in_the_last_wave(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in the last wave is raised."""
     fib.run(3, engine="cuda")
-    made = WaveRun.run_wave
+    result = WaveRun.run_wave
 
     def wave(self: WaveRun) -> bool:
-        is_done = made(self)
+        is_done = result(self)
         if not self.fallback.store.registers[Register.FLIGHT_LENGTH]:
             signal.raise_signal(signal.SIGINT)
         return is_done

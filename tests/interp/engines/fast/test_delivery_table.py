@@ -26,29 +26,29 @@ def rounds(n: tl.int64, x: tl.int32) -> tl.int32:
 @given(cases())
 def test_rows_are_the_edges_of_outputs(case: Case) -> None:
     """A list of sends has the ports that the node's outputs feed, in order."""
-    made = build_image(lower(case.program))
-    rows, sends, _ = delivery_table(made)
-    assert delivery_table(made)[0] is rows
-    for row, port in zip(rows, made.ports, strict=True):
-        node = made.nodes[port[PortColumn.NODE]]
+    image = build_image(lower(case.program))
+    rows, sends, _ = delivery_table(image)
+    assert delivery_table(image)[0] is rows
+    for row, port in zip(rows, image.ports, strict=True):
+        node = image.nodes[port[PortColumn.NODE]]
         for begin, first, end in (
             (DeliveryColumn.FIRST_SEND_LIST, NodeColumn.EDGES_BEGIN, NodeColumn.SECOND_EDGES_BEGIN),
             (DeliveryColumn.SECOND_SEND_LIST, NodeColumn.SECOND_EDGES_BEGIN, NodeColumn.EDGES_END),
         ):
-            found, at = [], int(row[begin])
-            while at and (not found or sends[at - 1] >= 0):
-                found.append(max(int(sends[at]), ~int(sends[at])))
+            actual, at = [], int(row[begin])
+            while at and (not actual or sends[at - 1] >= 0):
+                actual.append(max(int(sends[at]), ~int(sends[at])))
                 at += 1
-            assert found == made.edges[node[first] : node[end]].tolist()
+            assert actual == image.edges[node[first] : node[end]].tolist()
 
 
 def test_programs_of_scalars_run_in_the_scalar_loop() -> None:
     """A program of scalars runs entirely in the loop for scalars, except for returning its results."""
     for function in (fib, rounds):
-        made = build_image(lower(function.program))
+        image = build_image(lower(function.program))
         left = np.unique(
-            delivery_table(made).rows[
-                delivery_table(made).rows[:, DeliveryColumn.CODE] == Opcode.FALLBACK, DeliveryColumn.NODE
+            delivery_table(image).rows[
+                delivery_table(image).rows[:, DeliveryColumn.CODE] == Opcode.FALLBACK, DeliveryColumn.NODE
             ]
         )
-        assert left.tolist() == np.flatnonzero(made.nodes[:, NodeColumn.CODE] == Opcode.RESULT).tolist()
+        assert left.tolist() == np.flatnonzero(image.nodes[:, NodeColumn.CODE] == Opcode.RESULT).tolist()

@@ -102,7 +102,7 @@ def page(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("page")
 def test_kept_events_are_the_reference_s(function: Any, argument: int, name: str, tmp_path: Path) -> None:
     """All events, the last ones, and the log are the reference's, and the log replays to the same end."""
-    said: dict[str, Any] = {}
+    texts: dict[str, Any] = {}
     for machine in ("reference", "fast"):
         path = tmp_path / f"{machine}.jsonl"
         run = lambda keep: function.run(argument, schedule=name, engine=machine, keep=keep)  # noqa: B023, E731
@@ -111,11 +111,11 @@ def test_kept_events_are_the_reference_s(function: Any, argument: int, name: str
         assert some.first_kept == len(every.events) - 100
         assert lines_of(some.events) == lines_of(every.events[-100:])
         assert lines_of(tl.read_events(path).events) == lines_of(every.events)
-        said[machine] = lines_of(every.events), path.read_text().replace(f'"engine":"{machine}"', "")
+        texts[machine] = lines_of(every.events), path.read_text().replace(f'"engine":"{machine}"', "")
         columns = path.with_suffix(".npz")
         run(columns)
-        assert b"".join(log_lines(columns)).decode().replace(f'"engine":"{machine}"', "") == said[machine][1]
-    assert said["fast"] == said["reference"]
+        assert b"".join(log_lines(columns)).decode().replace(f'"engine":"{machine}"', "") == texts[machine][1]
+    assert texts["fast"] == texts["reference"]
 
 
 @pytest.mark.parametrize("function", [fib, parking, asking])
@@ -179,24 +179,24 @@ def test_a_window_may_be_wider_than_any_run(machine: str) -> None:
 
 def test_events_are_decoded_from_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Event objects are made from the journal on demand, from the end, and each once."""
-    made, true_events = [0], JournalReader.events
+    results, true_events = [0], JournalReader.events
 
     def counted(self: JournalReader, page: Any) -> Iterator[Event]:
         for event in true_events(self, page):
-            made[0] += 1
+            results[0] += 1
             yield event
 
     monkeypatch.setattr(JournalReader, "events", counted)
     out = fib.run(12, keep=3000, engine="fast")
-    assert (len(out.events), made) == (3000, [0])
+    assert (len(out.events), results) == (3000, [0])
     last = out.events[-1]
-    assert (out.events[-10:][-1] is last, made) == (True, [10])
+    assert (out.events[-10:][-1] is last, results) == (True, [10])
     expected = fib.run(12, keep="events", engine="reference").events[-3000:]
     assert lines_of(list(reversed(out.events))) == lines_of(expected[::-1])
     assert (out.events == expected, hash(out.events) == hash(expected), repr(out.events) == repr(expected)) == (
         True,
     ) * 3
-    assert (made, out.events[-1] is last) == ([3000], True)
+    assert (results, out.events[-1] is last) == ([3000], True)
     with pytest.raises(IndexError):
         out.events[3000]
 

@@ -86,8 +86,8 @@ def arrays(n: tl.int64, x: tl.Array[tl.float64, 3]) -> tl.Array[tl.float64, 3]:
     """Arrays through branches, loops and calls: kept, dropped, sent to several nodes and to none."""
 
     def step(i: tl.int64, a: tl.Array[tl.float64, 3], b: tl.Array[tl.float64, 3]) -> Any:
-        made = tl.cond(i % 2 == 0, lambda: a + b, lambda: tl.cond(i > n, lambda: b, lambda: arrays(i - 2, b)))
-        return i + 1, made, a
+        result = tl.cond(i % 2 == 0, lambda: a + b, lambda: tl.cond(i > n, lambda: b, lambda: arrays(i - 2, b)))
+        return i + 1, result, a
 
     return tl.while_loop(lambda i, a, b: i < n, step, 0, x, x * 0.5)[1]
 

@@ -42,9 +42,9 @@ def start(text: str = TEXT) -> subprocess.Popen[str]:
 
 def result_of(process: subprocess.Popen[str]) -> tuple[int, Path]:
     """The number of cache hits of a process, and the path of its module."""
-    said, complaint = process.communicate(timeout=100)
+    text, complaint = process.communicate(timeout=100)
     assert process.returncode == 0, complaint
-    value, hits, path = said.split()
+    value, hits, path = text.split()
     assert value == "-4"
     return int(hits), Path(path)
 
@@ -81,8 +81,8 @@ def test_any_damage(own_cache: Path) -> None:
 @pytest.mark.full
 def test_processes_at_once(own_cache: Path) -> None:
     """Of several processes that start together, one compiles and the others load."""
-    found = [result_of(process) for process in [start() for _ in range(3)]]
-    assert sorted(hits for hits, _ in found) == [0, 1, 1] and len({path for _, path in found}) == 1
+    actual = [result_of(process) for process in [start() for _ in range(3)]]
+    assert sorted(hits for hits, _ in actual) == [0, 1, 1] and len({path for _, path in actual}) == 1
 
 
 @pytest.mark.full
@@ -128,13 +128,13 @@ def test_a_folder_that_others_can_write_to(shared: str, own_cache: Path) -> None
     folder = own_cache / shared.replace("module", path.parent.name)
     folder.chmod(0o770)
     process = start(TEXT)
-    said, complaint = process.communicate(timeout=100)
-    assert said.split()[1] == "0"
+    text, complaint = process.communicate(timeout=100)
+    assert text.split()[1] == "0"
     if shared.endswith("__pycache__"):
         assert result_of(start()) == (1, path) and folder.stat().st_mode & 0o077 == 0
     else:
         assert complaint.count(f"does not cache machine code in {folder}, since others may write") == 1
-        assert str(own_cache) not in said
+        assert str(own_cache) not in text
 
 
 def test_folder_of_another_user(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,8 +155,8 @@ def test_folder_of_another_user(own_cache: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_temporary_files_are_new(tmp_path: Path) -> None:
     """Temporary files have unpredictable names, and never follow a link."""
-    made = [tmp_path / f"file.{os.getpid()}.{threading.get_ident()}", tmp_path / "file.tmp"]
-    for each in made:
+    results = [tmp_path / f"file.{os.getpid()}.{threading.get_ident()}", tmp_path / "file.tmp"]
+    for each in results:
         each.symlink_to(tmp_path / "other")
     cache.write_atomically(tmp_path / "file", b"words")
     assert (tmp_path / "file").read_bytes() == b"words" and not (tmp_path / "other").exists()

@@ -53,11 +53,11 @@ def edge_rows(signature: KernelSignature) -> list[tuple[Any, ...]]:
 
 def wrong(group: Sequence[KernelSignature]) -> list[str]:
     run = compiled([(signature, NAMES[: len(signature.operands)]) for signature in group])
-    found: list[str] = []
+    results: list[str] = []
     for number, signature in enumerate(group):
         rows = edge_rows(signature)
-        found += differences(run, number, signature, rows, rows)
-    return found
+        results += differences(run, number, signature, rows, rows)
+    return results
 
 
 def test_every_op_is_supported() -> None:
@@ -178,12 +178,12 @@ def test_literals(dtype: dtypes.DType) -> None:
     module: dict[str, Any] = {}
     values = [kernels.literal_expression(value, dtype) for value in EDGES[dtype]]
     exec(f"{kernels.HEADER}\n@njit\ndef run():\n return ({', '.join(values)},)", module)
-    made = module["run"].py_func()
+    result = module["run"].py_func()
     module["run"]()
     (kind,) = module["run"].nopython_signatures
     lane = {"b": "bool", "i": "int", "u": "uint64", "f": "float64"}[dtype.kind]
     assert all(lane in str(type_) for type_ in kind.return_type.types)
-    for one, other in zip(made, EDGES[dtype], strict=True):
+    for one, other in zip(result, EDGES[dtype], strict=True):
         assert repr(np.asarray(one).item()) == repr(np.asarray(other).item())
 
 
