@@ -125,6 +125,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
             hint="tl.cond takes a bool",
             python=TypeError,
         )
+    for branch in branches:
+        check_arity(branch, len(operands))
     return _switch_among(index, branches, 0, operands)
 
 
@@ -190,9 +192,7 @@ def while_loop(
         return trace_loop(region, cond, body, leaves, structure, attributes)  # type: ignore[no-any-return]
     except Invalid as error:
         if len(variables) == 1 and type(variables[0]) is list and error.hint is None:
-            error.hint = (
-                "a list is an array; pass loop variables as separate arguments: tl.while_loop(cond, body, i, x)"
-            )
+            error.hint = "pass loop variables as separate arguments: tl.while_loop(cond, body, i, x)"
         raise
 
 
@@ -233,14 +233,13 @@ def bound_iterations(
 
 
 def check_separate_variables(cond: Callable[..., Any], variables: Sequence[Any]) -> None:
-    """Raises Usage where the loop variables are in one tuple or list, as other libraries take them: a list of symbols,
-    or as many values as the condition has parameters."""
+    """Raises Usage where the loop variables are in one tuple or list, as other libraries take them: as many
+    values as the condition has parameters."""
     packed = variables[0] if len(variables) == 1 else None
     if type(packed) not in (tuple, list):
         return
     assert isinstance(packed, tuple | list)
-    is_list_of_symbols = type(packed) is list and any(isinstance(each, Symbol) for each in packed)
-    if is_list_of_symbols or (len(packed) != 1 and accepts_count(cond, len(packed)) and not accepts_count(cond, 1)):
+    if len(packed) != 1 and accepts_count(cond, len(packed)) and not accepts_count(cond, 1):
         raise Usage(
             f"the loop variables are one {type(packed).__name__}",
             where=user_location(),

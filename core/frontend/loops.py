@@ -17,7 +17,7 @@ from .eager.apply import apply
 from .eager.gradients import call_as_one_step
 from .eager.recording import recording_tapes
 from .effects import cells, collect, put
-from .trace.control_flow import open_subregion
+from .trace.control_flow import check_arity, open_subregion
 from .trace.program_builder import current_region, enter_region
 from .trace.pytree import TreeDef, flatten, unflatten
 from .trace.source_location import user_location
@@ -108,6 +108,8 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], initial: 
                 python=TypeError,
             )
 
+    check_arity(body, 2)
+
     def next_carry(i: Any, carry: Any) -> tuple[Any, Any]:
         return i + 1, body(i, carry)
 
@@ -150,14 +152,15 @@ def scan_elements(
     if recording_tapes():
         return call_as_one_step("map", scan_elements, lambda: scan_elements(step, initial, count, element_at))  # type: ignore[no-any-return]
     with enter_region(open_subregion(region)):  # this region is dropped: only the types of the outputs are needed
-        output_leaves, output_structure = flatten(step(initial, element_at(0))[1])
+        output_leaves, output_structure = flatten(step(initial, element_at(0))[1], words_are_static=True)
         types = [type_of(leaf) for leaf in output_leaves]
     if not types:
         raise Invalid("the function returns no values", rule="V5", where=user_location(), required="a value")
 
     def body(k: Any, handles: tuple[Any, ...], *carry: Any) -> tuple[Any, ...]:
         next_carry, output = step(carry, element_at(k))
-        filled_handles = tuple(put(handle, k, leaf) for handle, leaf in zip(handles, flatten(output)[0], strict=True))
+        output_leaves = flatten(output, words_are_static=True)[0]
+        filled_handles = tuple(put(handle, k, leaf) for handle, leaf in zip(handles, output_leaves, strict=True))
         return k + 1, filled_handles, *next_carry
 
     empty = tuple(cells(count, type_) for type_ in types)
@@ -170,7 +173,7 @@ def _scan_eagerly(step: ScanBody, carry: tuple[Any, ...], elements: Sequence[Any
     outputs = []
     for element in elements:
         carry, output = step(carry, element)
-        outputs.append(flatten(output))
+        outputs.append(flatten(output, words_are_static=True))
     if not outputs:
         hint = "a tl.function infers their types"
         raise Usage("without elements the outputs have no types", where=user_location(), hint=hint)

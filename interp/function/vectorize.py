@@ -46,20 +46,33 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> F
     >>> vmap(power, in_axes=(None, 0))(2.0, tl.asarray([1, 2, 3]))
     asarray([2., 4., 8.], dtype=float64)
     """
+    for word, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        if not all(axis is None or type(axis) is int for axis in flatten(axes, is_leaf=None)[0]):
+            raise Usage(
+                f"{word} of vmap must be integers or None",
+                where=user_location(),
+                required="0, or one for each argument, as in (0, None)",
+                got=repr(axes)[:80],
+                hint="vmap(f) is a function: write vmap(f)(x) to map it over x",
+                python=TypeError,
+            )
     inner = function if isinstance(function, Function) else Function(function)
     source = inner.source
-    axes = read_argument_axes(source, in_axes)
+    argument_axes = read_argument_axes(source, in_axes)
 
     def python(*arguments: Any) -> Any:
-        return trace_vmap(source, axes, out_axes, arguments)
+        return trace_vmap(source, argument_axes, out_axes, arguments)
 
     def derive() -> Function:
         derived = DerivedFunction(f"vmap_{source.identifier}", source.python_function, python)
-        parameters = tuple(map(map_parameter, source.declared_parameters, axes))
+        parameters = tuple(map(map_parameter, source.declared_parameters, argument_axes))
         mapped = replace(source, python_function=derived, declared_parameters=parameters, result_type=None)
         return Function(derived, lambda _: mapped)
 
-    key = [(structure, tuple(leaves)) for leaves, structure in map(flatten, (in_axes, out_axes))]
+    key = [
+        (structure, tuple(leaves))
+        for leaves, structure in (flatten(each, is_leaf=None) for each in (in_axes, out_axes))
+    ]
     return inner.get_or_derive(("vmap", *key), derive)
 
 
@@ -147,7 +160,7 @@ def trace_vmap(source: FunctionSpec, axes: Sequence[Any], out_axes: Any, argumen
         assert region is not None, "a derived function is only traced"
         return carry, trace_pullback(region, source, element)[0]
 
-    outputs, structure = flatten(scan_elements(step, (), count, element_at)[1])
+    outputs, structure = flatten(scan_elements(step, (), count, element_at)[1], words_are_static=True)
     result_axes = broadcast_axes("out_axes", out_axes, structure, "the result")
     rows = zip(outputs, result_axes, leaf_paths(structure, ""), strict=True)
     return unflatten(structure, [move_result_axis(source.name, *row) for row in rows])

@@ -189,7 +189,7 @@ def check_arity(function: Callable[..., Any], count: int) -> None:
             where=function_location(function),
             required=plural(count, "parameter"),
             got=str(inspect.signature(function)),
-            hint="a branch takes none; a condition and a body take each loop variable",
+            hint="a branch takes none, or the operands of switch; a condition and a body take each loop variable",
             python=TypeError,
         )
 
@@ -547,6 +547,7 @@ def flatten_next_variables(structure: TreeDef, value: Any, body: Callable[..., A
             where=result.location,
             required=len(required_parts),
             got=len(parts),
+            hint="a list is one value: return a tuple of the loop variables" if type(value) is list else None,
             python=TypeError,
         )
     for name, one, other in zip(parameter_names(body, len(required_parts)), required_parts, parts, strict=True):
