@@ -8,6 +8,20 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
+from .escape import escape_controls, escape_line
+
+MAX_LINE_LENGTH = 2_000
+"""The most characters of a line of an error."""
+
+
+def abbreviate_line(line: str) -> str:
+    """The line, or its beginning and its length if it has more than MAX_LINE_LENGTH characters.
+
+    >>> abbreviate_line("got: 3"), len(abbreviate_line("got: " + 10**6 * "9"))
+    ('got: 3', 2025)
+    """
+    return line if len(line) <= MAX_LINE_LENGTH else f"{line[:MAX_LINE_LENGTH]}... ({len(line):,} characters)"
+
 
 class TagloomError(Exception):
     """The base of every error that tagloom raises on purpose.
@@ -67,13 +81,14 @@ class TagloomError(Exception):
     def __str__(self) -> str:
         head = f"{self.rule}: {self.message}" if self.rule else self.message
         if self.where is not None and str(self.where) not in self.message:
-            head += f" ({self.where})"
+            head += f" ({escape_line(str(self.where))})"
         if self.tag is not None:
-            head += f" under {self.tag}"
+            head += f" under {escape_line(str(self.tag))}"
         if self.excerpt is not None:
             head += f"\n{self.excerpt}"
         details = (("required", self.required), ("got", self.got), ("hint", self.hint))
-        return "\n".join([head, *(f"  {label}: {detail}" for label, detail in details if detail is not None)])
+        lines = (f"  {label}: {escape_line(str(detail))}" for label, detail in details if detail is not None)
+        return "\n".join(map(abbreviate_line, [*escape_controls(head).split("\n"), *lines]))
 
 
 _JOINED_CLASSES: dict[tuple[Any, Any], Any] = {}

@@ -7,6 +7,7 @@ from copy import copy
 from typing import Any
 
 from .errors import TagloomError, Usage
+from .escape import print_line
 from .types import Type
 from .value import Value, abbreviate, admit
 
@@ -16,10 +17,11 @@ class CallbackError(Exception):
 
 
 class World:
-    """Prints to `output`, and calls Python functions by name. Its effects are never undone."""
+    """Prints to `output`, by default stdout, and calls Python functions by name. Its effects are never undone. On a
+    terminal, control characters are printed as escapes; `output=print` prints them as they are."""
 
     def __init__(
-        self, output: Callable[[str], object] = print, callbacks: Mapping[str, Callable[..., Any]] | None = None
+        self, output: Callable[[str], object] = print_line, callbacks: Mapping[str, Callable[..., Any]] | None = None
     ) -> None:
         self.output = output
         self.callbacks = dict(callbacks or {})

@@ -21,6 +21,7 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import Any
 
+from ..core.escape import escape_line
 from .style import BADGE_LOOKS, BOX_LOOKS, CLUSTER_LOOKS, FONT, FONT_SIZE, LIGHT, LINE_LOOKS, SMALL_FONT_SIZE, Theme
 from .view import Badge, Box, Cluster, View, ViewArrow
 
@@ -69,9 +70,9 @@ def escape_tooltip(text: str) -> str:
 
 
 def printable(text: str, longest: int = MAX_LINE_LENGTH) -> str:
-    """Text as one line of limited length; unprintable characters become Python escapes."""
+    """Text as one line of limited length; control characters become Python escapes."""
     cut = text if len(text) <= longest else f"{text[: longest - 3]}..."
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in cut) or " "
+    return escape_line(cut.replace("\t", " ")) or " "
 
 
 def default_attributes(view: View, theme: Theme) -> dict[str, dict[str, str]]:

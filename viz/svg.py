@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from ..core.escape import escape_line
 from .style import FONT, Theme
 
 
@@ -56,8 +57,8 @@ class SvgCanvas:
 
 
 def escape_text(text: str) -> str:
-    """Text escaped for SVG; unprintable characters become Python escapes."""
-    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))
+    """Text escaped for SVG; control characters become Python escapes."""
+    return escape(escape_line(text))
 
 
 def format_length(number: float) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn, TypeVar
@@ -18,6 +19,7 @@ from ..program.program import MAX_NESTING
 T = TypeVar("T")
 FORM_VERSION = 1
 """The version of every kind of document."""
+_NAME_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 INT64_BOUND = 2**63
 """Integers in documents (node numbers, sizes, lines) are below this, and at least its negative."""
 MAX_DEPTH = 4 * MAX_NESTING + 20
@@ -152,6 +154,13 @@ class JsonCursor:
             self.refuse("a string of Unicode", "one with half a surrogate pair")
         return self.data
 
+    def name(self) -> str:
+        """A name, which is a text without the control characters of terminals, so that it stays on its line."""
+        text = self.text()
+        if not text.isprintable() and _NAME_CONTROL.search(text):
+            self.refuse("a name without control characters")
+        return text
+
     def one_of(self, words: Iterable[str]) -> str:
         if type(self.data) is not str or self.data not in words:
             self.refuse(f"one of {', '.join(words)}")
@@ -238,10 +247,15 @@ def read_form(cursor: JsonCursor, forms: Iterable[str]) -> str:
     return form
 
 
-def validate_text(text: str) -> str:
+def validate_name(text: str) -> str:
+    """The text, if a document may contain it as a name; raises Usage otherwise."""
+    return validate_text(text, JsonCursor.name)
+
+
+def validate_text(text: str, read: Callable[[JsonCursor], str] = JsonCursor.text) -> str:
     """The text, if a document may contain it; raises Usage otherwise."""
     try:
-        JsonCursor(text).text()
+        read(JsonCursor(text))
     except TagloomError as error:
         raise Usage("this text cannot be written as JSON", required=error.required, got=ascii(text)[:80]) from None
     return text

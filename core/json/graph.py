@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..graph.graph import Edge, Graph, GraphNode, NodeOutput
 from ..tag import Site
-from .cursor import JsonCursor, document_header, validate_text
+from .cursor import JsonCursor, document_header, validate_name
 from .value import (
     JsonValue,
     attributes_to_json,
@@ -24,12 +24,12 @@ def graph_to_json(graph: Graph) -> JsonValue:
     """A graph as a document."""
     return document_header(
         "graph",
-        name=validate_text(graph.name),
-        arguments=[{"name": validate_text(name), **output_to_json(output)} for name, output in graph.arguments],
+        name=validate_name(graph.name),
+        arguments=[{"name": validate_name(name), **output_to_json(output)} for name, output in graph.arguments],
         hidden=graph.hidden_count,
         nodes=[graph_node_to_json(node) for node in graph.nodes],
         results=list(graph.results),
-        calls=[{"site": site_to_json(site), "function": validate_text(callee)} for site, callee in graph.calls],
+        calls=[{"site": site_to_json(site), "function": validate_name(callee)} for site, callee in graph.calls],
     )
 
 
@@ -41,9 +41,9 @@ def output_to_json(output: NodeOutput) -> JsonValue:
 def graph_node_to_json(node: GraphNode) -> JsonValue:
     """A graph node as JSON data."""
     return {
-        "name": validate_text(node.name),
-        "op": validate_text(node.op),
-        "function": validate_text(node.function),
+        "name": validate_name(node.name),
+        "op": validate_name(node.op),
+        "function": validate_name(node.function),
         "ports": [None if port is None else value_to_json(port.value) for port in node.ports],
         "outputs": [output_to_json(output) for output in node.outputs],
         "triggered": node.has_trigger,
@@ -59,7 +59,7 @@ def read_graph(cursor: JsonCursor) -> Graph:
         "tagloom", "version", "name", "arguments", "hidden", "nodes", "results", "calls"
     )
     return Graph(
-        name=name.text(),
+        name=name.name(),
         nodes=nodes.map_entries(read_graph_node),
         arguments=arguments.map_entries(read_argument),
         results=results.map_entries(JsonCursor.integer),
@@ -71,7 +71,7 @@ def read_graph(cursor: JsonCursor) -> Graph:
 def read_argument(cursor: JsonCursor) -> tuple[str, NodeOutput]:
     """The name and the output of an argument, from JSON data."""
     name, type_, edges = cursor.fields("name", "type", "edges")
-    return name.text(), NodeOutput(read_type(type_), edges.map_entries(read_edge))
+    return name.name(), NodeOutput(read_type(type_), edges.map_entries(read_edge))
 
 
 def read_output(cursor: JsonCursor) -> NodeOutput:
@@ -92,11 +92,11 @@ def read_graph_node(cursor: JsonCursor) -> GraphNode:
         "name", "op", "function", "ports", "outputs", "triggered", "site", "attributes", "location"
     )
     return GraphNode(
-        name=name.text(),
-        op=op.text(),
+        name=name.name(),
+        op=op.name(),
         ports=ports.map_entries(lambda port: port.optional(read_literal)),
         outputs=outputs.map_entries(read_output),
-        function=function.text(),
+        function=function.name(),
         site=site.optional(read_site),
         has_trigger=triggered.boolean(),
         attributes=read_attributes(attributes),
@@ -107,4 +107,4 @@ def read_graph_node(cursor: JsonCursor) -> GraphNode:
 def read_call(cursor: JsonCursor) -> tuple[Site, str]:
     """A call site, and the function that it calls."""
     site, callee = cursor.fields("site", "function")
-    return read_site(site), callee.text()
+    return read_site(site), callee.name()

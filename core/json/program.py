@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..program.program import FunctionDef, Node, Operand, Program, Region, Var
 from ..value import Literal
-from .cursor import JsonCursor, document_header, validate_text
+from .cursor import JsonCursor, document_header, validate_name
 from .value import (
     JsonValue,
     attributes_to_json,
@@ -21,13 +21,13 @@ from .value import (
 def program_to_json(program: Program) -> JsonValue:
     """A program as a document."""
     functions = [function_to_json(function) for function in program.functions]
-    return document_header("program", entry=validate_text(program.entry), functions=functions)
+    return document_header("program", entry=validate_name(program.entry), functions=functions)
 
 
 def function_to_json(function: FunctionDef) -> JsonValue:
     """A function; `pullbacks` only where it has further phases."""
     return {
-        "name": validate_text(function.name),
+        "name": validate_name(function.name),
         "results": [type_to_json(type_) for type_ in function.results],
         "body": region_to_json(function.body),
         "location": location_to_json(function.location),
@@ -52,7 +52,7 @@ def region_to_json(region: Region) -> JsonValue:
 def node_to_json(node: Node) -> JsonValue:
     """A node of a program, as JSON data."""
     return {
-        "op": validate_text(node.op),
+        "op": validate_name(node.op),
         "inputs": [operand_to_json(operand) for operand in node.inputs],
         "results": [var_to_json(result) for result in node.results],
         "regions": [region_to_json(region) for region in node.regions],
@@ -63,20 +63,20 @@ def node_to_json(node: Node) -> JsonValue:
 
 def var_to_json(var: Var) -> JsonValue:
     """A name and its type, as JSON data."""
-    return {"name": validate_text(var.name), "type": type_to_json(var.type)}
+    return {"name": validate_name(var.name), "type": type_to_json(var.type)}
 
 
 def operand_to_json(operand: Operand) -> JsonValue:
     """A name, or a literal, as JSON data."""
     if isinstance(operand, Literal):
         return {"literal": value_to_json(operand.value)}
-    return {"name": validate_text(operand)}
+    return {"name": validate_name(operand)}
 
 
 def read_program(cursor: JsonCursor) -> Program:
     """The program of a document."""
     _, _, entry, functions = cursor.fields("tagloom", "version", "entry", "functions")
-    return Program(functions.map_entries(read_function), entry.text())
+    return Program(functions.map_entries(read_function), entry.name())
 
 
 def read_function(cursor: JsonCursor) -> FunctionDef:
@@ -88,7 +88,7 @@ def read_function(cursor: JsonCursor) -> FunctionDef:
         else ()
     )
     return FunctionDef(
-        name.text(), read_region(body), results.map_entries(read_type), read_location(location), pullbacks
+        name.name(), read_region(body), results.map_entries(read_type), read_location(location), pullbacks
     )
 
 
@@ -109,7 +109,7 @@ def read_node(cursor: JsonCursor) -> Node:
     if results.data == []:
         results.refuse("at least one result, which names the node")
     node = Node(
-        op=op.text(),
+        op=op.name(),
         inputs=inputs.map_entries(read_operand),
         results=results.map_entries(read_var),
         regions=regions.map_entries(read_region),
@@ -124,11 +124,11 @@ def read_node(cursor: JsonCursor) -> Node:
 def read_var(cursor: JsonCursor) -> Var:
     """A name and its type, from JSON data."""
     name, type_ = cursor.fields("name", "type")
-    return Var(name.text(), read_type(type_))
+    return Var(name.name(), read_type(type_))
 
 
 def read_operand(cursor: JsonCursor) -> Operand:
     """A name, or a literal, from JSON data."""
     if cursor.has_key("literal"):
         return read_literal(cursor.fields("literal")[0])
-    return cursor.fields("name")[0].text()
+    return cursor.fields("name")[0].name()

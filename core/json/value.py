@@ -22,7 +22,7 @@ from ..program.program import DocumentLocation, Location
 from ..tag import ROOT, Site
 from ..types import MAX_AXES, Handle, HandleType, Shape, Type, check_element_type, handle_type, type_of
 from ..value import Literal, Value, normalize
-from .cursor import JsonCursor, read_natural, validate_text
+from .cursor import JsonCursor, read_natural, validate_name, validate_text
 
 JsonValue = Any
 """Data that `json` can write: None, bool, int, float, str, and lists and dicts of them."""
@@ -228,7 +228,7 @@ def _read_shape(cursor: JsonCursor) -> Shape:
 
 
 def site_to_json(site: Site) -> JsonValue:
-    return {"function": validate_text(site.function), "name": validate_text(site.name), "kind": site.kind}
+    return {"function": validate_name(site.function), "name": validate_name(site.name), "kind": site.kind}
 
 
 def read_site(cursor: JsonCursor) -> Site:
@@ -236,7 +236,7 @@ def read_site(cursor: JsonCursor) -> Site:
 
 
 def _read_site_fields(function: JsonCursor, name: JsonCursor, kind: JsonCursor) -> Site:
-    return Site(function.text(), name.text(), kind.one_of(("call", "loop")))  # type: ignore[arg-type]
+    return Site(function.name(), name.name(), kind.one_of(("call", "loop")))  # type: ignore[arg-type]
 
 
 def location_to_json(location: Location | None) -> JsonValue:
@@ -258,7 +258,7 @@ def attributes_to_json(attributes: tuple[tuple[str, Any], ...]) -> JsonValue:
     >>> attributes_to_json((("dtype", dtypes.int64), ("axis", 1), ("shape", (2, 3))))
     {'dtype': 'int64', 'axis': 1, 'shape': [2, 3]}
     """
-    return {validate_text(name): _attribute_to_json(name, value) for name, value in attributes}
+    return {validate_name(name): _attribute_to_json(name, value) for name, value in attributes}
 
 
 def _attribute_to_json(name: str, value: Any) -> JsonValue:

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ..display import SvgReprMixin
 from ..errors import Usage
+from ..escape import escape_line
 from ..tag import Site
 from ..types import Type
 from ..value import Literal
@@ -65,7 +66,7 @@ class Location(NamedTuple):
     line: int
 
     def __str__(self) -> str:
-        return f"{Path(self.file).name}:{self.line}"
+        return f"{escape_line(Path(self.file).name)}:{self.line}"
 
 
 class SourceSpan(NamedTuple):

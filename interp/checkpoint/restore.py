@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...core.errors import Usage, plural
+from ...core.escape import escape_line
 from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.eager.variable import Variable
 from ...core.frontend.trace.source_location import user_location
@@ -32,7 +33,7 @@ class Mismatch(NamedTuple):
     program: Type
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.file} in the file, {self.program} in the program"
+        return f"{escape_line(self.name)}: {self.file} in the file, {self.program} in the program"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class RestoreReport:
             raise Usage("a checkpoint and a program differ", where=user_location(), got=str(self), hint=hint)
 
     def __str__(self) -> str:
-        lines = [f"{plural(len(self.restored), 'variable')} restored from {self.file}"]
+        lines = [f"{plural(len(self.restored), 'variable')} restored from {escape_line(self.file)}"]
         for words, names in (
             ("only in the file", self.only_in_file),
             ("only in the program", self.only_in_program),
@@ -65,7 +66,7 @@ class RestoreReport:
         ):
             if names:
                 lines.append(f"  {words}:")
-                lines += [f"    {name}" for name in names[:MAX_LISTED]]
+                lines += [f"    {escape_line(str(name))}" for name in names[:MAX_LISTED]]
                 lines += [f"    and {len(names) - MAX_LISTED:,} more"] * (len(names) > MAX_LISTED)
         return "\n".join(lines)
 

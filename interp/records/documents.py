@@ -28,7 +28,7 @@ from ...core.json.cursor import (
     parse_json,
     read_form,
     read_natural,
-    validate_text,
+    validate_name,
 )
 from ...core.json.graph import graph_to_json, read_graph
 from ...core.json.program import program_to_json, read_program
@@ -324,7 +324,7 @@ def trap_form(trap: TrapRecord, table: TagTable) -> JsonValue:
     """A trap as JSON data."""
     return {
         "node": trap.node,
-        "name": validate_text(trap.name),
+        "name": validate_name(trap.name),
         "tag": table.numbers[trap.tag],
         "message": trap.message,
         "operands": [value_to_json(operand.value) for operand in trap.operands],
@@ -410,7 +410,7 @@ def read_trap(at: JsonCursor, tags: list[Tag]) -> TrapRecord:
         "node", "name", "tag", "message", "operands", "where", "words"
     )
     return TrapRecord(
-        read_natural(node), name.text(), tags[read_index(tag, len(tags))], message.text(),
+        read_natural(node), name.name(), tags[read_index(tag, len(tags))], message.text(),
         operands.map_entries(read_token_literal), read_location(where), words.optional(JsonCursor.text),
     )  # fmt: skip
 

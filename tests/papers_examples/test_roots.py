@@ -110,7 +110,7 @@ def tagloom(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str,
     def command(word: str, file: str, *words: str) -> tuple[int, str, str]:
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
-            cli.main(lambda: cli.app([word, str(FOLDER / file), *words], prog_name="tagloom"))
+            cli.main([word, str(FOLDER / file), *words])
         assert isinstance(ended.value.code, int)
         return ended.value.code, *capsys.readouterr()
 

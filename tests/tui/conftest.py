@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pytest
-from tagloom.tui.cli.main import app, main
+from tagloom.tui.cli.main import main
 
 HEAD = "import tagloom as tl\n\n"
 FILES = {
@@ -236,7 +236,7 @@ def tagloom(folder: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
     def command(*words: str) -> CommandRun:
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
-            main(lambda: app(list(words), prog_name="tagloom"))
+            main(words)
         code = ended.value.code
         assert isinstance(code, int)
         return CommandRun(code, *capsys.readouterr())

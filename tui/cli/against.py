@@ -21,6 +21,7 @@ import numpy as np
 from ...core.dtypes import DType, float32, float64
 from ...core.dtypes import bool as bool_
 from ...core.errors import Deadlock, Exhausted, TagloomError, Usage, plural
+from ...core.files import read_file
 from ...core.graph.graph import Graph
 from ...core.graph.lower import lower
 from ...core.types import Type, type_of
@@ -35,6 +36,7 @@ from ...interp.queries.wrong_call import CorrectCalls, WrongCall, find_wrong_cal
 from ...interp.queries.wrong_call import describe_call as describe_function_call
 from ..load import Runnable, find_program, parameters, program_and_graph, split_target
 from ..run_start import StartOptions, begin_history
+from .terminal import print_diagnostic, print_text
 
 MAX_ARGUMENT_LISTS = 24
 """The most argument lists to try when none is given."""
@@ -74,23 +76,23 @@ def check_against(target: str, solution: str, words: Sequence[str], options: Exe
             runs, printed = zip(*(run_program(subject, each, limits) for subject in both), strict=True)
         mine, right = (history.outcome() for history in runs)
         if right.status == "Exhausted":
-            print(f"{'undecided':9} {describe_call(runs[1])}: the solution {describe_limit(right, limits)}")
+            print_text(f"{'undecided':9} {describe_call(runs[1])}: the solution {describe_limit(right, limits)}")
             continue
         difference = describe_difference(mine, right, printed, limits)
         if difference:
-            print(f"{'differs':9} {describe_call(runs[1])} the solution: {describe_ending(right, limits)}")
+            print_text(f"{'differs':9} {describe_call(runs[1])} the solution: {describe_ending(right, limits)}")
             mistake = first_mistake(runs[0], runs[1], both[1], limits)
             difference += [] if mistake is None else ["", str(mistake)]
         elif options.max_span is not None and mine.stats.critical_path > options.max_span * right.stats.critical_path:
-            print(f"{'slow':9} {describe_call(runs[1])} {describe_ending(right, limits)}")
+            print_text(f"{'slow':9} {describe_call(runs[1])} {describe_ending(right, limits)}")
             difference = describe_span(runs[0], right, options.max_span)
         if difference:
-            print("\n".join([*difference, *describe_hints(solution, options.hint)]), file=sys.stderr)
+            print_diagnostic("\n".join([*difference, *describe_hints(solution, options.hint)]))
             return 1
-        print(f"{'agrees':9} {describe_call(runs[1])} {describe_ending(right, limits)}")
+        print_text(f"{'agrees':9} {describe_call(runs[1])} {describe_ending(right, limits)}")
         agreement_count += 1
     agreeing_runs = f"{plural(agreement_count, 'run')} agree{'s' * (agreement_count == 1)}"
-    print(agreeing_runs if agreement_count else "no run decided anything")
+    print_text(agreeing_runs if agreement_count else "no run decided anything")
     return int(not agreement_count)
 
 
@@ -150,7 +152,7 @@ def read_hints(file: Path) -> tuple[str, ...]:
     """The strings of `HINTS = (...)` in a Python file; empty for other files."""
     if file.suffix != ".py":
         return ()
-    for statement in ast.parse(file.read_bytes()).body:
+    for statement in ast.parse(read_file(file)).body:
         match statement:
             case ast.Assign(targets=[ast.Name(id="HINTS")], value=ast.Tuple() | ast.List() as hints):
                 return tuple(str(each) for each in ast.literal_eval(hints))

@@ -3,7 +3,6 @@ cases of text-form files."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ...core.errors import Disagreement, TagloomError, Usage, plural
+from ...core.escape import escape_line
 from ...core.graph.graph import Graph
 from ...core.text import Document, print_case
 from ...core.value import Value, abbreviate
@@ -39,7 +39,7 @@ from ..load import (
 )
 from .against import DEFAULT_FIRINGS, ExerciseOptions, check_against
 from .options import DEFAULT_LIMITS, Arguments, Bound, CheckedFirings, Depth, Seed, Target, Tokens
-from .terminal import print_error
+from .terminal import print_diagnostic, print_error, print_text
 
 
 def check(
@@ -97,7 +97,7 @@ def check(
     if is_log(target):
         if args:
             raise Usage("a log already has its arguments", got=" ".join(args))
-        print(replay_log(target))
+        print_text(replay_log(target))
         return
     if every_schedule or every_order or unchecked:
         choices = every_token if every_schedule else every_firing if every_order else None
@@ -123,13 +123,13 @@ def check(
         graph, program, all_arguments(subject, values), limits, seed=seed, callbacks=world, engines=True
     ):
         agrees = "differs" if verdict.difference else "-" if verdict.status == "Refused" else "agrees"
-        print(f"{verdict.variant:13} {agrees:8} {verdict.status:10} {verdict.summary}")
+        print_text(f"{verdict.variant:13} {agrees:8} {verdict.status:10} {verdict.summary}")
         verdicts.append(verdict)
     differences = [verdict.difference for verdict in verdicts if verdict.difference is not None]
     if differences:
         print_error(differences[0])
     elif any(verdict.status == "Exhausted" for verdict in verdicts):
-        print("a limit ended some of these runs: only the results that they had by then were compared", file=sys.stderr)
+        print_diagnostic("a limit ended some of these runs: only the results that they had by then were compared")
     raise typer.Exit(1 if differences else 0)
 
 
@@ -144,7 +144,7 @@ def check_every_schedule(target: str, args: list[str], choices: ChooseTokens | N
     report, error = explore_schedules(
         program_and_graph(subject, values)[1], all_arguments(subject, values), choices, **options
     )
-    print(report)
+    print_text(report)
     if error is not None:
         print_error(error)
     return int(error is not None)
@@ -160,11 +160,10 @@ def check_files(files: Sequence[Path], limits: Limits) -> int:
         except TagloomError as error:
             print_error(error)
             code, document = 2, Document(None)
-        print(
-            f"{'differs' if code else 'agrees':8} {file.name:44} {plural(len(document.cases), 'case'):>9}", flush=True
-        )
+        verdict, count = "differs" if code else "agrees", plural(len(document.cases), "case")
+        print_text(f"{verdict:8} {escape_line(file.name):44} {count:>9}", flush=True)
         worst, cases = max(worst, code), cases + len(document.cases)
-    print(f"{plural(len(files), 'file')}, {plural(cases, 'case')}")
+    print_text(f"{plural(len(files), 'file')}, {plural(cases, 'case')}")
     return worst
 
 
@@ -179,7 +178,7 @@ def check_text(document: Document, limits: Limits, report: Callable[[str], objec
             different += 1
             print_error(difference)
     if different:
-        print(f"{different} of {plural(len(document.cases), 'case')} differ{'s' * (different == 1)}", file=sys.stderr)
+        print_diagnostic(f"{different} of {plural(len(document.cases), 'case')} differ{'s' * (different == 1)}")
     return 2 if problems else int(different > 0)
 
 

@@ -14,15 +14,17 @@ from typing import Annotated, NamedTuple, NoReturn
 import typer
 
 from ...core.errors import Malformed, Usage
+from ...core.escape import escape_line
+from ...core.files import read_file
 from ...interp.engines.limits import Limits
 from ..run_start import RunRequest, StartOptions
-from ..session.command import CommandReply
+from ..session.command import MAX_LENGTH, CommandReply
 from ..session.commands import new_session
 from ..session.fast_forward import goto_event
 from ..session.session import Session, completions
 from ..signals import SIGNAL_EXIT_CODE, handle_signals
 from .options import DEFAULT_LIMITS, Arguments, Bound, Bytes, Depth, Firings, Schedule, Seconds, Seed, Tokens, Unchecked
-from .terminal import has_unicode
+from .terminal import has_unicode, is_terminal
 
 PROMPT = "(tagloom) "
 
@@ -119,7 +121,7 @@ def debug_program(start: RunRequest, mode: DebugMode) -> int:
 
 def has_terminal() -> bool:
     """Whether there is a terminal, or a browser, for the session."""
-    return is_in_browser() or (sys.stdin.isatty() and sys.stdout.isatty())
+    return is_in_browser() or (is_terminal(sys.stdin) and is_terminal(sys.stdout))
 
 
 def is_in_browser() -> bool:
@@ -163,7 +165,7 @@ def exits_on_signals() -> Iterator[None]:
 
 def reply_text(reply: CommandReply) -> str:
     """A command and its reply as text, like at a prompt."""
-    return "\n".join([f"{PROMPT}{reply.command}", *reply.text])
+    return "\n".join([f"{PROMPT}{escape_line(reply.command)}", *reply.text])
 
 
 def reply_json(reply: CommandReply) -> str:
@@ -191,15 +193,18 @@ def read_commands(file: Path | None) -> Iterator[str]:
     """The lines of a file, or those of stdin as they arrive; raises Usage or Malformed if they cannot be read."""
     if file is not None:
         try:
-            text = file.read_text(encoding="utf-8-sig")
-        except OSError as error:
-            raise Usage("these commands cannot be read", got=str(file), hint=error.strerror) from None
+            text = read_file(file).decode("utf-8-sig")
         except UnicodeDecodeError:
             raise Malformed("these commands are not text", where=file.name, required="UTF-8") from None
         yield from text.split("\n")
         return
+    if sys.stdin is None:
+        raise Usage("there are no commands, because stdin is closed", required="lines on stdin, or --commands FILE")
     try:
-        yield from sys.stdin
+        while line := sys.stdin.readline(MAX_LENGTH + 1):
+            if len(line) > MAX_LENGTH:
+                raise Usage("a line of stdin is too long", required=f"{MAX_LENGTH:,} characters at most")
+            yield line
     except UnicodeDecodeError:
         raise Malformed("stdin is not text", required="UTF-8") from None
 

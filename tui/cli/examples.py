@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ...core.errors import Usage
+from .terminal import print_diagnostic, print_text
 
 FOLDER = "exercises"
 _SUFFIX = ".txt"
@@ -29,12 +29,12 @@ def examples(
     programs = dict(sorted(example_programs().items()))
     if copy is None:
         for name, text in programs.items():
-            print(f"{name:20} {text.partition(chr(10))[0].strip(chr(34))}")
+            print_text(f"{name:20} {text.partition(chr(10))[0].strip(chr(34))}")
         return
     conflicts = [copy / name for name, text in programs.items() if not copy_program(copy / name, text)]
     if conflicts:
         names = ", ".join(map(str, conflicts))
-        print(f"not overwritten, because the contents differ: {names}", file=sys.stderr)
+        print_diagnostic(f"not overwritten, because the contents differ: {names}")
         raise typer.Exit(1)
 
 
@@ -56,5 +56,5 @@ def copy_program(target: Path, text: str) -> bool:
             return False
     except OSError as error:
         raise Usage("this file cannot be written", got=error.filename or target, hint=error.strerror) from None
-    print(target)
+    print_text(target)
     return True

@@ -28,6 +28,7 @@ from ...interp.engines.reference import run_graph
 from ...interp.machine import cells, effects, fire, k_bounds, state, step
 from ...interp.outcome import outcome
 from ...interp.records.documents import error_text
+from .terminal import print_text
 
 _RULE_MODULES = (
     tag,
@@ -60,7 +61,7 @@ def explain(
     rule: Annotated[str | None, typer.Argument(metavar="RULE", help="V3, S4, ...; without it, list all rules.")] = None,
 ) -> None:
     """Explain a numbered rule, with a right and a wrong example."""
-    print(list_rules() if rule is None else describe_rule(rule))
+    print_text(list_rules() if rule is None else describe_rule(rule))
 
 
 def describe_rule(number: str) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from io import TextIOWrapper
-from typing import Annotated, Any
+from collections.abc import Sequence
+from io import StringIO, TextIOWrapper
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -25,7 +25,7 @@ from .options import LITERAL_SETTINGS
 from .play import play
 from .run import run
 from .show import curve, show
-from .terminal import print_error
+from .terminal import print_diagnostic, print_error
 from .warm import warm
 
 app = typer.Typer(
@@ -57,23 +57,43 @@ def options(
     """Tagged-token dataflow: run a program, check it, draw it, play it, debug it."""
 
 
-def main(call: Callable[[], Any] = app) -> None:
-    """The entry point: turns every error that tagloom raises on purpose into a message and an exit code."""
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # for names that the terminal cannot show
+CommandLineError: Any = typer.BadParameter.__mro__[2]
+"""The base of errors of the command line, ClickException, which some versions of typer have from click, and others
+contain."""
+
+
+def main(words: Sequence[str] | None = None) -> NoReturn:
+    """The entry point: runs the command line with these words, by default those of the process, and exits. Turns every
+    error that tagloom raises on purpose into a message and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # for names that the terminal cannot show
+    sys.exit(run_command(words))
+
+
+def run_command(words: Sequence[str] | None) -> int:
+    """Run the command line with these words, print its errors, and return the exit code."""
     try:
         try:
-            call()
+            return app(words, prog_name="tagloom", standalone_mode=False) or 0
         finally:
             print(end="", flush=True)
+    except CommandLineError as error:
+        message = StringIO()
+        error.show(file=message)
+        print_diagnostic(message.getvalue().rstrip("\n"))
+        return int(error.exit_code)
+    except typer.Abort:
+        print_diagnostic("Aborted!")
+        return 1
     except (Trap, Exhausted, Deadlock, Disagreement) as error:
         print_error(error)
-        sys.exit(1)
+        return 1
     except TagloomError as error:
         print_error(error)
-        sys.exit(2)
+        return 2
     except OSError as error:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the interpreter flushes it on its way out
         if not isinstance(error, BrokenPipeError):
-            print(f"the output cannot be written: {error.strerror}", file=sys.stderr)
-        sys.exit(1)
+            print_diagnostic(f"the output cannot be written: {error.strerror}")
+        return 1

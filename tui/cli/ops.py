@@ -14,6 +14,7 @@ from ...core.errors import Usage
 from ...core.frontend.trace.symbol import array_namespace
 from ...core.ops.effects import ALL_OPS, EffectOp, OpRow
 from ...core.program.hints import example
+from .terminal import print_text
 
 _WIDTH = 100
 
@@ -24,7 +25,7 @@ def ops(
     ] = None,
 ) -> None:
     """Describe an op: its operands, attributes and result."""
-    print(list_ops() if name is None else describe_op(name))
+    print_text(list_ops() if name is None else describe_op(name))
 
 
 def list_ops() -> str:

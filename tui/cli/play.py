@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ...core.escape import escape_line
 from ...core.world import World
 from ...interp.engines.limits import Limits
 from ...viz.collapse import MAX_BOXES
@@ -30,7 +30,7 @@ from .options import (
     Unchecked,
 )
 from .show import LayoutProgress
-from .terminal import print_to_stderr
+from .terminal import print_diagnostic, print_text, print_to_stderr
 
 
 def play(
@@ -65,5 +65,5 @@ def play(
         page = page_of_beginning(history, choice, progress.report)
     page.save(output)
     if page.note:
-        print(page.note, file=sys.stderr)
-    print(output)
+        print_diagnostic(page.note)
+    print_text(escape_line(str(output)))

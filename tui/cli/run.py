@@ -6,7 +6,6 @@ With `--fetch NAME --feed NAME=LITERAL`, a part of the program is run, with some
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -54,7 +53,7 @@ from .options import (
     Unchecked,
     Until,
 )
-from .terminal import has_unicode, print_error, print_to_stderr
+from .terminal import has_unicode, print_diagnostic, print_error, print_text, print_to_stderr
 
 
 def build_partial(
@@ -171,12 +170,12 @@ def print_outcome(outcome: Outcome, *, stats: bool, as_document: bool, is_part: 
         print(json.dumps(document, allow_nan=False))
     elif not outcome.missing:
         for line in result_lines(outcome):
-            print(line)
+            print_text(line)
     error = [] if outcome.error is None else [outcome.error]
     errors = [*error, *(trap for trap in outcome.traps if trap is not outcome.error)]
     for each in errors[:4]:
         print_error(each)
     if len(errors) > 4:
-        print(f"and {plural(len(errors) - 4, 'more trap')}", file=sys.stderr)
+        print_diagnostic(f"and {plural(len(errors) - 4, 'more trap')}")
     if stats and not as_document:
-        print(stats_report(outcome, unicode=has_unicode()))
+        print_text(stats_report(outcome, unicode=has_unicode()))

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from ...core.errors import Usage
+from ...core.escape import escape_for_stdout
 from ...core.files import write_file
 from ...core.graph.graph import Graph
 from ...core.text import print_graph, print_program
@@ -231,7 +232,7 @@ def show(
     request = ShowRequest(form, output, at, tuple(only or ()), tuple(fold or ()), dark, most, ascii)
     text = draw(RunRequest(target, tuple(args or ()), options), request)
     if text is not None:
-        print(text, end="")
+        print(text if ascii else escape_for_stdout(text), end="")
 
 
 def curve(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import Annotated
 
@@ -20,6 +19,7 @@ from ...interp.engines.jit.compiler_process import CompileTask
 from ...interp.engines.protocol import Engine
 from ..load import Runnable, check_rules, find_program, find_programs, parameters, parse_arguments, program_and_graph
 from .options import Arguments
+from .terminal import print_diagnostic, print_text
 
 
 def warm(
@@ -55,12 +55,13 @@ def compile_program(name: str, subject: Runnable, words: list[str]) -> bool:
     check_rules(subject)
     untyped = [parameter for parameter, type_ in parameters(subject) if type_ is None]
     if untyped and not words:
-        print(f"{name:38} skipped: the type of {untyped[0]} is not known; name the function, and give its arguments")
+        missing = f"the type of {untyped[0]} is not known; name the function, and give its arguments"
+        print_text(f"{name:38} skipped: {missing}")
         return True
     program, _ = program_and_graph(subject, parse_arguments(subject, words) if words else None)
     reason = "it is a graph" if program is None else unsupported_program(program)
     if program is None or reason is not None:
-        print(f"{name:38} skipped: {compiled_engine.ENGINE.name} does not run it: {reason}")
+        print_text(f"{name:38} skipped: {compiled_engine.ENGINE.name} does not run it: {reason}")
         return True
     return compile_and_report(name, compile_task(program), compiled_engine.ENGINE)
 
@@ -74,7 +75,7 @@ def compile_and_report(what: str, task: CompileTask, engine: Engine) -> bool:
     except OSError as error:
         raise Usage("nothing can be written into the cache folder", got=error.filename or str(error)) from None
     if any(file.exists() for file in files):
-        print(f"{what:38} on disk")
+        print_text(f"{what:38} on disk")
         return True
     with show_compiling(what):
         if compiler_process.is_enabled():
@@ -82,7 +83,7 @@ def compile_and_report(what: str, task: CompileTask, engine: Engine) -> bool:
         else:
             task.compile()
     if not any(file.exists() for file in files):
-        print(f'{what:38} not compiled: a run with engine="{engine.name}" says why', file=sys.stderr)
+        print_diagnostic(f'{what:38} not compiled: a run with engine="{engine.name}" says why')
         return False
-    print(f"{what:38} compiled in {time.monotonic() - began:.1f} s", flush=True)
+    print_text(f"{what:38} compiled in {time.monotonic() - began:.1f} s", flush=True)
     return True

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Generic, TypeAlias, TypeVar
-from unicodedata import category
 
 from ...core.errors import TagloomError, Usage
+from ...core.escape import escape_line
 from ...interp.records.documents import error_text
 
 MAX_LENGTH = 100_000
@@ -151,15 +151,12 @@ class CommandReply:
 
 
 def sanitize(text: str) -> str:
-    r"""A line that is safe to print on a terminal: tabs become spaces, and other unprintable characters a dot.
+    r"""A line that is safe to print on a terminal: tabs become spaces, and control characters escapes.
 
-    >>> sanitize("a\tb\x1b[2J")
-    'a   b·[2J'
+    >>> print(sanitize("a\tb\x1b[2J"))
+    a   b\x1b[2J
     """
-    if text.isprintable():
-        return text
-    # Spaces of other scripts, category Zs, are kept, although Python calls them unprintable.
-    return "".join(c if c.isprintable() or category(c) == "Zs" else "·" for c in text.expandtabs(4))
+    return text if text.isprintable() else escape_line(text.expandtabs(4))
 
 
 def error_result(error: TagloomError) -> CommandResult:
@@ -171,7 +168,7 @@ def error_result(error: TagloomError) -> CommandResult:
         "where": None if error.where is None else str(error.where),
         "hint": error.hint,
     }
-    return CommandResult(error_text(error).splitlines(), parts)
+    return CommandResult(error_text(error).split("\n"), parts)
 
 
 def with_omitted_count(lines: Sequence[str], count: int) -> list[str]:

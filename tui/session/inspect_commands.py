@@ -328,7 +328,7 @@ def outcome(session: Session, words: CommandArguments) -> CommandResult:
     results = [None if value is None else format_value(value) for value in ending.results]
     texts = ("missing" if value is None else abbreviate(value) for value in ending.results)
     line = f"{ending.status}: {', '.join(texts)}"
-    error = error_text(ending.error).splitlines() if ending.error is not None else []
+    error = error_text(ending.error).split("\n") if ending.error is not None else []
     data = {"status": ending.status, "results": results, "firings": ending.firings}
     return CommandResult([line, *error], data)
 
@@ -339,7 +339,7 @@ def stats(session: Session, words: CommandArguments) -> CommandResult:
     ending = require_outcome(session)
     names = ("firings", "steps", "critical_path", "largest_store", "deepest_tag")
     data = {name: getattr(ending.stats, name) for name in names}
-    return CommandResult(stats_report(ending, unicode=False).splitlines(), data)
+    return CommandResult(stats_report(ending, unicode=False).split("\n"), data)
 
 
 # Focus

@@ -44,7 +44,7 @@ def why(session: Session, words: CommandArguments) -> CommandResult:
     ask = session.history.ask
     check_fired(session, name, tag)
     links = [link_data(link) for link in islice(ask.where_from(name, tag, depth), MAX_LINES)]
-    return CommandResult(ask.tree(name, tag, depth).splitlines(), {"node": name, "tag": str(tag), "links": links})
+    return CommandResult(ask.tree(name, tag, depth).split("\n"), {"node": name, "tag": str(tag), "links": links})
 
 
 def check_fired(session: Session, name: str, tag: Tag) -> None:
@@ -83,7 +83,7 @@ def why_not(session: Session, words: CommandArguments) -> CommandResult:
         tag = next(tags, None) or last_firing_tag(session, name)
     at_end = history.position == len(history)
     answer = history.ask.why_not(name, tag, stop_error=history.stop_error if at_end else None)
-    return CommandResult(str(answer).splitlines(), {"node": name, "tag": str(tag), "verdict": answer.verdict})
+    return CommandResult(str(answer).split("\n"), {"node": name, "tag": str(tag), "verdict": answer.verdict})
 
 
 @query_commands.register(

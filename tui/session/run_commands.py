@@ -272,7 +272,7 @@ def compare(session: Session, words: CommandArguments) -> CommandResult:
         end if side is None else side.number + 1 for side, end in zip((first.first, first.second), ends, strict=True)
     )
     session.update_state(difference=RunDifference(run.name, other.name, (one, two)), current=run.name)
-    lines = [f"first is {run.name}, second is {other.name}; `difference` goes there", *str(first).splitlines()]
+    lines = [f"first is {run.name}, second is {other.name}; `difference` goes there", *str(first).split("\n")]
     return CommandResult(lines, {"with": other.name, "differs": True, **difference_data(first)})
 
 

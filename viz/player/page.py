@@ -19,6 +19,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from ...core.errors import Usage
+from ...core.escape import escape_controls, escape_line
 from ...core.files import write_file
 from ...core.graph.graph import Graph
 from ...core.value import Value, abbreviate
@@ -87,10 +88,9 @@ class PlayerPage:
 
     def _repr_html_(self) -> str:
         """The page in a sandboxed frame that may only run its script."""
+        title = escape(escape_line(self.name))
         size = f'width="100%" height="{HEIGHT}"'
-        return (
-            f'<iframe title="{escape(self.name)}" sandbox="allow-scripts" {size} srcdoc="{escape(self.html)}"></iframe>'
-        )
+        return f'<iframe title="{title}" sandbox="allow-scripts" {size} srcdoc="{escape(self.html)}"></iframe>'
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file; raises Usage if that is impossible."""
@@ -213,7 +213,7 @@ def build_html(form: dict[str, Any], svg: str) -> str:
     )
     parts = {
         "POLICY": policy,
-        "TITLE": escape(f"{form['call']}, played by tagloom"),
+        "TITLE": escape(escape_line(f"{form['call']}, played by tagloom")),
         "STYLE": style,
         "SCRIPT": script,
         "PLAN": svg,
@@ -223,12 +223,25 @@ def build_html(form: dict[str, Any], svg: str) -> str:
 
 
 def script_json(form: Any) -> str:
-    r"""JSON that is safe inside a script element: nothing in it ends the script or starts a comment.
+    r"""JSON that is safe inside a script element: nothing in it ends the script or starts a comment. Control characters
+    in its texts are escapes, which the page shows.
 
-    >>> print(script_json(["</script>", "<!--", 1]))
-    ["\u003c/script>","\u003c!--",1]
+    >>> print(script_json(["</script>", "<!--", 1, "\u202ea"]))
+    ["\u003c/script>","\u003c!--",1,"\\u202ea"]
     """
-    return json.dumps(form, separators=(",", ":")).replace("<", r"\u003c")
+    return json.dumps(escape_texts(form), separators=(",", ":")).replace("<", r"\u003c")
+
+
+def escape_texts(form: Any) -> Any:
+    """Data for JSON, whose texts have escapes instead of control characters."""
+    match form:
+        case str():
+            return escape_controls(form)
+        case dict():
+            return {escape_texts(key): escape_texts(value) for key, value in form.items()}
+        case list() | tuple():
+            return [value if type(value) is int else escape_texts(value) for value in form]
+    return form
 
 
 def content_hash(text: str) -> str:

@@ -79,7 +79,7 @@ def test_commands_from_a_file(tagloom: Any, folder: Path) -> None:
     ran = tagloom("debug", "fib.py:fib", "3", "--headless", "--commands", "lines.txt")
     assert ran.code == 0 and ran.err == ""
     assert [line for line in ran.out.split("\n") if line.startswith(PROMPT)] == [
-        f"{PROMPT}{line}" for line in ("step", "back", "bookmark a b\u2028c", "quit")
+        f"{PROMPT}{line}" for line in ("step", "back", r"bookmark a b\u2028c", "quit")
     ]
 
 

@@ -542,7 +542,7 @@ def test_printed_text_is_escaped(folder: Path) -> None:
     source = (folder / "acts.py").read_text()
     (folder / "acts.py").write_text(source.replace('"i is"', r'"a\tb\x1b[2J\nc"'))
     reply = session_of("acts.py:told", "1").execute("run")
-    assert reply.text[:2] == ("a   b·[2J", "c 0") and reply.data["printed"] == ["a\tb\x1b[2J\nc 0"]
+    assert reply.text[:2] == (r"a   b\x1b[2J", "c 0") and reply.data["printed"] == ["a\tb\x1b[2J\nc 0"]
 
 
 @pytest.mark.parametrize(
