@@ -1,31 +1,127 @@
-"""Reading and writing whole files that users name; errors mention the path."""
+"""Reading and writing files that users name. Files are not trusted: how much is read is bounded, and errors mention the
+path."""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, BinaryIO
 
-from .errors import Usage
+import numpy as np
+import numpy.typing as npt
+
+from .errors import TagloomError, Usage
+
+MAX_FILE_BYTES = 2**30
+"""The most bytes of a file that is read as a whole."""
+MAX_STREAM_BYTES = 2**26
+"""The most bytes that are read from a pipe or a device, which may never end."""
+MAX_LINE_BYTES = 2**26
+"""The most bytes of a line of a file that is read line by line."""
+
+
+def check_path(path: str | os.PathLike[str], message: str, where: object = None) -> None:
+    """Raise Usage with this message if no file can have this path, because of a NUL character or text that is not
+    Unicode."""
+    try:
+        is_possible = b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        is_possible = False
+    if not is_possible:
+        hint = "a path has no NUL character, and only characters that the file system's encoding has"
+        raise Usage(message, where=where, got=ascii(os.fspath(path)), hint=hint)
+
+
+@contextmanager
+def path_errors(path: str | os.PathLike[str], message: str, where: object = None) -> Iterator[None]:
+    """Replace OSError by Usage of this message, which is also of the error's class; raise Usage for a path that no file
+    can have."""
+    check_path(path, message, where)
+    try:
+        yield
+    except Usage:
+        raise
+    except OSError as error:
+        hint, python = error.strerror or str(error), type(error)
+        raise Usage(message, where=where, got=os.fspath(path), hint=hint, python=python) from None
 
 
 def read_file(path: str | os.PathLike[str], what: str = "file") -> bytes:
-    """The content of a file; raises Usage, which is also an OSError, where it cannot be read."""
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        python = type(error)
-        raise Usage(f"this {what} cannot be read", got=os.fspath(path), hint=error.strerror, python=python) from None
+    """The content of a file; raises Usage, which is also an OSError, where it cannot be read, and Usage if it has more
+    than MAX_FILE_BYTES, or, for pipes and devices, more than MAX_STREAM_BYTES."""
+    message = f"this {what} cannot be read"
+    with path_errors(path, message), open(path, "rb") as file:
+        is_regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+        limit = MAX_FILE_BYTES if is_regular else MAX_STREAM_BYTES
+        chunks, size = list[bytes](), 0
+        while size <= limit and (chunk := file.read(min(limit + 1 - size, 2**20))):
+            chunks.append(chunk)
+            size += len(chunk)
+        if size > limit:
+            kind = "file" if is_regular else "pipe or device"
+            required = f"at most {limit:,} bytes of a {kind}"
+            raise Usage(message, required=required, got=os.fspath(path), hint="it is larger, or never ends")
+    return b"".join(chunks)
+
+
+def bounded_lines(file: BinaryIO, path: str | os.PathLike[str], what: str = "file") -> Iterator[bytes]:
+    """The lines of an open file; raises Usage for one of more than MAX_LINE_BYTES."""
+    while line := file.readline(MAX_LINE_BYTES + 1):
+        if len(line) > MAX_LINE_BYTES:
+            required = f"lines of at most {MAX_LINE_BYTES:,} bytes"
+            raise Usage(f"this {what} cannot be read", required=required, got=os.fspath(path))
+        yield line
+
+
+def read_array(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
+    """The array of a file that `numpy.save` wrote; raises Usage if it cannot be read, or is no such file. Its header
+    says how many bytes follow, which is checked before memory is taken for them."""
+    message, required = "this array file cannot be read", "what numpy.save writes"
+    with path_errors(path, message), open(path, "rb") as file:
+        try:
+            major, _ = np.lib.format.read_magic(file)
+            read_header = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}[major]
+            shape, _, dtype = read_header(file)
+            size = dtype.itemsize
+            for length in shape:
+                size *= length
+            rest = os.fstat(file.fileno()).st_size - file.tell()
+            if dtype.hasobject or size > rest:
+                required = f"{size:,} bytes after the header" if not dtype.hasobject else "numbers, not objects"
+                raise Usage(message, required=required, got=f"{rest:,} in {os.fspath(path)}")
+            file.seek(0)
+            array = np.lib.format.read_array(file, allow_pickle=False)
+        except (TagloomError, OSError):
+            raise
+        except Exception:  # NumPy's parser of headers raises what Python's tokenizer and compiler raise, and more
+            raise Usage(message, required=required, got=os.fspath(path)) from None
+    return array
 
 
 def write_file(path: str | os.PathLike[str], content: bytes, what: str = "file") -> None:
     """Create or overwrite a file; raises Usage, which is also an OSError, where it cannot be written."""
-    try:
+    with path_errors(path, f"this {what} cannot be written"):
         Path(path).write_bytes(content)
-    except OSError as error:
-        python = type(error)
-        raise Usage(f"this {what} cannot be written", got=os.fspath(path), hint=error.strerror, python=python) from None
+
+
+def is_locked(path: str | os.PathLike[str]) -> bool:
+    """Whether somebody holds the lock of a file; False on systems without `fcntl`. Raises OSError where the file cannot
+    be opened."""
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 @contextmanager

@@ -6,6 +6,7 @@ a `.tl` file has functions, graphs and cases in the text form.
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
 import sys
@@ -17,11 +18,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ..core import dtypes
 from ..core.errors import Malformed, TagloomError, Usage
-from ..core.files import read_file
+from ..core.files import path_errors, read_array, read_file
 from ..core.graph.graph import Graph
 from ..core.graph.lower import lower
 from ..core.graph.validate import graph_problems
@@ -62,10 +61,8 @@ def read_programs(target: str) -> tuple[Mapping[str, Runnable], str | None, str 
     path = Path(file)
     if not file:
         raise Usage("no file is named", required="FILE or FILE:NAME", got=repr(target))
-    try:
+    with path_errors(path, "this file cannot be read"):
         is_there, is_folder = path.exists(), path.is_dir()
-    except OSError as error:
-        raise Usage("this file cannot be read", got=file[:80], hint=error.strerror) from None
     if is_folder:
         raise Usage("a directory is not a program", got=file, hint="name a .py file in it")
     if not is_there:
@@ -98,7 +95,7 @@ def read_text(path: Path) -> Document:
 def text_document(target: str) -> Document | None:
     """The document of a target that is a text-form file without a NAME; None for other targets."""
     path = Path(target)
-    return read_text(path) if path.suffix == ".tl" and path.is_file() else None
+    return read_text(path) if path.suffix == ".tl" and os.path.isfile(path) else None
 
 
 def error_excerpt(error: TagloomError) -> str | None:
@@ -119,7 +116,7 @@ def error_excerpt(error: TagloomError) -> str | None:
 def split_target(target: str) -> tuple[str, str | None]:
     """FILE, and NAME if present."""
     file, colon, name = target.rpartition(":")
-    if not colon or Path(target).exists() or not name.isidentifier():
+    if not colon or os.path.exists(target) or not name.isidentifier():
         return target, None
     return file, name
 
@@ -139,6 +136,8 @@ def from_json(path: Path, name: str | None) -> Runnable:
 
 def _execute(path: Path) -> dict[str, object]:
     """Execute a Python file; returns its global names."""
+    if not path.is_file():  # a device may never end
+        raise Usage("this file cannot be read as Python", required="a regular file", got=path)
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)
     try:
@@ -300,21 +299,12 @@ def parse_argument(name: str, type_: Type | None, word: str) -> Value:
     not one."""
     try:
         if word.startswith("@"):
-            return admit(_load_array(word[1:]), type_)
+            return admit(read_array(word[1:]), type_)
         return parse_value(word, type_) if type_ is not None else parse_literal(word).value
     except TagloomError as error:
         error.message = f"argument {name}: {error.message}"
         error.hint = describe_stray_option(word) or error.hint
         raise
-
-
-def _load_array(file: str) -> object:
-    try:
-        return np.load(file, allow_pickle=False)
-    except OSError as error:
-        raise Usage("this array file cannot be read", got=file, hint=error.strerror) from None
-    except (ValueError, EOFError):
-        raise Usage("this array file cannot be read", required="what numpy.save writes", got=file) from None
 
 
 def describe_stray_option(word: str) -> str | None:

@@ -13,12 +13,13 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from ...core.errors import Usage
+from ...core.files import path_errors
 from ...core.frontend.eager.variable import Variable
 from ...core.frontend.trace.captures import PENDING_RESTORES
 from ...core.frontend.trace.program_builder import current_region
 from ...core.frontend.trace.source_location import user_location
 from ..function.function import BoundMethods
-from .file import CheckpointNode, read_checkpoint, write_checkpoint
+from .file import CheckpointNode, read_checkpoint, remove_stale_files, write_checkpoint
 from .objects import can_hold_variables, check_all_named, find_ancestors, find_objects, find_tensors, object_path
 from .restore import Restoration, RestoreReport
 
@@ -196,7 +197,8 @@ class CheckpointManager:
         return next(reversed(self.paths), None)
 
     def save(self, step: SupportsIndex) -> Path:
-        """Save the checkpoint of a step, an integer from 0 up, and delete the oldest ones. Raises Usage if there is a
+        """Save the checkpoint of a step, an integer from 0 up, and delete the oldest ones, and what killed
+        writers left. Raises Usage if there is a
         checkpoint of a later step, and as `Checkpoint.save` does."""
         number, latest = check_step(step), self.latest
         path = self._folder / f"step-{number}.safetensors"
@@ -204,17 +206,10 @@ class CheckpointManager:
             raise Usage(
                 "there is a checkpoint of a later step", where=user_location(), got=latest, hint="save elsewhere"
             )
-        try:
+        with path_errors(self._folder, "this folder cannot be created", user_location()):
             self._folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise Usage(
-                "this folder cannot be created",
-                where=user_location(),
-                got=self._folder,
-                hint=error.strerror,
-                python=type(error),
-            ) from None
         self._checkpoint.save(path)
+        remove_stale_files(self._folder)
         for old in self.paths[: -self._keep]:
             old.unlink(missing_ok=True)
         return path
@@ -225,4 +220,5 @@ class CheckpointManager:
         return None if latest is None else self._checkpoint.restore(latest)
 
     def _files(self) -> list[Path]:
-        return list(self._folder.iterdir()) if self._folder.is_dir() else []
+        with path_errors(self._folder, "this folder cannot be read", user_location()):
+            return list(self._folder.iterdir()) if self._folder.is_dir() else []

@@ -6,10 +6,13 @@ reading raises Malformed for any fault, with the file and the position in it, an
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -18,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.errors import Malformed, Usage
+from ...core.files import check_path, is_locked, lock_file, path_errors
 from ...core.frontend.trace.source_location import user_location
 from ...core.json.cursor import JsonCursor, describe_json, document_header, parse_json, read_form
 from ...core.types import MAX_AXES
@@ -59,11 +63,8 @@ def write_checkpoint(
     if size > MAX_HEADER_BYTES:
         required = f"{MAX_HEADER_BYTES:,} bytes of names and shapes"
         raise Usage("too many objects for a file", where=user_location(), required=required, got=f"{size:,}")
-    try:
+    with path_errors(path, "this checkpoint cannot be written", user_location()):
         write_atomically(Path(path), data)
-    except OSError as error:
-        message, python = "this checkpoint cannot be written", type(error)
-        raise Usage(message, where=user_location(), got=path, hint=error.strerror, python=python) from None
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> CheckpointContents:
@@ -71,10 +72,11 @@ def read_checkpoint(path: str | os.PathLike[str]) -> CheckpointContents:
     from safetensors import SafetensorError, safe_open
 
     name = os.fspath(path)
-    if not Path(name).is_file():
+    check_path(name, "this checkpoint cannot be read", user_location())
+    if not os.path.isfile(name):
         raise (
             unreadable_error(name, "it is not a file", IsADirectoryError)
-            if Path(name).exists()
+            if os.path.exists(name)
             else unreadable_error(name, "there is no such file", FileNotFoundError)
         )
     try:
@@ -147,12 +149,16 @@ def write_atomically(path: Path, data: bytes) -> None:
     writer is killed.
 
     The bytes are written to a new file in the same folder and flushed to the disk; then that file is renamed. A killed
-    writer leaves a file `.tagloom-*.tmp`. Raises OSError, and changes nothing, if the file cannot be written.
+    writer leaves a file `.tagloom-*.tmp`, which `remove_stale_files` removes. Raises OSError, and changes nothing, if
+    the file cannot be written, or if there is something else than a regular file, such as a device, which the new file
+    would replace.
     """
     target = Path(os.path.realpath(path))
+    if os.path.lexists(target) and not target.is_file():
+        raise OSError(errno.EINVAL, "it is not a regular file")
     temporary = target.with_name(f".tagloom-{uuid4().hex}.tmp")
     try:
-        with temporary.open("xb") as file:
+        with temporary.open("xb") as file, lock_file(file.fileno(), required=False):
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -161,6 +167,19 @@ def write_atomically(path: Path, data: bytes) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(target.parent)
+
+
+def remove_stale_files(folder: Path) -> None:
+    """Remove the temporary files that killed writers left in a folder. Those of a living writer are locked; where there
+    are no locks, only files that nobody has changed for STALE_SECONDS are removed."""
+    for path in folder.glob(".tagloom-*.tmp"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > STALE_SECONDS and not is_locked(path):
+                path.unlink()
+
+
+STALE_SECONDS = 60.0
+"""A writer takes its lock within this time after it has created the file."""
 
 
 def sync_folder(folder: Path) -> None:

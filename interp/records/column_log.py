@@ -240,6 +240,8 @@ def column_log_lines(path: Path) -> Iterator[bytes]:
 
     Raises Usage if the file cannot be read, and Malformed if it is no column log. Pages are read one by one.
     """
+    if path.exists() and not path.is_file():  # an archive is read from its end, which a device may not have
+        raise Usage("this log cannot be read", required="a regular file", got=path)
     try:
         with zipfile.ZipFile(path) as archive:
             yield from archive_lines(_ColumnArchive(archive))

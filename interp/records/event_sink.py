@@ -9,12 +9,13 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from ...core.errors import Usage
+from ...core.files import bounded_lines, path_errors
 from ...core.graph.graph import Graph
 from ...core.value import Value
 from ..machine.event import Event
@@ -100,24 +101,57 @@ def create_log(
     path: Path, graph: Graph, arguments: Sequence[Value], schedule: str, seed: int = 0, bound: int | None = None
 ) -> Iterator[LogWriter]:
     """Create a log with its first line, in columns if the path ends in .npz; raises Usage where the path cannot be
-    written."""
+    written.
+
+    It is written beside the path, as NAME.partial.jsonl or .npz, and renamed when the run is over, also by an
+    exception. So a process that is killed leaves an earlier log of the name as it was, and what it has reached under
+    the other name. A log that could not be written is removed. Pipes and devices are written directly.
+    """
     create = create_column_log if path.suffix == COLUMN_SUFFIX else create_json_log
-    with create(path, graph, header_line(graph, arguments, schedule, seed, bound)) as log:
-        yield log
+    with path_errors(path, "this log cannot be written"):
+        written = partial_path(path)
+    try:
+        with create(written, graph, header_line(graph, arguments, schedule, seed, bound)) as log:
+            yield log
+    except Usage as error:
+        if error.got != written:
+            rename_log(written, path)
+        elif written != path:
+            error.got = path
+            with suppress(OSError):
+                written.unlink()
+        raise
+    except BaseException:
+        rename_log(written, path)
+        raise
+    rename_log(written, path)
+
+
+def partial_path(path: Path) -> Path:
+    """Where a log is written until it is whole: beside the file that it will replace, links followed; the path itself
+    if that is no regular file, or if no file can be created in its folder."""
+    target = Path(os.path.realpath(path))
+    if (target.exists() and not target.is_file()) or not os.access(target.parent, os.W_OK):
+        return path
+    return target.with_name(f"{target.stem}.partial{target.suffix}")
+
+
+def rename_log(written: Path, path: Path) -> None:
+    """Give a log its name."""
+    if written != path:
+        with path_errors(path, "this log cannot be written"):
+            os.replace(written, os.path.realpath(path))
 
 
 def log_lines(path: Path) -> Iterator[bytes]:
     """The JSON lines of a log of either kind; raises Usage if it cannot be read, and Malformed if its columns are
     damaged. `history.replay` checks the lines."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(len(_ARCHIVE_START))
-            if start != _ARCHIVE_START and path.suffix != COLUMN_SUFFIX:
-                file.seek(0)
-                yield from file
-                return
-    except OSError as error:
-        raise Usage("this log cannot be read", got=path, hint=error.strerror, python=type(error)) from None
+    with path_errors(path, "this log cannot be read"), path.open("rb") as file:
+        start = file.read(len(_ARCHIVE_START))
+        if start != _ARCHIVE_START and path.suffix != COLUMN_SUFFIX:
+            file.seek(0)
+            yield from bounded_lines(file, path, "log")
+            return
     yield from column_log_lines(path)
 
 

@@ -12,8 +12,9 @@ import os
 from collections.abc import Mapping
 
 from ...core.errors import Malformed, Usage
-from ...core.files import lock_file, read_file
+from ...core.files import lock_file, path_errors, read_file
 from ...core.frontend.trace.source_location import user_location
+from ...core.json.cursor import INT64_BOUND
 
 STEP_KEY = "step"
 _NONFINITE = {str(number): number for number in (math.inf, -math.inf, math.nan)}
@@ -27,7 +28,7 @@ def append_metrics(path: str | os.PathLike[str], step: int, metrics: Mapping[str
     number nor an array without axes, or if the file cannot be written."""
     line = {STEP_KEY: step, **{name: encode_number(name, value) for name, value in metrics.items()}}
     text = json.dumps(line, allow_nan=False) + "\n"
-    try:
+    with path_errors(path, "the metrics file cannot be written", user_location()):
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         try:
             with lock_file(descriptor, required=False):  # another writer's unfinished line looks like a partial one
@@ -35,14 +36,6 @@ def append_metrics(path: str | os.PathLike[str], step: int, metrics: Mapping[str
                 os.write(descriptor, text.encode())
         finally:
             os.close(descriptor)
-    except OSError as error:
-        raise Usage(
-            "the metrics file cannot be written",
-            where=user_location(),
-            got=os.fspath(path),
-            hint=error.strerror,
-            python=type(error),
-        ) from None
 
 
 def read_metrics(path: str | os.PathLike[str]) -> MetricSeries:
@@ -95,11 +88,13 @@ def parse_metrics_line(line: bytes, location: str) -> tuple[int, dict[str, float
         step = fields.pop(STEP_KEY)
         numbers = {name: _NONFINITE.get(value, value) for name, value in fields.items()}
         is_valid = type(step) is int and all(type(value) in (int, float) for value in numbers.values())
-    except (AttributeError, KeyError, TypeError, ValueError):
+        is_valid = is_valid and abs(step) < INT64_BOUND
+        metrics = {name: float(value) for name, value in numbers.items()} if is_valid else {}
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
         is_valid = False
     if not is_valid:
         got = line[:80].decode(errors="replace")
         raise Malformed(
             "this is not a line of a metrics file", where=location, required='{"step": 1, "loss": 0.5}', got=got
         )
-    return step, {name: float(value) for name, value in numbers.items()}
+    return step, metrics
