@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import sys
 import threading
 import warnings
@@ -197,11 +198,19 @@ def module_folder(text: str) -> Path:
     this user."""
     folder = cache_folder()
     for each in (folder, folder / cache_key(text)):
-        each.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(each)
         if not _is_private(each):
             _warn_insecure_folder(each)
             raise PermissionError(f"others may write to {each}")
     return each
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create a folder, and the missing ones above it, for this user alone; `mkdir` would create those above for all
+    whom the umask admits."""
+    for each in (*reversed(folder.parents), folder):
+        if not each.exists():
+            each.mkdir(mode=0o700, exist_ok=True)
 
 
 def module_path(text: str) -> Path:
@@ -211,16 +220,19 @@ def module_path(text: str) -> Path:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether only this user and root can write machine code into a folder."""
+    """Whether only this user and root can write machine code into a folder, or replace it: the folders above may be
+    written by others only if they are sticky, as /tmp is."""
     status = folder.stat()
-    return status.st_uid in (os.geteuid(), 0) and not status.st_mode & 0o022
+    is_own = status.st_uid in (os.geteuid(), 0) and not status.st_mode & 0o022
+    above = (each.stat().st_mode for each in folder.resolve().parents)
+    return is_own and all(not mode & 0o002 or mode & stat.S_ISVTX for mode in above)
 
 
 @cache
 def _warn_insecure_folder(folder: Path) -> None:
     """Warn once that a folder is not used."""
-    message = f"tagloom does not cache machine code in {folder}, since others may write there"
-    advice = "run chmod go-w on it, or set TAGLOOM_CACHE to another folder"
+    message = f"tagloom does not cache machine code in {folder}, since others may write there or above"
+    advice = "run chmod go-w on it, and on the folders above it, or set TAGLOOM_CACHE to another folder"
     warnings.warn(f"{message}: {advice}", RuntimeWarning, stacklevel=2)
 
 

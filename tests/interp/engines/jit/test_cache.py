@@ -106,6 +106,16 @@ def test_folder_that_is_full(own_cache: Path) -> None:
     assert not [path for path in own_cache.rglob("*") if path.suffix == ".tmp" or path.name == "sums.json"]
 
 
+@pytest.mark.parametrize(("mode", "is_private"), [(0o755, True), (0o777, False), (0o1777, True), (0o775, True)])
+def test_a_folder_below_one_that_others_may_write(mode: int, is_private: bool, tmp_path: Path) -> None:
+    """A folder is private only if nobody else may rename what is above it; in a sticky one, others may not."""
+    folder = tmp_path / "above" / "cache"
+    cache.make_private_folder(folder)
+    assert (tmp_path / "above").stat().st_mode & 0o077 == 0
+    (tmp_path / "above").chmod(mode)
+    assert cache._is_private(folder) == is_private
+
+
 @pytest.mark.full
 def test_cached_files_are_private(own_cache: Path) -> None:
     """Files of the cache are private to the user under every umask, since their code is run."""
