@@ -1,0 +1,202 @@
+"""The surfaces on which foreign input arrives, each with a generator of damaged input.
+
+An input is used, or refused with an error of ours. Whatever else it raises is a failure, and so is one that takes more
+than MAX_SECONDS. `python tests/attack/surfaces.py COUNT [SEED]` attacks every surface with COUNT inputs and prints the
+table of docs/checks.md; the seed, which is new each time, is printed, too.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import tagloom as tl
+from attack.displays import begin_display, command_lines, display_violations
+from attack.flat_graphs import graph_and_arguments
+from attack.hostile_names import HOSTILE, faults
+from support.generators.json_edits import EVERY, arguments_for, documents, garbled, mutated, reordered
+from tagloom.core.files import read_array
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.program.program import Program
+from tagloom.core.program.validate import program_problems
+from tagloom.tui.session.commands import new_session
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMITS = tl.Limits(firings=300, tokens=10_000, depth=100)
+MAX_SECONDS = 60
+Attack = Callable[[random.Random, Path], None]
+"""One input: generated from the dice, and used."""
+
+
+def _use(subject: Any) -> None:
+    """Check, lower and run a document, as the command line would."""
+    if isinstance(subject, tl.Document):
+        subject = subject[subject.names[0]] if subject.names else None
+    if isinstance(subject, Program):
+        subject = None if program_problems(subject) else lower(subject)
+    if isinstance(subject, Graph):
+        tl.run_graph(subject, arguments_for(subject), limits=LIMITS, unchecked=True, world=tl.World(len))
+
+
+@cache
+def _texts() -> list[bytes]:
+    return [path.read_bytes() for path in sorted((ROOT / "tests" / "corpus").glob("*.tl"))]
+
+
+@cache
+def _documents() -> list[Any]:
+    return documents()
+
+
+@cache
+def _logs(suffix: str) -> list[bytes]:
+    logs = []
+    with TemporaryDirectory() as folder:
+        for graph, arguments in EVERY:
+            path = Path(folder, f"run{suffix}")
+            tl.run_graph(graph, arguments, keep=path, unchecked=True, limits=LIMITS, world=tl.World(len))
+            logs.append(path.read_bytes())
+    return logs
+
+
+@cache
+def _checkpoint() -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "a.safetensors")
+        tl.Checkpoint(v=tl.Variable(np.arange(6.0)), parts=[tl.Variable(1), {"k": tl.Variable(True)}]).save(path)
+        return path.read_bytes()
+
+
+def attack_text(dice: random.Random, folder: Path) -> None:
+    _use(tl.parse(garbled(dice, dice.choice(_texts())).decode(errors="replace")))
+
+
+def attack_document(dice: random.Random, folder: Path) -> None:
+    document = dice.choice(_documents())
+    if dice.random() < 0.5:
+        _use(tl.from_json(garbled(dice, json.dumps(document).encode())))
+    else:
+        _use(tl.from_json(json.dumps(mutated(dice, document, dice.choice([1, 1, 2, 5])))))
+
+
+def attack_json_log(dice: random.Random, folder: Path) -> None:
+    content = dice.choice(_logs(".jsonl"))
+    lines = content.splitlines(keepends=True)
+    content = garbled(dice, content) if dice.random() < 0.5 else b"".join(reordered(dice, lines))
+    (folder / "a.jsonl").write_bytes(content)
+    tl.read_events(folder / "a.jsonl")
+
+
+def attack_column_log(dice: random.Random, folder: Path) -> None:
+    (folder / "a.npz").write_bytes(garbled(dice, dice.choice(_logs(".npz"))))
+    tl.read_events(folder / "a.npz")
+
+
+def attack_checkpoint(dice: random.Random, folder: Path) -> None:
+    (folder / "a.safetensors").write_bytes(garbled(dice, _checkpoint()))
+    str(tl.Checkpoint(v=tl.Variable(np.zeros(6)), parts=[]).restore(folder / "a.safetensors"))
+
+
+def attack_array(dice: random.Random, folder: Path) -> None:
+    file = io.BytesIO()
+    np.save(file, np.zeros(dice.choice([(), (3,), (2, 0)]), dice.choice(["<i8", ">f4", "?", "U3", "c16"])))
+    (folder / "a.npy").write_bytes(garbled(dice, file.getvalue()))
+    tl.asarray(read_array(folder / "a.npy"))
+
+
+def attack_metrics(dice: random.Random, folder: Path) -> None:
+    lines = [json.dumps({"step": step, "loss": dice.choice([0.5, "nan", 1e308, step])}) for step in range(5)]
+    content = garbled(dice, "".join(f"{line}\n" for line in lines).encode())
+    (folder / "a.jsonl").write_bytes(content)
+    problems = list(faults(tl.curve(folder / "a.jsonl").svg))
+    assert not problems, problems
+
+
+def attack_session(dice: random.Random, folder: Path) -> None:
+    session = new_session()
+    graph, arguments = dice.choice(EVERY)
+    history = begin_display(graph, arguments, "waves")
+    assert history is not None
+    session.add_run(history)
+    words = [*HOSTILE, "'", '"', "[", "9" * 30, "main", "-1", "@", "fired and"]
+    for line in dice.sample(list(command_lines(session, dice, folder)), 10):
+        reply = session.execute(" ".join([line, *dice.choices(words, k=dice.randrange(3))]))
+        problems = [fault for text in reply.text for fault in faults(text)]
+        assert not problems, problems
+
+
+def attack_displays(dice: random.Random, folder: Path) -> None:
+    history = begin_display(*graph_and_arguments(dice), dice.choice(["waves", "lifo", "random:3"]))
+    problems = [] if history is None else list(display_violations(history, dice, folder))
+    assert not problems, problems
+
+
+SURFACES: dict[str, tuple[str, Attack, float]] = {
+    "text": ("text form (.tl)", attack_text, 1),
+    "document": ("programs, graphs and outcomes (.json)", attack_document, 1),
+    "json_log": ("logs (.jsonl)", attack_json_log, 1),
+    "column_log": ("logs (.npz)", attack_column_log, 1),
+    "checkpoint": ("checkpoints (.safetensors)", attack_checkpoint, 1),
+    "array": ("arrays (.npy)", attack_array, 1),
+    "metrics": ("metrics, drawn by `curve`", attack_metrics, 1),
+    "session": ("ten lines of session commands, with hostile words", attack_session, 0.2),
+    "displays": ("graphs of any shape, in all pictures, the player and the session", attack_displays, 0.03),
+}
+"""For each surface: what it is, one attack, and the share of COUNT that the table's run has of it."""
+
+
+def attack_failure(name: str, seed: int, folder: Path) -> str:
+    """What one input of a surface raises, besides an error of ours; empty if nothing."""
+    before = signal.signal(signal.SIGALRM, _interrupt)
+    signal.alarm(MAX_SECONDS)
+    try:
+        SURFACES[name][1](random.Random(f"{name} {seed}"), folder)
+    except tl.TagloomError as error:
+        return next(faults(str(error)), "")
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return f"{name}, seed {seed}: {traceback.format_exc(limit=-4)}"
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    return ""
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise TimeoutError(f"an input took more than {MAX_SECONDS} s")
+
+
+def main(count: int, seed: int) -> int:
+    """Attack every surface, print the table, and return 1 if anything failed."""
+    print(f"seed {seed}", flush=True)
+    print("| surface | inputs | failures | seconds |\n|---|---|---|---|", flush=True)
+    total = 0
+    for name, (title, _, share) in SURFACES.items():
+        start, failures = time.monotonic(), []
+        with TemporaryDirectory() as folder:
+            for number in range(max(1, round(count * share))):
+                if failure := attack_failure(name, seed + number, Path(folder)):
+                    failures.append(failure)
+        seconds = time.monotonic() - start
+        print(f"| {title} | {max(1, round(count * share)):,} | {len(failures)} | {seconds:.0f} |", flush=True)
+        print(*failures[:3], sep="\n", file=sys.stderr, flush=True)
+        total += len(failures)
+    return int(total > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns() % 10**9))
