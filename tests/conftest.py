@@ -10,10 +10,15 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from support.inner import FULL, INNER, mark_full, spread_compiling, try_fewer_examples
+
+# Tests start processes that import the package: they must get the one that is tested, whichever is installed.
+_FOLDERS = str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH")
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _FOLDERS))
 
 # A compiler in the background would take time from other tests. Tests of it switch it on.
 os.environ["TAGLOOM_BACKGROUND"] = "off"

@@ -279,3 +279,11 @@ def test_wrong_counts_are_caught(twin: Any, monkeypatch: MonkeyPatch) -> None:
     assert wander(random.Random(1), legs) == []
     twin(monkeypatch)
     assert wander(random.Random(1), legs) != []
+
+
+def test_a_new_collection_evaluates_from_the_first_step() -> None:
+    """Unless it is told where to begin, a breakpoint of a new collection has evaluated all steps: its hits are kept
+    where the run begins again."""
+    breakpoints = Breakpoints().with_breakpoints({1: breakpoint_on(FIB, "fired")})
+    last = [m for m in moments("fib") if breakpoints.evaluate(m.state, m.event) is not None][-1].state.steps
+    assert breakpoints.rebase(0).hits(1, last) == breakpoints.hits(1, last) == len(true_steps("fired"))
