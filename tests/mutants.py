@@ -89,6 +89,18 @@ SUBJECTS = {
         ),
         ("tests/interp/queries",),
     ),
+    "wrong_call": Subject(
+        (
+            "interp/queries/wrong_call.py",
+            "interp/queries/calls.py",
+            "interp/outcome/deadlock.py",
+        ),
+        (
+            "tests/interp/outcome/test_deadlock.py",
+            "tests/tui/cli/test_exercises.py",
+            "tests/tui/cli/test_teaching.py",
+        ),
+    ),
     "gradients": Subject(
         (
             "core/autodiff/activity.py",
