@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ...core.errors import Broken, Crash, Exhausted, Invalid, TagloomError, Usage
@@ -25,6 +26,7 @@ from ..outcome.statistics import Meter
 from ..records.event_sink import KeepOption, log_path, open_event_sink
 from .interrupt import Interrupt, interrupt_at_once, interrupt_between_steps
 from .limits import CLOCK_CHECK_STEPS, LimitMonitor, Limits, external_limit_error, resolve_limits
+from .long_ops import OpAbandoned, compute_abandonable, may_take_long
 from .protocol import Job, RunOptions, Until, check_until
 
 
@@ -47,13 +49,30 @@ def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None 
         try:
             if is_check_due:
                 _check_effect_limits(state, position, limits)
-            event = step(state, position)
+            if is_check_due and is_long_firing(state, position):
+                event = compute_abandonable(
+                    partial(step, state, position), lambda: monitor.exceeded_limit(state.steps | 1, None)
+                )
+            else:
+                event = step(state, position)
+        except OpAbandoned as abandoned:
+            raise external_limit_error(str(abandoned), limits) from None
         except MemoryError:
             raise out_of_memory_error(state, position) from None
         if event.inputs is not None:
             _check_event_limits(state, event, limits)
         state.apply(event)
         yield event
+
+
+def is_long_firing(state: State, position: int) -> bool:
+    """Whether the token at `position` may fire an op that takes long, without effects."""
+    token = state.flight[position]
+    rule = state.rules[token.node]
+    if rule.effect is not None:
+        return False
+    waiting = state.records[token.tag].waiting_operands.get(token.node, {})
+    return may_take_long(rule.node.op, (token.value, *waiting.values(), *(rule.operands or ())))
 
 
 def _check_effect_limits(state: State, position: int, limits: Limits) -> None:

@@ -146,8 +146,10 @@ def _declared_bound(node: GraphNode) -> int | None:
 
 def needs_limit_check(node: GraphNode) -> bool:
     """Whether a firing of this node may take long or allocate more memory than the machine has."""
-    makes_array = any(not output.type.is_scalar for output in node.outputs)
-    return resource_of(node.op) is not None or (node.op not in _ROUTING and makes_array)
+    is_of_arrays = any(not output.type.is_scalar for output in node.outputs) or (
+        node.op in OPS and OPS[node.op].scalar is None
+    )
+    return resource_of(node.op) is not None or (node.op not in _ROUTING and is_of_arrays)
 
 
 def build_routes(graph: Graph, edges: Edges) -> dict[Site | None, Edges] | None:

@@ -29,6 +29,7 @@ from ....core.types import Type
 from ....core.value import Value
 from ....core.world import CallbackError, World
 from ..jit.state import HOST_ABORTED, HOST_DONE, HOST_FAILED, HOST_TOO_LARGE
+from ..long_ops import OpAbandoned, compute_abandonable, may_take_long
 from .call_buffer import CallBuffer
 from .emitter import TrapSite
 
@@ -233,7 +234,10 @@ class HostCallServer(RunWaiter):
                 return HOST_FAILED
             if number not in self._kernels:
                 self._kernels[number] = build_kernel(row, types, result, node.attributes)
-            self.call_buffer.store_reply(self._kernels[number](*operands), result)
+            value = self._compute_kernel(node, self._kernels[number], operands)
+            self.call_buffer.store_reply(value, result)
+        except OpAbandoned:
+            return HOST_ABORTED
         except MemoryError:
             return HOST_TOO_LARGE
         except BaseException as error:
@@ -241,6 +245,17 @@ class HostCallServer(RunWaiter):
             self.call_buffer.request_stop()  # there is no result to continue with
             return HOST_ABORTED
         return HOST_DONE
+
+    def _compute_kernel(self, node: Node, kernel: Kernel, operands: tuple[Value, ...]) -> Value:
+        """The result of a kernel; raises OpAbandoned if the run must stop meanwhile."""
+        if not may_take_long(node.op, operands):
+            return kernel(*operands)
+        buffer = self.call_buffer
+
+        def compute(_owner: CallBuffer = buffer) -> Value:  # it keeps the arguments alive if the op is abandoned
+            return kernel(*operands)
+
+        return compute_abandonable(compute, lambda: "stop" if buffer.is_stop_requested else None)
 
     def notify_finished(self) -> None:
         self.requests.put(None)

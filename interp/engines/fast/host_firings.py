@@ -5,6 +5,8 @@ The reference's rule for the node computes the outputs; the machine then complet
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from ....core.ops.effects import EFFECT_OPS, resource_of
@@ -18,6 +20,7 @@ from ...machine.event import CellAddress, ClosedActivation, Event, Token
 from ...machine.fire import FiringRule
 from ...machine.state import State
 from ...outcome.outcome import limit_exceeded
+from ..long_ops import compute_abandonable, may_take_long
 from .registers import HostResult, HostResultKind, MachineOption, Register
 from .store import TokenStore
 
@@ -49,6 +52,8 @@ class HostFirings:
     def __init__(self, store: TokenStore, state: State) -> None:
         self.store = store
         self._state = state
+        self.stop_reason: Callable[[], str | None] = lambda: None
+        """What ends the run while a firing takes long, if anything does."""
         self.world = state.world
         self.cells = CellHeap()
         self.traps: list[Event] = []
@@ -110,7 +115,7 @@ class HostFirings:
                 self._write_result(HostResultKind.DEFERRED_READ)
                 return
         elif trap is None:
-            outputs = rule.compute(delivery.inputs, tag)  # type: ignore[arg-type]
+            outputs = self._compute(rule, delivery, tag)
         self.check_limits(rule, delivery, len(outputs))
         if trap is not None or rule.effect is not None:
             self._apply_effects(rule, token, delivery, outputs, trap, woken_tokens)
@@ -118,6 +123,13 @@ class HostFirings:
         self._add_note(HostFiringNote(trap, woken_tokens=woken_tokens, woken_words=words))
         self._wake(woken_tokens)
         self._return_outputs(rule, delivery, outputs)
+
+    def _compute(self, rule: FiringRule, delivery: HostDelivery, tag: Tag | None) -> Outputs:
+        """The outputs of a firing; raises OpAbandoned if a limit or Ctrl-C ends the run meanwhile."""
+        compute = partial(rule.compute, delivery.inputs, tag)  # type: ignore[arg-type]
+        if not may_take_long(rule.node.op, delivery.inputs):
+            return compute()
+        return compute_abandonable(compute, self.stop_reason)
 
     def _add_note(self, note: HostFiringNote) -> None:
         if self.store.retired_objects is not None:

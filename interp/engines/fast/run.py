@@ -36,6 +36,7 @@ from ..limits import (
     resident_memory,
     resolve_limits,
 )
+from ..long_ops import OpAbandoned
 from ..protocol import Until, check_until
 from ..reference import admit_arguments, first_state, out_of_memory_error
 from .columns import ColumnKeeper
@@ -170,6 +171,7 @@ class FastRun:
         store, monitor = self.store, RunMonitor(self.limits, interrupt, self.elapsed)
         if store.live_tokens > self.limits.max_tokens:
             return limit_exceeded("tokens at once", "tokens", self.limits.max_tokens)
+        self.host.stop_reason = monitor.stop_reason
         end_step = None if steps is None else int(store.registers[Register.STEPS]) + steps
         exceeded_limit = monitor.exceeded_limit(store)
         while exceeded_limit is None:
@@ -281,6 +283,8 @@ class FastRun:
         delivery = self.host.current_delivery()
         try:
             self.host.fire(delivery)
+        except OpAbandoned as abandoned:
+            raise external_limit_error(str(abandoned), self.limits) from None
         except MemoryError:
             raise out_of_memory_error(self.state(), delivery.position) from None
         if len(self.host.traps) == trap_count:
@@ -342,6 +346,10 @@ class RunMonitor:
         remaining_seconds = None if limits.seconds is None else max(0.0, limits.seconds - elapsed)
         self._limit_monitor = LimitMonitor(remaining_seconds, limits.bytes, interrupt)
         self._checked_steps: int | None = None
+
+    def stop_reason(self) -> str | None:
+        """The limit of the clock that is exceeded, or Ctrl-C."""
+        return self._limit_monitor.exceeded_limit(1, None)
 
     def exceeded_limit(self, store: TokenStore) -> str | None:
         steps = int(store.registers[Register.STEPS])

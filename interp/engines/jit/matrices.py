@@ -42,6 +42,8 @@ BLAS_MIN_TERMS = 2**12
 million float32 added one after another lose a hundredth."""
 _BLAS_MAX_NARROW_PRODUCTS = 2**18
 """The most multiplications of a narrow product that BLAS computes; for more, BLAS wakes threads of its own."""
+_BLAS_BLOCK_PRODUCTS = 2**28
+"""The multiplications of a block of rows of a product by BLAS, between two polls: some 30 ms on one core."""
 _PARALLEL_MIN_PRODUCTS = 2**20
 """The number of multiplications from which on threads share a product: they take some 15 us. With a threshold of 2**18,
 runs were no shorter, and much longer on a busy machine."""
@@ -182,6 +184,7 @@ data_address, array_at, call_body, keep_alive, parallel_for = (
     thread_pool.parallel_for,
 )
 read_i: Any = intrinsics.read_i
+load_relaxed: Any = intrinsics.load_relaxed
 pack_words: Any = arrays.pack_words
 
 
@@ -378,11 +381,27 @@ def suits_blas(rows, inner, count, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def matmul_blas_blocks(s, x, y):  # type: ignore[no-untyped-def]
+    """A large product by BLAS, in blocks of rows, with a poll before each; meaningless after a request to stop. The
+    terms of an element are added in the same order, however the rows are split."""
+    rows, inner, count = x.shape[0], x.shape[1], y.shape[1]
+    product = np.empty((rows, count), x.dtype)
+    size = max(_TILE_ROWS, _BLAS_BLOCK_PRODUCTS // (inner * count) // _TILE_ROWS * _TILE_ROWS)
+    for first in range(0, rows, size):
+        if load_relaxed(s) != 0:
+            return product
+        np.dot(x[first : first + size], y, product[first : first + size])
+    return product
+
+
+@kernel
 def matmul(s, x, y):  # type: ignore[no-untyped-def]
     """The product of two float matrices of one dtype; zeros if the inner size is 0."""
     rows, inner, count = x.shape[0], x.shape[1], y.shape[1]
     if rows * inner * count == 0:
         return np.zeros((rows, count), x.dtype)
+    if inner > 1 and rows >= FEW_ROWS and rows * inner * count > _BLAS_BLOCK_PRODUCTS:
+        return matmul_blas_blocks(s, x, y)
     if inner > 1 and (
         (suits_blas(rows, inner, count, x.itemsize) and rows >= FEW_ROWS) or is_large(rows, inner, count)
     ):
@@ -405,6 +424,8 @@ def matmul_transposed_left(s, x, y):  # type: ignore[no-untyped-def]
     rows, inner, count = x.shape[1], x.shape[0], y.shape[1]
     if rows * inner * count == 0:
         return np.zeros((rows, count), x.dtype)
+    if inner > 1 and rows * inner * count > _BLAS_BLOCK_PRODUCTS:
+        return matmul_blas_blocks(s, np.ascontiguousarray(x.T), y)
     if inner > 1 and (suits_blas(rows, inner, count, x.itemsize) or is_large(rows, inner, count)):
         return np.dot(x.T, y)
     product = np.empty((rows, count), x.dtype)

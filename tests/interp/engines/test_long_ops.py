@@ -1,0 +1,110 @@
+"""Ops on large operands: a limit and Ctrl-C end a run while NumPy computes one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.observe.ctrl_c import default_ctrl_c
+from tagloom.interp.engines import long_ops, reference
+from tagloom.interp.engines.compiled import thread
+from tagloom.interp.engines.fast import host_firings
+from tagloom.interp.engines.long_ops import OpAbandoned, compute_abandonable, may_take_long
+
+LATE_SECONDS = 0.2
+
+
+@tl.function
+def sorted_values(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None]:
+    return tl.sort(x)
+
+
+def slow(job: Callable[[], Any], stop_reason: Callable[[], str | None]) -> Any:
+    """`compute_abandonable` of a job that takes three seconds, and does not hold Python's lock meanwhile, as NumPy's
+    kernels on large arrays."""
+
+    def slow_job() -> Any:
+        time.sleep(3)
+        return job()
+
+    return compute_abandonable(slow_job, stop_reason)
+
+
+@pytest.mark.parametrize("kind", ["seconds", "interrupt"])
+@pytest.mark.parametrize(
+    "engine", ["reference", *(pytest.param(each, marks=pytest.mark.full) for each in ("fast", "compiled"))]
+)
+def test_a_run_ends_while_an_op_computes(engine: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S12: an op that takes three seconds delays the end of a run by at most 0.2 s."""
+    monkeypatch.setattr(long_ops, "MIN_ELEMENTS", 100)
+    sorted_values.run(np.ones(3), engine=engine)
+    for module in (reference, host_firings, thread):
+        monkeypatch.setattr(module, "compute_abandonable", slow)
+    limits = tl.Limits(seconds=0.3) if kind == "seconds" else None
+    with default_ctrl_c():
+        if kind == "interrupt":
+            threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        begin = time.perf_counter()
+        outcome = sorted_values.run(np.ones(200), engine=engine, limits=limits)
+        late = time.perf_counter() - begin - 0.3
+    assert outcome.error is not None and outcome.error.limit == kind  # type: ignore[attr-defined]
+    assert late < 5 * LATE_SECONDS, "0.2 s, and what other processes take"
+
+
+def test_long_ops_have_the_same_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A helper thread computes the same bits, with the floating-point error state of the caller; its exceptions are
+    raised in the caller."""
+    monkeypatch.setattr(long_ops, "MIN_ELEMENTS", 1)
+    monkeypatch.setattr(long_ops, "MIN_CUBIC_ELEMENTS", 1)
+    x = np.array([3.0, np.nan, -0.0, 1.0])
+    out = sorted_values.run(x, engine="reference")
+    assert np.array_equal(np.asarray(out.value), np.sort(x), equal_nan=True)
+    with np.errstate(divide="ignore"):
+        assert compute_abandonable(lambda: np.float64(1.0) / np.zeros(1), lambda: None) == [np.inf]
+    with pytest.raises(MemoryError):
+        compute_abandonable(_raise_memory_error, lambda: None)
+
+
+def _raise_memory_error() -> None:
+    raise MemoryError
+
+
+def test_which_ops_take_long() -> None:
+    """Ops whose work grows faster than their operands count as long from fewer elements on; routing never does."""
+    square, vector = np.broadcast_to(1.0, (256, 256)), np.broadcast_to(1.0, long_ops.MIN_ELEMENTS)
+    assert may_take_long("solve", (square,)) and may_take_long("matmul", (square, square))
+    assert not may_take_long("sort", (square,)) and may_take_long("sort", (vector,))
+    assert not may_take_long("merge", (vector,)) and not may_take_long("add", (1, 2))
+
+
+def test_an_op_is_abandoned() -> None:
+    """A reason to stop ends the wait at once; the helper thread ends later."""
+    begin = time.perf_counter()
+    with pytest.raises(OpAbandoned, match="seconds"):
+        compute_abandonable(lambda: time.sleep(1.0), lambda: "seconds")
+    assert time.perf_counter() - begin < 0.9
+
+
+@pytest.mark.full
+def test_a_process_exits_although_an_abandoned_op_goes_on() -> None:
+    """A product that was abandoned delays the end of the process by some seconds at most."""
+    code = """
+import numpy as np, time
+from tagloom.interp.engines.long_ops import OpAbandoned, compute_abandonable
+x = np.ones((9000, 9000))
+try:
+    compute_abandonable(lambda: x @ x, lambda: "seconds")
+except OpAbandoned:
+    print(time.time(), flush=True)
+"""
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert time.time() - float(child.stdout) < long_ops.EXIT_SECONDS + 3
