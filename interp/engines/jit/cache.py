@@ -23,6 +23,7 @@ import shutil
 import stat
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -169,7 +170,7 @@ def _checksums(folder: Path) -> dict[str, str]:
 
 def _clear_folder(folder: Path) -> None:
     shutil.rmtree(folder / _CODE_FOLDER, ignore_errors=True)
-    for path in [*folder.glob("*.py"), folder / _CHECKSUMS_FILE]:
+    for path in [*folder.glob("*.py"), *folder.glob("*.tmp"), folder / _CHECKSUMS_FILE]:
         path.unlink(missing_ok=True)
 
 
@@ -183,6 +184,18 @@ def write_atomically(path: Path, content: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)  # missing if Ctrl-C came after the rename
         raise
+
+
+_STALE_SECONDS = 600
+"""The age of a temporary file from which on its writer is known to be gone."""
+
+
+def remove_stale_temporaries(folder: Path) -> None:
+    """Remove the temporary files that killed processes have left in a folder."""
+    for path in folder.glob("*.tmp"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > _STALE_SECONDS:
+                path.unlink()
 
 
 @contextmanager

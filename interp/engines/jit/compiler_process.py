@@ -21,8 +21,10 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from contextlib import suppress
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
@@ -31,6 +33,8 @@ from .cache import load_module, lock_across_fork, module_path, numba_unavailable
 from .native import Unlinkable, load_native, native_path
 
 BACKGROUND_VARIABLE = "TAGLOOM_BACKGROUND"
+_OFF_WORDS, _ON_WORDS = ("off", "no", "false", "0"), ("on", "yes", "true", "1", "")
+"""What the variable may be, in any case."""
 PARENT_CHECK_SECONDS = 0.1
 """Seconds between two checks of a compiler process whether its parent is alive."""
 _WAIT_SECONDS = 0.01
@@ -97,6 +101,8 @@ class Compilation:
         self.files = task.files()
         self.has_ended = False
         """Whether the process that had this task has ended."""
+        self.kill_count = 0
+        """How many processes that had this task were killed."""
 
     def is_on_disk(self) -> bool:
         """Whether the code is on disk."""
@@ -132,6 +138,9 @@ _running: list[Compilation] = []
 """What it compiles."""
 _pending: list[Compilation] = []
 """What the next one will compile."""
+MAX_KILLS = 3
+"""A task whose process was killed is compiled by the next one. After so many it counts as failed: the memory that it
+needs may be the reason."""
 _RETRY_SECONDS = 1.0
 """Seconds until the next attempt, where a process cannot be started."""
 _next_attempt = [0.0]
@@ -141,15 +150,26 @@ _next_attempt = [0.0]
 def is_enabled() -> bool:
     """Whether compiler processes are possible in this process."""
     is_python = Path(sys.executable or "").name.startswith("python")  # not a program that embeds Python
-    is_off = os.environ.get(BACKGROUND_VARIABLE) == "off"
-    return is_python and not is_off and numba_unavailable() is None
+    return is_python and not is_switched_off(os.environ.get(BACKGROUND_VARIABLE, "")) and numba_unavailable() is None
+
+
+@cache
+def is_switched_off(word: str) -> bool:
+    """Whether this value of TAGLOOM_BACKGROUND switches compiler processes off; warns about an unknown value."""
+    if word.lower() not in (*_OFF_WORDS, *_ON_WORDS):
+        known = ", ".join(each for each in (*_OFF_WORDS, *_ON_WORDS) if each)
+        warnings.warn(f"{BACKGROUND_VARIABLE}={word!r} is unknown, and ignored: {known}", RuntimeWarning, stacklevel=2)
+    return word.lower() in _OFF_WORDS
 
 
 def _start_pending() -> None:
     """Start a process for the pending requests if the one before has ended."""
     if _background and _background[0].poll() is not None:
+        was_killed = _background[0].returncode != 0
         for each in _running:
-            each.has_ended = True
+            each.kill_count += was_killed
+            each.has_ended = not was_killed or each.kill_count >= MAX_KILLS
+        _pending.extend(each for each in _running if not each.has_ended and not each.is_on_disk())
         _running.clear()
         _forget(_background.pop())
     if _pending and not _background and time.monotonic() >= _next_attempt[0]:
@@ -175,15 +195,32 @@ def compile_and_wait(task: CompileTask) -> None:
         compilation = Compilation(task)
         with _lock:
             current = next((each for each in _running if each.files == compilation.files), None)
+            requested = [each for each in _pending if each.files == compilation.files]
+            _pending[:] = [each for each in _pending if each not in requested]  # compiled here, and not once more
         while current is not None and current.poll() is CompileState.PENDING:
             time.sleep(_WAIT_SECONDS)
         if current is None and not compilation.is_on_disk():
-            process = start_process([task])
+            has_compiled = False
             try:
-                while process.poll() is None:
-                    time.sleep(_WAIT_SECONDS)
+                process = start_process([task])
+                try:
+                    while process.poll() is None:
+                        time.sleep(_WAIT_SECONDS)
+                    has_compiled = process.returncode == 0
+                finally:
+                    end_process(process)
             finally:
-                end_process(process)
+                with _lock:
+                    _return_requests(requested, has_compiled=has_compiled)
+
+
+def _return_requests(requested: list[Compilation], *, has_compiled: bool) -> None:
+    """Settle requests whose task somebody had compiled and waited for; if that was interrupted, they are pending
+    again."""
+    for each in requested:
+        each.has_ended = has_compiled
+        if not has_compiled and not each.is_on_disk():
+            _pending.append(each)
 
 
 def start_process(tasks: list[CompileTask]) -> subprocess.Popen[bytes]:

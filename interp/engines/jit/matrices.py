@@ -44,6 +44,8 @@ _BLAS_MAX_NARROW_PRODUCTS = 2**18
 """The most multiplications of a narrow product that BLAS computes; for more, BLAS wakes threads of its own."""
 _BLAS_BLOCK_PRODUCTS = 2**28
 """The multiplications of a block of rows of a product by BLAS, between two polls: some 30 ms on one core."""
+_BLAS_BLOCK_ROWS = 128
+"""The fewest rows of such a block: BLAS copies the right factor for each block, as long as computing some 30 rows."""
 _PARALLEL_MIN_PRODUCTS = 2**20
 """The number of multiplications from which on threads share a product: they take some 15 us. With a threshold of 2**18,
 runs were no shorter, and much longer on a busy machine."""
@@ -386,7 +388,7 @@ def matmul_blas_blocks(s, x, y):  # type: ignore[no-untyped-def]
     terms of an element are added in the same order, however the rows are split."""
     rows, inner, count = x.shape[0], x.shape[1], y.shape[1]
     product = np.empty((rows, count), x.dtype)
-    size = max(_TILE_ROWS, _BLAS_BLOCK_PRODUCTS // (inner * count) // _TILE_ROWS * _TILE_ROWS)
+    size = max(_BLAS_BLOCK_ROWS, _BLAS_BLOCK_PRODUCTS // (inner * count) // _TILE_ROWS * _TILE_ROWS)
     for first in range(0, rows, size):
         if load_relaxed(s) != 0:
             return product

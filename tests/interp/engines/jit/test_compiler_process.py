@@ -15,6 +15,7 @@ from subprocess import PIPE
 import pytest
 from support.observe.ctrl_c import default_ctrl_c
 from tagloom.interp.engines.jit import compiler_process
+from tagloom.interp.engines.jit.cache import remove_stale_temporaries
 from tagloom.interp.engines.jit.compiler_process import Compilation, CompileState, CompileTask
 
 ANSWER = CompileTask("answer", module_text="entry = 42\n")
@@ -73,14 +74,16 @@ def test_a_requested_text_is_on_disk() -> None:
 
 
 def test_requests_wait_for_each_other() -> None:
-    """There is one process at a time; what is requested meanwhile is compiled after it."""
+    """There is one process at a time; what is requested meanwhile is compiled after it, and what a killed one had after
+    that."""
     first, second = Compilation(ENDLESS), Compilation(ANSWER)
     first.request()
     second.request()
     (process,) = compiler_process._processes
     assert second.poll() is CompileState.PENDING and compiler_process._pending == [second]
     process.kill()
-    assert wait_until(lambda: first.poll() is CompileState.FAILED or bool(second.poll() and first.has_ended))
+    process.wait()
+    assert first.poll() is CompileState.PENDING and compiler_process._running == [second, first]
     assert wait_until(lambda: second.poll() is CompileState.READY)
 
 
@@ -195,3 +198,58 @@ def test_a_process_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> No
     while compilation.poll() is CompileState.PENDING and time.monotonic() < end:
         time.sleep(0.01)
     assert compilation.poll() is CompileState.READY
+
+
+def test_a_process_that_is_killed_is_no_failure() -> None:
+    """What a killed process had is compiled by the next one; a task whose process is killed again and again fails."""
+    compilation = Compilation(ENDLESS)
+    compilation.request()
+    for kills in range(1, compiler_process.MAX_KILLS + 1):
+        assert compilation.poll() is CompileState.PENDING and compilation.kill_count == kills - 1
+        (process,) = compiler_process._processes
+        process.kill()
+        process.wait()
+        compilation.poll()
+    assert compilation.poll() is CompileState.FAILED
+
+
+def test_a_queued_text_that_somebody_waits_for_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`compile_and_wait` takes over a request that waits for its turn."""
+    started, start_process = list[str](), compiler_process.start_process
+
+    def counted(tasks: list[CompileTask]) -> subprocess.Popen[bytes]:
+        started.extend(each.name for each in tasks)
+        return start_process(tasks)
+
+    monkeypatch.setattr(compiler_process, "start_process", counted)
+    first, second = Compilation(ENDLESS), Compilation(ANSWER)
+    first.request()
+    second.request()
+    compiler_process.compile_and_wait(ANSWER)
+    assert second.poll() is CompileState.READY
+    compiler_process._background[0].kill()
+    compiler_process._background[0].wait()
+    first.poll()
+    assert started.count("answer") == 1
+
+
+@pytest.mark.parametrize("word", ["off", "OFF", "0", "no", "False"])
+def test_words_that_switch_processes_off(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TAGLOOM_BACKGROUND takes the usual words; an unknown one is ignored, with a warning."""
+    monkeypatch.setenv(compiler_process.BACKGROUND_VARIABLE, word)
+    assert not compiler_process.is_enabled()
+    monkeypatch.setenv(compiler_process.BACKGROUND_VARIABLE, "on")
+    assert compiler_process.is_enabled()
+    monkeypatch.setenv(compiler_process.BACKGROUND_VARIABLE, f"sometimes, {word}")
+    with pytest.warns(RuntimeWarning, match="unknown"):
+        assert compiler_process.is_enabled()
+
+
+def test_temporary_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
+    """A process that was killed while it wrote leaves a file, which the next writer removes once it is old."""
+    old, new = tmp_path / "a.o.1.tmp", tmp_path / "a.o.2.tmp"
+    for each in (old, new):
+        each.write_text("")
+    os.utime(old, (0, 0))
+    remove_stale_temporaries(tmp_path)
+    assert not old.exists() and new.exists()
