@@ -12,7 +12,7 @@ import inspect
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
-from types import FunctionType, MethodType
+from types import FunctionType, GeneratorType, MethodType
 from typing import Any
 
 from ... import dtypes
@@ -107,7 +107,8 @@ def _call_class(kind: type, arguments: tuple[Any, ...], keywords: dict[str, Any]
         _call_function(constructor, (instance, *arguments), keywords)  # type: ignore[arg-type]
         return instance
     instance = _call_opaque(kind, arguments, keywords)
-    return register_created(instance) if kind in CONTAINERS or _is_plain_class(kind) else instance
+    is_new = kind in CONTAINERS or _is_plain_class(kind) or (kind in _ITERATORS and all(map(is_fresh, arguments)))
+    return register_created(instance) if is_new else instance
 
 
 def _is_plain_class(kind: type) -> bool:
@@ -153,9 +154,23 @@ def _items(container: Any) -> list[Any]:
     return [part for item in container.items() for part in item] if isinstance(container, dict) else list(container)
 
 
-def next_item(iterator: Iterator[Any]) -> Any:
-    """The next item of an iterator. Under a symbolic condition, only a new iterator may be advanced."""
-    return next(iterator)
+def announce_iteration(iterable: Any) -> None:
+    """Announce a loop over an iterable. An iterator from before cannot be given back its items, so that it must not be
+    advanced under a symbolic condition."""
+    journal = active_journal()
+    if journal is not None and not is_fresh(iterable):
+        journal.lasting_effect = f"a {type(iterable).__name__} is advanced"
+
+
+def is_fresh(iterable: Any) -> bool:
+    """Whether a loop over an iterable changes nothing that exists already: it is no iterator, or a new one."""
+    journal = active_journal()
+    if not isinstance(iterable, Iterator) or journal is None or id(iterable) in journal.created_objects:
+        return True
+    return isinstance(iterable, GeneratorType) and inspect.getgeneratorstate(iterable) == inspect.GEN_CREATED
+
+
+_ITERATORS = (enumerate, zip, map, filter, reversed)
 
 
 def _range(*bounds: Any) -> Any:

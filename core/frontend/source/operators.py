@@ -25,7 +25,7 @@ from ..trace.captures import read_variable
 from ..trace.program_builder import current_region
 from ..trace.source_location import user_location
 from ..trace.symbol import Symbol, array_namespace
-from .calls import call, next_item
+from .calls import announce_iteration, call
 from .convert import OPERATORS
 from .ranges import SymbolicRange
 from .staging import is_symbolic, stage_branch, stage_loop, truth_operand
@@ -40,6 +40,7 @@ from .state import (
     open_journal,
     record_write,
     register_created,
+    staging_depth,
 )
 from .writes import augment, delete_attribute, delete_item, set_attribute, set_item
 
@@ -238,10 +239,11 @@ def for_stmt(
         return _for_range(iterable, target, body, Variables(state, live), form, last, parallel_iterations)
     variables = Variables(state, [*live, *([last] if last else [])])
     loop = register_created(_ExitLoop(form))
+    announce_iteration(iterable)
     iterator = iter(iterable)
     while True:
         try:
-            item = next_item(iterator)
+            item = next(iterator)
         except StopIteration:
             return loop.exit_number
 
@@ -292,7 +294,8 @@ def _for_range(
             counter.number = number + numbers.step
         else:
             counter.number = number + numbers.step
-            loop.take(body(lambda: numbers.has(counter.number)))
+            go_on = numbers.has(counter.number)  # a comparison costs less than the choice to compute it
+            loop.take(body(lambda: go_on))
 
     if form == "plain":
         stage_loop(lambda: numbers.has(counter.number), trip, variables, [place], parallel_iterations)
@@ -300,7 +303,7 @@ def _for_range(
         loop.go_on = numbers.has(numbers.start)
         stage_loop(lambda: loop.go_on, trip, variables, [place, *loop.places()], parallel_iterations)
     if last:
-        variables.assign_last(last, numbers.has(numbers.start), counter.number - numbers.step)
+        variables.assign_last(last, lambda: numbers.has(numbers.start), counter.number - numbers.step)
     return loop.exit_number
 
 
@@ -348,7 +351,22 @@ def assert_(test: Any, message: Thunk) -> None:
             hint="test the result of a run",
         )
     if not test:
-        raise AssertionError(*message())
+        raise raised(AssertionError(*message()))
+
+
+def raised(error: Any) -> Any:
+    """The exception of a `raise`. Raises Invalid (F4) where it depends on a symbolic condition: the exception would be
+    raised while tracing, whatever the condition."""
+    if staging_depth() > 0:
+        kind = error if isinstance(error, type) else type(error)
+        raise Invalid(
+            f"{kind.__name__} is raised under a symbolic condition",
+            rule="F4",
+            where=user_location(),
+            got=repr(error)[:200],
+            hint="an operation that traps, such as 10 // 0, ends a run; or return a value that says what is wrong",
+        )
+    return error
 
 
 OPERATORS.cell_contents = sys.modules[__name__]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
+from ...errors import Invalid
 from ..control_flow import cond
 from ..eager.apply import apply
 from ..trace.program_builder import to_operand
+from ..trace.source_location import user_location
 
 
 class SymbolicRange:
@@ -29,3 +31,14 @@ class SymbolicRange:
             lambda: apply("less", number, self.stop),
             lambda: apply("less", apply("floor_divide", apply("subtract", self.stop, number), self.step), 0),
         )
+
+    def __iter__(self) -> NoReturn:
+        raise Invalid(
+            "a range with a symbolic bound is counted through only by a for loop",
+            rule="F1",
+            where=user_location(),
+            hint="write a for loop; tl.arange(n) makes an array",
+            python=TypeError,
+        )
+
+    __len__ = __getitem__ = __reversed__ = __iter__

@@ -39,6 +39,8 @@ class FunctionSource:
     """The class around the function, which mangles names such as `__x`."""
     statement: ast.stmt
     """The statement of the module that contains the function."""
+    imports: tuple[ast.stmt, ...]
+    """The imports of the module: the compiler calls functions of modules otherwise than methods."""
 
 
 def read_source(code: CodeType) -> FunctionSource:
@@ -82,14 +84,27 @@ def _parse_functions(file: str, text: str) -> tuple[FunctionSource, ...]:
     except (SyntaxError, ValueError) as error:
         raise NotConvertible(f"{file} cannot be parsed: {error}") from None
 
+    imports = tuple(_module_imports(tree.body))
+
     def walk(node: ast.AST, class_name: str | None, statement: ast.stmt) -> Iterator[FunctionSource]:
         if isinstance(node, ast.FunctionDef | ast.Lambda):
-            yield FunctionSource(node, file, class_name, statement)
+            yield FunctionSource(node, file, class_name, statement, imports)
         inner_class = node.name if isinstance(node, ast.ClassDef) else class_name
         for child in ast.iter_child_nodes(node):
             yield from walk(child, inner_class, statement)
 
     return tuple(source for statement in tree.body for source in walk(statement, None, statement))
+
+
+def _module_imports(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The imports of a module outside of functions and classes."""
+    pending: list[ast.AST] = list(body)
+    for node in pending:  # grows while it is walked
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            if not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+                yield node
+        elif isinstance(node, ast.If | ast.Try | ast.With):
+            pending += ast.iter_child_nodes(node)
 
 
 def first_line(node: FunctionNode) -> int:
@@ -121,20 +136,21 @@ def _compiles_to(source: FunctionSource, code: CodeType) -> bool:
     compared."""
     if any(name.startswith("@py") for name in (*code.co_names, *code.co_varnames)):
         return True
-    compiled = _compile_statement(source.file, source.statement, code.co_flags & _FUTURE_FLAGS)
+    compiled = _compile_statement(source, code.co_flags & _FUTURE_FLAGS)
     return any(_is_same_code(each, code) for each in compiled.get((code.co_name, code.co_firstlineno), ()))
 
 
 _COMPILED_STATEMENTS: dict[tuple[int, int], tuple[ast.stmt, dict[tuple[str, int], list[CodeType]]]] = {}
 
 
-def _compile_statement(file: str, statement: ast.stmt, flags: int) -> dict[tuple[str, int], list[CodeType]]:
-    """The code objects within a statement of a module, by name and first line."""
+def _compile_statement(source: FunctionSource, flags: int) -> dict[tuple[str, int], list[CodeType]]:
+    """The code objects within the statement of a module around a function, by name and first line."""
+    statement = source.statement
     key = id(statement), flags
     if key not in _COMPILED_STATEMENTS:
         if len(_COMPILED_STATEMENTS) > 1000:
             _COMPILED_STATEMENTS.clear()
-        module = compile(ast.Module([statement], []), file, "exec", flags, dont_inherit=True)
+        module = compile(ast.Module([*source.imports, statement], []), source.file, "exec", flags, dont_inherit=True)
         codes: dict[tuple[str, int], list[CodeType]] = {}
         pending = [module]
         for code in pending:  # grows while it is walked

@@ -18,6 +18,7 @@ from ... import dtypes
 from ...errors import Invalid, TagloomError
 from ...program.program import Location, UniqueNames
 from ...types import Type
+from ...value import Literal
 from ..eager.gradients import call_as_one_step
 from ..eager.recording import recording_tapes
 from ..trace.captures import read_variable
@@ -38,6 +39,7 @@ from ..trace.program_builder import (
     TracedValue,
     current_region,
     describe_with_location,
+    emit_op,
     enter_region,
     to_operand,
     unwrap_weak,
@@ -227,8 +229,10 @@ class _Merger:
         self, predicate: TracedOperand, branches: tuple[RegionBuilder, RegionBuilder]
     ) -> dict[tuple[Any, ...], Any]:
         """The merged state. No cond is needed where the arms do nothing and agree."""
-        symbols: list[Any] = []
-        if self.pairs or any(branch.nodes or branch.store for branch in branches):
+        symbols: list[Any] = self._select(predicate, branches)
+        if symbols:
+            pass
+        elif self.pairs or any(branch.nodes or branch.store for branch in branches):
             pairs = self.pairs or [(to_operand(False), to_operand(False))]
             names, numbers = list[str](), 0
             for label in self.names or [""]:
@@ -249,6 +253,30 @@ class _Merger:
                 piece = Undefined(label, reason) if _is_missing(piece) else MaybeUnassigned(label, reason, piece)
             merged[key] = piece
         return merged
+
+    def _select(self, predicate: TracedOperand, branches: tuple[RegionBuilder, RegionBuilder]) -> list[Any]:
+        """The merged values of arms that compute nothing, each by one op, or none where one is the predicate itself.
+        Empty where a cond is needed."""
+        operands = [operand for pair in self.pairs for operand in pair]
+        is_computed = any(branch.nodes or branch.store for branch in branches) or any(
+            isinstance(operand, TracedValue) and operand.region in branches for operand in operands
+        )
+        if is_computed or not all(one.type == other.type and one.type.is_scalar for one, other in self.pairs):
+            return []
+        symbols: list[Any] = []
+        for pair, weak in zip(self.pairs, self.weak_values, strict=True):
+            literals = [operand.value if isinstance(operand, Literal) else None for operand in pair]
+            if literals == [True, False] and pair[0].type == _BOOL:
+                result = predicate if isinstance(predicate, TracedValue) else None
+            elif literals == [False, True] and pair[0].type == _BOOL:
+                result = emit_op(self.region, "logical_not", [predicate])
+            else:
+                result = emit_op(self.region, "where", [predicate, *pair])
+                result.weak_value = weak
+            if result is None:
+                return []
+            symbols.append(Symbol(result))
+        return symbols
 
 
 class _Selected(NamedTuple):

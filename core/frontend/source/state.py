@@ -311,7 +311,7 @@ class Variables:
         for name, content in contents.items():
             self.places[name].write(content)
 
-    def assign_last(self, name: str, is_assigned: Any, value: Any) -> None:
+    def assign_last(self, name: str, is_assigned: Callable[[], Any], value: Any) -> None:
         """Give the target of a loop over a range its last item, if there was one."""
         place = self.places[name]
         before = place.read()
@@ -319,4 +319,4 @@ class Variables:
             reason = f"the loop at {user_location()} assigns it, and may make no trip"
             place.write(MaybeUnassigned(name, reason, value))
         else:
-            place.write(cond(is_assigned, lambda: value, lambda: before))
+            place.write(cond(is_assigned(), lambda: value, lambda: before))

@@ -175,6 +175,16 @@ class _Expressions(ast.NodeTransformer):
         test, parts = self.visit(node.test), ast.Tuple([self._operand(each) for each in message], ast.Load())
         return statements("ag__.assert_(test, lambda: message)", node, test=test, message=parts)[0]
 
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        self.generic_visit(node)
+        if node.exc is None:
+            return node
+        cause = node.cause
+        (result,) = statements("raise ag__.raised(error)", node, error=node.exc)
+        assert isinstance(result, ast.Raise)
+        result.cause = cause
+        return result
+
     def _visit_display(self, node: ast.expr) -> ast.AST:
         self.generic_visit(node)
         if isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):

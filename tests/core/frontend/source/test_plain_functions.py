@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
+import textwrap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,3 +42,85 @@ def test_staged_functions_do_what_python_does(function: Any, arguments: tuple[An
         assert np.array_equal(np.asarray(out.value), np.asarray(function(*arguments))), options
         firings.add(out.firings)
     assert len(firings) == 1
+
+
+def search(xs, key, n):  # type: ignore[no-untyped-def]
+    for i in range(n):
+        if xs[i] == key:
+            break
+    return 0
+
+
+def search_table(xs, key, n):  # type: ignore[no-untyped-def]
+    for i in range(n):
+        for j in range(n):
+            if xs[i, j] == key:
+                return i * 10 + j
+    return -1
+
+
+def fib(n):  # type: ignore[no-untyped-def]
+    return 1 if n <= 1 else staged_fib(n - 1) + staged_fib(n - 2)
+
+
+staged_fib = tl.function(fib)
+
+
+@tl.function
+def written_fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: 1, lambda: written_fib(n - 1) + written_fib(n - 2))
+
+
+def test_a_break_costs_few_firings_a_trip() -> None:
+    """A loop that searches an array and breaks fires at most 21 nodes a trip."""
+    staged, xs = tl.function(search), np.arange(100)
+    counts = [staged.run(xs, -1, n, engine="reference").firings for n in (20, 40)]
+    assert counts[1] - counts[0] <= 21 * 20
+
+
+def test_a_return_out_of_two_loops_costs_few_firings() -> None:
+    """A search of an 8 x 8 table that finds nothing fires at most 2,200 nodes."""
+    out = tl.function(search_table).run(np.arange(64).reshape(8, 8), -1, 8, engine="reference")
+    assert out.value == -1 and out.firings <= 2200
+
+
+def test_recursion_is_the_program_that_one_would_write() -> None:
+    """Plain recursion without annotations fires as often as the same function written with cond."""
+    assert staged_fib.run(10).firings == written_fib.run(10).firings == 1591
+
+
+REFUSALS = {
+    "raise": (
+        "if n < 0: raise ValueError('negative')\nreturn n",
+        "F4: ValueError is raised under a symbolic condition",
+    ),
+    "unassigned": ("if n > 1: x = 1\nreturn x", "F4: variable x is used, but not assigned on every path"),
+    "types": ("if n > 1: x = 1.5\nelse: x = 1 < 2\nreturn x", "V5: x has different types after the arms of `if`"),
+    "strings": ("if n > 1: x = 'a'\nelse: x = 'b'\nreturn len(x)", "V5: x has different structures after the arms"),
+    "a list that grows": ("x = []\nwhile n > 0: x.append(n); n -= 1\nreturn n", "V5: a list changes in a loop"),
+    "an iterator": ("it = iter([1, 2])\nif n > 0:\n  for k in it: n += k\nreturn n", "F4: a list_iterator is advanced"),
+    "locals": ("return locals()['n']", "F4: locals() is not supported"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refusals_are_in_words(name: str, tmp_path: Path) -> None:
+    """What cannot be part of a program is refused by name, with the line."""
+    body, words = REFUSALS[name]
+    text = "import tagloom as tl\n\n\n@tl.function\ndef f(n):\n" + textwrap.indent(body, "    ")
+    path = tmp_path / "user.py"
+    path.write_text(text, encoding="utf-8")
+    namespace = runpy.run_path(str(path))
+    with pytest.raises(tl.Invalid) as refused:
+        namespace["f"](3)
+    assert str(refused.value).startswith(words)
+    assert "user.py:" in str(refused.value)
+
+
+def test_code_without_source_says_so() -> None:
+    """A function made by exec runs as it is; an error says why it is not converted."""
+    namespace: dict[str, Any] = {}
+    exec("def f(n): return 1 if n > 0 else 2", namespace)
+    with pytest.raises(tl.Invalid, match="needs a concrete value") as refused:
+        tl.function(namespace["f"])(3)
+    assert "f is not converted, since it has no source" in (refused.value.hint or "")
