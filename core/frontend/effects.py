@@ -11,7 +11,7 @@ order, through branches, loops and calls, and are the same on every engine and s
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import dtypes
@@ -23,6 +23,7 @@ from ..value import admit
 from .eager.apply import apply
 from .eager.recording import cells_not_recorded_error, record_nondifferentiable, recording_tapes
 from .eager.variable import Variable
+from .sizes import open_sizes
 from .trace.captures import read_variable
 from .trace.program_builder import RegionBuilder, current_region, emit_op, to_operand, to_weak_operand, unwrap_weak
 from .trace.source_location import user_location
@@ -129,28 +130,30 @@ def breakpoint(condition: Any = True, /) -> None:
         _emit_effect(region, "breakpoint", [to_operand(unwrap_weak(condition))])
 
 
-def uniform(shape: Sequence[int] = (), /) -> Any:
+def uniform(shape: Any = (), /) -> Any:
     """Uniformly distributed random numbers from 0 below 1, float64. In a function they depend on the run's seed, this
     node and the tag; outside, on the seed of `tl.set_seed` and the number of earlier draws."""
-    region, sizes = current_region(), check_draw_shape(shape)
-    return (
-        _emit_effect(region, "uniform", [], shape=sizes) if region is not None else default_generator().uniform(sizes)
-    )
-
-
-def normal(shape: Sequence[int] = (), /) -> Any:
-    """Random numbers of the normal distribution with mean 0 and variance 1, float64; seeded as `uniform`."""
-    region, sizes = current_region(), check_draw_shape(shape)
-    return _emit_effect(region, "normal", [], shape=sizes) if region is not None else default_generator().normal(sizes)
-
-
-def integers(low: Any, high: Any, shape: Sequence[int] = (), /) -> Any:
-    """Uniformly distributed random integers from `low` below `high`, int64; seeded as `uniform`."""
-    region, sizes = current_region(), check_draw_shape(shape)
+    region, (sizes, symbols) = current_region(), open_sizes(shape)
     if region is None:
-        return default_generator().integers(low, high, sizes)
+        return default_generator().uniform(shape)
+    return _emit_effect(region, "uniform", map(to_operand, symbols), shape=sizes)
+
+
+def normal(shape: Any = (), /) -> Any:
+    """Random numbers of the normal distribution with mean 0 and variance 1, float64; seeded as `uniform`."""
+    region, (sizes, symbols) = current_region(), open_sizes(shape)
+    if region is None:
+        return default_generator().normal(shape)
+    return _emit_effect(region, "normal", map(to_operand, symbols), shape=sizes)
+
+
+def integers(low: Any, high: Any, shape: Any = (), /) -> Any:
+    """Uniformly distributed random integers from `low` below `high`, int64; seeded as `uniform`."""
+    region, (sizes, symbols) = current_region(), open_sizes(shape)
+    if region is None:
+        return default_generator().integers(low, high, shape)
     bounds = [to_operand(unwrap_weak(bound), _INT) for bound in (low, high)]
-    return _emit_effect(region, "integers", bounds, shape=sizes)
+    return _emit_effect(region, "integers", [*bounds, *map(to_operand, symbols)], shape=sizes)
 
 
 def permutation(n: Any, /) -> Any:
@@ -161,8 +164,8 @@ def permutation(n: Any, /) -> Any:
     return _emit_effect(region, "permutation", [to_operand(unwrap_weak(n), _INT)])
 
 
-def _emit_effect(region: RegionBuilder, op: str, operands: Sequence[Any], **attributes: Any) -> Any:
-    return Symbol(emit_op(region, op, operands, tuple(attributes.items())))
+def _emit_effect(region: RegionBuilder, op: str, operands: Iterable[Any], **attributes: Any) -> Any:
+    return Symbol(emit_op(region, op, list(operands), tuple(attributes.items())))
 
 
 def _require_region(name: str) -> RegionBuilder:
@@ -182,16 +185,19 @@ def _admit_operand(operand: Any) -> Any:
     return admit(operand)
 
 
-def uniform_at(seed: Any, count: Any, /, *, shape: Sequence[int] | int = ()) -> Any:
-    return apply("uniform_at", seed, count, shape=check_draw_shape(shape))
+def uniform_at(seed: Any, count: Any, /, *, shape: Any = ()) -> Any:
+    sizes, symbols = open_sizes(shape)
+    return apply("uniform_at", seed, count, *symbols, shape=sizes)
 
 
-def normal_at(seed: Any, count: Any, /, *, shape: Sequence[int] | int = ()) -> Any:
-    return apply("normal_at", seed, count, shape=check_draw_shape(shape))
+def normal_at(seed: Any, count: Any, /, *, shape: Any = ()) -> Any:
+    sizes, symbols = open_sizes(shape)
+    return apply("normal_at", seed, count, *symbols, shape=sizes)
 
 
-def integers_at(seed: Any, count: Any, low: Any, high: Any, /, *, shape: Sequence[int] | int = ()) -> Any:
-    return apply("integers_at", seed, count, low, high, shape=check_draw_shape(shape))
+def integers_at(seed: Any, count: Any, low: Any, high: Any, /, *, shape: Any = ()) -> Any:
+    sizes, symbols = open_sizes(shape)
+    return apply("integers_at", seed, count, low, high, *symbols, shape=sizes)
 
 
 def permutation_at(seed: Any, count: Any, n: Any, /) -> Any:
@@ -224,15 +230,15 @@ class Generator:
     def __repr__(self) -> str:
         return f"<generator of seed {int(self.seed._resource.value)}, {int(self.count._resource.value)} drawn>"
 
-    def uniform(self, shape: Sequence[int] | int = ()) -> Any:
+    def uniform(self, shape: Any = ()) -> Any:
         """Uniformly distributed numbers from 0 below 1, float64."""
         return uniform_at(*self._advance(), shape=shape)
 
-    def normal(self, shape: Sequence[int] | int = ()) -> Any:
+    def normal(self, shape: Any = ()) -> Any:
         """Numbers of the normal distribution with mean 0 and variance 1, float64."""
         return normal_at(*self._advance(), shape=shape)
 
-    def integers(self, low: Any, high: Any, shape: Sequence[int] | int = ()) -> Any:
+    def integers(self, low: Any, high: Any, shape: Any = ()) -> Any:
         """Uniformly distributed integers from `low` below `high`, int64. Traps on an empty range."""
         return integers_at(*self._advance(), low, high, shape=shape)
 
@@ -268,11 +274,3 @@ def set_seed(seed: int) -> None:
     True
     """
     _DEFAULT_GENERATOR[:] = [Generator(seed)]
-
-
-def check_draw_shape(shape: Any) -> tuple[int, ...]:
-    """The shape of a draw as a tuple; raises Usage unless it is an int, or a tuple or list of ints, from 0 up."""
-    sizes = (shape,) if type(shape) is int else tuple(shape) if isinstance(shape, tuple | list) else None
-    if sizes is None or not all(type(size) is int and size >= 0 for size in sizes):
-        raise Usage("this is not a static shape, such as (2, 3)", where=user_location(), got=repr(shape))
-    return sizes

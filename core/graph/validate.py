@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from .. import dtypes
 from ..errors import Invalid, plural
 from ..ops.effects import ALL_OPS, EFFECT_OPS, is_allowed_in, resource_of
+from ..ops.op import operand_count
 from ..ops.routing import ROUTING_OPS
 from ..program import hints
 from ..program.problems import check_attributes, check_iteration_bound, check_no_handles, check_phase_attribute, problem
@@ -68,7 +69,7 @@ class _GraphChecker:
                 yield problem("V7", message, node.origin, required="an op", got=node.op, hint=hint)
                 continue
             ports = len(node.ports) - node.has_trigger
-            arity = row.arity if row else control.arity if control else None
+            arity = operand_count(row, dict(node.attributes)) if row else control.arity if control else None
             outputs = control.output_count if control else row.output_count if row else 1
             required_ports = "some ports" if arity is None else plural(arity, "port")
             if (arity is not None and ports != arity) or (control and not ports) or len(node.outputs) != outputs:

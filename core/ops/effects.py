@@ -27,7 +27,7 @@ from .. import dtypes
 from ..errors import Invalid, Usage, plural
 from ..types import MAX_AXES, Handle, HandleType, Type, check_element_type, element_type, handle_type
 from ..value import Value, format_value, normalize
-from .op import MAX_ELEMENTS, OPS, Op, TypeRule
+from .op import MAX_ELEMENTS, OPS, Attributes, DynamicSizes, Op, TypeRule, check_dynamic_sizes, fill_dynamic_sizes
 from .type_rules import format_attribute
 
 
@@ -39,7 +39,8 @@ class EffectOp:
     an effect has the order token as its trigger and as its second output. `form` says whether the op is one of
     programs, of graphs or of both: a `put` of a program is a `store` in a graph. `draw` computes random values from a
     key, the operands and the attributes; `trap_reason` returns the message of the trap, or None where there are such
-    values.
+    values. `dynamic_sizes` is the attribute some of whose sizes may be operands, which the functions
+    `draw_trap_message` and `draw_values` complete.
     """
 
     name: str
@@ -52,6 +53,7 @@ class EffectOp:
     form: Literal["both", "program", "graph"] = "both"
     draw: Callable[..., Value] | None = None
     trap_reason: Callable[..., str | None] | None = None
+    dynamic_sizes: DynamicSizes | None = None
 
     def has_attributes(self, names: Sequence[str]) -> bool:
         """Whether a node of this op may have exactly these attributes, in this order."""
@@ -72,6 +74,8 @@ ALL_OPS: Mapping[str, OpRow] = ChainMap(_REGISTRY, OPS)  # type: ignore[arg-type
 def effect_op(name: str, **columns: Any) -> EffectOp:
     """Declare a row."""
     assert name not in ALL_OPS, f"{name} is declared twice"
+    if dynamic := columns.get("dynamic_sizes"):
+        columns["type_rule"] = check_dynamic_sizes(dynamic, columns["type_rule"])
     row = EffectOp(name=name, **columns)
     _REGISTRY[name] = row
     return row
@@ -87,6 +91,22 @@ def lookup_row(name: str) -> OpRow:
 def resource_of(op: str) -> str | None:
     """The resource that an effect is ordered on; None for other ops."""
     return EFFECT_OPS[op].resource if op in EFFECT_OPS else None
+
+
+def draw_trap_message(row: EffectOp, operands: tuple[Value, ...], attributes: Attributes) -> str | None:
+    """Why there are no such random numbers; None if there are. Raises MemoryError for a size that no array has."""
+    try:
+        others, _ = fill_dynamic_sizes(row, operands, attributes)
+    except Invalid as error:
+        return error.message
+    return row.trap_reason(*others) if row.trap_reason else None
+
+
+def draw_values(row: EffectOp, key: int, operands: tuple[Value, ...], attributes: Attributes) -> Value:
+    """The random numbers of a key; raises MemoryError, before anything is allocated, if they are too many."""
+    assert row.draw is not None
+    others, complete = fill_dynamic_sizes(row, operands, attributes)
+    return row.draw(key, *others, **dict(complete))
 
 
 def is_allowed_in(op: str, form: str) -> bool:

@@ -1,6 +1,7 @@
 """Indexing: ops that take elements of arrays or replace them, by a static key, by computed indices, or by a mask.
 
-A static key is the text between the brackets of `x[1:, ..., None, 0]`.
+A static key is the text between the brackets of `x[1:, ..., None, 0]`. A bound that is an operand is written `?`, as in
+`x[?:, ...]`.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from .. import dtypes
 from ..errors import Invalid
 from ..types import Type, broadcast_shape
 from .gradient_rules import Term, adjoint_rule, iota, movement_rule, scatter_back, zeros_like
-from .op import OpBuilder, TrapCondition, op
+from .op import DynamicSizes, OpBuilder, TrapCondition, op
 from .type_rules import Sizes, check_numeric, check_rank, describe_shapes, promote_operands, require_sizes, resolve_axis
 
 KeyEntry: TypeAlias = int | slice | EllipsisType | None
 IndexKey: TypeAlias = tuple[KeyEntry, ...]
+OPEN_BOUND = "?"
+"""The bound of a slice that an operand holds."""
 _INTEGER_PATTERN = re.compile(r"[+-]?[0-9]{1,19}")
 _REQUIRED_KEY = 'integers, slices, None and ..., as in key="1:, ..., None, -1"'
 
@@ -49,8 +52,8 @@ def _format_entry(entry: KeyEntry) -> str:
 def parse_key(text: object) -> IndexKey:
     """Parse a key; raises Invalid for other text.
 
-    >>> parse_key("1:, ..., None, -1")
-    (slice(1, None, None), Ellipsis, None, -1)
+    >>> parse_key("1:?, ..., None, -1")
+    (slice(1, '?', None), Ellipsis, None, -1)
     """
     if not isinstance(text, str):
         raise Invalid("this is not a valid key", required=_REQUIRED_KEY, got=repr(text), python=IndexError)
@@ -73,11 +76,15 @@ def _parse_entry(part: str, text: str) -> KeyEntry:
     if _INTEGER_PATTERN.fullmatch(part):
         return _parse_integer(part, text)
     bounds = [bound.strip() for bound in part.split(":")]
-    if not 2 <= len(bounds) <= 3 or not all(not bound or _INTEGER_PATTERN.fullmatch(bound) for bound in bounds):
+    if not 2 <= len(bounds) <= 3 or not all(
+        bound in ("", OPEN_BOUND) or _INTEGER_PATTERN.fullmatch(bound) for bound in bounds
+    ):
         raise Invalid("this is not a valid key", required=_REQUIRED_KEY, got=text, python=IndexError)
-    start, stop, step = [_parse_integer(bound, text) if bound else None for bound in (*bounds, "")[:3]]
+    start, stop, step = [
+        bound if bound == OPEN_BOUND else _parse_integer(bound, text) if bound else None for bound in (*bounds, "")[:3]
+    ]
     if step == 0:
-        raise Invalid("a slice has a step of 0", required="a step other than 0", got=text)
+        raise Invalid("slice step cannot be zero", required="a step other than 0", got=text)
     return slice(start, stop, step)
 
 
@@ -106,9 +113,27 @@ def indexed_shape(x: Type, key: IndexKey) -> Sizes:
 
 
 def _slice_size(size: int | None, entry: slice) -> int | None:
-    if size is None:
+    if size is None or OPEN_BOUND in (entry.start, entry.stop, entry.step):
         return None
     return len(range(*entry.indices(size)))
+
+
+def fill_key(key: str, bounds: Sequence[int]) -> str:
+    """A key with these bounds for those that it leaves open.
+
+    >>> fill_key("?:?, 0", [1, -1])
+    '1:-1, 0'
+    """
+    low, high = dtypes.int64.range
+    parts = key.split(OPEN_BOUND)
+    return "".join(
+        part + (str(min(max(bounds[number], low), high)) if number < len(bounds) else "")
+        for number, part in enumerate(parts)
+    )
+
+
+KEY_BOUNDS = DynamicSizes("key", lambda key: key.count(OPEN_BOUND) if isinstance(key, str) else 0, fill_key)
+"""The attribute `key`, whose bounds of slices may be operands."""
 
 
 def _check_index_range(index: int, axis: int, sizes: Sizes) -> None:
@@ -393,9 +418,11 @@ op(
     attributes=("key",),
     shape_rule=None,
     is_data_movement=True,
-    gradient=adjoint_rule(lambda g, z, x, key: zeros_like(x).scatter_index(g, key=key)),
+    dynamic_sizes=KEY_BOUNDS,
+    gradient=adjoint_rule(lambda g, z, x, *bounds, key: zeros_like(x).scatter_index(g, *bounds, key=key)),
     doc="""`x[key]` with a static key, written as text (attribute `key`): integers, slices, None for a new axis of size
-1, and ... for all other axes. A slice is cut to the size of its axis; an integer out of range traps.
+1, and ... for all other axes. A slice is cut to the size of its axis; an integer out of range traps. Bounds of slices
+may be operands; then a step of 0 traps.
 
 >>> tl.index([[1, 2, 3], [4, 5, 6]], "::-1, 1:").tolist()
 [[5, 6], [2, 3]]
@@ -543,13 +570,15 @@ op(
     type_rule=scatter_index_type,
     numpy=scatter_index_array,
     attributes=("key",),
+    dynamic_sizes=KEY_BOUNDS,
     shape_rule=None,
     has_innocuous_rounding=True,
     gradient=adjoint_rule(
-        lambda g, z, x, values, key: g.scatter_index(0.0, key=key),
-        lambda g, z, x, values, key: g.index(key=key).sum_like(values),
+        lambda g, z, x, values, *bounds, key: g.scatter_index(0.0, *bounds, key=key),
+        lambda g, z, x, values, *bounds, key: g.index(*bounds, key=key).sum_like(values),
     ),
-    doc="""x with the elements that `index(x, key)` takes replaced by values, which broadcast to their shape.
+    doc="""x with the elements that `index(x, key)` takes replaced by values, which broadcast to their shape. Bounds of
+slices may be operands.
 
 >>> tl.scatter_index([[1, 2, 3], [4, 5, 6]], 0, "1, ::2").tolist()
 [[1, 2, 3], [0, 5, 0]]

@@ -70,6 +70,18 @@ class TrapCondition:
     """The built-in exception from which the trap also derives."""
 
 
+@dataclass(frozen=True, slots=True)
+class DynamicSizes:
+    """An attribute in which some sizes may be left open: operands hold them, which the run computes. A size that is
+    left open is written `?`, and takes one operand, an integer without axes. These operands follow the others."""
+
+    attribute: str
+    count: Callable[[Any], int]
+    """The number of sizes that a value of the attribute leaves open."""
+    fill: Callable[[Any, Sequence[int]], Any]
+    """The attribute with these sizes; raises Invalid with the message of a trap, or MemoryError."""
+
+
 class ScalarFunction(NamedTuple):
     """A function of plain numbers that never raises and that numba can compile, and its arguments after the operands.
     Among these, `int` stands for the integer type of the result on the machine that runs the function."""
@@ -109,6 +121,9 @@ class Op:
       `attribute_defaults` has default values of the last ones.
     - `optional_attributes`: the last of `attributes`, which a node may leave out together. The columns that take
       attributes have Python's defaults for them, those of `attribute_defaults`.
+    - `dynamic_sizes`: the attribute some of whose sizes may be operands, which follow those that `arity` counts. With
+      these operands the op is the op without them, whose attribute the run completes; `type_rule` takes the attribute
+      with sizes left open, all other columns but `gradient` only the complete one.
     - `namespace`: the module in which users find the function of the op, "tagloom" or "linalg", where that is derived
       from the row; None where it is written by hand, in core/frontend/array_api, or there is none. The default is
       "tagloom" for an op with a `scalar` column, else None.
@@ -142,6 +157,7 @@ class Op:
     attributes: tuple[str, ...] = ()
     attribute_defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)
     optional_attributes: tuple[str, ...] = ()
+    dynamic_sizes: DynamicSizes | None = None
     namespace: str | None = None
     trap_condition: TrapCondition | None = None
     shape_rule: Callable[[list[Shape]], Shape] | None = broadcast_shape
@@ -206,6 +222,8 @@ def op(name: str, **columns: Any) -> Op:
     columns["type_rule"] = (
         _fault_type_rule(name, faults) if faults else _name_column(name, "type_rule", columns["type_rule"])
     )
+    if columns.get("dynamic_sizes") and not faults:
+        columns["type_rule"] = check_dynamic_sizes(columns["dynamic_sizes"], columns["type_rule"])
     if callable(columns.get("gradient")):
         columns["gradient"] = _name_column(name, "gradient", columns["gradient"])
     row = Op(name=name, faults=faults, **columns)
@@ -274,6 +292,60 @@ def _name_column(name: str, column: str, function: Callable[..., Any]) -> Callab
     return call
 
 
+class SizedRow(Protocol):
+    """The columns of a row that say how many operands its op takes."""
+
+    @property
+    def arity(self) -> int | None: ...
+
+    @property
+    def dynamic_sizes(self) -> DynamicSizes | None: ...
+
+
+def dynamic_size_count(row: SizedRow, attributes: Mapping[str, Any]) -> int:
+    """The number of operands that hold sizes of an attribute."""
+    dynamic = row.dynamic_sizes
+    return 0 if dynamic is None else dynamic.count(attributes.get(dynamic.attribute))
+
+
+def operand_count(row: SizedRow, attributes: Mapping[str, Any]) -> int | None:
+    """The number of operands that an op takes with these attributes; None for any number."""
+    return None if row.arity is None else row.arity + dynamic_size_count(row, attributes)
+
+
+def fill_dynamic_sizes(
+    row: SizedRow, operands: tuple[Any, ...], attributes: Attributes
+) -> tuple[tuple[Any, ...], Attributes]:
+    """The operands that hold no sizes, and the attributes, completed by the sizes. Raises Invalid with the message of a
+    trap, or MemoryError."""
+    dynamic, count = row.dynamic_sizes, dynamic_size_count(row, dict(attributes))
+    if dynamic is None or count == 0:
+        return operands, attributes
+    sizes = list(map(int, operands[len(operands) - count :]))
+    complete = tuple(
+        (name, dynamic.fill(value, sizes) if name == dynamic.attribute else value) for name, value in attributes
+    )
+    return operands[: len(operands) - count], complete
+
+
+def check_dynamic_sizes(dynamic: DynamicSizes, type_rule: TypeRule) -> TypeRule:
+    """A type rule that also takes the operands which hold sizes; raises Invalid unless they are integers without
+    axes."""
+
+    @wraps(type_rule)
+    def check(*operands: Type, **attributes: Any) -> Type:
+        count = dynamic.count(attributes[dynamic.attribute])
+        sizes = operands[len(operands) - count :]
+        for size in sizes:
+            if not size.is_scalar or not size.dtype.is_integer:
+                raise Invalid(
+                    "a size is not an integer", required="an integer dtype, no axes", got=size, python=TypeError
+                )
+        return type_rule(*operands[: len(operands) - count], **attributes)
+
+    return check
+
+
 def lookup_op(name: str) -> Op:
     """The row of an op; raises Usage where there is none."""
     if name not in OPS:
@@ -302,6 +374,8 @@ def build_kernel(
 
     With `may_alias` a result may share elements with an operand, since nothing writes to operands.
     """
+    if dynamic_size_count(row, dict(attributes)):
+        return _dynamic_size_kernel(row, operands, result, attributes, may_alias=may_alias)
     if row.scalar is None:
         return _array_kernel(row, operands, result, attributes, may_alias=may_alias)
     if result.shape is None:
@@ -319,6 +393,19 @@ def build_kernel(
         return number if _LOW <= number <= _HIGH else wrap(number)
 
     return wrapped
+
+
+def _dynamic_size_kernel(
+    row: Op, operands: Sequence[Type], result: Type, attributes: Attributes, *, may_alias: bool
+) -> Kernel:
+    """The kernel of an op some of whose operands hold sizes: at run time, that of the op without them."""
+    types = operands[: row.arity]
+
+    def compute(*operands: Value) -> Value:
+        others, complete = fill_dynamic_sizes(row, operands, attributes)
+        return build_kernel(row, types, result, complete, may_alias=may_alias)(*others)
+
+    return compute
 
 
 def _dynamic_shape_kernel(row: Op, operands: Sequence[Type], result: Type, attributes: Attributes) -> Kernel:
@@ -463,6 +550,10 @@ def trap_message(row: Op, operands: tuple[Value, ...], attributes: Attributes = 
     Raises MemoryError, before anything is allocated, if the result would have more than MAX_ELEMENTS; sizes of 0 count
     as 1 there, since NumPy bounds the product of the other sizes too.
     """
+    try:
+        operands, attributes = fill_dynamic_sizes(row, operands, attributes)
+    except Invalid as error:
+        return error.message
     if row.scalar is None or any(isinstance(operand, np.ndarray) for operand in operands):
         try:
             shape = _result_shape(row, operands, attributes)

@@ -23,7 +23,7 @@ from ..types import Type
 from ..value import Value, normalize
 from .effects import EffectOp, effect_op
 from .op import MAX_ELEMENTS, TrapCondition, op
-from .type_rules import check_static_sizes
+from .type_rules import SHAPE_SIZES, check_sizes
 
 _INT64 = Type(dtypes.int64)
 
@@ -95,13 +95,13 @@ def draw_normal_array(key: int, shape: tuple[int, ...]) -> Value:
 
 
 def float_draw_type(shape: Any) -> Type:
-    return Type(dtypes.float64, check_static_sizes(shape, bound=2**63))
+    return Type(dtypes.float64, check_sizes(shape, bound=2**63))
 
 
 def integers_type(low: Type, high: Type, shape: Any) -> Type:
     if (low, high) != (_INT64, _INT64):
         raise Invalid("the bounds have the wrong type", required="two int64", got=f"{low}, {high}", python=TypeError)
-    return Type(dtypes.int64, check_static_sizes(shape, bound=2**63))
+    return Type(dtypes.int64, check_sizes(shape, bound=2**63))
 
 
 def draw_integers(key: int, low: Any, high: Any, shape: tuple[int, ...]) -> Value:
@@ -130,14 +130,17 @@ uniform = effect_op(
     arity=0,
     type_rule=float_draw_type,
     attributes=("shape",),
+    dynamic_sizes=SHAPE_SIZES,
     draw=draw_uniform_array,
-    doc="Uniform numbers from 0 below 1, float64: 53 bits of the first word. `shape` is static; () draws one number.",
+    doc="Uniform numbers from 0 below 1, float64: 53 bits of the first word. Sizes of `shape` may be operands; () "
+    "draws one number.",
 )
 normal_ = effect_op(
     "normal",
     arity=0,
     type_rule=float_draw_type,
     attributes=("shape",),
+    dynamic_sizes=SHAPE_SIZES,
     draw=draw_normal_array,
     doc="Normal numbers of mean 0 and variance 1, float64, by Box and Muller's transform.",
 )
@@ -146,6 +149,7 @@ integers = effect_op(
     arity=2,
     type_rule=integers_type,
     attributes=("shape",),
+    dynamic_sizes=SHAPE_SIZES,
     draw=draw_integers,
     trap_reason=lambda low, high: "integers of an empty range" if low >= high else None,
     doc="Uniform integers from `low` below `high`, int64. Traps on an empty range.",
@@ -197,6 +201,7 @@ def draw_by_count_op(row: EffectOp, doc: str, trap_condition: TrapCondition | No
         type_rule=partial(counted_draw_type, row),
         numpy=partial(draw_by_count, row),
         attributes=row.attributes,
+        dynamic_sizes=row.dynamic_sizes,
         shape_rule=None,
         same_dtype_operands=(arity, arity),
         trap_condition=trap_condition,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import reduce
+from dataclasses import replace
+from functools import partial, reduce
 from operator import add, methodcaller
 from typing import Any
 
@@ -17,13 +18,16 @@ from .gradient_rules import Term, adjoint_rule, movement_rule
 from .op import OpBuilder, op
 from .type_rules import (
     ATTRIBUTE_INTEGER_BOUND,
+    SHAPE_SIZES,
     Sizes,
     can_broadcast,
     check_numeric,
     check_rank,
+    check_sizes,
     check_static_sizes,
     describe_shapes,
     element_count,
+    fill_shape,
     format_attribute,
     promote_operands,
     require_sizes,
@@ -34,7 +38,7 @@ from .type_rules import (
 
 def broadcast_to_type(x: Type, shape: object) -> Type:
     check_numeric(x)
-    sizes = check_static_sizes(shape)
+    sizes = check_sizes(shape)
     if x.shape is not None and not can_broadcast(x.shape, sizes):
         message = f"shape {describe_shapes(x.shape or ())} does not broadcast to {describe_shapes(sizes)}"
         raise Invalid(message, required=f"a shape that broadcasts to {format_attribute(shape)}", got=x)
@@ -48,10 +52,12 @@ def broadcast_like_type(x: Type, y: Type) -> Type:
 
 def reshape_type(x: Type, shape: object) -> Type:
     check_numeric(x)
-    requested = check_static_sizes(shape, -1)
+    requested = check_sizes(shape, -1)
+    if None in requested:
+        return Type(x.dtype, tuple(None if size == -1 else size for size in requested))
     if requested.count(-1) > 1:
         raise Invalid("more than one size is -1", required="-1 at most once", got=format_attribute(shape))
-    count, known_size = element_count(x, None), math.prod([size for size in requested if size != -1])
+    count, known_size = element_count(x, None), math.prod([size or 0 for size in requested if size != -1])
     inferred_size = None if count is None else count // known_size if known_size else 0
     sizes: Sizes = tuple(inferred_size if size == -1 else size for size in requested)
     if count is not None and (math.prod(sizes) != count or (-1 in requested and known_size == 0)):  # type: ignore[arg-type]
@@ -220,12 +226,13 @@ movement_op(
     broadcast_to_type,
     np.broadcast_to,
     ("shape",),
-    """x broadcast to the shape `shape`; traps if it does not broadcast.
+    """x broadcast to the shape `shape`; traps if it does not broadcast. Sizes may be operands.
 
 >>> tl.broadcast_to([1, 2], (2, 2)).tolist()
 [[1, 2], [1, 2]]
 """,
-    gradient=adjoint_rule(lambda g, z, x, shape: g.sum_like(x)),
+    dynamic_sizes=SHAPE_SIZES,
+    gradient=adjoint_rule(lambda g, z, x, *sizes, shape: g.sum_like(x)),
 )
 op(
     "broadcast_like",
@@ -248,13 +255,14 @@ movement_op(
     lambda x, shape: np.asarray(x).reshape(shape),
     ("shape",),
     """The elements, in the order of their indices, in another shape; a size of -1 is inferred. Traps if the number of
-elements differs.
+elements differs. Sizes may be operands.
 
 >>> tl.reshape([1, 2, 3, 4], (2, -1)).tolist()
 [[1, 2], [3, 4]]
 """,
     specialize_numpy=lambda _, shape: methodcaller("reshape", shape),
-    gradient=adjoint_rule(lambda g, z, x, shape: g.reshape_like(x)),
+    dynamic_sizes=replace(SHAPE_SIZES, fill=partial(fill_shape, minimum=-1)),
+    gradient=adjoint_rule(lambda g, z, x, *sizes, shape: g.reshape_like(x)),
 )
 op(
     "reshape_like",

@@ -14,7 +14,7 @@ from .. import dtypes
 from ..dtypes import DType, promote
 from ..errors import Invalid
 from ..types import MAX_AXES, HandleType, Shape, Type, broadcast_shape
-from .op import ScalarByDtype, ScalarFunction, TypeRule
+from .op import DynamicSizes, ScalarByDtype, ScalarFunction, TypeRule
 
 TYPE_ATTRIBUTES = ("element", "returns")
 """The attributes that are types. `dtype` is a dtype; any other is a string, a number, a bool, or a tuple of these."""
@@ -28,7 +28,7 @@ def format_attribute(value: object) -> str:
     """
     match value:
         case tuple() | list():
-            return f"[{', '.join(map(format_attribute, value))}]"
+            return f"[{', '.join('?' if item is None else format_attribute(item) for item in value)}]"
         case str():
             return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
         case None | bool():
@@ -130,6 +130,37 @@ def check_static_sizes(shape: object, minimum: int = 0, bound: int = ATTRIBUTE_I
         return shape
     required = f"at most {MAX_AXES} sizes, as in shape=[2, 3]"
     raise Invalid("this is not a valid shape", required=required, got=format_attribute(shape))
+
+
+def check_sizes(shape: object, minimum: int = 0, bound: int = ATTRIBUTE_INTEGER_BOUND) -> Sizes:
+    """The sizes in an attribute, as `check_static_sizes` checks them; a size that is left open is None."""
+    if isinstance(shape, tuple):
+        check_static_sizes(tuple(0 if size is None else size for size in shape), minimum, bound)
+        return shape
+    return check_static_sizes(shape, minimum, bound)
+
+
+def _count_open_sizes(shape: object) -> int:
+    return shape.count(None) if isinstance(shape, tuple) else 0
+
+
+def fill_shape(shape: Sizes, sizes: Sequence[int], minimum: int = 0) -> Sizes:
+    """A shape with these sizes for those that it leaves open. Raises Invalid, with the words of NumPy, for a size below
+    `minimum`; MemoryError for a size that no array has.
+
+    >>> fill_shape((None, 3), [2])
+    (2, 3)
+    """
+    if min(sizes) < minimum:
+        raise Invalid("negative dimensions are not allowed", required=f"sizes from {minimum} up", got=min(sizes))
+    if max(sizes) >= ATTRIBUTE_INTEGER_BOUND:
+        raise MemoryError(f"a size of {max(sizes)}")
+    remaining = iter(sizes)
+    return tuple(next(remaining) if size is None else size for size in shape)
+
+
+SHAPE_SIZES = DynamicSizes("shape", _count_open_sizes, fill_shape)
+"""The attribute `shape`, whose sizes may be operands."""
 
 
 def can_broadcast(shape: Sizes, target: Sizes) -> bool:

@@ -188,8 +188,8 @@ class _Evaluator:
         """S13 to S16, in sequence: a cell must be put before it is read."""
         row, node_name = EFFECT_OPS[node.op], f"{function}.{node.name}"
         if row.draw is not None:
-            self.raise_trap(node_name, row.trap_reason(*inputs) if row.trap_reason else None)
-            return row.draw(draw_key(self.seed, name_key(node_name), key), *inputs, **dict(node.attributes))
+            self.raise_trap(node_name, effects.draw_trap_message(row, inputs, node.attributes))
+            return effects.draw_values(row, draw_key(self.seed, name_key(node_name), key), inputs, node.attributes)
         match node.op:
             case "print":
                 self.world.print(format_text(node.attribute("text"), inputs))

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from .. import dtypes
 from ..errors import Invalid
 from ..ops.effects import ALL_OPS, EffectOp, OpRow
+from ..ops.op import operand_count
 from ..types import HandleType, Type, element_type, handle_type
 from ..value import Literal
 from .program import PULLBACK_TARGET, FunctionDef, Node, Operand, Program, Region, Var, callees
@@ -225,11 +226,12 @@ def infer_op_type(
         return _FALLBACK_TYPES.get(op, guess_type(operands))
     likely_type = guess_type([*preferred, *operands])
     exact = [likely_type if type_ is HOLE else type_ for type_ in operands]
-    arity = len(operands) if row.arity is None else row.arity
+    count = operand_count(row, attribute_values)
+    arity = len(operands) if count is None else count
     guesses: list[Sequence[LatticeType]] = [exact, *_candidate_operands(row, exact), [likely_type] * arity]
     for guess in (*guesses, [Type(dtypes.bool), *[likely_type] * (arity - 1)]):
         with suppress(Invalid):
-            if row.arity is None or len(guess) == arity:
+            if count is None or len(guess) == arity:
                 return row.type_rule(*guess, **attribute_values)
     return _FALLBACK_TYPES.get(op, guess_type(operands))
 

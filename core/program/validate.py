@@ -28,6 +28,7 @@ from itertools import islice
 from .. import dtypes
 from ..errors import Invalid, plural
 from ..ops.effects import ALL_OPS, is_allowed_in, resource_of
+from ..ops.op import operand_count
 from ..types import Type
 from ..value import Literal
 from . import hints
@@ -408,7 +409,8 @@ class _ProgramChecker:
 
     def check_op(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         row = ALL_OPS[node.op]
-        arity = len(operands) if row.arity is None else row.arity
+        count = operand_count(row, dict(node.attributes))
+        arity = len(operands) if count is None else count
         if (len(operands), len(node.results)) != (arity, 1):
             yield problem(
                 "V3",

@@ -142,14 +142,14 @@ def read_attribute(attribute: AttributeSyntax) -> tuple[str, object]:
     return key, dtypes.BY_NAME[value.text]
 
 
-def read_sizes(node: LiteralSyntax) -> tuple[int, ...]:
-    """Integers in brackets, as in `[2, 3]`: the sizes of a shape, or axes."""
+def read_sizes(node: LiteralSyntax) -> tuple[int | None, ...]:
+    """Integers in brackets, as in `[2, ?]`: axes, or the sizes of a shape. An operand holds the size `?`."""
     sizes = [size.strip() for size in node.text[1:-1].split(",")] if node.text[1:-1].strip() else []
-    if not all(_INTEGER_PATTERN.fullmatch(size) for size in sizes):
+    if not all(size == "?" or _INTEGER_PATTERN.fullmatch(size) for size in sizes):
         raise SyntaxFault(
             "this is not a valid attribute", node.position, required="integers in brackets, as in shape=[2, 3]"
         )
-    return tuple(map(int, sizes))
+    return tuple(None if size == "?" else int(size) for size in sizes)
 
 
 def is_writable_attribute(name: str, value: object) -> bool:
@@ -159,7 +159,7 @@ def is_writable_attribute(name: str, value: object) -> bool:
     on the attribute's name.
     """
     if isinstance(value, tuple):
-        return all(type(size) is int and -(10**18) < size < 10**18 for size in value)
+        return all(size is None or (type(size) is int and -(10**18) < size < 10**18) for size in value)
     if type(value) is int:
         return wrap(value) == value
     if isinstance(value, Type | DType):

@@ -31,6 +31,7 @@ from ..errors import Usage
 from ..graph.graph import Edge, Graph, GraphNode, OutputRef
 from ..graph.infer import nodes_needing_types
 from ..ops.routing import ROUTING_OPS
+from ..ops.type_rules import format_attribute
 from ..program.infer import infer_node_types
 from ..program.program import (
     LITERAL_WORDS,
@@ -122,7 +123,7 @@ def format_attribute_value(name: str, value: object) -> str:
     if isinstance(value, str):
         return quote_string(value)
     if isinstance(value, tuple):
-        return str(list(value))
+        return format_attribute(value)
     if value is None:
         return "none"
     if isinstance(value, DType):

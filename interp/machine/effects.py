@@ -50,14 +50,14 @@ def effect_rule(number: int, node: GraphNode) -> EffectRule | None:
 
 def draw_rule(node: GraphNode, seed: int) -> Callable[[tuple[Any, ...], Tag], Outputs] | None:
     """S15: how a node computes its random numbers, or None if it draws none."""
-    draw = EFFECT_OPS[node.op].draw if node.op in EFFECT_OPS else None
-    if draw is None:
+    row = EFFECT_OPS.get(node.op)
+    if row is None or row.draw is None:
         return None
-    name, attributes = name_key(str(node)), dict(node.attributes)
+    name = name_key(str(node))
     arity = len(node.ports) - node.has_trigger
 
     def compute(inputs: tuple[Any, ...], tag: Tag) -> Outputs:
-        return ((0, draw(draw_key(seed, name, tag.key), *inputs[:arity], **attributes)),)
+        return ((0, effects.draw_values(row, draw_key(seed, name, tag.key), inputs[:arity], node.attributes)),)
 
     return compute
 

@@ -22,8 +22,8 @@ from typing import TypeAlias
 
 from ...core.graph.graph import Edge, Graph, GraphNode
 from ...core.graph.nesting import adjoint_dependent_nodes
-from ...core.ops.effects import EFFECT_OPS, resource_of
-from ...core.ops.op import OPS, build_kernel, can_trap, raise_column_error, trap_message
+from ...core.ops.effects import EFFECT_OPS, draw_trap_message, resource_of
+from ...core.ops.op import OPS, build_kernel, can_trap, dynamic_size_count, raise_column_error, trap_message
 from ...core.ops.routing import ROUTING_OPS
 from ...core.program.infer import DEFAULT_TYPE
 from ...core.program.program import PARALLEL_ITERATIONS
@@ -175,7 +175,7 @@ def build_compute(
     if node.op in EFFECT_OPS:
         return build_effect_compute(node, seed)
     row, result = OPS[node.op], node.outputs[0].type
-    arity = len(node.ports) - node.has_trigger if row.arity is None else row.arity
+    arity = len(node.ports) - node.has_trigger
     calculate = build_kernel(row, ports[:arity], result, node.attributes)
 
     def compute(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
@@ -197,8 +197,10 @@ def build_effect_compute(
     node: GraphNode, seed: int
 ) -> tuple[Compute, Callable[[tuple[Value, ...]], str | None] | None]:
     """The same for an effect op. Only draws of random numbers and `breakpoint` compute something."""
-    undefined, arity = EFFECT_OPS[node.op].trap_reason, len(node.ports) - node.has_trigger
-    return draw_rule(node, seed) or pass_first, (lambda inputs: undefined(*inputs[:arity])) if undefined else None
+    row, arity = EFFECT_OPS[node.op], len(node.ports) - node.has_trigger
+    if row.trap_reason is None and not dynamic_size_count(row, dict(node.attributes)):
+        return draw_rule(node, seed) or pass_first, None
+    return draw_rule(node, seed) or pass_first, lambda inputs: draw_trap_message(row, inputs[:arity], node.attributes)
 
 
 def pass_first(inputs: tuple[Value, ...], tag: Tag) -> Outputs:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from ...dtypes import DType
-from ...errors import Invalid, TagloomError, Usage
+from ...errors import Invalid, Usage
 from ...types import Type
 from ..eager.apply import apply
+from ..sizes import static_integer, static_integers
 from ..trace.program_builder import to_operand, unwrap_weak
 from ..trace.source_location import user_location
-from ..trace.symbol import Symbol
 
 
 def type_of(x: Any) -> Type:
@@ -40,26 +39,6 @@ def shape_of(x: Any) -> tuple[int | None, ...]:
     return type_.shape
 
 
-def static_integer(number: Any, noun: str) -> int:
-    """A static integer, called `noun` in messages; raises Invalid (F1) for a symbol, Usage for anything else."""
-    if isinstance(number, Symbol):
-        hint = "a parameter annotated tl.Static is concrete, and the function is traced for each of its values"
-        if "size" in noun:
-            hint += "; tl.zeros_like(x) and tl.broadcast_like(y, x) take the shape of an array"
-        message = f"{noun} needs a concrete value, and {number!r} is symbolic while tagloom traces the function"
-        raise Invalid(message, rule="F1", where=user_location(), hint=hint, python=TypeError)
-    if not isinstance(number, bool | np.bool_):
-        try:
-            return operator.index(number)
-        except TagloomError:
-            raise
-        except TypeError:
-            pass
-    raise Usage(
-        f"{noun} is not an integer", where=user_location(), required="an integer", got=repr(number), python=TypeError
-    )
-
-
 def static_number(number: Any, noun: str) -> float:
     """A static number, called `noun` in messages; raises Usage for anything else."""
     if isinstance(number, int | float | np.integer | np.floating) and not isinstance(number, bool):
@@ -70,13 +49,6 @@ def static_number(number: Any, noun: str) -> float:
         required="a Python number",
         got=repr(number),
         python=TypeError,
-    )
-
-
-def static_integers(numbers: Any, noun: str) -> tuple[int, ...]:
-    """Static integers, given as one integer, a tuple or a list; raises Usage for anything else."""
-    return tuple(
-        static_integer(number, noun) for number in (numbers if isinstance(numbers, tuple | list) else (numbers,))
     )
 
 
@@ -121,25 +93,6 @@ def resolve_optional_axis(axis: Any, x: Any) -> int:
     if rank_of(x) != 1:
         raise Usage("the axis is left out", where=user_location(), required="an axis", got=type_of(x))
     return 0
-
-
-def static_size(size: Any, noun: str) -> int:
-    """A static size, called `noun` in messages; raises Usage unless it is an integer from 0 up."""
-    count = static_integer(size, noun)
-    if count < 0:
-        raise Usage(f"{noun} is negative", where=user_location(), got=repr(size))
-    return count
-
-
-def static_shape(shape: Any) -> tuple[int, ...]:
-    """A static shape, given as a size or as a tuple or list of sizes; raises Usage for anything else."""
-    if any(size is None for size in (shape if isinstance(shape, tuple | list) else (shape,))):
-        hint = "tl.zeros_like(x), tl.full_like(x, 1) and tl.broadcast_like(y, x) take the shape of an array"
-        raise Usage("a size is not static", where=user_location(), required="integers", got=repr(shape), hint=hint)
-    sizes = static_integers(shape, "a size")
-    if any(size < 0 for size in sizes):
-        raise Usage("a size is negative", where=user_location(), got=repr(shape))
-    return sizes
 
 
 def static_sizes(x: Any, function: str, axes: Iterable[int] | None = None, hint: str | None = None) -> tuple[int, ...]:

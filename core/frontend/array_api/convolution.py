@@ -12,15 +12,13 @@ from ...errors import Invalid, Usage
 from ...ops.indexing import IndexKey
 from ...ops.shape import window_extent
 from ..eager.apply import apply
+from ..sizes import static_integer, static_integers, static_shape
 from ..trace.source_location import user_location
 from .common import (
     check_numeric,
     numpy_scalar,
     rank_of,
     shape_of,
-    static_integer,
-    static_integers,
-    static_shape,
     type_of,
 )
 from .creation import zeros_like

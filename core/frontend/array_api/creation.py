@@ -16,6 +16,7 @@ from ...types import Type
 from ...value import Literal, literal
 from ..eager.apply import apply, compute
 from ..eager.array import ConcreteArray, result_like
+from ..sizes import open_sizes, static_integer, static_size
 from ..trace.program_builder import MAX_LITERAL_ELEMENTS, current_region, to_literal, unwrap_weak
 from ..trace.source_location import user_location
 from ..trace.symbol import Symbol, check_device
@@ -26,9 +27,6 @@ from .common import (
     numpy_scalar,
     rank_of,
     shape_of,
-    static_integer,
-    static_shape,
-    static_size,
     type_of,
 )
 from .manipulation import broadcast_arrays, insert_axes
@@ -88,20 +86,21 @@ def convert_fill_value(value: Any, dtype: DType) -> Any:
 
 
 def full(shape: Any, fill_value: Any, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """An array of a static shape that is filled with one number, of dtype `dtype` or the number's own.
+    """An array that is filled with one number, of dtype `dtype` or the number's own.
 
-    Raises Usage for a shape that is not static, and for an integer that does not fit into `dtype`.
+    Sizes may be symbolic; a negative one traps. Raises Usage for other shapes, and for an integer that does not fit
+    into `dtype`.
 
     >>> full(2, 7)
     asarray([7, 7], dtype=int64)
     """
     check_device(device)
-    value, sizes = asarray(unwrap_weak(fill_value), dtype=dtype), static_shape(shape)
-    return apply("broadcast_to", value, shape=sizes) if sizes else value
+    value, (sizes, symbols) = asarray(unwrap_weak(fill_value), dtype=dtype), open_sizes(shape)
+    return apply("broadcast_to", value, *symbols, shape=sizes) if sizes else value
 
 
 def zeros(shape: Any, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """An array of zeros, of a static shape; float64 by default.
+    """An array of zeros; float64 by default. Sizes may be symbolic.
 
     >>> zeros(3)
     asarray([0., 0., 0.], dtype=float64)
@@ -110,7 +109,7 @@ def zeros(shape: Any, *, dtype: DType | None = None, device: Any = None) -> Any:
 
 
 def ones(shape: Any, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """An array of ones, of a static shape; float64 by default.
+    """An array of ones; float64 by default. Sizes may be symbolic.
 
     >>> ones((1, 2))
     asarray([[1., 1.]], dtype=float64)
@@ -221,8 +220,11 @@ def number_range(bounds: list[Any]) -> Any:
 
 
 def iota(count: Any) -> Any:
-    """The integers from 0 below a count, which may be symbolic: a NumPy array or a symbolic value."""
-    return number_range([0, count, 1]) if type(count) is int else apply("arange", 0, count, 1)
+    """The integers from 0 below a count: a NumPy array or a symbolic value. A symbolic count that is negative traps."""
+    if type(count) is int:
+        return number_range([0, count, 1])
+    numbers = apply("arange", 0, count, 1)
+    return apply("reshape", numbers, count, shape=(None,)) if isinstance(count, Symbol) else numbers
 
 
 def range_size(bounds: list[Any]) -> int:
@@ -245,20 +247,23 @@ def linspace(
 ) -> Any:
     """`num` evenly spaced numbers from `start` to `stop`, which is the last of them if `endpoint` is true.
 
-    The dtype is float64 by default. `start` and `stop` may be symbolic, `num` is a static integer. Raises Usage for a
-    negative `num`.
+    The dtype is float64 by default. All three may be symbolic. Raises Usage for a negative `num`; a symbolic one traps.
 
     >>> linspace(0.0, 1.0, 5)
     asarray([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float64)
     """
     check_device(device)
-    count = static_integer(num, "num")
-    if count < 0:
+    count = num if isinstance(num, Symbol) else static_integer(num, "num")
+    if not isinstance(count, Symbol) and count < 0:
         raise Usage("num is negative", where=user_location(), required="num from 0 up", got=num)
     wide_dtype = dtypes.float64 if dtype is None or dtype.kind != "f" else dtype
     first, last = (astype(asarray(bound), wide_dtype) for bound in (unwrap_weak(start), unwrap_weak(stop)))
     steps = count - 1 if endpoint else count
-    positions = astype(arange(count), wide_dtype)
+    positions = astype(_to_concrete(iota(count)), wide_dtype)
+    if isinstance(count, Symbol):
+        numbers = first + positions * ((last - first) / astype(apply("maximum", steps, 1), wide_dtype))
+        is_last = (positions == astype(steps, wide_dtype)) & (count > 1)
+        return astype(apply("where", is_last, last, numbers) if endpoint else numbers, dtype)
     numbers = first + positions * ((last - first) / float(max(steps, 1)))
     if endpoint and count > 1:
         numbers = apply("where", positions == float(count - 1), last, numbers)
@@ -270,7 +275,8 @@ def eye(
 ) -> Any:
     """A matrix with ones on the k-th diagonal above the main one, and zeros elsewhere; float64 by default.
 
-    It has `n_rows` rows and `n_cols` columns, by default as many as rows. Raises Usage for sizes that are not static.
+    It has `n_rows` rows and `n_cols` columns, by default as many as rows. They may be symbolic; a negative one traps.
+    Raises Usage for other sizes.
 
     >>> eye(2)
     asarray([[1., 0.],
@@ -278,11 +284,14 @@ def eye(
     """
     check_device(device)
     check_dtype(dtype)
-    rows, columns = (static_size(size, "a size") for size in (n_rows, n_rows if n_cols is None else n_cols))
+    rows, columns = (
+        size if isinstance(size, Symbol) else static_size(size, "a size")
+        for size in (n_rows, n_rows if n_cols is None else n_cols)
+    )
     return _to_concrete(diagonal_of_ones(rows, columns, _diagonal_number(k), dtype or dtypes.float64))
 
 
-def diagonal_of_ones(rows: int, columns: int, k: int, dtype: DType) -> Any:
+def diagonal_of_ones(rows: Any, columns: Any, k: int, dtype: DType) -> Any:
     """A matrix with ones on the k-th diagonal: a NumPy array or a symbolic value."""
     diagonal_columns = apply("add", insert_axes(iota(rows), [1]), k)
     return astype(apply("equal", diagonal_columns, insert_axes(iota(columns), [0])), dtype)

@@ -8,13 +8,15 @@ import numpy as np
 
 from ... import dtypes
 from ...errors import Invalid, Usage
-from ...ops.indexing import IndexKey, format_key
+from ...ops.indexing import OPEN_BOUND, IndexKey, format_key
 from ..eager.apply import apply
 from ..eager.array import ConcreteArray
 from ..eager.op_functions import cache_single_op
+from ..sizes import static_integer
+from ..trace.captures import VariableBase, read_variable
 from ..trace.source_location import user_location
 from ..trace.symbol import ArrayOperators, Symbol
-from .common import rank_of, resolve_optional_axis, static_integer, type_of
+from .common import rank_of, resolve_optional_axis, shape_of, type_of
 
 _TAKE_HINT = "tl.take(x, indices, axis=...) takes along one axis, tl.gather(x, i, j) along the first ones"
 
@@ -52,7 +54,8 @@ def scatter_mul(x: Any, values: Any, /, *indices: Any) -> Any:
 
 
 def scatter_index(x: Any, values: Any, key: Any, /) -> Any:
-    return apply("scatter_index", x, values, key=key_text(key))
+    key, bounds = key_and_bounds(key)
+    return apply("scatter_index", x, values, *bounds, key=key)
 
 
 def boolean_mask(x: Any, mask: Any, /) -> Any:
@@ -64,7 +67,8 @@ def index(x: Any, key: Any, /) -> Any:
     """The part of an array that a key selects, as in `x[1:, None]`: integers, slices, None, `...`, and arrays of
     indices or bools.
 
-    A static key may also be text, such as "1:, None". Raises Invalid (V4) for a key that does not fit the axes.
+    A static key may also be text, such as "1:, None". Bounds of slices may be symbolic. Raises Invalid (V4) for a key
+    that does not fit the axes.
 
     >>> index([[1, 2], [3, 4]], (slice(None), 0)).tolist()
     [1, 3]
@@ -72,13 +76,29 @@ def index(x: Any, key: Any, /) -> Any:
     return apply("index", x, key=key) if isinstance(key, str) else getitem(x, key)
 
 
-def key_text(key: Any) -> str:
-    """A static key as text, the form in which it is an attribute."""
-    return key if isinstance(key, str) else format_key(key if isinstance(key, tuple) else (key,))
+def key_and_bounds(key: Any) -> tuple[str, list[Any]]:
+    """A key as text, the form in which it is an attribute, and the symbolic bounds of its slices."""
+    if isinstance(key, str):
+        return key, []
+    bounds: list[Any] = []
+    entries = key if isinstance(key, tuple) else (key,)
+    parts = tuple(normalize_slice(entry, bounds) if isinstance(entry, slice) else entry for entry in entries)
+    return format_key(parts), bounds
 
 
 def size(x: Any, /, *, axis: int | None = None) -> Any:
     return apply("size", x, axis=axis)
+
+
+def shape(x: Any, /) -> tuple[Any, ...]:
+    """The sizes of an array: ints, and in a trace a symbolic int64 for a size that only the run knows. Functions that
+    create and reshape arrays take them. Raises Invalid (V4) where the rank is unknown.
+
+    >>> shape([[1, 2, 3]])
+    (1, 3)
+    """
+    sizes = shape_of(x)
+    return sizes if None not in sizes else tuple(x.shape)
 
 
 def broadcast_like(x: Any, y: Any, /) -> Any:
@@ -99,12 +119,13 @@ def getitem(x: Any, key: Any) -> Any:
     is_array = len(entries) == 1 and isinstance(entries[0], ArrayOperators | np.ndarray | np.bool_ | list)
     if is_array and type_of(entries[0]).dtype is dtypes.bool:
         return apply("boolean_mask", x, entries[0])
-    entries = [normalize_entry(entry) for entry in expand_ellipsis(x, entries)]
+    bounds: list[Any] = []
+    entries = [normalize_entry(entry, bounds) for entry in expand_ellipsis(x, entries)]
     dynamic = [entry for entry in entries if isinstance(entry, DynamicIndex)]
     is_single = len(dynamic) == 1 and not any(type(entry) is int for entry in entries)
     if is_single or all(rank_of(entry.value) == 0 for entry in dynamic):
-        return index_axis_by_axis(x, entries)
-    return index_by_gather(x, entries)
+        return index_axis_by_axis(x, entries, bounds)
+    return index_by_gather(x, entries, bounds)
 
 
 class DynamicIndex:
@@ -132,13 +153,13 @@ def expand_ellipsis(x: Any, entries: list[Any]) -> list[Any]:
     return [*entries[:first], *[slice(None)] * missing_count, *entries[first + 1 :]]
 
 
-def normalize_entry(entry: Any) -> Any:
-    """A static entry as Python's None, slice or int; an array of indices or a symbol as a DynamicIndex."""
+def normalize_entry(entry: Any, bounds: list[Any]) -> Any:
+    """A static entry as Python's None, slice or int; an array of indices or a symbol as a DynamicIndex. Symbolic bounds
+    of a slice are appended to `bounds`, and left open in the slice."""
     if entry is None:
         return None
     if isinstance(entry, slice):
-        bounds = entry.start, entry.stop, entry.step
-        return slice(*(None if bound is None else static_slice_bound(bound) for bound in bounds))
+        return normalize_slice(entry, bounds)
     if isinstance(entry, Symbol) or (
         isinstance(entry, ConcreteArray | np.ndarray | list) and np.ndim(np.asarray(entry))
     ):
@@ -152,18 +173,24 @@ def normalize_entry(entry: Any) -> Any:
     return static_integer(entry, "an index")
 
 
-def static_slice_bound(bound: Any) -> int:
-    """The bound of a slice; raises Usage for a symbol."""
-    if isinstance(bound, Symbol):
-        hint = "take a part of static size: tl.take(x, start + tl.arange(3), axis=0)"
-        raise Usage("the bounds of a slice are static", where=user_location(), got=bound, hint=hint)
-    return static_integer(bound, "the bound of a slice")
+def normalize_slice(entry: slice, bounds: list[Any]) -> slice:
+    """A slice with integers as its bounds. Symbolic bounds are appended to `bounds`, and left open in the slice."""
+    parts: list[Any] = []
+    for bound in (entry.start, entry.stop, entry.step):
+        bound = read_variable(bound) if isinstance(bound, VariableBase) else bound
+        if isinstance(bound, Symbol):
+            bounds.append(bound)
+            parts.append(OPEN_BOUND)
+        else:
+            parts.append(None if bound is None else static_integer(bound, "the bound of a slice"))
+    return slice(*parts)
 
 
-def index_axis_by_axis(x: Any, entries: list[Any]) -> Any:
+def index_axis_by_axis(x: Any, entries: list[Any], bounds: list[Any]) -> Any:
     """Index by the static entries first, then by each computed index along its axis."""
     key: IndexKey = tuple(slice(None) if isinstance(entry, DynamicIndex) else entry for entry in entries)
-    selected = x if all(entry == slice(None) for entry in key) else apply("index", x, key=format_key(key))
+    is_full = all(entry == slice(None) for entry in key)
+    selected = x if is_full else apply("index", x, *bounds, key=format_key(key))
     axis = 0
     for entry in entries:
         if isinstance(entry, DynamicIndex):
@@ -174,7 +201,7 @@ def index_axis_by_axis(x: Any, entries: list[Any]) -> Any:
     return selected
 
 
-def index_by_gather(x: Any, entries: list[Any]) -> Any:
+def index_by_gather(x: Any, entries: list[Any], bounds: list[Any]) -> Any:
     """Index by several arrays of indices, which broadcast, along the first axes; new axes may precede them, and a
     static key may follow."""
     are_indices = [isinstance(entry, DynamicIndex) or type(entry) is int for entry in entries]
@@ -192,4 +219,4 @@ def index_by_gather(x: Any, entries: list[Any]) -> Any:
     if all(entry == slice(None) for entry in (*leading, *trailing)):
         return elements
     rank = max(rank_of(entry.value) for entry in indices if isinstance(entry, DynamicIndex))
-    return apply("index", elements, key=format_key((*leading, *[slice(None)] * rank, *trailing)))
+    return apply("index", elements, *bounds, key=format_key((*leading, *[slice(None)] * rank, *trailing)))

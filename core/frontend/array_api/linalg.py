@@ -11,6 +11,7 @@ from ...errors import Invalid, Usage
 from ...ops.type_rules import ATTRIBUTE_INTEGER_BOUND
 from ..eager.apply import apply
 from ..linalg_functions import *  # noqa: F403
+from ..sizes import static_integer
 from ..trace.source_location import user_location
 from .common import (
     check_floating,
@@ -20,7 +21,6 @@ from .common import (
     resolve_axes,
     resolve_axis,
     shape_of,
-    static_integer,
     static_number,
     static_sizes,
     type_of,

@@ -13,17 +13,15 @@ from ...ops.op import MAX_ELEMENTS
 from ...types import Shape, broadcast_shape
 from ..eager.apply import apply
 from ..eager.op_functions import cache_single_op
+from ..sizes import open_shape, open_sizes, static_integer, static_integers, static_size
 from ..trace.source_location import user_location
+from ..trace.symbol import Symbol
 from .common import (
     check_matrix,
     rank_of,
     resolve_axes,
     resolve_axis,
     shape_of,
-    static_integer,
-    static_integers,
-    static_shape,
-    static_size,
     static_sizes,
     type_of,
 )
@@ -34,7 +32,8 @@ MAX_CONCAT_OPERANDS = 32
 
 @cache_single_op
 def broadcast_to(x: Any, /, shape: Any) -> Any:
-    return apply("broadcast_to", x, shape=static_shape(shape))
+    sizes, symbols = open_sizes(shape)
+    return apply("broadcast_to", x, *symbols, shape=sizes)
 
 
 def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
@@ -201,7 +200,8 @@ def moveaxis(x: Any, source: Any, destination: Any, /) -> Any:
 
 @cache_single_op
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
-    return apply("reshape", x, shape=static_integers(shape, "a size"))
+    sizes, symbols = open_shape(shape)
+    return apply("reshape", x, *symbols, shape=sizes)
 
 
 @cache_single_op
@@ -247,24 +247,30 @@ def tile(x: Any, repetitions: Any, /) -> Any:
     """Repeat the whole array along each axis. `repetitions` is a number, or a tuple with one for each axis; the shorter
     of `repetitions` and the shape is padded with ones in front.
 
-    Raises Usage for a number that is negative or not static.
+    Numbers may be symbolic. Raises Usage for a negative number; a symbolic one traps.
 
     >>> tile([1, 2], (2, 2)).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
-    times = static_shape(repetitions)
+    sizes, symbols = open_sizes(repetitions)
+    counts = iter(symbols)
+    times = tuple(next(counts) if size is None else size for size in sizes)
     times = (*[1] * (rank_of(x) - len(times)), *times)
     tiled = insert_axes(x, range(len(times) - rank_of(x))) if len(times) > rank_of(x) else x
     for axis, count in enumerate(times):
-        if count != 1:
+        if isinstance(count, Symbol) or count != 1:
             tiled = tile_axis(tiled, count, axis)
     return tiled
 
 
-def tile_axis(x: Any, count: int, axis: int) -> Any:
-    """Repeat an array along one axis: by broadcasting if all sizes are static, else by taking indices modulo the
-    size."""
+def tile_axis(x: Any, count: Any, axis: int) -> Any:
+    """Repeat an array along one axis: by broadcasting if all sizes are static, or the count is symbolic; else by taking
+    indices modulo the size."""
     shape = shape_of(x)
+    if isinstance(count, Symbol):
+        sizes = tuple(x.shape)
+        copies = broadcast_to(insert_axes(x, [axis]), (*sizes[:axis], count, *sizes[axis:]))
+        return reshape(copies, (*sizes[:axis], count * sizes[axis], *sizes[axis + 1 :]))
     if None not in shape:
         copies = apply("broadcast_to", insert_axes(x, [axis]), shape=(*shape[:axis], count, *shape[axis:]))
         return apply("reshape", copies, shape=(*shape[:axis], count * (shape[axis] or 0), *shape[axis + 1 :]))

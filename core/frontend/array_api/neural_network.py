@@ -18,6 +18,7 @@ from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ..eager.apply import apply
 from ..effects import uniform
+from ..sizes import static_size
 from ..trace.pytree import flatten, is_number_list, unflatten
 from ..trace.source_location import user_location
 from .common import (
@@ -31,7 +32,6 @@ from .common import (
     resolve_axis,
     shape_of,
     static_number,
-    static_size,
     static_sizes,
     type_of,
 )

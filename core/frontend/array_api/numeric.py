@@ -12,6 +12,7 @@ from ...errors import Invalid, Usage
 from ...ops.indexing import format_key
 from ..eager.apply import apply
 from ..eager.op_functions import cache_single_op
+from ..sizes import static_integer
 from ..trace.program_builder import unwrap_weak
 from ..trace.source_location import user_location
 from .common import (
@@ -26,7 +27,6 @@ from .common import (
     resolve_optional_axis,
     shape_of,
     static_axis,
-    static_integer,
     static_number,
     static_sizes,
     type_of,

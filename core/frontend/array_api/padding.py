@@ -10,8 +10,9 @@ import numpy as np
 from ... import dtypes
 from ...errors import Invalid, Usage
 from ..eager.apply import apply
+from ..sizes import static_integers
 from ..trace.source_location import user_location
-from .common import element_count, rank_of, static_integers, type_of
+from .common import element_count, rank_of, type_of
 from .creation import compute_eagerly, convert_fill_value, iota, zeros_like
 from .manipulation import concat
 

@@ -16,6 +16,7 @@ from ...ops.op import (
     build_kernel,
     describe_trapping_element,
     lookup_op,
+    operand_count,
     raise_column_error,
     trap_message,
 )
@@ -51,8 +52,9 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
     if array is not None:
         return array
     row = lookup_op(op)
-    if row.arity not in (None, len(operands)):
-        raise Usage(f"{op} takes {row.arity} operands", where=user_location(), got=len(operands), python=TypeError)
+    count = operand_count(row, attributes)
+    if count not in (None, len(operands)):
+        raise Usage(f"{op} takes {count} operands", where=user_location(), got=len(operands), python=TypeError)
     if any(isinstance(operand, VariableBase) for operand in operands):
         return apply(op, *map(read_variable, operands), **attributes)
     promoted = promote_operands(row, list(map(unwrap_weak, operands)))

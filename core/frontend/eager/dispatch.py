@@ -19,7 +19,7 @@ import numpy as np
 from ... import dtypes
 from ...dtypes import DType
 from ...ops.cast import compose_casts
-from ...ops.op import Kernel, Op
+from ...ops.op import Kernel, Op, dynamic_size_count
 from ...types import Type, intern_type, type_of
 from ...value import Literal, Value
 from ..trace.program_builder import current_region
@@ -127,6 +127,8 @@ def build_entry(
     is_sized = result_type.shape is not None and None not in result_type.shape
     sized_type, is_float = intern_type(result_type) if is_sized else None, result_type.dtype.kind == "f"
     entry = DispatchEntry(row.name, types, attributes, kernel, sized_type, is_float)
+    if dynamic_size_count(row, attributes):  # whether it traps depends on values
+        return entry
     try:
         converters = [operand_converter(*pair) for pair in zip(operands, types, strict=True)]
         entry.compute = guard_kernel(row, converters, entry)

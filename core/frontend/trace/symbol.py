@@ -13,10 +13,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ... import dtypes
 from ...dtypes import DType
 from ...errors import Invalid, Usage
-from ...types import HandleType, Shape, Type
-from .program_builder import TracedValue
+from ...types import HandleType, Type
+from .program_builder import TracedValue, current_region
 from .source_location import describe_construct, user_location
 
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
@@ -116,22 +117,21 @@ class ArrayOperators:
         return self._type.dtype
 
     @property
-    def shape(self) -> Shape:
-        """The sizes of the axes; a size is None where it is known only at run time. None for a shape of unknown
-        rank."""
+    def shape(self) -> tuple[Any, ...] | None:
+        """The sizes of the axes: ints, and for a symbol a symbolic int64 for a size that only the run knows. None for a
+        shape of unknown rank."""
         return self._type.shape
 
     @property
     def ndim(self) -> int | None:
         """The number of axes; None where it is unknown."""
-        return None if self.shape is None else len(self.shape)
+        return None if self._type.shape is None else len(self._type.shape)
 
     @property
     def size(self) -> int | None:
         """The number of elements; None where it is unknown."""
-        if self.shape is None or None in self.shape:
-            return None
-        return math.prod(self.shape)  # type: ignore[arg-type]
+        shape = self._type.shape
+        return None if shape is None or None in shape else math.prod(shape)  # type: ignore[arg-type]
 
     @property
     def device(self) -> str:
@@ -270,6 +270,15 @@ class Symbol(ArrayOperators):
     def _type(self) -> Type:
         return self._tagloom_value.type
 
+    @property
+    def shape(self) -> tuple[Any, ...] | None:
+        """The sizes of the axes: ints, and a symbolic int64 for a size that only the run knows. None for a shape of
+        unknown rank."""
+        shape = self._type.shape
+        if shape is None or None not in shape:
+            return shape
+        return tuple(SymbolicSize(self, axis) if size is None else size for axis, size in enumerate(shape))
+
     def __repr__(self) -> str:
         return f"<symbolic {self._tagloom_value.name}: {self._tagloom_value.type}>"
 
@@ -299,7 +308,7 @@ class Symbol(ArrayOperators):
 
     def __iter__(self) -> Iterator[Any]:
         """The elements along the first axis. Raises Invalid (F1) where their number is not static, or is large."""
-        size = self.shape[0] if self.shape else None
+        size = self._type.shape[0] if self._type.shape else None
         if size is None or size > MAX_UNROLLED_ELEMENTS:
             hint = "loop with tl.while_loop, tl.map or tl.foldl"
             if size is not None:
@@ -309,9 +318,9 @@ class Symbol(ArrayOperators):
 
     def __len__(self) -> int:
         """The size of the first axis. Raises Invalid (F1) where it is not static."""
-        size = self.shape[0] if self.shape else None
+        size = self._type.shape[0] if self._type.shape else None
         if size is None:
-            hint = "x.shape has the static sizes; the number of cells is what tl.cells was given"
+            hint = "x.shape[0] is a symbolic size; the number of cells is what tl.cells was given"
             raise _concrete_value_error(self, "len()", hint)
         return size
 
@@ -333,3 +342,34 @@ class Symbol(ArrayOperators):
     __round__ = __floor__ = __ceil__ = __trunc__ = _refusing_method(
         "rounding", "write tl.round(x), tl.floor(x), tl.ceil(x) or tl.trunc(x)"
     )
+
+
+class SymbolicSize(Symbol):
+    """The size of an axis that only the run knows, int64. Its node is added where the size is first used, so that a
+    function which only reads other sizes has no node for it."""
+
+    __slots__ = ("_array", "_axis", "_values")
+
+    def __init__(self, array: Symbol, axis: int) -> None:
+        self._array, self._axis = array, axis
+        self._values: list[TracedValue] = []
+
+    @property
+    def _tagloom_value(self) -> TracedValue:  # type: ignore[override]
+        region = current_region()
+        regions = [] if region is None else [region, *region.enclosing_regions()]
+        for value in self._values:
+            if any(value.region is each for each in regions):
+                return value
+        self._values.append(array_namespace().size(self._array, axis=self._axis)._tagloom_value)
+        return self._values[-1]
+
+    @property
+    def _type(self) -> Type:
+        return _INT64
+
+    def __repr__(self) -> str:
+        return f"<symbolic size of axis {self._axis} of {self._array!r}>"
+
+
+_INT64 = Type(dtypes.int64)

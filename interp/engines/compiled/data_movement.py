@@ -1,7 +1,7 @@
 """Code generation for ops that move elements or reduce them along axes; jit.strided_ops does the work. Where no element
 moves, the result is a view with another shape.
 
-Python computes the rest: arrays of too many axes, dtypes of two bytes, and keys that index axes of dynamic size.
+Python computes the rest: arrays of too many axes, dtypes of two bytes, and sizes that are not int64.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from ....core import dtypes
 from ....core.dtypes import DType
-from ....core.ops.indexing import parse_key
-from ....core.ops.type_rules import resolve_axes, resolve_axis
+from ....core.ops.indexing import OPEN_BOUND, parse_key
+from ....core.ops.op import MAX_ELEMENTS, OPS, dynamic_size_count
+from ....core.ops.type_rules import ATTRIBUTE_INTEGER_BOUND, resolve_axes, resolve_axis
 from ....core.program.program import Node
 from ....core.types import Type
 from ..jit.kernels import LANE_TYPES, lane
@@ -132,17 +133,54 @@ def broadcast_strides(value: TypedExpression, rank: int) -> list[str]:
     return ["0"] * (rank - len(strides)) + strides
 
 
+def dynamic_operands(node: Node, inputs: Sequence[TypedExpression]) -> list[TypedExpression] | None:
+    """The operands that hold sizes of an attribute; None if one is not int64."""
+    count = dynamic_size_count(OPS[node.op], dict(node.attributes))
+    operands = list(inputs[len(inputs) - count :])
+    return operands if all(operand.type.dtype is dtypes.int64 for operand in operands) else None
+
+
+def emit_shape_check(
+    emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression], sizes: Sequence[str], minimum: int = 0
+) -> None:
+    """Emit the exits for sizes that are operands: a trap for one below `minimum`, and the exit for a result that is too
+    large for one that no array has."""
+    for size in sizes:
+        emitter.emit_trap(node, inputs, f"{size} < {minimum}")
+        emitter.emit_memory_exit(node, inputs, f"{size} >= {ATTRIBUTE_INTEGER_BOUND}")
+
+
+def emit_fit_check(
+    emitter: FunctionEmitter,
+    node: Node,
+    inputs: Sequence[TypedExpression],
+    sizes: Sequence[str],
+    target_sizes: Sequence[str],
+) -> bool:
+    """Emit the traps for sizes that do not broadcast to others. False if types show that they never do."""
+    for size, target in zip(reversed(sizes), reversed(target_sizes), strict=False):
+        if size in ("1", target):
+            continue
+        if size.isdigit() and target.isdigit():
+            return False
+        emitter.emit_trap(node, inputs, f"{size} != {target}" + ("" if size.isdigit() else f" and {size} != 1"))
+    return len(sizes) <= len(target_sizes)
+
+
 def emit_broadcast(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
     """Emit broadcast_to and broadcast_like."""
-    result, x = node.results[0].type, inputs[0]
+    result, x, dynamic = node.results[0].type, inputs[0], dynamic_operands(node, inputs)
     if result.is_scalar:
         return x.text
+    if dynamic is None:
+        return None
     if node.op == "broadcast_like":
         sizes = broadcast_sizes(emitter, inputs, lambda condition: emitter.emit_trap(node, inputs, condition))
-    elif None in (x.type.shape or ()):
-        return None
     else:
-        sizes = [str(size) for size in result.shape or ()]
+        operands = iter(dynamic)
+        sizes = [next(operands).text if size is None else str(size) for size in node.attribute("shape")]
+        emit_shape_check(emitter, node, inputs, [each.text for each in dynamic])
+        emit_fit_check(emitter, node, inputs, x.sizes, sizes)
     emitter.emit_size_check(node, inputs, sizes)
     array, operand = emit_empty(emitter, sizes, result), _as_array(emitter, x)
     emit_strided_copy(emitter, array, operand, StridedView(sizes, broadcast_strides(operand, len(sizes))))
@@ -163,12 +201,13 @@ def emit_permute_dims(emitter: FunctionEmitter, node: Node, inputs: Sequence[Typ
 
 
 def emit_reshape(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
-    """Emit reshape_like, squeeze, and reshape to static sizes."""
+    """Emit reshape_like, squeeze and reshape."""
     x, result = inputs[0], node.results[0].type
     if x.type.is_scalar and result.is_scalar:
         return x.text
     if node.op == "reshape" and None in (result.shape or ()):
-        return None
+        reshaped_sizes = emit_reshaped_sizes(emitter, node, inputs)
+        return None if reshaped_sizes is None else emit_subarray(emitter, _as_array(emitter, x), "0", reshaped_sizes)
     if node.op == "squeeze":
         squeezed_axes = resolve_axes(node.attribute("axis"), x.type)
         for axis in (axis for axis in squeezed_axes if (x.type.shape or ())[axis] is None):
@@ -184,9 +223,49 @@ def emit_reshape(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExp
     return emit_subarray(emitter, _as_array(emitter, x), "0", sizes)
 
 
-def key_view(value: TypedExpression, key: str) -> StridedView | None:
-    """The view that an indexing key selects; None if it needs sizes that are not static."""
-    sizes, entries = value.sizes, parse_key(key)
+def emit_reshaped_sizes(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> list[str] | None:
+    """Emit the sizes of a reshape with operands, or to a size that is inferred from an unknown number of elements."""
+    dynamic, count = dynamic_operands(node, inputs), emitter.assign(product_expression(inputs[0].sizes))
+    if dynamic is None:
+        return None
+    emit_shape_check(emitter, node, inputs, [each.text for each in dynamic], minimum=-1)
+    operands = iter(dynamic)
+    requested = [next(operands).text if size is None else str(size) for size in node.attribute("shape")]
+    inferred = " + ".join(f"int64({size} == -1)" for size in requested if not size.isdigit())
+    product = " * ".join(f"float64(1 if {size} == -1 else {size})" for size in requested)
+    emitter.emit_trap(node, inputs, f"{inferred} > 1 or {product} > {float(MAX_ELEMENTS)}")
+    known = emitter.assign(f"int64({product})")
+    emitter.emit_trap(
+        node,
+        inputs,
+        f"({known} == 0 or {count} % {known} != 0) if {inferred} == 1 else {known} != {count}",
+    )
+    return [
+        size if size.isdigit() else emitter.assign(f"{count} // {known} if {size} == -1 else {size}")
+        for size in requested
+    ]
+
+
+def emit_slice(
+    emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression], entry: slice, bounds: list[str], size: str
+) -> tuple[str, str, str]:
+    """Emit the first index of a slice, its step, and the number of its elements, which only the run knows."""
+    texts = [bounds.pop(0) if bound == OPEN_BOUND else bound for bound in (entry.start, entry.stop, entry.step)]
+    start, stop, step = texts
+    if entry.step == OPEN_BOUND:
+        emitter.emit_trap(node, inputs, f"{step} == 0")
+    is_given = f"{start is not None}, {stop is not None}"
+    numbers = (f"int64({text or 0})" for text in (start, stop, 1 if step is None else step, size))
+    found = emitter.assign(f"e.slice_range({', '.join(numbers)}, {is_given})")
+    return emitter.assign(f"{found}[0]"), str(1 if step is None else step), emitter.assign(f"{found}[1]")
+
+
+def emit_key_view(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> StridedView | None:
+    """Emit what the view that an indexing key selects from the first operand needs; None where a bound is not int64."""
+    value, dynamic = inputs[0], dynamic_operands(node, inputs)
+    if dynamic is None:
+        return None
+    sizes, entries, bounds = value.sizes, parse_key(node.attribute("key")), [each.text for each in dynamic]
     indexed_axes = sum(entry is not None and entry is not Ellipsis for entry in entries)
     entries_with_ellipsis = entries if Ellipsis in entries else (*entries, Ellipsis)
     ellipsis_index = entries_with_ellipsis.index(Ellipsis)
@@ -206,8 +285,11 @@ def key_view(value: TypedExpression, key: str) -> StridedView | None:
         if entry == slice(None):
             view.sizes.append(size)
             view.strides.append(stride)
-        elif not size.isdigit():
-            return None
+        elif isinstance(entry, slice) and (not size.isdigit() or OPEN_BOUND in (entry.start, entry.stop, entry.step)):
+            first, step, count = emit_slice(emitter, node, inputs, entry, bounds, size)
+            view.sizes.append(count)
+            view.strides.append(stride if step == "1" else f"{step} * ({stride})")
+            offsets.append(f"{first} * ({stride})")
         elif isinstance(entry, slice):
             steps = range(*entry.indices(int(size)))
             view.sizes.append(str(len(steps)))
@@ -215,21 +297,24 @@ def key_view(value: TypedExpression, key: str) -> StridedView | None:
                 product_expression([stride, str(steps.step)]) if steps.step > 0 else f"-({stride} * {-steps.step})"
             )
             offsets.append(product_expression([stride, str(steps.start)]))
-        elif isinstance(entry, int):
+        elif isinstance(entry, int) and size.isdigit():
             offsets.append(product_expression([stride, str(entry % int(size))]))
+        elif isinstance(entry, int):
+            emitter.emit_trap(node, inputs, f"{size} <= {entry if entry >= 0 else -entry - 1}")
+            offsets.append(f"{entry if entry >= 0 else f'({size} - {-entry})'} * ({stride})")
     return view._replace(offset=" + ".join(each for each in offsets if each != "0") or "0")
 
 
 def emit_index(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
     """Emit index: a view where the elements are contiguous, else a copy."""
-    (x,), result = inputs, node.results[0].type
+    x, result = inputs[0], node.results[0].type
     if x.type.is_scalar:
         return (
             emit_subarray(emitter, _as_array(emitter, x), "0", ["1"] * len(result.shape or ()))
             if result.shape
             else x.text
         )
-    view = key_view(x, node.attribute("key"))
+    view = emit_key_view(emitter, node, inputs)
     if view is None or len(view.sizes) > MAX_AXES:
         return None
     if result.is_scalar:
@@ -253,16 +338,14 @@ def emit_writable(emitter: FunctionEmitter, value: TypedExpression) -> str:
 
 
 def emit_scatter_index(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
-    """Emit scatter_index, for values whose types show that they fit."""
-    x, values = inputs
-    view = None if x.type.is_scalar else key_view(x, node.attribute("key"))
-    if view is None or len(view.sizes) > MAX_AXES or values.type.dtype is not x.type.dtype:
+    """Emit scatter_index."""
+    x, values = inputs[:2]
+    if x.type.is_scalar or values.type.dtype is not x.type.dtype:
         return None
-    value_sizes = values.sizes
-    pairs = zip(reversed(value_sizes), reversed(view.sizes), strict=False)
-    if len(value_sizes) > len(view.sizes) or not all(
-        size.isdigit() and size in ("1", view_size) for size, view_size in pairs
-    ):
+    view = emit_key_view(emitter, node, inputs)
+    if view is None or len(view.sizes) > MAX_AXES:
+        return None
+    if not emit_fit_check(emitter, node, inputs, values.sizes, view.sizes):
         return None
     array, operand = emit_writable(emitter, x), _as_array(emitter, values)
     rank = len(view.sizes)

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from ....core import dtypes
 from ....core.dtypes import DType
-from ....core.ops.op import MAX_ELEMENTS
+from ....core.ops.effects import EFFECT_OPS
+from ....core.ops.op import MAX_ELEMENTS, dynamic_size_count
 from ....core.program.program import Node, Operand
 from ....core.types import Type
 from ....core.value import Literal
@@ -225,8 +226,11 @@ def emit_ufunc_call(
 
 
 def emit_draw(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
-    """Emit a draw: a scalar, an array of static size, or a permutation."""
-    texts = [value.text for value in inputs]
+    """Emit a draw: a scalar, an array, or a permutation."""
+    count = len(inputs) - dynamic_size_count(EFFECT_OPS[node.op], dict(node.attributes))
+    texts, dynamic = [value.text for value in inputs[:count]], inputs[count:]
+    for size in dynamic:
+        emitter.emit_trap(node, inputs, f"{size.text} < 0")
     if node.op == "permutation":
         emitter.emit_trap(node, inputs, f"{texts[0]} < 0")
         emitter.emit_memory_exit(node, inputs, f"{texts[0]} > {MAX_ELEMENTS}")
@@ -236,9 +240,9 @@ def emit_draw(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpres
     result, key = node.results[0].type, emitter.emit_draw_key(node)
     if result.is_scalar:
         return emitter.assign(draw_expression(node, key, "0", texts))
-    sizes = [str(size) for size in result.shape or ()]
-    if math.prod(filter(None, result.shape or ())) > MAX_ELEMENTS:
-        emitter.emit_memory_exit(node, inputs, "True")
+    operands = iter(dynamic)
+    sizes = [f"int64({next(operands).text})" if size is None else str(size) for size in node.attribute("shape")]
+    emitter.emit_size_check(node, inputs, sizes)
     array = emit_empty(emitter, sizes, result)
     flat, index = emitter.assign(f"{array}.reshape(-1)"), emitter.fresh_name("i")
     with emitter.block(f"for {index} in range({flat}.size):"):

@@ -25,7 +25,7 @@ import numpy as np
 from ....core.errors import Crash, Exhausted, TagloomError, Usage
 from ....core.frontend.trace.pytree import TreeDef
 from ....core.graph.graph import Graph
-from ....core.ops.effects import EFFECT_OPS, size_trap_message
+from ....core.ops.effects import EFFECT_OPS, draw_trap_message, size_trap_message
 from ....core.ops.op import OPS, build_kernel, trap_message
 from ....core.program.program import Node, Program
 from ....core.tag import ROOT
@@ -468,8 +468,11 @@ def build_trap_event(module: GeneratedModule, graph: Graph, run: FinishedRun) ->
     if message is None and node.op in OPS:
         message = trap_message(OPS[node.op], operands, node.attributes)
     elif message is None:
-        reason: Any = size_trap_message if node.op == "cells" else EFFECT_OPS[node.op].trap_reason
-        message = reason(*operands) if reason else None
+        message = (
+            size_trap_message(*operands)  # type: ignore[arg-type]
+            if node.op == "cells"
+            else draw_trap_message(EFFECT_OPS[node.op], operands, node.attributes)
+        )
     inputs = (*operands, *trigger)
     return Event(Token(number, 0, tag, inputs[0]), 0, inputs, (), (), message, (), False)
 

@@ -14,6 +14,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
+from .memory import kernel
+
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 _ALIGNMENT = 32
 _MALLOPT_TRIM_THRESHOLD, _MALLOPT_MMAP_THRESHOLD = (-1, 2**28), (-3, 2**25)
@@ -112,6 +114,19 @@ def subarray(typing: Any, array: Any, begin: Any, sizes: Any) -> Any:
         return build_array(context, builder, array_type, data, shape, array_struct.meminfo)
 
     return array_type(array, int64, _shape_type(len(sizes))), build
+
+
+@kernel
+def slice_range(start, stop, step, size, has_start, has_stop):  # type: ignore[no-untyped-def]
+    """The first index and the number of elements of a slice of an axis, as Python's `slice.indices` has them."""
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+    first, last = (low, high) if step > 0 else (high, low)
+    if has_start:
+        first = min(max(start + size if start < 0 else start, low), high)
+    if has_stop:
+        last = min(max(stop + size if stop < 0 else stop, low), high)
+    count = (last - first - 1 if step > 0 else last - first + 1) // step + 1
+    return first, max(count, 0)
 
 
 @intrinsic
