@@ -22,7 +22,7 @@ from ..hashing import MASK64, splitmix64
 from ..types import Type
 from ..value import Value, normalize
 from .effects import EffectOp, effect_op
-from .op import MAX_ELEMENTS, TrapCondition, op
+from .op import MAX_ELEMENTS, TrapCondition, dynamic_size_count, op
 from .type_rules import SHAPE_SIZES, check_sizes
 
 _INT64 = Type(dtypes.int64)
@@ -173,7 +173,8 @@ def counted_draw_type(row: EffectOp, seed: Type, count: Type, *operands: Type, *
     types = (seed, count, *operands)
     if any(type_ != _INT64 for type_ in types):
         raise Invalid("seeds, counts and bounds are int64", required="int64", got=", ".join(map(str, types)))
-    return row.type_rule(*operands, **attributes)
+    sizes = (_INT64,) * dynamic_size_count(row, attributes)  # which the rule of this op has checked
+    return row.type_rule(*operands, *sizes, **attributes)
 
 
 def draw_by_count(row: EffectOp, seed: Any, count: Any, *operands: Any, **attributes: Any) -> Value:

@@ -2041,6 +2041,50 @@ def rows_and_all(x: Any) -> Any:
     return len(x), sum(len(row) for row in x)
 
 
+def check_size(size: int, fewest: int = 0) -> int:
+    if size < fewest:
+        raise Trap("negative dimensions are not allowed")
+    return size
+
+
+@program("arrays_of_run_time_sizes")
+def filled(n: int) -> Any:
+    return np.array([[7, 7]] * check_size(n), np.int64).reshape(n, 2)
+
+
+@program("arrays_of_run_time_sizes", "in_rows")
+def rows_of_size(x: Any, n: int) -> Any:
+    if check_size(n, -1) == -1:
+        raise Trap("more than one size is -1")
+    if not n or len(x) % n:
+        raise Trap(f"shape ({len(x)},) does not become ({n}, -1)")
+    width = len(x) // n
+    return np.array([x[k * width : (k + 1) * width] for k in range(n)], np.int64).reshape(n, width)
+
+
+@program("arrays_of_run_time_sizes", "part")
+def part_between(x: Any, start: int, stop: int, step: int) -> Any:
+    if step == 0:
+        raise Trap("slice step cannot be zero")
+    return np.array(x.tolist()[start:stop:step], np.int64)
+
+
+@program("arrays_of_run_time_sizes")
+def cleared(x: Any, stop: int) -> Any:
+    zeros = range(*slice(None, stop).indices(len(x)))
+    return np.array([0 if k in zeros else number for k, number in enumerate(x)], np.int64)
+
+
+@program("arrays_of_run_time_sizes", "drawn")
+def drawn_below_six(n: int) -> Any:
+    return np.array([5] * check_size(n), np.int64)
+
+
+@program("arrays_of_run_time_sizes", "doubled")
+def doubled_ones(n: int) -> Any:
+    return np.array([1][:n] * 2 ** max(n, 0), np.int64)
+
+
 @program("arrays_as_one", "narrowed")
 def sums_in_rows(x: Any, y: Any) -> Any:
     if len(y) not in (1, len(x)):

@@ -17,6 +17,7 @@ from tagloom.core.json.cursor import JsonCursor
 from tagloom.core.json.value import attributes_to_json, read_attributes
 from tagloom.core.ops import linalg
 from tagloom.core.ops.op import OPS, Op, build_kernel, trap_message
+from tagloom.core.ops.type_rules import SHAPE_SIZES
 from tagloom.core.text.builder import is_writable_attribute
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import admit, is_same_value
@@ -73,7 +74,11 @@ def test_v4_s5_results_have_the_type_of_the_rule(row: Op) -> None:
     [
         replace(OPS["flip" if "flip" in OPS else "roll"], type_rule=lambda x, **more: Type(x.dtype, (3,))),
         replace(OPS["take"], trap_condition=None, type_rule=lambda x, i, axis: x),
-        replace(OPS["reshape"], type_rule=lambda x, shape: Type(x.dtype, tuple(abs(size) for size in shape))),
+        replace(OPS["reshape"], type_rule=lambda x, *_, shape: Type(x.dtype, tuple(abs(size or 1) for size in shape))),
+        replace(OPS["index"], dynamic_sizes=replace(OPS["index"].dynamic_sizes, fill=lambda key, bounds: ":")),
+        replace(
+            OPS["broadcast_to"], dynamic_sizes=replace(SHAPE_SIZES, fill=lambda shape, sizes: (3, 3, 3)[: len(shape)])
+        ),
         replace(OPS["argmax"], numpy=lambda x, axis=None, keepdims=False: np.argmax(x)),
         replace(OPS["concat"], type_rule=lambda *operands, axis: operands[0]),
     ],
@@ -102,7 +107,11 @@ STRANGE = (
     "0, 0, 0",
     "::0",
     "..., ...",
+    "?",
+    "?:, ::?",
     (),
+    (None,),
+    (None, -1, None),
     (0, 0),
     (-1, -1),
     (2**53,),
@@ -119,8 +128,9 @@ STRANGE = (
 def test_v4_any_attributes_are_typed_or_refused(row: Op, data: st.DataObject) -> None:
     """V4: for any attributes and operand types, a row gives a type or a refusal in words."""
     types = st.builds(Type, st.sampled_from(dtypes.ALL), st.sampled_from([*SHAPES, None, (None,), (None, 3)]))
-    count = data.draw(st.sampled_from([*arities(row), 0, 4])) if row.arity is None else row.arity
     given_ = {name: data.draw(st.sampled_from(STRANGE)) for name in row.attributes}
+    counts = arities(row, tuple(given_.items()))
+    count = data.draw(st.sampled_from([*counts, 0, 4])) if row.arity is None else counts[0]
     try:
         made = row.type_rule(*(data.draw(types) for _ in range(count)), **given_)
     except tl.Invalid as error:
@@ -138,6 +148,9 @@ def test_s12_results_beyond_memory_are_not_begun() -> None:
         lambda: tl.arange(np.uint64(0), np.uint64(2**64 - 1), np.uint64(1)),
         lambda: tl.repeat(np.zeros((0, 2)), times, axis=1),
         lambda: tl.repeat(np.zeros(2), times),
+        lambda: tl.function(lambda n: tl.zeros(n))(most),
+        lambda: tl.function(lambda n: tl.uniform((n, n)))(2**31),
+        lambda: tl.function(lambda n: tl.reshape(tl.zeros(2), (n,)))(2**60),
     ):
         with pytest.raises(tl.Exhausted, match="does not fit into memory"):
             compute()

@@ -12,7 +12,7 @@ import numpy as np
 from support.generators.edges import EDGES
 from tagloom.core import dtypes
 from tagloom.core.errors import Invalid
-from tagloom.core.ops.op import Op, trap_message
+from tagloom.core.ops.op import Op, dynamic_size_count, trap_message
 from tagloom.core.types import Type
 from tagloom.core.value import Value, admit
 
@@ -37,8 +37,8 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "upper": (False, True),
     "dtype": dtypes.ALL,
     "keepdims": (False, True),
-    "key": ("::-1", "1", "..., None", "None, 1:", ":, 0"),
-    "shape": ((), (3,), (1, 3), (-1,), (0,)),
+    "key": ("::-1", "1", "..., None", "None, 1:", ":, 0", "?:", ":?, None, ::-1", "::?", ":, ?:?"),
+    "shape": ((), (3,), (1, 3), (-1,), (0,), (None,), (None, 3), (-1, None), (None, None)),
     "shift": ((1,), (-2,)),
     "side": ("left", "right"),
     "strides": ((1,), (2,)),
@@ -49,14 +49,16 @@ _OWN: dict[tuple[str, str], tuple[Any, ...]] = {
     **{(name, "axis"): _AXES for name in ("unique_values", "unique_indices", "inverse_indices", "value_counts")},
     ("roll", "axis"): (None, (0,), (-1,)),
     ("squeeze", "axis"): ((0,), ()),
-    ("broadcast_to", "shape"): ((), (3,), (2, 3), (1, 3), (0, 3)),
+    ("broadcast_to", "shape"): ((), (3,), (2, 3), (1, 3), (0, 3), (None, 3), (None,), (2, None, None)),
     ("windows", "shape"): ((1,), (2,)),
 }
 
 
-def arities(row: Op) -> tuple[int, ...]:
-    """The numbers of operands that tests pass to a row."""
-    return (row.arity,) if row.arity else {"gather": (2,), "concat": (2, 3)}.get(row.name, (3,))
+def arities(row: Op, given_: Attributes = ()) -> tuple[int, ...]:
+    """The numbers of operands that tests pass to a row with these attributes."""
+    if row.arity:
+        return (row.arity + dynamic_size_count(row, dict(given_)),)
+    return {"gather": (2,), "concat": (2, 3)}.get(row.name, (3,))
 
 
 def attributes(row: Op) -> Iterator[Attributes]:
@@ -73,11 +75,14 @@ def value(shape: tuple[int, ...], dtype: dtypes.DType, seed: int) -> Value:
 
 
 def choices(row: Op) -> Iterator[tuple[tuple[tuple[int, ...], ...], list[dtypes.DType], Attributes]]:
-    """Combinations of operand shapes, dtypes and attributes, valid and invalid for the row's type rule."""
+    """Combinations of operand shapes, dtypes and attributes, valid and invalid for the row's type rule. Operands that
+    hold sizes have no axes."""
     for count, given_ in itertools.product(arities(row), attributes(row)):
+        sizes = dynamic_size_count(row, dict(given_))
         for shapes in itertools.product(SHAPES, repeat=count) if count < 3 else zip(*[SHAPES[:5]] * count, strict=True):
             for dtype, other in itertools.product(SOME, (dtypes.int64, dtypes.bool, None)):
-                yield tuple(shapes), [dtype, *[other or dtype] * (count - 1)], given_
+                kinds = [dtype, *[other or dtype] * (count - 1), *[other or dtypes.uint8] * sizes]
+                yield (*shapes, *[()] * sizes), kinds, given_
 
 
 def drawn(shapes: Sequence[tuple[int, ...]], kinds: Sequence[dtypes.DType]) -> tuple[Value, ...]:

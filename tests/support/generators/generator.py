@@ -26,7 +26,7 @@ from tagloom.core.frontend.trace.annotation import FunctionSpec
 from tagloom.core.frontend.trace.program_builder import ProgramBuilder
 from tagloom.core.frontend.trace.pytree import flat_tuple_type, leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
-from tagloom.core.ops.op import OPS
+from tagloom.core.ops.op import OPS, dynamic_size_count
 from tagloom.core.program.program import Program
 from tagloom.core.types import Type
 from tagloom.core.value import admit, literal
@@ -108,14 +108,16 @@ def signatures(extra: tuple[Type, ...], arrays: bool = False) -> Signatures:
         if not arrays and row.scalar is None and row.name not in ("matmul", "sum"):
             continue
         choices = [(("dtype", dtype),) for dtype in converted] if row.name == "astype" else list(attributes(row))
-        every = itertools.chain(*(_operand_types(types, arity) for arity in arities(row)))
-        for given, operands in itertools.product(choices, every):
-            try:
-                result = row.type_rule(*operands, **dict(given))
-            except tl.Invalid:
-                continue
-            if result in types:
-                found.setdefault(row.name, []).append((operands, given))
+        for given in choices:
+            sizes = (INT,) * dynamic_size_count(row, dict(given))
+            for arity in arities(row):
+                for operands in _operand_types(types, arity):
+                    try:
+                        result = row.type_rule(*operands, *sizes, **dict(given))
+                    except tl.Invalid:
+                        continue
+                    if result in types:
+                        found.setdefault(row.name, []).append(((*operands, *sizes), given))
     return found
 
 
@@ -222,7 +224,8 @@ class ProgramWriter:
         operands = [_strong(self.value(scope, type_)) for type_ in types]
         if name in _DIVISORS and types[1].is_scalar and types[1].dtype.is_integer and self.pick(True, True, False):
             operands[1] = _strong(admit(self.pick(2, 3, 1), types[1]))
-        for place in _COUNTS.get(name, ()):
+        sizes = range(len(types) - dynamic_size_count(OPS[name], dict(attributes)), len(types))
+        for place in (*_COUNTS.get(name, ()), *(sizes if "shape" in dict(attributes) else ())):
             operands[place] = apply("remainder", operands[place], 5)
         if self.exact and OPS[name].error_bound:
             operands = [whole(operand, type_) for operand, type_ in zip(operands, types, strict=True)]
@@ -255,9 +258,10 @@ class ProgramWriter:
         return list(cond(self.predicate(scope), branch, branch))
 
     def loop(self, scope: list[Any], depth: int, fuel: Any, *, calling: bool = False) -> list[Any]:
-        """A bounded loop. It may stop early, its bound may depend on data, and its body may begin with a call."""
+        """A bounded loop. It may stop early, its bound may depend on data, and its body may begin with a call. In a
+        program of arrays it may carry an array whose size changes."""
         self.loops_left -= 1
-        types = self.draw(st.lists(_sampled(*self.scalars), max_size=2))
+        types = self.draw(st.lists(_sampled(*self.scalars, *(OPEN,) * (3 * self.arrays)), max_size=2))
         bound = self.pick(2, 1, 3, 0, 2) if self.loops or depth else self.pick(2, 1, 0, 4, 6)
         if self.pick(False, False, True):
             bound = apply("remainder", self.value(scope, INT), 3)
