@@ -78,8 +78,9 @@ def open_shape(shape: Any) -> tuple[tuple[int | None, ...], list[Any]]:
 
 def open_sizes(shape: Any) -> tuple[tuple[int | None, ...], list[Any]]:
     """The same, for sizes that are not inferred: raises Usage for a negative one, and for None."""
-    if isinstance(shape, tuple | list) or shape is None:
-        static_shape([size for size in shape or [None] if not isinstance(size, Symbol | VariableBase)])
+    parts = shape if isinstance(shape, tuple | list) else [shape]
+    if any(size is None for size in parts):
+        static_shape(parts)  # which refuses it, in words
     sizes, symbols = open_shape(shape)
     if any(size is not None and size < 0 for size in sizes):
         raise Usage("a size is negative", where=user_location(), got=repr(shape))

@@ -212,8 +212,8 @@ def draw_by_count_op(row: EffectOp, doc: str, trap_condition: TrapCondition | No
 
 draw_by_count_op(
     uniform,
-    """Uniform numbers from 0 below 1, float64: the `count`-th draw of a seed, both int64. `shape` is static.
-`tl.Generator` counts.
+    """Uniform numbers from 0 below 1, float64: the `count`-th draw of a seed, both int64. Sizes of `shape` may be
+operands. `tl.Generator` counts.
 
 >>> tl.uniform_at(7, 0) < 1.0
 True
@@ -221,8 +221,8 @@ True
 )
 draw_by_count_op(
     normal_,
-    """Normal numbers of mean 0 and variance 1, float64: the `count`-th draw of a seed, both int64. `shape` is
-static. `tl.Generator` counts.
+    """Normal numbers of mean 0 and variance 1, float64: the `count`-th draw of a seed, both int64. Sizes of
+`shape` may be operands. `tl.Generator` counts.
 
 >>> tl.normal_at(7, 0, shape=(2, 3)).shape
 (2, 3)
@@ -230,8 +230,8 @@ static. `tl.Generator` counts.
 )
 draw_by_count_op(
     integers,
-    """Uniform integers from `low` below `high`, int64: the `count`-th draw of a seed, all int64. `shape` is static.
-Traps on an empty range. `tl.Generator` counts.
+    """Uniform integers from `low` below `high`, int64: the `count`-th draw of a seed, all int64. Sizes of `shape` may
+be operands. Traps on an empty range. `tl.Generator` counts.
 
 >>> tl.integers_at(7, 0, 5, 6)
 5

@@ -107,9 +107,25 @@ class VariableBase:
         raise NotImplementedError
 
 
+class DeferredValue:
+    """The base class of symbols whose node is added where they are first used."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> Any:
+        """The symbolic value, with its node."""
+        raise NotImplementedError
+
+
+def is_read(value: Any) -> bool:
+    """Whether `read_variable` returns another value."""
+    return isinstance(value, VariableBase | DeferredValue)
+
+
 def read_variable(value: Any) -> Any:
-    """The current value of a variable; any other value unchanged."""
-    return value.value if isinstance(value, VariableBase) else value
+    """The current value of a variable, or a deferred value; any other value unchanged."""
+    return value.value if is_read(value) else value
 
 
 def sort_resources(resources: Any) -> tuple[Resource, ...]:

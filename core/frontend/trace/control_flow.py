@@ -324,8 +324,15 @@ def trace_loop(
     def trace(
         starts: Sequence[TracedOperand], weak_values: Sequence[int | float | None]
     ) -> tuple[LoopRegions | None, tuple[Resource, ...]]:
-        parameters = list(zip(names, (start.type for start in starts), weak_values, strict=True))
-        return trace_loop_to_fixpoint(region, cond, body, structure, parameters)
+        types, snapshot = [start.type for start in starts], region.snapshot()
+        while True:
+            parameters = list(zip(names, types, weak_values, strict=True))
+            loop, assigned = trace_loop_to_fixpoint(region, cond, body, structure, parameters)
+            open_types = types if loop is None else list(map(open_changing_sizes, types, loop.body_result.leaves))
+            if open_types == types:
+                return loop, assigned
+            types = open_types
+            region.rewind(snapshot)
 
     try:
         starts, loop, assigned = trace_loop_from_numbers(region, trace, leaves, starts)
@@ -371,6 +378,13 @@ def trace_loop(
         result.weak_value = number
     region.store.update(zip(assigned, results[count:], strict=False))
     return unflatten(structure, map(Symbol, results[:count]))
+
+
+def open_changing_sizes(type_: Type, next_value: Any) -> Type:
+    """The type of a loop variable of this type: with a size left open if its next value has another."""
+    next_type = to_operand(unwrap_weak(next_value)).type
+    joined = None if type_.admits(next_type) else type_.join(next_type)
+    return type_ if joined is None or joined.shape is None else joined
 
 
 def trace_loop_from_numbers(

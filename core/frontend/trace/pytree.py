@@ -23,7 +23,7 @@ import numpy as np
 
 from ...errors import Invalid, TagloomError
 from ...types import Handle, Type
-from .captures import VariableBase, read_variable
+from .captures import VariableBase, is_read, read_variable
 from .source_location import user_location
 
 _VALUE_CLASSES = (bool, int, float, complex, list, np.ndarray, np.generic, Handle)
@@ -223,15 +223,12 @@ def unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Any:
 
 
 def read_variables(value: object) -> Any:
-    """A nested value in which the current values of variables replace the variables."""
+    """A nested value in which the current values of variables replace the variables, and deferred values have their
+    nodes."""
     if value is None:
         return None
     leaves, structure = flatten(value, keep_variables=True)
-    return (
-        unflatten(structure, map(read_variable, leaves))
-        if any(isinstance(leaf, VariableBase) for leaf in leaves)
-        else value
-    )
+    return unflatten(structure, map(read_variable, leaves)) if any(map(is_read, leaves)) else value
 
 
 def expose_static_leaves(structure: TreeDef) -> tuple[TreeDef, list[StaticLeaf | None]]:

@@ -17,6 +17,7 @@ from ... import dtypes
 from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ...types import HandleType, Type
+from .captures import DeferredValue
 from .program_builder import TracedValue, current_region
 from .source_location import describe_construct, user_location
 
@@ -344,7 +345,7 @@ class Symbol(ArrayOperators):
     )
 
 
-class SymbolicSize(Symbol):
+class SymbolicSize(Symbol, DeferredValue):
     """The size of an axis that only the run knows, int64. Its node is added where the size is first used, so that a
     function which only reads other sizes has no node for it."""
 
@@ -363,6 +364,11 @@ class SymbolicSize(Symbol):
                 return value
         self._values.append(array_namespace().size(self._array, axis=self._axis)._tagloom_value)
         return self._values[-1]
+
+    @property
+    def value(self) -> Symbol:
+        """The size, with its node in the region under trace."""
+        return Symbol(self._tagloom_value)
 
     @property
     def _type(self) -> Type:

@@ -24,12 +24,7 @@ def failing(x: Any) -> Any:
 
 
 MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
-    "zeros of a tuple": (lambda n: tl.zeros((n,)), 3, "a size needs a concrete value", STATIC),
-    "zeros of a size": (lambda n: tl.zeros(n), 3, "a size needs a concrete value", "tl.zeros_like(x)"),
-    "full": (lambda n: tl.full((n, 2), 1.0), 3, "a size needs a concrete value", STATIC),
-    "reshape": (lambda n: tl.reshape(VECTOR, (n, 1)), 3, "a size needs a concrete value", "tl.broadcast_like(y, x)"),
-    "eye": (lambda n: tl.eye(n), 3, "a size needs a concrete value", STATIC),
-    "the number of linspace": (lambda n: tl.linspace(0.0, 1.0, n), 3, "num needs a concrete value", STATIC),
+    "zeros of a float": (lambda x: tl.zeros((x,)), 2.0, "a size is not an integer", "an integer dtype"),
     "an axis": (lambda n: tl.sum(VECTOR, axis=n), 0, "an axis needs a concrete value", STATIC),
     "a tuple of loop variables": (
         lambda x: tl.while_loop(lambda i, x: i < 3, body, (0, x)), 2.0, "the loop variables are one tuple", SEPARATE,
