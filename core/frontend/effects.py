@@ -76,8 +76,14 @@ def collect(cells: Any, /) -> Any:
 
 def print(*parts: Any) -> None:
     """Print a line of strings and values, separated by spaces, when the program runs. Lines are in program order."""
+    separated = [text for part in parts for text in (" ", part)]
+    print_joined(*separated[1:])
+
+
+def print_joined(*parts: Any) -> None:
+    """Print a line of strings and values, as `print` does, without spaces between them."""
     operands = [unwrap_weak(part) for part in parts if not isinstance(part, str)]
-    text = " ".join(part.replace("{", "{{").replace("}", "}}") if isinstance(part, str) else "{}" for part in parts)
+    text = "".join(part.replace("{", "{{").replace("}", "}}") if isinstance(part, str) else "{}" for part in parts)
     region = current_region()
     if region is None:
         builtins.print(format_text(text, tuple(map(_admit_operand, operands))))

@@ -9,27 +9,31 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
 from types import FunctionType, GeneratorType, MethodType
 from typing import Any
 
+import numpy as np
+
 from ... import dtypes
 from ...errors import Invalid
 from ..array_api.datatypes import astype
 from ..eager.gradients import trace_pullback
-from ..effects import print as print_values
+from ..effects import print_joined
 from ..trace.annotation import FunctionSpec
 from ..trace.captures import read_variable
 from ..trace.program_builder import RegionBuilder, current_region
 from ..trace.pytree import is_static
 from ..trace.source_location import is_internal_file, unconverted_reason, user_location
-from ..trace.symbol import Symbol
+from ..trace.symbol import Symbol, array_namespace
 from .convert import convert, is_converted
 from .ranges import SymbolicRange
-from .staging import is_symbolic, truth_operand
-from .state import CONTAINERS, ItemsPlace, active_journal, register_created, staging_depth
+from .staging import is_symbolic, stage_branch, truth_operand
+from .state import CONTAINERS, ItemsPlace, Variables, active_journal, register_created, staging_depth
+from .texts import SymbolicText, check_text, text_parts
 from .writes import announce_attribute, announce_items, set_attribute
 
 _LIBRARY_FOLDERS = tuple({sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
@@ -118,6 +122,12 @@ def _is_plain_class(kind: type) -> bool:
 
 
 def _call_opaque(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Call what is not converted. A string that it makes of a symbolic value is refused."""
+    result = _call_recorded(function, arguments, keywords)
+    return check_text(result) if type(result) is str and current_region() is not None else result
+
+
+def _call_recorded(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Call what is not converted. Changes that it makes to its arguments are found by comparing them."""
     if active_journal() is None or is_internal_file(getattr(getattr(function, "__code__", None), "co_filename", "")):
         return function(*arguments, **keywords)
@@ -195,22 +205,124 @@ def _bool(*arguments: Any) -> Any:
     return Symbol(truth_operand(value))  # type: ignore[arg-type]
 
 
-def _print(*parts: Any, **keywords: Any) -> None:
-    if current_region() is None or (active_journal() is None and not any(map(is_symbolic, parts))):
-        print(*parts, **keywords)
-    elif keywords:
-        raise Invalid(
-            "print of symbolic values, or under a symbolic condition, takes no keywords",
-            rule="F4",
-            where=user_location(),
-            got=", ".join(keywords),
-        )
-    else:
-        print_values(*(part if _is_value(part) else str(part) for part in parts))
+def _print(*values: Any, sep: Any = " ", end: Any = "\n", **keywords: Any) -> None:
+    if current_region() is None:
+        print(*values, sep=sep, end=end, **keywords)
+        return
+    parts = [text_parts(value) for value in values]
+    if keywords or end not in ("\n", None):
+        if not keywords or active_journal() is not None or any(is_symbolic(part) for each in parts for part in each):
+            raise Invalid(
+                "print in a program writes whole lines, to the output of the run",
+                rule="F4",
+                where=user_location(),
+                got=", ".join([*([] if end in ("\n", None) else ["end"]), *keywords]),
+                hint="leave these keywords out",
+            )
+        print(*values, sep=sep, end=end, **keywords)
+        return
+    separator = " " if sep is None else sep
+    print_joined(*[part for each in parts for part in (separator, *each)][1:])
 
 
-def _is_value(part: Any) -> bool:
-    return not is_static(part) and not isinstance(part, tuple | dict | list)
+def _str(*arguments: Any, **keywords: Any) -> Any:
+    return _text(arguments[0], is_quoted=False) if len(arguments) == 1 and not keywords else str(*arguments, **keywords)
+
+
+def _repr(value: Any) -> Any:
+    return _text(value, is_quoted=True)
+
+
+def _text(value: Any, *, is_quoted: bool) -> Any:
+    if current_region() is None:
+        return repr(value) if is_quoted else str(value)
+    parts = text_parts(value, is_quoted=is_quoted)
+    return SymbolicText(parts) if any(map(is_symbolic, parts)) else "".join(parts)
+
+
+def _python_class(value: Any) -> type:
+    """The class that a value has in Python: for a symbolic one, that of a number or array of its type."""
+    value = read_variable(value)
+    if not is_symbolic(value):
+        return type(value)
+    operand = value._tagloom_value.type
+    if not operand.is_scalar:
+        return np.ndarray
+    return {"b": bool, "i": int, "u": int, "f": float}.get(operand.dtype.kind, type(value))
+
+
+def _isinstance(value: Any, classes: Any) -> bool:
+    return isinstance(value, classes) or (
+        is_symbolic(read_variable(value)) and issubclass(_python_class(value), classes)
+    )
+
+
+def _type(*arguments: Any, **keywords: Any) -> Any:
+    if len(arguments) == 1 and not keywords and is_symbolic(read_variable(arguments[0])):
+        return _python_class(arguments[0])
+    return type(*arguments, **keywords)
+
+
+def _round(value: Any, *digits: Any) -> Any:
+    number = read_variable(value)
+    if digits not in ((), (None,)) or not is_symbolic(number) or not number._tagloom_value.type.is_scalar:
+        return round(value, *digits)
+    is_float = number._tagloom_value.type.dtype.kind == "f"
+    return astype(array_namespace().round(number), dtypes.int64) if is_float else number
+
+
+def _extremum(original: Any, is_better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """`max` or `min`: of several that are equal, the first."""
+
+    def choose(*arguments: Any, key: Any = None, **default: Any) -> Any:
+        items = list(arguments if len(arguments) > 1 else call(iter, *arguments))
+        keys = items if key is None else [call(key, item) for item in items]
+        if not any(is_symbolic(read_variable(each)) for each in keys):
+            position = original(range(len(items)), key=keys.__getitem__, default=None)
+            return original(items, **default) if position is None else items[position]
+        best, best_key = items[0], keys[0]
+        for item, item_key in zip(items[1:], keys[1:], strict=True):
+            test, then, otherwise = is_better(item_key, best_key), (item, item_key), (best, best_key)
+            best, best_key = _choose(test, functools.partial(_identity, then), functools.partial(_identity, otherwise))
+        return best
+
+    return choose
+
+
+def _identity(value: Any) -> Any:
+    return value
+
+
+def _choose(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    if is_symbolic(read_variable(test)):
+        return stage_branch(test, then, otherwise, Variables(lambda: (), ()))
+    return then() if test else otherwise()
+
+
+def _quantifier(original: Callable[[Any], bool], decisive: bool) -> Callable[..., Any]:
+    """`any`, which True decides, or `all`, which False decides. Nothing is taken from an iterator after it."""
+
+    def decided() -> bool:
+        return decisive
+
+    def decide(items: Any) -> Any:
+        if current_region() is None:
+            return original(items)
+        announce_iteration(items)
+        iterator = iter(items)
+
+        def rest() -> Any:
+            for item in iterator:
+                value = read_variable(item)
+                if is_symbolic(value):
+                    return _choose(value, *((decided, rest) if decisive else (rest, decided)))
+                if bool(item) is decisive:
+                    return decisive
+            return not decisive
+
+        return rest()
+
+    return decide
 
 
 def _refuse(name: str, reason: str) -> Callable[..., Any]:
@@ -240,6 +352,15 @@ _BUILTINS: dict[Any, Callable[..., Any]] = {
     float: _float,
     bool: _bool,
     print: _print,
+    str: _str,
+    repr: _repr,
+    isinstance: _isinstance,
+    type: _type,
+    round: _round,
+    max: _extremum(max, operator.gt),
+    min: _extremum(min, operator.lt),
+    any: _quantifier(any, decisive=True),
+    all: _quantifier(all, decisive=False),
     next: _next,
     setattr: _setattr,
     locals: _refuse("locals", _FRAMES),

@@ -20,7 +20,7 @@ from .passes.expressions import convert_expressions
 from .passes.mangling import mangle_names
 from .passes.variables import convert_loads, mark_loads
 from .passes.writes import convert_writes
-from .reader import FunctionNode, NotConvertible, read_source
+from .reader import FUTURE_FLAGS, FunctionNode, NotConvertible, read_source
 from .scopes import SCOPES
 from .templates import statements
 
@@ -123,7 +123,8 @@ def _compile(tree: FunctionNode, code: CodeType) -> CodeType:
         tree.args = _bare(tree.args)
         body = statements("converted = function", tree, function=tree)
     factory = statements(f"def factory({', '.join((*code.co_freevars, _NAME))}): body", tree, body=body)
-    module = compile(ast.Module(factory, []), code.co_filename, "exec", dont_inherit=True)
+    flags = code.co_flags & FUTURE_FLAGS  # of `from __future__ import annotations`, for nested functions
+    module = compile(ast.Module(factory, []), code.co_filename, "exec", flags, dont_inherit=True)
     inner = _constant_code(_constant_code(module))
     return inner.replace(co_name=code.co_name, co_qualname=code.co_qualname)
 

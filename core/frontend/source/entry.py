@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
 
+from ..trace.annotation import DerivedFunction, PositionalCall
 from ..trace.program_builder import current_region
 from . import operators
 from .calls import is_convertible
@@ -23,6 +24,10 @@ def convert_callable(python: Any) -> Any:
         return convert(python) if is_convertible(python) else python
     if type(python) is MethodType and type(python.__func__) is FunctionType:
         return MethodType(convert_callable(python.__func__), python.__self__)
+    if type(python) is DerivedFunction:
+        return convert_callable(python.implementation)
+    if type(python) is PositionalCall:
+        return PositionalCall(convert_callable(python.python), python.signature)
     if type(python) is functools.partial:
         return functools.partial(convert_callable(python.func), *python.args, **python.keywords)
     method = type(python).__dict__.get("__call__")

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from operator import eq as equal
 from operator import ge as greater_equal
 from operator import gt as greater
-from operator import is_, is_not
 from operator import le as less_equal
 from operator import lt as less
 from operator import ne as not_equal
@@ -22,7 +21,7 @@ from typing import Any, Literal, TypeAlias
 from ...errors import Invalid
 from ..eager.apply import apply
 from ..trace.captures import read_variable
-from ..trace.program_builder import current_region
+from ..trace.program_builder import current_region, to_operand, unwrap_weak
 from ..trace.source_location import user_location
 from ..trace.symbol import Symbol, array_namespace
 from .calls import announce_iteration, call
@@ -42,6 +41,7 @@ from .state import (
     register_created,
     staging_depth,
 )
+from .texts import field, join_text
 from .writes import augment, delete_attribute, delete_item, set_attribute, set_item
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "delete_attribute",
     "delete_item",
     "equal",
+    "field",
     "for_stmt",
     "greater",
     "greater_equal",
@@ -64,6 +65,7 @@ __all__ = [
     "in_",
     "is_",
     "is_not",
+    "join_text",
     "less",
     "less_equal",
     "load",
@@ -150,6 +152,24 @@ def in_(item: Any, container: Any) -> Any:
 def not_in(item: Any, container: Any) -> Any:
     """`item not in container`."""
     return not_(in_(item, container))
+
+
+def is_(one: Any, other: Any) -> Any:
+    """`one is other`. Raises Invalid (F4) for two numbers of which one is symbolic: only bools have an identity."""
+    values = read_variable(one), read_variable(other)
+    if one is other or not any(map(is_symbolic, values)):
+        return one is other
+    if not all(is_symbolic(value) or isinstance(value, bool | int | float) for value in values):
+        return False
+    kinds = [to_operand(unwrap_weak(value)).type for value in values]
+    if kinds[0] == kinds[1] and kinds[0].is_scalar and kinds[0].dtype.kind == "b":
+        return values[0] == values[1]
+    raise Invalid("`is` does not compare numbers", rule="F4", where=user_location(), hint="write x == y, or x != y")
+
+
+def is_not(one: Any, other: Any) -> Any:
+    """`one is not other`."""
+    return not_(is_(one, other))
 
 
 def while_stmt(

@@ -21,7 +21,7 @@ from ...python_ast import parse_python
 FunctionNode: TypeAlias = ast.FunctionDef | ast.Lambda
 """A function in a syntax tree."""
 
-_FUTURE_FLAGS = 0x1FE0000
+FUTURE_FLAGS = 0x1FE0000
 """The flags of a code object that stand for `from __future__ import ...`."""
 
 
@@ -136,7 +136,7 @@ def _compiles_to(source: FunctionSource, code: CodeType) -> bool:
     compared."""
     if any(name.startswith("@py") for name in (*code.co_names, *code.co_varnames)):
         return True
-    compiled = _compile_statement(source, code.co_flags & _FUTURE_FLAGS)
+    compiled = _compile_statement(source, code.co_flags & FUTURE_FLAGS)
     return any(_is_same_code(each, code) for each in compiled.get((code.co_name, code.co_firstlineno), ()))
 
 

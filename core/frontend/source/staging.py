@@ -45,7 +45,7 @@ from ..trace.program_builder import (
     unwrap_weak,
 )
 from ..trace.pytree import describe_difference, flat_treedef, leaf_names, read_variables
-from ..trace.source_location import user_location
+from ..trace.source_location import is_internal_file, user_location
 from ..trace.symbol import Symbol
 from .state import UNBOUND, CellPlace, MaybeUnassigned, Place, Undefined, Variables, open_journal, record_write
 from .trees import Tree, is_same, split
@@ -146,7 +146,8 @@ def trace_arm(
         finally:
             journal.undo()
             variables.write(start)
-    return Arm(contents, places, function_location(function))
+    is_internal = is_internal_file(getattr(getattr(function, "__code__", None), "co_filename", ""))
+    return Arm(contents, places, user_location() if is_internal else function_location(function))
 
 
 def _placeholder(region: RegionBuilder, content: Any) -> Any:

@@ -335,22 +335,25 @@ def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | 
         if annotation is Static
     )
     is_positional = all(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in parameters)
-    call = python if is_positional else _call_by_position(python, declared)
+    call = python if is_positional else PositionalCall(python, declared)
     if call is not python or not hasattr(python, "__code__"):
         call = DerivedFunction(name, function, call)
     pairs = tuple(zip(declared.parameters, forms[:-1], strict=True))
     return FunctionSpec(call, pairs, forms[-1], static, declared, is_positional)
 
 
-def _call_by_position(python: Callable[..., Any], signature: inspect.Signature) -> Callable[..., Any]:
+@dataclass(frozen=True)
+class PositionalCall:
     """A callable that takes one argument for each parameter by position, and passes them on as the kinds of the
     parameters require."""
 
-    def call(*arguments: Any) -> Any:
-        bound = inspect.BoundArguments(signature, dict(zip(signature.parameters, arguments, strict=True)))
-        return python(*bound.args, **bound.kwargs)
+    python: Callable[..., Any]
+    signature: inspect.Signature
 
-    return call
+    def __call__(self, *arguments: Any) -> Any:
+        named = dict(zip(self.signature.parameters, arguments, strict=True))
+        bound = inspect.BoundArguments(self.signature, named)
+        return self.python(*bound.args, **bound.kwargs)
 
 
 def _is_required(parameter: Parameter) -> bool:

@@ -259,3 +259,64 @@ def ack(m, n):
     if n == 0:
         return ack(m - 1, 1)
     return ack(m - 1, ack(m, n - 1))
+
+
+@case((10,), (0,), (7,))
+def walrus_in_a_test(n):
+    t = 0
+    while (m := n - t) > 0:
+        t += m // 2 + 1
+    return t * 100 + m
+
+
+@case((5,), (2,), (0,))
+def walrus_in_a_test_with_exits(n):
+    t = 0
+    while (m := n - t) > 0:
+        if m == 3:
+            break
+        t += 1
+    else:
+        t += 50
+    return t * 100 + m
+
+
+@case((2, 9), (9, 2), (1, 1))
+def extremes(a, b):
+    return max(a, b, 3) * 100 + min([b, a]) + max((a, 7), key=lambda k: -k) + min([], default=a)
+
+
+@case((3,), (0,), (7,))
+def quantifiers(n):
+    some, every = any([n > 3, n < 1]), all(k != n for k in range(4))
+    return (1 if some else 0) + (10 if every else 0) + (100 if any(7 % k == 0 for k in (n + 1, n + 2)) else 0)
+
+
+@case((3,), (0,))
+def classes(n):
+    is_number = isinstance(n, int) and not isinstance(n, float) and isinstance(n > 1, bool)
+    return n if is_number and type(n) is int else -1
+
+
+@case((2.5,), (3.5,), (-0.4,))
+def rounded(x):
+    return round(x)
+
+
+@case((3,), (1,))
+def identity(n):
+    flag = n > 2
+    return 1 if flag is True else 2 if flag is not False else 3
+
+
+@case((2,), (5,))
+def variadic(n, k=3, *rest, scale=2, **options):
+    return n * k if n > k else n * scale + k + len(rest) + len(options)
+
+
+@case((3,))
+def annotated_inside(n):
+    def add(k: not_a_name) -> not_a_name:
+        return k + n
+
+    return add(1) if n > 2 else add(2)

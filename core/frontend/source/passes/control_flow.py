@@ -107,6 +107,8 @@ class _Block:
     """The statements at the end, at the position of a node."""
     leave: Callable[[Exit], list[ast.stmt]]
     """The statements that replace an exit."""
+    end_assigns: frozenset[str] = frozenset()
+    """The variables that the end and the exits assign: those of `:=` in the test of a loop with exits."""
 
 
 class _ControlFlow:
@@ -182,7 +184,7 @@ class _ControlFlow:
         **fillers: str,
     ) -> list[ast.stmt]:
         """Functions for both arms, and the statement that calls the operator."""
-        modified = self._modified(then, otherwise)
+        modified = sorted({*self._modified(then, otherwise), *block.end_assigns})
         names = self.names.fresh("if_body"), self.names.fresh("else_body")
         return [
             *self._function(names[0], then, block, node.body[0]),
@@ -232,7 +234,8 @@ class _ControlFlow:
         """The call of an operator for a loop, and the statements to convert after it."""
         breaks = [each for each in find_exits(node.body) if not isinstance(each, ast.Continue)]
         is_told = bool(node.orelse) or any(isinstance(each, ast.Return) for each in breaks)
-        form = "plain" if not breaks else "exit" if is_told else "break"
+        test_names = written_names([node.test]) & self.local_names if isinstance(node, ast.While) else set()
+        form = "exit" if breaks and is_told else "break" if breaks or test_names else "plain"
         selection = _LoopSelection(self.names.fresh("exit") if form == "exit" else "", breaks, self.local_names)
         rest = list(follow)
         if form == "exit":
@@ -260,7 +263,7 @@ class _ControlFlow:
                 return statements("return False", statement)
             return statements("return False, number", statement, number=selection.number(statement))
 
-        inner = _Block(live, Exits(live_after, live, live_after), end, leave)
+        inner = _Block(live, Exits(live_after, live, live_after), end, leave, frozenset(test_names))
         body = self.names.fresh("loop_body")
         header = "def name(): body" if form == "plain" else "def name(go_on): body"
         functions = self._function(body, node.body, inner, node.body[0], header)

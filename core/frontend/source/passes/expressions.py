@@ -139,7 +139,8 @@ class _Expressions(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         if len(node.ops) == 1:
             self.generic_visit(node)
-            if isinstance(node.ops[0], ast.In | ast.NotIn):
+            is_identity = isinstance(node.ops[0], ast.Is | ast.IsNot) and not any(map(_is_none, _operands(node)))
+            if is_identity or isinstance(node.ops[0], ast.In | ast.NotIn):
                 name = _COMPARISONS[type(node.ops[0])]
                 return expression(f"ag__.{name}(item, items)", node, item=node.left, items=node.comparators[0])  # type: ignore[no-any-return]
             return node
@@ -175,6 +176,19 @@ class _Expressions(ast.NodeTransformer):
         test, parts = self.visit(node.test), ast.Tuple([self._operand(each) for each in message], ast.Load())
         return statements("ag__.assert_(test, lambda: message)", node, test=test, message=parts)[0]
 
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        self.generic_visit(node)
+        call = expression("ag__.join_text()", node)
+        call.args = node.values
+        return call  # type: ignore[no-any-return]
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
+        self.generic_visit(node)
+        conversion = ast.Constant("" if node.conversion < 0 else chr(node.conversion))
+        call = expression("ag__.field(value, conversion)", node, value=node.value, conversion=conversion)
+        call.args += [node.format_spec] if node.format_spec is not None else []
+        return call  # type: ignore[no-any-return]
+
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
         self.generic_visit(node)
         if node.exc is None:
@@ -192,6 +206,14 @@ class _Expressions(ast.NodeTransformer):
         return expression("ag__.created(display)", node, display=node)  # type: ignore[no-any-return]
 
     visit_List = visit_Dict = visit_Set = visit_ListComp = visit_DictComp = visit_SetComp = _visit_display  # noqa: N815
+
+
+def _operands(node: ast.Compare) -> list[ast.expr]:
+    return [node.left, *node.comparators]
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _is_operator(node: ast.expr) -> bool:

@@ -99,6 +99,10 @@ REFUSALS = {
     "strings": ("if n > 1: x = 'a'\nelse: x = 'b'\nreturn len(x)", "V5: x has different structures after the arms"),
     "a list that grows": ("x = []\nwhile n > 0: x.append(n); n -= 1\nreturn n", "V5: a list changes in a loop"),
     "an iterator": ("it = iter([1, 2])\nif n > 0:\n  for k in it: n += k\nreturn n", "F4: a list_iterator is advanced"),
+    "a string": ("return len(str(n))", "F4: a string with a symbolic value in it is known only when the program runs"),
+    "format": ("return len('{}'.format(n))", "F4: a symbolic value is formatted while the function is traced"),
+    "a format": ("print(f'{n:03d}'); return n", "F4: a format of a symbolic value is not supported"),
+    "identity": ("return n is 3", "F4: `is` does not compare numbers"),
     "locals": ("return locals()['n']", "F4: locals() is not supported"),
 }
 
@@ -124,3 +128,24 @@ def test_code_without_source_says_so() -> None:
     with pytest.raises(tl.Invalid, match="needs a concrete value") as refused:
         tl.function(namespace["f"])(3)
     assert "f is not converted, since it has no source" in (refused.value.hint or "")
+
+
+def prints(n):  # type: ignore[no-untyped-def]
+    print("start")
+    text = f"n = {n}"
+    while n > 0:
+        print(text + "!", f"{n!r} and {n * n}", sep=": ")
+        n -= 1
+    print([n, "a"], (n,), {"n": n}, "n = " + str(n), f"{3:03d}", None)
+    return n
+
+
+def test_printed_lines_are_those_of_python(capsys: pytest.CaptureFixture[str]) -> None:
+    """Converted code prints when the program runs, in order, and each time; symbolic values in strings have their
+    values."""
+    prints(3)
+    lines = capsys.readouterr().out
+    staged = tl.function(prints)
+    for _ in range(2):
+        staged(3)
+        assert capsys.readouterr().out == lines
