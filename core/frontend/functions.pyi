@@ -148,7 +148,7 @@ def digamma(x: Any, /) -> Any:
     1e-15 near its zeros."""
 
 def divide(x: Any, y: Any, /) -> Any:
-    """Quotient of floats: x/0 is an infinity with the sign of both, 0/0 is NaN. Integers: use floor_divide."""
+    """Quotient; x/0 is an infinity with the sign of both, 0/0 is NaN. Integers become float64; see floor_divide."""
 
 def equal(x: Any, y: Any, /) -> Any:
     """Whether x equals y."""

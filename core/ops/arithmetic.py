@@ -112,12 +112,13 @@ op(
     numpy=np.divide,
     scalar=scalar_kernels.div,
     symbol="/",
+    promotes_integers_to_float=True,
     has_innocuous_rounding=True,
     gradient=slopes(lambda x, y, z: 1.0 / y, lambda x, y, z: -(z / y)),
-    doc="""Quotient of floats: x/0 is an infinity with the sign of both, 0/0 is NaN. Integers: use floor_divide.
+    doc="""Quotient; x/0 is an infinity with the sign of both, 0/0 is NaN. Integers become float64; see floor_divide.
 
->>> tl.divide(1.0, 0.0)
-inf
+>>> tl.divide(1.0, 0.0), tl.divide(7, 2)
+(inf, 3.5)
 """,
 )
 op(

@@ -132,6 +132,8 @@ class Op:
       `shape_mismatch` is the verb of that message. With None the type rule does both, on the types at run time.
     - `same_dtype_operands`: the operands, from one index to another, that share a dtype, which Python numbers among
       them take.
+    - `promotes_integers_to_float`: the function of the op, and its operator, convert operands of integer dtypes to
+      float64 first, in nodes of their own, where no operand is a float array. The op itself takes floats only.
     - `error_bound`: how far an engine may be from the exact result; without it, all engines give the same bits.
     - `numpy_float32`: computes arrays of float32 without widening them, each element within 2 ulp of the exact number,
       or within `error_bound`. Without it they are computed in float64 and rounded, as scalars are.
@@ -163,6 +165,7 @@ class Op:
     shape_rule: Callable[[list[Shape]], Shape] | None = broadcast_shape
     shape_mismatch: str = "do not broadcast"
     same_dtype_operands: tuple[int, int | None] = (0, None)
+    promotes_integers_to_float: bool = False
     error_bound: Callable[..., Any] | None = None
     numpy_float32: Callable[..., Any] | None = None
     has_innocuous_rounding: bool = False

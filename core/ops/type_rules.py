@@ -252,7 +252,7 @@ def rounding_bound(count: int, magnitude: Any, *operands: Any) -> Any:
 
 def _convert_hint(dtype: DType, kinds: str) -> str:
     if dtype.is_integer and "f" in kinds:
-        return "convert with tl.astype(x, tl.float64); for integer division write x // y"
+        return "convert with tl.astype(x, tl.float64)"
     if dtype is dtypes.bool:
         return f"convert with tl.astype(x, tl.{'int64' if 'i' in kinds else 'float64'})"
     return "compare first, or convert with tl.astype"

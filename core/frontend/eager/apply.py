@@ -57,6 +57,8 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
         raise Usage(f"{op} takes {count} operands", where=user_location(), got=len(operands), python=TypeError)
     if any(isinstance(operand, VariableBase) for operand in operands):
         return apply(op, *map(read_variable, operands), **attributes)
+    if row.promotes_integers_to_float and has_integers_to_promote(operands):
+        return apply(op, *map(promote_integer_to_float, operands), **attributes)
     promoted = promote_operands(row, list(map(unwrap_weak, operands)))
     region = current_region()
     if region is not None:
@@ -91,6 +93,17 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
     )
 
 
+def has_integers_to_promote(operands: Sequence[object]) -> bool:
+    """Whether all operands are of integer dtypes, except for Python numbers, and one is no Python number."""
+    strong_operands = [operand for operand in map(unwrap_weak, operands) if weak_number(operand) is None]
+    return bool(strong_operands) and all(to_operand(operand).type.dtype.is_integer for operand in strong_operands)
+
+
+def promote_integer_to_float(operand: Any) -> Any:
+    """An operand of an integer dtype as float64. A Python number is unchanged: it takes that dtype."""
+    return operand if weak_number(unwrap_weak(operand)) is not None else apply("astype", operand, dtype=dtypes.float64)
+
+
 def weak_result_value(op: str, operands: Sequence[object], type_: Type) -> int | float | None:
     """The weak value of a result that is computed from weak values and Python numbers alone; else None."""
     same_dtype_operands = operands[slice(*lookup_op(op).same_dtype_operands)]
@@ -107,14 +120,15 @@ def weak_result_value(op: str, operands: Sequence[object], type_: Type) -> int |
 def promote_operands(row: Op, operands: Sequence[object]) -> list[TracedOperand]:
     """The operands as values; Python numbers take the promoted dtype of the other operands.
 
-    If all are Python numbers, ints take float64 where one is a float. Operands that need not share the dtype, such as
-    the condition of `where` or indices, do not take part.
+    If all are Python numbers, ints take float64 where one is a float, or where the op promotes integers to float.
+    Operands that need not share the dtype, such as the condition of `where` or indices, do not take part.
     """
     same_dtype_positions = range(len(operands))[slice(*row.same_dtype_operands)]
     weak_flags = [type(operand) in (int, float) and k in same_dtype_positions for k, operand in enumerate(operands)]
     values = [None if is_weak else to_operand(operand) for operand, is_weak in zip(operands, weak_flags, strict=True)]
     strong_dtypes = [value.type.dtype for value in values[slice(*row.same_dtype_operands)] if value is not None]
-    if not strong_dtypes and any(type(operands[k]) is float for k in same_dtype_positions):
+    has_float = any(type(operands[k]) is float for k in same_dtype_positions)
+    if not strong_dtypes and (has_float or row.promotes_integers_to_float):
         strong_dtypes = [dtypes.float64]
     common_dtype = functools.reduce(
         lambda one, other: one and promote(one, other), strong_dtypes, strong_dtypes[0] if strong_dtypes else None
