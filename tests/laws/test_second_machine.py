@@ -37,7 +37,7 @@ from tagloom.interp.records.documents import OutcomeRecord, outcome_differences,
 
 MACHINE = Path(__file__).parents[1] / "support/twins/second_machine.py"
 FILES = sorted((Path(__file__).parents[1] / "corpus").glob("*.tl"))
-RUN, LEFT_OUT = 857, 395
+RUN, LEFT_OUT = 868, 403
 """The cases of the corpus that the second machine runs, and those that it leaves out."""
 SPECIAL = ("erf", "erfc", "lgamma", "digamma", "polygamma")
 SCHEDULES = ("waves", "fifo", "lifo", "random:0", "random:18446744073709551615")
