@@ -237,8 +237,8 @@ def test_s5_unknown_sizes_that_do_not_broadcast_trap(row: Op) -> None:
 KINDS = {
     "if -> same": "add subtract multiply floor_divide remainder pow negative abs minimum maximum "
     "floor ceil trunc round sign",
-    "f -> same": "divide multiply_no_nan sqrt copysign erf erfc lgamma digamma polygamma "
-    + " ".join(name for name in ROUNDED if name != "pow"),
+    "f -> same": "divide multiply_no_nan sqrt copysign erf erfc ndtri lgamma digamma polygamma "
+    "prevent_gradient " + " ".join(name for name in ROUNDED if name != "pow"),
     "f -> bool": "signbit",
     "if -> bool": "less less_equal greater greater_equal isfinite isinf isnan",
     "bif -> bool": "equal not_equal",
@@ -324,7 +324,7 @@ def test_v4_a_bool_and_an_integer_do_not_mix() -> None:
             "divide",
             dtypes.int64,
             "float32 or float64",
-            "convert with tl.astype(x, tl.float64); for integer division write x // y",
+            "convert with tl.astype(x, tl.float64)",
         ),
         ("sqrt", dtypes.bool, "float32 or float64", "convert with tl.astype(x, tl.float64)"),
         ("add", dtypes.bool, "an integer dtype or float32 or float64", "convert with tl.astype(x, tl.int64)"),
