@@ -26,6 +26,7 @@ from .trace.control_flow import (
     accepts_count,
     check_arity,
     check_predicate,
+    convert_in_trace,
     emit_cond,
     flatten_next_variables,
     flatten_result,
@@ -127,19 +128,22 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         )
     for branch in branches:
         check_arity(branch, len(operands))
-    return _switch_among(index, branches, 0, operands)
+    return _branch_at(index, [functools.partial(convert_in_trace(branch), *operands) for branch in branches], 0)()
 
 
-def _switch_among(index: Any, branches: Sequence[Callable[..., Any]], first: int, operands: Sequence[Any]) -> Any:
-    """The branch of an index among those that begin with number `first`, by halving."""
+def _branch_at(index: Any, branches: Sequence[Callable[[], Any]], first: int) -> Callable[[], Any]:
+    """A function that calls the branch of an index, among branches of which the first has number `first`, by
+    halving. Errors name the line of its first branch."""
     if len(branches) == 1:
-        return branches[0](*operands)
+        return branches[0]
     half = len(branches) // 2
-    return cond(
-        index < first + half,
-        lambda: _switch_among(index, branches[:half], first, operands),
-        lambda: _switch_among(index, branches[half:], first + half, operands),
-    )
+
+    @functools.wraps(branches[0], assigned=(), updated=())
+    def choose() -> Any:
+        lower, upper = _branch_at(index, branches[:half], first), _branch_at(index, branches[half:], first + half)
+        return cond(index < first + half, lower, upper)
+
+    return choose
 
 
 def while_loop(
@@ -158,10 +162,10 @@ def while_loop(
 
     Iterations that do not depend on each other run in parallel. With `parallel_iterations`, at most that many run at
     once. With `maximum_iterations`, an integer, which may be symbolic, the loop ends after that many, even if `cond` is
-    true. Outside a trace, the loop runs eagerly.
+    true; below 1 there are none. Outside a trace, the loop runs eagerly.
 
     Raises Invalid (V5) where a variable changes its type or structure, or the condition is not one bool; Usage for
-    functions that do not take the loop variables, and for a bound that is not a positive integer.
+    functions that do not take the loop variables, and for bounds that are not integers.
 
     >>> while_loop(lambda i, s: i < 4, lambda i, s: (i + 1, s + i), 0, 0)
     (4, 6)
@@ -213,6 +217,7 @@ def bound_iterations(
     treedef = flatten(tuple(variables), words_are_static=True)[1]
     check_arity(cond, len(variables))
     check_arity(body, len(variables))
+    cond, traced_body = convert_in_trace(cond), convert_in_trace(body)
 
     def is_within_bound(count: Any, *variables: Any) -> Any:
         condition = cond(*variables)
@@ -220,7 +225,7 @@ def bound_iterations(
         return apply("logical_and", count < limit, condition)
 
     def next_variables(count: Any, *variables: Any) -> tuple[Any, ...]:
-        value = read_variables(body(*variables))
+        value = read_variables(traced_body(*variables))
         flatten_next_variables(treedef, value, body)
         is_alone = len(variables) == 1 and not (type(value) is tuple and len(value) == 1)
         return count + 1, *(() if value is None else (value,) if is_alone else value)

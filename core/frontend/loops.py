@@ -6,18 +6,20 @@ the functions are called eagerly, one element at a time.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from ..errors import Invalid, Usage
-from .array_api.common import element_count, shape_of, type_of
+from .array_api.common import astype, element_count, shape_of, type_of
+from .array_api.datatypes import result_type
 from .array_api.manipulation import stack
 from .control_flow import while_loop
 from .eager.apply import apply
 from .eager.gradients import call_as_one_step
 from .eager.recording import recording_tapes
 from .effects import cells, collect, put
-from .trace.control_flow import check_arity, open_subregion
+from .trace.control_flow import check_arity, convert_in_trace, open_subregion
 from .trace.program_builder import current_region, enter_region
 from .trace.pytree import TreeDef, flatten, unflatten
 from .trace.source_location import user_location
@@ -36,6 +38,7 @@ def map(function: Callable[..., Any], /, *arrays: Any) -> Any:
     >>> map(lambda x: x * x, [1, 2, 3]).tolist()
     [1, 4, 9]
     """
+    function = convert_in_trace(function)
     return _scan_arrays(lambda _, elements: ((), function(*elements)), (), arrays)[1]
 
 
@@ -50,6 +53,8 @@ def scan(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> t
     >>> carry, sums.tolist()
     (6, [1, 3, 6])
     """
+
+    function = convert_in_trace(function)
 
     def step(carry: tuple[Any, ...], outputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         results = function(*carry, *outputs)
@@ -72,7 +77,7 @@ def foldl(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> 
     6
     """
     leaves, structure = flatten(arrays)
-    count = _leading_size(leaves)
+    count, function = _leading_size(leaves), convert_in_trace(function)
     return fori_loop(0, count, lambda k, carry: function(carry, _element_at(leaves, structure, k)), initial)
 
 
@@ -83,15 +88,16 @@ def foldr(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> 
     321
     """
     leaves, structure = flatten(arrays)
-    count = _leading_size(leaves)
+    count, function = _leading_size(leaves), convert_in_trace(function)
     return fori_loop(0, count, lambda k, carry: function(carry, _element_at(leaves, structure, count - 1 - k)), initial)
 
 
 def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], initial: Any, /) -> Any:
     """The last carry of `for i in range(lower, upper): carry = body(i, carry)`, which begins as `initial`.
 
-    The bounds are integers, the carry is one value, which may nest; the body returns the next one, of the same types
-    and structure. Raises Invalid (V5) where it does not, or a bound is not an integer.
+    The bounds are integers, and i has the dtype to which they promote. The carry is one value, which may nest; the body
+    returns the next one, of the same types and structure. Raises Invalid (V5) where it does not, or a bound is not an
+    integer; Invalid (V4) for bounds without a common dtype.
 
     >>> fori_loop(1, 5, lambda i, product: product * i, 1)
     24
@@ -109,11 +115,15 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], initial: 
             )
 
     check_arity(body, 2)
+    traced_body = convert_in_trace(body)
 
+    @functools.wraps(body, updated=())
     def next_carry(i: Any, carry: Any) -> tuple[Any, Any]:
-        return i + 1, body(i, carry)
+        return i + 1, traced_body(i, carry)
 
-    return while_loop(lambda i, _: i < upper, next_carry, lower, initial)[1]
+    # in a narrower dtype than that of `upper`, i would wrap around below it
+    first = lower if type(lower) is type(upper) is int else astype(lower, result_type(lower, upper))
+    return while_loop(lambda i, _: i < upper, next_carry, first, initial)[1]
 
 
 def _leading_size(leaves: Sequence[Any]) -> Any:
@@ -154,8 +164,6 @@ def scan_elements(
     with enter_region(open_subregion(region)):  # this region is dropped: only the types of the outputs are needed
         output_leaves, output_structure = flatten(step(initial, element_at(0))[1], words_are_static=True)
         types = [type_of(leaf) for leaf in output_leaves]
-    if not types:
-        raise Invalid("the function returns no values", rule="V5", where=user_location(), required="a value")
 
     def body(k: Any, handles: tuple[Any, ...], *carry: Any) -> tuple[Any, ...]:
         next_carry, output = step(carry, element_at(k))

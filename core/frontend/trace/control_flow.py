@@ -6,6 +6,7 @@ This module builds the regions of branches and loops, with the loop variables an
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from .program_builder import (
     RegionBuilder,
     TracedOperand,
     TracedValue,
+    current_region,
     describe_operand_type,
     describe_with_location,
     enter_region,
@@ -155,8 +157,17 @@ def join_weak_values(one: BodyResult, other: BodyResult, position: int) -> int |
 
 
 def function_location(function: Callable[..., Any]) -> Location | None:
-    """The line where a function is defined; for other callables, the line that is running."""
+    """The line where a function is defined, or the function that it wraps; for other callables, the line that is
+    running."""
+    while not inspect.isfunction(function := inspect.unwrap(function)) and isinstance(function, functools.partial):
+        function = function.func
     return definition_location(function.__code__) if inspect.isfunction(function) else user_location()
+
+
+def convert_in_trace(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the user as a trace calls it: plain Python is converted. Outside a trace it is unchanged."""
+    region = current_region()
+    return function if region is None else region.specialization.program_builder.convert(function)
 
 
 def parameter_names(body: Callable[..., Any], count: int) -> list[str]:

@@ -53,6 +53,80 @@ def test_a_switch_clamps_its_index(index: int) -> None:
         failing(1, 7)
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper", "dtype"),
+    [(np.int8(4), np.int64(300), "int64"), (np.int16(0), np.uint8(9), "int16"), (np.int32(2), np.int32(9), "int32")],
+)
+def test_the_dtype_of_a_counter(lower: Any, upper: Any, dtype: str) -> None:
+    """The counter has the dtype to which the bounds promote, so a narrow lower bound does not wrap around."""
+    counter_dtypes = set()
+
+    def count_trip(i: Any, count: Any) -> Any:
+        counter_dtypes.add(str(i.dtype))
+        return count + 1
+
+    def count_trips(lower: Any, upper: Any) -> Any:
+        return tl.fori_loop(lower, upper, count_trip, 0)
+
+    for count in (count_trips, tl.function(count_trips)):
+        assert count(lower, upper) == len(range(int(lower), int(upper)))
+    assert counter_dtypes == {dtype}
+
+
+def add_large(total: Any, x: Any) -> Any:
+    if x > 1:
+        total = total + x
+    return total
+
+
+def with_output(total: Any, x: Any) -> Any:
+    if x > 1:
+        return total + x, total
+    return total, -total
+
+
+PLAIN_PYTHON: dict[str, Callable[[Any], Any]] = {
+    "fori_loop": lambda x: tl.fori_loop(0, 4, add_large, x[0]),
+    "switch": lambda x: tl.switch(x[2], [add_large, add_large, add_large], x[1], x[2]),
+    "map": lambda x: tl.map(add_large, x, x),
+    "scan": lambda x: tl.scan(with_output, 0, x),
+    "foldl": lambda x: tl.foldl(add_large, 0, x),
+    "foldr": lambda x: tl.foldr(add_large, 0, x),
+    "while_loop": lambda x: tl.while_loop(lambda total: total < 20, lambda total: add_large(total, x[3]), x[3]),
+    "maximum_iterations": lambda x: tl.while_loop(is_small, double_large, x[2], maximum_iterations=3),
+}
+
+
+def is_small(x: Any) -> Any:
+    if x > 9:
+        x = x + 1
+    return x < 11
+
+
+def double_large(x: Any) -> Any:
+    if x > 2:
+        x = x * 2
+    return x + 1
+
+
+@pytest.mark.parametrize("name", PLAIN_PYTHON)
+def test_bodies_in_plain_python(name: str) -> None:
+    """Functions that loops and choices are given may be written in plain Python, as the function around them."""
+    call, x = PLAIN_PYTHON[name], np.array([0, 1, 2, 3])
+    np.testing.assert_equal(tl.function(call)(x), call(x))
+
+
+def test_outputs_without_values() -> None:
+    """A scan whose outputs are None, and a map that has effects alone, run in a trace as eagerly."""
+    product = tl.function(lambda xs: tl.scan(lambda total, x: (total * x, None), 1.0, xs))
+    assert product(np.array([2.0, 3.0])) == (6.0, None)
+    assert tl.grad(lambda xs: product(xs)[0])(np.array([2.0, 3.0])).tolist() == [3.0, 2.0]
+    total = tl.Variable(1.0)
+    for apply in (tl.vmap(total.assign_add), tl.function(lambda xs: tl.map(lambda x: total.assign_add(x), xs))):
+        assert apply(np.array([2.0, 3.0])) is None
+    assert float(total) == 11.0
+
+
 def test_a_fold_from_the_right() -> None:
     """foldr takes the elements from the last to the first, eagerly and in a trace."""
     assert tl.foldr(lambda total, x: 10 * total + x, 0, [1, 2, 3]) == 321
@@ -94,6 +168,18 @@ REFUSED = {
     "a bool index": (lambda: tl.switch(True, BRANCHES, 1), "hint: tl.cond takes a bool"),
     "no branches": (lambda: tl.switch(0, [], 1), "the branches of switch are not functions"),
     "operands": (lambda: tl.switch(0, BRANCHES), "required: 0 parameters"),
+    "bounds without a common dtype": (
+        lambda: tl.fori_loop(np.uint64(0), np.int64(3), lambda i, x: x, 0),
+        "these dtypes do not promote",
+    ),
+    "the body of a counted loop": (
+        lambda: tl.function(lambda n: tl.fori_loop(0, n, lambda i, x: None, 0))(1),
+        r"got: None \(test_counted_loops",
+    ),
+    "branches of two types": (
+        lambda: tl.function(lambda i: tl.switch(i, [lambda: 1.0, lambda: True, lambda: True]))(1),
+        r"got: bool \(test_counted_loops",
+    ),
     "a limit": (lambda: tl.while_loop(lambda x: x < 9, lambda x: x, 1, maximum_iterations=0.5), "is not an integer"),
     "a list of variables": (
         lambda: tl.function(lambda x: tl.while_loop(lambda i, x: i < 3, lambda i, x: [i, x], 0, x))(1.0),
