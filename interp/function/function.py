@@ -55,9 +55,6 @@ class Function(SvgReprMixin):
     variables and concrete arrays that it closes over become further arguments of the program.
     """
 
-    """Computes the adjoints of arguments and captures from those of results, some as `Rows`. The module `gradient` sets
-    it."""
-
     def __init__(
         self,
         python: Callable[..., Any],

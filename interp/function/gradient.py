@@ -33,7 +33,8 @@ from .function import Function
 from .trace_cache import CallReplay
 
 Argnums: TypeAlias = Any
-"""The targets of differentiation: the number of an argument, a variable, or a tuple, list or dict of these."""
+"""The targets of differentiation: the number of an argument, counted from the last if it is negative, a variable, or a
+tuple, list or dict of these."""
 
 
 def grad(
@@ -305,29 +306,37 @@ class _GradientTargets:
     """The targets of a gradient: numbers of arguments and variables, how they nest, and which of them get `Rows`."""
 
     def __init__(self, kind: str, argnums: Any, rows: Any, function: Function) -> None:
-        self.leaves, self.structure = self._read_targets(kind, "argnums", argnums)
-        self.rows = self._read_targets(kind, "rows", rows)[0]
-        self.key = (kind, self.structure, *map(target_key, self.leaves), "rows", *map(target_key, self.rows))
         count = len(function.source.declared_parameters)
+        self.leaves, self.structure = self._read_targets(kind, "argnums", argnums, count)
+        self.rows = self._read_targets(kind, "rows", rows, count)[0]
+        self.key = (kind, self.structure, *map(target_key, self.leaves), "rows", *map(target_key, self.rows))
         numbers = [leaf for leaf in self.leaves if not isinstance(leaf, Variable)]
         target_keys = set(map(target_key, self.leaves))
-        if not target_keys or not all(0 <= number < count for number in numbers) or len(target_keys) < len(self.leaves):
+        if not target_keys or not all(0 <= number < count for number in numbers):
             raise Usage(
                 f"argnums of {kind} names no argument of {function.name}",
                 where=user_location(),
-                required=f"an integer from 0 to {count - 1}, or several" if count else "a variable",
+                required=f"an integer from {-count} to {count - 1}, or several" if count else "a variable",
                 got=argnums,
                 hint=f"{function.name} takes {plural(count, 'argument')}; variables are named by themselves",
             )
+        if len(target_keys) < len(self.leaves):
+            message = f"argnums of {kind} names an argument or variable twice"
+            raise Usage(message, where=user_location(), required="each target once", got=argnums)
         if not target_keys.issuperset(map(target_key, self.rows)):
             message = f"rows of {kind} names something other than the targets of the gradient"
             raise Usage(
                 message, where=user_location(), required="some of argnums", got=rows, hint="grad(loss, (w, b), rows=w)"
             )
 
-    def _read_targets(self, kind: str, word: str, spec: Any) -> tuple[list[int | Variable], TreeDef]:
+    def _read_targets(self, kind: str, word: str, spec: Any, count: int) -> tuple[list[int | Variable], TreeDef]:
+        """The targets and their structure; an argument is counted from 0, a negative number from the last one."""
         leaves, structure = flatten(spec, keep_variables=True, is_leaf=None)
-        targets = [leaf if isinstance(leaf, Variable) else self._read_argnum(kind, word, leaf, spec) for leaf in leaves]
+        targets: list[int | Variable] = []
+        for leaf in leaves:
+            target = leaf if isinstance(leaf, Variable) else self._read_argnum(kind, word, leaf, spec)
+            is_from_end = not isinstance(target, Variable) and -count <= target < 0
+            targets.append(target + count if is_from_end else target)
         return targets, structure
 
     @staticmethod
@@ -368,7 +377,7 @@ def _derive(
     targets, source = _GradientTargets(kind, argnums, rows, inner), inner.source
 
     def python(*arguments: Any) -> Any:
-        return trace(source, arguments, targets)
+        return trace(source, source.keep_defaults_static(arguments, targets.leaves), targets)
 
     def derive() -> Function:
         derived = DerivedFunction(f"{kind}_{source.identifier}", source.python_function, python)

@@ -18,7 +18,16 @@ from ...core.frontend.eager.gradients import trace_pullback
 from ...core.frontend.loops import scan_elements
 from ...core.frontend.trace.annotation import DeclaredParameter, DerivedFunction, FunctionSpec
 from ...core.frontend.trace.program_builder import current_region
-from ...core.frontend.trace.pytree import TreeDef, TreeType, flatten, leaf_paths, parts_of, path_step, unflatten
+from ...core.frontend.trace.pytree import (
+    StaticLeaf,
+    TreeDef,
+    TreeType,
+    flatten,
+    leaf_paths,
+    parts_of,
+    path_step,
+    unflatten,
+)
 from ...core.frontend.trace.source_location import user_location
 from ...core.types import Type
 from .function import Function
@@ -29,7 +38,8 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> F
     of a result is the result for the k-th elements of the arguments, bit for bit.
 
     `in_axes` has the mapped axis of each argument: an integer, None for an argument that is passed whole, or a nest of
-    these like the argument; one integer is for all arguments. `out_axes` says likewise where the axis is in the
+    these like the argument; one integer is for all arguments. A default without a declared type is
+    passed whole. `out_axes` says likewise where the axis is in the
     results. An axis may be negative. The result is a function like any other: it can be called in other functions,
     mapped again, differentiated, and run on any engine. Each element draws its own random numbers; effects happen in
     the order of the elements.
@@ -88,6 +98,7 @@ def read_argument_axes(source: FunctionSpec, in_axes: Any) -> list[Any]:
             where=user_location(),
             required=f"one entry for each of {plural(len(parameters), 'argument')}",
             got=repr(in_axes),
+            hint="*args is one parameter, whose entry is a tuple; **kwargs is one, whose entry is a dict",
             python=ValueError,
         )
     return [*in_axes, *[None] * len(left_out)]
@@ -141,9 +152,11 @@ def broadcast_axes(word: str, axes: Any, structure: TreeDef, path: str) -> list[
 def trace_vmap(source: FunctionSpec, axes: Sequence[Any], out_axes: Any, arguments: Sequence[Any]) -> Any:
     """A loop over the mapped axes of symbolic arguments, each iteration of which calls the function."""
     leaves, leaf_axes, paths, structures = list[Any](), list[int | None](), list[str](), list[TreeDef]()
+    arguments = source.keep_defaults_static(arguments)
     for (name, _), argument, part_axes in zip(source.declared_parameters, arguments, axes, strict=True):
         argument_leaves, structure = source.flatten_argument((name, None), argument)
         leaves += argument_leaves
+        part_axes = part_axes if argument_leaves else None
         leaf_axes += broadcast_axes("in_axes", part_axes, structure, name)
         paths += leaf_paths(structure, name)
         structures.append(structure)
@@ -153,7 +166,12 @@ def trace_vmap(source: FunctionSpec, axes: Sequence[Any], out_axes: Any, argumen
         elements = iter(
             [leaf if axis is None else take(leaf, k, axis=axis) for leaf, axis in zip(leaves, leaf_axes, strict=True)]
         )
-        return tuple(unflatten(part, [next(elements) for _ in range(part.size)]) for part in structures)
+        return tuple(
+            argument
+            if isinstance(argument, StaticLeaf)
+            else unflatten(part, [next(elements) for _ in range(part.size)])
+            for argument, part in zip(arguments, structures, strict=True)
+        )
 
     def step(carry: tuple[Any, ...], element: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         region = current_region()

@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import Parameter
 from types import CodeType
@@ -180,6 +180,16 @@ class FunctionSpec:
             return {}
         is_typed = dict(self.declared_parameters)[name] is not None
         return parameter.default if is_typed else StaticLeaf(parameter.default)
+
+    def keep_defaults_static(self, arguments: Sequence[Any], values: Collection[Any] = ()) -> list[Any]:
+        """The arguments that a derived function is traced with, as `bind` gives them to a call of this one: the default
+        of an argument that is left out is static, so that its numbers take any dtype that fits. The arguments at the
+        positions `values` are values in any case."""
+        defaults = [self.default(name) if self.has_default(name) else None for name, _ in self.declared_parameters]
+        return [
+            default if isinstance(default, StaticLeaf) and argument is default.value and k not in values else argument
+            for k, (argument, default) in enumerate(zip(arguments, defaults, strict=True))
+        ]
 
     def resolve_types(self, argument_types: Sequence[TreeType | None]) -> tuple[TreeType, ...]:
         """The parameters' types: as annotated, else those of the arguments."""

@@ -151,7 +151,29 @@ def test_aux() -> None:
     assert in_trace(w).tolist() == [0.5, 3.0]
 
 
+@pytest.mark.parametrize("x", [np.float32(3.0), 3.0])
+def test_defaults_take_the_dtype_of_arguments(x: Any) -> None:
+    """A derived function computes in the dtype of the function: the number of a default takes the dtype that fits."""
+
+    def scaled(x: Any, scale: Any = 0.1) -> Any:
+        return x * scale
+
+    value, slope = tl.value_and_grad(scaled)(x)
+    assert value == tl.function(scaled)(x) and np.asarray(value).dtype == np.asarray(slope).dtype == np.asarray(x).dtype
+    assert slope == np.asarray(x).dtype.type(0.1)
+    assert tl.grad(scaled, 1)(x) == x
+
+
+def test_argnums_from_the_last() -> None:
+    """A negative argnum counts from the last argument; it is the same target, and the same derived function."""
+    product = tl.function(lambda x, y: x * x * y)
+    assert tl.grad(product, -1)(3.0, 5.0) == 9.0 and tl.grad(product, (-2, -1))(3.0, 5.0) == (30.0, 9.0)
+    assert tl.grad(product, -1) is tl.grad(product, 1)
+
+
 REFUSED = {
+    "a target twice": (lambda: tl.grad(lambda x, y: x * y, (1, -1)), "names an argument or variable twice"),
+    "no such target": (lambda: tl.grad(lambda x, y: x * y, -3), "an integer from -2 to 1"),
     "a pair without has_aux": (lambda: tl.grad(lambda x: (x, x))(1.0), "hint: has_aux=True"),
     "has_aux without a pair": (lambda: tl.grad(lambda x: x, has_aux=True)(1.0), "does not return a pair"),
     "an array": (lambda: tl.grad(lambda x: x)(POINT), r"hint: tl.jacobian\(f\)"),

@@ -144,7 +144,22 @@ def test_random_numbers_of_elements() -> None:
     assert np.array_equal(one, other) and len(set(one)) == 50
 
 
+def test_defaults_are_passed_whole() -> None:
+    """A default that a call leaves out is not mapped, and its number takes the dtype of the elements."""
+
+    def scaled(x: Any, scale: Any = 2.0, *, offsets: Any = (1.0, None)) -> Any:
+        return x * scale + offsets[0]
+
+    values = VALUES.astype(np.float32)
+    for axes in (0, (0,), (0, 0)):
+        mapped = tl.vmap(scaled, axes)(values)
+        assert mapped.dtype == np.float32 and mapped.tolist() == scaled(values).tolist()
+    assert tl.vmap(scaled)(values, values).tolist() == scaled(values, values).tolist()
+    assert tl.vmap(tl.vmap(scaled))(values[None]).dtype == np.float32
+
+
 REFUSED = {
+    "axes of *args": (lambda: tl.vmap(lambda *xs: xs[0], (0, None))(VALUES, 1.0), r"hint: \*args is one parameter"),
     "axes of another number": (lambda: tl.vmap(pair, (0,)), "in_axes of vmap has another length"),
     "no axis": (lambda: tl.vmap(pair, None)(VALUES, VALUES), "vmap maps over no axis"),
     "lengths": (lambda: tl.vmap(pair)(VALUES, VALUES[:2]), "the mapped axes have different lengths.*\n.*\n.*5 of x"),
