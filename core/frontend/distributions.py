@@ -16,11 +16,10 @@ import numpy as np
 
 from .. import dtypes
 from ..errors import Invalid, Usage
-from ..types import Shape, broadcast_shape
 from . import effects
 from .array_api.common import astype, check_floating, resolve_axis, shape_of, static_sizes, type_of
 from .array_api.creation import zeros_like
-from .array_api.manipulation import broadcast_to
+from .array_api.manipulation import broadcast_shapes, broadcast_to
 from .array_api.numeric import argmax
 from .control_flow import while_loop
 from .eager.apply import apply
@@ -233,8 +232,8 @@ def _broadcast_parameters(function: str, shape: Any, *parameters: Any) -> tuple[
         sizes = effects.check_draw_shape(shape)
     else:
         hint = f"give the shape of the draw: tl.{function}(..., (2, 3))"
-        static_shapes: list[Shape] = [static_sizes(parameter, function, hint=hint) for parameter in wide]
-        sizes = tuple(size or 0 for size in broadcast_shape(static_shapes) or ())
+        static_shapes = [static_sizes(parameter, function, hint=hint) for parameter in wide]
+        sizes = tuple(size or 0 for size in broadcast_shapes(*static_shapes))
     return [parameter if shape_of(parameter) == sizes else broadcast_to(parameter, sizes) for parameter in wide], sizes
 
 

@@ -74,14 +74,7 @@ def conv(
     """
     axes, sizes = _check_convolution(x, weights)
     group_count = _group_count(groups, sizes[0], "output channels")
-    if shape_of(x)[1] not in (None, sizes[1] * group_count):
-        raise Invalid(
-            "x and the weights have different channels",
-            rule="V4",
-            where=user_location(),
-            required=sizes[1] * group_count,
-            got=type_of(x),
-        )
+    _check_channels(x, weights, sizes[1] * group_count, group_count)
     steps, spacings = _per_axis(strides, axes, "stride"), _per_axis(dilations, axes, "dilation")
     spread = _dilate(x, _per_axis(input_dilations, axes, "dilation"))
     extent = window_extent(sizes[2:], spacings)
@@ -127,6 +120,7 @@ def conv_transpose(
     """
     axes, sizes = _check_convolution(x, weights)
     group_count = _group_count(groups, sizes[0], "channels")
+    _check_channels(x, weights, sizes[0], group_count)
     steps, spacings = _per_axis(strides, axes, "stride"), _per_axis(dilations, axes, "dilation")
     extra = _per_axis(output_padding, axes, "output padding", minimum=0)
     extent = window_extent(sizes[2:], spacings)
@@ -172,6 +166,18 @@ def _check_convolution(x: Any, weights: Any) -> tuple[int, tuple[int, ...]]:
     return axes, tuple(size for size in sizes if size is not None)
 
 
+def _check_channels(x: Any, weights: Any, channels: int, groups: int) -> None:
+    """Raises Invalid (V4) where x has other channels than the weights; open ones trap later."""
+    if shape_of(x)[1] not in (None, channels):
+        raise Invalid(
+            "x and the weights have different channels",
+            rule="V4",
+            where=user_location(),
+            required=f"{channels} channels of x",
+            got=f"{shape_of(x)[1]}: x is {type_of(x)}, the weights are {type_of(weights)}, groups={groups}",
+        )
+
+
 def _group_count(groups: Any, channels: int, noun: str) -> int:
     """The number of groups; raises Usage unless it is from 1 up, Invalid (V4) where it does not divide the channels."""
     count = static_integer(groups, "the number of groups")
@@ -200,7 +206,7 @@ def _resolve_padding(padding: Any, sizes: Sequence[int | None], extent: Sequence
     if padding == "SAME":
         return [_same_padding(*each) for each in zip(sizes, extent, strides, strict=True)]
     entries = list(padding) if isinstance(padding, tuple | list) else [padding]
-    pairs = [static_integers(entry, "padding") for entry in entries]
+    pairs = [] if isinstance(padding, str) else [static_integers(entry, "padding") for entry in entries]
     if len(pairs) == 1:
         pairs *= len(extent)
     if len(pairs) != len(extent) or any(len(pair) not in (1, 2) or min(pair) < 0 for pair in pairs):

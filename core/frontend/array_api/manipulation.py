@@ -68,7 +68,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int | None, ...]:
     try:
         return broadcast_shape(static_shapes) or ()
     except Invalid as error:
-        error.where = user_location()
+        error.rule, error.where = "V4", user_location()
         raise
 
 

@@ -42,7 +42,7 @@ def pad(x: Any, widths: Any, /, *, mode: str = "constant", value: Any = 0) -> An
         raise Usage(
             "the widths are not one or two numbers from 0 up for each axis", where=user_location(), got=repr(widths)
         )
-    if mode != "constant" and mode not in _SOURCES:
+    if not isinstance(mode, str) or (mode != "constant" and mode not in _SOURCES):
         modes = ", ".join(["constant", *_SOURCES])
         raise Usage("this is not a mode of padding", where=user_location(), required=modes, got=repr(mode))
     padded = x

@@ -181,6 +181,9 @@ def test_edges_of_parameters() -> None:
         lambda: tl.gumbel((1, None)),
         lambda: tl.exponential(generator=3),  # type: ignore[arg-type]
         lambda: tl.categorical([1, 2]),
+        lambda: tl.categorical(1.0),
+        lambda: tl.categorical([]),
+        lambda: tl.truncated_normal([0.0, 1.0], [1.0, 2.0, 3.0]),
     ):
         with pytest.raises((tl.Invalid, tl.Usage)) as refused:
             wrong()

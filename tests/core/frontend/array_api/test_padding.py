@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import tagloom as tl
@@ -69,6 +71,8 @@ def test_every_dtype_and_bad_modes() -> None:
     """The dtype stays; a mode that does not exist is refused, with the names of those that do."""
     for dtype, mode in ((dtype, mode) for dtype in dtypes.ALL for mode in MODES):
         assert np.asarray(tl.pad(tl.asarray([0, 1], dtype=dtype), 1, mode=mode)).dtype == dtype.numpy
-    with pytest.raises(tl.Usage, match="constant, edge, reflect, symmetric, wrap") as refused:
-        tl.pad([1, 2], 1, mode="mirror")
-    assert "test_padding.py" in str(refused.value.where)
+    wrong_modes: list[Any] = ["mirror", ["edge"], None]
+    for mode in wrong_modes:
+        with pytest.raises(tl.Usage, match="constant, edge, reflect, symmetric, wrap") as refused:
+            tl.pad([1, 2], 1, mode=mode)
+        assert "test_padding.py" in str(refused.value.where)
