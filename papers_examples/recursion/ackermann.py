@@ -14,15 +14,11 @@ import tagloom as tl
 
 @tl.function
 def ack(m: tl.int64, n: tl.int64) -> tl.int64:
-    return tl.cond(
-        m == 0,
-        lambda: n + 1,
-        lambda: tl.cond(
-            n == 0,
-            lambda: ack(m - 1, 1),
-            lambda: ack(m - 1, ack(m, n - 1)),
-        ),
-    )
+    if m == 0:
+        return n + 1
+    if n == 0:
+        return ack(m - 1, 1)
+    return ack(m - 1, ack(m, n - 1))
 
 
 EXPECTED = [

@@ -13,7 +13,7 @@ import tagloom as tl
 
 @tl.function
 def fac(n: tl.int64) -> tl.int64:
-    return tl.cond(n <= 1, lambda: 1, lambda: n * fac(n - 1))
+    return 1 if n <= 1 else n * fac(n - 1)
 
 
 @tl.function

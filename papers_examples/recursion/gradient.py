@@ -15,7 +15,7 @@ import tagloom as tl
 
 @tl.function
 def fac(x: tl.float64) -> tl.float64:
-    return tl.cond(x <= 1.0, lambda: 1.0, lambda: x * fac(x - 1.0))
+    return 1.0 if x <= 1.0 else x * fac(x - 1.0)
 
 
 @tl.function

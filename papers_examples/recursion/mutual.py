@@ -14,12 +14,12 @@ import tagloom as tl
 
 @tl.function
 def even(n: tl.int64) -> tl.bool:
-    return tl.cond(n == 0, lambda: True, lambda: odd(n - 1))
+    return True if n == 0 else odd(n - 1)
 
 
 @tl.function
 def odd(n: tl.int64) -> tl.bool:
-    return tl.cond(n == 0, lambda: False, lambda: even(n - 1))
+    return False if n == 0 else even(n - 1)
 
 
 @tl.function

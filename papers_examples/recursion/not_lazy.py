@@ -16,7 +16,7 @@ import tagloom as tl
 
 @tl.function
 def f(x: tl.int64, y: tl.int64) -> tl.int64:
-    return tl.cond(x <= 1, lambda: 1, lambda: f(x - 1, f(x, y)))
+    return 1 if x <= 1 else f(x - 1, f(x, y))
 
 
 EXPECTED = [

@@ -21,46 +21,38 @@ import tagloom as tl
 @tl.function
 def test(number: tl.int64, i: tl.int64) -> tl.bool:
     divisor = 6 * i - 1
-    return tl.cond(
-        divisor * divisor > number,
-        lambda: True,
-        lambda: tl.cond(
-            number % divisor == 0,
-            lambda: False,
-            lambda: test(number, i + 1),
-        ),
-    )
+    if divisor * divisor > number:
+        return True
+    if number % divisor == 0:
+        return False
+    return test(number, i + 1)
 
 
 @tl.function
 def first(skip: tl.int64, i: tl.int64) -> tl.int64:
     """Try 6i - 1; `skip` is the number of successes that remain."""
     candidate = 6 * i - 1
-    return tl.cond(
-        test(candidate, 1),
-        lambda: tl.cond(skip == 0, lambda: candidate, lambda: second(skip - 1, i)),
-        lambda: second(skip, i),
-    )
+    if test(candidate, 1):
+        return candidate if skip == 0 else second(skip - 1, i)
+    return second(skip, i)
 
 
 @tl.function
 def second(skip: tl.int64, i: tl.int64) -> tl.int64:
     """Try 6i - 1 again, then go on to i + 1."""
     candidate = 6 * i - 1
-    return tl.cond(
-        test(candidate, 1),
-        lambda: tl.cond(skip == 0, lambda: candidate, lambda: first(skip - 1, i + 1)),
-        lambda: first(skip, i + 1),
-    )
+    if test(candidate, 1):
+        return candidate if skip == 0 else first(skip - 1, i + 1)
+    return first(skip, i + 1)
 
 
 @tl.function
 def main(n: tl.int64) -> tl.int64:
-    return tl.cond(
-        n <= 0,
-        lambda: 2,
-        lambda: tl.cond(n == 1, lambda: 3, lambda: first(n - 2, 1)),
-    )
+    if n <= 0:
+        return 2
+    if n == 1:
+        return 3
+    return first(n - 2, 1)
 
 
 EXPECTED = [

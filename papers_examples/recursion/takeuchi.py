@@ -15,11 +15,9 @@ import tagloom as tl
 
 @tl.function
 def tak(x: tl.int64, y: tl.int64, z: tl.int64) -> tl.int64:
-    return tl.cond(
-        y < x,
-        lambda: tak(tak(x - 1, y, z), tak(y - 1, z, x), tak(z - 1, x, y)),
-        lambda: z,
-    )
+    if y < x:
+        return tak(tak(x - 1, y, z), tak(y - 1, z, x), tak(z - 1, x, y))
+    return z
 
 
 EXPECTED = [

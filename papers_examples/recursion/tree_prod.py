@@ -23,11 +23,9 @@ Values = tl.Array[tl.float64, None]
 
 @tl.function
 def product(base: tl.float64, values: Values, i: tl.int64) -> tl.float64:
-    return tl.cond(
-        i > tl.size(values),
-        lambda: base,
-        lambda: product(base, values, 2 * i) * product(base, values, 2 * i + 1) * values[i - 1],
-    )
+    if i > tl.size(values):
+        return base
+    return product(base, values, 2 * i) * product(base, values, 2 * i + 1) * values[i - 1]
 
 
 @tl.function

@@ -12,11 +12,10 @@ import tagloom as tl
 
 @tl.function
 def divide(x: tl.int64, y: tl.int64) -> tuple[tl.int64, tl.int64]:
-    def again() -> tuple[tl.int64, tl.int64]:
-        quotient, remainder = divide(x - y, y)
-        return quotient + 1, remainder
-
-    return tl.cond(x < y, lambda: (0, x), again)
+    if x < y:
+        return 0, x
+    quotient, remainder = divide(x - y, y)
+    return quotient + 1, remainder
 
 
 @tl.function
