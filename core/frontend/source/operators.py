@@ -195,12 +195,17 @@ def while_stmt(
                 return 0
             body()
     loop = register_created(_ExitLoop(form))
-    loop.go_on = test()
-    while not is_symbolic(read_variable(loop.go_on)):
+
+    def truth() -> Any:
+        value = read_variable(test())
+        return Symbol(truth_operand(value)) if is_symbolic(value) else bool(value)  # type: ignore[arg-type]
+
+    loop.go_on = truth()
+    while not is_symbolic(loop.go_on):
         if not loop.go_on:
             return loop.exit_number
-        loop.take(body(test))
-    stage_loop(lambda: loop.go_on, lambda: loop.take(body(test)), variables, loop.places(), parallel_iterations)
+        loop.take(body(truth))
+    stage_loop(lambda: loop.go_on, lambda: loop.take(body(truth)), variables, loop.places(), parallel_iterations)
     return loop.exit_number
 
 

@@ -32,6 +32,13 @@ class SymbolicRange:
             lambda: apply("less", apply("floor_divide", apply("subtract", self.stop, number), self.step), 0),
         )
 
+    def __reversed__(self) -> SymbolicRange:
+        if type(self.step) is not int:
+            self.__iter__()
+        reach = self.stop - self.start + (self.step - (1 if self.step > 0 else -1))
+        last = self.start + (reach // self.step - 1) * self.step  # an empty range is empty in reverse
+        return SymbolicRange(last, self.start - self.step, -self.step)
+
     def __iter__(self) -> NoReturn:
         raise Invalid(
             "a range with a symbolic bound is counted through only by a for loop",
@@ -41,4 +48,4 @@ class SymbolicRange:
             python=TypeError,
         )
 
-    __len__ = __getitem__ = __reversed__ = __iter__
+    __len__ = __getitem__ = __iter__

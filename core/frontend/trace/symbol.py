@@ -83,11 +83,26 @@ OPERATOR_METHODS: dict[Callable[..., Any], tuple[str, int, bool]] = {}
 
 def _binary(op: str, *, swapped: bool = False) -> Any:
     def method(self: ArrayOperators, other: object) -> Any:
+        if op == "multiply" and type(other) in (list, tuple):
+            _refuse_repetition(self, other)
         function = getattr(array_namespace(), self.resolve_op(op))
         return function(other, self) if swapped else function(self, other)
 
     OPERATOR_METHODS[method] = op, 2, swapped
     return method
+
+
+def _refuse_repetition(number: ArrayOperators, items: object) -> None:
+    """Raises Invalid (F4) for a list or tuple times a symbolic integer: in Python, and with NumPy's integers, this
+    repeats the items."""
+    if isinstance(number, Symbol) and number._type.is_scalar and number._type.dtype.kind in "iu":
+        kind = type(items).__name__
+        raise Invalid(
+            f"a {kind} is repeated a symbolic number of times",
+            rule="F4",
+            where=user_location(),
+            hint=f"tl.asarray(x) * n multiplies the items; tl.zeros(n) makes an array; a {kind} has a fixed length",
+        )
 
 
 def _unary(op: str) -> Any:

@@ -320,3 +320,28 @@ def annotated_inside(n):
         return k + n
 
     return add(1) if n > 2 else add(2)
+
+
+@case((5,), (0,), (1,))
+def backwards(n):
+    t = 0
+    for i in reversed(range(n)):
+        t = t * 10 + i
+    for i in reversed(range(1, 2 * n, 3)):
+        t = t * 10 + i
+    for i in reversed(range(n, -2, -2)):
+        t = t + i
+    return t
+
+
+@case((5,), (0,), (17,))
+def number_as_test_of_a_loop_with_a_break(n):
+    while n > 0:
+        n -= 1
+        while n % 3:
+            n -= 1
+            if n < 2:
+                break
+        else:
+            n -= 1
+    return n

@@ -103,6 +103,7 @@ REFUSALS = {
     "format": ("return len('{}'.format(n))", "F4: a symbolic value is formatted while the function is traced"),
     "a format": ("print(f'{n:03d}'); return n", "F4: a format of a symbolic value is not supported"),
     "identity": ("return n is 3", "F4: `is` does not compare numbers"),
+    "repetition": ("return len([0] * n)", "F4: a list is repeated a symbolic number of times"),
     "locals": ("return locals()['n']", "F4: locals() is not supported"),
 }
 
