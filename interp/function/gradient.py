@@ -17,6 +17,7 @@ from ...core.frontend.eager.array import number_to_numpy
 from ...core.frontend.eager.gradients import (
     is_float,
     nest_adjoints,
+    split_aux,
     symbolic_zeros,
     trace_gradient,
     trace_pullback,
@@ -93,13 +94,14 @@ def value_and_grad(
     return _derive("value_and_grad", function, argnums, rows, trace, has_aux)
 
 
-def jacobian(function: Callable[..., Any], argnums: Argnums = 0, *values: Any) -> Function:
+def jacobian(function: Callable[..., Any], argnums: Argnums = 0, *values: Any, has_aux: bool = False) -> Function:
     """A function that computes the Jacobian of a function of floats by its argument at `argnums`, or by a variable; by
     several for a tuple, list or dict of these, as in `grad`.
 
     For each float of the result there is the nest of its derivatives, in the structure of the result. The derivatives
     of a result of shape `s` by an argument of shape `t` have the shape `(*s, *t)`. Each element of a result is one
-    pullback, which computes the function again; the pullbacks run in parallel.
+    pullback, which computes the function again; the pullbacks run in parallel. With `has_aux` the function returns a
+    pair, as in `grad`, and the result is `(jacobian, aux)`.
 
     Raises Invalid (D3) for a result or target that is not of floats, (D5) for an array-valued function that draws
     random numbers or has effects, since they would be repeated.
@@ -110,12 +112,13 @@ def jacobian(function: Callable[..., Any], argnums: Argnums = 0, *values: Any) -
              [0., 6.]], dtype=float64)
     """
     refuse_values("jacobian", values)
-    return _derive("jacobian", function, argnums, (), trace_jacobian)
+    return _derive("jacobian", function, argnums, (), partial(trace_jacobian, has_aux=has_aux), has_aux)
 
 
-def hessian(function: Callable[..., Any], argnums: Argnums = 0, *values: Any) -> Function:
+def hessian(function: Callable[..., Any], argnums: Argnums = 0, *values: Any, has_aux: bool = False) -> Function:
     """A function that computes the second derivatives of a function of floats: the Jacobian of its Jacobian, by the
-    same targets. For one float by one argument of shape `t` the shape is `(*t, *t)`.
+    same targets. For one float by one argument of shape `t` the shape is `(*t, *t)`. With `has_aux` the function
+    returns a pair, as in `grad`, and the result is `(hessian, aux)`.
 
     >>> import tagloom as tl
     >>> hessian(lambda x: x[0] * x[0] * x[1])(tl.asarray([2.0, 3.0]))
@@ -123,12 +126,14 @@ def hessian(function: Callable[..., Any], argnums: Argnums = 0, *values: Any) ->
              [4., 0.]], dtype=float64)
     """
     refuse_values("hessian", values)
-    return jacobian(jacobian(function, argnums), argnums)
+    return jacobian(jacobian(function, argnums, has_aux=has_aux), argnums, has_aux=has_aux)
 
 
-def trace_jacobian(source: FunctionSpec, arguments: Sequence[Any], targets: _GradientTargets) -> Any:
-    """The derivatives of every result of a call by the targets, nested as the result."""
-    value, target_adjoints = trace_target_adjoints(_current_region(), source, arguments, targets.leaves)
+def trace_jacobian(source: FunctionSpec, arguments: Sequence[Any], targets: _GradientTargets, *, has_aux: bool) -> Any:
+    """The derivatives of every result of a call by the targets, nested as the result; with `has_aux`, those of the
+    first of two results, and the second."""
+    results, target_adjoints = trace_target_adjoints(_current_region(), source, arguments, targets.leaves)
+    value, aux = split_aux(source, results) if has_aux else (results, None)
     leaves, structure = flatten(value, by_reference=True, is_leaf=None)
     for path, leaf in zip(leaf_paths(structure, ""), leaves, strict=True):
         if not is_float(type_of(leaf)):
@@ -142,9 +147,11 @@ def trace_jacobian(source: FunctionSpec, arguments: Sequence[Any], targets: _Gra
 
     def pull_back(position: int, seed: Any) -> Any:
         seeds = [seed if k == position else symbolic_zeros(leaf) for k, leaf in enumerate(leaves)]
-        return targets.nest(target_adjoints(unflatten(structure, seeds)))
+        adjoint = unflatten(structure, seeds)
+        return targets.nest(target_adjoints((adjoint, symbolic_zeros(aux)) if has_aux else adjoint))
 
-    return unflatten(structure, [jacobian_rows(leaf, partial(pull_back, k)) for k, leaf in enumerate(leaves)])
+    rows = unflatten(structure, [jacobian_rows(leaf, partial(pull_back, k)) for k, leaf in enumerate(leaves)])
+    return (rows, aux) if has_aux else rows
 
 
 def jacobian_rows(result: Any, pull_back: Callable[[Any], Any]) -> Any:

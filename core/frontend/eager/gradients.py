@@ -443,15 +443,7 @@ def trace_gradient(
     Raises Invalid (D3) where the call does not return one float, or `wrt` names a value that is not of floats.
     """
     value, target_adjoints = trace_target_adjoints(region, spec, arguments, wrt, rows)
-    if has_aux and not (type(value) is tuple and len(value) == 2):
-        raise Invalid(
-            f"{spec.name} does not return a pair, as has_aux says",
-            rule="D3",
-            where=user_location(),
-            required="one float, and anything else: return loss, (accuracy, count)",
-            got=flatten(value, by_reference=True)[1],
-        )
-    target = value[0] if has_aux else value
+    target = split_aux(spec, value)[0] if has_aux else value
     leaf = to_operand(target) if isinstance(target, Symbol) else None
     if leaf is None or not (leaf.type.is_scalar and is_float(leaf.type)):
         is_pair = type(value) is tuple and len(value) == 2 and not has_aux
@@ -466,6 +458,19 @@ def trace_gradient(
             else "tl.jacobian(f) differentiates any result; tl.vjp(f, *arguments) takes an adjoint of it",
         )
     return value, target_adjoints((1.0, symbolic_zeros(value[1])) if has_aux else 1.0)
+
+
+def split_aux(spec: FunctionSpec, value: Any) -> tuple[Any, Any]:
+    """The part of a result that is differentiated, and the rest; raises Invalid (D3) where it is not a pair."""
+    if type(value) is tuple and len(value) == 2:
+        return value
+    raise Invalid(
+        f"{spec.name} does not return a pair, as has_aux says",
+        rule="D3",
+        where=user_location(),
+        required="what to differentiate, and anything else: return loss, (accuracy, count)",
+        got=flatten(value, by_reference=True)[1],
+    )
 
 
 def symbolic_zeros(value: Any) -> Any:

@@ -147,6 +147,10 @@ def test_aux() -> None:
     (value, again), same = tl.value_and_grad(loss, has_aux=True)(w)
     assert value == 9.25 and flatten(again)[1] == flatten(aux)[1] and same.tolist() == gradient_.tolist()
     assert tl.grad(lambda x: (x * x, x), has_aux=True)(3.0) == (6.0, 3.0)
+    errors, second = tl.jacobian(lambda w: loss(w)[1]["error"] ** 3.0), tl.hessian(loss, has_aux=True)
+    with_aux = tl.jacobian(lambda w: (loss(w)[1]["error"] ** 3.0, loss(w)[1]), has_aux=True)
+    assert with_aux(w)[0].tolist() == errors(w).tolist() and with_aux(w)[1]["large"][2] == "word"
+    assert second(w)[0].tolist() == [[2.0, 0.0], [0.0, 2.0]] and second(w)[1]["error"].tolist() == [0.5, 3.0]
     in_trace = tl.function(lambda w: tl.value_and_grad(loss, has_aux=True)(w)[0][1]["error"])
     assert in_trace(w).tolist() == [0.5, 3.0]
 
@@ -175,6 +179,7 @@ REFUSED = {
     "a target twice": (lambda: tl.grad(lambda x, y: x * y, (1, -1)), "names an argument or variable twice"),
     "no such target": (lambda: tl.grad(lambda x, y: x * y, -3), "an integer from -2 to 1"),
     "a pair without has_aux": (lambda: tl.grad(lambda x: (x, x))(1.0), "hint: has_aux=True"),
+    "a Jacobian without aux": (lambda: tl.jacobian(lambda x: x, has_aux=True)(POINT), "does not return a pair"),
     "has_aux without a pair": (lambda: tl.grad(lambda x: x, has_aux=True)(1.0), "does not return a pair"),
     "an array": (lambda: tl.grad(lambda x: x)(POINT), r"hint: tl.jacobian\(f\)"),
     "a result of bools": (lambda: tl.jacobian(lambda x: [x, x > 0])(POINT), r"the result\[1\] of .* is not of floats"),
