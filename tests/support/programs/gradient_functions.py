@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import tagloom as tl
 
 
@@ -17,8 +19,8 @@ def power(x: tl.float64, n: tl.int64) -> tl.float64:
 
 @tl.function
 def nested(x: tl.float64, n: tl.int64) -> tl.float64:
-    def body(i: tl.Symbol, s: tl.Symbol) -> tuple[tl.Symbol, tl.Symbol]:
-        def inner(j: tl.Symbol, t: tl.Symbol) -> tuple[tl.Symbol, tl.Symbol]:
+    def body(i: Any, s: Any) -> tuple[Any, Any]:
+        def inner(j: Any, t: Any) -> tuple[Any, Any]:
             return j + 1, tl.cond(t > 1.0, lambda: t * x, lambda: tl.sin(t))
 
         _, t = tl.while_loop(lambda j, t: j < i, inner, 0, s)

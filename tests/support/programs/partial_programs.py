@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import tagloom as tl
 from support.generators.generator import Case
 
@@ -37,7 +39,7 @@ def noisy(x: tl.float64) -> tl.float64:
 def lean(n: tl.int64, x: tl.float64) -> tl.float64:
     """Four loop variables: the second needs the first only, and the fourth the third only."""
 
-    def body(i: tl.Symbol, s: tl.Symbol, t: tl.Symbol, u: tl.Symbol) -> tuple[tl.Symbol, ...]:
+    def body(i: Any, s: Any, t: Any, u: Any) -> tuple[Any, ...]:
         tl.print("{}", i)
         s, t = tl.cond(i % 2 == 0, lambda: (s + x, t * 3.0), lambda: (tl.sin(s), t - 1.0))
         return i + 1, s, t, u + t
