@@ -154,6 +154,8 @@ def write_atomically(path: Path, data: bytes) -> None:
     would replace.
     """
     target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a directory")
     if os.path.lexists(target) and not target.is_file():
         raise OSError(errno.EINVAL, "it is not a regular file")
     temporary = target.with_name(f".tagloom-{uuid4().hex}.tmp")
