@@ -214,7 +214,7 @@ def factorization_op(
     **columns: Any,
 ) -> None:
     undefined = TrapCondition(failure_condition(numpy, trap == _NO_CONVERGENCE_MESSAGE), trap, "f") if trap else None
-    columns |= {"attributes": attributes, "trap_condition": undefined}
+    columns |= {"attributes": attributes, "trap_condition": undefined, "has_superlinear_work": True}
     summary, example = doc.split("\n\n>>> ")
     edges = [_CONVERGENCE_NOTE, _FLOAT32_NOTE] if trap == _NO_CONVERGENCE_MESSAGE else [_FLOAT32_NOTE, _NONFINITE_NOTE]
     edges += [_EMPTY_NOTE] * (types is not determinant_type)
@@ -471,6 +471,7 @@ op(
     attribute_defaults={"lower": False, "transpose_a": False, "unit_diagonal": False},
     namespace="linalg",
     shape_rule=None,
+    has_superlinear_work=True,
     trap_condition=TrapCondition(has_zero_on_diagonal, _SINGULAR_MESSAGE, "f"),
     gradient=adjoint_rule(triangular_solve_a_adjoint, triangular_solve_b_adjoint),
     doc="""The solution x of `a @ x = b` for a triangular matrix a, or with `transpose_a` for its transpose; a b of one

@@ -86,6 +86,7 @@ op(
     specialize_numpy=matmul_kernel,
     shape_rule=matmul_shape,
     shape_mismatch="do not multiply",
+    has_superlinear_work=True,
     error_bound=matmul_error_bound,
     gradient=adjoint_rule(left_operand_adjoint, right_operand_adjoint),
     symbol="@",

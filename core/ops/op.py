@@ -141,6 +141,8 @@ class Op:
       and ops that do not round (Figueroa, When is double rounding innocuous?, 1995): `numpy` computes float32 without
       widening.
     - `is_data_movement`: elements are only moved.
+    - `has_superlinear_work`: the time grows faster than the operands and the result, as for sorts and products of
+      matrices.
     - `float_loop`: NumPy's function whose own loop decides the last bits of arrays of floats. Compiled code calls that
       loop; arrays of other ops are computed there by the `scalar` column.
     - `specialize_numpy`: returns a faster function than `numpy` for some types of operands and attributes, else None.
@@ -170,6 +172,7 @@ class Op:
     numpy_float32: Callable[..., Any] | None = None
     has_innocuous_rounding: bool = False
     is_data_movement: bool = False
+    has_superlinear_work: bool = False
     float_loop: np.ufunc | None = None
     specialize_numpy: Callable[..., Callable[..., Any] | None] | None = None
     accepts_float32: bool = False

@@ -67,6 +67,7 @@ op(
     arity=1,
     type_rule=sort_type,
     numpy=sort_array,
+    has_superlinear_work=True,
     attributes=("axis", "descending"),
     shape_rule=None,
     gradient=adjoint_rule(sort_adjoint),
@@ -82,6 +83,7 @@ op(
     arity=1,
     type_rule=argsort_type,
     numpy=argsort_array,
+    has_superlinear_work=True,
     attributes=("axis", "descending"),
     shape_rule=None,
     doc="""The indices along an axis of the elements of `sort(x)`, int64.
@@ -95,6 +97,7 @@ op(
     arity=2,
     type_rule=searchsorted_type,
     numpy=lambda x, y, side: np.searchsorted(x, y, side=side),
+    has_superlinear_work=True,
     attributes=("side",),
     shape_rule=None,
     doc="""The index in x, whose elements are in order, at which each element of y would be inserted, int64: before all

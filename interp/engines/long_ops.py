@@ -6,29 +6,31 @@ is dropped. A process that exits before gets some seconds; then the system ends 
 from __future__ import annotations
 
 import atexit
+import math
 import signal
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from typing import Any, TypeVar
 
+import numpy as np
+
+from ...core.errors import Invalid
 from ...core.ops.op import OPS
+from ...core.ops.routing import ROUTING_OPS
+from ...core.types import Type
+from ...core.value import Value
 
 Result = TypeVar("Result")
 
 POLL_SECONDS = 0.02
 """Seconds between two checks whether to abandon an op."""
-MIN_ELEMENTS, MIN_CUBIC_ELEMENTS = 2**21, 2**15
-"""From these numbers of elements on, of the operands together, a helper thread computes an op; the second is for ops
-whose work grows faster than their operands. Such an op takes some milliseconds, and starting the thread 0.1 ms."""
+MIN_ELEMENTS, MIN_SUPERLINEAR_ELEMENTS = 2**21, 2**15
+"""From these numbers of elements on, a helper thread computes an op. The first is for the operands together, or the
+result; the second for the operands of ops whose work grows faster. Such an op takes some milliseconds, and starting the
+thread 0.1 ms."""
 EXIT_SECONDS = 2
 """How many seconds an abandoned op may delay the end of the process."""
-_CUBIC_OPS = frozenset(
-    (
-        *("matmul", "det", "slogdet_sign", "slogdet_logabsdet", "inv", "solve", "triangular_solve", "cholesky"),
-        *("qr_q", "qr_r", "eigvalsh", "eigh_vectors", "svd_u", "svdvals", "svd_vh"),
-    )
-)
 _abandoned_threads: list[threading.Thread] = []
 
 
@@ -36,12 +38,25 @@ class OpAbandoned(Exception):
     """Raised where an op was abandoned; the argument is what ended the run."""
 
 
-def may_take_long(op: str, operands: Iterable[object]) -> bool:
-    """Whether an op on these operands may take longer than some milliseconds."""
-    if op not in OPS:
+def may_take_long(op: str, operands: Sequence[Value], result: Type) -> bool:
+    """Whether an op on these operands, with a result of this type, may take longer than some milliseconds. The size of
+    a result that only the run computes, such as that of `repeat`, is unknown, and does not count."""
+    if op in ROUTING_OPS:
         return False
-    elements = sum(getattr(each, "size", 1) for each in operands)
-    return elements >= (MIN_CUBIC_ELEMENTS if op in _CUBIC_OPS else MIN_ELEMENTS)
+    row, arrays = OPS.get(op), [each for each in operands if isinstance(each, np.ndarray)]
+    elements = sum(each.size for each in arrays)
+    if elements >= MIN_ELEMENTS or (elements >= MIN_SUPERLINEAR_ELEMENTS and row and row.has_superlinear_work):
+        return True
+    shape = result.shape
+    if shape is None or None in shape:
+        # a result of two operands that broadcast is at most as large as the product of their sizes
+        if len(arrays) < 2 or elements < 2 * math.isqrt(MIN_ELEMENTS) or row is None or row.shape_rule is None:
+            return False
+        try:
+            shape = row.shape_rule([each.shape if isinstance(each, np.ndarray) else () for each in operands])
+        except Invalid:
+            return False  # the op traps
+    return math.prod(shape or ()) >= MIN_ELEMENTS  # type: ignore[arg-type]  # all sizes are known
 
 
 def compute_abandonable(job: Callable[[], Result], stop_reason: Callable[[], str | None]) -> Result:
@@ -60,21 +75,23 @@ def compute_abandonable(job: Callable[[], Result], stop_reason: Callable[[], str
 
     thread = threading.Thread(target=run_job, name="tagloom long op", daemon=True)
     try:
-        thread.start()
-    except RuntimeError:  # too many threads
-        return job()
-    reason = None
-    try:
-        while not has_ended.wait(POLL_SECONDS) and reason is None:
+        try:
+            thread.start()
+        except RuntimeError:  # too many threads
+            return job()
+        while not has_ended.wait(POLL_SECONDS):
             reason = stop_reason()
-    finally:
-        if not has_ended.is_set():
+            if reason is not None:
+                raise OpAbandoned(reason)
+    finally:  # on KeyboardInterrupt, too
+        if thread.is_alive() and not has_ended.is_set():
             _abandoned_threads[:] = [each for each in (*_abandoned_threads, thread) if each.is_alive()]
-    if not has_ended.is_set():
-        raise OpAbandoned(reason)
     result, error = outcome
     if error is not None:
-        raise error
+        try:
+            raise error
+        finally:
+            del error, outcome  # the traceback refers to this frame: a cycle would keep the operands alive
     return result  # type: ignore[no-any-return]
 
 

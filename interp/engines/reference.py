@@ -20,7 +20,7 @@ from ..machine.event import Event
 from ..machine.schedule import Pick, Script, continuation_of, resolve_schedule, schedule_name
 from ..machine.schedule import schedule as schedule_named
 from ..machine.state import State, check_seed
-from ..machine.step import DuplicateToken, completes_operands, step
+from ..machine.step import DuplicateToken, completes_operands, match_operands, step
 from ..outcome.outcome import Outcome, build_outcome, limit_exceeded
 from ..outcome.statistics import Meter
 from ..records.event_sink import KeepOption, log_path, open_event_sink
@@ -66,13 +66,13 @@ def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None 
 
 
 def is_long_firing(state: State, position: int) -> bool:
-    """Whether the token at `position` may fire an op that takes long, without effects."""
+    """Whether the token at `position` fires an op without effects that may take long; raises Broken as `step` does."""
     token = state.flight[position]
     rule = state.rules[token.node]
     if rule.effect is not None:
         return False
-    waiting = state.records[token.tag].waiting_operands.get(token.node, {})
-    return may_take_long(rule.node.op, (token.value, *waiting.values(), *(rule.operands or ())))
+    operands = match_operands(state, rule, state.records[token.tag], token)
+    return operands is not None and may_take_long(rule.node.op, operands, rule.node.outputs[0].type)
 
 
 def _check_effect_limits(state: State, position: int, limits: Limits) -> None:

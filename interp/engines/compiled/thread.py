@@ -230,11 +230,11 @@ class HostCallServer(RunWaiter):
         types, result, row = self.trap_sites[number].types, node.results[0].type, OPS[node.op]
         try:
             operands = tuple(self.call_buffer.borrow_operand(index, type_) for index, type_ in enumerate(types))
-            if trap_message(row, operands, node.attributes) is not None:
-                return HOST_FAILED
             if number not in self._kernels:
                 self._kernels[number] = build_kernel(row, types, result, node.attributes)
             value = self._compute_kernel(node, self._kernels[number], operands)
+            if value is None:
+                return HOST_FAILED
             self.call_buffer.store_reply(value, result)
         except OpAbandoned:
             return HOST_ABORTED
@@ -246,15 +246,16 @@ class HostCallServer(RunWaiter):
             return HOST_ABORTED
         return HOST_DONE
 
-    def _compute_kernel(self, node: Node, kernel: Kernel, operands: tuple[Value, ...]) -> Value:
-        """The result of a kernel; raises OpAbandoned if the run must stop meanwhile."""
-        if not may_take_long(node.op, operands):
-            return kernel(*operands)
-        buffer = self.call_buffer
+    def _compute_kernel(self, node: Node, kernel: Kernel, operands: tuple[Value, ...]) -> Value | None:
+        """The result of a kernel, or None if the op traps; raises OpAbandoned if the run must stop meanwhile."""
+        buffer, row = self.call_buffer, OPS[node.op]
 
-        def compute(_owner: CallBuffer = buffer) -> Value:  # it keeps the arguments alive if the op is abandoned
-            return kernel(*operands)
+        def compute(_owner: CallBuffer = buffer) -> Value | None:  # it keeps the arguments alive if the op is abandoned
+            # the condition of a factorization computes it, so it takes as long
+            return kernel(*operands) if trap_message(row, operands, node.attributes) is None else None
 
+        if not may_take_long(node.op, operands, node.results[0].type):
+            return compute()
         return compute_abandonable(compute, lambda: "stop" if buffer.is_stop_requested else None)
 
     def notify_finished(self) -> None:

@@ -6,7 +6,6 @@ The reference's rule for the node computes the outputs; the machine then complet
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 from ....core.ops.effects import EFFECT_OPS, resource_of
@@ -98,7 +97,6 @@ class HostFirings:
         token = Token(delivery.node, delivery.port, tag, store.to_value(delivery.word, self._port_type(delivery)))  # type: ignore[arg-type]
         if resource_of(rule.node.op) is not None:
             self.check_limits(rule, delivery, len(rule.edges))
-        trap = None if rule.find_trap is None else rule.find_trap(delivery.inputs)
         outputs: Outputs = ()
         woken_tokens: tuple[Token, ...] = ()
         if rule.effect is not None:
@@ -114,8 +112,8 @@ class HostFirings:
                 )
                 self._write_result(HostResultKind.DEFERRED_READ)
                 return
-        elif trap is None:
-            outputs = self._compute(rule, delivery, tag)
+        else:
+            trap, outputs = self._compute(rule, delivery.inputs, tag)
         self.check_limits(rule, delivery, len(outputs))
         if trap is not None or rule.effect is not None:
             self._apply_effects(rule, token, delivery, outputs, trap, woken_tokens)
@@ -124,10 +122,15 @@ class HostFirings:
         self._wake(woken_tokens)
         self._return_outputs(rule, delivery, outputs)
 
-    def _compute(self, rule: FiringRule, delivery: HostDelivery, tag: Tag | None) -> Outputs:
-        """The outputs of a firing; raises OpAbandoned if a limit or Ctrl-C ends the run meanwhile."""
-        compute = partial(rule.compute, delivery.inputs, tag)  # type: ignore[arg-type]
-        if not may_take_long(rule.node.op, delivery.inputs):
+    def _compute(self, rule: FiringRule, inputs: tuple[Value, ...], tag: Tag | None) -> tuple[str | None, Outputs]:
+        """Why a firing without effects traps, if it does, and its outputs; raises OpAbandoned if a limit or Ctrl-C ends
+        the run meanwhile."""
+
+        def compute() -> tuple[str | None, Outputs]:
+            trap = None if rule.find_trap is None else rule.find_trap(inputs)
+            return trap, rule.compute(inputs, tag) if trap is None else ()  # type: ignore[arg-type]
+
+        if not may_take_long(rule.node.op, inputs, rule.node.outputs[0].type):
             return compute()
         return compute_abandonable(compute, self.stop_reason)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -15,10 +17,14 @@ import numpy as np
 import pytest
 import tagloom as tl
 from support.observe.ctrl_c import default_ctrl_c
+from tagloom.core.dtypes import float64
+from tagloom.core.ops.op import trap_message
+from tagloom.core.types import Type
 from tagloom.interp.engines import long_ops, reference
 from tagloom.interp.engines.compiled import thread
 from tagloom.interp.engines.fast import host_firings
 from tagloom.interp.engines.long_ops import OpAbandoned, compute_abandonable, may_take_long
+from tagloom.interp.machine import fire
 
 LATE_SECONDS = 0.2
 
@@ -64,7 +70,7 @@ def test_long_ops_have_the_same_results(monkeypatch: pytest.MonkeyPatch) -> None
     """A helper thread computes the same bits, with the floating-point error state of the caller; its exceptions are
     raised in the caller."""
     monkeypatch.setattr(long_ops, "MIN_ELEMENTS", 1)
-    monkeypatch.setattr(long_ops, "MIN_CUBIC_ELEMENTS", 1)
+    monkeypatch.setattr(long_ops, "MIN_SUPERLINEAR_ELEMENTS", 1)
     x = np.array([3.0, np.nan, -0.0, 1.0])
     out = sorted_values.run(x, engine="reference")
     assert np.array_equal(np.asarray(out.value), np.sort(x), equal_nan=True)
@@ -79,11 +85,62 @@ def _raise_memory_error() -> None:
 
 
 def test_which_ops_take_long() -> None:
-    """Ops whose work grows faster than their operands count as long from fewer elements on; routing never does."""
+    """Ops whose work grows faster than their operands count as long from fewer elements on, and others by their
+    operands or their result; routing never does."""
+    vectors, squares = Type(float64, (None,)), Type(float64, (None, None))
     square, vector = np.broadcast_to(1.0, (256, 256)), np.broadcast_to(1.0, long_ops.MIN_ELEMENTS)
-    assert may_take_long("solve", (square,)) and may_take_long("matmul", (square, square))
-    assert not may_take_long("sort", (square,)) and may_take_long("sort", (vector,))
-    assert not may_take_long("merge", (vector,)) and not may_take_long("add", (1, 2))
+    assert may_take_long("solve", (square, square), squares) and may_take_long("matmul", (square, square), squares)
+    assert may_take_long("sort", (square,), squares)
+    assert not may_take_long("sin", (square,), squares) and may_take_long("sin", (vector,), vectors)
+    assert not may_take_long("merge", (vector,), vectors) and not may_take_long("add", (1, 2), Type(float64))
+    column, row = np.broadcast_to(1.0, (2000, 1)), np.broadcast_to(1.0, (1, 2000))
+    assert may_take_long("add", (column, row), squares) and not may_take_long("add", (column, column), squares)
+    assert not may_take_long("add", (vector[:2000], vector[:2001]), vectors), "it traps"
+    assert may_take_long("broadcast_to", (1.0,), Type(float64, (2000, 2000)))
+
+
+@tl.function
+def inverse(x: tl.Array[tl.float64, None, None]) -> tl.Array[tl.float64, None, None]:
+    return tl.linalg.inv(x)
+
+
+@pytest.mark.parametrize(
+    "engine", ["reference", *(pytest.param(each, marks=pytest.mark.full) for each in ("fast", "compiled"))]
+)
+def test_conditions_of_traps_are_abandonable(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The condition on which a factorization traps computes it: the helper thread evaluates that, too."""
+    names: list[str] = []
+
+    def recorded_trap_message(*arguments: Any) -> str | None:
+        names.append(threading.current_thread().name)
+        return trap_message(*arguments)
+
+    monkeypatch.setattr(long_ops, "MIN_SUPERLINEAR_ELEMENTS", 1)
+    monkeypatch.setattr(long_ops, "MIN_ELEMENTS", 1)
+    for module in (fire, thread):
+        monkeypatch.setattr(module, "trap_message", recorded_trap_message)
+    assert np.array_equal(np.asarray(inverse.run(2 * np.eye(3), engine=engine).value), np.eye(3) / 2)
+    assert "singular" in str(inverse.run(np.zeros((3, 3)), engine=engine).error)
+    assert names and set(names) == {"tagloom long op"}
+
+
+def test_an_exception_keeps_its_traceback_and_no_operands() -> None:
+    """An exception of the helper thread has the frames of the job, and no cycle that keeps the operands alive."""
+    operand = np.zeros(3)
+    alive = weakref.ref(operand)
+
+    def fail(operand: Any = operand) -> None:
+        raise MemoryError
+
+    gc.disable()
+    try:
+        with pytest.raises(MemoryError) as failure:
+            compute_abandonable(fail, lambda: None)
+        assert [entry.name for entry in failure.traceback][-1] == "fail"
+        del failure, fail, operand
+        assert alive() is None
+    finally:
+        gc.enable()
 
 
 def test_an_op_is_abandoned() -> None:
