@@ -201,7 +201,7 @@ STRUCTURE: dict[str, tuple[str, str, str]] = {
         "V4",
         "add: the dtypes of the operands do not promote to a common one",
     ),
-    "an operand has the wrong kind of dtype": ("m = 1\nreturn n / 2  # here", "V4", "x // y"),
+    "an operand has the wrong kind of dtype": ("m = 1\nreturn tl.sqrt(n)  # here", "V4", "tl.astype(x, tl.float64)"),
     "an operand that is no value": ("return n + 'a'  # here", "", "not a value of a program"),
     "an operand that is a list of symbols": ("return n + [n, n]  # here", "F1", "a list of symbolic values"),
     "an integer too large": ("return n + 2**63  # here", "", "does not fit into int64"),
