@@ -181,9 +181,11 @@ def gather_type(*operands: Type) -> Type:
     x, *indices = operands
     check_numeric(x)
     check_numeric(*indices, kinds="iu")
-    if not 0 < len(indices) <= len(require_sizes(x)):
+    axes = len(require_sizes(x))
+    if not 0 < len(indices) <= axes:
         message = f"{len(indices)} indices into shape {describe_shapes(require_sizes(x))}"
-        raise Invalid(message, required=f"1 to {len(require_sizes(x))}", got=len(indices))
+        required = f"1 to {axes} indices" if axes else "an array with axes"
+        raise Invalid(message, required=required, got=len(indices), python=IndexError)
     index_shape = _broadcast_sizes(*map(require_sizes, indices))
     return Type(x.dtype, check_rank((*index_shape, *require_sizes(x)[len(indices) :])))
 

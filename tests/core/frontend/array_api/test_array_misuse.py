@@ -49,6 +49,14 @@ def test_misuse(misuse: Callable[[], Any]) -> None:
     assert "test_array_misuse.py" in str(refused.value.where)
 
 
+@pytest.mark.parametrize(("x", "required"), [(1.0, "an array with axes"), (V, "1 to 1 indices")])
+def test_indices_of_axes_that_do_not_exist(x: Any, required: str) -> None:
+    """`gather` and the scatters need an axis for each index; otherwise the error is an IndexError, as in NumPy."""
+    for call in (lambda: tl.gather(x, [0], [0]), lambda: tl.scatter_add(x, 1.0, [0], [0])):
+        with pytest.raises(IndexError, match=required):
+            call()
+
+
 def test_shapes_as_lists() -> None:
     """Shapes that broadcast may be lists."""
     assert tl.broadcast_shapes([2, 1], (3,)) == (2, 3) and tl.broadcast_shapes((None, 1), 4) == (None, 4)
