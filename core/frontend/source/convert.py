@@ -18,6 +18,7 @@ from ..trace.source_location import definition_location, explain_unconverted, un
 from .passes.control_flow import convert_control_flow
 from .passes.expressions import convert_expressions
 from .passes.mangling import mangle_names
+from .passes.matches import convert_matches
 from .passes.variables import convert_loads, mark_loads
 from .passes.writes import convert_writes
 from .reader import FUTURE_FLAGS, FunctionNode, NotConvertible, read_source
@@ -87,7 +88,7 @@ def convert_tree(node: FunctionNode, class_name: str | None = None) -> FunctionN
 
 def convert_statements(node: FunctionNode) -> FunctionNode:
     """Apply the passes on statements to one function."""
-    return convert_control_flow(convert_writes(mark_loads(node)))
+    return convert_control_flow(convert_writes(mark_loads(convert_matches(node))))
 
 
 def _convert_nested(node: Any, convert_function: Callable[[FunctionNode], FunctionNode]) -> Any:

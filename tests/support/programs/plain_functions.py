@@ -345,3 +345,24 @@ def number_as_test_of_a_loop_with_a_break(n):
         else:
             n -= 1
     return n
+
+
+@case((0,), (1,), (2,), (7,), (4,))
+def match_of_literals(n):
+    match n:
+        case 0:
+            r = 10
+        case 1 | 2:
+            r = 20
+        case k if k > 5:
+            r = k
+        case _:
+            r = 30
+    for i in range(n):
+        match i:
+            case 3:
+                continue
+            case 6:
+                break
+        r += i
+    return r
