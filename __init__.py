@@ -158,6 +158,7 @@ from .core.frontend.eager.tape import Tape
 from .core.frontend.eager.variable import Variable, init_scope
 from .core.frontend.effects import (
     Generator,
+    assert_,
     breakpoint,
     callback,
     cells,
@@ -220,7 +221,7 @@ __all__ = [
     "GraphBuilder", "History", "Invalid", "Limits", "Malformed", "Outcome", "OutcomeRecord", "Program",
     "QueueClosed", "QueueTimeout", "Rows", "Script", "ShuffleQueue", "Static", "TagloomError", "Tape", "Trap",
     "Type", "Usage", "Variable", "World", "__array_namespace_info__", "all", "any", "arange", "argmax", "argmin",
-    "argsort", "asarray", "astype", "bernoulli", "bool", "boolean_mask", "breakpoint", "breakpoint_on",
+    "argsort", "asarray", "assert_", "astype", "bernoulli", "bool", "boolean_mask", "breakpoint", "breakpoint_on",
     "broadcast_arrays",
     "broadcast_like", "broadcast_shapes", "broadcast_to", "callback", "can_cast", "categorical", "cells", "clip",
     "clip_by_global_norm", "clip_by_norm", "collect", "concat", "cond", "conv", "conv_transpose", "count_nonzero",

@@ -61,7 +61,7 @@ class TagloomError(Exception):
         hint: str | None = None,
         excerpt: str | None = None,
     ) -> None:
-        super().__init__(message)
+        Exception.__init__(self, message)  # not that of a user's exception, which may take other arguments
         self.message = message
         self.rule = rule
         self.where = where
@@ -99,6 +99,18 @@ def _join_classes(kind: Any, python: Any) -> Any:
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
     joined_class = type(kind.__name__, (kind, python), {**names, "joined_python": python})
     return _JOINED_CLASSES.setdefault((kind, python), joined_class)
+
+
+def can_join(kind: type[TagloomError], python: type[BaseException]) -> bool:
+    """Whether there can be an error of both classes.
+
+    >>> can_join(Trap, KeyError), can_join(Trap, SystemExit)
+    (True, False)
+    """
+    try:
+        return issubclass(python, Exception) and isinstance(kind("", python=python), python)
+    except Exception:  # the classes do not fit together, or the class of a user refuses
+        return False
 
 
 def _rebuild(kind: type[TagloomError], python: type[Exception] | None, arguments: tuple[Any, ...]) -> TagloomError:

@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import dtypes
 from ..errors import TagloomError, Usage
-from ..ops.effects import format_text
+from ..ops.effects import exception_name, format_text
 from ..ops.op import OPS
 from ..types import HandleType, Type, as_type, check_element_type
 from ..value import admit
@@ -127,6 +127,18 @@ def callback(function: Callable[..., Any], *operands: Any, returns: Any = ...) -
     result = _emit_effect(region, "callback", inputs, function=index, returns=type_)
     record_nondifferentiable("callback", list(map(read_variable, operands)), result)
     return result
+
+
+def assert_(condition: Any, message: str = "", /, *, error: type[Exception] = AssertionError) -> None:
+    """Trap unless all elements of a condition are true. The trap is also an exception of the class `error`.
+
+    An assertion guards nothing: what does not depend on the trapped firing still runs (docs/semantics.md, S5).
+
+    >>> assert_(2 > 1)
+    """
+    if not (isinstance(error, type) and issubclass(error, Exception)):
+        raise Usage("this is not an exception", where=user_location(), got=repr(error), python=TypeError)
+    apply("assert", condition, error=exception_name(error), message=str(message))
 
 
 def breakpoint(condition: Any = True, /) -> None:

@@ -20,11 +20,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, cast
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from .. import dtypes
-from ..errors import Invalid, Usage, plural
+from ..errors import Invalid, Trap, Usage, can_join, plural
 from ..types import MAX_AXES, Handle, HandleType, Type, check_element_type, element_type, handle_type
 from ..value import Value, format_value, normalize
 from .op import MAX_ELEMENTS, OPS, Attributes, DynamicSizes, Op, TypeRule, check_dynamic_sizes, fill_dynamic_sizes
@@ -233,22 +234,47 @@ def second_put_trap_message(index: int) -> str:
 
 
 PYTHON_ERRORS = (
-    ArithmeticError, AssertionError, FloatingPointError, IndexError, KeyError, LookupError, NotImplementedError,
-    OverflowError, RuntimeError, TypeError, ValueError, ZeroDivisionError,
+    ArithmeticError, AssertionError, AttributeError, BufferError, EOFError, FloatingPointError, IndexError, KeyError,
+    LookupError, NameError, NotImplementedError, OSError, OverflowError, RuntimeError, TypeError, UnboundLocalError,
+    ValueError, ZeroDivisionError,
 )  # fmt: skip
-"""The built-in exceptions from which the trap of a callback may also derive."""
+"""The built-in exceptions from which the traps of callbacks and assertions may also derive."""
+_EXCEPTIONS: WeakValueDictionary[str, type[Exception]] = WeakValueDictionary()
+"""The exceptions of users that programs of this process raise, by name. Only the name is part of a program."""
+
+
+def exception_name(error: type[Exception]) -> str:
+    """The name of an exception in a program, as in Python's tracebacks; from now on `lookup_exception` finds it, or the
+    nearest base class from which a trap can derive.
+
+    >>> exception_name(KeyError)
+    'KeyError'
+    """
+    if error in PYTHON_ERRORS:
+        return error.__name__
+    name = f"{error.__module__}.{error.__qualname__}".removeprefix("builtins.")
+    _EXCEPTIONS[name] = next(base for base in error.__mro__ if can_join(Trap, base))
+    return name
+
+
+def lookup_exception(name: str) -> type[Exception]:
+    """The exception of this name: a built-in one, or one that this process has named; else ValueError."""
+    built_in = next((error for error in PYTHON_ERRORS if error.__name__ == name), ValueError)
+    return _EXCEPTIONS.get(name, built_in)
 
 
 def trap_class(op: str, message: str) -> type[Exception]:
-    """The built-in exception from which a trap of this op with this message also derives: for a callback, the class
-    that its Python function raised."""
+    """The exception from which a trap of this op with this message also derives: for a callback, the built-in class
+    that its Python function raised; for an assertion, the one that it names."""
     row = OPS.get(op)
     if row is not None:
         condition = row.trap_condition
-        return condition.error if condition is not None and condition.message == message else ValueError
+        if condition is not None and condition.error is None:
+            return lookup_exception(message.partition(":")[0])
+        return condition.error if condition is not None and condition.message == message else ValueError  # type: ignore[return-value]
     if op == "callback":
         raised = re.match(r"(?:the callback|callback \S+) raised (\w+)", message)
-        return next((error for error in PYTHON_ERRORS if raised and error.__name__ == raised[1]), ValueError)
+        return lookup_exception(raised[1] if raised else "")
     return IndexError if message.startswith(_NO_CELL_MESSAGE) else ValueError
 
 

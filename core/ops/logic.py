@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..errors import Invalid
+from ..types import Type
 from . import scalar_kernels
 from .op import TrapCondition, TypeRule, op
-from .type_rules import elementwise_type_rule, scalar_by_kind
+from .type_rules import elementwise_type_rule, format_attribute, scalar_by_kind
 
 
 def is_negative_shift(x: Any, y: Any) -> Any:
@@ -111,3 +113,42 @@ logical_op(
 )
 logical_op("logical_xor", "^", np.logical_xor, operator.ne, "Whether exactly one holds.", "True, True", False)
 logical_op("logical_not", "~", np.logical_not, operator.not_, "Whether it does not hold.", "True", False, arity=1)
+
+
+def fails(condition: Any) -> Any:
+    return condition == 0
+
+
+def assertion_type(condition: Type, error: str = "AssertionError", message: str = "") -> Type:
+    if not isinstance(error, str) or not all(part.isidentifier() for part in error.replace(".<locals>", "").split(".")):
+        required = 'the name of an exception, as in error="ValueError"'
+        raise Invalid("this is not the name of an exception", required=required, got=format_attribute(error))
+    if not isinstance(message, str) or any("\ud800" <= letter <= "\udfff" for letter in message):
+        raise Invalid("this is not a message", required='a text, as in message="n < 0"', got=format_attribute(message))
+    return _bool_type(condition)
+
+
+def describe_assertion(error: str = "AssertionError", message: str = "") -> str:
+    """The message of the trap of an assertion, as the last line of Python's traceback."""
+    return f"{error}: {message}" if message else error
+
+
+_bool_type = elementwise_type_rule("b")
+op(
+    "assert",
+    arity=1,
+    type_rule=assertion_type,
+    attributes=("error", "message"),
+    optional_attributes=("error", "message"),
+    numpy=lambda condition, **attributes: condition,
+    scalar=lambda condition: condition,
+    namespace=None,
+    trap_condition=TrapCondition(fails, describe_assertion, "b", error=None),
+    has_innocuous_rounding=True,
+    doc="""The condition itself. Traps where it is false, with this message and as this exception of Python.
+
+>>> tl.assert_(2 < 1, "2 < 1")
+Traceback (most recent call last):
+AssertionError: 2 < 1
+""",
+)

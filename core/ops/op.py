@@ -60,14 +60,19 @@ that broadcasts, the adjoint may have the shape of the result: the caller sums i
 @dataclass(frozen=True, slots=True)
 class TrapCondition:
     """The operands for which an op has no value, and the message of the trap. `predicate` takes the operands, scalars
-    or arrays, and the attributes by keyword; it is called only where the dtype of the last operand is of one of
-    `dtype_kinds`."""
+    or arrays, and the attributes by keyword, except those of an op with a `scalar` column; it is called only where the
+    dtype of the last operand is of one of `dtype_kinds`."""
 
     predicate: Callable[..., Any]
-    message: str
+    message: str | Callable[..., str]
+    """Or a function that returns it, given the attributes by keyword."""
     dtype_kinds: str = "iu"
-    error: type[Exception] = ValueError
-    """The built-in exception from which the trap also derives."""
+    error: type[Exception] | None = ValueError
+    """The exception from which the trap also derives; None if the message begins with its name."""
+
+    def describe(self, attributes: Attributes) -> str:
+        """The message of the trap of an op with these attributes."""
+        return self.message if isinstance(self.message, str) else self.message(**dict(attributes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -573,7 +578,8 @@ def trap_message(row: Op, operands: tuple[Value, ...], attributes: Attributes = 
     if undefined is None or np.asarray(operands[-1]).dtype.kind not in undefined.dtype_kinds:
         return None
     try:
-        return undefined.message if np.any(undefined.predicate(*operands, **dict(attributes))) else None
+        keywords = {} if row.scalar is not None else dict(attributes)
+        return undefined.describe(attributes) if np.any(undefined.predicate(*operands, **keywords)) else None
     except (TagloomError, MemoryError):
         raise
     except Exception as error:
@@ -586,11 +592,12 @@ def describe_trapping_element(
     """A note on a trap with this message that names the element of the last operand which traps, if that operand is an
     array too large for messages."""
     undefined = OPS[op].trap_condition if op in OPS else None
-    if undefined is None or message != undefined.message:
+    if undefined is None or message != undefined.describe(attributes):
         return
     last = operands[-1]
     if isinstance(last, np.ndarray) and last.size > MAX_PRINTED_ELEMENTS:
-        mask = np.asarray(undefined.predicate(*operands, **dict(attributes)))
+        keywords = {} if OPS[op].scalar is not None else dict(attributes)
+        mask = np.asarray(undefined.predicate(*operands, **keywords))
         if mask.shape == last.shape:
             index = [int(position) for position in np.unravel_index(np.argmax(mask), mask.shape)]
             yield f"  the last operand is {format_value(last[tuple(index)])} at {index}"

@@ -112,6 +112,12 @@ def looked_up(i: tl.int64) -> tl.int64:
 
 
 @tl.function
+def assertion(x: tl.int64) -> tl.int64:
+    tl.assert_(x > 0, "x is not positive")
+    return x
+
+
+@tl.function
 def branch(x: tl.int64) -> tl.int64:
     return 1 if x > 0 else 0
 
@@ -154,6 +160,9 @@ PYTHON_CLASSES = {
     "an index that the run computes": (lambda: element(5), IndexError),
     "a cell that is not there": (lambda: cell(2), IndexError),
     "an error of a callback": (lambda: looked_up(3), KeyError),
+    "an assertion": (lambda: assertion(0), AssertionError),
+    "an assertion on compiled": (lambda: assertion.run(0, engine="compiled").value, AssertionError),
+    "an assertion, eagerly": (lambda: tl.assert_(tl.asarray([1, 0]) > 0, "0"), AssertionError),
 }
 
 

@@ -2359,3 +2359,38 @@ def distinct_columns(x: Any) -> tuple[Any, ...]:
         [columns.count(column) for column in distinct],
     )
     return values, np.array(first, np.int64), np.array(which, np.int64), np.array(counts, np.int64)
+
+
+@program("assertions")
+def checked(n: int) -> int:
+    if n >= 10:
+        raise Trap("ValueError: n is not below 10")
+    return wrap(2 * n)
+
+
+@program("assertions")
+def first_of_two(n: int) -> int:
+    if n <= 5:
+        raise Trap('KeyError: "one"' if n <= 0 else "AssertionError")
+    return n
+
+
+@program("assertions", "factorial")
+def factorial_or_trap(n: int) -> int:
+    if n < 0:
+        raise Trap("ValueError: n is negative")
+    return wrap(math.factorial(n))
+
+
+@program("assertions")
+def all_positive(x: Any) -> float:
+    if not all(x > 0):
+        raise Trap("AssertionError")
+    return float(sum(x.tolist()))
+
+
+@program("assertions")
+def until(n: int) -> int:
+    if n > 3:
+        raise Trap("OverflowError: three")
+    return max(n, 0)

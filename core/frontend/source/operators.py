@@ -26,6 +26,7 @@ from ..trace.source_location import user_location
 from ..trace.symbol import Symbol, array_namespace
 from .calls import announce_iteration, call
 from .convert import OPERATORS
+from .raising import handlers, raised, stage_assertion
 from .ranges import SymbolicRange
 from .staging import is_symbolic, stage_branch, stage_loop, truth_operand
 from .state import (
@@ -39,7 +40,6 @@ from .state import (
     open_journal,
     record_write,
     register_created,
-    staging_depth,
 )
 from .texts import field, join_text
 from .writes import augment, delete_attribute, delete_item, set_attribute, set_item
@@ -60,6 +60,7 @@ __all__ = [
     "for_stmt",
     "greater",
     "greater_equal",
+    "handlers",
     "if_exp",
     "if_stmt",
     "in_",
@@ -74,6 +75,7 @@ __all__ = [
     "not_in",
     "or_",
     "present",
+    "raised",
     "set_attribute",
     "set_item",
     "slice",
@@ -369,29 +371,9 @@ def before_global(read: Thunk) -> None:
 def assert_(test: Any, message: Thunk) -> None:
     """`assert test, message`."""
     if is_symbolic(read_variable(test)):
-        raise Invalid(
-            "an assertion about a symbolic value is not supported",
-            rule="F4",
-            where=user_location(),
-            hint="test the result of a run",
-        )
-    if not test:
+        stage_assertion(Symbol(truth_operand(read_variable(test))), AssertionError(*message()))  # type: ignore[arg-type]
+    elif not test:
         raise raised(AssertionError(*message()))
-
-
-def raised(error: Any) -> Any:
-    """The exception of a `raise`. Raises Invalid (F4) where it depends on a symbolic condition: the exception would be
-    raised while tracing, whatever the condition."""
-    if staging_depth() > 0:
-        kind = error if isinstance(error, type) else type(error)
-        raise Invalid(
-            f"{kind.__name__} is raised under a symbolic condition",
-            rule="F4",
-            where=user_location(),
-            got=repr(error)[:200],
-            hint="an operation that traps, such as 10 // 0, ends a run; or return a value that says what is wrong",
-        )
-    return error
 
 
 OPERATORS.cell_contents = sys.modules[__name__]

@@ -43,10 +43,12 @@ from ..trace.program_builder import (
     enter_region,
     to_operand,
     unwrap_weak,
+    weak_number,
 )
 from ..trace.pytree import describe_difference, flat_treedef, leaf_names, read_variables
 from ..trace.source_location import is_internal_file, user_location
 from ..trace.symbol import Symbol
+from .raising import is_raised, raise_from_here, stage_failure, unreached_operand
 from .state import UNBOUND, CellPlace, MaybeUnassigned, Place, Undefined, Variables, open_journal, record_write
 from .trees import Tree, is_same, split
 
@@ -87,6 +89,10 @@ class Arm(NamedTuple):
     contents: dict[tuple[Any, ...], Any]
     places: dict[tuple[Any, ...], Place]
     location: Location | None
+    failure: Any = None
+    """The result of the assertion of an arm that raises, whose contents are never computed."""
+    error: Any = None
+    """What that arm raises."""
 
 
 def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], variables: Variables) -> Any:
@@ -101,9 +107,12 @@ def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
     branches = open_subregion(region), open_subregion(region)
     start = variables.read()
     arms = trace_arm(branches[0], then, variables, start), trace_arm(branches[1], otherwise, variables, start)
-    typed_arm = arms[0] or arms[1]
+    typed_arm = next((arm for arm in arms if arm and arm.failure is None), None)
     if typed_arm is None:
-        raise NoTypeYet
+        if arms[0] is None or arms[1] is None:
+            raise NoTypeYet
+        pair = to_operand(arms[0].failure), to_operand(arms[1].failure)
+        return raise_from_here(region, Symbol(emit_cond(region, predicate, branches, [pair], [name])[0]), arms[0].error)
     merger = _Merger(region, name)
     one, other = arms
     keys = list(dict.fromkeys([*(one.contents if one else ()), *(other.contents if other else ())]))
@@ -114,6 +123,9 @@ def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
         originals = {key: place.read() for key, place in places.items()}
         for key in keys:
             label = places[key].label if key in places else "the result"
+            if one.failure is not None or other.failure is not None:
+                merger.add_unreached(key, label, typed_arm.contents[key], branches, arms)
+                continue
             contents = [arm.contents.get(key, originals.get(key)) for arm in (one, other)]
             merger.add(key, label, contents[0], contents[1], one, other)
         merged = merger.emit(predicate, branches)
@@ -140,7 +152,12 @@ def trace_arm(
             contents = {_RESULT: result} | {key: place.read() for key, place in places.items()}
         except NoTypeYet:
             return None
-        except TagloomError as error:
+        except Exception as error:
+            if is_raised(error):
+                with enter_region(branch):
+                    return Arm({}, {}, function_location(function), stage_failure(branch, error), error)
+            if not isinstance(error, TagloomError):
+                raise
             branch.specialization.defer_error(error)
             return None
         finally:
@@ -225,6 +242,38 @@ class _Merger:
                 "" if key == _RESULT else f"{label}{names[position]}" if label.isidentifier() else "state"
             )
         self.pieces[key] = Tree(leaves, trees[0].treedef)
+
+    def add_unreached(
+        self,
+        key: tuple[Any, ...],
+        label: str,
+        content: Any,
+        branches: tuple[RegionBuilder, RegionBuilder],
+        arms: Sequence[Arm | None],
+    ) -> None:
+        """Merge a piece of state of one arm; the other one raises."""
+        if _is_missing(content):
+            self.pieces[key] = content
+            return
+        tree, leaves = split(content), list[Any]()
+        names = leaf_names(flat_treedef(len(tree.leaves)), "") if len(tree.leaves) > 1 else [""]
+        for position, leaf in enumerate(tree.leaves):
+            if not is_symbolic(leaf):
+                leaves.append(leaf)
+                continue
+            operand = to_operand(unwrap_weak(leaf))
+            pair = list[TracedOperand]()
+            for branch, arm in zip(branches, arms, strict=True):
+                with enter_region(branch):
+                    is_typed = arm is None or arm.failure is None
+                    pair.append(operand if is_typed else unreached_operand(arm.failure, operand.type))  # type: ignore[union-attr]
+            leaves.append(_Selected(len(self.pairs)))
+            self.pairs.append((pair[0], pair[1]))
+            self.weak_values.append(None if unwrap_weak(leaf) is leaf else weak_number(unwrap_weak(leaf)))
+            self.names.append(
+                "" if key == _RESULT else f"{label}{names[position]}" if label.isidentifier() else "state"
+            )
+        self.pieces[key] = Tree(leaves, tree.treedef)
 
     def emit(
         self, predicate: TracedOperand, branches: tuple[RegionBuilder, RegionBuilder]
@@ -373,6 +422,13 @@ def stage_loop(
 
             results = call_as_one_step("loop", body, trace) if recording_tapes() else trace()
             break
+        except Exception as error:
+            if not is_raised(error):
+                raise
+            region.rewind(snapshot)
+            variables.write(start)
+            stage_branch(test(), body, _do_nothing, variables)  # a loop that always raises makes at most one trip
+            return
         except _StateGrew as growth:
             region.rewind(snapshot)
             for place, content in growth.starts:
@@ -396,6 +452,10 @@ def stage_loop(
         if not any(each.place is place for place in variables.places.values()):
             record_write(each.place)
         each.place.write(staged.partial(each, each.tree.rebuild([next(remaining) for _ in each.tree.leaves])))
+
+
+def _do_nothing() -> None:
+    """The arm of a loop that makes no trip."""
 
 
 def _carry(

@@ -171,13 +171,6 @@ def trap_condition(
     return inline_expression(condition.predicate, texts) or f"k.{op_name}_undefined({', '.join(texts)})"
 
 
-def trap_message(op_name: str) -> str:
-    """The message of a trap of this op, which must have a trap condition."""
-    condition = OPS[op_name].trap_condition
-    assert condition is not None
-    return condition.message
-
-
 def literal_expression(value: Value, dtype: DType) -> str:
     """Text of a scalar in its lane.
 

@@ -29,8 +29,13 @@ TRAPS = {
     "pow": ("integer to a negative power", lambda x, y: y < 0),
     "bitwise_left_shift": ("shift by a negative number", lambda x, y: y < 0),
     "bitwise_right_shift": ("shift by a negative number", lambda x, y: y < 0),
+    "assert": ("AssertionError", lambda x: not x),
 }
-"""Where integers have no result. Nothing else traps, and floats never do."""
+"""Where integers have no result, and the assertion. Nothing else traps, and floats never do."""
+
+
+def can_trap_by_table(row: Op, result: Type) -> bool:
+    return row.name in TRAPS and (result.dtype.is_integer or row.name == "assert")
 
 
 BY_ELEMENTS = [row for row in OPS.values() if row.scalar is not None]
@@ -50,11 +55,11 @@ class Signature(NamedTuple):
 
     def traps(self, operands: tuple[Any, ...]) -> bool:
         """Whether the op has no value for these operands, by the table above and not by the row."""
-        return self.result.dtype.is_integer and self.row.name in TRAPS and TRAPS[self.row.name][1](*operands)
+        return can_trap_by_table(self.row, self.result) and TRAPS[self.row.name][1](*operands)
 
 
 def combinations(row: Op) -> itertools.product[tuple[tuple[Any, ...], tuple[Type, ...]]]:
-    attributes = [(("dtype", dtype),) for dtype in dtypes.ALL] if row.attributes else [()]
+    attributes = [(("dtype", dtype),) for dtype in dtypes.ALL] if "dtype" in row.attributes else [()]
     return itertools.product(attributes, itertools.product(map(Type, dtypes.ALL), repeat=row.arity))
 
 
@@ -158,7 +163,7 @@ def test_s5_ops_trap_where_their_row_says(signature: Signature) -> None:
     """S5: an op traps exactly for the operands that its row names, for scalars and arrays, with the row's message;
     whether an op can trap is known before the run."""
     row, result = signature.row, signature.result
-    assert can_trap(row, result) == (result.dtype.is_integer and row.name in TRAPS)
+    assert can_trap(row, result) == can_trap_by_table(row, result)
     for operands in itertools.product(*(EDGES[type_.dtype] for type_ in signature.operands)):
         expected = TRAPS[row.name][0] if signature.traps(operands) else None
         assert trap_message(row, operands) == expected
@@ -242,7 +247,7 @@ KINDS = {
     "f -> bool": "signbit",
     "if -> bool": "less less_equal greater greater_equal isfinite isinf isnan",
     "bif -> bool": "equal not_equal",
-    "b -> same": "logical_and logical_or logical_xor logical_not",
+    "b -> same": "logical_and logical_or logical_xor logical_not assert",
     "bi -> same": "bitwise_and bitwise_or bitwise_xor bitwise_invert",
     "i -> same": "bitwise_left_shift bitwise_right_shift",
     "bif -> same": "identity stop_gradient",
@@ -344,7 +349,7 @@ def test_row_is_documented(row: Op) -> None:
     """A row has a sentence about what it computes, and an example (test_doctests runs it)."""
     text, example = row.doc.split(">>> ", 1)
     assert text.strip().endswith(".") and (
-        f"tl.{row.name}(" in example or (row.scalar is None and "tl.linalg." in example)
+        f"tl.{row.name}(" in example.replace("assert_", "assert") or (row.scalar is None and "tl.linalg." in example)
     )
 
 
@@ -375,6 +380,9 @@ def test_row_has_a_function(row: Op) -> None:
     if row.name in PARTS:
         assert row.scalar is None and PARTS[row.name] in vars(tl.linalg)
         return
+    if row.name == "assert":  # a keyword of Python; tl.assert_ returns nothing
+        assert tl.assert_.__doc__ and "assert_" in tl.__all__
+        return
     function = getattr(tl, row.name, None) or getattr(tl.linalg, row.name)
     assert function.__name__ == row.name and (row.name in tl.__all__ or row.name in vars(tl.linalg))
     parameters = inspect.signature(function).parameters
@@ -386,7 +394,7 @@ def test_row_has_a_function(row: Op) -> None:
         assert function.__doc__ and (function.__doc__ == row.doc or row.name in ("index", "arange"))
 
 
-@each_signature
+@pytest.mark.parametrize("signature", [each for each in ALIKE if each.row.name != "assert"], ids=str)
 def test_functions_compute(signature: Signature) -> None:
     """On concrete values the function of an op gives the kernel's result."""
     operands = tuple(EDGES[type_.dtype][1] for type_ in signature.operands)

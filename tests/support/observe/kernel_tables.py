@@ -45,7 +45,7 @@ class KernelSignature(NamedTuple):
 def signatures() -> Iterator[KernelSignature]:
     """Every op on every combination of dtypes that it takes."""
     for row in (row for row in OPS.values() if row.scalar is not None):
-        choices: list[Any] = [(("dtype", dtype),) for dtype in dtypes.ALL] if row.attributes else [()]
+        choices: list[Any] = [(("dtype", dtype),) for dtype in dtypes.ALL] if "dtype" in row.attributes else [()]
         for attributes, operands in itertools.product(
             choices, itertools.product(map(Type, dtypes.ALL), repeat=row.arity)
         ):

@@ -109,6 +109,8 @@ class _Block:
     """The statements that replace an exit."""
     end_assigns: frozenset[str] = frozenset()
     """The variables that the end and the exits assign: those of `:=` in the test of a loop with exits."""
+    is_function: bool = True
+    """Whether the block is a whole function, so that a `return` ends it."""
 
 
 class _ControlFlow:
@@ -129,7 +131,7 @@ class _ControlFlow:
             if isinstance(statement, Exit):
                 return [*converted, *block.leave(statement)]
             if isinstance(statement, ast.If):
-                if has_exits([statement]):
+                if has_exits([statement]) or (block.is_function and not may_complete_both(statement)):
                     return [*converted, *self._tail_if(statement, follow, block)]
                 converted += self._plain_if(statement, live_before(follow, block.live, block.exits), block)
             elif isinstance(statement, ast.While | ast.For):
@@ -314,7 +316,7 @@ class _ControlFlow:
         exits = find_exits([node])
         if not exits:
             live = live_before(follow, block.live, block.exits) | read_names([node])
-            inner = _Block(live, block.exits, lambda anchor: [], block.leave)
+            inner = _Block(live, block.exits, lambda anchor: [], block.leave, is_function=False)
             for owner, field, part in _parts(result):
                 setattr(owner, field, self.convert(part, inner))
             return [result], follow
@@ -322,7 +324,7 @@ class _ControlFlow:
         rest = [*selection.dispatch(), *follow]
         live = live_before(rest, block.live, block.exits) | read_names([node])
         inner = _Block(live, Exits(live, live, live), selection.end, selection.leave)
-        plain = replace(inner, end=lambda anchor: [])
+        plain = replace(inner, end=lambda anchor: [], is_function=False)
         for owner, field, part in _parts(result):
             if not find_exits(part):
                 setattr(owner, field, self.convert(part, plain))
@@ -393,6 +395,11 @@ class _LoopSelection(_Selection):
 
     def leads_further(self, statement: Exit) -> bool:
         return isinstance(statement, ast.Return)
+
+
+def may_complete_both(node: ast.If) -> bool:
+    """Whether the ends of both arms may be reached."""
+    return may_complete(node.body) and may_complete(node.orelse)
 
 
 def _parts(node: Any) -> Iterator[tuple[Any, str, list[ast.stmt]]]:

@@ -199,6 +199,12 @@ class _Expressions(ast.NodeTransformer):
         result.cause = cause
         return result
 
+    def visit_Try(self, node: ast.Try) -> ast.AST:
+        self.generic_visit(node)
+        if node.handlers:
+            node.body = statements("with ag__.handlers(): body", node.body[0], body=node.body)
+        return node
+
     def _visit_display(self, node: ast.expr) -> ast.AST:
         self.generic_visit(node)
         if isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):

@@ -90,10 +90,15 @@ def test_recursion_is_the_program_that_one_would_write() -> None:
 
 
 REFUSALS = {
-    "raise": (
-        "if n < 0: raise ValueError('negative')\nreturn n",
-        "F4: ValueError is raised under a symbolic condition",
+    "raise in a try": (
+        "try:\n  if n > 0: raise ValueError('no')\nexcept Exception: n = 0\nreturn n",
+        "F4: a symbolic condition decides whether ValueError is raised in a `try`",
     ),
+    "assert in a try": (
+        "try:\n  assert n > 5\nexcept AssertionError: n = 0\nreturn n",
+        "F4: a symbolic condition decides whether AssertionError is raised in a `try`",
+    ),
+    "a symbolic message": ("if n > 1: raise KeyError(n)\nreturn n", "F4: the message of KeyError is symbolic"),
     "unassigned": ("if n > 1: x = 1\nreturn x", "F4: variable x is used, but not assigned on every path"),
     "types": ("if n > 1: x = 1.5\nelse: x = 1 < 2\nreturn x", "V5: x has different types after the arms of `if`"),
     "strings": ("if n > 1: x = 'a'\nelse: x = 'b'\nreturn len(x)", "V5: x has different structures after the arms"),
