@@ -118,6 +118,7 @@ def assertion(x: tl.int64) -> tl.int64:
 
 
 @tl.function
+@tl.autograph.do_not_convert
 def branch(x: tl.int64) -> tl.int64:
     return 1 if x > 0 else 0
 

@@ -6,6 +6,7 @@ diagnostics to stderr.
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 from collections.abc import Sequence
@@ -68,6 +69,8 @@ def main(words: Sequence[str] | None = None) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # for names that the terminal cannot show
+    if isinstance(sys.stdin, TextIOWrapper) and codecs.lookup(sys.stdin.encoding).name == "ascii":
+        sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")  # as files are read
     sys.exit(run_command(words))
 
 
@@ -77,7 +80,8 @@ def run_command(words: Sequence[str] | None) -> int:
         try:
             return app(words, prog_name="tagloom", standalone_mode=False) or 0
         finally:
-            print(end="", flush=True)
+            if sys.stdout is not None:  # closed
+                sys.stdout.flush()
     except CommandLineError as error:
         message = StringIO()
         error.show(file=message)

@@ -31,6 +31,7 @@ from ...errors import Invalid, TagloomError, Usage
 from ...ops.effects import lookup_row
 from ...ops.op import Attributes
 from ...program.program import (
+    MAX_NESTING,
     STRUCTURED_OPS,
     FunctionDef,
     Location,
@@ -41,6 +42,7 @@ from ...program.program import (
     UniqueNames,
     Var,
 )
+from ...recursion import recursion_limit
 from ...types import Type
 from ...value import Literal, literal
 from .annotation import FunctionSpec
@@ -70,6 +72,9 @@ MAX_FUNCTIONS = 1000
 
 MAX_NESTED_TRACES = 12
 """The most functions traced inside one another, so that Python's stack does not overflow."""
+
+_RECURSION_LIMIT = 40 * MAX_NESTING
+"""The recursion limit while a function is traced, in Python frames: a region nested in another takes up to 14."""
 
 
 class ProgramBuilder:
@@ -112,22 +117,28 @@ class ProgramBuilder:
         Raises Invalid or Usage where the function cannot be traced, and any exception that the user's code raises.
         """
         try:
-            entry = self.specialize(function_spec, argument_types, (), None)
-            self.infer_to_fixpoint(entry)
-            functions = reachable_specializations(entry)
-            for function in functions:
-                if function.deferred_error is not None:
-                    raise function.deferred_error
-            check_functions_return(functions)
-            if entry.signature is None:  # a pullback of a function whose captures change
-                raise Invalid(
-                    f"{function_spec.name} closes over other arrays each time it is traced",
-                    where=entry.location,
-                    hint="make its arrays once, outside; tl.normal and the like draw random ones",
-                )
-            return emit_program(functions, self.callbacks), entry.signature
+            with recursion_limit(_RECURSION_LIMIT):
+                return self._build_program(function_spec, argument_types)
         finally:
             self._release()
+
+    def _build_program(
+        self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...]
+    ) -> tuple[Program, ResultSignature]:
+        entry = self.specialize(function_spec, argument_types, (), None)
+        self.infer_to_fixpoint(entry)
+        functions = reachable_specializations(entry)
+        for function in functions:
+            if function.deferred_error is not None:
+                raise function.deferred_error
+        check_functions_return(functions)
+        if entry.signature is None:  # a pullback of a function whose captures change
+            raise Invalid(
+                f"{function_spec.name} closes over other arrays each time it is traced",
+                where=entry.location,
+                hint="make its arrays once, outside; tl.normal and the like draw random ones",
+            )
+        return emit_program(functions, self.callbacks), entry.signature
 
     def specialize(
         self,

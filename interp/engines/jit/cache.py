@@ -36,6 +36,7 @@ from types import ModuleType
 from typing import Any
 
 from ....core.files import lock_file
+from ....core.recursion import recursion_limit
 from ..interrupt import interrupt_at_once
 
 _PACKAGE_ROOT = Path(__file__).resolve().parents[3]
@@ -51,8 +52,8 @@ _SOURCE_GLOBS = (
 _CHECKSUMS_FILE = "sums.json"
 _CODE_FOLDER = "__pycache__"
 _RECURSION_LIMIT = 200_000
-"""The recursion limit while numba compiles, in Python frames; a step of the sampler in papers_examples/eager needs more
-than the usual 1,000."""
+"""The recursion limit while numba compiles, in Python frames: numba recurs over the blocks of a long function, and a
+step of the sampler in papers_examples/eager needs more than the usual 1,000."""
 CompileAll = Callable[[ModuleType], None]
 
 
@@ -125,7 +126,7 @@ def _execute_module(module_name: str, path: Path, text: str, compile_all: Compil
     module.__file__ = str(path)
     sys.modules[module_name] = module
     try:
-        with _deep_recursion():
+        with recursion_limit(_RECURSION_LIMIT):
             exec(compile(text, str(path), "exec"), module.__dict__)
             compile_all(module)
     except BaseException:
@@ -140,17 +141,6 @@ def check_cache_hit(function: Any) -> None:
     symbol."""
     if function.py_func.__module__ in _modules_loading_from_disk and not function.stats.cache_hits:
         raise OSError(f"{function.py_func.__name__} is not on disk")
-
-
-@contextmanager
-def _deep_recursion() -> Iterator[None]:
-    """A context with a recursion limit that suffices for numba, which recurs over the blocks of a long function."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
 
 
 def _is_complete(folder: Path) -> bool:

@@ -24,7 +24,7 @@ NUMBERS = np.concatenate(
 @pytest.mark.parametrize(
     ("name", "theirs", "bound"),
     [
-        ("cbrt", scipy.special.cbrt, 4e-16),
+        ("cbrt", scipy.special.cbrt, 1e-15),  # the last bits of both depend on the processor
         ("erf", scipy.special.erf, 1e-15),
         ("erfc", scipy.special.erfc, 2e-15),
         ("lgamma", scipy.special.gammaln, 2e-15),
