@@ -19,7 +19,7 @@ def triangle(n: tl.int64) -> tl.int64:
 @pytest.fixture(params=["text that does not parse", "a name that does not exist"])
 def attempts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """A broken code generator; the list grows with each attempt to compile."""
-    emit_module, result = run.source.emit_module, list[int]()
+    emit_module, result = run.codegen.emit_module, list[int]()
 
     def broken(*arguments: Any, **options: Any) -> Any:
         result.append(1)
@@ -27,7 +27,7 @@ def attempts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         module.lines += ["x = (,)" if request.param.startswith("text") else "x = missing"]
         return module
 
-    monkeypatch.setattr(run.source, "emit_module", broken)
+    monkeypatch.setattr(run.codegen, "emit_module", broken)
     monkeypatch.setattr(run, "_compiled_programs", type(run._compiled_programs)())
     return result
 
