@@ -11,6 +11,7 @@ import typer
 
 from ...core.errors import Disagreement, TagloomError, Usage, plural
 from ...core.escape import escape_line
+from ...core.files import path_errors
 from ...core.graph.graph import Graph
 from ...core.text import Document, print_case
 from ...core.value import Value, abbreviate
@@ -108,7 +109,9 @@ def check(
     if k is not None:
         raise Usage("--k is for --every-schedule: the evaluator knows no bounds", got=f"check --k {k}")
     limits = Limits(1_000_000 if max_firings is None else max_firings, max_tokens, max_depth)
-    if target and not args and (files := sorted(Path(target).glob("*.tl"))):
+    with path_errors(target, "this file cannot be read"):
+        files = sorted(Path(target).glob("*.tl")) if target and not args else []
+    if files:
         raise typer.Exit(check_files(files, limits))
     document = None if args else text_document(target)
     if document is not None and (document.cases or unexpected_problems(document)):
