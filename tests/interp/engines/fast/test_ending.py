@@ -212,7 +212,7 @@ def test_large_arrays_are_not_copied_when_they_grow(name: str, promised: int, mo
 
 
 DEEP = """
-from tagloom.interp.engines.interrupt import resident_memory
+from tagloom.interp.engines.limits import resident_memory
 before = resident_memory()
 out = triangle.run(10**7, engine="fast", schedule="fifo", limits=Limits(firings=10**10, tokens=10**9, depth=10**8))
 if out.status == "Exhausted":
