@@ -123,7 +123,7 @@ def test_a_loop_that_wraps_can_be_ended() -> None:
 
 ON_AND_ON = """
 right = engine.codegen.emit_module
-def emit_module(program, *, native):
+def emit_module(program, *, native=False):
     import re
     made = right(program, native=native)
     made.lines = [re.sub(r"while (n\\d+) < v\\d+:", r"while \\1 >= 0:", line) for line in made.lines]
