@@ -198,8 +198,8 @@ def compile_task(program: Program) -> CompileTask:
 
 
 def code_name(program: Program) -> str:
-    """The name of a program's files on disk."""
-    return program.entry if program.entry.isidentifier() else "main"
+    """The name of a program's files on disk, which every file system and locale has."""
+    return program.entry[:64] if program.entry.isidentifier() and program.entry.isascii() else "main"
 
 
 def is_compiled(program: Program) -> bool:
