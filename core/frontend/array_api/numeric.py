@@ -68,11 +68,12 @@ def positive(x: Any, /) -> Any:
 
 
 def reciprocal(x: Any, /) -> Any:
-    """The elementwise reciprocal 1 / x.
+    """The elementwise reciprocal 1 / x of floats. Raises Invalid (V4) where x is not of floats.
 
     >>> reciprocal(4.0)
     0.25
     """
+    check_floating(x, "reciprocal")
     return apply("divide", 1.0, x)
 
 
