@@ -20,12 +20,12 @@ each_row = pytest.mark.parametrize("row", OPS.values(), ids=lambda row: row.name
 
 
 def is_defined(row: Op, operands: Sequence[Any], attributes: Attributes) -> bool:
-    """Whether an op accepts these operands and has a value for them."""
+    """Whether an op accepts these operands and has a value for them that fits in memory."""
     try:
         row.type_rule(*map(type_of, operands), **dict(attributes))
-    except tl.Invalid:
+        return trap_message(row, tuple(operands), attributes) is None
+    except (tl.Invalid, MemoryError):
         return False
-    return trap_message(row, tuple(operands), attributes) is None
 
 
 @pytest.mark.inner(first=73)

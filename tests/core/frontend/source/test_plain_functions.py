@@ -107,7 +107,7 @@ REFUSALS = {
     "a string": ("return len(str(n))", "F4: a string with a symbolic value in it is known only when the program runs"),
     "format": ("return len('{}'.format(n))", "F4: a symbolic value is formatted while the function is traced"),
     "a format": ("print(f'{n:03d}'); return n", "F4: a format of a symbolic value is not supported"),
-    "identity": ("return n is 3", "F4: `is` does not compare numbers"),
+    "identity": ("return n is n + 1", "F4: `is` does not compare numbers"),
     "repetition": ("return len([0] * n)", "F4: a list is repeated a symbolic number of times"),
     "locals": ("return locals()['n']", "F4: locals() is not supported"),
 }
