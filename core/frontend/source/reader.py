@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType
@@ -51,15 +51,15 @@ def read_source(code: CodeType) -> FunctionSource:
     kind = next((words for flag, words in _REFUSED_FLAGS.items() if code.co_flags & flag), None)
     if kind is not None:
         raise NotConvertible(f"it is {kind}")
-    candidates = [source for source in _read_functions(code.co_filename) if _may_be(source.node, code)]
-    if not candidates:
-        raise NotConvertible(
-            f"its source is not in {code.co_filename}"
-            if linecache.getlines(code.co_filename)
-            else f"it has no source: it was made by exec or typed in ({code.co_filename})"
-        )
-    matches = [source for source in candidates if _compiles_to(source, code)]
+    matches = _matching_functions(code)
     if not matches:
+        linecache.checkcache(code.co_filename)  # the file may have been edited, and then imported again
+        matches = _matching_functions(code)
+    if not matches:
+        if not linecache.getlines(code.co_filename):
+            raise NotConvertible(f"it has no source: it was made by exec or typed in ({code.co_filename})")
+        if not _candidates(code):
+            raise NotConvertible(f"its source is not in {code.co_filename}")
         raise NotConvertible(f"{code.co_filename} has changed since it was imported")
     return matches[-1]  # of nested lambdas on one line, the innermost that has all positions
 
@@ -69,6 +69,16 @@ _REFUSED_FLAGS = {
     inspect.CO_COROUTINE: "a coroutine",
     inspect.CO_ASYNC_GENERATOR: "an asynchronous generator",
 }
+
+
+def _candidates(code: CodeType) -> list[FunctionSource]:
+    """The functions of a code object's file that have its name and lines."""
+    return [source for source in _read_functions(code.co_filename) if _may_be(source.node, code)]
+
+
+def _matching_functions(code: CodeType) -> list[FunctionSource]:
+    """The functions of a code object's file that compile to it, outermost first."""
+    return [source for source in _candidates(code) if _compiles_to(source, code)]
 
 
 def _read_functions(file: str) -> tuple[FunctionSource, ...]:
@@ -162,6 +172,22 @@ def _compile_statement(source: FunctionSource, flags: int) -> dict[tuple[str, in
 
 def _is_same_code(one: CodeType, other: CodeType) -> bool:
     names = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount", "co_kwonlyargcount")
-    return all(getattr(one, name) == getattr(other, name) for name in names) and (
-        list(one.co_positions()) == list(other.co_positions())
+    return (
+        all(getattr(one, name) == getattr(other, name) for name in names)
+        and list(one.co_positions()) == list(other.co_positions())
+        and len(one.co_consts) == len(other.co_consts)
+        and all(map(_is_same_constant, one.co_consts, other.co_consts))
     )
+
+
+def _is_same_constant(one: object, other: object) -> bool:
+    if isinstance(one, CodeType) and isinstance(other, CodeType):
+        return _is_same_code(one, other)
+    return _constant_key(one) == _constant_key(other)
+
+
+def _constant_key(constant: object) -> Hashable:
+    """What tells constants apart: 1 is not True, nor 1.0, and 0.0 is not -0.0, but NaN is NaN."""
+    if isinstance(constant, tuple | frozenset):
+        return type(constant), type(constant)(map(_constant_key, constant))
+    return type(constant), repr(constant) if isinstance(constant, float | complex) else constant

@@ -152,6 +152,7 @@ def enclosing_constructs(frame: FrameType) -> Iterator[ast.AST]:
     if span is None:
         return
     begin, end = (span.line, span.column), (span.end_line, span.end_column)
+    linecache.checkcache(frame.f_code.co_filename)
     try:
         tree = parse_python("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
     except (SyntaxError, ValueError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import textwrap
 from pathlib import Path
@@ -134,6 +135,19 @@ def test_code_without_source_says_so() -> None:
     with pytest.raises(tl.Invalid, match="needs a concrete value") as refused:
         tl.function(namespace["f"])(3)
     assert "f is not converted, since it has no source" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize("constant", ["2", "3", "True", "1.0", "1", "-0.0", "0.0"])
+def test_an_edited_file_that_is_executed_again_has_its_own_source(constant: str, tmp_path: Path) -> None:
+    """What is converted is the source of the code, whatever was read of its file before; constants are part of it."""
+    path = tmp_path / "edited.py"
+    path.write_text("def f(n):\n    return 7\n")
+    before = runpy.run_path(str(path))["f"]
+    assert convert(before)(1) == 7
+    path.write_text(f"def f(n):\n    return {constant}\n")
+    os.utime(path, ns=(1, 1))
+    after = runpy.run_path(str(path))["f"]
+    assert repr(convert(after)(1)) == repr(after(1)) == repr(eval(constant))
 
 
 def prints(n):  # type: ignore[no-untyped-def]
