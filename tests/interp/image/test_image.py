@@ -68,13 +68,14 @@ def graphs(*names: str) -> Iterator[Graph]:
 
 def scalar_forms(row: Op) -> Iterator[tuple[list[Type], Type, tuple[tuple[str, dtypes.DType], ...]]]:
     """The operand types, result type and attributes of an op, on scalars of every accepted combination of dtypes."""
-    every = (itertools.product(map(Type, dtypes.ALL), repeat=arity) for arity in arities(row))
-    for given_, operands in itertools.product(attributes(row), itertools.chain(*every)):
-        try:
-            result = row.type_rule(*operands, **dict(given_))
-        except Invalid:
-            continue
-        yield list(operands), result, given_
+    for given_ in attributes(row):
+        every = (itertools.product(map(Type, dtypes.ALL), repeat=arity) for arity in arities(row, given_))
+        for operands in itertools.chain(*every):
+            try:
+                result = row.type_rule(*operands, **dict(given_))
+            except Invalid:
+                continue
+            yield list(operands), result, given_
 
 
 @pytest.mark.inner(first=30)

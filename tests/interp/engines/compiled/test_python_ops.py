@@ -29,7 +29,7 @@ def test_which_ops_are_left_to_python() -> None:
     interrupts are checked after each."""
     for row in OPS.values():
         for given in attributes(row):
-            node = Node(row.name, ("x",) * arities(row)[0], (Var("y", Type(dtypes.int64)),), attributes=given)
+            node = Node(row.name, ("x",) * arities(row, given)[0], (Var("y", Type(dtypes.int64)),), attributes=given)
             several = isinstance(dict(given).get("axis"), tuple)
             assert is_host_op(node) == (row.scalar is None and (row.name not in CODED or several))
             assert needs_poll(node) or not is_host_op(node)

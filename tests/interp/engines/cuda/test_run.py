@@ -211,7 +211,7 @@ def test_bytes() -> None:
 
 
 @pytest.mark.full
-def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C ends a run between two waves, with an outcome."""
     fib.run(3, engine="cuda")  # compiled by then: before, Ctrl-C is what it always is
     result = WaveRun.run_wave
@@ -221,7 +221,7 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < out.firings < 20
 
 
-def test_ctrl_c_in_the_last_wave(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_in_the_last_wave(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in the last wave is raised."""
     fib.run(3, engine="cuda")
     result = WaveRun.run_wave

@@ -26,13 +26,13 @@ NODES = 24
 
 def forms(row: Op) -> Iterator[tuple[tuple[dtypes.DType, ...], tuple[tuple[str, Any], ...]]]:
     """The operand dtypes and attributes that an op accepts."""
-    every = (itertools.product(dtypes.ALL, repeat=arity) for arity in arities(row))
-    for operands, given in itertools.product(itertools.chain(*every), attributes(row)):
-        try:
-            row.type_rule(*map(Type, operands), **dict(given))
-        except Invalid:
-            continue
-        yield operands, given
+    for given in attributes(row):
+        for operands in itertools.chain(*(itertools.product(dtypes.ALL, repeat=n) for n in arities(row, given))):
+            try:
+                row.type_rule(*map(Type, operands), **dict(given))
+            except Invalid:
+                continue
+            yield operands, given
 
 
 def at_edges(row: Op, operands: tuple[dtypes.DType, ...], given: Any, dice: Random) -> tuple[Graph, list[Any]]:
@@ -47,9 +47,10 @@ def at_edges(row: Op, operands: tuple[dtypes.DType, ...], given: Any, dice: Rand
 
 
 def _edges(row: Op, dtype: dtypes.DType) -> list[Any]:
-    """Edge values; for ranges, only those that end soon, or are empty."""
-    edges = EDGES[dtype]
-    return edges if row.name != "arange" else [each for each in edges if not 1_000 < abs(float(each)) < math.inf]
+    """Edge values; for ranges and sizes, only those that end soon, or are empty."""
+    if row.name != "arange" and row.dynamic_sizes is None:
+        return EDGES[dtype]
+    return [each for each in EDGES[dtype] if not 1_000 < abs(float(each)) < math.inf]
 
 
 def check(name: str, operands: tuple[dtypes.DType, ...], given: Any) -> None:
