@@ -93,6 +93,10 @@ class TracedLocation(Location):
         location.code, location.instruction = code, instruction
         return location
 
+    def __reduce__(self) -> tuple[type[Location], tuple[str, int]]:
+        """A pickle has only the file and line, as documents have: code objects cannot be pickled."""
+        return Location, (self.file, self.line)
+
     @property
     def span(self) -> SourceSpan | None:
         """The text of the expression; None if Python recorded no columns (`python -X no_debug_ranges`)."""
