@@ -18,7 +18,7 @@ def abbreviate_line(line: str) -> str:
     """The line, or its beginning and its length if it has more than MAX_LINE_LENGTH characters.
 
     >>> abbreviate_line("got: 3"), len(abbreviate_line("got: " + 10**6 * "9"))
-    ('got: 3', 2025)
+    ('got: 3', 2026)
     """
     return line if len(line) <= MAX_LINE_LENGTH else f"{line[:MAX_LINE_LENGTH]}... ({len(line):,} characters)"
 

@@ -87,10 +87,10 @@ class LazyRows(Sequence[PageRow]):
 
 
 def build_row(*pieces: str | tuple[str, str] | PageSpan, **about: object) -> PageRow:
-    r"""A row of plain texts, (text, colour) pairs, and spans; unprintable characters become dots.
+    r"""A row of plain texts, (text, colour) pairs, and spans; unprintable characters are escaped.
 
     >>> build_row("a ", ("b\x1b", "#E69F00")).text
-    'a b·'
+    'a b\\x1b'
     """
     spans = (
         PageSpan(each) if isinstance(each, str) else each if isinstance(each, PageSpan) else PageSpan(*each)
