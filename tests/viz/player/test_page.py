@@ -247,7 +247,7 @@ def test_source_and_graph_are_highlighted_together(tab: Tab, page: Path) -> None
     add = next(number for number, node in enumerate(fib.graph.nodes) if node.op == "add")
     tab.key("End")
     tab.click(f"#b-n{add}")
-    assert "tl.cond" in tab.run("document.querySelector('.line.chosen').textContent")
+    assert "fib(n - 1) + fib(n - 2)" in tab.run("document.querySelector('.line.chosen').textContent")
     assert tab.run("document.getElementById('node').value") == str(add)
     assert "add 5, 3 → 8" in tab.text("inspector")
 
