@@ -193,24 +193,31 @@ def test_any_path_is_a_word_of_the_command_line(command: str, path: str) -> None
 # Streams
 
 
+REDIRECTIONS = ("<&-", ">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full", "</dev/zero")
+STREAM_COMMANDS: dict[str, tuple[int | None, tuple[str, ...]]] = {
+    "run f.tl 1": (0, REDIRECTIONS),
+    "run f.tl": (2, ("2>/dev/full",)),
+    "run": (2, (">/dev/full",)),
+    "nothing": (2, ("2>&-", "2>/dev/full")),
+    "debug f.tl 1 --headless": (None, ("<&-", ">/dev/full", "</dev/zero")),
+    "debug f.tl 1": (2, (">&-",)),
+}
+"""Commands, their exit codes, and the redirections that differ for them; the others are heavy, a process each."""
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "redirection", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full", "</dev/zero"]
-)
-@pytest.mark.parametrize(
-    ("words", "code"),
+    ("words", "redirection"),
     [
-        ("run f.tl 1", 0),
-        ("run f.tl", 2),
-        ("run", 2),
-        ("nothing", 2),
-        ("debug f.tl 1 --headless", None),
-        ("debug f.tl 1", 2),
+        pytest.param(words, each, marks=[] if each in different else pytest.mark.heavy)
+        for words, (_, different) in STREAM_COMMANDS.items()
+        for each in REDIRECTIONS
     ],
 )
-def test_streams(redirection: str, words: str, code: int | None) -> None:
+def test_streams(words: str, redirection: str) -> None:
     """Streams that are closed, full or endless lead to words and an exit code, and never to a traceback. An error of
     usage has the exit code 2, wherever its words go."""
+    code, _ = STREAM_COMMANDS[words]
     command = f"{sys.executable} -m tagloom {words} {redirection}"
     ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=100)
     assert "Traceback" not in ran.stderr and "Exception" not in ran.stderr, ran
@@ -219,7 +226,11 @@ def test_streams(redirection: str, words: str, code: int | None) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "command", ["run", "run --stats", "show", "check", "play -o ö.html", "debug --headless", "nope"]
+    "command",
+    [
+        *("check", "play -o ö.html", "debug --headless", "nope"),
+        *(pytest.param(each, marks=pytest.mark.heavy) for each in ("run", "run --stats", "show")),
+    ],
 )
 def test_an_ascii_locale(command: str, folder: Path) -> None:
     """With an ASCII locale and without UTF-8, files and names of other scripts are used, and shown as escapes."""

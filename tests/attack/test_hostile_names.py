@@ -66,7 +66,8 @@ def test_hostile_documents(part: str, tmp_path: Path) -> None:
     for file, words in files:
         for command in command_words(file, words, tmp_path):
             assert command_faults(command) == []
-            assert file_faults(tmp_path) == [], ascii(command)
+            if "-o" in command:
+                assert file_faults(tmp_path) == [], ascii(command)
 
 
 @pytest.mark.parametrize("part", PARTS)
