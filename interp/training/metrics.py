@@ -24,8 +24,10 @@ MetricSeries = Mapping[str, Mapping[int, float]]
 
 
 def append_metrics(path: str | os.PathLike[str], step: int, metrics: Mapping[str, object]) -> None:
-    """Append a line to a file, which is created if it does not exist. Raises Usage if a metric is neither a Python
-    number nor an array without axes, or if the file cannot be written."""
+    """Append a line to a file, which is created if it does not exist. Raises Usage if the step is not an int64, if a
+    metric is neither a Python number nor an array without axes, or if the file cannot be written."""
+    if not is_step(step):
+        raise Usage("the step must be an int64", where=user_location(), got=repr(step)[:80], python=ValueError)
     line = {STEP_KEY: step, **{name: encode_number(name, value) for name, value in metrics.items()}}
     text = json.dumps(line, allow_nan=False) + "\n"
     with path_errors(path, "the metrics file cannot be written", user_location()):
@@ -51,6 +53,11 @@ def read_metrics(path: str | os.PathLike[str]) -> MetricSeries:
         for name, value in metrics.items():
             metrics_by_name.setdefault(name, {})[step] = value
     return {name: dict(sorted(series.items())) for name, series in metrics_by_name.items()}
+
+
+def is_step(value: object) -> bool:
+    """Whether a value is a Python integer in the range of int64."""
+    return type(value) is int and -INT64_BOUND <= value < INT64_BOUND
 
 
 def encode_number(name: str, value: object) -> float | int | str:
@@ -87,8 +94,7 @@ def parse_metrics_line(line: bytes, location: str) -> tuple[int, dict[str, float
         fields = json.loads(line)
         step = fields.pop(STEP_KEY)
         numbers = {name: _NONFINITE.get(value, value) for name, value in fields.items()}
-        is_valid = type(step) is int and all(type(value) in (int, float) for value in numbers.values())
-        is_valid = is_valid and abs(step) < INT64_BOUND
+        is_valid = is_step(step) and all(type(value) in (int, float) for value in numbers.values())
         metrics = {name: float(value) for name, value in numbers.items()} if is_valid else {}
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
         is_valid = False

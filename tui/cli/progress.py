@@ -47,7 +47,7 @@ class progress(Generic[T]):  # noqa: N801 - a lowercase name, as that of range
         with progress_bar() as bar:
             task = None if bar is None else bar.add_task(self._name, total=total, metrics="")
             for index, step in enumerate(self._steps):
-                self._step = step if isinstance(step, int) else index
+                self._step = int(step) if isinstance(step, int) else index
                 yield step
                 if bar is not None and task is not None:
                     bar.update(task, advance=1, metrics=self._metrics_text)

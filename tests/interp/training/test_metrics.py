@@ -17,8 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tagloom.interp.training.metrics import append_metrics, read_metrics
 
+STEPS = st.integers(-(2**63), 2**63 - 1)
 NUMBERS = st.floats() | st.integers(-(2**53), 2**53)
-LINES = st.lists(st.tuples(st.integers(), st.dictionaries(st.text(min_size=1).filter("step".__ne__), NUMBERS)))
+LINES = st.lists(st.tuples(STEPS, st.dictionaries(st.text(min_size=1).filter("step".__ne__), NUMBERS)))
 
 
 def bits(series: Any) -> Any:
@@ -75,12 +76,16 @@ def test_several_writers(is_slow: bool, tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("value", ["much", None, [1.0, 2.0], np.ones(3)], ids=repr)
 def test_values_that_are_no_numbers_are_refused(value: Any, tmp_path: Path) -> None:
-    """A value that is no number is refused, and nothing is written; no metric may be called step."""
+    """A value that is no number is refused, and nothing is written; no metric may be called step, and no step lies
+    beyond int64."""
     path = tmp_path / "run.jsonl"
     with pytest.raises(tl.TagloomError, match=r"must be a number|of arrays of no axes"):
         append_metrics(path, 0, {"loss": value})
     with pytest.raises(tl.Usage, match="a metric cannot be named step"):
         append_metrics(path, 0, {"step": 1})
+    for step in (2**63, -(2**63) - 1, True, 1.5):
+        with pytest.raises(tl.Usage, match="the step must be an int64"):
+            append_metrics(path, step, {"loss": 1.0})  # type: ignore[arg-type]
     assert not path.exists()
 
 
