@@ -165,6 +165,7 @@ double, race, stuck = make_double(), make_race(), make_stuck()
     "syntax.py": "def f(:\n",
     "if.py": """
 @tl.function
+@tl.autograph.do_not_convert
 def f(n: tl.int64) -> tl.int64:
     if n > 3:
         return n

@@ -120,7 +120,7 @@ _CONSTRUCT_HINTS: dict[type[ast.AST], str] = {
     ast.BoolOp: "write p & q, p | q, or tl.logical_and, tl.logical_or",
     ast.UnaryOp: "write ~p, or tl.logical_not(p)",
     ast.Compare: "write (a < b) & (b < c)",
-    ast.Assert: "assertions on symbolic values are not supported; test the result of a run",
+    ast.Assert: 'write tl.assert_(p, "a message")',
     ast.comprehension: "write tl.where(p, x, y) to choose between values",
     ast.In: "write (x == a) | (x == b)",
     ast.Match: "write tl.cond(x == a, lambda: ..., lambda: ...)",

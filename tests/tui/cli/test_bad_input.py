@@ -97,7 +97,7 @@ def test_a_file_with_a_read_error(tagloom: Any, folder: Path) -> None:
         (
             "if.py",
             "F1: `if` needs a concrete value, and <symbolic greater: bool> is symbolic while tagloom traces the "
-            "function (if.py:6)\n  hint: write tl.cond(...",
+            "function (if.py:7)\n  hint: ...; write tl.cond(...",
         ),
         ("traced.py:misspelt", "misspelt failed while it was traced (traced.py:6)\n  got: NameError: name 'm' ..."),
         ("traced.py:quits", "quits failed while it was traced (traced.py:11)\n  got: SystemExit: 5"),
