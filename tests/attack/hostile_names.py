@@ -58,12 +58,12 @@ def _rename_value(key: str, value: Any, part: str) -> Any:
 def write_documents(folder: Path, part: str) -> list[tuple[Path, list[str]]]:
     """Programs, graphs and logs with this part in their names, and arguments for them."""
     files: list[tuple[Path, list[str]]] = []
-    program = fib.trace(4).program
+    program = fib.trace(2).program
     for stem, subject, words in (
-        ("program", program, ["4"]),
-        ("graph", lower(program), ["4"]),
-        ("fill", FILL, ["4"]),
-        ("fill_graph", lower(FILL), ["4"]),
+        ("program", program, ["2"]),
+        ("graph", lower(program), ["2"]),
+        ("fill", FILL, ["2"]),
+        ("fill_graph", lower(FILL), ["2"]),
     ):
         file = folder / f"{stem}.json"
         file.write_text(json.dumps(rename(tl.to_json(subject), part)))
@@ -72,29 +72,29 @@ def write_documents(folder: Path, part: str) -> list[tuple[Path, list[str]]]:
     for name in RENAMED:
         text = re.sub(rf"\b{name}\b", f"{name}{part}", text)
     (folder / "text.tl").write_text(text, encoding="utf-8", errors="replace")
-    files.append((folder / "text.tl", ["4"]))
+    files.append((folder / "text.tl", ["2"]))
     for suffix in (".jsonl", ".npz"):
         log = folder / f"log{suffix}"
         try:
-            tl.run_graph(tl.from_json((folder / "fill_graph.json").read_text()), [4], keep=log, world=tl.World(len))
+            tl.run_graph(tl.from_json((folder / "fill_graph.json").read_text()), [2], keep=log, world=tl.World(len))
         except tl.TagloomError:  # the names are refused
             continue
         files.append((log, []))
     (folder / "plain.jsonl").unlink(missing_ok=True)
-    tl.run_graph(lower(FILL), [4], keep=folder / "plain.jsonl", world=tl.World(len))
+    tl.run_graph(lower(FILL), [2], keep=folder / "plain.jsonl", world=tl.World(len))
     lines = [json.loads(line) for line in (folder / "plain.jsonl").read_text().splitlines()]
     (folder / "edited.jsonl").write_text("".join(json.dumps(rename(line, part)) + "\n" for line in lines))
     files.append((folder / "edited.jsonl", []))
     plain = folder / "plain.tl"
     plain.write_text(tl.print_program(FILL).replace("cell 1", f"cell{part.replace(chr(10), '')} 1"), errors="replace")
-    files.append((plain, ["4"]))
+    files.append((plain, ["2"]))
     if "\0" not in part:
         named = folder / f"name{part.replace('/', '')}.tl"
         named.write_text(tl.print_program(FILL))
-        files.append((named, ["4"]))
+        files.append((named, ["2"]))
         wrong = folder / f"wrong{part.replace('/', '')}.tl"
         wrong.write_text("func f(")
-        files.append((wrong, ["4"]))
+        files.append((wrong, ["2"]))
     return files
 
 
