@@ -57,7 +57,7 @@ def file_faults(folder: Path) -> list[str]:
     return [f"{file.name}: {fault}" for file in files for fault in faults(file.read_text(encoding="utf-8"))]
 
 
-@pytest.mark.full
+@pytest.mark.heavy
 @pytest.mark.parametrize("part", PARTS)
 def test_hostile_documents(part: str, tmp_path: Path) -> None:
     """No command lets names, prints or messages of a document control the terminal or begin a line, and no page or

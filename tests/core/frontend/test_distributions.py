@@ -114,8 +114,8 @@ GOLDEN = [
     [
         {"engine": "reference", "schedule": "random:3"},
         {"engine": "reference", "schedule": "lifo"},
-        pytest.param({"engine": "fast"}, marks=pytest.mark.full),
-        pytest.param({"engine": "compiled"}, marks=pytest.mark.full),
+        pytest.param({"engine": "fast"}, marks=pytest.mark.heavy),
+        pytest.param({"engine": "compiled"}, marks=pytest.mark.heavy),
     ],
     ids=str,
 )

@@ -86,7 +86,7 @@ def check(function: Any, expected: Callable[..., Any], engine: str, *arguments: 
         assert np.array_equal(result, number)
 
 
-@pytest.mark.parametrize("engine", [*ENGINES[:2], pytest.param("compiled", marks=pytest.mark.full)])
+@pytest.mark.parametrize("engine", [*ENGINES[:2], pytest.param("compiled", marks=pytest.mark.heavy)])
 def test_run_time_sizes_are_those_of_numpy(engine: str) -> None:
     """Functions that create, slice and reshape arrays by symbolic sizes return what NumPy's return, on every engine."""
     for n in (0, 1, 5):
@@ -109,7 +109,7 @@ def test_bounds_of_slices_are_those_of_python(i: int, j: int, k: int) -> None:
     assert sliced.run(np.arange(5.0), i, j, k).value.tolist() == list(range(5))[i:j:k]
 
 
-@pytest.mark.parametrize("engine", [*ENGINES[:2], pytest.param("compiled", marks=pytest.mark.full)])
+@pytest.mark.parametrize("engine", [*ENGINES[:2], pytest.param("compiled", marks=pytest.mark.heavy)])
 def test_sizes_that_do_not_fit_trap(engine: str) -> None:
     """Sizes that cannot be trap, as ValueError, with the words of NumPy and Python; sizes beyond the memory end the
     run before anything is allocated."""
@@ -219,7 +219,7 @@ def grown(n: tl.int64) -> VECTOR:
     return x
 
 
-@pytest.mark.parametrize("engine", [*ENGINES[:2], pytest.param("compiled", marks=pytest.mark.full)])
+@pytest.mark.parametrize("engine", [*ENGINES[:2], pytest.param("compiled", marks=pytest.mark.heavy)])
 def test_loops_carry_arrays_of_changing_sizes(engine: str) -> None:
     """A loop may grow an array, or shrink it until its size ends the loop; gradients go back through all sizes."""
     assert grown.run(4, engine=engine).value.tolist() == [1.0] * 10
