@@ -285,7 +285,7 @@ def read_position(at: JsonCursor) -> int:
 
 def read_effect_result(at: JsonCursor) -> tuple[Value | None, str | None]:
     """The result of an effect in the line of an event, or the reason why it trapped; or neither."""
-    trap = at.value_at("trap").name() if at.has_key("trap") else None
+    trap = at.value_at("trap").text() if at.has_key("trap") else None
     outputs = (
         [row.fixed_list("output", "value") for row in at.value_at("outputs").entries()] if at.has_key("outputs") else []
     )
