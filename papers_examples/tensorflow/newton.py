@@ -45,6 +45,14 @@ def minima(starts: tl.Array[tl.float64, None, 2]) -> tl.Array[tl.float64, None, 
 STARTS = [[1.5, 1.5], [-1.0, 2.0], [1.0, 1.0]]
 EXPECTED = [{"run": ("main", STARTS), "result": [5, 7, 0], "size": "quick"}]
 
+HEADING = ["| start | steps | minimum |", "|---|---|---|"]
+
+
+def table() -> list[str]:
+    """The rows of the README's table."""
+    rows = zip(STARTS, main(STARTS), minima(STARTS), strict=True)
+    return [f"| {start} | {steps} | {x:.4f}, {y:.4f} |" for start, steps, (x, y) in rows]
+
 
 if __name__ == "__main__":
-    print("steps", main(STARTS), "minima", minima(STARTS), sep="\n")
+    print(*HEADING, *table(), sep="\n")
