@@ -224,7 +224,7 @@ def _npy(descr: str, shape: str, content: bytes = b"") -> bytes:
 
 ARCHIVE_BOMBS: dict[str, Callable[[], bytes]] = {
     "claims more than it has": lambda: _npy("<i8", "(1000000000000,)"),
-    "is deflated zeros": lambda: _npy("|u1", f"({2**29},)", bytes(2**29)),
+    "is deflated zeros": lambda: _npy("|u1", f"({2**28},)", bytes(2**28)),
     "has a long header": lambda: _npy("|u1", "(1,)" + " " * 60_000, b"0"),
     "has a negative shape": lambda: _npy("|u1", "(-1,)"),
     "has objects": lambda: _npy("|O", "(1,)", b"cos\nsystem\n(S'true'\ntR."),
