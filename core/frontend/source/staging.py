@@ -16,7 +16,7 @@ import numpy as np
 
 from ... import dtypes
 from ...errors import Invalid, TagloomError
-from ...program.program import Location, UniqueNames
+from ...program.program import PARALLEL_ITERATIONS, Location, UniqueNames
 from ...types import Type
 from ...value import Literal
 from ..eager.gradients import call_as_one_step
@@ -396,8 +396,6 @@ def stage_loop(
 ) -> None:
     """Trace a loop whose test is symbolic into a while_loop, and give the variables and all other changed places their
     contents after it. `live_places` are further loop variables."""
-    from ...program.program import PARALLEL_ITERATIONS
-
     region = current_region()
     assert region is not None, "only a trace has symbolic values"
     attributes = () if parallel_iterations is None else ((PARALLEL_ITERATIONS, parallel_iterations),)
