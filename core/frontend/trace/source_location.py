@@ -15,10 +15,11 @@ import numpy as np
 from ...program.program import Location, TracedLocation
 from ...python_ast import parse_python
 
-_ROOT = Path(__file__).resolve().parents[3]
+_ROOTS = {Path(__file__).parents[3], Path(__file__).resolve().parents[3]}
+"""The package's folder, under the name by which it was imported, and without symbolic links."""
 _INTERNAL_PATHS = (
-    *(f"{_ROOT / layer}{os.sep}" for layer in ("core", "interp", "viz", "tui")),
-    str(_ROOT / "__init__.py"),
+    *(f"{root / layer}{os.sep}" for root in _ROOTS for layer in ("core", "interp", "viz", "tui")),
+    *(str(root / "__init__.py") for root in _ROOTS),
     f"{Path(np.__file__).parent}{os.sep}",
 )
 """The files that are not user code: tagloom's own, and NumPy's, which may call them."""
