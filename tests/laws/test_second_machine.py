@@ -37,9 +37,9 @@ from tagloom.interp.records.documents import OutcomeRecord, outcome_differences,
 
 MACHINE = Path(__file__).parents[1] / "support/twins/second_machine.py"
 FILES = sorted((Path(__file__).parents[1] / "corpus").glob("*.tl"))
-RUN, LEFT_OUT = 868, 415
+RUN, LEFT_OUT = 857, 426
 """The cases of the corpus that the second machine runs, and those that it leaves out."""
-SPECIAL = ("erf", "erfc", "lgamma", "digamma", "polygamma")
+SPECIAL = ("erf", "erfc", "ndtri", "lgamma", "digamma", "polygamma", "prevent_gradient")
 SCHEDULES = ("waves", "fifo", "lifo", "random:0", "random:18446744073709551615")
 
 

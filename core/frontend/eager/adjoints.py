@@ -122,11 +122,11 @@ def record_call(
 
 
 def instantiate_adjoint(adjoint: Any, value: TapeArray) -> Any:
-    """An adjoint in the shape of its value `of`, as far as the types show; zeros where it is None."""
+    """An adjoint in the shape of its value, as far as the types show; zeros where it is None."""
     if adjoint is not None:
         fits = value._type.admits(to_operand(adjoint).type)
         return adjoint if fits else apply("sum_like", adjoint, value)
-    zero, shape = ConcreteArray(literal(0.0, Type(value.dtype))), value.shape
+    zero, shape = ConcreteArray(literal(0.0, Type(value.dtype))), value._type.shape
     if shape is None or None in shape:
         return apply("broadcast_like", zero, value)
     return apply("broadcast_to", zero, shape=shape) if shape else zero

@@ -50,6 +50,8 @@ for row in """
 """.replace("\n", "|").split("|"):
     TAKES |= {name: row.partition(":")[0].split() for name in row.partition(":")[2].split()}
 
+MOVES = ("call", "enter", "merge", "next_iteration", "return")  # the ops that pass their operand on
+
 OF_C = {name: of_c(name) for name in TAKES if name == "pow" or (TAKES[name][0] == "f" and hasattr(math, name))}
 OF_NUMPY = {name: getattr(np, name) for name in TAKES if name not in ("pow", "identity", "stop_gradient", "astype")}
 OF_NUMPY |= {"pow": lambda a, b: np.power(a, b + np.zeros_like(a))}  # not one exponent for all
@@ -275,8 +277,10 @@ class Machine:
             return [(0, compute(node.op, operands, node.document["attributes"]))]
         if node.op == "exit":
             return [(0, operands[0]), (1, np.array(frame.iteration, np.int64))]
-        if node.op != "switch":
+        if node.op in MOVES:
             return [(0, operands[0])]
+        if node.op != "switch":
+            raise NotImplementedError(node.op)
         if operands[1].dtype.kind != "b" or operands[1].shape:
             raise Stop("Broken", "V9", "a predicate is one bool")
         return [(int(not operands[1]), operands[0])]

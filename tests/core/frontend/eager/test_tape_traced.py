@@ -510,3 +510,18 @@ def test_an_integer_argument_of_a_float_parameter() -> None:
 
     for way in (adjoints, tl.function(adjoints)):
         assert [float(each) for each in way(tl.asarray(5.0))] == [20.0, 4.0, 4.0]
+
+
+def test_a_source_of_unknown_size_that_the_target_ignores_has_zeros() -> None:
+    """The gradient of a source on which the target does not depend is zeros in its size, also if only the run knows
+    that."""
+
+    @tl.function(input_signature=[tl.Array[tl.float64, None]])
+    def derivative(x: Any) -> Any:
+        with tl.Tape() as tape:
+            tape.watch(x)
+            y = tl.asarray(0.5)
+        return tape.gradient(y, x)
+
+    for size in (0, 3):
+        np.testing.assert_array_equal(derivative(np.ones(size)), np.zeros(size))
