@@ -18,7 +18,6 @@ from .core import display as _display
 from .core.autodiff.rows import Rows
 from .core.dtypes import bool, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
 from .core.errors import Broken, Crash, Deadlock, Disagreement, Exhausted, Invalid, Malformed, TagloomError, Trap, Usage
-from .core.frontend import autograph
 from .core.frontend import functions as _functions
 from .core.frontend.array_api import linalg
 from .core.frontend.array_api.convolution import conv, conv_transpose, max_pool, mean_pool, windows
@@ -189,6 +188,7 @@ from .interp.breakpoints.breakpoint import Breakpoints, breakpoint_on
 from .interp.checkpoint.checkpoint import Checkpoint, CheckpointManager
 from .interp.engines.limits import Limits
 from .interp.engines.reference import run_graph
+from .interp.exchange import autograph
 from .interp.function.function import Function, function
 from .interp.function.gradient import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from .interp.function.vectorize import vmap

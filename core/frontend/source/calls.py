@@ -12,7 +12,7 @@ import inspect
 import operator
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, GeneratorType, MethodType
 from typing import Any
 
@@ -129,9 +129,16 @@ def _call_opaque(function: Any, arguments: tuple[Any, ...], keywords: dict[str, 
 
 def _call_recorded(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Call what is not converted. Changes that it makes to its arguments are found by comparing them."""
-    if active_journal() is None or is_internal_file(getattr(getattr(function, "__code__", None), "co_filename", "")):
+    if is_internal_file(getattr(getattr(function, "__code__", None), "co_filename", "")):
         return function(*arguments, **keywords)
     candidates = [getattr(function, "__self__", None), *arguments, *keywords.values()]
+    return record_changes(candidates, lambda: function(*arguments, **keywords))
+
+
+def record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any:
+    """What `perform` returns. The changes that it makes to these objects are found by comparing them, and announced."""
+    if active_journal() is None:
+        return perform()
     before = [(each, ItemsPlace(each).read()) for each in candidates if isinstance(each, CONTAINERS)]
     attributes = [
         (each, dict(vars(each)))
@@ -142,7 +149,7 @@ def _call_recorded(function: Any, arguments: tuple[Any, ...], keywords: dict[str
         and type(each).__module__ not in sys.stdlib_module_names
         and not type(each).__module__.startswith("tagloom")
     ]
-    result = function(*arguments, **keywords)
+    result = perform()
     for container, content in before:
         now = ItemsPlace(container).read()
         if len(now) != len(content) or any(a is not b for a, b in zip(_items(now), _items(content), strict=True)):

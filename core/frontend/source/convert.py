@@ -44,9 +44,9 @@ _GENERATED: set[tuple[CodeType, str]] = set()
 """The code objects that conversion has made, with their files: equal code may stand in two files."""
 
 
-def convert(function: FunctionType) -> FunctionType:
+def convert(function: FunctionType, operators: CellType = OPERATORS) -> FunctionType:
     """The converted function; the function itself where it is converted already, or cannot be, which its errors then
-    explain."""
+    explain. `operators` is the cell of what the code calls as `ag__`: the code is the same for all of them."""
     key = function.__code__, function.__code__.co_filename
     if key in _GENERATED:
         return function
@@ -57,7 +57,7 @@ def convert(function: FunctionType) -> FunctionType:
             _CONVERTED[key] = None
             explain_unconverted(function.__code__, f"{function.__name__} is not converted, since {error}")
     converted = _CONVERTED[key]
-    return function if converted is None else _bind(converted.code, function)
+    return function if converted is None else _bind(converted.code, function, operators)
 
 
 def is_converted(function: FunctionType) -> bool:
@@ -145,10 +145,10 @@ def _constant_code(code: CodeType) -> CodeType:
     return next(constant for constant in code.co_consts if isinstance(constant, CodeType))
 
 
-def _bind(code: CodeType, function: FunctionType) -> FunctionType:
+def _bind(code: CodeType, function: FunctionType, operators: CellType) -> FunctionType:
     """A function with converted code, and with the globals, cells and defaults of the original."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    cells[_NAME] = OPERATORS
+    cells[_NAME] = operators
     closure = tuple(cells[name] for name in code.co_freevars)
     converted = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
     converted.__kwdefaults__, converted.__qualname__ = function.__kwdefaults__, function.__qualname__

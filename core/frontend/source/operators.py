@@ -196,7 +196,7 @@ def while_stmt(
             if not go_on:
                 return 0
             body()
-    loop = register_created(_ExitLoop(form))
+    loop = register_created(ExitLoop(form))
 
     def truth() -> Any:
         value = read_variable(test())
@@ -229,7 +229,7 @@ def _evaluate(test: Thunk, variables: Variables) -> tuple[Any, bool]:
     return value, is_staged
 
 
-class _ExitLoop:
+class ExitLoop:
     """The state that a loop with exits has besides its variables: whether it goes on, and by which exit it left."""
 
     def __init__(self, form: LoopForm) -> None:
@@ -265,7 +265,7 @@ def for_stmt(
     if isinstance(iterable, SymbolicRange):
         return _for_range(iterable, target, body, Variables(state, live), form, last, parallel_iterations)
     variables = Variables(state, [*live, *([last] if last else [])])
-    loop = register_created(_ExitLoop(form))
+    loop = register_created(ExitLoop(form))
     announce_iteration(iterable)
     iterator = iter(iterable)
     while True:
@@ -310,7 +310,7 @@ def _for_range(
     last: str,
     parallel_iterations: int | None,
 ) -> Any:
-    counter, loop = register_created(_Counter(numbers.start)), register_created(_ExitLoop(form))
+    counter, loop = register_created(_Counter(numbers.start)), register_created(ExitLoop(form))
     place = AttributePlace(counter, "number", last or "i")
 
     def trip() -> None:

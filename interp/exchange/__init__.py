@@ -1,0 +1,1 @@
+"""Exchange with other systems, a folder for each."""

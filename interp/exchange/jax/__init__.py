@@ -1,0 +1,1 @@
+"""JAX: converted Python whose control flow is that of `jax.lax`."""

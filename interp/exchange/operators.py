@@ -1,0 +1,745 @@
+"""Operators for other systems: what converted Python calls where its control flow is not staged to a tagloom program.
+
+The converted code of a function is the same for all systems; it closes over the operators that it calls (docs/
+autograph.md). `BackendOperators` has the meaning that the constructs of Python have everywhere, such as what `break`
+does and what an untaken arm must not change. A `StagingBackend` has the rest: a branch, a loop, and a call.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from types import CellType, FunctionType, MethodType
+from typing import Any, NoReturn, Protocol
+
+from ...core.errors import Invalid
+from ...core.frontend.source import operators as python_operators
+from ...core.frontend.source.calls import announce_iteration, is_convertible, record_changes
+from ...core.frontend.source.convert import convert, is_converted
+from ...core.frontend.source.operators import ExitLoop, LoopForm, Thunk
+from ...core.frontend.source.raising import raised
+from ...core.frontend.source.state import (
+    UNBOUND,
+    AttributePlace,
+    CellPlace,
+    MaybeUnassigned,
+    Place,
+    Undefined,
+    Variables,
+    active_journal,
+    commit,
+    open_journal,
+    record_write,
+    register_created,
+)
+from ...core.frontend.source.trees import Tree, is_same, split
+from ...core.frontend.trace.control_flow import function_location
+from ...core.frontend.trace.pytree import describe_difference
+from ...core.frontend.trace.source_location import user_location
+
+Leaves = list[Any]
+"""The values of a piece of Python state, without its structure."""
+_RESULT = ("result",)
+
+
+class StagingBackend(Protocol):
+    """A system to which the control flow of converted Python is staged."""
+
+    name: str
+    """The system, in messages."""
+
+    def is_symbolic(self, value: Any) -> bool:
+        """Whether a value is known only when the staged program runs."""
+
+    def truth(self, value: Any) -> Any:
+        """The truth of a symbolic value, as a predicate."""
+
+    def negate(self, value: Any) -> Any:
+        """`not value`, of a symbolic value."""
+
+    def cast(self, value: Any, kind: type) -> Any:
+        """`int(value)`, `float(value)` or `bool(value)`, of a symbolic value."""
+
+    def round(self, value: Any) -> Any:
+        """`round(value)`, of a symbolic value."""
+
+    def python_class(self, value: Any) -> type:
+        """The class that a symbolic value has in Python."""
+
+    def zero_like(self, leaf: Any) -> Any:
+        """A value of the type of a leaf, which is never read."""
+
+    def length(self, array: Any) -> Any:
+        """The number of items of a symbolic array."""
+
+    def branch(self, predicate: Any, then: Callable[[], Leaves], otherwise: Callable[[], Leaves]) -> Leaves:
+        """Stage a branch: the leaves of the arm that is taken."""
+
+    def loop(self, test: Callable[[Leaves], Any], body: Callable[[Leaves], Leaves], start: Leaves) -> Leaves:
+        """Stage a loop: its leaves after the last trip."""
+
+    def assertion(self, predicate: Any, message: tuple[Any, ...]) -> None:
+        """Stage an assertion."""
+
+    def call(
+        self, function: FunctionType, converted: FunctionType, arguments: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        """Call a Python function of the user, given its converted form, too."""
+
+    def call_other(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Call what has no Python code of the user."""
+
+    def discard(self, compute: Callable[[], Any]) -> Any:
+        """What `compute` returns; if that is symbolic, what it has staged is dropped."""
+
+
+class Retrace(BaseException):
+    """Raised where a branch or loop changes more than was expected: it is staged again."""
+
+
+class BackendOperators:
+    """The operators of converted Python for a backend: the cell of this object is what converted code calls as `ag__`.
+
+    The methods and attributes have the names of `core.frontend.source.operators`, and the same meanings."""
+
+    augment = staticmethod(python_operators.augment)
+    before_global = staticmethod(python_operators.before_global)
+    before_nonlocal = staticmethod(python_operators.before_nonlocal)
+    created = staticmethod(python_operators.created)
+    delete_attribute = staticmethod(python_operators.delete_attribute)
+    delete_item = staticmethod(python_operators.delete_item)
+    equal, not_equal = staticmethod(operator.eq), staticmethod(operator.ne)
+    greater, greater_equal = staticmethod(operator.gt), staticmethod(operator.ge)
+    less, less_equal = staticmethod(operator.lt), staticmethod(operator.le)
+    handlers = staticmethod(python_operators.handlers)
+    load = staticmethod(python_operators.load)
+    present = staticmethod(python_operators.present)
+    raised = staticmethod(raised)
+    set_attribute = staticmethod(python_operators.set_attribute)
+    set_item = staticmethod(python_operators.set_item)
+    slice = slice
+
+    def __init__(self, backend: StagingBackend) -> None:
+        self.backend = backend
+        self.cell = CellType(self)
+        self._builtins: dict[Any, Callable[..., Any]] = {
+            range: self._range,
+            int: functools.partial(self._cast, int),
+            float: functools.partial(self._cast, float),
+            bool: functools.partial(self._cast, bool),
+            len: self._len,
+            max: functools.partial(self._extremum, max, operator.gt),
+            min: functools.partial(self._extremum, min, operator.lt),
+            any: self._any,
+            all: self._all,
+            str: functools.partial(self._text, str),
+            repr: functools.partial(self._text, repr),
+            print: self._print,
+            round: self._round,
+            isinstance: self._isinstance,
+            type: self._type,
+            next: self._next,
+            **dict.fromkeys((locals, eval, exec, vars), self._refuse_frames),
+        }
+
+    def convert(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A Python function with these operators."""
+
+        @functools.wraps(function)
+        def run(*arguments: Any, **keywords: Any) -> Any:
+            return self.call(function, *arguments, **keywords)
+
+        return run
+
+    # Conditions
+
+    def if_stmt(self, test: Any, then: Thunk, otherwise: Thunk, state: Thunk, live: Sequence[str] = ()) -> Any:
+        if self.backend.is_symbolic(test):
+            return self._stage_branch(self.backend.truth(test), then, otherwise, Variables(state, live))
+        return then() if test else otherwise()
+
+    def if_exp(self, test: Any, then: Thunk, otherwise: Thunk, state: Thunk = lambda: ()) -> Any:
+        return self.if_stmt(test, then, otherwise, state, state.__code__.co_freevars)
+
+    def and_(self, one: Any, *others: Thunk, state: Thunk = lambda: ()) -> Any:
+        if not others:
+            return one
+        return self.if_exp(one, lambda: self.and_(others[0](), *others[1:], state=state), lambda: one, state)
+
+    def or_(self, one: Any, *others: Thunk, state: Thunk = lambda: ()) -> Any:
+        if not others:
+            return one
+        return self.if_exp(one, lambda: one, lambda: self.or_(others[0](), *others[1:], state=state), state)
+
+    def not_(self, value: Any) -> Any:
+        return self.backend.negate(value) if self.backend.is_symbolic(value) else not value
+
+    def chain(self, one: Any, *steps: Any, state: Thunk = lambda: ()) -> Any:
+        compare, operand, *rest = steps
+        other = operand()
+        result = compare(one, other)
+        if not rest:
+            return result
+        return self.if_exp(result, lambda: self.chain(other, *rest, state=state), lambda: result, state)
+
+    def in_(self, item: Any, container: Any) -> Any:
+        items = container if isinstance(container, list | tuple | range) else ()
+        if self.backend.is_symbolic(item) or any(map(self.backend.is_symbolic, items)):
+            if not isinstance(container, list | tuple | range):
+                self._refuse("`in` with a symbolic item", "write the comparisons")
+            return self.or_(False, *(lambda each=each: item == each for each in container))
+        return item in container
+
+    def not_in(self, item: Any, container: Any) -> Any:
+        return self.not_(self.in_(item, container))
+
+    def is_(self, one: Any, other: Any) -> Any:
+        if one is not other and any(map(self.backend.is_symbolic, (one, other))):
+            values = (self.backend.is_symbolic(each) or isinstance(each, bool | int | float) for each in (one, other))
+            if all(values):
+                self._refuse("`is` between values", "write x == y, or x != y")
+        return one is other
+
+    def is_not(self, one: Any, other: Any) -> Any:
+        return not self.is_(one, other)
+
+    def assert_(self, test: Any, message: Thunk) -> None:
+        if self.backend.is_symbolic(test):
+            self.backend.assertion(self.backend.truth(test), message())
+        elif not test:
+            raise raised(AssertionError(*message()))
+
+    # Texts
+
+    def join_text(self, *texts: str) -> str:
+        return "".join(texts)
+
+    def field(self, value: Any, conversion: str, specification: str = "") -> str:
+        if self.backend.is_symbolic(value):
+            self._refuse("a text of a symbolic value", "leave the value out of the text")
+        return python_operators.field(value, conversion, specification)  # type: ignore[no-any-return]
+
+    # Loops
+
+    def while_stmt(
+        self,
+        test: Thunk,
+        body: Callable[..., Any],
+        state: Thunk,
+        live: Sequence[str],
+        form: LoopForm = "plain",
+        parallel_iterations: int | None = None,
+    ) -> Any:
+        variables = Variables(state, live)
+        if form == "plain":
+            while True:
+                go_on = self._evaluate(test, variables)
+                if self.backend.is_symbolic(go_on):
+                    self._stage_loop(test, body, variables)
+                    return 0
+                if not go_on:
+                    return 0
+                body()
+        loop = register_created(ExitLoop(form))
+
+        def truth() -> Any:
+            value = test()
+            return self.backend.truth(value) if self.backend.is_symbolic(value) else bool(value)
+
+        loop.go_on = truth()
+        while not self.backend.is_symbolic(loop.go_on):
+            if not loop.go_on:
+                return loop.exit_number
+            loop.take(body(truth))
+        self._stage_loop(lambda: loop.go_on, lambda: loop.take(body(truth)), variables, loop.places())
+        return loop.exit_number
+
+    def for_stmt(
+        self,
+        iterable: Any,
+        target: Callable[[Any], Any],
+        body: Callable[..., Any],
+        state: Thunk,
+        live: Sequence[str],
+        form: LoopForm = "plain",
+        last: str = "",
+        parallel_iterations: int | None = None,
+    ) -> Any:
+        variables = Variables(state, [*live, *([last] if last else [])])
+        if self.backend.is_symbolic(iterable):
+            array, length = iterable, self.backend.length(iterable)
+            assign, target = target, lambda number: assign(array[number])
+            iterable = CountedRange(0, length, 1)
+            if not self.backend.is_symbolic(length):
+                iterable = range(length)
+        if isinstance(iterable, CountedRange):
+            return self._count(iterable, target, body, variables, form)
+        loop = register_created(ExitLoop(form))
+        announce_iteration(iterable)
+        for item in iterable:
+
+            def trip(item: Any = item) -> Any:
+                target(item)
+                return body() if form == "plain" else body(lambda: True)
+
+            if form == "plain":
+                trip()
+                continue
+            if self.backend.is_symbolic(loop.go_on):
+                skipped = (False, loop.exit_number) if form.startswith("exit") else False
+                loop.take(self._stage_branch(loop.go_on, trip, functools.partial(_identity, skipped), variables))
+            else:
+                loop.take(trip())
+            if not self.backend.is_symbolic(loop.go_on) and not loop.go_on:
+                break
+        return loop.exit_number
+
+    def _count(
+        self,
+        numbers: CountedRange,
+        target: Callable[[Any], Any],
+        body: Callable[..., Any],
+        variables: Variables,
+        form: LoopForm,
+    ) -> Any:
+        """A `for` over a range with a symbolic bound."""
+        loop, counter = register_created(ExitLoop(form)), register_created(_RangeCounter(numbers.start))
+        place = AttributePlace(counter, "number", "i")
+
+        def trip() -> None:
+            number = counter.number
+            target(number)
+            counter.number = number + numbers.step
+            go_on = numbers.has(counter.number)
+            if form == "plain":
+                body()
+            else:
+                loop.take(body(lambda: go_on))
+
+        if form == "plain":
+            self._stage_loop(lambda: numbers.has(counter.number), trip, variables, [place])
+        else:
+            loop.go_on = numbers.has(numbers.start)
+            self._stage_loop(lambda: loop.go_on, trip, variables, [place, *loop.places()])
+        return loop.exit_number
+
+    def _evaluate(self, test: Thunk, variables: Variables) -> Any:
+        """The test of a loop; if it is symbolic, nothing is left of its evaluation."""
+        start = variables.read()
+        with open_journal(0) as journal:
+            value = self.backend.discard(test)
+            if self.backend.is_symbolic(value):
+                journal.undo()
+                variables.write(start)
+                return value
+        commit(journal)
+        return value
+
+    # Calls
+
+    def call(self, function: Any, /, *arguments: Any, **keywords: Any) -> Any:
+        if type(function) is FunctionType:
+            converted = convert(function, self.cell) if is_convertible(function) else function
+            if not is_converted(converted):
+                return self._call_other(function, arguments, keywords)
+            return self.backend.call(function, converted, arguments, keywords)
+        if type(function) is MethodType and type(function.__func__) is FunctionType:
+            return self.call(function.__func__, function.__self__, *arguments, **keywords)
+        if type(function) is functools.partial:
+            return self.call(function.func, *function.args, *arguments, **{**function.keywords, **keywords})
+        try:
+            replacement = self._builtins.get(function)
+        except TypeError:  # not hashable
+            replacement = None
+        if replacement is not None:
+            return replacement(*arguments, **keywords)
+        method = type(function).__dict__.get("__call__")
+        if type(method) is FunctionType and is_convertible(method):
+            return self.call(method, function, *arguments, **keywords)
+        python = getattr(function, "_python", None)
+        if type(python) is FunctionType:  # of tl.function
+            return self.call(python, *arguments, **keywords)
+        if isinstance(function, type):
+            return self._call_class(function, arguments, keywords)
+        return self._call_other(function, arguments, keywords)
+
+    def _call_other(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        candidates = [getattr(function, "__self__", None), *arguments, *keywords.values()]
+        return record_changes(candidates, lambda: self.backend.call_other(function, arguments, keywords))
+
+    def _call_class(self, kind: type, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        constructor: Any = kind.__dict__.get("__init__")
+        creator: Any = kind.__new__
+        is_plain = creator is object.__new__ and type(kind) is type and type(constructor) is FunctionType
+        if is_plain and is_convertible(constructor):
+            instance = register_created(object.__new__(kind))
+            self.call(constructor, instance, *arguments, **keywords)
+            return instance
+        return register_created(self._call_other(kind, arguments, keywords))
+
+    def _range(self, *bounds: Any) -> Any:
+        if not any(map(self.backend.is_symbolic, bounds)):
+            return range(*bounds)
+        start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+        if self.backend.is_symbolic(step):
+            self._refuse("a range with a symbolic step", "write a while loop")
+        if step == 0:
+            raise ValueError("range() arg 3 must not be zero")
+        return CountedRange(start, stop, step)
+
+    def _cast(self, kind: type, *arguments: Any) -> Any:
+        if len(arguments) == 1 and self.backend.is_symbolic(arguments[0]):
+            return self.backend.cast(arguments[0], kind)
+        return kind(*arguments)
+
+    def _len(self, items: Any) -> Any:
+        return self.backend.length(items) if self.backend.is_symbolic(items) else len(items)
+
+    def _extremum(self, original: Any, is_better: Any, *arguments: Any, key: Any = None, **default: Any) -> Any:
+        items = list(arguments if len(arguments) > 1 else arguments[0])
+        keys = items if key is None else [self.call(key, item) for item in items]
+        if not any(map(self.backend.is_symbolic, keys)):
+            position = original(range(len(items)), key=keys.__getitem__, default=None)
+            return original(items, **default) if position is None else items[position]
+        best = items[0], keys[0]
+        for pair in zip(items[1:], keys[1:], strict=True):
+            test, other = is_better(pair[1], best[1]), best
+            best = self.if_exp(test, functools.partial(_identity, pair), functools.partial(_identity, other))
+        return best[0]
+
+    def _round(self, value: Any, *digits: Any) -> Any:
+        if not self.backend.is_symbolic(value):
+            return round(value, *digits)
+        if digits not in ((), (None,)):
+            self._refuse("rounding to digits", "multiply before, and divide after")
+        return self.backend.round(value)
+
+    def _isinstance(self, value: Any, classes: Any) -> bool:
+        if self.backend.is_symbolic(value) and not isinstance(value, classes):
+            return issubclass(self.backend.python_class(value), classes)
+        return isinstance(value, classes)
+
+    def _type(self, *arguments: Any, **keywords: Any) -> Any:
+        if len(arguments) == 1 and self.backend.is_symbolic(arguments[0]):
+            return self.backend.python_class(arguments[0])
+        return type(*arguments, **keywords)
+
+    def _next(self, iterator: Any, *default: Any) -> Any:
+        journal = active_journal()
+        if journal is not None:
+            journal.lasting_effect = "an iterator is advanced"
+        return next(iterator, *default)
+
+    def _any(self, items: Any) -> Any:
+        return self.or_(False, *(lambda item=item: item for item in items))
+
+    def _all(self, items: Any) -> Any:
+        return self.and_(True, *(lambda item=item: item for item in items))
+
+    def _text(self, kind: Any, *arguments: Any) -> Any:
+        if any(map(self.backend.is_symbolic, arguments)):
+            self._refuse("a text of a symbolic value", "leave the value out of the text")
+        return kind(*arguments)
+
+    def _print(self, *values: Any, **keywords: Any) -> None:
+        if any(map(self.backend.is_symbolic, values)):
+            self._refuse("print of a symbolic value", "return the value, and print the result")
+        print(*values, **keywords)
+
+    def _refuse_frames(self, *arguments: Any) -> NoReturn:
+        self._refuse("what looks at the variables of a frame", "pass the values")
+
+    def _refuse(self, what: str, hint: str) -> NoReturn:
+        refuse(self.backend, what, hint)
+
+    # Staging
+
+    def _stage_branch(self, predicate: Any, then: Thunk, otherwise: Thunk, variables: Variables) -> Any:
+        merger = _BranchState(self.backend, variables)
+        while True:
+            try:
+                leaves = self.backend.branch(predicate, lambda: merger.run_arm(then), lambda: merger.run_arm(otherwise))
+            except Retrace:
+                merger.restart()
+                continue
+            return merger.finish(leaves)
+
+    def _stage_loop(self, test: Thunk, body: Thunk, variables: Variables, extra_places: Sequence[Place] = ()) -> None:
+        state = _LoopContents(self.backend, variables, test, body)
+        for place in (*variables.live.values(), *extra_places):
+            state.carry(place, place.read())
+        while True:
+            try:
+                leaves = self.backend.loop(state.run_test, state.run_body, state.leaves())
+                break
+            except Retrace:
+                continue
+            finally:
+                variables.write(state.start)
+        state.finish(leaves)
+
+
+def _identity(value: Any) -> Any:
+    return value
+
+
+class CountedRange:
+    """`range(start, stop, step)` with a symbolic start or stop."""
+
+    def __init__(self, start: Any, stop: Any, step: int) -> None:
+        self.start, self.stop, self.step = start, stop, step
+
+    def has(self, number: Any) -> Any:
+        """Whether the range goes on to this number."""
+        return number < self.stop if self.step > 0 else number > self.stop
+
+    def __reversed__(self) -> CountedRange:
+        reach = self.stop - self.start + (self.step - (1 if self.step > 0 else -1))
+        last = self.start + (reach // self.step - 1) * self.step  # an empty range is empty in reverse
+        return CountedRange(last, self.start - self.step, -self.step)
+
+    def __iter__(self) -> NoReturn:
+        raise Invalid(
+            "a range with a symbolic bound is counted through only by a for loop",
+            rule="F1",
+            where=user_location(),
+            python=TypeError,
+        )
+
+
+class _RangeCounter:
+    def __init__(self, number: Any) -> None:
+        self.number = number
+
+
+def refuse(backend: StagingBackend, what: str, hint: str, got: object = None) -> NoReturn:
+    """Raise the error of what a backend cannot stage."""
+    raise Invalid(f"{what} cannot be staged to {backend.name}", rule="F4", where=user_location(), got=got, hint=hint)
+
+
+def _is_missing(content: Any) -> bool:
+    return content is UNBOUND or isinstance(content, Undefined)
+
+
+class _BranchState:
+    """What the arms of a branch return and change: flattened, to be chosen between by the backend."""
+
+    def __init__(self, backend: StagingBackend, variables: Variables) -> None:
+        self.backend, self.variables = backend, variables
+        self.start = variables.read()
+        self.own_keys = {place.key for place in variables.places.values()}
+        self.places: dict[tuple[Any, ...], Place] = {place.key: place for place in variables.live.values()}
+        self.zeros: dict[tuple[Any, ...], Tree] = {}
+        """For each place that an arm leaves unassigned: what stands for its content there."""
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget the arms that were staged."""
+        self.trees: dict[tuple[Any, ...], Tree] = {}
+        self.missing_keys: set[tuple[Any, ...]] = set()
+        self.reasons: dict[tuple[Any, ...], str] = {}
+
+    def run_arm(self, function: Thunk) -> Leaves:
+        """The leaves of the result and of all places after an arm, whose changes are undone."""
+        with open_journal() as journal:
+            try:
+                result = function()
+                known = self.own_keys | self.places.keys()
+                grown = {key: place for key, (place, _) in journal.originals.items() if key not in known}
+                if grown:
+                    self.places |= grown
+                    raise Retrace
+                contents = {_RESULT: result} | {key: place.read() for key, place in self.places.items()}
+            finally:
+                journal.undo()
+                self.variables.write(self.start)
+        where = function_location(function)
+        return [leaf for key, content in contents.items() for leaf in self._leaves(key, content, where)]
+
+    def _leaves(self, key: tuple[Any, ...], content: Any, where: object) -> Leaves:
+        if isinstance(content, MaybeUnassigned):
+            self.reasons[key], content = content.reason, content.value
+        if _is_missing(content):
+            reason = content.reason if isinstance(content, Undefined) else f"the arm at {where} does not assign it"
+            self.reasons.setdefault(key, reason)
+            tree = self.zeros.get(key) or (self._zeros(self.trees[key]) if key in self.trees else None)
+            if tree is None:
+                self.missing_keys.add(key)
+                return []
+        else:
+            tree = split(content)
+            if key in self.missing_keys:
+                self.zeros[key] = self._zeros(tree)
+                raise Retrace
+        first = self.trees.setdefault(key, tree)
+        if first.treedef != tree.treedef:
+            required, got = describe_difference(first.treedef, tree.treedef)
+            label = self.places[key].label if key in self.places else "the result"
+            raise Invalid(
+                f"{label} has different structures after the arms of `if`",
+                rule="V5",
+                where=user_location(),
+                required=required,
+                got=f"{got} ({where})",
+                hint="a condition that is symbolic can choose between values, not between Python objects",
+            )
+        return tree.leaves
+
+    def _zeros(self, tree: Tree) -> Tree:
+        return Tree([self.backend.zero_like(leaf) for leaf in tree.leaves], tree.treedef)
+
+    def finish(self, leaves: Leaves) -> Any:
+        """Give all places their merged contents; returns the merged result."""
+        remaining = iter(leaves)
+        result: Any = None
+        for key in (_RESULT, *self.places):
+            place = self.places.get(key)
+            if key in self.trees:
+                tree = self.trees[key]
+                content = tree.rebuild([next(remaining) for _ in tree.leaves])
+                if key in self.reasons and place is not None:
+                    content = MaybeUnassigned(place.label, self.reasons[key], content)
+            elif place is not None:
+                content = Undefined(place.label, self.reasons[key])
+            else:
+                content = None
+            if place is None:
+                result = content
+                continue
+            if key not in self.own_keys:
+                record_write(place)
+            place.write(content)
+        return result
+
+
+class _LoopContents:
+    """What the test and the body of a loop read and change: flattened, as loop variables of the backend."""
+
+    def __init__(self, backend: StagingBackend, variables: Variables, test: Thunk, body: Thunk) -> None:
+        self.backend, self.variables, self.test, self.body = backend, variables, test, body
+        self.start = variables.read()
+        self.loop_variables: dict[tuple[Any, ...], tuple[Place, Tree]] = {}
+        self.constants: dict[tuple[Any, ...], tuple[Place, Any]] = {}
+        """Places whose contents are not values of the backend, with these contents."""
+        self.location = user_location()
+
+    def carry(self, place: Place, content: Any) -> None:
+        """Make a place a loop variable, if its content is a value."""
+        content = content.value if isinstance(content, MaybeUnassigned) else content
+        tree = None if _is_missing(content) else split(content)
+        if tree is not None and tree.leaves:
+            self.loop_variables[place.key] = place, tree
+        else:
+            self.constants[place.key] = place, content
+
+    def leaves(self) -> Leaves:
+        """The loop variables before the first trip."""
+        return [leaf for _, tree in self.loop_variables.values() for leaf in tree.leaves]
+
+    def _enter(self, leaves: Leaves) -> None:
+        self.variables.write(self.start)
+        remaining = iter(leaves)
+        for place, tree in self.loop_variables.values():
+            record_write(place)
+            place.write(self._content(place, tree.rebuild([next(remaining) for _ in tree.leaves])))
+
+    def _content(self, place: Place, value: Any) -> Any:
+        name = place.label
+        if self.variables.places.get(name) is not place or not _is_missing(self.start[name]):
+            return value
+        return MaybeUnassigned(name, f"the loop at {self.location} assigns it, and may make no trip", value)
+
+    def run_test(self, leaves: Leaves) -> Any:
+        """The predicate, for loop variables with these leaves."""
+        with open_journal() as journal:
+            try:
+                self._enter(leaves)
+                test = self.test()
+                self._grow(journal.originals)
+            finally:
+                journal.undo()
+                self.variables.write(self.start)
+        return self.backend.truth(test) if self.backend.is_symbolic(test) else bool(test)
+
+    def run_body(self, leaves: Leaves) -> Leaves:
+        """The loop variables after a trip."""
+        with open_journal() as journal:
+            try:
+                self._enter(leaves)
+                self.body()
+                self._grow(journal.originals)
+                for place, before in self.constants.values():
+                    self._check_constant(place, before)
+                return [leaf for place, tree in self.loop_variables.values() for leaf in self._next_leaves(place, tree)]
+            finally:
+                journal.undo()
+                self.variables.write(self.start)
+
+    def _grow(self, originals: dict[tuple[Any, ...], tuple[Place, Any]]) -> None:
+        known = (
+            {place.key for place in self.variables.places.values()} | self.loop_variables.keys() | self.constants.keys()
+        )
+        grown = [each for key, each in originals.items() if key not in known]
+        for place, content in grown:
+            self.carry(place, content)
+        if grown:
+            raise Retrace
+
+    def _check_constant(self, place: Place, before: Any) -> None:
+        content = place.read()
+        if _is_missing(content) and not isinstance(content, MaybeUnassigned):
+            return
+        if _is_missing(before):
+            content = content.value if isinstance(content, MaybeUnassigned) else content
+            tree = split(content)
+            if tree.leaves:  # assigned in the loop: a loop variable that starts with what is never read
+                zeros = [self.backend.zero_like(leaf) for leaf in tree.leaves]
+                del self.constants[place.key]
+                self.loop_variables[place.key] = place, Tree(zeros, tree.treedef)
+                raise Retrace
+            return
+        if not is_same(content, before) and split(content) != split(before):
+            raise Invalid(
+                f"{place.label} changes in a loop whose condition is symbolic",
+                rule="V5",
+                where=self.location,
+                required=repr(before)[:200],
+                got=f"{content!r} after a trip"[:200],
+                hint="such a loop can change numbers and arrays, and lists of a fixed length",
+            )
+
+    def _next_leaves(self, place: Place, tree: Tree) -> Leaves:
+        content = place.read()
+        content = content.value if isinstance(content, MaybeUnassigned) else content
+        if _is_missing(content):
+            raise Invalid(
+                f"loop variable {place.label} is not assigned after a trip",
+                rule="V5",
+                where=self.location,
+                hint=f"assign {place.label} on every path of the body",
+                python=UnboundLocalError,
+            )
+        after = split(content)
+        if after.treedef != tree.treedef:
+            required, got = describe_difference(tree.treedef, after.treedef)
+            raise Invalid(
+                f"loop variable {place.label} changes its structure",
+                rule="V5",
+                where=self.location,
+                required=required,
+                got=got,
+                hint="in a loop whose condition is symbolic, a list keeps its length, and an object stays the same",
+            )
+        return after.leaves
+
+    def finish(self, leaves: Leaves) -> None:
+        """Give all loop variables their contents after the loop."""
+        remaining = iter(leaves)
+        for key, (place, before) in self.constants.items():
+            if _is_missing(before) and key not in self.loop_variables and isinstance(place, CellPlace):
+                place.write(Undefined(place.label, f"the loop at {self.location} may make no trip"))
+        for place, tree in self.loop_variables.values():
+            if not any(place is each for each in self.variables.places.values()):
+                record_write(place)
+            place.write(self._content(place, tree.rebuild([next(remaining) for _ in tree.leaves])))

@@ -1,0 +1,593 @@
+"""Operators for S-expressions: converted Python is staged to a program of functions, each defined once.
+
+A Python function that is called with a symbolic argument is a function of the program (`def_staged`), and the call is
+a call of the program (`call_staged`), so recursion needs nothing special. A loop becomes a local function that calls
+itself. What an expression does is written once, in the order of evaluation, as bindings of a `let*`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import CellType, CodeType, FunctionType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ....core.errors import Invalid, Usage
+from ....core.frontend import functions as op_functions
+from ....core.frontend.source.calls import is_convertible
+from ....core.frontend.source.convert import convert, is_converted
+from ....core.frontend.source.raising import is_raised
+from ....core.frontend.source.state import CellPlace, Journal, open_journal, staging_depth
+from ....core.frontend.source.trees import Tree, is_same, split
+from ....core.frontend.trace.annotation import underlying_function
+from ....core.frontend.trace.pytree import LEAF, TreeDef
+from ....core.frontend.trace.source_location import definition_location, unconverted_reason, user_location
+from ....core.ops.op import OPS
+from ....core.program.program import UniqueNames
+from ..operators import BackendOperators, Leaves, refuse
+from .continuations import gradient_definitions
+from .expressions import Definition, Expression, Identifier, read_expressions
+from .machine import run
+
+_BINARY = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "pow": "pow",
+    "matmul": "matmul",
+    "and": "logical_and",
+    "or": "logical_or",
+    "xor": "logical_xor",
+}
+"""The op of each operator of Python that has a reflected form."""
+_COMPARISONS = {
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+    "eq": "equal",
+    "ne": "not_equal",
+}
+_VARIABLE = re.compile(r"_v(_\d+)?")
+"""The names of variables while a function is staged."""
+_MATH = {getattr(math, name): name for name in ("exp", "log", "sin", "cos", "tan", "tanh", "sqrt", "floor", "ceil")}
+MAX_VERSIONS = 8
+"""The most definitions of one Python function that are being staged at a time."""
+_OPERATOR_FUNCTIONS = [getattr(operator, name) for name in operator.__all__]
+_OPS_BY_FUNCTION = {getattr(op_functions, name): name for name in op_functions.__all__} | _MATH
+
+
+class SexprValue:
+    """A symbolic value: the variable or literal of an S-expression, in the function of the program that has it."""
+
+    def __init__(self, backend: SexprBackend, expression: Expression) -> None:
+        self._backend, self._expression, self._owner = backend, expression, backend.owner
+
+    def __getattr__(self, name: str) -> SexprValue:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._backend.emit("get", self, Identifier(name))
+
+    def __getitem__(self, position: Any) -> SexprValue:
+        if isinstance(position, slice | tuple):
+            refuse(self._backend, "a slice", "take items one by one")
+        return self._backend.emit("item", self, position)
+
+    def __neg__(self) -> SexprValue:
+        return self._backend.emit("negative", self)
+
+    def __abs__(self) -> SexprValue:
+        return self._backend.emit("abs", self)
+
+    def __repr__(self) -> str:
+        return f"<symbolic {self._expression}>"
+
+    def _refuse(self, *arguments: object) -> NoReturn:
+        raise Invalid(
+            "a symbolic value is known only when the S-expression runs",
+            rule="F1",
+            where=user_location(),
+            got=repr(self),
+            hint="convert the function that needs it",
+            python=TypeError,
+        )
+
+    __bool__ = __iter__ = __len__ = __index__ = __int__ = __float__ = __array__ = __call__ = _refuse
+    __hash__ = object.__hash__
+
+
+def _install_operators() -> None:
+    def binary(op: str) -> Callable[[SexprValue, Any], SexprValue]:
+        return lambda self, other: self._backend.emit(op, self, other)
+
+    def reflected(op: str) -> Callable[[SexprValue, Any], SexprValue]:
+        return lambda self, other: self._backend.emit(op, other, self)
+
+    for name, op in (_BINARY | _COMPARISONS).items():
+        setattr(SexprValue, f"__{name}__", binary(op))
+        if name in _BINARY:
+            setattr(SexprValue, f"__r{name}__", reflected(op))
+
+
+_install_operators()
+
+
+@dataclass
+class _Staged:
+    """A Python function that is, or is being, staged to a definition."""
+
+    name: Identifier
+    parameters: list[Identifier]
+    result: TreeDef | None = None
+    """The structure of its result, as soon as an arm that does not recur has shown it."""
+    is_guessed: bool = False
+    """Whether an arm was left out, since the structure of a result was not known."""
+    is_open: bool = False
+    """Whether it is being staged."""
+    is_provisional: bool = False
+    """Whether it is staged again when it is called again: an arm was left out, since another function that is being
+    staged, too, had no result yet."""
+    body: Expression = None
+    keep_alive: list[Any] = field(default_factory=list)
+    """The objects by whose identity it is told from others."""
+
+
+class _ResultUnknown(BaseException):
+    """Raised by a recursive call where the structure of its result is not known yet."""
+
+
+class SexprBackend:
+    """Stages to S-expressions."""
+
+    name = "S-expressions"
+
+    def __init__(self) -> None:
+        self.names = UniqueNames()
+        self.staged: dict[tuple[Any, ...], _Staged] = {}
+        self.owner: object = None
+        """The function of the program that is being staged."""
+        self.codes: list[tuple[CodeType, int]] = []
+        """The functions that run in their callers, each with the number of staged branches and loops around it."""
+        self.blocks: list[list[tuple[Identifier, Expression]]] = [[]]
+        """The bindings of each block around."""
+
+    def fresh(self, name: str = "_v") -> Identifier:
+        return Identifier(self.names.fresh(name))
+
+    def emit(self, form: str, *operands: Any, **attributes: Any) -> SexprValue:
+        """Add a binding to the block; returns its variable."""
+        parts = [self.to_expression(each) for each in operands]
+        keywords = [part for name, value in attributes.items() for part in (Identifier(f":{name}"), _attribute(value))]
+        return self.bind((Identifier(form), *parts, *keywords))
+
+    def bind(self, expression: Expression, name: str = "_v") -> SexprValue:
+        variable = self.fresh(name)
+        self.blocks[-1].append((variable, expression))
+        return SexprValue(self, variable)
+
+    def to_expression(self, value: Any) -> Expression:
+        """An operand as an expression. Raises Invalid (F4) for a symbolic value of another function, and for an object
+        that is no value."""
+        if isinstance(value, SexprValue):
+            if value._owner is not self.owner:
+                refuse(self, f"{value!r}, which another function computes,", "pass it as an argument")
+            return value._expression
+        if isinstance(value, bool | int | float | Identifier):
+            return value
+        if isinstance(value, np.bool_ | np.integer | np.floating):
+            return value.item()
+        if isinstance(value, tuple | list):
+            return Identifier("tuple"), *map(self.to_expression, value)
+        if hasattr(value, "__array__"):
+            return _array(np.asarray(value).tolist())
+        return refuse(self, f"a {type(value).__name__}", "use numbers, arrays and tuples", repr(value)[:200])
+
+    @contextmanager
+    def block(self) -> Iterator[list[tuple[Identifier, Expression]]]:
+        """A new block of bindings."""
+        self.blocks.append([])
+        try:
+            yield self.blocks[-1]
+        finally:
+            self.blocks.pop()
+
+    # The protocol of backends
+
+    def is_symbolic(self, value: Any) -> bool:
+        return isinstance(value, SexprValue)
+
+    def truth(self, value: Any) -> Any:
+        return value
+
+    def negate(self, value: Any) -> Any:
+        return self.emit("not", value)
+
+    def cast(self, value: Any, kind: type) -> Any:
+        if kind is bool:
+            return self.emit("not", self.emit("not", value))
+        return self.emit("astype", value, dtype=Identifier("int64" if kind is int else "float64"))
+
+    def round(self, value: Any) -> Any:
+        return self.cast(self.emit("round", value), int)
+
+    def python_class(self, value: Any) -> type:
+        return refuse(self, "the class of a symbolic value", "S-expressions have no types")
+
+    def zero_like(self, leaf: Any) -> Any:
+        return 0
+
+    def length(self, array: Any) -> Any:
+        return self.emit("len", array)
+
+    def branch(self, predicate: Any, then: Callable[[], Leaves], otherwise: Callable[[], Leaves]) -> Leaves:
+        arms: list[tuple[list[tuple[Identifier, Expression]], Leaves | None, Expression]] = []
+        raised_error: Any = None
+        for arm in (then, otherwise):
+            leaves, failure = None, None
+            with self.block() as bindings:
+                try:
+                    leaves = arm()
+                except _ResultUnknown:
+                    self._current().is_guessed = True
+                except Exception as error:
+                    if not is_raised(error):
+                        raise
+                    raised_error, failure = error, _failure(error)
+            arms.append((bindings, leaves, failure))
+        typed = next((leaves for _, leaves, _ in arms if leaves is not None), None)
+        test = self.to_expression(predicate)
+        if typed is None:
+            if any(failure is None for _, _, failure in arms):
+                raise _ResultUnknown
+            raised_error.expression = (
+                Identifier("if"), test, *(wrap(bindings, failure) for bindings, _, failure in arms)
+            )  # fmt: skip
+            raise raised_error
+        columns = [arm if arm is not None else typed for _, arm, _ in arms]
+        chosen = [k for k, pair in enumerate(zip(*columns, strict=True)) if not is_same(*pair)]
+        if any(failure is not None for *_, failure in arms):
+            chosen = list(range(len(typed)))
+        results = list(typed)
+        if not chosen and not any(bindings for bindings, *_ in arms) and all(failure is None for *_, failure in arms):
+            return results
+        bodies = [
+            wrap(bindings, failure if failure is not None else self._pack([column[k] for k in chosen]))
+            for (bindings, _, failure), column in zip(arms, columns, strict=True)
+        ]
+        for k, value in zip(chosen, self._unpack((Identifier("if"), test, *bodies), len(chosen)), strict=True):
+            results[k] = value
+        return results
+
+    def _pack(self, leaves: Leaves) -> Expression:
+        """Several values as one expression."""
+        parts = [self.to_expression(leaf) for leaf in leaves]
+        return parts[0] if len(parts) == 1 else (Identifier("tuple"), *parts)
+
+    def _unpack(self, expression: Expression, count: int, name: str = "_v") -> Leaves:
+        """The values of an expression that `_pack` has made."""
+        value = self.bind(expression, name)
+        return [value] if count == 1 else [value[k] for k in range(count)]
+
+    def loop(self, test: Callable[[Leaves], Any], body: Callable[[Leaves], Leaves], start: Leaves) -> Leaves:
+        name, variables = self.fresh("loop"), [self.fresh() for _ in start]
+        leaves: Leaves = [SexprValue(self, variable) for variable in variables]
+        with self.block() as test_bindings:
+            go_on = self.to_expression(test(leaves))
+        with self.block() as body_bindings:
+            try:
+                next_leaves = body(leaves)
+            except _ResultUnknown:
+                self._current().is_guessed = True
+                return start
+            again = (Identifier("call"), name, *map(self.to_expression, next_leaves))
+        choice = (Identifier("if"), go_on, wrap(body_bindings, again), self._pack(leaves))
+        bindings = tuple(zip(variables, map(self.to_expression, start), strict=True))
+        return self._unpack((Identifier("let"), name, bindings, wrap(test_bindings, choice)), len(start))
+
+    def assertion(self, predicate: Any, message: tuple[Any, ...]) -> None:
+        self.bind((Identifier("assert"), self.to_expression(predicate), *map(str, message)))
+
+    def call(
+        self, function: FunctionType, converted: FunctionType, arguments: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        bound = inspect.signature(function).bind(*arguments, **keywords)
+        bound.apply_defaults()
+        tree = split(tuple(bound.arguments.values()))
+        cells = [cell for cell in _cells([function]) if self.is_symbolic(CellPlace(cell, "").read())]
+        code, depth = function.__code__, staging_depth()
+        entered = next((outer for each, outer in reversed(self.codes) if each is code), depth)
+        is_symbolic_call = bool(cells) or any(map(self.is_symbolic, tree.leaves))
+        if entered < depth or (is_symbolic_call and (self.owner is None or _is_recursive(function))):
+            return self._call_staged(function, converted, bound, tree, cells)
+        self.codes.append((code, depth))
+        try:
+            return converted(*arguments, **keywords)
+        finally:
+            self.codes.pop()
+
+    def _call_staged(
+        self,
+        function: FunctionType,
+        converted: FunctionType,
+        bound: inspect.BoundArguments,
+        tree: Tree,
+        cells: Sequence[CellType],
+    ) -> Any:
+        contents = [CellPlace(cell, "").read() for cell in function.__closure__ or ()]
+        parts = [type(each) if self.is_symbolic(each) else _identity_key(each) for each in contents]
+        key = (function.__code__, tuple(bound.arguments), tree.treedef, *parts)
+        staged = self.staged.get(key)
+        if staged is None:
+            versions = [each for (code, *_), each in self.staged.items() if code is function.__code__ and each.is_open]
+            if len(versions) >= MAX_VERSIONS:
+                what = f"{function.__name__}, whose arguments have another structure in each call of itself,"
+                refuse(self, what, "pass numbers, arrays, and objects that stay the same")
+            names = [self.fresh(name) for name in _parameter_names(bound, tree)]
+            captured = [self.fresh("captured") for _ in cells]
+            staged = _Staged(
+                self.fresh(function.__name__),
+                [*names, *captured],
+                keep_alive=[function, *contents, *bound.arguments.values()],
+            )
+            self.staged[key] = staged
+            try:
+                self._define(staged, converted, bound, tree, cells)
+            except BaseException:
+                del self.staged[key]
+                raise
+        elif staged.result is None:
+            self._current().is_guessed = True
+            raise _ResultUnknown
+        elif staged.is_provisional and not staged.is_open:
+            self._define(staged, converted, bound, tree, cells)
+        operands = [*tree.leaves, *(cell.cell_contents for cell in cells)]
+        expression = (Identifier("call"), staged.name, *map(self.to_expression, operands))
+        assert staged.result is not None, "a definition has a result"
+        return Tree([], staged.result).rebuild(self._unpack(expression, staged.result.size, staged.name))
+
+    def _current(self) -> _Staged:
+        return self.owner if isinstance(self.owner, _Staged) else _Staged(Identifier("main"), [])
+
+    def _define(
+        self,
+        staged: _Staged,
+        converted: FunctionType,
+        bound: inspect.BoundArguments,
+        tree: Tree,
+        cells: Sequence[CellType],
+    ) -> None:
+        """Stage the body of a function, again where its result turns out to have another structure."""
+        outer, before = self.owner, [cell.cell_contents for cell in cells]
+        self.owner, staged.is_open = staged, True
+        try:
+            while True:
+                staged.is_guessed = False
+                values = [SexprValue(self, name) for name in staged.parameters]
+                for cell, value in zip(cells, values[len(tree.leaves) :], strict=True):
+                    cell.cell_contents = value
+                inner: Any = tree.rebuild(values[: len(tree.leaves)])
+                call = inspect.BoundArguments(bound.signature, dict(zip(bound.arguments, inner, strict=True)))
+                with self.block() as bindings, open_journal() as journal:
+                    try:
+                        result = split(converted(*call.args, **call.kwargs))
+                        self._check_changes(staged, journal)
+                        packed, structure = self._pack(result.leaves), result.treedef
+                    except Exception as error:
+                        if not is_raised(error):
+                            raise
+                        packed, structure = _failure(error), LEAF
+                    finally:
+                        journal.undo()
+                is_settled = staged.result == structure or not staged.is_guessed
+                staged.result, staged.body, staged.is_provisional = structure, wrap(bindings, packed), staged.is_guessed
+                if is_settled:
+                    break
+            if staged.is_provisional and isinstance(outer, _Staged):
+                outer.is_guessed = True
+        except _ResultUnknown:
+            if staged.result is None and isinstance(outer, _Staged):
+                raise
+            raise Invalid(
+                f"{staged.name} calls itself on every path",
+                rule="F4",
+                where=user_location(),
+                hint="a recursion needs an arm that does not recur",
+            ) from None
+        finally:
+            self.owner, staged.is_open = outer, False
+            for cell, content in zip(cells, before, strict=True):
+                cell.cell_contents = content
+
+    def _check_changes(self, staged: _Staged, journal: Journal) -> None:
+        outer_cells = {id(cell) for cell in _cells(staged.keep_alive)}
+        for place, _ in journal.originals.values():
+            if not isinstance(place, CellPlace) or id(place.cell) in outer_cells:
+                what = f"{staged.name}, which changes {place.label} and is a function of the program,"
+                refuse(self, what, "return the value")
+
+    def call_other(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        try:
+            op: str | None = _OPS_BY_FUNCTION.get(function)
+        except TypeError:  # not hashable
+            op = None
+        operands = [*arguments, *keywords.values()]
+        if not any(map(self.is_symbolic, operands)) and not isinstance(function, SexprValue):
+            return function(*arguments, **keywords)
+        if op is not None:
+            attributes = dict(zip(OPS[op].attributes, arguments[OPS[op].arity or len(arguments) :], strict=False))
+            return self.emit(
+                op, *arguments[: OPS[op].arity], **{**OPS[op].attribute_defaults, **attributes, **keywords}
+            )
+        if function is abs or function in _OPERATOR_FUNCTIONS:
+            return function(*arguments, **keywords)
+        name = getattr(function, "__name__", None) or repr(function)
+        if isinstance(function, type) or getattr(function, "__self__", None) is not None:
+            return function(*arguments, **keywords)  # a container, or a method of one
+        return refuse(self, f"a call of {name}", "call functions of Python, and ops of tagloom")
+
+    def discard(self, compute: Callable[[], Any]) -> Any:
+        with self.block() as bindings:
+            value = compute()
+        if not self.is_symbolic(value):
+            self.blocks[-1].extend(bindings)
+        return value
+
+
+def _is_recursive(function: FunctionType) -> bool:
+    """Whether a function can reach itself by the functions that it names."""
+    pending, seen = _callees(function), set[int]()
+    for each in pending:  # grows while it is walked
+        if each.__code__ is function.__code__:
+            return True
+        if id(each) not in seen:
+            seen.add(id(each))
+            pending += _callees(each)
+    return False
+
+
+def _callees(function: FunctionType) -> list[FunctionType]:
+    """The Python functions that a function names, in its module and in the functions around it."""
+    codes = [function.__code__]
+    for code in codes:  # grows while it is walked
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    named = [function.__globals__.get(name) for code in codes for name in code.co_names]
+    closed = [CellPlace(cell, "").read() for cell in function.__closure__ or ()]
+    unwrapped = [getattr(each, "_python", each) for each in (*named, *closed)]
+    return [each for each in unwrapped if isinstance(each, FunctionType) and is_convertible(each)]
+
+
+def wrap(bindings: Sequence[tuple[Identifier, Expression]], result: Expression) -> Expression:
+    """The expression of a block. Parts of tuples that nothing reads are left out."""
+    used, names = list[tuple[Identifier, Expression]](), _names(result)
+    for name, value in reversed(bindings):
+        if name in names or value[0] != "item":
+            used.insert(0, (name, value))
+            names |= _names(value)
+    if used and used[-1][0] == result:
+        result = used.pop()[1]
+    return (Identifier("let*"), tuple(used), result) if used else result
+
+
+def _names(expression: Expression) -> set[str]:
+    if isinstance(expression, tuple):
+        return {name for part in expression for name in _names(part)}
+    return {expression} if isinstance(expression, Identifier) else set()
+
+
+def _renumber(definition: Definition) -> Definition:
+    """The definition with the variables that staging has named counted from 1, in the order of the text."""
+    numbers: dict[str, Identifier] = {}
+
+    def rename(expression: Expression) -> Expression:
+        if isinstance(expression, tuple):
+            return tuple(map(rename, expression))
+        if isinstance(expression, Identifier) and _VARIABLE.fullmatch(expression):
+            return numbers.setdefault(expression, Identifier(f"v{len(numbers) + 1}"))
+        return expression
+
+    body = rename(definition.body)
+    return Definition(definition.name, definition.parameters, body)
+
+
+def _failure(error: Any) -> Expression:
+    """The expression of what an arm raises."""
+    expression = getattr(error, "expression", None)
+    return expression or (Identifier("raise"), Identifier(type(error).__name__), *map(str, error.args))
+
+
+def _attribute(value: Any) -> Expression:
+    return Identifier(value.name) if hasattr(value, "numpy") and hasattr(value, "name") else value
+
+
+def _array(numbers: Any) -> Expression:
+    return (Identifier("array"), *map(_array, numbers)) if isinstance(numbers, list) else numbers
+
+
+def _identity_key(value: Any) -> Any:
+    return (type(value), value) if isinstance(value, bool | int | float | str) else id(value)
+
+
+def _cells(objects: Sequence[Any]) -> list[CellType]:
+    """The cells that functions close over, and the functions that are in these cells."""
+    pending, seen, cells = list(objects), set[int](), list[CellType]()
+    for each in pending:  # grows while it is walked
+        if isinstance(each, FunctionType) and id(each) not in seen:
+            seen.add(id(each))
+            own = [cell for cell in each.__closure__ or () if all(cell is not other for other in cells)]
+            cells += own
+            pending += [CellPlace(cell, "").read() for cell in own]
+    return cells
+
+
+def _parameter_names(bound: inspect.BoundArguments, tree: Tree) -> list[str]:
+    names: list[str] = []
+    for name, value in bound.arguments.items():
+        count = len(split((value,)).leaves)
+        names += [name] if count == 1 else [f"{name}_{k}" for k in range(count)]
+    assert len(names) == len(tree.leaves)
+    return names
+
+
+class SexprProgram:
+    """A Python function as a program of S-expressions. `print` shows its text; a call runs it."""
+
+    def __init__(
+        self, definitions: Sequence[Definition], main: str, signature: inspect.Signature | None = None
+    ) -> None:
+        self.definitions: dict[str, Definition] = {each.name: each for each in definitions}
+        self.main, self.signature = main, signature
+
+    @classmethod
+    def parse(cls, text: str) -> SexprProgram:
+        """The program of a text, whose last function is the main one; raises Malformed."""
+        definitions = [Definition(*each[1:]) for each in read_expressions(text)]
+        return cls(definitions, definitions[-1].name)
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.definitions.values()))
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        if self.signature is not None:
+            bound = self.signature.bind(*arguments, **keywords)
+            bound.apply_defaults()
+            return run(self.definitions, self.main, list(bound.arguments.values()))
+        return run(self.definitions, self.main, arguments, **keywords)
+
+    def gradient(self, *positions: int) -> SexprProgram:
+        """The program of the derivatives of the result, one float, by the arguments at these positions; by the first
+        one, if none is given."""
+        definitions = gradient_definitions(self.definitions, self.main, positions or (0,))
+        return SexprProgram(definitions, definitions[-1].name, self.signature)
+
+
+def to_sexpr(function: Callable[..., Any]) -> SexprProgram:
+    """Stage a Python function to S-expressions, all its parameters symbolic.
+
+    Raises Usage where it cannot be converted, and Invalid (F4, V5) for what S-expressions do not have.
+    """
+    python = underlying_function(getattr(function, "_python", function))
+    backend = SexprBackend()
+    operators = BackendOperators(backend)
+    if not is_converted(convert(python, operators.cell)):
+        reason = unconverted_reason(python.__code__)
+        raise Usage(f"{python.__name__} cannot be staged", got=reason, where=definition_location(python.__code__))
+    signature = inspect.signature(python)
+    named = [each for each in signature.parameters.values() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    values = {each.name: SexprValue(backend, Identifier(each.name)) for each in named}
+    bound = inspect.BoundArguments(signature, values)
+    operators.call(python, *bound.args, **bound.kwargs)
+    staged = list(backend.staged.values())
+    if not staged:
+        raise Usage(f"{python.__name__} has no parameters", hint="call it")
+    definitions = [_renumber(Definition(each.name, tuple(each.parameters), each.body)) for each in staged]
+    return SexprProgram([*definitions[1:], definitions[0]], definitions[0].name, signature.replace(parameters=named))
