@@ -12,8 +12,8 @@ from ..core.value import Value
 from ..interp.machine.event import Event
 from ..interp.queries.calls import Gate, PhaseGates, RootArgument, gate_order
 from .collapse import MAX_BOXES
-from .labels import short_name
-from .state_view import MAX_LIST_LENGTH, abbreviate_list, abbreviate_value
+from .labels import MAX_LIST_LENGTH, abbreviate_list, short_name
+from .state_view import abbreviate_value
 from .view import Badge, BoxKind, View
 
 MAX_SIBLINGS = 12

@@ -1,7 +1,8 @@
-"""Folding of clusters: each folded cluster becomes one box, so that large views fit in a picture.
+"""Folding: boxes are drawn as one, so that large views fit in a picture.
 
-A folded box shows how many boxes and tokens are inside it. Arrows that cross its border end at it, and arrows that have
-become equal are merged.
+A fold maps each box to its place: itself, or the one box that is drawn for it, a folded cluster or a bundle. Arrows go
+between the places of their ends, and arrows that have become equal are merged into one with their count. No box, arrow
+or token is lost: a folded box counts the badges inside it, a merged arrow has the badges of all.
 """
 
 from __future__ import annotations
@@ -13,10 +14,14 @@ from itertools import chain
 
 from ..core.errors import Usage, plural
 from ..core.program import hints
-from .view import Badge, BadgeMark, BoxKind, Cluster, View, ViewArrow
+from .view import MAX_BADGES, Badge, BadgeMark, BoxKind, Cluster, View, ViewArrow
 
 MAX_BOXES = 400
 """The most boxes that are drawn at once: Graphviz takes some seconds for them, and nobody can read more."""
+
+
+MAX_UNBUNDLED = 60
+"""The most boxes of a view whose bundles are drawn in full."""
 
 
 MAX_NESTING = 100
@@ -129,7 +134,7 @@ def extract_clusters(view: View, names: Collection[str]) -> View:
     """The view of these clusters alone, with the boxes at the other ends of their arrows."""
     extracted = [cluster for cluster in view.root.walk() if cluster.name in names]
     inside = set(chain.from_iterable(each.boxes for cluster in extracted for each in cluster.walk()))
-    result = View(view.name, view.caption)
+    result = View(view.name, view.caption, bundles=view.bundles, places=view.places)
     result.arrows = [arrow for arrow in view.arrows if arrow.tail in inside or arrow.head in inside]
     ends = {end for arrow in result.arrows for end in (arrow.tail, arrow.head)} - inside
     result.root.boxes = {name: box for name, box in view.boxes.items() if name in ends}
@@ -147,14 +152,51 @@ def collapse_clusters(view: View, names: Iterable[str] | Mapping[str, str]) -> V
     """The view with each of these clusters, and everything inside it, folded into one box. If `names` is a mapping
     from clusters to boxes, clusters mapped to the same name share one box of that name."""
     box_of: dict[str, str] = {}
-    """For each folded box or cluster, the box that replaces it."""
     outside = _fold_cluster(view.root, names if isinstance(names, Mapping) else {name: name for name in names}, box_of)
+    return _fold_view(view, outside, box_of)
+
+
+def fold_bundles(view: View, unfolded: Collection[str] = ()) -> View:
+    """The view with each of its bundles drawn as one box, except those whose subjects are in `unfolded`."""
+    boxes = view.boxes
+    bundles = [
+        bundle
+        for bundle in view.bundles
+        if bundle.subject not in unfolded and all(name in boxes for name in bundle.members)
+    ]
+    if not bundles:
+        return view
+    box_of = {name: bundle.box.name for bundle in bundles for name in bundle.members}
+    box_by_name = {bundle.box.name: bundle.box for bundle in bundles}
+    outside = view.root.copy()
+    for cluster in outside.walk():
+        names = dict.fromkeys(box_of.get(name, name) for name in cluster.boxes)
+        cluster.boxes = {name: box_by_name.get(name) or cluster.boxes[name] for name in names}
+        cluster.same_rank = list(dict.fromkeys(box_of.get(name, name) for name in cluster.same_rank))
+    return _fold_view(view, outside, box_of)
+
+
+def bundle_to_fit(view: View, unfolded: Collection[str] = (), most: int = MAX_UNBUNDLED) -> View:
+    """Fold the bundles of a view that has more than `most` boxes; the caption says how many nodes are in them."""
+    total = len(view.boxes)
+    if total <= most or not view.bundles:
+        return view
+    result = fold_bundles(view, unfolded)
+    bundled = sum(name not in view.places for name in result.places)
+    note = f"{bundled:,} of {plural(total, 'node')} are drawn in bundles"
+    result.caption = "; ".join(filter(None, [view.caption, note]))
+    return result
+
+
+def _fold_view(view: View, outside: Cluster, box_of: Mapping[str, str]) -> View:
+    """The view of the clusters of `outside`, in which some boxes are replaced by those in `box_of`."""
     arrows = list(reroute_arrows(view.arrows, box_of))
     remaining = {cluster.name for cluster in outside.walk()}
     above = dict.fromkeys(
         (box_of.get(upper, upper), box_of.get(lower, lower)) for upper, lower in view.rank_constraints
     )
-    result = View(view.name, view.caption, outside)
+    result = View(view.name, view.caption, outside, bundles=view.bundles)
+    result.places = {name: box_of.get(place, place) for name, place in view.places.items()} | dict(box_of)
     result.arrows = [
         arrow if arrow.head_cluster in remaining else arrow._replace(head_cluster="") for arrow in merge_arrows(arrows)
     ]
@@ -198,57 +240,87 @@ def add_folded_box(target: Cluster, name: str, together: Sequence[Cluster], boxe
     target.add_box(name, kind, title, plural(boxes, "node"), tooltip)
 
 
-def reroute_arrows(arrows: Iterable[ViewArrow], box_of: dict[str, str]) -> Iterator[ViewArrow]:
+def reroute_arrows(arrows: Iterable[ViewArrow], box_of: Mapping[str, str]) -> Iterator[ViewArrow]:
     """Redirect arrows to folded boxes; those inside one are dropped."""
     for arrow in arrows:
-        tail, head = box_of.get(arrow.tail, arrow.tail), box_of.get(arrow.head, arrow.head)
-        if tail != head or arrow.tail == arrow.head:
-            inside = head != arrow.head
-            yield arrow._replace(tail=tail, head=head, port=-1 if inside else arrow.port)
+        image = arrow_image(arrow, box_of)
+        if image.tail != image.head or arrow.tail == arrow.head:
+            yield image
+
+
+def arrow_image(arrow: ViewArrow, box_of: Mapping[str, str]) -> ViewArrow:
+    """An arrow between the places of its ends. If one of them is folded, it ends at no port in particular."""
+    tail, head = box_of.get(arrow.tail, arrow.tail), box_of.get(arrow.head, arrow.head)
+    if (tail, head) == arrow[:2]:
+        return arrow
+    return arrow._replace(tail=tail, head=head, port=-1)
+
+
+def merge_key(arrow: ViewArrow) -> tuple[object, ...]:
+    """Arrows with the same key are drawn as one."""
+    return arrow.tail, arrow.head, arrow.link, arrow.label, arrow.port
 
 
 def merge_arrows(arrows: Sequence[ViewArrow]) -> list[ViewArrow]:
     """Merge equal arrows into one that has all their badges."""
     groups: dict[tuple[object, ...], list[ViewArrow]] = {}
     for arrow in arrows:
-        groups.setdefault((arrow.tail, arrow.head, arrow.link, arrow.label, arrow.port), []).append(arrow)
+        groups.setdefault(merge_key(arrow), []).append(arrow)
     return [
         group[0]
         if len(group) == 1
         else group[0]._replace(
-            tooltip=f"{len(group)} arrows: {group[0].tooltip}, ...",
-            badges=tuple(chain.from_iterable(arrow.badges for arrow in group)),
+            tooltip=f"{sum(arrow.edge_count for arrow in group)} arrows: {group[0].tooltip}, ...",
+            badges=limit_badges(list(chain.from_iterable(arrow.badges for arrow in group))),
             is_reversed=all(arrow.is_reversed for arrow in group),
             is_unconstrained=all(arrow.is_unconstrained for arrow in group),
             emphasized=any(arrow.emphasized for arrow in group),
+            edge_count=sum(arrow.edge_count for arrow in group),
         )
         for group in groups.values()
     ]
 
 
-def count_inside(view: View, result: View, box_of: dict[str, str]) -> None:
-    """Add badges to each folded box that count the badges inside it, by mark."""
-    counts: dict[str, Counter[BadgeMark]] = {}
+def limit_badges(badges: Sequence[Badge], most: int = MAX_BADGES) -> tuple[Badge, ...]:
+    """At most `most` badges; the last counts those that are not shown."""
+    if len(badges) <= most:
+        return tuple(badges)
+    shown = [badge for badge in badges if badge.mark != "more"][: most - 1]
+    count = sum(map(badge_weight, badges)) - sum(map(badge_weight, shown))
+    tooltips = [badge.tooltip for badge in badges if badge not in shown and badge.tooltip]
+    return (*shown, Badge("more", str(count), "", "; ".join(tooltips[:8])))
+
+
+def badge_weight(badge: Badge) -> int:
+    """The number of tokens or nodes that a badge stands for."""
+    number = badge.text if badge.mark in ("more", "ready") else ""
+    return int(number) if number.isdigit() else 1
+
+
+def count_inside(view: View, result: View, box_of: Mapping[str, str]) -> None:
+    """Add the badges inside each folded box to it: those of a bundle, or for a cluster their count by mark."""
+    badges: dict[str, list[Badge]] = {}
     strong = set[str]()
     for name, box in view.boxes.items():
         if name in box_of:
-            _count_badges(counts.setdefault(box_of[name], Counter()), box.badges)
+            badges.setdefault(box_of[name], []).extend(box.badges)
             strong.update([box_of[name]] if box.emphasized else [])
     for arrow in view.arrows:
         inside = box_of.get(arrow.head)
         if inside is not None and inside == box_of.get(arrow.tail):
-            _count_badges(counts.setdefault(inside, Counter()), arrow.badges)
+            badges.setdefault(inside, []).extend(arrow.badges)
     for cluster in result.root.walk():
-        for name, count in counts.items():
-            if name in cluster.boxes:
-                badges = tuple(Badge(mark, str(many), "", f"{many} inside") for mark, many in sorted(count.items()))
-                cluster.boxes[name] = cluster.boxes[name]._replace(badges=badges, emphasized=name in strong)
+        for name in cluster.boxes.keys() & badges.keys():
+            is_cluster = cluster.boxes[name].kind.startswith("folded")
+            shown = _count_by_mark(badges[name]) if is_cluster else limit_badges(badges[name])
+            cluster.boxes[name] = cluster.boxes[name]._replace(badges=shown, emphasized=name in strong)
 
 
-def _count_badges(count: Counter[BadgeMark], badges: Iterable[Badge]) -> None:
+def _count_by_mark(badges: Iterable[Badge]) -> tuple[Badge, ...]:
+    count = Counter[BadgeMark]()
     for badge in badges:
-        number = badge.text if badge.mark in ("more", "ready") else ""
-        count[badge.mark] += int(number) if number.isdigit() else 1
+        count[badge.mark] += badge_weight(badge)
+    return tuple(Badge(mark, str(many), "", f"{many} inside") for mark, many in sorted(count.items()))
 
 
 def clusters_by_depth(outside: Cluster, without: Container[str]) -> list[tuple[int, Cluster]]:

@@ -177,8 +177,9 @@ def edge_attributes(arrow: ViewArrow, theme: Theme) -> dict[str, str]:
         "color": theme.resolve_colour(line.colour),
         "tooltip": escape_tooltip(arrow.tooltip),
     }
-    if arrow.label or arrow.badges:
-        label = f"&#160;<b>{escape_markup(arrow.label)}</b>&#160;" if arrow.label else ""
+    text = " ".join(filter(None, [arrow.label, f"\u00d7{arrow.edge_count}" if arrow.edge_count > 1 else ""]))
+    if text or arrow.badges:
+        label = f"&#160;<b>{escape_markup(text)}</b>&#160;" if text else ""
         tooltip = "; ".join([arrow.tooltip, *(badge.tooltip for badge in arrow.badges if badge.tooltip)])
         attributes |= {
             "label": f"<{add_badge_rows(label, arrow.badges, theme)}>",
@@ -190,8 +191,8 @@ def edge_attributes(arrow: ViewArrow, theme: Theme) -> dict[str, str]:
         attributes["constraint"] = "false"
     if arrow.head_cluster:
         attributes["lhead"] = arrow.head_cluster
-    if arrow.emphasized:
-        attributes["penwidth"] = "3"
+    if arrow.emphasized or arrow.edge_count > 1:
+        attributes["penwidth"] = "3" if arrow.emphasized else "2.2"
     return attributes
 
 

@@ -15,6 +15,7 @@ from ..core.graph.graph import Edge, Graph, OutputRef
 from ..core.graph.nesting import ContextOwner, PhaseMap
 from ..core.ops.effects import EFFECT_OPS, resource_of
 from ..core.tag import ENVIRONMENT, Site
+from .bundles import find_bundles
 from .labels import NodeLabels, cluster_title, phase_title
 from .style import kind_of
 from .view import Cluster, LinkKind, View
@@ -47,6 +48,7 @@ def graph_view(graph: Graph) -> View:
         view.root.add_box(f"r{position}", "result", "result", tooltip=f"result {position}")
         view.add_arrow(f"n{number}", f"r{position}", "data", tooltip=f"result {position}")
     _keep_returns_below_calls(view, graph)
+    view.bundles = find_bundles(view, graph)
     return view
 
 

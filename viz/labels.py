@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any
 
 from ..core.graph.graph import Edge, Graph, GraphNode, OutputRef
@@ -10,6 +11,9 @@ from ..core.ops.effects import fill_placeholders
 from ..core.ops.op import OPS
 from ..core.ops.type_rules import format_attribute
 from ..core.tag import ENVIRONMENT, Site
+
+MAX_LIST_LENGTH = 64
+"""The most characters of a list of values, such as the arguments of a call; the others are counted."""
 
 
 def formula(op: str, operands: Sequence[str], attributes: Sequence[tuple[str, Any]] = ()) -> str:
@@ -82,6 +86,11 @@ class NodeLabels:
         literal = node.ports[0] if node.ports else None
         return name if literal is None else f"{name} = {literal}"
 
+    def routed_variable(self, number: int) -> str:
+        """The variable that a gate of a loop or a cond passes on."""
+        node = self._graph.nodes[number]
+        return self.fed_variable(number) if node.op == "next_iteration" else self._operand(number, 0)
+
     def _operand(self, number: int, port: int) -> str:
         """The operand at a port: a literal, or the short names of its sources."""
         node = self._graph.nodes[number]
@@ -107,6 +116,19 @@ class NodeLabels:
 
     def _node_at(self, number: int) -> GraphNode | None:
         return self._graph.nodes[number] if 0 <= number < len(self._graph.nodes) else None
+
+
+def abbreviate_list(texts: Iterable[str], max_length: int = MAX_LIST_LENGTH) -> str:
+    """Texts, separated by commas: as many as fit, but at least one, and the number of the others.
+
+    >>> abbreviate_list(["3", "f64[15,35]"]), abbreviate_list(["3", *["f64[15,35]"] * 9], 30)
+    ('3, f64[15,35]', '3, f64[15,35], f64[15,35], \u2026 7 more')
+    """
+    every = list(texts)
+    if len(", ".join(every)) <= max_length:
+        return ", ".join(every)
+    count = max(1, sum(length <= max_length for length in accumulate(len(text) + 2 for text in every)))
+    return ", ".join([*every[:count], *([f"\u2026 {len(every) - count} more"] if count < len(every) else [])])
 
 
 def short_name(name: str) -> str:

@@ -42,6 +42,7 @@ class NotebookPicture:
     only: tuple[str, ...]
     fold: tuple[str, ...]
     most: int
+    full: bool
 
     def _repr_svg_(self) -> str:
         return self._render("svg").decode()
@@ -52,7 +53,8 @@ class NotebookPicture:
         write_file(target, self._render(target.suffix.lower().removeprefix(".")))
 
     def _render(self, format: str) -> bytes:
-        return render_picture(self.picture, format, theme=self.theme, only=self.only, fold=self.fold, most=self.most)
+        choice = {"only": self.only, "fold": self.fold, "most": self.most, "full": self.full}
+        return render_picture(self.picture, format, theme=self.theme, **choice)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         return f"a picture of {self.name}"
@@ -69,15 +71,16 @@ def picture(
     only: Iterable[str] = (),
     fold: Iterable[str] = (),
     most: int = MAX_BOXES,
+    full: bool = False,
 ) -> NotebookPicture:
     """A picture of a program, a graph, a function, or a history at its position.
 
     `form` is graph or program; for a history graph, unfolded, beside, critical, tags, spacetime or profile. `only`
-    names the functions and loops to which the picture is restricted, `fold` those that are drawn as one box each.
-    Raises Usage if the subject has no such picture.
+    names the functions and loops to which the picture is restricted, `fold` those that are drawn as one box each. A
+    large graph is drawn with bundles, and folded; `full` draws each node. Raises Usage if there is no such picture.
     """
     name, what = resolve_picture(subject, form)
-    return NotebookPicture(f"{name}, {form}", what, DARK if dark else LIGHT, tuple(only), tuple(fold), most)
+    return NotebookPicture(f"{name}, {form}", what, DARK if dark else LIGHT, tuple(only), tuple(fold), most, full)
 
 
 def resolve_picture(subject: object, form: str) -> tuple[str, Picture]:

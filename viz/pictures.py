@@ -16,12 +16,13 @@ from ..interp.history.history import History
 from ..interp.outcome.statistics import Stats
 from .activation_tree import activation_tree_view
 from .charts import profile_svg, spacetime_svg
-from .collapse import MAX_BOXES, collapse_clusters, extract_clusters, find_clusters, fold_to_fit
+from .collapse import MAX_BOXES, bundle_to_fit, collapse_clusters, extract_clusters, find_clusters, fold_to_fit
 from .dot import to_dot
 from .graph_view import graph_view
+from .labels import abbreviate_list
 from .program_view import program_view
 from .render import FORMATS, ProgressCallback, render
-from .state_view import abbreviate_list, state_view
+from .state_view import state_view
 from .style import LIGHT, Theme
 from .unfolded import critical_view, side_by_side, unfolded_view
 from .view import View
@@ -140,10 +141,12 @@ def render_picture(
     only: tuple[str, ...] = (),
     fold: tuple[str, ...] = (),
     most: int = MAX_BOXES,
+    full: bool = False,
     progress: ProgressCallback | None = None,
 ) -> bytes:
     """Render a picture as svg, png, pdf or dot. `only` names the functions and loops to which it is restricted, `fold`
-    those that are drawn as one box each; more clusters are folded until there are at most `most` boxes.
+    those that are drawn as one box each. Bundles are drawn as one box each, and clusters are folded until there are at
+    most `most` boxes; `full` draws each node.
 
     Raises Usage for another format, if the layout fails, and for a chart in any format but svg.
     """
@@ -157,13 +160,16 @@ def render_picture(
         return subject(theme).encode()
     if format not in (*FORMATS, "dot"):
         raise Usage("there is no picture format of this name", required=", ".join((*FORMATS, "dot")), got=repr(format))
-    source = to_dot(trim_view(subject, only, fold, most), theme)
+    source = to_dot(trim_view(subject, only, fold, most, full=full), theme)
     return source.encode() if format == "dot" else render(source, format, progress=progress)
 
 
-def trim_view(view: View, only: tuple[str, ...] = (), fold: tuple[str, ...] = (), most: int = MAX_BOXES) -> View:
-    """The part of a view that is drawn: restricted and folded as `render_picture` describes."""
+def trim_view(
+    view: View, only: tuple[str, ...] = (), fold: tuple[str, ...] = (), most: int = MAX_BOXES, *, full: bool = False
+) -> View:
+    """The part of a view that is drawn: restricted, bundled and folded as `render_picture` describes."""
     if most < 1:
         raise Usage("a picture needs at least one box", got=f"at most {most}")
     cut = extract_clusters(view, find_clusters(view, only)) if only else view
-    return fold_to_fit(collapse_clusters(cut, find_clusters(cut, fold)) if fold else cut, most)
+    folded = collapse_clusters(cut, find_clusters(cut, fold)) if fold else cut
+    return folded if full else fold_to_fit(bundle_to_fit(folded), most)

@@ -8,7 +8,7 @@ marked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, islice
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,16 +22,10 @@ from ..interp.machine.state import State
 from ..interp.outcome.outcome import describe_value
 from ..interp.queries.why_not import could_fire
 from .graph_view import graph_view
-from .view import Badge, BadgeMark, View
-
-MAX_BADGES = 3
-"""The most badges on one arrow or beside one box; a count replaces the others."""
+from .view import MAX_BADGES, Badge, BadgeMark, View
 
 MAX_LENGTH = 14
 """The most characters of a value or a tag; longer ones are cut."""
-
-MAX_LIST_LENGTH = 64
-"""The most characters of a list of values, such as the arguments of a call; the others are counted."""
 
 _PlacedToken: TypeAlias = tuple[BadgeMark, Token, int, str, str]
 """The mark of a token, the token, its position in the flight (or -1), a description of its state (empty if the mark
@@ -97,19 +91,6 @@ def abbreviate_value(value: Value) -> str:
     if array.ndim > 1:
         text = kind if len(kind) <= MAX_LENGTH else abbreviate_type(array)
     return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 2]}\u2026"
-
-
-def abbreviate_list(texts: Iterable[str], max_length: int = MAX_LIST_LENGTH) -> str:
-    """Texts, separated by commas: as many as fit, but at least one, and the number of the others.
-
-    >>> abbreviate_list(["3", "f64[15,35]"]), abbreviate_list(["3", *["f64[15,35]"] * 9], 30)
-    ('3, f64[15,35]', '3, f64[15,35], f64[15,35], \u2026 7 more')
-    """
-    every = list(texts)
-    if len(", ".join(every)) <= max_length:
-        return ", ".join(every)
-    count = max(1, sum(length <= max_length for length in accumulate(len(text) + 2 for text in every)))
-    return ", ".join([*every[:count], *([f"\u2026 {len(every) - count} more"] if count < len(every) else [])])
 
 
 def abbreviate_type(array: np.ndarray[Any, Any]) -> str:

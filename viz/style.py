@@ -111,6 +111,7 @@ BOX_LOOKS: dict[BoxKind, BoxLook] = {
     "breakpoint": BoxLook("doubleoctagon", VERMILLION, "B"),
     "argument": BoxLook("box", BLACK, ">", "rounded"),
     "result": BoxLook("box", BLACK, "<", "rounded,bold"),
+    "invariants": BoxLook("tab", VERMILLION, "="),
     "folded": BoxLook("folder", GREY, "+"),
     "folded_loop": BoxLook("folder", VERMILLION, "@", "filled,dashed"),
     "activation": BoxLook("box", PURPLE, "F", "filled,rounded"),

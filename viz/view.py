@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 BoxKind: TypeAlias = Literal[
     "arithmetic", "comparison", "logic", "literal", "merge", "switch", "call", "return", "enter", "exit",
     "next_iteration", "reenter", "back", "pullback", "cells", "effect", "random", "breakpoint", "argument", "result",
-    "activation", "iteration", "folded", "folded_loop", "unknown",
+    "activation", "iteration", "invariants", "folded", "folded_loop", "unknown",
 ]  # fmt: skip
 """The kind of a box, which determines its look."""
 
@@ -34,6 +34,10 @@ BadgeMark: TypeAlias = Literal[
 """The kind of a badge. A token is in flight, is waiting for partners, is a deferred read at an empty cell, or is
 throttled by a k-bound; a box has just fired, can fire next, or trapped; an activation is open; a result has arrived;
 or there is more."""
+
+
+MAX_BADGES = 3
+"""The most badges on one arrow or beside one box; a count replaces the others."""
 
 
 class Badge(NamedTuple):
@@ -78,6 +82,18 @@ class ViewArrow(NamedTuple):
     head_cluster: str = ""
     """The cluster at whose border it ends."""
     emphasized: bool = False
+    edge_count: int = 1
+    """The number of edges that it stands for."""
+
+
+class Bundle(NamedTuple):
+    """Boxes that belong together and can be drawn as one: the arguments and results of a call, the entry merges of a
+    function, the gates of a loop's invariants. `box` is the box that replaces them, in the cluster of the first."""
+
+    box: Box
+    members: tuple[str, ...]
+    subject: str
+    """The name that users type for it: its first node, and the number of the others."""
 
 
 @dataclass(slots=True)
@@ -136,6 +152,10 @@ class View:
     arrows: list[ViewArrow] = field(default_factory=list)
     rank_constraints: list[tuple[str, str]] = field(default_factory=list)
     """Pairs of boxes; the layout keeps the first above the second, without an arrow."""
+    bundles: tuple[Bundle, ...] = ()
+    """The boxes that large views draw as one; they have no box in common."""
+    places: dict[str, str] = field(default_factory=dict)
+    """For each box that was folded, the box that is drawn for it."""
 
     def add_arrow(self, tail: str, head: str, link: LinkKind, label: str = "", tooltip: str = "", **more: Any) -> None:
         """Add a new arrow; `more` are its other fields."""
@@ -152,6 +172,10 @@ class View:
     def boxes(self) -> dict[str, Box]:
         """All boxes, by name."""
         return {name: box for cluster in self.root.walk() for name, box in cluster.boxes.items()}
+
+    def place_of(self, box: str) -> str:
+        """The box that is drawn for a box of the unfolded view: itself, or the one that it is folded into."""
+        return self.places.get(box, box)
 
     def copy(self) -> View:
         """A copy with its own boxes and arrows, to which badges can be added."""

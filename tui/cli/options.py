@@ -52,6 +52,7 @@ Until = Annotated[
 ]
 Fold = Annotated[list[str] | None, typer.Option(help="Draw this function or loop as one box.")]
 Boxes = Annotated[int, typer.Option(help="Fold functions and loops until at most this many boxes are left.")]
+Full = Annotated[bool, typer.Option("--full", help="Draw every node: no bundles, and nothing folded.")]
 Seed = Annotated[int, typer.Option(help="The seed of random numbers.")]
 Bound = Annotated[int | None, typer.Option("--k", help="How many iterations of a loop may run at once.")]
 Unchecked = Annotated[bool, typer.Option("--unchecked", help="Run a graph even if it breaks rules (any but V7, V15).")]

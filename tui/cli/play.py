@@ -23,6 +23,7 @@ from .options import (
     Depth,
     Firings,
     Fold,
+    Full,
     Schedule,
     Seconds,
     Seed,
@@ -42,6 +43,7 @@ def play(
     under: Annotated[str, typer.Option(help="Show only this activation and those below it: main/fib/loop[2].")] = "",
     fold: Fold = None,
     boxes: Boxes = MAX_BOXES,
+    full: Full = False,
     schedule: Schedule = "waves",
     seed: Seed = 0,
     k: Bound = None,
@@ -60,7 +62,7 @@ def play(
     limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
     options = StartOptions(schedule, limits, seed, k, unchecked)
     history = RunRequest(target, tuple(args or ()), options).history(World(print_to_stderr))
-    choice = PlayerSelection(first, most, under, boxes, tuple(fold or ()))
+    choice = PlayerSelection(first, most, under, boxes, tuple(fold or ()), full)
     with LayoutProgress() as progress:
         page = page_of_beginning(history, choice, progress.report)
     page.save(output)

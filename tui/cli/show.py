@@ -33,7 +33,7 @@ from ...viz.view import View
 from ..load import find_program, program_and_graph, program_of
 from ..run_start import RunRequest, StartOptions
 from ..session.fast_forward import FAST_FORWARD_THRESHOLD, check_interrupt, run_until
-from .options import Arguments, Bound, Boxes, Fold, Schedule, Seed, ShownFirings, Target, Unchecked
+from .options import Arguments, Bound, Boxes, Fold, Full, Schedule, Seed, ShownFirings, Target, Unchecked
 from .terminal import print_to_stderr, terminal_text
 
 STATIC_FORMS = ("program", "graph", "image")
@@ -53,6 +53,8 @@ class ShowRequest:
     fold: tuple[str, ...] = ()
     dark: bool = False
     max_boxes: int = MAX_BOXES
+    full: bool = False
+    """Whether to draw every node, whatever the size of the picture."""
     in_terminal: bool = False
     """Whether to draw in the characters of a terminal."""
 
@@ -149,6 +151,7 @@ def picture_bytes(picture: Picture, request: ShowRequest) -> bytes:
             only=request.only,
             fold=request.fold,
             most=request.max_boxes,
+            full=request.full,
             progress=progress.report,
         )
 
@@ -159,7 +162,7 @@ def draw_in_terminal(picture: Picture, request: ShowRequest) -> str:
         raise Usage("--ascii draws in the terminal, not in a file", got=f"-o {request.output}")
     if not isinstance(picture, View):
         raise Usage("a chart cannot be drawn in characters", got=f"--form {request.form}", hint="-o run.svg")
-    return terminal_text(trim_view(picture, request.only, request.fold, request.max_boxes))
+    return terminal_text(trim_view(picture, request.only, request.fold, request.max_boxes, full=request.full))
 
 
 def output_suffix(request: ShowRequest) -> str:
@@ -211,6 +214,7 @@ def show(
     only: Annotated[list[str] | None, typer.Option(help="Draw only this function or loop.")] = None,
     fold: Fold = None,
     most: Boxes = MAX_BOXES,
+    full: Full = False,
     dark: Annotated[bool, typer.Option("--dark", help="For a dark background.")] = False,
     ascii: Annotated[bool, typer.Option("--ascii", help="Draw with characters, in this terminal.")] = False,
     schedule: Schedule = "waves",
@@ -229,7 +233,7 @@ def show(
     is_moment = at is not None and form == "graph"
     most_firings = 1_000_000 if max_firings is None and not is_moment else max_firings
     options = StartOptions(schedule, Limits(firings=most_firings), seed, k, unchecked)
-    request = ShowRequest(form, output, at, tuple(only or ()), tuple(fold or ()), dark, most, ascii)
+    request = ShowRequest(form, output, at, tuple(only or ()), tuple(fold or ()), dark, most, full, ascii)
     text = draw(RunRequest(target, tuple(args or ()), options), request)
     if text is not None:
         print(text if ascii else escape_for_stdout(text), end="")

@@ -5,17 +5,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from typing import NamedTuple
 
 from ...core.graph.graph import Graph
-from ...viz.collapse import collapse_clusters, find_clusters, folding_order
+from ...viz.collapse import bundle_to_fit, collapse_clusters, find_clusters, folding_order
 from ...viz.graph_view import graph_view
 from ...viz.state_view import overlay_state
 from ...viz.terminal.badges import CellPositions, cell_positions
 from ...viz.terminal.drawing import Drawing, draw_cells, redraw
 from ...viz.view import View
-from ..session.session import Session
+from ..session.session import Focus, Session
 
 MAX_TOKENS = 1000
 """The most tokens in flight, and activations with waiting tokens, that are drawn."""
@@ -40,10 +39,18 @@ class LayoutRequest(NamedTuple):
     """The zoom. A graph that is larger than its pane by more than MAX_PANE_RATIO has inner loops and functions folded
     until it fits. Each step of the zoom doubles that limit; below 0 the whole graph fits the pane."""
     unfolded: tuple[str, ...] = ()
-    """The functions and loops that stay unfolded, however large the graph becomes."""
+    """The functions, loops and bundles that stay unfolded, however large the graph becomes."""
+    is_full: bool = False
+    """Whether each node is drawn, without bundles."""
 
-    def matches(self, graph: Graph, folded: tuple[str, ...], unfolded: tuple[str, ...]) -> bool:
-        return self.graph is graph and (self.folded, self.unfolded) == (folded, unfolded)
+    def matches(self, graph: Graph, focus: Focus) -> bool:
+        """Whether the layout is of this graph, with the folding that the focus has."""
+        folding = (focus.folded_names, focus.unfolded_names, focus.is_full)
+        return self.graph is graph and (self.folded, self.unfolded, self.is_full) == folding
+
+    def bundle(self, view: View) -> View:
+        """The view of the graph with its bundles drawn as one box each, if there are to be any."""
+        return view if self.is_full else bundle_to_fit(view, self.unfolded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,9 @@ class GraphLayout:
 
     request: LayoutRequest
     view: View
+    """The view of the graph, neither bundled nor folded."""
+    places: Mapping[str, str]
+    """For each bundled or folded box, the box that is drawn for it."""
     drawing: Drawing
     cell_positions: CellPositions
     folded: frozenset[str]
@@ -80,7 +90,8 @@ class GraphPicture(NamedTuple):
 
 def lay_out_graph(request: LayoutRequest) -> GraphLayout:
     """Lay out a graph, which takes much longer than drawing tokens on it. Raises Usage if Graphviz fails."""
-    plain = graph_view(request.graph)
+    whole = graph_view(request.graph)
+    plain = request.bundle(whole)
     folded = find_clusters(plain, request.folded) if request.folded else set[str]()
     order, least = folding_order(plain, protected_clusters(plain, request) - folded)
     drawings = dict[int, tuple[Drawing, frozenset[str]]]()
@@ -96,17 +107,20 @@ def lay_out_graph(request: LayoutRequest) -> GraphLayout:
         count = min(count, len(order))
         fits(count)
     drawing, here = drawings[count]
-    boxes = (collapse_clusters(plain, here) if here else plain).boxes
+    drawn = collapse_clusters(plain, here) if here else plain
+    boxes = drawn.boxes
     nodes = {name: str(request.graph.nodes[int(name[1:])]) for name in boxes if name[1:].isdigit() and name[0] == "n"}
     folded_subjects = tuple(each.subject for each in plain.root.walk() if each.name in here and each.name in boxes)
     commands = {name: f"select {node}" for name, node in nodes.items()} | dict(fold_commands(plain, boxes))
-    return GraphLayout(
-        request, plain, drawing, cell_positions(drawing.base_rows), here, folded_subjects, nodes, commands
-    )
+    positions = cell_positions(drawing.base_rows)
+    return GraphLayout(request, whole, drawn.places, drawing, positions, here, folded_subjects, nodes, commands)
 
 
 def fold_commands(plain: View, boxes: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Commands for clicks: on a frame to fold it, on a folded box to unfold it."""
+    """Commands for clicks: on a frame to fold it, on a folded box or a bundle to unfold it."""
+    for bundle in plain.bundles:
+        if bundle.box.name in boxes:
+            yield bundle.box.name, f"unfold {bundle.subject}"
     for cluster in plain.root.walk():
         if cluster.subject:
             yield cluster.name, f"{'unfold' if cluster.name in boxes else 'fold'} {cluster.subject}"
@@ -116,7 +130,8 @@ def protected_clusters(plain: View, request: LayoutRequest) -> set[str]:
     """The clusters that are not folded automatically: those that the user unfolded, and the program's entry
     function."""
     own = {each.name for each in plain.root.clusters if each.subject == request.graph.name}
-    return own | (find_clusters(plain, request.unfolded) if request.unfolded else set())
+    bundles = {bundle.subject for bundle in plain.bundles}
+    return own | find_clusters(plain, [name for name in request.unfolded if name not in bundles])
 
 
 def _size_ratio(drawing: Drawing, request: LayoutRequest) -> float:
@@ -144,7 +159,8 @@ def draw_tokens(layout: GraphLayout, session: Session) -> GraphPicture:
     """Draw the graph with its tokens."""
     history, folded = session.history, layout.folded_subjects
     moment = overlay_state(layout.view, history.state, history.last_event, under=session.root_tag, limit=MAX_TOKENS)
-    view = collapse_clusters(moment, layout.folded) if layout.folded else moment
+    bundled = layout.request.bundle(moment)
+    view = collapse_clusters(bundled, layout.folded) if layout.folded else bundled
     drawing = redraw(layout.drawing, view, layout.cell_positions)
     flight = len(history.state.flight)
     parts = [
@@ -168,7 +184,5 @@ def boxes_by_row(positions: CellPositions, names: Iterable[str]) -> dict[int, fr
 def _focus_cell(layout: GraphLayout, session: Session) -> tuple[int, int] | None:
     """The cell of the current node, or of the box that it is folded into."""
     name = f"n{session.current_node}"
-    inside = (each.name for each in layout.view.root.walk() if any(name in inner.boxes for inner in each.walk()))
-    shown = chain([name], (each for each in inside if each in layout.folded))
-    cells = next((layout.cell_positions[each] for each in shown if each in layout.cell_positions), [])
+    cells = layout.cell_positions.get(layout.places.get(name, name), [])
     return cells[len(cells) // 2] if cells else None

@@ -25,7 +25,8 @@ PANE_HELP: Mapping[str, str] = {
 ✗ trapped           + more
 
 The arrow keys, dragging and the wheel pan it. < and > zoom; . turns following the run on or off. A click on a node
-selects it for the inspector; a click on a frame folds the function or loop, and a click on the fold unfolds it.""",
+selects it for the inspector; a click on a frame folds the function or loop, and a click on the fold or on a bundle
+unfolds it. { draws every node.""",
     "source": """The source of the program. The line of the current node is highlighted. · marks lines with nodes,
 ● a breakpoint.
 

@@ -12,7 +12,8 @@ import numpy as np
 from ...core.types import Handle
 from ...core.value import Value, format_value
 from ...interp.history.history import History
-from ...viz.state_view import abbreviate_list, abbreviate_value
+from ...viz.labels import abbreviate_list
+from ...viz.state_view import abbreviate_value
 from ...viz.style import GREEN, GREY, ORANGE, SKY, VERMILLION
 from ..session.command import Command, CommandReply
 from ..session.listing import is_over, is_position, why_stopped
@@ -171,11 +172,12 @@ class ScreenPresenter:
         session = self.session
         width, height = max(size.width, 10), max(size.height, 5)
         focus = session.focus
-        return LayoutRequest(session.history.graph, focus.folded_names, width, height, self.zoom, focus.unfolded_names)
+        return LayoutRequest(
+            session.history.graph, focus.folded_names, width, height, self.zoom, focus.unfolded_names, focus.is_full
+        )
 
     def _is_current(self, request: LayoutRequest) -> bool:
-        focus = self.session.focus
-        return request.matches(self.session.history.graph, focus.folded_names, focus.unfolded_names)
+        return request.matches(self.session.history.graph, self.session.focus)
 
 
 def _timeline_size(size: PaneSize) -> tuple[int, int]:

@@ -398,9 +398,26 @@ def unfold(session: Session, words: CommandArguments) -> CommandResult:
     return set_folding(session, tuple(name for name in focus.folded_names if name not in names), (*others, *names))
 
 
+@focus_commands.register(
+    "bundles", "[on|off]", key="{", help="draw bundles as one box each (`on`), or every node; without a word, the other"
+)
+def bundles(session: Session, words: CommandArguments) -> CommandResult:
+    word = words.optional_word()
+    words.expect_end()
+    if word not in (None, "on", "off"):
+        raise Usage("bundles are on or off", required="on or off", got=repr(word))
+    is_full = not session.focus.is_full if word is None else word == "off"
+    session.focus = replace(session.focus, is_full=is_full)
+    text = "every node is drawn" if is_full else "bundles are drawn as one box each"
+    return CommandResult([text], {"bundles": not is_full})
+
+
 def resolve_names(session: Session, name: str | None) -> list[str]:
-    """The full names of the functions and loops with this name; of all, if the name is None."""
+    """The full names of the functions, loops and bundles with this name; of all functions and loops, if the name is
+    None."""
     view = graph_view(session.history.graph)
+    if name is not None and any(name == bundle.subject for bundle in view.bundles):
+        return [name]
     clusters = None if name is None else find_clusters(view, [name])
     return [each.subject for each in view.root.walk() if each.subject and (clusters is None or each.name in clusters)]
 

@@ -98,7 +98,9 @@ class Focus:
     folded_names: tuple[str, ...] = ()
     """The functions and loops drawn as one box."""
     unfolded_names: tuple[str, ...] = ()
-    """The functions and loops drawn in full, even if the graph then exceeds its pane."""
+    """The functions, loops and bundles drawn in full, even if the graph then exceeds its pane."""
+    is_full: bool = False
+    """Whether each node of the graph is drawn, without bundles."""
     array_slice: str = ""
     """The slice of arrays shown by the inspector; if empty, the whole array."""
     event_condition: str = ""

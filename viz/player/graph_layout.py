@@ -14,6 +14,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from ...core.graph.graph import Graph
+from ..collapse import arrow_image, merge_key
 from ..dot import to_dot
 from ..graph_view import graph_view
 from ..pictures import trim_view
@@ -50,46 +51,34 @@ class PlayerPlan(NamedTuple):
 
 
 def build_plan(
-    graph: Graph, most: int, fold: tuple[str, ...] = (), progress: ProgressCallback | None = None
+    graph: Graph,
+    most: int,
+    fold: tuple[str, ...] = (),
+    progress: ProgressCallback | None = None,
+    *,
+    full: bool = False,
 ) -> PlayerPlan:
-    """Lay out a graph with at most `most` boxes and with these functions and loops folded; raises Usage if one of
-    them does not exist, or Graphviz cannot lay the graph out."""
-    plan = plan_view(graph, most, fold)
+    """Lay out a graph with at most `most` boxes and with these functions and loops folded, or in full; raises Usage if
+    one of them does not exist, or Graphviz cannot lay the graph out."""
+    plan = plan_view(graph, most, fold, full=full)
     spaced = f"{to_dot(plan.view).rstrip().removesuffix('}')}{_RANK_SPACING}}}"
     drawn = render(spaced, "svg", progress=progress).decode()
     return plan._replace(svg=rewrite_svg(drawn, plan.view))
 
 
-def plan_view(graph: Graph, most: int, fold: tuple[str, ...] = ()) -> PlayerPlan:
+def plan_view(graph: Graph, most: int, fold: tuple[str, ...] = (), *, full: bool = False) -> PlayerPlan:
     """The plan of a graph without its SVG."""
     whole = graph_view(graph)
-    view = trim_view(whole, (), fold, most)
-    drawn_box_of = dict(_drawn_boxes(whole, view))
-    return PlayerPlan("", view, drawn_box_of, _arrow_numbers(whole, view, drawn_box_of))
+    view = trim_view(whole, (), fold, most, full=full)
+    drawn_boxes = {name: view.place_of(name) for name in whole.boxes}
+    return PlayerPlan("", view, drawn_boxes, arrow_numbers(whole, view))
 
 
-def _drawn_boxes(whole: View, view: View) -> Iterator[tuple[str, str]]:
-    """For each box, the box that is drawn for it: the outermost folded cluster around it, or itself."""
-    drawn = view.boxes
-    waiting = [(whole.root, "")]
-    while waiting:
-        cluster, folded = waiting.pop()
-        yield from ((name, folded or name) for name in cluster.boxes)
-        for inner in cluster.clusters:
-            waiting.append((inner, folded or (inner.name if inner.name in drawn else "")))
-
-
-def _arrow_numbers(whole: View, view: View, drawn_box_of: dict[str, str]) -> dict[tuple[str, str, int], int]:
-    drawn: dict[tuple[str, str, int], int] = {}
-    for number, arrow in enumerate(view.arrows):
-        drawn.setdefault((arrow.tail, arrow.head, arrow.port), number)
-    numbers: dict[tuple[str, str, int], int] = {}
-    for arrow in whole.arrows:
-        tail, head = drawn_box_of[arrow.tail], drawn_box_of[arrow.head]
-        way = drawn.get((tail, head, arrow.port if head == arrow.head else -1))
-        if way is not None:
-            numbers[arrow.tail, arrow.head, arrow.port] = way
-    return numbers
+def arrow_numbers(whole: View, view: View) -> dict[tuple[str, str, int], int]:
+    """For each arrow of a view that is not inside a folded box, its number in the folded view."""
+    drawn = {merge_key(arrow): number for number, arrow in enumerate(view.arrows)}
+    images = ((arrow, merge_key(arrow_image(arrow, view.places))) for arrow in whole.arrows)
+    return {(arrow.tail, arrow.head, arrow.port): drawn[image] for arrow, image in images if image in drawn}
 
 
 def rewrite_svg(svg: str, view: View) -> str:

@@ -31,8 +31,9 @@ from ...interp.machine.state import State
 from ...interp.outcome.outcome import Outcome
 from ...interp.queries.ask import parse_tag
 from ..collapse import MAX_BOXES
+from ..labels import abbreviate_list
 from ..render import ProgressCallback
-from ..state_view import abbreviate_list, abbreviate_value
+from ..state_view import abbreviate_value
 from ..style import BADGE_LOOKS, BLUE, DARK, LIGHT, PALETTE, SKY, Theme
 from .columns import PlayerColumns, source_excerpts
 from .graph_layout import build_plan
@@ -54,13 +55,14 @@ MAX_TITLE_LENGTH = 80
 
 class PlayerSelection(NamedTuple):
     """The part of a run that a page shows: its first event, the most events, and the activation (`under`); and for the
-    graph the most boxes, and the functions and loops to fold."""
+    graph the most boxes, the functions and loops to fold, and whether each node is drawn (`full`)."""
 
     first: int = 0
     max_events: int = MAX_EVENTS
     under: str = ""
     max_boxes: int = MAX_BOXES
     fold: tuple[str, ...] = ()
+    full: bool = False
 
 
 class PlayerSummary(NamedTuple):
@@ -171,7 +173,7 @@ def build_page(
         if outcome is None
         else summarize(outcome, known_arguments)
     )
-    drawn = build_plan(graph, choice.max_boxes, choice.fold, progress)
+    drawn = build_plan(graph, choice.max_boxes, choice.fold, progress, full=choice.full)
     form = PlayerColumns(shown, drawn, source_excerpts(graph)).to_json()
     form |= summary._asdict() | {
         "note": shown.note,

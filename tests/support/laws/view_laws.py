@@ -12,7 +12,7 @@ from support.generators.generator import Case, cases
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history.history import History
-from tagloom.viz.view import BadgeMark, View
+from tagloom.viz.view import Badge, BadgeMark, View
 
 LIMITS = Limits(firings=300)
 
@@ -54,3 +54,40 @@ def badges(view: View) -> Counter[BadgeMark]:
     """The number of badges of each mark."""
     results = [*(box.badges for box in view.boxes.values()), *(arrow.badges for arrow in view.arrows)]
     return Counter(badge.mark for each in results for badge in each)
+
+
+def place_violations(whole: View, folded: View) -> Iterator[str]:
+    """Folding loses nothing: each box has one place, the arrows are the images of the arrows, with their number, and no
+    badge is lost."""
+    yield from view_violations(folded)
+    places = {name: folded.place_of(name) for name in whole.boxes}
+    if set(places.values()) != folded.boxes.keys():
+        yield "the boxes are not the places of the boxes"
+    images, inside = Counter[tuple[object, ...]](), Counter[str]()
+    weight_inside = Counter[str]()
+    for arrow in whole.arrows:
+        tail, head = places[arrow.tail], places[arrow.head]
+        if tail == head and arrow.tail != arrow.head:
+            inside[tail] += 1
+            weight_inside[tail] += _weight(arrow.badges)
+        else:
+            images[tail, head, arrow.link, arrow.label] += 1
+    drawn = Counter[tuple[object, ...]]()
+    for arrow in folded.arrows:
+        drawn[arrow.tail, arrow.head, arrow.link, arrow.label] += arrow.edge_count
+    if images != drawn:
+        yield f"the arrows are not the images of the arrows: {images - drawn} missing, {drawn - images} more"
+    for name, box in folded.boxes.items():
+        members = [whole.boxes[each] for each, place in places.items() if place == name]
+        expected = sum(_weight(member.badges) for member in members) + weight_inside[name]
+        if _weight(box.badges, counts=box.kind.startswith("folded")) != expected:
+            yield f"{name} has {box.badges}, not badges for {expected}"
+    if sum(_weight(arrow.badges) for arrow in folded.arrows) + weight_inside.total() != sum(
+        _weight(arrow.badges) for arrow in whole.arrows
+    ):
+        yield "tokens on arrows are lost"
+
+
+def _weight(badges: tuple[Badge, ...], *, counts: bool = False) -> int:
+    """The number of tokens and nodes that badges stand for; in a folded cluster, each badge counts."""
+    return sum(int(b.text) if (counts or b.mark in ("more", "ready")) and b.text.isdigit() else 1 for b in badges)

@@ -1,0 +1,121 @@
+"""Bundles: call sites, parameters, loop invariants and the gates of a loop or cond are one box each, and nothing is
+lost."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tagloom as tl
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.laws.view_laws import place_violations, runs
+from support.pictures.drawings import graphs, main, nested
+from tagloom.core.graph.graph import Graph
+from tagloom.interp.history.history import History
+from tagloom.tui.load import find_program, program_and_graph
+from tagloom.viz import collapse
+from tagloom.viz.collapse import bundle_to_fit, collapse_clusters, fold_bundles, fold_to_fit
+from tagloom.viz.graph_view import graph_view
+from tagloom.viz.pictures import trim_view
+from tagloom.viz.player.graph_layout import plan_view
+from tagloom.viz.state_view import state_view
+from tagloom.viz.view import View
+
+EXAMPLES = Path(tl.__file__).parent / "papers_examples"
+
+
+def network(name: str) -> Graph:
+    return program_and_graph(find_program(str(EXAMPLES / name)))[1]
+
+
+def titles(view: View, kind: str) -> list[str]:
+    return [box.title for box in view.boxes.values() if box.kind == kind]
+
+
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
+@given(runs(), st.integers(0, 2**32))
+def test_bundles_and_folds_lose_nothing(history: History, seed: int) -> None:
+    """At any moment of a run, every node has one place, the arrows are the images of the edges with their count, and
+    every token stands at its place. This holds for bundles, some opened, and for clusters folded after them."""
+    dice = random.Random(seed)
+    whole = state_view(history.state, history.last_event)
+    opened = {bundle.subject for bundle in whole.bundles if dice.random() < 0.2}
+    bundled = fold_bundles(whole, opened)
+    assert list(place_violations(whole, bundled)) == []
+    assert len(bundled.boxes) == len(whole.boxes) - sum(
+        len(bundle.members) - 1 for bundle in whole.bundles if bundle.subject not in opened
+    )
+    clusters = [cluster.name for cluster in whole.root.walk()][1:]
+    folded = collapse_clusters(bundled, set(dice.sample(clusters, dice.randint(0, len(clusters)))))
+    assert list(place_violations(whole, folded)) == []
+    for most in (1, 10, 40):
+        assert list(place_violations(whole, fold_to_fit(bundle_to_fit(whole, (), most), most))) == []
+
+
+@settings(max_examples=30)
+@given(graphs())
+def test_graphs_that_break_rules_have_bundles(graph: Graph) -> None:
+    """No graph is too strange: bundles are disjoint, each in one cluster, with a subject of its own."""
+    whole = graph_view(graph)
+    members = [name for bundle in whole.bundles for name in bundle.members]
+    assert len(set(members)) == len(members)
+    assert len({bundle.subject for bundle in whole.bundles}) == len(whole.bundles)
+    for cluster in whole.root.walk():
+        for bundle in whole.bundles:
+            assert len(cluster.boxes.keys() & set(bundle.members)) in (0, len(bundle.members))
+    assert list(place_violations(whole, fold_bundles(whole))) == []
+
+
+@pytest.mark.parametrize("twin", ["count", "badges"])
+def test_a_fold_that_loses_something_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Merged arrows without their number, or without the badges of the others, are caught."""
+    if twin == "count":
+        sound: Any = collapse.merge_arrows
+        monkeypatch.setattr(
+            collapse, "merge_arrows", lambda arrows: [each._replace(edge_count=1) for each in sound(arrows)]
+        )
+    else:
+        monkeypatch.setattr(collapse, "limit_badges", lambda badges, most=3: tuple(badges[:1]))
+    history = nested.history(3)
+    history.run()
+    history.jump(60)
+    whole = state_view(history.state)
+    assert list(place_violations(whole, fold_bundles(whole)))
+
+
+def test_small_graphs_are_drawn_in_full() -> None:
+    """A graph of few boxes shows each node; a larger one has bundles, unless each node is asked for."""
+    view = graph_view(main.graph)
+    assert len(view.boxes) <= collapse.MAX_UNBUNDLED and trim_view(view) is view
+    large = graph_view(network("recursion/tree_rnn.py"))
+    assert len(trim_view(large, full=True).boxes) == len(large.boxes) > 3 * len(trim_view(large).boxes)
+
+
+def test_a_network_is_its_recursion() -> None:
+    """A TreeRNN with eleven captured arguments: each call site, the parameters, the invariants of the loop and the
+    switches of the cond are one box each, and thick arrows have their count."""
+    view = trim_view(graph_view(network("recursion/tree_rnn.py")))
+    assert titles(view, "call") == ["call node", "call node", "node_2 = call node"]
+    assert titles(view, "invariants") == ["size, trees_roots, … 9 more"]
+    assert titles(view, "argument") == ["trigger, trees_left, … 9 more"]
+    assert titles(view, "next_iteration") == ["next k, carry"]
+    kinds = {name: box.kind for name, box in view.boxes.items()}
+    called = [arrow for arrow in view.arrows if kinds[arrow.tail] == "call" and kinds[arrow.head] == "merge"]
+    assert sorted(arrow.edge_count for arrow in called if arrow.link == "call") == [11, 11, 11]
+    assert re.fullmatch(r"\d+ of \d+ nodes are drawn in bundles", view.caption)
+
+
+def test_every_token_of_a_page_has_an_arrow() -> None:
+    """In the player, each edge of a bundled graph has the arrow that is drawn for it, or stays inside a box."""
+    graph = network("recursion/tree_rnn.py")
+    plan = plan_view(graph, 400)
+    for arrow in graph_view(graph).arrows:
+        tail, head = plan.drawn_boxes[arrow.tail], plan.drawn_boxes[arrow.head]
+        number = plan.arrow_numbers.get((arrow.tail, arrow.head, arrow.port))
+        assert (number is None) == (tail == head)
+        if number is not None:
+            assert plan.view.arrows[number][:3] == (tail, head, arrow.link)

@@ -1,0 +1,245 @@
+"""Bundles of a graph: nodes that exist once for each argument, parameter or loop variable, and are read as one thing.
+
+A call site has a `call` for each argument and a `return` for each result; a loop has an enter, a merge, a switch, a
+next_iteration and an exit for each variable. In networks, most of these carry weights that nothing changes. Each bundle
+becomes one box: a call site, the parameters of a function, the invariants of a loop, and its other variables at each
+gate. `collapse.fold_bundles` draws them; nothing here changes the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+
+from ..core.graph.graph import Edge, Graph, OutputRef
+from ..core.tag import ENVIRONMENT, Site
+from .labels import NodeLabels, abbreviate_list, phase_title, short_name
+from .view import Box, BoxKind, Bundle, View
+
+MAX_NAMES_LENGTH = 26
+"""The most characters of the names in the title of a bundle; the others are counted."""
+
+
+def find_bundles(view: View, graph: Graph) -> tuple[Bundle, ...]:
+    """The bundles of a graph, valid or not, by the clusters of its view. No two have a box in common."""
+    return tuple(_BundleFinder(view, graph).find_all())
+
+
+class _BundleFinder:
+    def __init__(self, view: View, graph: Graph) -> None:
+        self.graph, self.labels, self.sources = graph, NodeLabels(graph), graph.sources()
+        self.cluster_of = {
+            int(name[1:]): cluster.name for cluster in view.root.walk() for name in cluster.boxes if name[0] == "n"
+        }
+        self.bundled_nodes = set[int]()
+        """The nodes that are in a bundle."""
+
+    def find_all(self) -> Iterator[Bundle]:
+        bundles = [
+            *self.call_sites(),
+            *self.invariants(),
+            *self.loop_heads(),
+            *self.reverse_heads(),
+            *self.parameters(),
+            *self.gates("switch", self.switch_key),
+            *self.gates("next_iteration", self.site_of),
+            *self.gates("exit", self.site_of),
+            *self.joins(),
+            *self.results(),
+        ]
+        yield from bundles
+        yield from self.arguments({name: bundle.box.name for bundle in bundles for name in bundle.members})
+
+    def bundle(
+        self, kind: BoxKind, numbers: Iterable[int], title: str, subtitle: str, tooltip: str = ""
+    ) -> Iterator[Bundle]:
+        """The bundle of these nodes; none for a single node."""
+        members = sorted(numbers)
+        if len(members) > 1:
+            self.bundled_nodes.update(members)
+            names = ", ".join(str(self.graph.nodes[number]) for number in members)
+            box = Box(f"g{members[0]}", kind, title, subtitle, f"{tooltip or title}: {names}")
+            subject = f"{self.graph.nodes[members[0]]}+{len(members) - 1}"
+            yield Bundle(box, tuple(f"n{number}" for number in members), subject)
+
+    def groups(self, op: str, key: Callable[[int], object]) -> list[list[int]]:
+        """The free nodes of an op by cluster and key."""
+        groups: dict[object, list[int]] = {}
+        for number, node in enumerate(self.graph.nodes):
+            if node.op == op and number not in self.bundled_nodes:
+                groups.setdefault((self.cluster_of[number], key(number)), []).append(number)
+        return list(groups.values())
+
+    def site_of(self, number: int) -> Site | None:
+        return self.graph.nodes[number].site
+
+    def names(self, numbers: Iterable[int]) -> str:
+        return abbreviate_list([short_name(self.graph.nodes[number].name) for number in numbers], MAX_NAMES_LENGTH)
+
+    def call_sites(self) -> Iterator[Bundle]:
+        """Each call site, in each phase: its calls and its returns."""
+        callees: dict[Site | None, str] = dict(self.graph.calls)
+        sites: dict[tuple[str, str, Site, int], list[int]] = {}
+        for number, node in enumerate(self.graph.nodes):
+            if node.op in ("call", "return") and node.site not in (None, ENVIRONMENT):
+                assert node.site is not None
+                sites.setdefault((self.cluster_of[number], node.function, node.site, node.phase), []).append(number)
+        for (_, _, site, phase), numbers in sites.items():
+            callee = callees.get(site, "?")
+            title = call_title(site, callee, phase)
+            count = sum(self.graph.nodes[number].op == "call" for number in numbers)
+            results = len(numbers) - count
+            subtitle = f"{count} in, {results} out"
+            yield from self.bundle("call", numbers, title, subtitle, f"call site {site}")
+
+    def invariants(self) -> Iterator[Bundle]:
+        """The variables that a loop only reads, with all their gates."""
+        for group in self.groups("next_iteration", self.site_of):
+            variables = [gates for gates in map(self.invariant_gates, group) if gates]
+            title = self.names(gates[0] for gates in variables)
+            numbers = chain.from_iterable(variables)
+            tooltip = f"invariants of loop {self.site_of(group[0])}"
+            yield from self.bundle("invariants", numbers, title, "invariant", tooltip)
+
+    def invariant_gates(self, next_iteration: int) -> list[int]:
+        """The merge, switch, exits, enters and next_iteration of a variable whose next value is itself; else none."""
+        switch = self.source(next_iteration, 0)
+        if switch is None or switch.output != 0 or not self.is_op(switch.node, "switch"):
+            return []
+        merge = self.source(switch.node, 0)
+        if merge is None or not self.is_op(merge.node, "merge"):
+            return []
+        site = self.graph.nodes[next_iteration].site
+        fed = {edge.node for output in self.graph.nodes[next_iteration].outputs for edge in output.edges}
+        enters = [each.node for port in range(2) for each in self.sources.get(Edge(merge.node, port), ())]
+        enters = [each for each in enters if self.is_op(each, "enter") and self.graph.nodes[each].site == site]
+        outputs = self.graph.nodes[switch.node].outputs
+        exits = [edge.node for edge in outputs[-1].edges if self.is_op(edge.node, "exit")]
+        gates = [merge.node, switch.node, next_iteration, *enters, *exits]
+        home = self.cluster_of[next_iteration]
+        if fed != {merge.node} or not enters or any(self.cluster_of[each] != home for each in gates):
+            return []
+        return [] if self.bundled_nodes.intersection(gates) else list(dict.fromkeys(gates))
+
+    def loop_heads(self) -> Iterator[Bundle]:
+        """Where the variables of a loop begin each iteration: their enters and merges."""
+        for numbers in self.groups("enter", self.site_of):
+            site = self.site_of(numbers[0])
+            merges = self.fed_merges(numbers)
+            yield from self.bundle("merge", [*numbers, *merges], self.names(merges), "merge", f"variables of {site}")
+
+    def reverse_heads(self) -> Iterator[Bundle]:
+        """The gates of the adjoints of a loop: reenter, merge and back."""
+        for numbers in self.groups("reenter", self.site_of):
+            site = self.site_of(numbers[0])
+            merges = self.fed_merges(numbers)
+            edges = [edge for merge in merges for output in self.graph.nodes[merge].outputs for edge in output.edges]
+            home = self.cluster_of[numbers[0]]
+            backs = {
+                edge.node
+                for edge in edges
+                if self.is_op(edge.node, "back")
+                and edge.node not in self.bundled_nodes
+                and self.cluster_of[edge.node] == home
+            }
+            yield from self.bundle(
+                "back", [*numbers, *merges, *backs], self.names(merges), "back", f"adjoints of {site}"
+            )
+
+    def fed_merges(self, numbers: Iterable[int]) -> list[int]:
+        """The free merges that these nodes feed in their own cluster."""
+        fed = dict.fromkeys(
+            edge.node
+            for number in numbers
+            for output in self.graph.nodes[number].outputs
+            for edge in output.edges
+            if self.is_op(edge.node, "merge") and self.cluster_of[edge.node] == self.cluster_of[number]
+        )
+        return [each for each in fed if each not in self.bundled_nodes]
+
+    def parameters(self) -> Iterator[Bundle]:
+        """The entry merges of each function, in each phase."""
+        entering = [output for _, output in self.graph.arguments]
+        entering += [output for node in self.graph.nodes if node.op == "call" for output in node.outputs]
+        fed = {edge.node for output in entering for edge in output.edges if self.is_op(edge.node, "merge")}
+        groups: dict[str, list[int]] = {}
+        for number in sorted(fed - self.bundled_nodes):
+            groups.setdefault(self.cluster_of[number], []).append(number)
+        for numbers in groups.values():
+            function = self.graph.nodes[numbers[0]].function
+            yield from self.bundle("merge", numbers, self.names(numbers), "merge", f"parameters of {function}")
+
+    def switch_key(self, number: int) -> object:
+        """Switches on one predicate, of one cond or loop, belong together."""
+        return self.source(number, 1), self.graph.nodes[number].location
+
+    def gates(self, op: BoxKind, key: Callable[[int], object]) -> Iterator[Bundle]:
+        """The nodes of a routing op that belong to one cond or loop."""
+        for numbers in self.groups(op, key):
+            names = list(dict.fromkeys(self.labels.routed_variable(number) for number in numbers))
+            word = {"next_iteration": "next ", "exit": "exit "}.get(op, "")
+            title = f"{word}{abbreviate_list(names, MAX_NAMES_LENGTH)}"
+            yield from self.bundle(op, numbers, title, op if op == "switch" else "", op)
+
+    def joins(self) -> Iterator[Bundle]:
+        """The merges of the results of a cond, which lowering numbers one after the other."""
+        run: list[int] = []
+        for number, node in enumerate(self.graph.nodes):
+            if node.op != "merge" or number in self.bundled_nodes:
+                continue
+            last = run[-1] if run else -1
+            if not (run and number == last + 1 and self.has_same_home(number, last)):
+                yield from self.bundle("merge", run, self.names(run), "merge", "results of a cond")
+                run = []
+            run.append(number)
+        yield from self.bundle("merge", run, self.names(run), "merge", "results of a cond")
+
+    def has_same_home(self, number: int, other: int) -> bool:
+        nodes = self.graph.nodes
+        is_same_place = nodes[number].location == nodes[other].location
+        return is_same_place and self.cluster_of[number] == self.cluster_of[other]
+
+    def results(self) -> Iterator[Bundle]:
+        """The returns to the environment, and the results."""
+        returns = [number for number in dict.fromkeys(self.graph.results) if number not in self.bundled_nodes]
+        groups: dict[str, list[int]] = {}
+        for number in returns:
+            groups.setdefault(self.cluster_of[number], []).append(number)
+        for numbers in groups.values():
+            yield from self.bundle("return", numbers, "return", f"{len(numbers)} results", "returns to the environment")
+        count = len(self.graph.results)
+        if count > 1:
+            box = Box("gr", "result", f"{count} results", "", "the results")
+            yield Bundle(box, tuple(f"r{position}" for position in range(count)), f"result+{count - 1}")
+
+    def arguments(self, place_of: dict[str, str]) -> Iterator[Bundle]:
+        """The arguments that go to the same boxes."""
+        groups: dict[frozenset[str], list[int]] = {}
+        for position, (_, output) in enumerate(self.graph.arguments):
+            heads = frozenset(place_of.get(f"n{edge.node}", f"n{edge.node}") for edge in output.edges)
+            groups.setdefault(heads, []).append(position)
+        for positions in groups.values():
+            if len(positions) > 1:
+                names = [self.graph.arguments[position][0] for position in positions]
+                title = abbreviate_list(names, MAX_NAMES_LENGTH)
+                box = Box(f"ga{positions[0]}", "argument", title, "", f"arguments {', '.join(names)}")
+                yield Bundle(box, tuple(f"a{position}" for position in positions), f"{names[0]}+{len(names) - 1}")
+
+    def source(self, number: int, port: int) -> OutputRef | None:
+        """The only source of a port that is a node; else None."""
+        sources = self.sources.get(Edge(number, port), ())
+        return sources[0] if len(sources) == 1 and sources[0].node >= 0 else None
+
+    def is_op(self, number: int, op: str) -> bool:
+        return 0 <= number < len(self.graph.nodes) and self.graph.nodes[number].op == op
+
+
+def call_title(site: Site, callee: str, phase: int) -> str:
+    """The title of a call site, which has its name if that is not the callee's.
+
+    >>> call_title(Site("main", "fib_1", "call"), "fib", 0), call_title(Site("main", "fib", "call"), "fib", 1)
+    ('fib_1 = call fib', 'pullback of fib')
+    """
+    if phase:
+        return f"{phase_title(phase)} of {site.name}"
+    return f"call {callee}" if site.name == callee else f"{site.name} = call {callee}"
