@@ -17,7 +17,7 @@ from tagloom.interp.engines.fast import run as fast_run
 
 LOOKS = st.one_of(st.integers(0, 8), st.integers(0, 120))
 WHERE_MEASURED = {"plain": cases(), "acts": act_cases()}
-WHERE_VALUES = (SCALARS, "cells", "cells that are read early", "effects")
+OTHER_KINDS = ("cells", "cells that are read early", "effects")
 
 
 @pytest.mark.parametrize("kind", WHERE_MEASURED)
@@ -30,17 +30,32 @@ def test_measured_runs_move_at_any_point(kind: str, data: st.DataObject) -> None
     assert list(switch_violations(case, (looks, NEVER), account=True)) == []
 
 
-@pytest.mark.inner(first=1)
-@pytest.mark.parametrize("kind", WHERE_VALUES)
-@settings(max_examples=8, phases=[Phase.generate])
-@given(data=st.data())
-def test_runs_for_values_move_at_any_point(kind: str, data: st.DataObject) -> None:
-    """A sequence of runs whose caller wants only the value has the reference's results or first trap, and each effect
-    once, whenever the token machine and the code of the program get ready, in any order."""
-    case = data.draw(KINDS[kind])
+def check_runs_for_values(case: Case, data: st.DataObject) -> None:
     for _ in range(4):
         looks = data.draw(LOOKS), data.draw(LOOKS)
         assert list(switch_violations(case, looks, account=False, runs=2)) == []
+
+
+@settings(max_examples=8, phases=[Phase.generate])
+@given(data=st.data())
+def test_runs_for_values_move_at_any_point(data: st.DataObject) -> None:
+    """A sequence of runs whose caller wants only the value has the reference's results or first trap, and each effect
+    once, whenever the token machine and the code of the program get ready, in any order."""
+    check_runs_for_values(data.draw(KINDS[SCALARS]), data)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("examples", [2, pytest.param(20, marks=[pytest.mark.heavy, pytest.mark.timeout(1800)])])
+@pytest.mark.parametrize("kind", OTHER_KINDS)
+def test_runs_for_other_values_move_at_any_point(kind: str, examples: int) -> None:
+    """The law holds for programs with cells and effects, which take seconds to compile."""
+
+    @settings(max_examples=examples, phases=[Phase.generate])
+    @given(data=st.data())
+    def law(data: st.DataObject) -> None:
+        check_runs_for_values(data.draw(KINDS[kind]), data)
+
+    law()
 
 
 def restart_with_effects(patch: pytest.MonkeyPatch) -> None:
