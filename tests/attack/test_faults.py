@@ -181,10 +181,15 @@ def test_any_path_is_used_or_refused(user: str, path: str) -> None:
 @pytest.mark.parametrize("path", [name for name in PATHS if name != "nul"])
 @pytest.mark.parametrize("command", ["run", "check", "show", "play", "debug", "warm", "curve"])
 def test_any_path_is_a_word_of_the_command_line(command: str, path: str) -> None:
-    """The same for the words of the command line, as programs, logs, arrays and outputs."""
+    """The same for the words of the command line, as programs and logs."""
     for word in (PATHS[path], f"{PATHS[path]}.tl", f"{PATHS[path]}.jsonl", f"{PATHS[path]}.npz"):
         run = run_words([command, word, *(["--headless"] if command == "debug" else [])])
         assert run.raised == "" and "Traceback" not in run.err, run
+
+
+@pytest.mark.parametrize("path", [name for name in PATHS if name != "nul"])
+def test_any_path_is_an_argument_or_an_output(path: str) -> None:
+    """The same for files of arrays, and for what a command writes."""
     for words in (["run", "f.tl", f"@{PATHS[path]}"], ["show", "f.tl", "-o", f"{PATHS[path]}.svg"]):
         run = run_words(words)
         assert run.raised == "" and "Traceback" not in run.err, run

@@ -205,7 +205,7 @@ UNWRITABLE = {
 
 
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
-@settings(max_examples=12)
+@settings(max_examples=4)
 @given(case=cases(), seed=st.integers(0, 2**32))
 def test_an_invalid_graph_survives_a_round_trip(edit: Edit, case: Case, seed: int) -> None:
     """An invalid graph is printed and read. Only a graph without a text is refused: with edges to ports, results or

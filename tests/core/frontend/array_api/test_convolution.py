@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from hypothesis import assume, given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from tagloom.core import dtypes
 from tagloom.core.program.validate import program_problems
@@ -128,6 +129,7 @@ def test_transposed_convolutions_are_their_loops(setting: dict[str, Any], more: 
         np.testing.assert_array_equal(np.asarray(result), expected)
 
 
+@hypothesis_settings(max_examples=30)
 @given(settings())
 def test_each_is_the_adjoint_of_the_other(setting: dict[str, Any]) -> None:
     """The gradient of <conv(x, w), y> along x is conv_transpose(y, w); that along w, and second derivatives, are the
