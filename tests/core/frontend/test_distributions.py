@@ -5,37 +5,44 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
+import scipy
 import tagloom as tl
-from scipy import special, stats
 
 COUNT = 4000
-CONTINUOUS: dict[str, tuple[Callable[..., Any], Any, Any]] = {
-    "exponential": (tl.exponential, stats.expon(), stats.expon(scale=1.15)),
-    "gumbel": (tl.gumbel, stats.gumbel_r(), stats.gumbel_l()),
-    "laplace": (tl.laplace, stats.laplace(), stats.norm(scale=math.sqrt(2.0))),
-    "gamma of 0.2": (lambda n: tl.gamma(0.2, n), stats.gamma(0.2), stats.gamma(1.2)),
-    "gamma of 1": (lambda n: tl.gamma(1, n), stats.gamma(1.0), stats.gamma(1.1)),
-    "gamma of 40": (lambda n: tl.gamma(40.0, n), stats.gamma(40.0), stats.norm(40.0, math.sqrt(40.0))),
-    "truncated normal": (lambda n: tl.truncated_normal(-1, 2, n), stats.truncnorm(-1, 2), stats.uniform(-1, 3)),
+Distribution: TypeAlias = tuple[Any, ...]
+Fit: TypeAlias = tuple[Callable[..., Any], Distribution, Distribution]
+CONTINUOUS: dict[str, Fit] = {
+    "exponential": (tl.exponential, ("expon",), ("expon", 0.0, 1.15)),
+    "gumbel": (tl.gumbel, ("gumbel_r",), ("gumbel_l",)),
+    "laplace": (tl.laplace, ("laplace",), ("norm", 0.0, math.sqrt(2.0))),
+    "gamma of 0.2": (lambda n: tl.gamma(0.2, n), ("gamma", 0.2), ("gamma", 1.2)),
+    "gamma of 1": (lambda n: tl.gamma(1, n), ("gamma", 1.0), ("gamma", 1.1)),
+    "gamma of 40": (lambda n: tl.gamma(40.0, n), ("gamma", 40.0), ("norm", 40.0, math.sqrt(40.0))),
+    "truncated normal": (lambda n: tl.truncated_normal(-1, 2, n), ("truncnorm", -1, 2), ("uniform", -1, 3)),
     "upper tail": (
         lambda n: tl.truncated_normal(12.0, tl.inf, n),
-        stats.truncnorm(12, np.inf),
-        stats.expon(12, 1 / 10),
+        ("truncnorm", 12, np.inf),
+        ("expon", 12, 1 / 10),
     ),
-    "whole normal": (lambda n: tl.truncated_normal(-tl.inf, tl.inf, n), stats.norm(), stats.norm(0.1)),
+    "whole normal": (lambda n: tl.truncated_normal(-tl.inf, tl.inf, n), ("norm",), ("norm", 0.1)),
 }
-"""Draws of n numbers, their distribution, and another one that is near."""
-DISCRETE: dict[str, tuple[Callable[..., Any], Any, Any]] = {
-    "bernoulli": (lambda n: tl.astype(tl.bernoulli(0.3, n), tl.int64), stats.bernoulli(0.3), stats.bernoulli(0.35)),
-    "poisson of 0.7": (lambda n: tl.poisson(0.7, n), stats.poisson(0.7), stats.poisson(0.8)),
-    "poisson of 9.9": (lambda n: tl.poisson(9.9, n), stats.poisson(9.9), stats.poisson(10.3)),
-    "poisson of 10": (lambda n: tl.poisson(10, n), stats.poisson(10), stats.nbinom(40, 0.8)),
-    "poisson of 300": (lambda n: tl.poisson(300.0, n), stats.poisson(300.0), stats.poisson(302.0)),
+"""Draws of n numbers, and the names and parameters in scipy.stats of their distribution and of one that is near."""
+DISCRETE: dict[str, Fit] = {
+    "bernoulli": (lambda n: tl.astype(tl.bernoulli(0.3, n), tl.int64), ("bernoulli", 0.3), ("bernoulli", 0.35)),
+    "poisson of 0.7": (lambda n: tl.poisson(0.7, n), ("poisson", 0.7), ("poisson", 0.8)),
+    "poisson of 9.9": (lambda n: tl.poisson(9.9, n), ("poisson", 9.9), ("poisson", 10.3)),
+    "poisson of 10": (lambda n: tl.poisson(10, n), ("poisson", 10), ("nbinom", 40, 0.8)),
+    "poisson of 300": (lambda n: tl.poisson(300.0, n), ("poisson", 300.0), ("poisson", 302.0)),
 }
+
+
+def of_scipy(name: str, *parameters: float) -> Any:
+    """A distribution of scipy.stats, which is imported when it is first read: that takes two seconds."""
+    return getattr(scipy.stats, name)(*parameters)
 
 
 def draws(draw: Callable[..., Any], seed: int = 5) -> Any:
@@ -49,23 +56,25 @@ def chi_square(numbers: Any, distribution: Any) -> float:
     counts = np.bincount(np.searchsorted(edges, numbers), minlength=len(shares))
     common = shares * len(numbers) >= 5
     statistic = np.sum((counts - shares * len(numbers))[common] ** 2 / (shares * len(numbers))[common])
-    return float(stats.chi2(max(int(np.sum(common)) - 1, 1)).sf(statistic))
+    return float(scipy.stats.chi2(max(int(np.sum(common)) - 1, 1)).sf(statistic))
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_draws_fit_their_distribution(name: str) -> None:
     """Kolmogorov and Smirnov's test accepts the distribution, and rejects one that is near."""
-    draw, distribution, other = CONTINUOUS[name]
+    draw, *names = CONTINUOUS[name]
+    distribution, other = (of_scipy(*each) for each in names)
     numbers = draws(draw)
     assert numbers.dtype == np.float64 and numbers.shape == (COUNT,) and np.isfinite(numbers).all()
-    assert stats.kstest(numbers, distribution.cdf).pvalue > 0.005
-    assert stats.kstest(numbers, other.cdf).pvalue < 0.005
+    assert scipy.stats.kstest(numbers, distribution.cdf).pvalue > 0.005
+    assert scipy.stats.kstest(numbers, other.cdf).pvalue < 0.005
 
 
 @pytest.mark.parametrize("name", DISCRETE)
 def test_counts_fit_their_distribution(name: str) -> None:
     """The chi-square test accepts the distribution, and rejects one that is near."""
-    draw, distribution, other = DISCRETE[name]
+    draw, *names = DISCRETE[name]
+    distribution, other = (of_scipy(*each) for each in names)
     numbers = draws(draw)
     assert numbers.dtype == np.int64 and numbers.shape == (COUNT,)
     assert chi_square(numbers, distribution) > 0.005
@@ -78,10 +87,10 @@ def test_categorical_draws_have_their_probabilities() -> None:
     indices = np.asarray(tl.function(lambda: tl.categorical(logits, axis=0, shape=COUNT)).run(seed=2).value)
     assert indices.shape == (COUNT, 2) and indices.dtype == np.int64
     for column in range(2):
-        shares = special.softmax(logits[:, column]) * COUNT
+        shares = scipy.special.softmax(logits[:, column]) * COUNT
         counts = np.bincount(indices[:, column], minlength=3)
         assert counts[shares == 0].sum() == 0
-        assert stats.chisquare(counts[shares > 0], shares[shares > 0]).pvalue > 0.005
+        assert scipy.stats.chisquare(counts[shares > 0], shares[shares > 0]).pvalue > 0.005
     rows = tl.categorical(tl.asarray(logits), shape=(4, 5))
     assert np.shape(rows) == (4, 5, 3)
 
@@ -149,11 +158,13 @@ def test_gradients_of_truncated_normals(bounds: tuple[float, float]) -> None:
     share that lies on the other side."""
     low, high = bounds
     draw, slopes = tl.value_and_grad(tl.function(lambda a, b: tl.truncated_normal(a, b)), (0, 1))(*bounds)
-    tail = stats.norm.cdf if low < 0 else stats.norm.sf
+    tail = scipy.stats.norm.cdf if low < 0 else scipy.stats.norm.sf
     above = (tail(draw) - tail(high)) / (tail(low) - tail(high))
-    density = stats.norm.pdf(draw)
-    assert math.isclose(float(slopes[0]), above * stats.norm.pdf(low) / density, rel_tol=1e-6)
-    assert math.isclose(float(slopes[1]), (1.0 - above) * stats.norm.pdf(high) / density, rel_tol=1e-6, abs_tol=1e-12)
+    density = scipy.stats.norm.pdf(draw)
+    assert math.isclose(float(slopes[0]), above * scipy.stats.norm.pdf(low) / density, rel_tol=1e-6)
+    assert math.isclose(
+        float(slopes[1]), (1.0 - above) * scipy.stats.norm.pdf(high) / density, rel_tol=1e-6, abs_tol=1e-12
+    )
 
 
 def test_d1_the_gradient_of_a_rejected_draw_is_refused() -> None:
@@ -193,7 +204,7 @@ def test_edges_of_parameters() -> None:
 def test_quantiles_are_scipys() -> None:
     """ndtri is within 8 ulp of SciPy's, in both tails, and in float32; it inverts the distribution."""
     p = np.concatenate([np.logspace(-300, -1, 300), np.linspace(0.01, 0.99, 300), 1 - np.logspace(-15, -1, 50)])
-    expected = special.ndtri(p)
+    expected = scipy.special.ndtri(p)
     assert np.max(np.abs(np.asarray(tl.ndtri(p)) - expected) / np.spacing(np.abs(expected) + 1e-3)) <= 8
     np.testing.assert_array_equal(np.asarray(tl.ndtri([0.0, 1.0, 0.5])), [-math.inf, math.inf, 0.0])
     assert np.isnan(np.asarray(tl.ndtri([-0.1, 1.1, math.nan]))).all()
