@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -34,9 +34,27 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.markexpr = FULL
 
 
+_WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+"""The name of this process among those that run tests: gw0, gw1, ..., or empty."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Every second process imports the files from the last to the first: each then loads the half of the bytecode that
+    the other has written, which takes 6 of 26 s if there is none yet."""
+    report = yield
+    if _WORKER[-1:] in tuple("13579") and isinstance(collector, pytest.Directory):
+        report.result.reverse()
+    return report
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Marks the tests outside the inner part, before pytest reads `-m`."""
+    if _WORKER:
+        items.sort(key=lambda item: item.path)
     mark_full(items)
     if config.option.markexpr == INNER:
         try_fewer_examples(items)
