@@ -18,6 +18,7 @@ import typer
 from ... import __version__
 from ...core.errors import Deadlock, Disagreement, Exhausted, TagloomError, Trap
 from .check import check
+from .conform import conform
 from .debug import debug
 from .examples import examples
 from .explain import explain
@@ -36,7 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for program_command in (run, check, show, play, debug, warm):
+for program_command in (run, check, conform, show, play, debug, warm):
     app.command(context_settings=LITERAL_SETTINGS)(program_command)
 for command in (explain, examples, ops, curve):
     app.command()(command)

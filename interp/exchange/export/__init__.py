@@ -1,0 +1,1 @@
+"""Programs in the forms of other systems: one walk over a program, and what each target writes."""

@@ -1,0 +1,88 @@
+"""How each target composes an op: the table compose.tsv, a row an op and a column a target.
+
+An entry is an expression in the target's own operations; `x`, `y`, `z` are the operands, `operands` is all of them,
+attributes have their names, `dims` is the attribute `axis` as a tuple (empty for None), and `dtype` is that of the
+result. `=` repeats NumPy's entry with the target's own module.
+An entry that begins with `-` says why the target cannot compute the op. A row `op:kinds` is for operands of these kinds
+of dtypes only, and comes before the row of the op.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+
+from .walker import OpUse, Refusal
+
+MODULES = {"jax": "jnp", "torch": "torch"}
+"""The name in the source for what is NumPy's elsewhere."""
+
+
+@cache
+def compositions(target: str) -> Mapping[str, str]:
+    """The column of a target, by op or by op and kinds."""
+    lines = files(__package__).joinpath("compose.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    header, *entries = rows
+    column = header.index(target)
+    numpy = header.index("numpy")
+    table = {}
+    for row in entries:
+        entry = row[column]
+        table[row[0]] = row[numpy].replace("np.", f"{MODULES[target]}.") if entry == "=" else entry
+    return table
+
+
+def compose(table: Mapping[str, str], use: OpUse) -> ast.expr:
+    """The expression of an op for these operands. Raises Refusal where the table says that there is none."""
+    name, kind = use.row.name, use.operands[0].dtype.kind
+    entry = next((table[key] for key in keys(name, kind) if key in table), "-this op has no entry")
+    if entry.startswith("-"):
+        raise Refusal("op", f"{name} of {use.operands[0].dtype!r}: {entry[1:]}")
+    return parse_entry(entry)
+
+
+def keys(name: str, kind: str) -> list[str]:
+    """The keys of the table that are for an op on operands of a kind of dtype, the narrowest first."""
+    return [f"{name}:{kinds}" for kinds in ("b", "i", "u", "f", "iu", "bi", "biu", "bu") if kind in kinds] + [name]
+
+
+@cache
+def parse_entry(entry: str) -> ast.expr:
+    """An entry as a syntax tree."""
+    return ast.parse(entry, mode="eval").body
+
+
+OPERAND_NAMES = "xyz"
+
+
+class Substitution(ast.NodeTransformer):
+    """Replaces names of operands and attributes by expressions."""
+
+    def __init__(self, operands: Sequence[str], attributes: Mapping[str, str]) -> None:
+        self.operands, self.attributes = operands, attributes
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id == "operands":
+            return parse_entry(f"({''.join(f'{operand}, ' for operand in self.operands)})")
+        if node.id in ("indices", "values_indices"):
+            first = 1 if node.id == "indices" else 2
+            return parse_entry(f"({''.join(f'{operand}, ' for operand in self.operands[first:])})")
+        position = OPERAND_NAMES.find(node.id)
+        if position >= 0:
+            return parse_entry(self.operands[position])
+        if node.id == "key":
+            subscript = parse_entry(f"_[{self.attributes['key'] or '()'}]")
+            assert isinstance(subscript, ast.Subscript)
+            return subscript.slice
+        return parse_entry(self.attributes[node.id]) if node.id in self.attributes else node
+
+
+def substitute(expression: ast.expr, operands: Sequence[str], attributes: Mapping[str, str]) -> ast.expr:
+    """The expression with operands and attributes in place of their names."""
+    changed = Substitution(operands, attributes).visit(copy.deepcopy(expression))
+    assert isinstance(changed, ast.expr)
+    return changed

@@ -1,0 +1,222 @@
+"""Programs as Python source, for systems that are programmed in Python: NumPy, JAX, PyTorch.
+
+The source stands alone, and its function `main` takes and returns arrays of the system. A backend of this package runs
+this text, and a finding contains it, so what a user reads is what was run.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....core.dtypes import DType
+from ....core.program.program import Program, UniqueNames, Var
+from ....core.types import Type
+from ....core.value import Literal
+from .compose import compose, compositions, substitute
+from .walker import BoundRegion, OpUse, Refusal, Regions, export
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How one system's Python looks. `cond`, `loop` and `call` are formats of expressions; `{then}`, `{otherwise}`,
+    `{condition}` and `{body}` are names of functions that return tuples, `{operands}` is a list of arguments."""
+
+    name: str
+    header: str
+    constant: str
+    cast: str
+    dtype: str
+    cond: str
+    loop: str
+    calls_recur: bool
+    """Whether a function may call itself: where conds are decided while Python runs, and not when it is traced."""
+
+
+EAGER_COND = "{then}({operands}) if {predicate} else {otherwise}({operands})"
+
+NUMPY = Dialect(
+    name="numpy",
+    header="import numpy as np\n\nnp.seterr(all='ignore')\n",
+    constant="{array}",
+    cast="np.asarray({operand}).astype({dtype})",
+    dtype="np.{name}",
+    cond=EAGER_COND,
+    loop="_while_loop({condition}, {body}, {operands})",
+    calls_recur=True,
+)
+JAX = Dialect(
+    name="jax",
+    header=(
+        "import jax\nimport jax.numpy as jnp\nimport numpy as np\nfrom jax import lax\n\n"
+        "jax.config.update('jax_enable_x64', True)\n"
+    ),
+    constant="{array}",
+    cast="lax.convert_element_type({operand}, {dtype})",
+    dtype="np.{name}",
+    cond="lax.cond({predicate}, {then}, {otherwise}{comma_operands})",
+    loop="lax.while_loop(lambda state: {condition}(*state)[0], lambda state: {body}(*state), ({operands},))",
+    calls_recur=False,
+)
+TORCH = Dialect(
+    name="torch",
+    header="import numpy as np\nimport torch\n",
+    constant="torch.from_numpy(np.array({array}))",
+    cast="({operand}).to({dtype})",
+    dtype="torch.{name}",
+    cond=EAGER_COND,
+    loop="_while_loop({condition}, {body}, {operands})",
+    calls_recur=True,
+)
+DIALECTS = {dialect.name: dialect for dialect in (NUMPY, JAX, TORCH)}
+
+EAGER_LOOP = """
+def _while_loop(condition, body, *state):
+    while condition(*state)[0]:
+        state = body(*state)
+    return state
+"""
+
+
+def to_python(program: Program, dialect: Dialect) -> str:
+    """The source of a module whose function `main` computes a program. Raises Refusal where the system cannot."""
+    target = PythonTarget(dialect)
+    export(program, target, recursion=dialect.calls_recur)
+    parts = [dialect.header]
+    if dialect.loop.startswith("_while_loop") and target.has_loops:
+        parts.append(EAGER_LOOP)
+    parts.extend(f"\n{function}" for function in target.functions)
+    entry = target.function_name(program.entry)
+    if entry != "main":
+        parts.append(f"\nmain = {entry}\n")
+    return "\n".join(parts)
+
+
+RESERVED_NAMES = ("np", "jnp", "jax", "lax", "torch", "state", "_while_loop")
+"""Names that the source of some system uses itself."""
+
+
+class PythonTarget:
+    """Writes statements. What stands for a value is an expression: a name, or a constant."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect, self.has_loops = dialect, False
+        self.functions: list[str] = []
+        self.table = compositions(dialect.name)
+        self.names = UniqueNames([*keyword.kwlist, *dir(builtins), *RESERVED_NAMES])
+        self.function_names: dict[str, str] = {}
+        self.scopes: list[list[str]] = []
+
+    def function_name(self, name: str) -> str:
+        """The name in Python of a function of the program."""
+        if name not in self.function_names:
+            self.function_names[name] = self.identifier(name)
+        return self.function_names[name]
+
+    def identifier(self, name: str) -> str:
+        """A new name in Python."""
+        word = re.sub(r"\W", "_", name)
+        return self.names.fresh(word if word.isidentifier() else f"_{word}")
+
+    def assign(self, results: Sequence[Var], expression: str, *, unpack: bool) -> list[str]:
+        """Append an assignment to the current scope."""
+        names = [self.identifier(result.name) for result in results]
+        self.scopes[-1].append(f"{', '.join(names)}{',' * (unpack and len(names) == 1)} = {expression}")
+        return names
+
+    def constant(self, literal: Literal) -> str:
+        return self.dialect.constant.format(array=numpy_expression(np.asarray(literal.value)))
+
+    def dtype(self, dtype: DType) -> str:
+        """A dtype, as this system names it."""
+        name = "bool_" if repr(dtype) == "bool" and self.dialect is not TORCH else repr(dtype)
+        return self.dialect.dtype.format(name=name)
+
+    def cast(self, operand: str, source: Type, dtype: DType) -> str:
+        return self.dialect.cast.format(operand=operand, dtype=self.dtype(dtype))
+
+    def op(self, use: OpUse, operands: Sequence[str]) -> str:
+        expression = compose(self.table, use)
+        attributes = {
+            name: self.dtype(value) if isinstance(value, DType) else attribute_expression(use, name, value)
+            for name, value in use.attributes.items()
+        }
+        attributes["dtype"] = self.dtype(use.result.type.dtype)
+        axis = use.attributes.get("axis")
+        attributes["dims"] = repr(axis if isinstance(axis, tuple) else () if axis is None else (axis,))
+        text = ast.unparse(substitute(expression, operands, attributes))
+        return self.assign([use.result], text, unpack=False)[0]
+
+    def cond(self, results: Sequence[Var], predicate: str, operands: Sequence[str], branches: Regions) -> list[str]:
+        then, otherwise = (
+            self.define(f"{results[0].name}_{word}", branch)
+            for word, branch in zip(("then", "else"), branches, strict=True)
+        )
+        text = self.dialect.cond.format(
+            predicate=predicate,
+            then=then,
+            otherwise=otherwise,
+            operands=", ".join(operands),
+            comma_operands="".join(f", {operand}" for operand in operands),
+        )
+        return self.assign(results, text, unpack=True)
+
+    def loop(self, results: Sequence[Var], starts: Sequence[str], regions: Regions) -> list[str]:
+        self.has_loops = True
+        condition, body = (
+            self.define(f"{results[0].name}_{word}", region)
+            for word, region in zip(("while", "do"), regions, strict=True)
+        )
+        text = self.dialect.loop.format(condition=condition, body=body, operands=", ".join(starts))
+        return self.assign(results, text, unpack=True)
+
+    def call(self, results: Sequence[Var], function: str, operands: Sequence[str]) -> list[str]:
+        return self.assign(results, f"{self.function_name(function)}({', '.join(operands)})", unpack=True)
+
+    def function(self, name: str, body: BoundRegion) -> None:
+        self.functions.append("\n".join(self.lines(self.function_name(name), body)) + "\n")
+
+    def define(self, name: str, region: BoundRegion) -> str:
+        """Define a region as a function of the current scope; returns its name."""
+        function = self.identifier(name)
+        self.scopes[-1] += self.lines(function, region)
+        return function
+
+    def lines(self, name: str, region: BoundRegion) -> list[str]:
+        """The definition of a function."""
+        parameters = [self.identifier(parameter.name) for parameter in region.parameters]
+        self.scopes.append([])
+        results = region.write(parameters)
+        body = [*self.scopes.pop(), f"return ({', '.join(results)},)"]
+        return [f"def {name}({', '.join(parameters)}):", *(f"    {line}" for line in body)]
+
+
+def attribute_expression(use: OpUse, name: str, value: object) -> str:
+    """An attribute as an expression. Raises Refusal for one that leaves sizes to the run."""
+    if name == "key":
+        if "?" in str(value):
+            raise Refusal("shape", f"{use.row.name} takes bounds that are known at run time only")
+        return str(value)
+    if isinstance(value, tuple) and None in value:
+        raise Refusal("shape", f"{use.row.name} takes sizes that are known at run time only")
+    return repr(value)
+
+
+def numpy_expression(array: np.ndarray) -> str:
+    """An array as a NumPy expression that has its bits.
+
+    >>> numpy_expression(np.array([1.5, np.nan], np.float32)), numpy_expression(np.asarray(True))
+    ("np.array([1.5, float('nan')], np.float32)", 'np.bool_(True)')
+    """
+    dtype = "np.bool_" if array.dtype.kind == "b" else f"np.{array.dtype.name}"
+    elements = re.sub(r"\b(nan|inf)\b", r"float('\1')", repr(array.tolist()))
+    if array.ndim == 0:
+        return f"{dtype}({elements})"
+    shape = f".reshape({array.shape})" if array.size == 0 else ""
+    return f"np.array({elements}, {dtype}){shape}"

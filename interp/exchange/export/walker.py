@@ -1,0 +1,169 @@
+"""The walk over a program that all exporters share. A target says how it writes a constant, a cast, an op, a cond, a
+loop and a call; the walk says in which order, of which operands, and what cannot be exported at all.
+
+The walk knows no target, and a target knows no rules of programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+from ....core import dtypes
+from ....core.dtypes import DType
+from ....core.ops.op import OPS, Op
+from ....core.program.program import FunctionDef, Node, Operand, Program, Region, Var, callees
+from ....core.types import HandleType, Type
+from ....core.value import Literal
+
+V = TypeVar("V")
+"""What a target writes for a value: an expression, or a name."""
+
+REFUSAL_KINDS = ("construct", "op", "dtype", "shape", "attribute", "kernel", "limit", "trap")
+"""What a target, or a backend, lacks: a construct (recursion, effects), an op, a dtype for it, shapes that are known at
+run time only, a value of an attribute, an implementation of a pair of op and dtype, room, or a way to trap."""
+
+
+class Refusal(Exception):
+    """A program cannot be said in a target, or a backend does not support it: `kind` is one of REFUSAL_KINDS."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        assert kind in REFUSAL_KINDS, kind
+        super().__init__(message)
+        self.kind, self.message = kind, message
+
+
+class OpUse(NamedTuple):
+    """A use of an op: its row, the types of its operands, its result, and its attributes by name."""
+
+    row: Op
+    operands: tuple[Type, ...]
+    result: Var
+    attributes: dict[str, Any]
+
+
+class BoundRegion(NamedTuple):
+    """A region of a cond or a loop. The target opens a scope with names for `parameters`, calls `write` with what it
+    wrote for them, and gets what it wrote for the results."""
+
+    parameters: tuple[Var, ...]
+    write: Callable[[Sequence[Any]], list[Any]]
+
+
+class ExportTarget(Protocol[V]):
+    """What an exporter writes. Every method appends to the current scope, and returns what stands for its results."""
+
+    def constant(self, literal: Literal) -> V: ...
+
+    def cast(self, operand: V, source: Type, dtype: DType) -> V: ...
+
+    def op(self, use: OpUse, operands: Sequence[V]) -> V: ...
+
+    def cond(self, results: Sequence[Var], predicate: V, operands: Sequence[V], branches: Regions) -> list[V]: ...
+
+    def loop(self, results: Sequence[Var], starts: Sequence[V], regions: Regions) -> list[V]: ...
+
+    def call(self, results: Sequence[Var], function: str, operands: Sequence[V]) -> list[V]: ...
+
+    def function(self, name: str, body: BoundRegion) -> None: ...
+
+
+Regions: TypeAlias = tuple[BoundRegion, BoundRegion]
+
+
+def export(program: Program, target: ExportTarget[Any], *, recursion: bool) -> None:
+    """Write the functions that a program uses, callees first where there is no recursion. Raises Refusal for what no
+    target, or not this one, can say."""
+    functions: Sequence[FunctionDef] = program.reachable_functions()
+    if not recursion:
+        functions = sort_callees_first(functions)
+    for function in functions:
+        if function.body.pullback:
+            raise Refusal("construct", f"{function.name} has a pullback, which no other system can say")
+        target.function(function.name, bind_region(function.body, target))
+
+
+def sort_callees_first(functions: Sequence[FunctionDef]) -> list[FunctionDef]:
+    """The functions in an order in which each follows those that it calls. Raises Refusal if one calls itself, directly
+    or through others."""
+    by_name = {function.name: function for function in functions}
+    order: list[str] = []
+
+    def visit(name: str, callers: tuple[str, ...]) -> None:
+        if name in callers:
+            raise Refusal("construct", f"{name} is recursive, and this target inlines calls")
+        if name not in order:
+            for callee in callees(by_name[name]):
+                visit(callee, (*callers, name))
+            order.append(name)
+
+    for name in by_name:
+        visit(name, ())
+    return [by_name[name] for name in order]
+
+
+def bind_region(region: Region, target: ExportTarget[Any]) -> BoundRegion:
+    """A region as the target gets it."""
+
+    def write(arguments: Sequence[Any]) -> list[Any]:
+        names: dict[str, Any] = {}
+        types: dict[str, Type] = {}
+
+        def bind(variables: Sequence[Var], values: Sequence[Any]) -> None:
+            for variable, value in zip(variables, values, strict=True):
+                names[variable.name], types[variable.name] = value, variable.type
+
+        def read(operand: Operand) -> Any:
+            return target.constant(operand) if isinstance(operand, Literal) else names[operand]
+
+        def type_of(operand: Operand) -> Type:
+            return operand.type if isinstance(operand, Literal) else types[operand]
+
+        bind(region.parameters, arguments)
+        for node in region.nodes:
+            operands = list(map(read, node.inputs))
+            bind(node.results, write_node(node, operands, tuple(map(type_of, node.inputs)), target))
+        return list(map(read, region.results))
+
+    return BoundRegion(region.parameters, write)
+
+
+def write_node(node: Node, operands: list[Any], types: tuple[Type, ...], target: ExportTarget[Any]) -> list[Any]:
+    """What a target writes for the results of a node."""
+    for variable in node.results:
+        if isinstance(variable.type.dtype, HandleType):
+            raise Refusal("construct", f"{node.name} is a handle of cells")
+    match node.op:
+        case "cond":
+            then, otherwise = (bind_region(region, target) for region in node.regions)
+            return target.cond(node.results, operands[0], operands[1:], (then, otherwise))
+        case "while_loop":
+            condition, body = (bind_region(region, target) for region in node.regions)
+            return target.loop(node.results, operands, (condition, body))
+        case "call":
+            return target.call(node.results, node.attribute("function"), operands)
+    if node.op not in OPS:
+        raise Refusal("construct", f"{node.op} does more than compute")
+    row = OPS[node.op]
+    operands, types = promote(row, operands, types, target)
+    return [target.op(OpUse(row, types, node.results[0], dict(node.attributes)), operands)]
+
+
+def promote(
+    row: Op, operands: list[Any], types: tuple[Type, ...], target: ExportTarget[Any]
+) -> tuple[list[Any], tuple[Type, ...]]:
+    """The operands cast to one dtype where the row promotes them, so that no target's own promotion counts."""
+    first, last = row.same_dtype_operands
+    shared = range(len(types))[first:last]
+    kinds = {types[index].dtype for index in shared}
+    if len(kinds) < 2 or not {kind.kind for kind in kinds} <= set("iuf"):
+        return operands, types
+    dtype = dtypes.BY_NUMPY[np.result_type(*(kind.numpy for kind in kinds))]
+    promoted, promoted_types = list(operands), list(types)
+    for index in shared:
+        if types[index].dtype is not dtype:
+            promoted[index] = target.cast(operands[index], types[index], dtype)
+            promoted_types[index] = Type(dtype, types[index].shape)
+    return promoted, tuple(promoted_types)

@@ -1,0 +1,61 @@
+"""The backends of this package, and those that other packages register as entry points, by name.
+
+    [project.entry-points."tagloom.backends"]
+    mine = "my_package:ADAPTER"
+
+An adapter (interp/oracle/protocol.py) is imported in the process that serves it, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
+
+from ....core.errors import Usage
+from ..protocol import Adapter
+
+BACKEND_GROUP = "tagloom.backends"
+"""The entry-point group of backends."""
+_BUILT_IN = {
+    "numpy": ".python_source:NumPyAdapter",
+    "jax": ".python_source:JaxAdapter",
+    "torch": ".python_source:TorchAdapter",
+}
+
+
+@cache
+def third_party_backends() -> dict[str, EntryPoint]:
+    """The entry points of other packages, by name. The names of this package's backends cannot be overridden."""
+    return {point.name: point for point in entry_points(group=BACKEND_GROUP) if point.name not in _BUILT_IN}
+
+
+def backend_names() -> tuple[str, ...]:
+    """The names of all backends: ours first, then those of other packages in alphabetical order."""
+    return (*_BUILT_IN, *sorted(third_party_backends()))
+
+
+def load_adapter(name: str) -> Adapter:
+    """The adapter of this name. Raises Usage if there is none, and ImportError where its system is missing."""
+    if name in _BUILT_IN:
+        module, _, attribute = _BUILT_IN[name].partition(":")
+        return cast(Adapter, getattr(import_module(module, __package__), attribute)())
+    if name not in third_party_backends():
+        raise Usage(f"no backend is called {name!r}", required=", ".join(backend_names()), python=KeyError)
+    return cast(Adapter, third_party_backends()[name].load()())
+
+
+def backend_command(name: str) -> list[str]:
+    """The command of a backend's process: of an adapter's name, or the words of a command. Raises Usage if there is no
+    such adapter and no such command."""
+    if name in backend_names():
+        package = __package__.rpartition(".")[0]
+        return [sys.executable, "-m", f"{package}.worker", name]
+    words = shlex.split(name)
+    if not words or shutil.which(words[0]) is None:
+        raise Usage(f"no backend is called {name!r}, and no command", required=", ".join(backend_names()))
+    return words

@@ -1,0 +1,97 @@
+"""Adapters of the systems that take programs as Python source: NumPy, JAX, and PyTorch in eager mode."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....core.program.program import Program
+from ....core.types import type_of
+from ....core.value import Value, normalize
+from ...exchange.export.python_source import JAX, NUMPY, TORCH, Dialect, to_python
+from ...exchange.export.walker import Refusal
+from ..protocol import CONSTRUCTS, Capabilities
+
+
+class PythonSourceAdapter:
+    """Executes the source of a program, and calls its `main`."""
+
+    dialect: Dialect
+    module: str
+
+    def __init__(self) -> None:
+        self.system = importlib.import_module(self.module)
+
+    def describe(self) -> Capabilities:
+        constructs = CONSTRUCTS if self.dialect.calls_recur else tuple(c for c in CONSTRUCTS if c != "recursion")
+        return Capabilities(self.dialect.name, self.system.__version__, "Python", constructs=constructs)
+
+    def compile(self, program: Program) -> Callable[[Sequence[Value]], Sequence[Value]]:
+        namespace: dict[str, Any] = {}
+        exec(compile(to_python(program, self.dialect), "<program>", "exec"), namespace)
+        main = self.wrap(namespace["main"])
+        return lambda arguments: [self.to_value(result) for result in main(*map(self.from_value, arguments))]
+
+    def wrap(self, main: Callable[..., Any]) -> Callable[..., Any]:
+        """The function that is called in place of `main`."""
+        return main
+
+    def from_value(self, value: Value) -> Any:
+        """An argument, as the system takes it."""
+        return np.array(value)[()]
+
+    def to_value(self, result: Any) -> Value:
+        """A result of the system, as a value."""
+        array = np.asarray(result)
+        return normalize(array, type_of(array))
+
+
+class NumPyAdapter(PythonSourceAdapter):
+    """NumPy, whose programs are Python's."""
+
+    dialect, module = NUMPY, "numpy"
+
+
+class JaxAdapter(PythonSourceAdapter):
+    """JAX, which traces `main` and compiles it with XLA."""
+
+    dialect, module = JAX, "jax"
+
+    def wrap(self, main: Callable[..., Any]) -> Callable[..., Any]:
+        return self.system.jit(main)  # type: ignore[no-any-return]
+
+
+TORCH_REFUSALS = {
+    "not implemented for": "kernel",
+    "not support": "kernel",
+    "step must be greater than zero": "attribute",
+}
+"""Words of messages by which PyTorch says that it lacks something, and the kind of what it lacks."""
+
+
+class TorchAdapter(PythonSourceAdapter):
+    """PyTorch in eager mode."""
+
+    dialect, module = TORCH, "torch"
+
+    def wrap(self, main: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any) -> Any:
+            try:
+                with self.system.no_grad():
+                    return main(*arguments)
+            except (RuntimeError, ValueError) as error:
+                for words, kind in TORCH_REFUSALS.items():
+                    if words in str(error):
+                        raise Refusal(kind, str(error).splitlines()[0]) from error
+                raise
+
+        return run
+
+    def from_value(self, value: Value) -> Any:
+        return self.system.from_numpy(np.array(value))
+
+    def to_value(self, result: Any) -> Value:
+        return super().to_value(result.numpy())

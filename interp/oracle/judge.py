@@ -1,0 +1,179 @@
+"""Judges a backend's answer for one program: compares it with the reference's outcome, under the policy.
+
+A judgement is data: its verdict, why, and where the first difference is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.graph.graph import Graph
+from ...core.graph.lower import lower
+from ...core.ops.op import OPS
+from ...core.program.program import Program
+from ...core.types import type_of
+from ...core.value import Value, abbreviate, is_same_value
+from ...core.world import World
+from ..engines.limits import Limits
+from ..engines.reference import run_graph
+from ..machine.event import Event
+from ..outcome.outcome import Outcome
+from .policy import PolicyRule, rules_for, window_of
+from .protocol import Answer
+
+JudgedAs = Literal["alike", "different", "undecided", "refused", "error", "crash", "hang", "not run"]
+JUDGED_AS: tuple[JudgedAs, ...] = ("alike", "different", "undecided", "refused", "error", "crash", "hang", "not run")
+FAILURES = frozenset({"different", "error", "crash", "hang"})
+"""The judgements that say that a backend is wrong."""
+
+
+class Judgement(NamedTuple):
+    """What came of a program on a backend, beside the reference. `reason` says why in a sentence; `required` and
+    `actual` are the results where they differ."""
+
+    verdict: JudgedAs
+    reason: str
+    answer: Answer
+    required: str | None = None
+    actual: str | None = None
+
+
+DEFAULT_LIMITS = Limits(firings=100_000, depth=2_000)
+"""The limits of the reference: programs beyond them are not compared."""
+
+
+def run_reference(
+    program: Program, arguments: Sequence[Value], limits: Limits = DEFAULT_LIMITS, graph: Graph | None = None
+) -> Outcome:
+    """The outcome of the reference machine."""
+    return run_graph(graph or lower(program), arguments, limits=limits, world=World(lambda line: None))
+
+
+def judge(program: Program, arguments: Sequence[Value], outcome: Outcome, answer: Answer) -> Judgement:
+    """Compare an answer with the outcome of the reference."""
+    match answer.kind:
+        case "refused":
+            return Judgement("refused", f"{answer.cause}: {answer.message}", answer)
+        case "absent":
+            return Judgement("not run", answer.message, answer)
+        case "crash" | "hang":
+            return Judgement(answer.kind, answer.message, answer)
+    if outcome.status in ("Exhausted", "Deadlocked"):
+        return Judgement("undecided", f"the reference is {outcome.status}", answer)
+    if answer.kind == "lie":
+        return Judgement("error", f"its answer cannot be one: {answer.message}", answer)
+    if outcome.status == "Trapped":
+        message = outcome.traps[0].message
+        if answer.kind in ("trapped", "error"):
+            return Judgement("alike", f"both trap: {message}", answer)
+        return Judgement("undecided", f"the reference traps, and the backend has no traps there: {message}", answer)
+    if answer.kind in ("trapped", "error"):
+        return Judgement("error", f"the reference returns, and the backend does not: {answer.message}", answer)
+    return judge_results(program, arguments, outcome, answer)
+
+
+def judge_results(program: Program, arguments: Sequence[Value], outcome: Outcome, answer: Answer) -> Judgement:
+    """Compare results: by their bits, then within the window of the program, then under the conditions that its run
+    met."""
+    expected = [value for value in outcome.results if value is not None]
+    pairs = [
+        (position, required, got)
+        for position, (required, got) in enumerate(zip(expected, answer.results, strict=True))
+        if not is_same_value(required, got)
+    ]
+    if not pairs:
+        return Judgement("alike", "the results have the same bits", answer)
+    window = program_window(program)
+    rules = list(conditions_met(lower(program), arguments))
+    has_open_zeros = any(rule.treatment in ("zero-sign", "flush") for rule, _ in rules)
+    if all(is_within(required, got, window, has_open_zeros) for _, required, got in pairs):
+        return Judgement("alike", f"the results are within {window} ulp", answer)
+    position, required, got = pairs[0]
+    details = (f"result {position} is {abbreviate(required)}", abbreviate(got))
+    for rule, node in rules:
+        if rule.treatment in ("claim", "flush"):
+            return Judgement("undecided", f"{node} meets {rule.condition}: {rule.reason}", answer, *details)
+    if window and any(
+        node.op in ("cond", "while_loop") for function in program.functions for node in function.body.walk()
+    ):
+        reason = "results within a window may change a decision"
+        return Judgement("undecided", reason, answer, *details)
+    return Judgement("different", f"result {position} differs", answer, *details)
+
+
+def program_window(program: Program) -> int:
+    """By how many ulp the results of a program may differ: the windows of its nodes, added."""
+    total = 0
+    for function in program.functions:
+        for region in function.body.walk_regions():
+            types = {var.name: var.type for var in region.parameters}
+            for node in region.nodes:
+                operands = [types[each] if isinstance(each, str) else each.type for each in node.inputs]
+                types.update((var.name, var.type) for var in node.results)
+                if node.op in OPS:
+                    total += window_of(node.op, operands)
+    return total
+
+
+def conditions_met(graph: Graph, arguments: Sequence[Value]) -> Iterator[tuple[PolicyRule, str]]:
+    """The rows of the policy, except windows, whose conditions hold in a firing of the reference, each once, with the
+    node that met it first."""
+    run = run_graph(graph, arguments, limits=DEFAULT_LIMITS, keep="events", world=World(lambda line: None))
+    rules_met: set[PolicyRule] = set()
+    for event in run.events:
+        for rule, name in firing_conditions(graph, event):
+            if rule not in rules_met:
+                rules_met.add(rule)
+                yield rule, name
+
+
+def firing_conditions(graph: Graph, event: Event) -> Iterator[tuple[PolicyRule, str]]:
+    """The rows whose conditions hold in a firing."""
+    if event.inputs is None or event.trap is not None:
+        return
+    node = graph.nodes[event.token.node]
+    if node.op not in OPS:
+        return
+    operands = list(event.inputs)[: len(event.inputs) - node.has_trigger]
+    types = [type_of(each) for each in operands]
+    for rule in rules_for(node.op, types):
+        if rule.treatment != "window" and event.outputs and bool(np.any(rule.holds(operands, event.outputs[0][1]))):
+            yield rule, node.name
+
+
+def is_within(required: Value, got: Value, window: int, has_open_zeros: bool) -> bool:
+    """Whether two values have the same type and shape, and differ by at most `window` ulp in each element."""
+    one, other = np.asarray(required), np.asarray(got)
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    return bool(np.all(close_elements(one, other, window, has_open_zeros)))
+
+
+def close_elements(
+    one: npt.NDArray[Any], other: npt.NDArray[Any], window: int, has_open_zeros: bool
+) -> npt.NDArray[np.bool_]:
+    """Where elements of two arrays of one dtype are the same: NaN is NaN; a zero has a sign, unless that is open."""
+    if one.dtype.kind != "f":
+        return np.asarray(one == other)
+    same_zero = True if has_open_zeros else np.signbit(one) == np.signbit(other)
+    same = ((one == other) & ((one != 0) | same_zero)) | (np.isnan(one) & np.isnan(other))
+    return np.asarray(same | ((window > 0) & (ulp_distance(one, other) <= window)))
+
+
+def ulp_distance(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """The number of floats between elements; infinite from NaN, and from an infinity to a number.
+
+    >>> ulp_distance(np.array([1.0, 0.0, np.inf]), np.array([1.0 + 2**-52, -5e-324, 1.0])).tolist()
+    [1.0, 1.0, inf]
+    """
+    integer = np.int64 if one.dtype.itemsize == 8 else np.int32
+    ordered = []
+    for array in (one, other):
+        bits = np.asarray(array).view(integer).astype(np.float64)
+        ordered.append(np.where(np.signbit(array), float(np.iinfo(integer).min) - bits, bits))
+    distance = np.abs(ordered[0] - ordered[1])
+    return np.where(np.isfinite(one) & np.isfinite(other), distance, np.inf)

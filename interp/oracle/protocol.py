@@ -1,0 +1,124 @@
+"""The conformance protocol, version 1: what a backend says of itself, and what it answers. docs/conform.md describes
+it, docs/schemas/conform.json is its schema.
+
+A backend is a process that reads requests from its standard input and writes replies to its standard output: JSON, one
+object a line, UTF-8. A reply repeats the `seq` of its request. Standard error is for people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple, Protocol
+
+from ...core.json.cursor import JsonCursor
+from ...core.json.value import JsonValue, read_value, value_to_json
+from ...core.program.program import Program
+from ...core.types import type_of
+from ...core.value import Value
+from ..exchange.export.walker import REFUSAL_KINDS, Refusal
+
+PROTOCOL_VERSION = 1
+CONSTRUCTS = ("cond", "while_loop", "call", "recursion")
+"""The constructs that a backend may support."""
+
+AnswerKind = Literal["returned", "trapped", "refused", "error", "crash", "hang", "lie", "absent"]
+"""What came of a program on a backend. The process returned results, trapped, refused the program, or reported an
+error; or it died, did not answer in time, answered what cannot be an answer, or does not start."""
+
+
+class Answer(NamedTuple):
+    """What came of a program on a backend. `cause` is the kind of a refusal, the signal of a crash (or `memory`), or
+    the phase of a hang."""
+
+    kind: AnswerKind
+    results: tuple[Value, ...] = ()
+    cause: str = ""
+    message: str = ""
+
+
+class Capabilities(NamedTuple):
+    """What a backend says of itself. None stands for all."""
+
+    name: str
+    version: str
+    language: str
+    dtypes: tuple[str, ...] | None = None
+    ops: tuple[str, ...] | None = None
+    constructs: tuple[str, ...] | None = None
+
+
+class Adapter(Protocol):
+    """A backend in Python. It lives in a process of its own, and may crash there.
+
+    `compile` and what it returns raise Refusal for what the backend does not support; any other exception is an error
+    of the backend, unless the program traps.
+    """
+
+    def describe(self) -> Capabilities: ...
+
+    def compile(self, program: Program) -> Callable[[Sequence[Value]], Sequence[Value]]: ...
+
+
+def read_field(cursor: JsonCursor, key: str) -> JsonCursor:
+    """The value of a key of an object; raises Malformed if there is none."""
+    cursor.mapping()
+    if not cursor.has_key(key):
+        cursor.refuse(f"the key {key}")
+    return cursor.value_at(key)
+
+
+def capabilities_to_json(capabilities: Capabilities) -> JsonValue:
+    """The content of the reply to `hello`."""
+    return {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in capabilities._asdict().items()
+        if value is not None
+    }
+
+
+def read_capabilities(cursor: JsonCursor) -> Capabilities:
+    """What a backend says of itself; raises Malformed."""
+
+    def names(key: str) -> tuple[str, ...] | None:
+        return read_field(cursor, key).map_entries(JsonCursor.name) if cursor.has_key(key) else None
+
+    name, version, language = (read_field(cursor, key).name() for key in ("name", "version", "language"))
+    return Capabilities(name, version, language, names("dtypes"), names("ops"), names("constructs"))
+
+
+def answer_to_json(answer: Answer) -> JsonValue:
+    """An answer as the content of a reply."""
+    match answer.kind:
+        case "returned":
+            return {"reply": "returned", "results": list(map(value_to_json, answer.results))}
+        case "refused":
+            return {"reply": "refused", "kind": answer.cause, "message": answer.message}
+    return {"reply": answer.kind, "message": answer.message}
+
+
+def read_answer(cursor: JsonCursor) -> Answer:
+    """The answer of a reply to `compile` or `run`; raises Malformed."""
+    match read_field(cursor, "reply").one_of(("returned", "trapped", "refused", "error")):
+        case "returned":
+            return Answer("returned", read_field(cursor, "results").map_entries(read_value))
+        case "refused":
+            kind = read_field(cursor, "kind").one_of(REFUSAL_KINDS)
+            return Answer("refused", cause=kind, message=read_field(cursor, "message").text())
+        case "trapped":
+            return Answer("trapped", message=read_field(cursor, "message").text())
+    return Answer("error", message=read_field(cursor, "message").text())
+
+
+def refusal_answer(refusal: Refusal) -> Answer:
+    return Answer("refused", cause=refusal.kind, message=refusal.message)
+
+
+def check_results(program: Program, results: Sequence[Value]) -> str | None:
+    """Why these cannot be the results of a program: their number, a dtype or a shape. None if they can."""
+    types = program.main.results
+    if len(types) != len(results):
+        return f"{len(results)} results of {len(types)}"
+    for position, (expected, value) in enumerate(zip(types, results, strict=True)):
+        if not expected.admits(type_of(value)):
+            return f"result {position} is of type {type_of(value)}, and not {expected}"
+    return None

@@ -1,0 +1,182 @@
+"""Programs as Python source: the table has every op, and NumPy computes from the source what the program means."""
+
+from __future__ import annotations
+
+import ast
+
+import numpy as np
+import pytest
+import tagloom as tl
+from hypothesis import given, settings
+from support.generators.generator import Case, cases
+from tagloom.core import dtypes
+from tagloom.core.graph.lower import lower
+from tagloom.core.ops.op import OPS, lookup_op
+from tagloom.core.program.program import Program, Var
+from tagloom.core.types import Type
+from tagloom.core.value import is_same_value
+from tagloom.interp.exchange.export.compose import compose, compositions, keys
+from tagloom.interp.exchange.export.python_source import DIALECTS, JAX, NUMPY, numpy_expression, to_python
+from tagloom.interp.exchange.export.walker import OpUse, Refusal
+from tagloom.interp.oracle.adapters import load_adapter
+from tagloom.interp.oracle.judge import FAILURES, judge, run_reference
+from tagloom.interp.oracle.protocol import Answer
+
+TARGETS = (*DIALECTS, "onnx")
+
+
+def parse_program(text: str) -> Program:
+    program = tl.parse(text).program
+    assert program is not None
+    return program
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_op_has_an_entry(target: str) -> None:
+    """For every row of the registry and every kind of dtype, the table has an expression that can be parsed, or says
+    why there is none; and it has no entry of another op."""
+    table = compositions(target)
+    assert {key.partition(":")[0] for key in table} == set(OPS)
+    for key, entry in table.items():
+        assert key in {each for kind in "biuf" for each in keys(key.partition(":")[0], kind)}, key
+        assert entry[:1] != "-" or len(entry) > 10, key
+        if not entry.startswith("-"):
+            ast.parse(entry, mode="eval")
+    for name in OPS:
+        for kind in "biuf":
+            assert any(key in table for key in keys(name, kind)), (name, kind)
+
+
+def test_the_narrowest_entry_counts() -> None:
+    """An entry for a kind of dtype comes before that of the op."""
+
+    def entry(name: str, dtype: dtypes.DType) -> str:
+        use = OpUse(lookup_op(name), (Type(dtype),), Var("y", Type(dtype)), {})
+        return ast.unparse(compose(compositions("onnx"), use))
+
+    assert entry("negative", dtypes.uint8) == "Sub(0, x)"
+    assert entry("negative", dtypes.int8) == "Neg(x)"
+    with pytest.raises(Refusal, match="assert of bool: no value of an array ends a run"):
+        entry("assert", dtypes.bool)
+
+
+def answer_of(program: Program, arguments: list[object]) -> Answer:
+    """What NumPy computes, in this process."""
+    try:
+        return Answer("returned", tuple(load_adapter("numpy").compile(program)(arguments)))  # type: ignore[arg-type]
+    except Refusal as refusal:
+        return Answer("refused", cause=refusal.kind, message=refusal.message)
+    except Exception as error:
+        return Answer("error", message=repr(error))
+
+
+@pytest.mark.inner(first=1)
+@pytest.mark.parametrize("arrays", [False, True])
+def test_numpy_agrees_on_generated_programs(arrays: bool) -> None:
+    """Of generated programs with conds, loops and recursion, NumPy computes what the reference does, under the policy;
+    most programs are not refused."""
+    judged: list[str] = []
+
+    @given(cases(exact=True, arrays=arrays))
+    @settings(max_examples=60)
+    def law(case: Case) -> None:
+        outcome = run_reference(case.program, case.arguments, graph=lower(case.program))
+        judgement = judge(case.program, case.arguments, outcome, answer_of(case.program, case.arguments))
+        judged.append(judgement.verdict)
+        assert judgement.verdict not in FAILURES, judgement
+
+    law()
+    assert judged.count("alike") > len(judged) // 4
+
+
+FIB = """
+func fib(n: int64) -> int64 {
+  small = less_equal n, 1
+  r = cond small, n {
+    then(m: int64) {
+      yield m
+    }
+    else(m: int64) {
+      p = subtract m, 1
+      q = subtract m, 2
+      a = call fib p
+      b = call fib q
+      s = add a, b
+      yield s
+    }
+  }
+  return r
+}
+"""
+
+LOOP = """
+func main(n: int64, np: int64) -> int64, float64 {
+  i, x, m = while_loop 0, 1.5, n {
+    while(i: int64, x: float64, n: int64) {
+      lambda = less i, n
+      yield lambda
+    }
+    do(i: int64, x: float64, n: int64) {
+      j = add i, 1
+      y = multiply x, 1.25
+      yield j, y, n
+    }
+  }
+  k = add i, np
+  return k, x
+}
+"""
+
+
+def test_recursion() -> None:
+    """Eager Python recurs; JAX, which inlines calls, refuses in words."""
+    namespace: dict[str, object] = {}
+    exec(to_python(parse_program(FIB), NUMPY), namespace)
+    assert namespace["main"](10) == (55,)  # type: ignore[operator]
+    with pytest.raises(Refusal, match="fib is recursive, and this target inlines calls") as refused:
+        to_python(parse_program(FIB), JAX)
+    assert refused.value.kind == "construct"
+
+
+def test_names_of_python() -> None:
+    """Names of values that are words of Python, or names of modules, are changed."""
+    source = to_python(parse_program(LOOP), NUMPY)
+    assert "lambda_1 = np.less(i, n_1)" in source and "def main(n, np_1):" in source
+    namespace: dict[str, object] = {}
+    exec(source, namespace)
+    assert namespace["main"](3, 4) == (7, 1.5 * 1.25**3)  # type: ignore[operator]
+
+
+def test_the_loop_of_jax() -> None:
+    """JAX gets its own loops and conds."""
+    source = to_python(parse_program(LOOP), JAX)
+    assert "lax.while_loop(lambda state: i_while(*state)[0], lambda state: i_do(*state)," in source
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(True, -3, 1.5, float("nan"), float("-inf"), -0.0, np.uint64(2**64 - 1), np.float32(0.1)),
+        *(np.array([[1, 2]], np.int8), np.zeros((0, 3), np.float32), np.array([np.inf, -0.0, np.nan])),
+    ],
+    ids=str,
+)
+def test_constants_keep_their_bits(value: object) -> None:
+    """The expression of a constant has its dtype, its shape and its bits."""
+    assert is_same_value(eval(numpy_expression(np.asarray(value)), {"np": np}), value)
+
+
+@pytest.mark.parametrize(
+    "text, kind",
+    [
+        ('func main(p: bool) -> bool {\n  y = assert p, error="ValueError", message="no"\n  return y\n}', "op"),
+        ("func main(n: int64) -> int64 {\n  a = cells n, dtype=int64\n  y = get a, 0\n  return y\n}", "construct"),
+        ("func main() -> float64 {\n  y = uniform 0.0, 1.0, shape=[]\n  return y\n}", "construct"),
+        ('func main(x: float64[3], n: int64) -> float64[?] {\n  y = index x, n, key="?:"\n  return y\n}', "shape"),
+    ],
+)  # fmt: skip
+def test_refusals_name_their_kind(text: str, kind: str) -> None:
+    """What cannot be said is refused, with the kind of what is missing."""
+    with pytest.raises(Refusal) as refused:
+        to_python(parse_program(text), NUMPY)
+    assert refused.value.kind == kind
