@@ -163,6 +163,14 @@ def result_bytes(event: Event | None) -> int:
     return value.nbytes if isinstance(value, np.ndarray) else 0
 
 
+def depth_error(limits: Limits, engine: str, maximum: int) -> Exhausted:
+    """The error for the limit on depth, or for the maximal depth that the engine supports, if that is less."""
+    error = limit_exceeded("nested calls and loops", "depth", min(limits.depth, maximum))
+    if limits.depth > maximum:
+        error.hint = f'engine {engine} supports no more; engine="reference" does'
+    return error
+
+
 def external_limit_error(name: str, limits: Limits) -> Exhausted:
     """The error for a limit of the clock or memory, or for Ctrl-C."""
     if name == "seconds":

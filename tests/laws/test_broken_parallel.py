@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from pytest import MonkeyPatch
 from support.laws.parallel_laws import wrong
-from support.programs.parallel_programs import fib, relayed, sums, tak, twice
+from support.programs.parallel_programs import careless, fib, fragile, relayed, sums, tak, twice
 from support.twins.broken_twin import Break, broken
+from tagloom.core.errors import TagloomError
 from tagloom.interp.engines.fast import load
 from tagloom.interp.engines.fast.delivery_table import DeliveryColumn
 from tagloom.interp.engines.fast.parallel import run as several
@@ -61,6 +62,30 @@ def gives_results(patch: MonkeyPatch) -> None:
     patch.setattr(stamped, "parallel_delivery_rows", rows)
 
 
+def traps_stay_open(patch: MonkeyPatch) -> None:
+    patch.setattr(stamped.CoreStore, "release", lambda self, frame: 0)
+
+
+def traps_forget_waves(patch: MonkeyPatch) -> None:
+    """The other operands of a node that traps count as if they had arrived in the first wave."""
+    true = stamped.CoreStore.complete_trap
+    patch.setattr(
+        stamped.CoreStore,
+        "complete_trap",
+        lambda self, frame, port, waiting_ports, required: true(self, frame, port, (), required),
+    )
+
+
+def traps_of_one_core(patch: MonkeyPatch) -> None:
+    true = several.ParallelRun.outcome
+
+    def outcome(self: several.ParallelRun, structure: Any) -> Any:
+        self._traps = [trap for trap in self._traps if trap.store is self.stores[0]]
+        return true(self, structure)
+
+    patch.setattr(several.ParallelRun, "outcome", outcome)
+
+
 HEAVY = pytest.mark.heavy
 MESSAGE = "read_message(a, r, mem, message_address(c, sender, core, number), sender, header)"
 ABOVE, WHEN = "poke(mem, target + FrameHeader.PARENT", "poke(mem, target + FrameHeader.ITERATION"
@@ -68,6 +93,9 @@ TWINS = (
     in_python("the counts of one core only", forgets_a_core),
     in_python("the profile of one core only", forgets_profiles),
     in_python("results are left to one core", gives_results),
+    in_python("activations with a trap stay open", traps_stay_open),
+    in_python("traps forget the waves of their operands", traps_forget_waves),
+    in_python("the traps of one core only", traps_of_one_core),
     rewritten(
         "what waits forgets its wave",
         "poke(operand_waves, frame + peek(row, DeliveryColumn.OPERAND_WORD), wave)",
@@ -120,7 +148,15 @@ TWINS = (
 
 def violations() -> Iterator[str]:
     """The violations on small programs whose cores take turns in random order."""
-    programs = ((fib, [7]), (tak, [5, 3, 1]), (sums, [4]), (twice, [5]), (relayed, [5]))
+    programs = (
+        (fib, [7]),
+        (tak, [5, 3, 1]),
+        (sums, [4]),
+        (twice, [5]),
+        (relayed, [5]),
+        (fragile, [6]),
+        (careless, [5]),
+    )
     for seed in range(40):
         for function, arguments in programs:
             result = wrong(function.graph, arguments, 2 + seed % 3, Random(seed), Limits())
@@ -134,7 +170,7 @@ def test_the_laws_catch_broken_cores(how: Break) -> None:
     with broken(how):
         try:
             reply = next(violations(), None)
-        except (AssertionError, LookupError, ValueError) as error:
+        except (AssertionError, LookupError, ValueError, TagloomError) as error:
             reply = repr(error)
     assert reply is not None
     print(reply[:200])

@@ -34,7 +34,7 @@ from ....core.types import type_of
 from ....core.value import Literal, Value, admit, borrow
 from ....core.world import World
 from ...machine.event import Event, Token
-from ...outcome.outcome import Outcome, build_trap, limit_exceeded, value_outcome
+from ...outcome.outcome import Outcome, build_trap, value_outcome
 from ..interrupt import interrupt_between_steps
 from ..jit import cache as module_cache
 from ..jit.cache import show_compiling
@@ -50,7 +50,7 @@ from ..jit.state import (
     EXIT_TRAP,
     PARALLEL_MIN_ELEMENTS,
 )
-from ..limits import LimitMonitor, Limits, external_limit_error, recent_resident_memory, resolve_limits
+from ..limits import LimitMonitor, Limits, depth_error, external_limit_error, recent_resident_memory, resolve_limits
 from ..reference import admit_arguments, default_structure
 from . import call_buffer, codegen, watchdog
 from .call_buffer import CallBuffer, CallLayout, call_layout
@@ -413,7 +413,7 @@ def limit_error(compiled: CompiledProgram, buffer: CallBuffer, limits: Limits) -
     if buffer.exit_reason in (EXIT_TAPE_FULL, EXIT_BYTES):
         return external_limit_error("bytes", limits)
     if buffer.exit_reason == EXIT_DEPTH:
-        return limit_exceeded("nested calls and loops", "depth", min(limits.depth, MAX_DEPTH))
+        return depth_error(limits, "compiled", MAX_DEPTH)
     if buffer.exit_reason == EXIT_STACK:
         error = Exhausted(
             f"the run exceeds the {STACK_BYTES:,} bytes of stack that engine compiled has for nested calls",

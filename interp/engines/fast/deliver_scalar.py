@@ -259,7 +259,12 @@ def deliver_scalar(a: Any, budget: Any, header: Any) -> Any:
                 poke(
                     profile,
                     profile_row + ProfileColumn.FIRINGS,
-                    peek(profile, profile_row + ProfileColumn.FIRINGS) + (required << 32) + 1,
+                    peek(profile, profile_row + ProfileColumn.FIRINGS) + 1,
+                )
+                poke(
+                    profile,
+                    profile_row + ProfileColumn.TOKENS_CONSUMED,
+                    peek(profile, profile_row + ProfileColumn.TOKENS_CONSUMED) + required,
                 )
                 poke(
                     profile,

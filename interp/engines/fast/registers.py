@@ -121,9 +121,10 @@ class ProfileColumn(IntEnum):
     """The columns of the profile of one core in a parallel run."""
 
     FIRINGS = 0
-    """The number of firings; in the upper 32 bits, the number of tokens that they consumed."""
-    TOKENS_SENT = 1
-    """The number of tokens that these firings sent."""
+    TOKENS_CONSUMED = 1
+    """The number of tokens that these firings consumed."""
+    TOKENS_SENT = 2
+    """The number of tokens that they sent."""
 
 
 class ProxyWord(IntEnum):

@@ -32,6 +32,7 @@ from ..limits import (
     MEMORY_CHECK_STEPS,
     LimitMonitor,
     Limits,
+    depth_error,
     external_limit_error,
     resident_memory,
     resolve_limits,
@@ -248,7 +249,7 @@ class FastRun:
                 self.stopped_by = "depth"
                 return True
             case ExitReason.DEPTH_LIMIT:
-                raise limit_exceeded("nested calls and loops", "depth", self.limits.depth)
+                raise depth_error(self.limits, "fast", MAX_DEPTH)
             case ExitReason.TOKEN_LIMIT:
                 raise limit_exceeded("tokens at once", "tokens", self.limits.max_tokens)
             case ExitReason.SECOND_TOKEN:
@@ -274,9 +275,7 @@ class FastRun:
         try:
             self.store.grow()
         except MemoryError:
-            raise Exhausted(
-                "the run does not fit into memory", rule="S12", where=self.origin_state.graph.name
-            ) from None
+            raise out_of_memory(self.origin_state.graph.name) from None
 
     def _fire_on_host(self) -> bool:
         trap_count = len(self.host.traps)
@@ -336,6 +335,11 @@ class FastRun:
             engine="fast",
             structure=structure,
         )
+
+
+def out_of_memory(graph_name: str) -> Exhausted:
+    """The error of a run whose arrays cannot grow."""
+    return Exhausted("the run does not fit into memory", rule="S12", where=graph_name)
 
 
 class RunMonitor:

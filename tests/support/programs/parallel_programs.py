@@ -45,3 +45,26 @@ def relayed(n: tl.int64) -> tl.int64:
 @tl.function
 def relay(n: tl.int64) -> tl.int64:
     return relayed(n)
+
+
+@tl.function
+def fragile(n: tl.int64) -> tl.int64:
+    """A tree of calls in which a third of the leaves and half of the sums trap."""
+    return tl.cond(
+        n <= 1,
+        lambda: 10 // (n % 3),
+        lambda: (fragile(n - 1) + fragile(n - 2)) * 0 + 10 // (n % 2) + fragile(n - 3) * 0,
+    )
+
+
+@tl.function
+def careless(n: tl.int64) -> tl.int64:
+    """A tree of calls in which half of the divisions trap, whose quotients nobody needs: the calls return."""
+    return tl.cond(n <= 1, lambda: wasted(n), lambda: careless(n - 1) + careless(n - 2) + wasted(n))
+
+
+@tl.function
+def wasted(n: tl.int64) -> tl.int64:
+    divisor = n % 2
+    (n * n * n) // divisor  # the dividend comes first, in a later wave
+    return n

@@ -10,7 +10,7 @@ from weakref import ref
 import numpy as np
 
 from .....core.tag import Tag
-from ....image.image import Image, NodeColumn, ScopeColumn, SiteColumn, WordArray
+from ....image.image import FrameHeader, Image, NodeColumn, ScopeColumn, SiteColumn, WordArray
 from ....image.opcodes import Opcode
 from ....outcome.statistics import Stats
 from ...limits import Limits
@@ -100,12 +100,52 @@ class CoreStore(TokenStore):
             frame = self.parent_of(frame)
         return frame
 
+    def complete_trap(self, frame: int, port: int, waiting_ports: Sequence[int], required_tokens: int) -> None:
+        """Complete the firing of a node that traps, by the youngest token, at this port: consume the operands and send
+        nothing. `waiting_ports` are the ports at which its other operands wait. The activation stays open until
+        `release` is called, so that its tag can be built when no core runs."""
+        r, row = self.registers, self.delivery_rows[port]
+        slot = (int(r[Register.FLIGHT_HEAD]) + int(r[Register.FLIGHT_LENGTH]) - 1) & (len(self.ring) - 1)
+        words = [int(frame + self.delivery_rows[each, DeliveryColumn.OPERAND_WORD]) for each in waiting_ports]
+        wave = max(int(self.token_waves[slot]), *self.operand_waves[words].tolist(), 0)
+        bits = frame + int(row[DeliveryColumn.MASK_WORD])
+        self.memory[bits] = self.memory[bits] & ~row[DeliveryColumn.PARTNER_BITS] | row[DeliveryColumn.FIRED_BIT]
+        self.memory[frame + FrameHeader.PENDING] += 1 - required_tokens
+        self.profile[wave, ProfileColumn.FIRINGS] += 1
+        self.profile[wave, ProfileColumn.TOKENS_CONSUMED] += required_tokens
+        self.firing_counts[row[DeliveryColumn.NODE]] += 1
+        r[Register.WAVES] = max(r[Register.WAVES], wave + 1)
+        r[Register.WAITING] -= required_tokens - 1
+        r[[Register.FIRINGS, Register.STEPS]] += 1
+        r[Register.FLIGHT_LENGTH] -= 1
+
+    def release(self, frame: int) -> int:
+        """Let an activation that a trap kept open close, with the ancestors in which then nothing is pending; returns
+        how many close. No core may run."""
+        store, closed = self, 0
+        while frame:
+            store.memory[frame + FrameHeader.PENDING] -= 1
+            if store.pending_count(frame):
+                break
+            if store.is_proxy(frame):
+                home, proxy = store.operand_waves[[frame + ProxyWord.CORE, frame + ProxyWord.REMOTE_PROXY]].tolist()
+                store = store._core(home)
+                frame = store.parent_of(proxy)
+            else:
+                closed += 1
+                frame = store.parent_of(frame)
+        return closed
+
     def proxied_frame(self, proxy: int) -> tuple[CoreStore, int]:
         """The store and the frame that a proxy stands for."""
         core, frame = self.operand_waves[[proxy + ProxyWord.CORE, proxy + ProxyWord.REMOTE_FRAME]].tolist()
-        home_store = self._cores[core]()
-        assert home_store is not None
-        return home_store, frame
+        return self._core(core), frame
+
+    def _core(self, number: int) -> CoreStore:
+        """The store of the core with this number."""
+        store = self._cores[number]()
+        assert store is not None
+        return store
 
 
 def parallel_delivery_rows(image: Image) -> WordArray:
@@ -138,14 +178,6 @@ class WaveProfile(NamedTuple):
     deliveries: WordArray
     waiting_tokens: WordArray
 
-    def peak_tokens_bound(self) -> int:
-        """An upper bound of the number of tokens at once after any step: those at the beginning of a wave, and all that
-        were sent in it."""
-        live_tokens = self.deliveries.copy()
-        live_tokens[:-1] += self.deliveries[1:]
-        live_tokens[1:] += self.waiting_tokens[:-1]
-        return int(live_tokens.max(initial=0))
-
 
 def trimmed_length(numbers: WordArray) -> int:
     """The length without the zeros at the end, of which there are few."""
@@ -156,14 +188,13 @@ def trimmed_length(numbers: WordArray) -> int:
 
 
 def wave_profile(stores: Sequence[CoreStore], initial_tokens: int) -> WaveProfile:
-    """The profile of a run that began with `initial_tokens` tokens and had fewer than 2**31 at once."""
+    """The profile of a run that began with `initial_tokens` tokens."""
     rows = [store.profile[: store.registers[Register.WAVES] + 1] for store in stores]
     firings, deliveries, waiting = np.zeros((3, max(map(len, rows)) + 1), np.int64)
     deliveries[0] = initial_tokens
     for each in rows:
-        halves = each.view(np.int32)
-        firings[: len(each)] += halves[:, 2 * ProfileColumn.FIRINGS]
-        waiting[: len(each)] -= halves[:, 2 * ProfileColumn.FIRINGS + 1]
+        firings[: len(each)] += each[:, ProfileColumn.FIRINGS]
+        waiting[: len(each)] -= each[:, ProfileColumn.TOKENS_CONSUMED]
         deliveries[1 : len(each) + 1] += each[:, ProfileColumn.TOKENS_SENT]
     waiting += deliveries
     np.cumsum(waiting, out=waiting)
