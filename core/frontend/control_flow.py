@@ -71,11 +71,16 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     >>> cond(2 < 3, lambda: 10, lambda: 1 // 0)
     10
     """
+    return choose_branch("cond", pred, then, otherwise)
+
+
+def choose_branch(construct: str, pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    """`cond`, as part of a construct, which errors name."""
     region = current_region()
     if region is None:
         return read_variables(then() if _concrete_bool(pred) else otherwise())
     if recording_tapes():
-        return call_as_one_step("cond", then, lambda: cond(pred, then, otherwise))
+        return call_as_one_step("cond", then, lambda: choose_branch(construct, pred, then, otherwise))
     predicate = check_predicate(pred, "predicate of cond")
     name = region.names.fresh("cond")
     branches = open_subregion(region), open_subregion(region)
@@ -90,7 +95,7 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
         one, other = (replace(branch, leaves=[False], treedef=NONE, weak_flags=[False]) for branch in (one, other))
     if not (one.leaves or assigned):
         raise no_results_error()
-    pairs = unify_branches(one, other)
+    pairs = unify_branches(one, other, construct)
     results = emit_cond(region, predicate, branches, pairs, region.names.result_names(name, len(pairs)))
     for position, result in enumerate(results):
         result.weak_value = join_weak_values(one, other, position)
@@ -141,7 +146,7 @@ def _branch_at(index: Any, branches: Sequence[Callable[[], Any]], first: int) ->
     @functools.wraps(branches[0], assigned=(), updated=())
     def choose() -> Any:
         lower, upper = _branch_at(index, branches[:half], first), _branch_at(index, branches[half:], first + half)
-        return cond(index < first + half, lower, upper)
+        return choose_branch("switch", index < first + half, lower, upper)
 
     return choose
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...core.autodiff.resolve import resolve_pullbacks
 from ...core.display import SvgReprMixin, open_debugger
+from ...core.dtypes import PYTHON_DTYPES
 from ...core.errors import Crash, Invalid, Usage
 from ...core.frontend.array_api import common
 from ...core.frontend.eager.adjoints import record_call
@@ -22,7 +23,7 @@ from ...core.frontend.eager.gradients import OperandKey, is_float, pullback_spec
 from ...core.frontend.eager.recording import recording_tapes
 from ...core.frontend.trace.annotation import FunctionSpec, callable_name, read_function_spec, underlying_function
 from ...core.frontend.trace.captures import Resource
-from ...core.frontend.trace.program_builder import ProgramBuilder, current_region
+from ...core.frontend.trace.program_builder import ProgramBuilder, current_region, number_kinds, weak_number
 from ...core.frontend.trace.pytree import LEAF, TreeType, flatten, leaf_paths, unflatten
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.symbol import Symbol
@@ -78,6 +79,8 @@ class Function(SvgReprMixin):
         self._derived_functions: LRUCache[object, Function] = LRUCache(capacity)
         """The gradients derived from this function."""
         self._pruned_programs: LRUCache[object, PrunedProgram] = LRUCache(capacity)
+        self._inferred_forms: LRUCache[object, tuple[TreeType, ...]] = LRUCache(capacity)
+        """The tree types of arguments with Python numbers, by their own tree types and numbers."""
 
     def __repr__(self) -> str:
         return f"<tagloom function {self.name}>"
@@ -367,7 +370,24 @@ class Function(SvgReprMixin):
         if traced is not None:
             return traced, list(arguments)
         leaves, forms = self._flatten_arguments(arguments)
-        return self._find_or_trace(forms, key), leaves
+        return self._find_or_trace(self._infer_number_types(forms, leaves), key), leaves
+
+    def _infer_number_types(self, forms: tuple[TreeType, ...], leaves: Sequence[object]) -> tuple[TreeType, ...]:
+        """The tree types of arguments, in which the Python numbers have the dtypes that recursive calls give them. They
+        are inferred only where another argument has such a dtype, since that traces the function once more."""
+        declared = [type_ is not None for _, type_ in self.source.declared_parameters]
+        if all(declared):
+            return forms
+        flags = [flag for flag, form in zip(declared, forms, strict=True) for _ in form.types]
+        numbers = tuple(None if flag else weak_number(leaf) for flag, leaf in zip(flags, leaves, strict=True))
+        kinds = {kind for number in numbers for kind in number_kinds(number)}
+        types = (type_ for form in forms for type_ in form.types)
+        if not any(type_.dtype.kind in kinds and type_.dtype not in PYTHON_DTYPES for type_ in types):
+            return forms
+        with self._trace_lock:
+            return self._inferred_forms.get_or_create(
+                (forms, numbers), lambda: _new_builder().infer_entry_types(self.source, forms, numbers)
+            )
 
     def _flatten_arguments(self, arguments: Sequence[Any]) -> tuple[list[Any], tuple[TreeType, ...]]:
         """The leaves of concrete arguments, and the tree types that they are traced with."""
@@ -427,12 +447,7 @@ class Function(SvgReprMixin):
     def _trace_once(self, forms: tuple[TreeType, ...], *, may_create: bool) -> TracedProgram:
         """Trace the function, and check and lower its program. `may_create` says whether variables may be created while
         tracing."""
-        from ...core.frontend.source.entry import (  # here: import tagloom needs no converter
-            convert_callable,
-            prepare_entry,
-        )
-
-        trace = ProgramBuilder(Symbol, may_create_variables=may_create, prepare=prepare_entry, convert=convert_callable)
+        trace = _new_builder(may_create=may_create)
         program, signature = trace.build_program(self.source, forms)
         program = resolve_pullbacks(program)
         problems = program_problems(program)
@@ -447,6 +462,15 @@ class Function(SvgReprMixin):
         draws = any(node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw for node in nodes)
         resources = signature.captures, signature.assigned_variables, created
         return TracedProgram(program, graph, signature.treedef, trace.callbacks, *resources, draws_random=draws)
+
+
+def _new_builder(*, may_create: bool = False) -> ProgramBuilder:
+    from ...core.frontend.source.entry import (  # here: import tagloom needs no converter
+        convert_callable,
+        prepare_entry,
+    )
+
+    return ProgramBuilder(Symbol, may_create_variables=may_create, prepare=prepare_entry, convert=convert_callable)
 
 
 def _short_key(arguments: Sequence[Any]) -> object:

@@ -126,6 +126,7 @@ def hessian(function: Callable[..., Any], argnums: Argnums = 0, *values: Any, ha
              [4., 0.]], dtype=float64)
     """
     refuse_values("hessian", values)
+    _GradientTargets("hessian", argnums, (), _as_function(function))  # whose errors name hessian
     return jacobian(jacobian(function, argnums, has_aux=has_aux), argnums, has_aux=has_aux)
 
 
@@ -195,9 +196,10 @@ def refuse_values(kind: str, values: Sequence[Any]) -> None:
         )
 
 
-def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[Any], Any]]:
+def vjp(function: Callable[..., Any], *arguments: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of a function and its pullback. The pullback maps an adjoint, with the nesting and types of the value,
-    to a tuple of the adjoints of the arguments, None for an argument that is not a float.
+    to a tuple of the adjoints of the arguments, None for an argument that is not a float. With `has_aux` the function
+    returns a pair, of which the first is the value; the result is `(value, pullback, aux)`.
 
     Outside of tracing, each pullback runs the function again on the same inputs, without repeating its effects. Raises
     Invalid (D5) if it draws random numbers, which would differ.
@@ -210,11 +212,16 @@ def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[A
     inner, region = _as_function(function), current_region()
     arguments = tuple(inner.source.bind(arguments, {}))
     if region is not None:
-        return trace_vjp(region, inner.source, arguments)
-    replay = prepare_replay(inner, arguments)
-    return inner.call_eagerly(arguments, callback_log=replay.callback_results), lambda adjoint: argument_adjoints(
-        inner, replay, adjoint
-    )
+        value, pullback = trace_vjp(region, inner.source, arguments)
+    else:
+        replay = prepare_replay(inner, arguments)
+        value = inner.call_eagerly(arguments, callback_log=replay.callback_results)
+        pullback = partial(argument_adjoints, inner, replay)
+    if not has_aux:
+        return value, pullback
+    value, aux = split_aux(inner.source, value)
+    zeros = zero_adjoint(aux) if region is None else symbolic_zeros(aux)
+    return value, lambda adjoint: pullback((adjoint, zeros)), aux
 
 
 def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:

@@ -28,6 +28,7 @@ from ..trace.program_builder import (
     describe_operand_type,
     to_operand,
     unwrap_weak,
+    weak_number,
     weak_value_of,
 )
 from ..trace.pytree import (
@@ -78,7 +79,7 @@ def emit_call(
     Raises Invalid (V6) for an argument of another type than declared, NoTypeYet where the results have no types yet.
     """
     leaves, operands, names = list[Any](), list[TracedOperand](), list[str]()
-    tree_types, weak = list[TreeType](), list[int | float | None]()
+    tree_types, weak, numbers = list[TreeType](), list[int | float | None](), list[int | float | None]()
     flat_arguments = spec.flatten_arguments(arguments, Invalid)
     for (name, declared), (parts, structure) in zip(spec.declared_parameters, flat_arguments, strict=True):
         types = declared.types if declared else (None,) * len(parts)
@@ -96,10 +97,15 @@ def emit_call(
         operands += part_operands
         names += leaf_names(structure, name)
         weak += [None if declared else weak_value_of(leaf) for leaf in parts]
+        numbers += [None if declared else weak_number(unwrap_weak(leaf)) for leaf in parts]
         tree_types.append(declared or TreeType(structure, tuple(operand.type for operand in part_operands)))
     callee, signature = region.specialization.program_builder.resolve_call(
-        spec, spec.resolve_types(tree_types), tuple(weak) if any(weak) else (), region.specialization
+        spec, spec.resolve_types(tree_types), tuple(weak) if any(weak) else (), tuple(numbers), region.specialization
     )
+    parameter_types = [type_ for tree_type in callee.argument_types for type_ in tree_type.types]
+    for k, number in enumerate(numbers):
+        if number is not None and operands[k].type != parameter_types[k]:
+            operands[k] = to_operand(unwrap_weak(leaves[k]), parameter_types[k])
     tapes = recording_tapes()
     for variable in signature.assigned_variables if tapes and captures is None else ():
         read_and_record(variable)
@@ -125,7 +131,6 @@ def emit_call(
         for assigned_variable in assigned_values:
             record_assignment(assigned_variable)
     names += [resource.name for resource in captured_operands]
-    parameter_types = [type_ for tree_type in callee.argument_types for type_ in tree_type.types]
     parameter_types += [resource.type for resource in captured_operands]
     treedef = signature.tree_type.treedef
     return TracedCall(

@@ -29,6 +29,7 @@ from .program_builder import (
     describe_operand_type,
     describe_with_location,
     enter_region,
+    number_kinds,
     to_operand,
     to_weak_operand,
     unwrap_weak,
@@ -236,12 +237,15 @@ def emit_cond(
     return results[:count]
 
 
-def unify_branches(one: BodyResult, other: BodyResult) -> list[tuple[TracedOperand, TracedOperand]]:
-    """The results of both branches in pairs; raises Invalid (V5) where the structures or types differ."""
+def unify_branches(
+    one: BodyResult, other: BodyResult, construct: str = "cond"
+) -> list[tuple[TracedOperand, TracedOperand]]:
+    """The results of both branches in pairs; raises Invalid (V5) where the structures or types differ, which names the
+    construct that has the branches."""
     if one.treedef != other.treedef:
         required, got = describe_difference(one.treedef, other.treedef)
         raise Invalid(
-            "the branches of cond return different structures",
+            f"the branches of {construct} return different structures",
             rule="V5",
             where=user_location(),
             required=describe_with_location(required, one.location),
@@ -249,20 +253,20 @@ def unify_branches(one: BodyResult, other: BodyResult) -> list[tuple[TracedOpera
             hint=array_hint(one.treedef, other.treedef),
         )
     return [
-        unify_results(then_leaf, else_leaf, one, other, path)
+        unify_results(then_leaf, else_leaf, one, other, path, construct)
         for then_leaf, else_leaf, path in zip(one.leaves, other.leaves, leaf_paths(one.treedef, ""), strict=True)
     ]
 
 
 def unify_results(
-    one: Any, other: Any, then_result: BodyResult, else_result: BodyResult, path: str
+    one: Any, other: Any, then_result: BodyResult, else_result: BodyResult, path: str, construct: str = "cond"
 ) -> tuple[TracedOperand, TracedOperand]:
     """One result of both branches in a common dtype: a Python number takes the dtype of the other side. `path` says in
     messages where it is in a nested result."""
     then_operand, else_operand = to_weak_operand(one, _scalar_dtype(other)), to_weak_operand(other, _scalar_dtype(one))
     if then_operand.type.join(else_operand.type) is None:
         raise Invalid(
-            f"the branches of cond return different types{path and f' at {path}'}",
+            f"the branches of {construct} return different types{path and f' at {path}'}",
             rule="V5",
             where=user_location(),
             required=then_result.describe_type(then_operand),
@@ -443,11 +447,6 @@ def infer_number_dtypes(
             if type_.is_scalar and type_.dtype.kind in number_kinds(numbers[k]):
                 starts[k], numbers[k], has_changed = to_operand(leaves[k], type_), None, True
     return starts
-
-
-def number_kinds(number: int | float | None) -> str:
-    """The kinds of the dtypes that a loop variable which starts with a Python number may have."""
-    return "" if number is None else "f" if isinstance(number, float) else "iu"
 
 
 def has_other_dtypes(loop: LoopRegions, kinds: set[str]) -> bool:

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...dtypes import DType, promote
+from ...dtypes import PYTHON_DTYPES, DType, promote
 from ...errors import Invalid, TagloomError, Usage
 from ...ops.effects import lookup_row
 from ...ops.op import Attributes
@@ -108,6 +108,16 @@ class ProgramBuilder:
         """The large constants of functions."""
         self.specializations: dict[tuple[FunctionSpec, tuple[TreeType, ...], WeakTypes], Specialization] = {}
         self.nesting_depth = 0
+
+    def infer_entry_types(
+        self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], numbers: WeakTypes
+    ) -> tuple[TreeType, ...]:
+        """The types that the arguments of a call by the user have in its program; see `infer_number_types`."""
+        try:
+            with recursion_limit(_RECURSION_LIMIT):
+                return self.infer_number_types(function_spec, argument_types, numbers)
+        finally:
+            self._release()
 
     def build_program(
         self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...]
@@ -241,11 +251,34 @@ class ProgramBuilder:
         function.body = region.close(parameters, operands)
 
     def resolve_call(
-        self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], weak: WeakTypes, caller: Specialization
+        self,
+        function_spec: FunctionSpec,
+        argument_types: tuple[TreeType, ...],
+        weak: WeakTypes,
+        numbers: WeakTypes,
+        caller: Specialization,
     ) -> tuple[Specialization, ResultSignature]:
         """The specialization that a call under trace calls, and its signature; raises NoTypeYet where it has none yet.
+        `weak` are the arguments with weak values, `numbers` those that are Python numbers.
 
         A new specialization is traced at once, inside the trace of its caller, up to MAX_NESTED_TRACES deep."""
+        callee = self._find_callee(function_spec, argument_types, weak, caller)
+        has_error = callee.deferred_error is not None
+        if any(numbers) and (has_error or is_recursive_with_other_dtypes(callee, numbers)):
+            types = self.infer_number_types(function_spec, argument_types, numbers)
+            pairs = zip(flat_types(types), flat_types(argument_types), weak, strict=False)
+            weak = tuple(number if type_ == own_type else None for type_, own_type, number in pairs)
+            callee = self._find_callee(function_spec, types, weak if any(weak) else (), caller)
+        assert caller.callee_signatures is not None
+        caller.callee_signatures.setdefault(callee, callee.signature)
+        if callee.signature is None:
+            raise NoTypeYet
+        return callee, callee.signature
+
+    def _find_callee(
+        self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], weak: WeakTypes, caller: Specialization
+    ) -> Specialization:
+        """The specialization of a function for these arguments, traced now if it is new and not too deep."""
         callee = self.specialize(function_spec, argument_types, weak, caller)
         if callee.signature is None and callee.callee_signatures is None and self.nesting_depth < MAX_NESTED_TRACES:
             self.nesting_depth += 1
@@ -253,11 +286,45 @@ class ProgramBuilder:
                 self.trace_specialization(callee)
             finally:
                 self.nesting_depth -= 1
-        assert caller.callee_signatures is not None
-        caller.callee_signatures.setdefault(callee, callee.signature)
-        if callee.signature is None:
-            raise NoTypeYet
-        return callee, callee.signature
+        return callee
+
+    def infer_number_types(
+        self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], numbers: WeakTypes
+    ) -> tuple[TreeType, ...]:
+        """The argument types of a call with Python numbers: a number takes the dtype, of its kind, that recursive calls
+        of the function give to the parameter, as a loop variable takes that of its next value. `numbers` are the weak
+        values of the leaves that are Python numbers.
+
+        The function is traced with the numbers as weak values, until no type changes."""
+        while any(numbers):
+            callee = self.specialize(function_spec, argument_types, numbers, None)
+            if callee.callee_signatures is None:
+                try:
+                    self.trace_specialization(callee)
+                except (Invalid, Usage):  # the caller meets it without weak values, or not at all
+                    return argument_types
+            types, remaining = flat_types(argument_types), list(numbers)
+            recursive_types: list[set[Type]] = [set() for _ in types]
+            for each in reachable_specializations(callee):
+                if each.function_spec == function_spec and len(flat_types(each.argument_types)) == len(types):
+                    weak = each.weak_arguments or (None,) * len(types)
+                    for given, type_, weak_value in zip(
+                        recursive_types, flat_types(each.argument_types), weak, strict=True
+                    ):
+                        given.update([type_] if weak_value is None else [])
+            for k, number in enumerate(numbers):
+                if number is not None and len(recursive_types[k]) == 1:
+                    (type_,) = recursive_types[k]
+                    if type_ != types[k] and type_.is_scalar and type_.dtype.kind in number_kinds(number):
+                        types[k], remaining[k] = type_, None
+            if remaining == list(numbers):
+                break
+            leaf_types = iter(types)
+            argument_types = tuple(
+                TreeType(each.treedef, tuple(next(leaf_types) for _ in each.types)) for each in argument_types
+            )
+            numbers = tuple(remaining)
+        return argument_types
 
     def is_open(self, value: TracedValue) -> bool:
         """Whether a symbolic value belongs to the latest trace of a function, so that another one may close over it."""
@@ -329,6 +396,24 @@ def reachable_specializations(*entries: Specialization) -> list[Specialization]:
                 reachable[callee] = None
                 order.append(callee)
     return order
+
+
+def flat_types(argument_types: Sequence[TreeType]) -> list[Type]:
+    """The types of all leaves of the arguments."""
+    return [type_ for tree_type in argument_types for type_ in tree_type.types]
+
+
+def is_recursive_with_other_dtypes(callee: Specialization, numbers: WeakTypes) -> bool:
+    """Whether a function calls itself, and has values of other dtypes of the numbers' kinds than those that Python
+    numbers have by themselves."""
+    kinds = {kind for number in numbers for kind in number_kinds(number)}
+    reachable = reachable_specializations(*(callee.callee_signatures or ()))
+    return any(each.function_spec == callee.function_spec for each in reachable) and any(
+        value.type.dtype.kind in kinds and value.type.dtype not in PYTHON_DTYPES
+        for function in (callee, *reachable)
+        for region in function.regions
+        for value in region.values.values()
+    )
 
 
 def check_functions_return(functions: Sequence[Specialization]) -> None:
@@ -847,6 +932,11 @@ def unwrap_weak(value: object) -> object:
     """The Python number that replaces a weak value; any other value unchanged."""
     number = weak_value_of(value)
     return value if number is None else number
+
+
+def number_kinds(number: int | float | None) -> str:
+    """The kinds of the dtypes that a variable which starts with a Python number may have."""
+    return "" if number is None else "f" if isinstance(number, float) else "iu"
 
 
 def weak_number(value: object) -> int | float | None:

@@ -128,6 +128,7 @@ MISTAKES: dict[str, tuple[str, str | None, str]] = {
     "an operand of a class": ("return Point(x, x) + x  # here", None, "not a value of a program"),
     "an operand that is a dict": ("return x * {'a': 1}  # here", None, "not a value of a program"),
     "a result's part": ("return Point(x, tl.sqrt(n))  # here", "V4", "sqrt"),
+    "a dict for a value": ("return half({1: x})  # here", "V6", "required: one value"),
 }
 
 RESULTS: dict[str, tuple[str, str, str]] = {

@@ -1,4 +1,5 @@
-"""Loop variables that start with Python numbers have the dtypes that the body gives them."""
+"""Loop variables that start with Python numbers have the dtypes that the body gives them, and parameters of recursive
+functions those that the recursive calls give them."""
 
 from __future__ import annotations
 
@@ -74,3 +75,79 @@ def test_other_kinds_shapes_and_ranges_are_refused(start: Any, following: Any) -
     """V5: a number does not become one of another kind, an array, or a dtype that does not hold it."""
     with pytest.raises((tl.Invalid, tl.Usage), match=r"changes its type|does not fit into int8"):
         tl.function(lambda n: tl.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, following), 0, start))(3)
+
+
+@tl.function
+def accumulated(n: Any, total: Any, x: Any) -> Any:
+    return tl.cond(n <= 0, lambda: total, lambda: accumulated(n - 1, total + x, x))
+
+
+@tl.function
+def plainly(n: Any, total: Any, x: Any) -> Any:
+    if n <= 0:
+        return total
+    return plainly(n - 1, total + x, x)
+
+
+@tl.function
+def even(n: Any, total: Any, x: Any) -> Any:
+    return tl.cond(n <= 0, lambda: total, lambda: odd(n - 1, total + x, x))
+
+
+@tl.function
+def odd(n: Any, total: Any, x: Any) -> Any:
+    return tl.cond(n <= 0, lambda: total, lambda: even(n - 1, total + x, x))
+
+
+@tl.function
+def shifted(n: Any, total: Any, last: Any, x: Any) -> Any:
+    """The total gets its dtype from the variable that follows it."""
+    return tl.cond(n <= 0, lambda: total, lambda: shifted(n - 1, total + last, x, x))
+
+
+ACCUMULATORS = {
+    "recursion": lambda start, x: accumulated(2, start, x),
+    "plain Python": lambda start, x: plainly(2, start, x),
+    "mutual recursion": lambda start, x: even(2, start, x),
+    "two numbers": lambda start, x: shifted(3, start, start, x),
+}
+
+
+@pytest.mark.parametrize("name", ACCUMULATORS)
+@pytest.mark.parametrize("dtype", NUMBERS, ids=repr)
+def test_accumulators_of_recursions_have_the_dtype_of_the_recursive_calls(dtype: dtypes.DType, name: str) -> None:
+    """A Python number that is passed to a recursive function, in a trace or by the user, takes the dtype that the
+    recursive calls give to the parameter; a NumPy number keeps its own."""
+    start, x, call = (0.0 if dtype.kind == "f" else 0), dtype.numpy.type(3), ACCUMULATORS[name]
+    traced = tl.function(lambda x: call(start, x))
+    program = traced.trace(x).program
+    assert program.main.results[0].dtype is dtype
+    assert len(program.functions) == (3 if name == "mutual recursion" else 2)
+    for result in (traced(x), call(start, x)):
+        assert result == 6
+        assert np.asarray(result).dtype == dtype.numpy
+    if dtype.kind == "f":
+        assert np.asarray(call(np.float64(0), x)).dtype == np.float64
+
+
+def test_recursions_of_default_dtypes_are_traced_once() -> None:
+    """A recursion whose values have the dtypes of Python numbers is not traced again for its numbers."""
+    traces = []
+
+    @tl.function
+    def count(n: Any, total: Any) -> Any:
+        traces.append(n)
+        return tl.cond(n <= 0, lambda: total, lambda: count(n - 1, total + n))
+
+    assert tl.function(lambda: count(3, 0))() == 6
+    once = len(traces)
+    tl.function(lambda n: count(n, 0))(np.int64(3))
+    assert len(traces) <= 2 * once
+
+
+def test_a_number_that_does_not_fit_is_refused() -> None:
+    """A number that takes a dtype into which it does not fit is refused, as it is beside an operand of that dtype."""
+    with pytest.raises(tl.Usage, match="fit"):
+        accumulated(2, 300, np.int8(1))
+    with pytest.raises(tl.Usage, match="fit"):
+        tl.function(lambda x: accumulated(2, 300, x))(np.int8(1))
