@@ -263,6 +263,7 @@ def type_of(value: object) -> Type:
             "this is not a value of a program",
             got=f"{reprlib.repr(value)}, of type {type(value).__name__}",
             required="a bool, int or float, or an array of them",
+            python=TypeError,
         )
     return type_
 

@@ -17,12 +17,14 @@ import numpy as np
 from .. import dtypes
 from ..errors import Invalid, Usage
 from . import effects
-from .array_api.common import astype, check_floating, resolve_axis, shape_of, static_sizes, type_of
+from .array_api.common import astype, check_floating, resolve_axis, shape_of, type_of
 from .array_api.creation import zeros_like
-from .array_api.manipulation import broadcast_shapes, broadcast_to
+from .array_api.indexing import shape as sizes_of
+from .array_api.manipulation import broadcast_arrays, broadcast_to
 from .array_api.numeric import argmax
 from .control_flow import while_loop
 from .eager.apply import apply
+from .sizes import open_sizes
 from .trace.source_location import user_location
 
 
@@ -43,7 +45,7 @@ def exponential(shape: Any = (), /, *, generator: Source | None = None) -> Any:
     >>> bool(exponential() >= 0.0)
     True
     """
-    uniform = _uniform(generator, effects.check_draw_shape(shape))
+    uniform = _uniform(generator, draw_sizes(shape))
     return apply("negative", apply("log1p", apply("negative", uniform)))
 
 
@@ -53,7 +55,7 @@ def gumbel(shape: Any = (), /, *, generator: Source | None = None) -> Any:
     >>> bool(abs(gumbel()) < 1000.0)
     True
     """
-    uniform = apply("maximum", _uniform(generator, effects.check_draw_shape(shape)), float(np.finfo(np.float64).tiny))
+    uniform = apply("maximum", _uniform(generator, draw_sizes(shape)), float(np.finfo(np.float64).tiny))
     return apply("negative", apply("log", apply("negative", apply("log", uniform))))
 
 
@@ -63,7 +65,7 @@ def laplace(shape: Any = (), /, *, generator: Source | None = None) -> Any:
     >>> bool(abs(laplace()) < 100.0)
     True
     """
-    centred = apply("subtract", apply("multiply", _uniform(generator, effects.check_draw_shape(shape)), 2.0), 1.0)
+    centred = apply("subtract", apply("multiply", _uniform(generator, draw_sizes(shape)), 2.0), 1.0)
     distance = apply("minimum", apply("abs", centred), 1.0 - 2.0**-53)
     return apply("copysign", apply("log1p", apply("negative", distance)), centred)
 
@@ -71,7 +73,7 @@ def laplace(shape: Any = (), /, *, generator: Source | None = None) -> Any:
 def bernoulli(p: Any, shape: Any = None, /, *, generator: Source | None = None) -> Any:
     """Random bools, true with probability `p`, a number or an array; seeded as `exponential`.
 
-    `shape` is static, and p broadcasts to it; by default it is the shape of p.
+    p broadcasts to `shape`, whose sizes may be symbolic; by default it is the shape of p.
 
     >>> bool(bernoulli(1.0)), bool(bernoulli(0.0))
     (True, False)
@@ -84,16 +86,16 @@ def categorical(logits: Any, /, *, axis: int = -1, shape: Any = (), generator: S
     """Random indices along an axis of `logits`, int64: index k has a probability proportional to exp(logits[k]). Seeded
     as `exponential`.
 
-    The result has the axes `shape`, for independent draws, and then those of the logits without that axis. The shape of
-    the logits must be static. They may be -inf, but not all along the axis.
+    The result has the axes `shape`, for independent draws, and then those of the logits without that axis. They may be
+    -inf, but not all along the axis.
 
     >>> import tagloom as tl
     >>> int(categorical(tl.asarray([-tl.inf, 0.0])))
     1
     """
     check_floating(logits, "categorical")
-    sizes, position = static_sizes(logits, "categorical"), resolve_axis(axis, logits)
-    noise = gumbel((*effects.check_draw_shape(shape), *sizes), generator=generator)
+    sizes, position = sizes_of(logits), resolve_axis(axis, logits)
+    noise = gumbel((*draw_sizes(shape), *sizes), generator=generator)
     return argmax(apply("add", noise, astype(logits, dtypes.float64)), axis=position - len(sizes))
 
 
@@ -101,9 +103,9 @@ def truncated_normal(low: Any, high: Any, shape: Any = None, /, *, generator: So
     """Random numbers of the normal distribution with mean 0 and variance 1, restricted to `low` up to `high`, numbers
     or arrays, float64; seeded as `exponential`.
 
-    `shape` is static, and the bounds broadcast to it; by default it is their common shape. A bound may be infinite. If
-    low is not below high the draw is one of them. The draw is the quantile of a uniform number, so it has a gradient
-    with respect to the bounds.
+    The bounds broadcast to `shape`, whose sizes may be symbolic; by default it is their common shape. A bound may be
+    infinite. If low is not below high the draw is one of them. The draw is the quantile of a uniform number, so it has
+    a gradient with respect to the bounds.
 
     >>> bool(1.0 <= truncated_normal(1.0, 2.0) <= 2.0)
     True
@@ -124,9 +126,9 @@ def gamma(alpha: Any, shape: Any = None, /, *, generator: Source | None = None) 
     """Random numbers of the gamma distribution with shape parameter `alpha`, a number or an array, and scale 1,
     float64; seeded as `exponential`.
 
-    `shape` is static, and alpha broadcasts to it; by default it is the shape of alpha. The draw is 0 for an alpha of 0,
-    inf for inf, and NaN for a negative one. Draws are rejected, so the gradient with respect to alpha is refused
-    (Invalid, D1).
+    `alpha` broadcasts to `shape`, whose sizes may be symbolic; by default it is the shape of alpha. The draw is 0 for
+    an alpha of 0, inf for inf, and NaN for a negative one. Draws are rejected, so the gradient with respect to alpha is
+    refused (Invalid, D1).
 
     Method: Marsaglia and Tsang, A simple method for generating gamma variables, 2000.
 
@@ -161,8 +163,8 @@ def poisson(rate: Any, shape: Any = None, /, *, generator: Source | None = None)
     """Random numbers of the Poisson distribution with mean `rate`, a number or an array, int64; seeded as
     `exponential`.
 
-    `shape` is static, and the rate broadcasts to it; by default it is the shape of the rate. The draw is -1 for a rate
-    that is negative, infinite or NaN. Rates beyond 1e9 lose accuracy.
+    The rate broadcasts to `shape`, whose sizes may be symbolic; by default it is the shape of the rate. The draw is -1
+    for a rate that is negative, infinite or NaN. Rates beyond 1e9 lose accuracy.
 
     Method: for rates below 10, the sum of probabilities up to a uniform number; from there, Hörmann, The transformed
     rejection method for generating Poisson random variables, 1993.
@@ -216,11 +218,11 @@ def _source(generator: Source | None) -> Source:
     return generator or effects
 
 
-def _uniform(generator: Source | None, sizes: tuple[int, ...]) -> Any:
+def _uniform(generator: Source | None, sizes: tuple[Any, ...]) -> Any:
     return _source(generator).uniform(sizes)
 
 
-def _broadcast_parameters(function: str, shape: Any, *parameters: Any) -> tuple[list[Any], tuple[int, ...]]:
+def _broadcast_parameters(function: str, shape: Any, *parameters: Any) -> tuple[list[Any], tuple[Any, ...]]:
     """The parameters of a distribution in float64, broadcast to the shape of the draw, and that shape."""
     wide = []
     for parameter in parameters:
@@ -229,12 +231,22 @@ def _broadcast_parameters(function: str, shape: Any, *parameters: Any) -> tuple[
             raise Invalid(message, rule="V4", where=user_location(), required="numbers", got=got, python=TypeError)
         wide.append(apply("astype", parameter, dtype=dtypes.float64))
     if shape is not None:
-        sizes = effects.check_draw_shape(shape)
-    else:
-        hint = f"give the shape of the draw: tl.{function}(..., (2, 3))"
-        static_shapes = [static_sizes(parameter, function, hint=hint) for parameter in wide]
-        sizes = tuple(size or 0 for size in broadcast_shapes(*static_shapes))
-    return [parameter if shape_of(parameter) == sizes else broadcast_to(parameter, sizes) for parameter in wide], sizes
+        sizes = draw_sizes(shape)
+        is_static = all(type(size) is int for size in sizes)
+        return [
+            parameter if is_static and shape_of(parameter) == sizes else broadcast_to(parameter, sizes)
+            for parameter in wide
+        ], sizes
+    if any(shape_of(parameter) != shape_of(wide[0]) or None in shape_of(parameter) for parameter in wide[1:]):
+        wide = list(broadcast_arrays(*wide))
+    return wide, sizes_of(wide[0])
+
+
+def draw_sizes(shape: Any) -> tuple[Any, ...]:
+    """The sizes of a draw, of which some may be symbolic; raises Usage for anything else."""
+    sizes, symbols = open_sizes(shape)
+    remaining = iter(symbols)
+    return tuple(next(remaining) if size is None else size for size in sizes)
 
 
 def _normal_probability(x: Any) -> Any:

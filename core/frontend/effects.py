@@ -292,11 +292,3 @@ def set_seed(seed: int) -> None:
     True
     """
     _DEFAULT_GENERATOR[:] = [Generator(seed)]
-
-
-def check_draw_shape(shape: Any) -> tuple[int, ...]:
-    """The shape of a draw as a tuple; raises Usage unless it is an int, or a tuple or list of ints, from 0 up."""
-    sizes = (shape,) if type(shape) is int else tuple(shape) if isinstance(shape, tuple | list) else None
-    if sizes is None or not all(type(size) is int and size >= 0 for size in sizes):
-        raise Usage("this is not a static shape, such as (2, 3)", where=user_location(), got=repr(shape))
-    return sizes

@@ -148,6 +148,8 @@ PYTHON_CLASSES = {
     "no dtype": (lambda: tl.zeros((2,), dtype=float), TypeError),
     "an axis that is a float": (lambda: tl.concat([MATRIX], axis=0.5), TypeError),
     "assigning an element": (lambda: MATRIX.__setitem__(0, 1.0), TypeError),
+    "a string for a number": (lambda: tl.sin("a"), TypeError),  # type: ignore[arg-type]
+    "a list of strings": (lambda: tl.add(["a"], 1.0), TypeError),
     "len of a number": (lambda: len(tl.asarray(1.0)), TypeError),
     "an integer beyond int64": (lambda: tl.asarray(2**63), OverflowError),
     "another number of arguments": (lambda: quotient(1, 2), TypeError),

@@ -36,6 +36,7 @@ from .common import (
     type_of,
 )
 from .creation import iota
+from .indexing import shape as sizes_of
 from .manipulation import expand_dims, matrix_transpose
 from .numeric import max as largest
 from .numeric import mean, square
@@ -252,7 +253,7 @@ def layer_norm(x: Any, /, *, axis: Any = -1, scale: Any = None, offset: Any = No
 
 def dropout(x: Any, rate: float, /) -> Any:
     """Floats with each element replaced by 0 with probability `rate`, from 0 below 1, or else divided by `1 - rate`.
-    The draw is that of `tl.uniform`: it depends on the seed, not on the schedule. The shape of x must be static.
+    The draw is that of `tl.uniform`: it depends on the seed, not on the schedule.
 
     >>> dropout([1.0, 2.0], 0.0)
     asarray([1., 2.], dtype=float64)
@@ -261,7 +262,7 @@ def dropout(x: Any, rate: float, /) -> Any:
     share = static_number(rate, "rate")
     if not 0.0 <= share < 1.0:
         raise Usage("a rate of dropout is out of range", where=user_location(), required="from 0 below 1", got=rate)
-    is_kept = apply("greater_equal", uniform(static_sizes(x, "dropout")), share)
+    is_kept = apply("greater_equal", uniform(sizes_of(x)), share)
     return apply("where", is_kept, apply("divide", x, 1.0 - share), 0.0)
 
 

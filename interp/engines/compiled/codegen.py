@@ -144,6 +144,8 @@ def emit_module(program: Program, *, native: bool = False) -> GeneratedModule:
     calls = {name for line in module.lines for name in re.findall(r"\b(\w+_float(?:32|64))\(s?", line)}
     if products := sorted(calls & set(MATMUL_FUNCTIONS)):
         module.lines.insert(0, f"from {package}.jit.matrices import {', '.join(products)}")
+    header_length = 1 + max(k for k, line in enumerate(module.lines) if line.startswith(("from ", "import ")))
+    module.lines[header_length:header_length] = [f"{name} = {text}" for text, name in module.constants.items()]
     if native:
         module.lines = [line.replace("cache=True", "cache=False") for line in module.lines]
     return module

@@ -11,6 +11,7 @@ the summed array need not be written.
 
 from __future__ import annotations
 
+import base64
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -38,6 +39,9 @@ from .fusion import (
 )
 from .layout import numba_dtype, numpy_dtype, tuple_expression
 
+MAX_WRITTEN_ELEMENTS = 1000
+"""The most elements of a literal that are written into its function: the compiler takes longer for them than for a
+constant of the module."""
 _ALIGNMENT = 64
 """The bytes of a cache line."""
 STRIP_ELEMENTS = 4096
@@ -69,6 +73,12 @@ def emit_array_literal(emitter: FunctionEmitter, array: Any, type_: Type) -> str
     """Emit an array literal, built anew at each evaluation."""
     if not array.size:
         return emit_empty(emitter, list(map(str, array.shape)), type_)
+    if array.size > MAX_WRITTEN_ELEMENTS:
+        constants, native = emitter.module.constants, numba_dtype(type_.dtype).replace("boolean", "bool")
+        encoded = base64.b64encode(array.astype(type_.dtype.numpy).tobytes()).decode()
+        name = constants.setdefault(f'e.decode_array("{encoded}", "{native}", {array.shape})', f"c{len(constants)}")
+        emitter.emit_memory_charge(list(map(str, array.shape)), type_.dtype)
+        return emitter.assign(f"{name}.copy()")
     elements = ", ".join(kernels.literal_expression(each, type_.dtype) for each in array.ravel())
     return emitter.assign(f"np.array([{elements}], {numpy_dtype(numba_dtype(type_.dtype))}).reshape({array.shape})")
 

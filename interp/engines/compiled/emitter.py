@@ -135,6 +135,9 @@ class GeneratedModule:
     outline_aliases: dict[str, str] = field(default_factory=dict)
     """For the name of each outlined function, that of the emitted one with the same text."""
 
+    constants: dict[str, str] = field(default_factory=dict)
+    """The names of large array literals, which are global constants of the module, by the text of their value."""
+
     def copy(self) -> GeneratedModule:
         """An independent copy."""
         return GeneratedModule(**{each.name: copy(getattr(self, each.name)) for each in fields(self)})

@@ -17,8 +17,8 @@ MAX_LOOP_DEPTH = 12
 """The deepest nesting of loops: Python allows fewer than 20 nested blocks, and a loop may take two."""
 MAX_REGION_DEPTH = 60
 """The deepest nesting of regions: Python allows fewer than 100 levels of indentation, and numba is slow with fewer."""
-MAX_LITERAL_ELEMENTS = 1000
-"""The most elements of a literal: they are written out in the generated code."""
+MAX_LITERAL_ELEMENTS = 10**6
+"""The most elements of a literal: they are part of the machine code."""
 MAX_AXES = 8
 _SHORT_WORK = 2**22
 """The number of elements that are moved, or of multiplications, in some milliseconds."""
@@ -124,7 +124,7 @@ def _node_reasons(function: str, node: Node) -> Iterator[str]:
         yield from _type_reasons(name, [parameter.type for parameter in phase.parameters])
     for operand in node.inputs:
         if isinstance(operand, Literal) and np.size(operand.value) > MAX_LITERAL_ELEMENTS:  # type: ignore[arg-type]
-            yield f"it supports literals of at most {MAX_LITERAL_ELEMENTS} elements ({name})"
+            yield f"it supports literals of at most {MAX_LITERAL_ELEMENTS:,} elements ({name})"
 
 
 def _type_reasons(location: str, types: list[Type] | tuple[Type, ...]) -> Iterator[str]:

@@ -3,11 +3,13 @@ that are not needed here, and take longer to compile."""
 
 from __future__ import annotations
 
+import base64
 import ctypes
 import sys
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import int64, types
 from numba.core import cgutils
@@ -33,6 +35,11 @@ def _tune_malloc() -> None:
 
 
 _tune_malloc()
+
+
+def decode_array(encoded: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """An array from the base64 text of its elements: a constant of a generated module."""
+    return np.frombuffer(base64.b64decode(encoded), dtype).reshape(shape)
 
 
 def build_array(context: Any, builder: Any, kind: Any, data: Any, shape: Sequence[Any], owner: Any) -> Any:

@@ -208,3 +208,67 @@ def test_quantiles_are_scipys() -> None:
     assert np.max(np.abs(np.asarray(tl.ndtri(p)) - expected) / np.spacing(np.abs(expected) + 1e-3)) <= 8
     np.testing.assert_array_equal(np.asarray(tl.ndtri([0.0, 1.0, 0.5])), [-math.inf, math.inf, 0.0])
     assert np.isnan(np.asarray(tl.ndtri([-0.1, 1.1, math.nan]))).all()
+
+
+SIZED: dict[str, Callable[[Any, Any, tl.Generator], Any]] = {
+    "exponential": lambda n, x, g: tl.exponential(n, generator=g),
+    "gumbel": lambda n, x, g: tl.gumbel((n, 2), generator=g),
+    "laplace": lambda n, x, g: tl.laplace((2, n), generator=g),
+    "bernoulli": lambda n, x, g: tl.bernoulli(x, generator=g),
+    "bernoulli of a shape": lambda n, x, g: tl.bernoulli(0.5, (n,), generator=g),
+    "categorical": lambda n, x, g: tl.categorical(x, shape=(2,), generator=g),
+    "categorical of a shape": lambda n, x, g: tl.categorical(x, shape=n, generator=g),
+    "truncated normal": lambda n, x, g: tl.truncated_normal(-1.0, x, generator=g),
+    "truncated normal of two": lambda n, x, g: tl.truncated_normal(tl.negative(x), x, generator=g),
+    "gamma": lambda n, x, g: tl.gamma(x, generator=g),
+    "gamma of a shape": lambda n, x, g: tl.gamma(2.0, n, generator=g),
+    "poisson": lambda n, x, g: tl.poisson(x, generator=g),
+    "poisson of a shape": lambda n, x, g: tl.poisson(20.0, (n,), generator=g),
+}
+
+
+def sized_draw(draw: Callable[..., Any], x: Any, engine: str) -> Any:
+    """A draw of three numbers, or for the first three elements of x, whose number only the run knows."""
+    generator = tl.Generator(7)
+
+    @tl.function
+    def sized(n: tl.int64, x: tl.Array[tl.float64, None]) -> Any:
+        return draw(n, x[:n], generator)
+
+    return np.asarray(sized.run(3, x, engine=engine).value)
+
+
+def static_draw(draw: Callable[..., Any], x: Any) -> Any:
+    """The same draw with static sizes."""
+    generator = tl.Generator(7)
+    return np.asarray(tl.function(lambda: draw(3, tl.asarray(x[:3]), generator)).run(engine="reference").value)
+
+
+@pytest.mark.inner(first=2)
+@pytest.mark.parametrize("name", SIZED)
+def test_sizes_may_be_known_to_the_run_only(name: str) -> None:
+    """Shapes and parameters whose sizes only the run knows give the draws of static ones."""
+    x = np.linspace(0.2, 0.8, 5)
+    expected, drawn = static_draw(SIZED[name], x), sized_draw(SIZED[name], x, "reference")
+    assert drawn.shape == expected.shape
+    assert np.allclose(drawn, expected, rtol=1e-12)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("name", "engine"), [("categorical", "compiled"), ("poisson", "fast")])
+def test_sizes_may_be_known_to_the_run_only_on_other_engines(name: str, engine: str) -> None:
+    """The engines draw the same numbers."""
+    x = np.linspace(0.2, 0.8, 5)
+    assert np.allclose(sized_draw(SIZED[name], x, engine), static_draw(SIZED[name], x), rtol=1e-12)
+
+
+def test_dropout_takes_arrays_of_any_size() -> None:
+    """The elements of an array whose size only the run knows are dropped or scaled."""
+
+    @tl.function
+    def half(n: tl.int64, x: tl.Array[tl.float64, None]) -> Any:
+        return tl.dropout(x[:n], 0.5)
+
+    for engine in ("reference", "fast"):
+        kept = np.asarray(half.run(60, np.ones(100), engine=engine, seed=4).value)
+        assert kept.shape == (60,) and {*kept.tolist()} == {0.0, 2.0}

@@ -136,3 +136,27 @@ def test_arrays_that_change_at_every_trace(monkeypatch: pytest.MonkeyPatch) -> N
     noisy = tl.function(lambda x: tl.sum(x * np.full(100, float(next(numbers)))))
     with pytest.raises(tl.Invalid, match="closes over other arrays each time"):
         tl.vjp(noisy, POINT)[1](1.0)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("dtype", ["bool", "float32"])
+def test_compiled_takes_large_literals_of_texts(dtype: str) -> None:
+    """A text may have literals of more elements than `compiled` writes into a function: they are constants of the
+    module, with the same elements. Two uses of one do not share memory."""
+    elements = np.resize(np.array([0, 1, 3, 0, 127]), 1200).astype(dtype)
+    written = ", ".join(map(repr, elements.tolist())).lower()
+    program = tl.parse_program(
+        f"""
+        func main(k: int64) -> {dtype}[1200], {dtype}[1200] {{
+          x = where true, {dtype}[1200]({written}), {dtype}[1200]({written})
+          i = reshape k shape=(1)
+          v = take x, i axis=0
+          y = scatter x, v, 3
+          return x, y
+        }}
+        """
+    )
+    for engine in ("reference", "compiled"):
+        x, y = tl.run_program(program, [1], engine=engine).results
+        assert np.array_equal(x, elements)
+        assert y[3] == elements[1]
