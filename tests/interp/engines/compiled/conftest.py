@@ -9,13 +9,16 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tagloom.interp.engines.fast.load import load_machine
 
 
 @pytest.fixture(scope="session")
 def program_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache in the tests' temporary folder, shared by all test processes. Code that all programs share is loaded
-    before, so that it stays in the user's cache."""
+    before, so that it stays in the user's cache: the token machine, to which some programs move, takes 34 s to
+    compile."""
     import_module("tagloom.interp.engines.jit.strided_ops")
+    load_machine()
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent

@@ -36,9 +36,9 @@ def test_recently_run_programs_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.full
 def test_a_run_leaves_a_short_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run whose stack ends before its limit on depth moves to an engine that keeps calls on the heap."""
-    monkeypatch.setattr(thread, "RESERVED_STACK_BYTES", thread.STACK_BYTES - 2**20)
-    monkeypatch.setattr(run, "CALLER_STACK_BYTES", 2**19)
-    deep = 50_000
+    monkeypatch.setattr(thread, "RESERVED_STACK_BYTES", thread.STACK_BYTES - 2**19)
+    monkeypatch.setattr(run, "CALLER_STACK_BYTES", 2**18)
+    deep = 25_000
     assert run.is_stack_exhausted(count.run(deep, engine="compiled"))
     run_on_reference = reference.ENGINE.run  # keeps calls in memory too, and needs no compiler
     monkeypatch.setattr(FastEngine, "run", lambda self, *given: run_on_reference(*given))
