@@ -65,6 +65,7 @@ __all__ = [
     "if_stmt",
     "in_",
     "is_",
+    "is_last_exit",
     "is_not",
     "join_text",
     "less",
@@ -332,6 +333,12 @@ def _for_range(
     if last:
         variables.assign_last(last, lambda: numbers.has(numbers.start), counter.number - numbers.step)
     return loop.exit_number
+
+
+def is_last_exit(chosen: Any, number: int) -> Any:
+    """Whether a statement whose end is not reached was left by its last exit, where it was left by none of the others.
+    A known number is 0 where a context manager has suppressed an exception."""
+    return True if is_symbolic(chosen) else chosen == number
 
 
 def load(read: Thunk, name: str) -> Any:

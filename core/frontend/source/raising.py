@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import Invalid
+from ...errors import Invalid, TagloomError
 from ...ops.effects import exception_name
 from ...types import HandleType, Type
 from ..eager.apply import apply
 from ..trace.program_builder import RegionBuilder, TracedOperand, current_region, emit_op, to_operand
-from ..trace.source_location import user_location
+from ..trace.source_location import raising_location, user_location
 
 _LOCATION = "_tagloom_location"
 """The attribute of an exception that converted code raises: the line of the `raise`."""
@@ -41,8 +41,14 @@ def raised(error: Any) -> Any:
 
 
 def is_raised(error: Exception) -> bool:
-    """Whether converted code has raised this exception by `raise` or `assert`."""
-    return hasattr(error, _LOCATION)
+    """Whether converted code has raised this exception: by `raise` or `assert`, or since it divides a known number by
+    zero, looks up a known key or index that is not there, or reads a variable that is not assigned."""
+    if hasattr(error, _LOCATION):
+        return True
+    if isinstance(error, TagloomError) or not isinstance(error, ArithmeticError | LookupError | NameError):
+        return False
+    setattr(error, _LOCATION, raising_location(error))
+    return True
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from ..control_flow import cond
 from ..eager.apply import apply
 from ..trace.program_builder import to_operand
 from ..trace.source_location import user_location
+from .raising import stage_assertion
 
 
 class SymbolicRange:
@@ -18,6 +19,12 @@ class SymbolicRange:
         self.start, self.stop, self.step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
         if type(self.step) is int and self.step == 0:
             raise ValueError("range() arg 3 must not be zero")
+        self._check_types()
+        if type(self.step) is not int:
+            fault = ValueError("range() arg 3 must not be zero")
+            stage_assertion(apply("not_equal", self.step, 0), fault)
+
+    def _check_types(self) -> None:
         for bound in (self.start, self.stop, self.step):
             if not to_operand(bound).type.is_scalar or to_operand(bound).type.dtype.kind not in "iu":
                 raise TypeError(f"{to_operand(bound).type} cannot be interpreted as an integer")
@@ -29,7 +36,7 @@ class SymbolicRange:
         return cond(
             apply("greater", self.step, 0),
             lambda: apply("less", number, self.stop),
-            lambda: apply("less", apply("floor_divide", apply("subtract", self.stop, number), self.step), 0),
+            lambda: apply("logical_and", apply("less", self.step, 0), apply("greater", number, self.stop)),
         )
 
     def __reversed__(self) -> SymbolicRange:

@@ -169,6 +169,8 @@ def trace_arm(
 
 def _placeholder(region: RegionBuilder, content: Any) -> Any:
     """Stands for a piece of state while only one arm has types."""
+    if isinstance(content, MaybeUnassigned):
+        return MaybeUnassigned(content.name, content.reason, _placeholder(region, content.value))
     if content is UNBOUND or isinstance(content, Undefined):
         return content
     tree = split(content)
@@ -252,6 +254,9 @@ class _Merger:
         arms: Sequence[Arm | None],
     ) -> None:
         """Merge a piece of state of one arm; the other one raises."""
+        if isinstance(content, MaybeUnassigned):
+            self.reasons[key] = label, content.reason
+            content = content.value
         if _is_missing(content):
             self.pieces[key] = content
             return
@@ -460,6 +465,8 @@ def _carry(
     place: Place, content: Any, carried: dict[tuple[Any, ...], LoopState], constants: dict[tuple[Any, ...], Place]
 ) -> None:
     """Make the content of a place loop variables, if it is a value."""
+    if isinstance(content, MaybeUnassigned):
+        content = content.value
     tree = None if _is_missing(content) else split(content)
     if tree is None or not tree.leaves:
         constants[place.key] = place

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ..trace.captures import VariableBase
 from ..trace.program_builder import TracedValue, current_region
 from ..trace.pytree import StaticLeaf, TreeDef, flatten, is_static, unflatten
+from .state import Undefined
 
 
 class Tree(NamedTuple):
@@ -70,7 +71,7 @@ def is_same(one: Any, other: Any) -> bool:
     """
     if one is other:
         return True
-    if type(one) is not type(other):
+    if type(one) is not type(other) or isinstance(one, Undefined):
         return False
     value = getattr(one, "_tagloom_value", None)
     if isinstance(value, TracedValue):

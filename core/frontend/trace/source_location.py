@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 
 import numpy as np
 
@@ -58,6 +58,20 @@ def user_location() -> Location | None:
     """The line of user code that is running."""
     frame = user_frame()
     return TracedLocation(frame.f_code.co_filename, frame.f_lineno, frame.f_code, frame.f_lasti) if frame else None
+
+
+def raising_location(error: BaseException) -> Location | None:
+    """The innermost line of user code through which an exception has come."""
+    frames = [(each.tb_frame.f_code, each) for each in _traceback(error)]
+    last = next((pair for pair in reversed(frames) if not is_internal_file(pair[0].co_filename)), None)
+    return TracedLocation(last[0].co_filename, last[1].tb_lineno, last[0], last[1].tb_lasti) if last else None
+
+
+def _traceback(error: BaseException) -> Iterator[TracebackType]:
+    entry = error.__traceback__
+    while entry is not None:
+        yield entry
+        entry = entry.tb_next
 
 
 def user_name_of(value: object) -> str | None:

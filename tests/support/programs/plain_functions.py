@@ -366,3 +366,58 @@ def match_of_literals(n):
                 break
         r += i
     return r
+
+
+@case((3, 5), (0, 2), (4, 4))
+def loop_at_the_end_of_an_arm(n, m):
+    while n > 0:
+        n -= 1
+        if m > 3:
+            for i in range(n):
+                m += i
+        else:
+            m += 1
+        if m == 9:
+            return n * 100
+        for i in range(2):
+            m += 1
+    return m
+
+
+@case((0, True), (1, True), (3, True), (0, False))
+def assigned_before_the_loop_is_staged(n, p):
+    c = 2
+    while c > 0:
+        c -= 1
+        for i in range(2):
+            if p:
+                x = c
+                if n == i:
+                    return x
+    return -1
+
+
+@case((1, 0), (3, 0), (1, 7))
+def a_loop_target_that_a_return_reads(n, m):
+    for k in (m, n):
+        if k == 7:
+            break
+    else:
+        for i in range(n, 3):
+            return i + 10
+    return k
+
+
+@case((3, True), (3, False), (0, True))
+def walrus_that_is_assigned_where_it_is_read(n, p):
+    if (a := n + 1) > 1 and (b := a * 2) > 0:
+        r = a + b
+    elif not (p or (c := n - 5) > 0):
+        r = c
+    else:
+        r = a
+    while (d := r - 3) > 0:
+        r -= 2
+        if d == 2:
+            return d
+    return r + d

@@ -136,17 +136,21 @@ class _ControlFlow:
                 converted += self._plain_if(statement, live_before(follow, block.live, block.exits), block)
             elif isinstance(statement, ast.While | ast.For):
                 loop, rest = self._loop(statement, follow, block)
-                return [*converted, *loop, *self.convert(rest, block)]
+                return [*converted, *loop, *self._rest(rest, block, statement)]
             elif isinstance(statement, ast.With | ast.Try | ast.TryStar | ast.Match):
                 compound, rest = self._compound(statement, follow, block)
                 converted += compound
                 if rest is not follow:
-                    return [*converted, *self.convert(rest, block)]
+                    return [*converted, *self._rest(rest, block, statement)]
             else:
                 converted.append(statement)
             if isinstance(statement, ast.Raise):
                 return converted
         return [*converted, *block.end(body[-1])] if body else converted
+
+    def _rest(self, body: Sequence[ast.stmt], block: _Block, anchor: ast.AST) -> list[ast.stmt]:
+        """What follows a statement, converted; the end of the block if that is nothing."""
+        return self.convert(body, block) if body else block.end(anchor)
 
     def _plain_if(self, node: ast.If, live: frozenset[str], block: _Block) -> list[ast.stmt]:
         """An `if` without exits."""
@@ -238,7 +242,8 @@ class _ControlFlow:
         is_told = bool(node.orelse) or any(isinstance(each, ast.Return) for each in breaks)
         test_names = written_names([node.test]) & self.local_names if isinstance(node, ast.While) else set()
         form = "exit" if breaks and is_told else "break" if breaks or test_names else "plain"
-        selection = _LoopSelection(self.names.fresh("exit") if form == "exit" else "", breaks, self.local_names)
+        name = self.names.fresh("exit") if form == "exit" else ""
+        selection = _LoopSelection(name, breaks, self.local_names, may_complete([node]))
         rest = list(follow)
         if form == "exit":
             rest = [*selection.dispatch(node.orelse), *follow]
@@ -320,7 +325,8 @@ class _ControlFlow:
             for owner, field, part in _parts(result):
                 setattr(owner, field, self.convert(part, inner))
             return [result], follow
-        selection = _Selection(self.names.fresh("exit"), exits, self.local_names)
+        is_passed = may_complete([node], suppresses=False)
+        selection = _Selection(self.names.fresh("exit"), exits, self.local_names, is_passed)
         rest = [*selection.dispatch(), *follow]
         live = live_before(rest, block.live, block.exits) | read_names([node])
         inner = _Block(live, Exits(live, live, live), selection.end, selection.leave)
@@ -342,8 +348,8 @@ class _ControlFlow:
 class _Selection:
     """The exits of a statement by number, from 1; 0 says that none was taken. A single exit is a bool."""
 
-    def __init__(self, name: str, exits: Sequence[Exit], local_names: Set[str]) -> None:
-        self.name, self.local_names = name, local_names
+    def __init__(self, name: str, exits: Sequence[Exit], local_names: Set[str], is_passed: bool = True) -> None:
+        self.name, self.local_names, self.is_passed = name, local_names, is_passed
         self.exits = {ast.dump(each): each for each in exits}
 
     @property
@@ -367,9 +373,11 @@ class _Selection:
     def dispatch(self, otherwise: Sequence[ast.stmt] = ()) -> list[ast.stmt]:
         """Statements that take the exit of the number; without one, `otherwise`."""
         result: list[ast.stmt] = []
-        for each in self.exits.values():
+        for position, each in enumerate(self.exits.values(), start=1):
             if self.leads_further(each):
                 template = "if name: leave" if len(self.exits) == 1 else "if name == number: leave"
+                if not self.is_passed and position == len(self.exits):
+                    template = "if ag__.is_last_exit(name, number): leave"
                 leave = [self.taken_later(each)]
                 result += statements(template, each, name=self.name, number=self.number(each), leave=leave)
         if otherwise:
@@ -491,15 +499,31 @@ def has_exits(body: Sequence[ast.AST]) -> bool:
     return bool(find_exits(body))
 
 
-def may_complete(body: Sequence[ast.stmt]) -> bool:
-    """Whether the end of a block may be reached.
+def may_complete(body: Sequence[ast.stmt], suppresses: bool = True) -> bool:
+    """Whether the end of a block may be reached. A context manager may suppress an exception, unless the caller says
+    that none does.
 
     >>> may_complete(ast.parse("if p: raise E\\nelse:\\n  raise F").body), may_complete(ast.parse("if p: raise E").body)
     (False, True)
     """
     for statement in body:
-        if isinstance(statement, Exit | ast.Raise):
-            return False
-        if isinstance(statement, ast.If) and not (may_complete(statement.body) or may_complete(statement.orelse)):
-            return False
+        match statement:
+            case ast.Return() | ast.Break() | ast.Continue() | ast.Raise():
+                return False
+            case ast.If():
+                arms = statement.body, statement.orelse
+                if not any(may_complete(arm, suppresses) for arm in arms):
+                    return False
+            case ast.With():
+                if not suppresses and not may_complete(statement.body, suppresses):
+                    return False
+            case ast.Try():
+                ways = [[*statement.body, *statement.orelse], *(handler.body for handler in statement.handlers)]
+                if not any(may_complete(way, suppresses) for way in ways):
+                    return False
+                if not may_complete(statement.finalbody, suppresses):
+                    return False
+            case ast.While(test=ast.Constant(value=value)) if value:
+                if not any(isinstance(each, ast.Break) for each in find_exits(statement.body)):
+                    return False
     return True

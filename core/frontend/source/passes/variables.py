@@ -89,11 +89,13 @@ class _Marker:
             case ast.If():
                 self.mark([node.test], assigned)
                 self.partial_names |= (written_names([node]) & self.local_names) - assigned
-                return _meet(self.visit_block(node.body, assigned), self.visit_block(node.orelse, assigned))
+                then, otherwise = assigned | walrus_names(node.test, True), assigned | walrus_names(node.test, False)
+                return _meet(self.visit_block(node.body, then), self.visit_block(node.orelse, otherwise))
             case ast.While():
                 self.mark([node.test], assigned)
                 is_endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
-                return self.visit_loop(node, assigned, assigned, None if is_endless else assigned)
+                inside, after = assigned | walrus_names(node.test, True), assigned | walrus_names(node.test, False)
+                return self.visit_loop(node, assigned, inside, None if is_endless else after)
             case ast.For() | ast.AsyncFor():
                 self.mark([node.iter], assigned)
                 return self.visit_loop(node, assigned, assigned | written_names([node.target]), assigned)
@@ -127,6 +129,7 @@ class _Marker:
                 self.mark([node], assigned)
                 return assigned - written_names([node])
         self.mark([node], assigned)
+        assigned |= walrus_names(node)
         if isinstance(node, ast.Assign | ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
             return assigned | written_names([node])
         if isinstance(node, ast.AnnAssign | ast.AugAssign) and node.value is not None:
@@ -150,6 +153,33 @@ class _Marker:
                 continue
             else:
                 self.mark(list(ast.iter_child_nodes(node)), assigned)
+
+
+def walrus_names(node: ast.AST, outcome: bool | None = None) -> frozenset[str]:
+    """The names that `:=` certainly assigns in a simple statement, or in an expression that is true or false, or both.
+
+    >>> def names(text, outcome):
+    ...     return sorted(walrus_names(ast.parse(text, mode="eval").body, outcome))
+    >>> names("(a := 1) and (b := 2)", True), names("(a := 1) and (b := 2)", False), names("not (a or (b := 2))", True)
+    (['a', 'b'], ['a'], ['b'])
+    """
+    match node:
+        case ast.NamedExpr():
+            return frozenset({node.target.id}) | walrus_names(node.value)
+        case ast.BoolOp():
+            is_whole = outcome is not None and outcome is isinstance(node.op, ast.And)
+            values = node.values if is_whole else node.values[:1]
+            return frozenset().union(*(walrus_names(each, outcome if is_whole else None) for each in values))
+        case ast.UnaryOp(op=ast.Not()):
+            return walrus_names(node.operand, None if outcome is None else not outcome)
+        case ast.IfExp():
+            return walrus_names(node.test)
+        case ast.Compare():
+            operands = [node.left, *(node.comparators if outcome else node.comparators[:1])]
+            return frozenset().union(*map(walrus_names, operands))
+        case ast.stmt() | ast.expr() | ast.keyword() if not isinstance(node, (*SCOPES, *COMPREHENSIONS)):
+            return frozenset().union(*map(walrus_names, ast.iter_child_nodes(node)))
+    return frozenset()
 
 
 def _meet(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
