@@ -51,7 +51,7 @@ def test_dtypes() -> None:
 
 
 @given(cases())
-@settings(max_examples=12)
+@settings(max_examples=6)
 def test_written_documents_fit(tmp_path_factory: Any, case: Case) -> None:
     """A generated program, its graph, its outcome, and every line of its log fit their schemas."""
     graph, path = lower(case.program), tmp_path_factory.mktemp("log") / "run.jsonl"
@@ -65,7 +65,7 @@ def test_written_documents_fit(tmp_path_factory: Any, case: Case) -> None:
 
 
 @given(act_cases(early=True))
-@settings(max_examples=8)
+@settings(max_examples=4)
 def test_documents_of_effects_fit(tmp_path_factory: Any, case: Case) -> None:
     """Documents of programs with cells, effects, random numbers and bounds fit their schemas."""
     graph, path = lower(case.program), tmp_path_factory.mktemp("log") / "run.jsonl"
@@ -111,13 +111,13 @@ def assert_refused_alike(seeds: range) -> None:
 def test_readers_agree_with_the_schemas() -> None:
     """A document that the schema rejects, after one to three mutations, is Malformed for the reader, which may reject
     more."""
-    assert_refused_alike(range(1000))
+    assert_refused_alike(range(400))
 
 
 @pytest.mark.heavy
-def test_readers_agree_with_the_schemas_10_000() -> None:
-    """Ten thousand more documents that the schema rejects are Malformed for the reader."""
-    assert_refused_alike(range(1000, 5_000))
+def test_readers_agree_with_the_schemas_on_many_documents() -> None:
+    """The law holds for 4,600 more documents."""
+    assert_refused_alike(range(400, 5_000))
 
 
 def assert_lines_refused_alike(seeds: range, path: Path) -> None:
@@ -141,10 +141,10 @@ def assert_lines_refused_alike(seeds: range, path: Path) -> None:
 @pytest.mark.full
 def test_logs_with_lines_that_the_schema_rejects(tmp_path: Path) -> None:
     """Logs with a line that the schema rejects are not read."""
-    assert_lines_refused_alike(range(40), tmp_path / "run.jsonl")
+    assert_lines_refused_alike(range(20), tmp_path / "run.jsonl")
 
 
 @pytest.mark.heavy
-def test_logs_with_lines_that_the_schema_rejects_1_000(tmp_path: Path) -> None:
-    """A thousand more changes to each log are not read if the schema rejects a line."""
-    assert_lines_refused_alike(range(40, 440), tmp_path / "run.jsonl")
+def test_many_logs_with_lines_that_the_schema_rejects(tmp_path: Path) -> None:
+    """The law holds for 420 more changes to each log."""
+    assert_lines_refused_alike(range(20, 440), tmp_path / "run.jsonl")

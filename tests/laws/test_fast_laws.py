@@ -38,7 +38,7 @@ def check(case: Case, dice: Random) -> None:
     assert list(in_step(case, dice.choice(SCHEDULES), 60)) == []
 
 
-@settings(max_examples=40, phases=[Phase.generate])
+@settings(max_examples=20, phases=[Phase.generate])
 @given(cases(), DICE)
 def test_plain_programs(case: Case, dice: Random) -> None:
     """A run has the reference's results, traps, residue and statistics; every limit ends it at the same step (S1 to
@@ -46,21 +46,21 @@ def test_plain_programs(case: Case, dice: Random) -> None:
     check(case, dice)
 
 
-@settings(max_examples=20, phases=[Phase.generate])
+@settings(max_examples=10, phases=[Phase.generate])
 @given(act_cases(bounded=False), DICE)
 def test_programs_with_effects(case: Case, dice: Random) -> None:
     """Programs with cells, effects and random numbers run as on the reference (S13 to S15)."""
     check(case, dice)
 
 
-@settings(max_examples=20, phases=[Phase.generate])
+@settings(max_examples=10, phases=[Phase.generate])
 @given(act_cases(), DICE)
 def test_programs_with_bounds(case: Case, dice: Random) -> None:
     """Programs whose bounds throttle tokens run as on the reference (S16)."""
     check(case, dice)
 
 
-@settings(max_examples=20, phases=[Phase.generate])
+@settings(max_examples=10, phases=[Phase.generate])
 @given(cases(), DICE)
 def test_plain_programs_in_general(case: Case, dice: Random) -> None:
     """Programs of scalars run as on the reference without the special path for scalars."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tagloom.interp.function.function import TracedProgram
 
@@ -58,6 +58,7 @@ TURNS = (
 """Each of g and h is a number only as long as the other is not known: once settled, a type has to stand."""
 
 
+@settings(max_examples=40)
 @given(BODIES)
 @example(TURNS)
 def test_types_do_not_depend_on_the_order(bodies: tuple[tuple[str, str], ...]) -> None:
@@ -74,6 +75,7 @@ def test_types_do_not_depend_on_the_order(bodies: tuple[tuple[str, str], ...]) -
         assert result_types(source(bodies, together[0]), NAMES) == together[0]
 
 
+@settings(max_examples=40)
 @given(BODIES)
 def test_unannotated_functions_are_accepted(bodies: tuple[tuple[str, str], ...]) -> None:
     """If annotated functions are accepted, so are the same ones without annotations, unless a function returns Python
