@@ -12,9 +12,13 @@ const KEYS = [
   [[..."0123456789"], "0 to 9", "to that tenth of the run (5 is the middle)", (key) => { pause(); seek(Math.round((LENGTH * Number(key)) / 10)); }],
   [["+", "="], "+", "faster", () => changeSpeed(1)],
   [["-"], "−", "slower", () => changeSpeed(-1)],
-  [["w"], "w", "switch between steps by wave, by firing and by event", () => setUnit(UNITS[(UNITS.indexOf(page.unit) + 1) % UNITS.length])],
+  [["w"], "w", "switch between steps by wave, by firing and by event", () => setUnit(units[(units.indexOf(page.unit) + 1) % units.length])],
   [["p"], "p", "predict which nodes fire next", () => setPredicting(!predicting)],
   [["c"], "c", "check a prediction", () => checkGuesses()],
+  ...(pageData.live ? [
+    [["d"], "d", "deliver the chosen token", () => deliverChosen()],
+    [["u"], "u", "undo the last choice by hand", () => undoChoice()],
+  ] : []),
   [["t"], "t", "switch between light and dark", toggleTheme],
   [["?"], "?", "show these keys", () => byId("keys").showModal()],
   [["Escape"], "Esc", "clear the selection; show all activations", () => { page.chosen = []; if (page.filter >= 0) filterBy(0); else choose([]); }],
@@ -23,6 +27,7 @@ const KEYS = [
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || byId("keys").open) return;
   const target = event.target, onButton = target.closest("button, [role=button]");
+  if (target.closest("input:not([type=range])")) return undefined;
   if (target.closest("select") || (onButton && (event.key === " " || event.key === "Enter"))) return pressBox(event, target);
   const walks = !event.shiftKey && (event.key === "ArrowDown" || event.key === "ArrowUp");
   if (walks && !target.closest("#plan")) return;
@@ -78,8 +83,11 @@ function addListeners() {
     const box = event.target.closest("[role=button]");
     if (box) clickBox(box.id.slice(2));
   });
+  byId("tags").addEventListener("keydown", (event) => moveInTree(event, filterBy));
+  byId("profile").addEventListener("click", (event) => { pause(); seek(positionOfBar(event.clientX)); });
   document.addEventListener("keydown", onKey);
   addEventListener("hashchange", () => {
+    if (pageData.live) return openAddress();
     const to = readAddress();
     if (to !== undefined) { pause(); seek(to); }
   });
@@ -88,16 +96,7 @@ function addListeners() {
 }
 
 function fillControls() {
-  byId("call").textContent = run.call;
-  byId("call").title = run.full_call;
-  byId("result").title = run.full_value;
-  byId("note").textContent = run.note;
-  byId("note").hidden = !run.note;
-  byId("slider").max = LENGTH;
   for (const speed of SPEEDS) byId("speed").append(new Option(`${speed}×`, speed));
-  byId("unit").replaceChildren(...UNITS.map((unit) => new Option(unit, unit)));
-  byId("printed-pane").hidden = !run.printed.lines.length;
-  byId("cells-pane").hidden = !run.cells.arrays.length;
   for (const look of ["flight", "waiting", "deferred", "throttled", "ready", "trap", "arrived"]) {
     const entry = document.createElement("span"), sign = document.createElement("b");
     sign.className = `mark ${look}`;
@@ -113,15 +112,13 @@ function fillControls() {
   }
 }
 
-buildTree(filterBy);
 buildSource(choose);
 buildInspector(choose);
-buildProfile((position) => { pause(); seek(position); });
 fillControls();
 addListeners();
 setSpeed(1);
-byId("unit").value = page.unit;
 drawing.querySelector("[role=button]").setAttribute("tabindex", "0");
 page.zoom = fittingScale() < SMALLEST_FIT ? LEGIBLE_SCALE : 0;
 zoom(1);
-seek(readAddress() || 0);
+if (pageData.live) openLivePage();
+else showRun(readAddress() || 0);

@@ -1,14 +1,30 @@
-// The run, its state after any number of events (replayed from the nearest checkpoint), and sentences about events.
+// The run, its state after any number of events (replayed from the nearest checkpoint), and sentences about events. The
+// page has a recorded run, or a machine that makes runs (live.js); both are shown from the same columns.
 
-const run = JSON.parse(document.getElementById("data").textContent);
+const pageData = JSON.parse(document.getElementById("data").textContent);
 const CONSUMED = 0, IN_FLIGHT = 1, READY = 2, WAITING = 3, DEFERRED = 4, THROTTLED = 5, RETURNED = 6;
-const TOKEN_WAITS = 0, NODE_FIRES = 1, NODE_TRAPS = 2, READ_IS_DEFERRED = 3;
+const TOKEN_WAITS = 0, NODE_FIRES = 1, NODE_TRAPS = 2, READ_IS_DEFERRED = 3, TOKEN_IS_EDITED = 4;
 const [NAME, OP, BOX, LINE, LITERALS, HAS_TRIGGER, LABEL, ORIGIN] = [0, 1, 2, 3, 4, 5, 6, 7];
-const LENGTH = run.move_counts.length;
 const CHECKPOINT_INTERVAL = 64;
 
-const moveOffsets = [0];
-for (const size of run.move_counts) moveOffsets.push(moveOffsets[moveOffsets.length - 1] + size);
+let run = pageData, LENGTH = 0, moveOffsets = [], checkpoints = [], waveEnds = [], firingsOf = [];
+
+// Show another run: `columns` are those of columns.py. The waves end at `waveEnds`; only the schedule `waves` has waves.
+function loadRun(columns) {
+  run = columns;
+  LENGTH = run.move_counts.length;
+  moveOffsets = [0];
+  for (const size of run.move_counts) moveOffsets.push(moveOffsets[moveOffsets.length - 1] + size);
+  keepCheckpoints();
+  waveEnds = [];
+  for (let event = 0; event < LENGTH; event++) {
+    if (event + 1 === LENGTH || run.events.wave[event + 1] !== run.events.wave[event]) waveEnds.push(event + 1);
+  }
+  firingsOf = run.nodes.map(() => []);
+  run.events.node.forEach((node, event) => { if (isFiring(event)) firingsOf[node].push(event); });
+}
+
+const isFiring = (event) => run.events.kind[event] === NODE_FIRES || run.events.kind[event] === NODE_TRAPS;
 
 const isInFlight = (place) => place === IN_FLIGHT || place === READY;
 
@@ -23,9 +39,8 @@ function applyEvent(live, event) {
   for (let i = moveOffsets[event]; i < moveOffsets[event + 1]; i++) applyMove(live, run.moves[i]);
 }
 
-const checkpoints = [];
-
 function keepCheckpoints() {
+  checkpoints = [];
   const live = new Map();
   for (const code of run.initial_moves) applyMove(live, code);
   for (let event = 0; event <= LENGTH; event++) {
@@ -33,7 +48,6 @@ function keepCheckpoints() {
     if (event < LENGTH) applyEvent(live, event);
   }
 }
-keepCheckpoints();
 
 // The live tokens after `position` events, with their places. Those in flight are in the machine's order.
 function stateAt(position) {
@@ -42,17 +56,6 @@ function stateAt(position) {
   for (let event = nearest * CHECKPOINT_INTERVAL; event < position; event++) applyEvent(live, event);
   return live;
 }
-
-// The positions at which waves end. Only the schedule `waves` has waves: `run.has_waves`.
-const waveEnds = [];
-for (let event = 0; event < LENGTH; event++) {
-  if (event + 1 === LENGTH || run.events.wave[event + 1] !== run.events.wave[event]) waveEnds.push(event + 1);
-}
-
-const firingsOf = run.nodes.map(() => []);
-run.events.node.forEach((node, event) => {
-  if (run.events.kind[event] === NODE_FIRES || run.events.kind[event] === NODE_TRAPS) firingsOf[node].push(event);
-});
 
 const shortValue = (number) => run.values[number][0];
 const fullValue = (number) => { const row = run.values[number]; return row[row.length - 1]; };
@@ -89,6 +92,7 @@ function describeEvent(event) {
   const name = run.nodes[node[event]][NAME], under = `under ${tagPath(tag[event])}`;
   const operands = values[event].map(sentenceValue).join(", ");
   switch (kind[event]) {
+    case TOKEN_IS_EDITED: return `By hand: ${texts[event]}.`;
     case TOKEN_WAITS: return `${operands} arrives at port ${port[event]} of ${name} ${under} and waits.`;
     case READ_IS_DEFERRED: return `${operands} arrives at ${name} ${under} and is parked: its cell is empty.`;
     case NODE_TRAPS: return `${name} ${under} traps on ${operands}: ${texts[event]}.`;
@@ -105,7 +109,7 @@ function describeEvents(events, position, filter) {
   if (events.length === 1) return describeEvent(events[0]);
   const eventsOfKind = (kind) => events.filter((event) => run.events.kind[event] === kind);
   const waiting = eventsOfKind(TOKEN_WAITS).length, parked = eventsOfKind(READ_IS_DEFERRED).length;
-  const sentences = [...eventsOfKind(NODE_TRAPS).map(describeEvent), describeFirings(eventsOfKind(NODE_FIRES), events)];
+  const sentences = [...eventsOfKind(TOKEN_IS_EDITED).map(describeEvent), ...eventsOfKind(NODE_TRAPS).map(describeEvent), describeFirings(eventsOfKind(NODE_FIRES), events)];
   if (waiting) sentences.push(`${plural(waiting, "token")} wait${waiting === 1 ? "s" : ""}.`);
   if (parked) sentences.push(`${plural(parked, "token")} ${parked === 1 ? "is" : "are"} parked.`);
   return sentences.filter(Boolean).join(" ");
@@ -133,3 +137,5 @@ function describeStart(filter) {
   const inFlight = plural(count.get("in flight") || 0, "token");
   return `${first ? `Before event ${first.toLocaleString("en")}` : "The beginning"}: ${inFlight} in flight${others.join("")}.`;
 }
+
+loadRun(pageData);

@@ -6,13 +6,22 @@ const ADDRESS_DELAY = 300;
 const byId = (id) => document.getElementById(id);
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
-const page = { position: 0, from: 0, playing: false, filter: -1, chosen: [], speed: 1, unit: run.has_waves ? "wave" : "firing", zoom: 0 };
+// `address` is what the address has besides the position.
+const page = { position: 0, from: 0, playing: false, filter: -1, chosen: [], speed: 1, unit: "wave", zoom: 0, address: "" };
 
-const allStops = Array.from({ length: LENGTH + 1 }, (_, position) => position);
-const firings = allStops.filter((position) => position && run.events.kind[position - 1] !== TOKEN_WAITS && run.events.kind[position - 1] !== READ_IS_DEFERRED);
-const stopsBy = { wave: [0, ...waveEnds], firing: [...new Set([0, ...firings, LENGTH])], event: allStops };
-const UNITS = run.has_waves ? ["wave", "firing", "event"] : ["firing", "event"];
-let stops = stopsBy[page.unit];
+let allStops = [], stopsBy = {}, units = [], stops = [];
+
+// Find the positions at which steps of each unit end, in a run that has just been loaded.
+function findStops() {
+  allStops = Array.from({ length: LENGTH + 1 }, (_, position) => position);
+  const firings = allStops.filter((position) => position && (isFiring(position - 1) || run.events.kind[position - 1] === TOKEN_IS_EDITED));
+  stopsBy = { wave: [0, ...waveEnds], firing: [...new Set([0, ...firings, LENGTH])], event: allStops };
+  units = run.has_waves ? ["wave", "firing", "event"] : ["firing", "event"];
+  if (!units.includes(page.unit)) page.unit = units[0];
+  byId("unit").replaceChildren(...units.map((unit) => new Option(unit, unit)));
+  byId("unit").value = page.unit;
+  chooseStops();
+}
 
 // The positions to which steps go: all, or only those at which an event happens in the chosen activation.
 function chooseStops() {
@@ -106,6 +115,7 @@ function updatePanes(live) {
   updatePrinted();
   updateCells(page.position, page.filter);
   updateControls();
+  if (pageData.live && !page.playing) updateFlight();
   scrollToBoxes(page.position ? nodes.map((node) => run.nodes[node][BOX]) : boxesInFlight(live));
   if (!page.playing) writeAddress();
 }
@@ -160,17 +170,34 @@ function writeAddress() {
   clearTimeout(addressTimer);
   addressTimer = setTimeout(() => {
     const number = page.position ? run.events.number[page.position - 1] + 1 : run.events.number[0] || 0;
-    try { history.replaceState(null, "", `#step=${number}`); } catch { /* a frame of a notebook has no address */ }
+    try { history.replaceState(null, "", `#step=${number}${page.address}`); } catch { /* a frame of a notebook has no address */ }
   }, ADDRESS_DELAY);
 }
 
 // The position in the address, or undefined.
 function readAddress() {
-  const match = /^#step=(\d{1,9})$/.exec(location.hash);
+  const match = /^#step=(\d{1,9})(?=&|$)/.exec(location.hash);
   if (!match) return undefined;
   let position = 0;
   while (position < LENGTH && run.events.number[position] < Number(match[1])) position++;
   return position;
+}
+
+// Show the run that has been loaded, at a position: everything that is built once a run.
+function showRun(position) {
+  for (const [id, text] of [["call", run.call], ["note", run.note]]) byId(id).textContent = text;
+  byId("call").title = run.full_call;
+  byId("result").title = run.full_value;
+  byId("note").hidden = !run.note;
+  byId("slider").max = LENGTH;
+  byId("printed-pane").hidden = !run.printed.lines.length;
+  byId("cells-pane").hidden = !run.cells.arrays.length;
+  buildTree(filterBy);
+  buildProfile();
+  page.filter = -1;
+  showFilter();
+  findStops();
+  seek(position);
 }
 
 // Choosing

@@ -138,7 +138,7 @@ function profileHeights() {
     profileBounds = [0, ...waveEnds];
     return waveEnds.map((end, wave) => {
       let count = 0;
-      for (let event = wave ? waveEnds[wave - 1] : 0; event < end; event++) count += run.events.kind[event] === NODE_FIRES || run.events.kind[event] === NODE_TRAPS;
+      for (let event = wave ? waveEnds[wave - 1] : 0; event < end; event++) count += isFiring(event);
       return count;
     });
   }
@@ -153,7 +153,8 @@ function profileHeights() {
   return counts;
 }
 
-function buildProfile(seek) {
+function buildProfile() {
+  byId("profile").replaceChildren(byId("profile-title"));
   const chart = document.getElementById("profile"), bars = profileHeights(), size = Math.ceil(bars.length / PROFILE_COLUMNS) || 1;
   const columns = [];
   for (let i = 0; i < bars.length; i += size) {
@@ -170,10 +171,12 @@ function buildProfile(seek) {
   chart.append(cursor);
   const what = run.has_waves ? "Firings in each wave" : "Tokens in flight after each event";
   document.getElementById("profile-title").textContent = `${what}: ${plural(bars.length, run.has_waves ? "wave" : "event")}, at most ${Math.max(0, ...bars)}`;
-  chart.addEventListener("click", (event) => {
-    const box = chart.getBoundingClientRect();
-    seek(profileBounds[Math.min(bars.length, Math.floor(((event.clientX - box.left) / box.width) * bars.length) + 1)]);
-  });
+}
+
+// The position at the end of the bar at this point of the chart.
+function positionOfBar(x) {
+  const box = byId("profile").getBoundingClientRect(), bars = profileBounds.length - 1;
+  return profileBounds[Math.min(bars, Math.floor(((x - box.left) / box.width) * bars) + 1)];
 }
 
 function updateProfile(position) {
@@ -251,6 +254,8 @@ const MAX_TREE_ITEMS = 1500;
 const items = [];
 
 function buildTree(choose) {
+  items.length = 0;
+  byId("tags").replaceChildren();
   const list = document.getElementById("tags"), children = run.tags.parent.map(() => []);
   run.tags.parent.forEach((parent, tag) => { if (parent >= 0) children[parent].push(tag); });
   const waiting = run.tags.parent.flatMap((parent, tag) => (parent < 0 ? [[tag, 1]] : []));
@@ -267,7 +272,6 @@ function buildTree(choose) {
     rest.textContent = `and ${(run.tags.parent.length - items.length).toLocaleString("en")} more; play --under TAG shows one with all below it`;
     list.append(rest);
   }
-  list.addEventListener("keydown", (event) => moveInTree(event, choose));
   items[0].element.tabIndex = 0;
 }
 

@@ -8,7 +8,7 @@ function rightBoxes(position, next, byWave, live) {
   const right = new Set();
   if (byWave) {
     for (let event = position; event < next; event++) {
-      if (run.events.kind[event] === NODE_FIRES || run.events.kind[event] === NODE_TRAPS) right.add(run.nodes[run.events.node[event]][BOX]);
+      if (isFiring(event)) right.add(run.nodes[run.events.node[event]][BOX]);
     }
   } else {
     for (const [token, place] of live) if (place === READY) right.add(boxOfToken(token));

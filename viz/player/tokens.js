@@ -94,6 +94,13 @@ function removePill(token) {
   pills.delete(token);
 }
 
+// Forget the tokens of the run that was shown before.
+function forgetPills() {
+  cancelAnimationFrame(animation);
+  removeOthers(new Map());
+  shownSpots = new Map();
+}
+
 // Hide the labels beside pills that would overlap another pill or a box.
 function hideOverlappingLabels(shown) {
   const all = shown.map(([spot, element]) => {
