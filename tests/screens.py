@@ -15,6 +15,9 @@ FIB = ROOT / "papers_examples" / "recursion" / "fib.py"
 STEP = 120
 """A step of fib(5) at which most nodes have one token, labelled with its tag, and some tokens wait."""
 
+LIVE_STEP, LIVE_CHOICES = 42, "40:d4;41:c40=7"
+"""A step of the live page after a delivery by hand and a change."""
+
 
 def main() -> None:
     with TemporaryDirectory() as folder, chromium() as tab:
@@ -27,6 +30,10 @@ def main() -> None:
             add = tab.run("[...document.querySelectorAll('.node')].find(each => each.textContent.includes('add')).id")
             tab.click(f"#{add}")
             tab.screenshot(PICTURES / name)
+        subprocess.run([sys.executable, "-m", "tagloom", "play", "--live", FIB, "5", "-o", page], check=True, cwd=ROOT)
+        tab.prefer(reduced_motion="reduce", color_scheme="light")
+        tab.open(page, f"#step={LIVE_STEP}&args=5&schedule=waves&choices={LIVE_CHOICES}")
+        tab.screenshot(PICTURES / "player_live.png")
 
 
 if __name__ == "__main__":

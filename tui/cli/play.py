@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
+from ...core.errors import Usage
 from ...core.escape import escape_line
 from ...core.world import World
 from ...interp.engines.limits import Limits
+from ...interp.machine.schedule import BY_HAND
 from ...viz.collapse import MAX_BOXES
+from ...viz.player.live import build_live_page
 from ...viz.player.page import PlayerSelection, page_of_beginning
 from ...viz.player.recording import MAX_EVENTS
 from ..run_start import RunRequest, StartOptions
@@ -47,6 +50,7 @@ def play(
     schedule: Schedule = "waves",
     seed: Seed = 0,
     k: Bound = None,
+    live: Annotated[bool, typer.Option("--live", help="Write a page that runs the program itself.")] = False,
     unchecked: Unchecked = False,
     max_firings: Firings = 1_000_000,
     max_tokens: Tokens = None,
@@ -58,13 +62,23 @@ def play(
 
     The page needs no server and no network. By default it shows the first 5,000 events; --from, --most and --under
     choose others. The run goes no further than the last event that is shown.
+
+    With --live the page has a token machine, which runs the program in the browser: the reader changes arguments and
+    schedule, and delivers, changes or injects tokens by hand. It computes on scalars only.
     """
     limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
     options = StartOptions(schedule, limits, seed, k, unchecked)
     history = RunRequest(target, tuple(args or ()), options).history(World(print_to_stderr))
     choice = PlayerSelection(first, most, under, boxes, tuple(fold or ()), full)
     with LayoutProgress() as progress:
-        page = page_of_beginning(history, choice, progress.report)
+        if live:
+            if first or under or schedule.startswith(BY_HAND):
+                raise Usage("--live takes neither --from, --under nor --schedule hand:FILE")
+            page = build_live_page(
+                history.graph, history.arguments, schedule, choice, progress.report, seed=seed, bound=k
+            )
+        else:
+            page = page_of_beginning(history, choice, progress.report)
     page.save(output)
     if page.note:
         print_diagnostic(page.note)

@@ -42,8 +42,26 @@ from .recording import MAX_EVENTS, record_tokens, recorded_arguments, select_seg
 SCRIPTS = ("data", "geometry", "tokens", "panes", "predict", "print", "main", "controls")
 """The scripts of a page in order; together they form one script."""
 
+LIVE_MODULES = ("scalars", "keys", "machine")
+"""The modules of the token machine, which also run under Node."""
+
+LIVE_SCRIPTS = (*SCRIPTS[:-1], "record", "live", SCRIPTS[-1])
+"""The scripts of a page that computes; they may `require` the modules."""
+
 BLUE_LINE = "#3D9BDC"
 """The blue of thin lines on a dark background, where the palette's blue is hardly visible."""
+
+REQUIRE = """const loaded = new Map();
+function require(name) {
+  if (!loaded.has(name)) {
+    const module = { exports: {} };
+    modules[name](module, require);
+    loaded.set(name, module.exports);
+  }
+  return loaded.get(name);
+}
+"""
+"""How the scripts of a page load a module."""
 
 HEIGHT = 760
 """The height of a page in a notebook, in pixels."""
@@ -178,7 +196,7 @@ def build_page(
     form |= summary._asdict() | {
         "note": shown.note,
         "has_waves": int(summary.schedule == "waves"),
-        "badges": _badge_glyphs(),
+        "badges": badge_glyphs(),
     }
     note = "; ".join(filter(None, [shown.note, drawn.view.caption]))
     return PlayerPage(summary.call, build_html(form | {"note": note}, drawn.svg), note)
@@ -201,14 +219,15 @@ def summarize(outcome: Outcome, arguments: Sequence[Value]) -> PlayerSummary:
     return PlayerSummary(*names, outcome.schedule, outcome.status, value, full_value, error)
 
 
-def _badge_glyphs() -> dict[str, list[str]]:
+def badge_glyphs() -> dict[str, list[str]]:
+    """The glyph and the meaning of each mark."""
     return {mark: [sign.glyph, sign.meaning] for mark, sign in BADGE_LOOKS.items()}
 
 
 def build_html(form: dict[str, Any], svg: str) -> str:
     """The HTML of a page with this data and this SVG."""
     style = f"{colour_css()}\n{read_asset('page.css')}"
-    script = "".join(['"use strict";\n(() => {\n', *(read_asset(f"{name}.js") for name in SCRIPTS), "})();\n"])
+    script = "".join(['"use strict";\n(() => {\n', *read_scripts(form), "})();\n"])
     policy = (
         f"default-src 'none'; script-src '{content_hash(script)}'; style-src '{content_hash(style)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -222,6 +241,15 @@ def build_html(form: dict[str, Any], svg: str) -> str:
         "DATA": script_json(form),
     }
     return re.sub("@@([A-Z]+)@@", lambda match: parts[match[1]], read_asset("page.html"))
+
+
+def read_scripts(form: dict[str, Any]) -> list[str]:
+    """The scripts of a page with this data."""
+    if "live" not in form:
+        return [read_asset(f"{name}.js") for name in SCRIPTS]
+    modules = (f'"./{name}.js": (module, require) => {{\n{read_asset(f"{name}.js")}}},\n' for name in LIVE_MODULES)
+    bundle = f"const modules = {{\n{''.join(modules)}}};\n{REQUIRE}"
+    return [bundle, *(read_asset(f"{name}.js") for name in LIVE_SCRIPTS)]
 
 
 def script_json(form: Any) -> str:

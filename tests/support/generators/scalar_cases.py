@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from hypothesis import strategies as st
@@ -18,6 +19,9 @@ from tagloom.core.value import admit
 class ScalarWriter(ProgramWriter):
     """Writes programs of scalars."""
 
+    without: Collection[str] = ()
+    """Ops that the programs do not have."""
+
     @property
     def types(self) -> tuple[Type, ...]:
         return self.scalars
@@ -26,7 +30,8 @@ class ScalarWriter(ProgramWriter):
         known = {
             name: results
             for name, every in signatures(self.extra).items()
-            if (results := [each for each in every if all(type_.is_scalar for type_ in each[0])])
+            if name not in self.without
+            and (results := [each for each in every if all(type_.is_scalar for type_ in each[0])])
         }
         name = self.pick(*known)
         types, attributes = self.pick(*known[name])
@@ -37,10 +42,11 @@ class ScalarWriter(ProgramWriter):
 
 
 @st.composite
-def scalar_cases(draw: Any) -> Case:
-    """Programs of scalars, and arguments for them."""
+def scalar_cases(draw: Any, without: Collection[str] = ()) -> Case:
+    """Programs of scalars without some ops, and arguments for them."""
     extra = tuple(type_ for type_ in draw(st.sampled_from(PALETTES)) if type_.is_scalar)
     writer = ScalarWriter(draw, extra)
+    writer.without = without
     writer.helpers = [writer.helper(position) for position in range(draw(st.sampled_from((1, 2, 0))))]
     main, types = writer.main()
     program, _ = ProgramBuilder(Symbol).build_program(main, tuple(map(leaf_type, types)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tagloom.core.errors import Usage
 from tagloom.core.world import World
 from tagloom.interp.history.history import History
 from tagloom.tui.cli.main import app
@@ -87,3 +88,36 @@ def test_a_run_stops_at_the_last_event_of_the_page(
     assert code == 0 and text.startswith("50 events are shown") and text.endswith("; the run goes on\n")
     assert len(histories[0]) == 50 if not words else 50 < len(histories[0]) < 500
     assert '"status": ""' in target.read_text() or '"status":""' in target.read_text()
+
+
+def test_a_page_that_computes(tmp_path: Path) -> None:
+    """--live writes a page with the graph and the machine, whatever the run would take; it loads nothing either."""
+    target = tmp_path / "run.html"
+    assert play("--live", FIB, "90", "-o", str(target)) == (0, f"{target}\n", "")
+    html = target.read_text()
+    assert len(html) < 250_000 and "class Machine" in html
+    assert "src=" not in html and "http" not in html.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+    assert play(FIB, "5", "-o", str(target))[0] == 0 and "class Machine" not in target.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--from", "3"), "--live takes neither --from, --under nor --schedule hand:FILE"),
+        (("--under", "main/fib"), "--live takes neither"),
+        (("--schedule", "sideways"), "no schedule is called"),
+    ],
+)
+def test_options_that_do_not_go_with_live(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    """Options of recorded runs are refused, and so are unknown schedules."""
+    ran = CliRunner().invoke(app, ["play", "--live", FIB, "5", *words, "-o", str(tmp_path / "run.html")])
+    assert isinstance(ran.exception, Usage) and message in str(ran.exception)
+
+
+def test_programs_of_arrays_have_no_live_page(tmp_path: Path) -> None:
+    """A program of arrays is refused in words, and no file is written."""
+    source, target = tmp_path / "f.tl", tmp_path / "run.html"
+    source.write_text("func f(x: float64[3]) -> float64 {\n  y = sum x, axis=none, keepdims=false\n  return y\n}\n")
+    ran = CliRunner().invoke(app, ["play", "--live", str(source), "[1.0, 2.0, 3.0]", "-o", str(target)])
+    assert isinstance(ran.exception, Usage) and "computes on scalars only" in str(ran.exception)
+    assert not target.exists()
