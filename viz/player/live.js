@@ -148,7 +148,7 @@ function buildLiveForm() {
   parameters().forEach(({ name, type }, at) => {
     const label = document.createElement("label"), field = document.createElement("input");
     Object.assign(field, { id: `argument-${at}`, size: 8, autocomplete: "off", spellcheck: false });
-    label.append(`${name}: ${type.dtype} `, field);
+    label.append(`${escapeControls(name)}: ${type.dtype} `, field);
     fields.append(label);
   });
   byId("live-schedule").append(...SCHEDULE_NAMES.map((name) => new Option(name, name)));
@@ -182,7 +182,7 @@ function submitForm() {
 }
 
 function complain(text) {
-  byId("live-complaint").textContent = text;
+  byId("live-complaint").textContent = escapeControls(text);
   byId("live-complaint").hidden = !text;
 }
 
@@ -203,9 +203,9 @@ function updateFlight() {
   const machine = machineAt(page.position), list = byId("flight"), before = flightTokens[list.selectedIndex];
   flightTokens = machine.flight.slice(0, MAX_LISTED_FLIGHT);
   const waiting = machine.waitingTokens().slice(0, MAX_LISTED_FLIGHT);
-  const text = (token, state) => `${state} ${shortText(token.value)} → ${machine.graph.nodes[token.node].name}:${token.port} under ${framePath(token.frame)}`;
+  const text = (token, state) => `${state} ${shortText(token.value)} → ${run.nodes[token.node][NAME]}:${token.port} under ${tagPath(token.frame.number)}`;
   list.replaceChildren(
-    ...flightTokens.map((token) => new Option(text(token, machine.wouldFire(token) ? run.badges.ready[0] : run.badges.flight[0]), token.number)),
+    ...flightTokens.map((token) => new Option(text(token, !predicting && machine.wouldFire(token) ? run.badges.ready[0] : run.badges.flight[0]), token.number)),
     ...waiting.map((token) => new Option(text(token, run.badges.waiting[0]), token.number)),
   );
   flightTokens = [...flightTokens, ...waiting];

@@ -121,7 +121,7 @@ const path = (frame) => newFrames(frame, new Map()).slice(1).map(({ site, iterat
 // The position in the flight that a step takes, by a schedule's name.
 function chooser(schedule) {
   const [name, seed] = schedule.split(":");
-  if (name === "random" && /^\d{1,20}$/.test(seed)) return (step, length) => Number(splitmix64(BigInt(seed), BigInt(step)) % BigInt(length));
+  if (name === "random" && /^\d{1,20}$/.test(seed) && BigInt(seed) < 2n ** 64n) return (step, length) => Number(splitmix64(BigInt(seed), BigInt(step)) % BigInt(length));
   if (name === "lifo") return (step, length) => length - 1;
   if (name === "fifo" || name === "waves") return () => 0;
   throw new Error(`no schedule is called ${schedule}: there are fifo, lifo, waves and random:SEED`);

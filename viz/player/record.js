@@ -34,6 +34,22 @@ function shortTag(frame) {
   return [...(shown.length < frame.depth ? ["…"] : []), ...shown.reverse()].join("/") || "main";
 }
 
+// Texts with escapes instead of control characters and invisible ones, as core/escape.py has them.
+const CONTROLS = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}\p{Surrogate}]/gu;
+
+function escapeControls(text) {
+  return text.replace(CONTROLS, (letter) => {
+    const code = letter.codePointAt(0), digits = code.toString(16), [mark, size] = code < 256 ? ["x", 2] : code < 65536 ? ["u", 4] : ["U", 8];
+    return letter === "\r" ? "\\r" : `\\${mark}${digits.padStart(size, "0")}`;
+  });
+}
+
+function escapeTexts(form) {
+  if (typeof form === "string") return escapeControls(form);
+  if (Array.isArray(form)) return form.map(escapeTexts);
+  return form && typeof form === "object" ? Object.fromEntries(Object.entries(form).map(([key, part]) => [key, escapeTexts(part)])) : form;
+}
+
 // Records a run while the machine makes it.
 class Recorder {
   constructor(machine, values) {
@@ -150,8 +166,8 @@ class Recorder {
     const texts = {};
     events.forEach(({ text }, at) => { if (text !== undefined) texts[at] = text; });
     const args = this.values.map(shortText), count = events.length, lastWave = count ? events[count - 1].wave : 0;
-    return {
-      ...pageData, has_waves: Number(schedule === "waves"), schedule, status, error: message, event_count: count, partial_waves: [0, Number(Boolean(isCut) && lastWave === this.wave)],
+    const columns = {
+      has_waves: Number(schedule === "waves"), schedule, status, error: message, event_count: count, partial_waves: [0, Number(Boolean(isCut) && lastWave === this.wave)],
       call: `${graph.form.name}(${listText(args)})`, full_call: `${graph.form.name}(${this.values.map(valueText).join(", ")})`,
       value: isReturned ? machine.results.map(valueText).join(", ") : "", full_value: isReturned ? machine.results.map(valueText).join(", ") : "",
       initial_moves: this.initialMoves, moves: this.moves.flat(), move_counts: this.moves.map((moved) => moved.length), cells: this.cells, printed: { omitted: 0, lines: this.printed },
@@ -166,6 +182,7 @@ class Recorder {
       },
       tags: this.tags(), values: [...this.valueNumbers].map(([full, [, short]]) => (short === full ? [short] : [short, full])),
     };
+    return { ...pageData, ...escapeTexts(columns) };
   }
 
   // The number of the arrow of a token, or -1 if none is drawn. An injected token is on the arrow to its port.
