@@ -299,7 +299,7 @@ def a_ladder(n):
 def a_number_as_test(n):
     if n:
         return 1
-    return 1 if not n else 2
+    return 5 if not n else 2
 
 
 @entry((0.0,), (2.5,), (-0.0,))

@@ -322,3 +322,21 @@ def starred(a, b):
     else:
         second, *others = rest
     return first, second, others
+
+
+class Vault:
+    def __init__(self, secret):
+        self.__secret = secret
+
+    def opened(self, key):
+        if key > 2:
+            return self.__secret + key
+        return self.__secret
+
+
+VAULT = Vault(5)
+
+
+@entry((4,), (1,))
+def private_names(key):
+    return VAULT.opened(key) * 100 + Vault(key).opened(3)

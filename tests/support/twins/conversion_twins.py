@@ -1,0 +1,274 @@
+"""Twins of the front end: each pass or operator with one fault, and a function of the tables that shows it."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from pytest import MonkeyPatch
+from support.programs import plain_functions
+from support.programs.reference import calls, conditionals, exits, loops, places
+from tagloom.core.frontend.source import calls as call_operators
+from tagloom.core.frontend.source import convert, operators, raising, ranges, staging, state
+from tagloom.core.frontend.source.passes import control_flow, expressions, matches
+
+
+class Twin(NamedTuple):
+    """A fault, and a function and arguments on which it shows."""
+
+    patch: Callable[[MonkeyPatch], None]
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+TWINS: dict[str, Twin] = {}
+
+
+def twin(function: Callable[..., Any], *arguments: Any) -> Callable[[Any], Any]:
+    """Add a patch to the table; its docstring says what is broken."""
+
+    def add(patch: Callable[[MonkeyPatch], None]) -> Callable[[MonkeyPatch], None]:
+        TWINS[patch.__name__] = Twin(patch, function, arguments)
+        return patch
+
+    return add
+
+
+@twin(loops.the_test_after_a_break_is_not_evaluated, 10)
+def test_after_a_break(patch: MonkeyPatch) -> None:
+    """A loop evaluates its test after a `break`."""
+    sound = operators.while_stmt
+
+    def while_stmt(test: Any, body: Any, state: Any, live: Any, form: Any = "plain", *rest: Any) -> Any:
+        def tested(go_on: Any) -> Any:
+            result = body(go_on)
+            go_on()
+            return result
+
+        return sound(test, body if form == "plain" else tested, state, live, form, *rest)
+
+    patch.setattr(operators, "while_stmt", while_stmt)
+
+
+@twin(loops.for_else, 5, 3)
+def else_after_a_break(patch: MonkeyPatch) -> None:
+    """The `else` of a loop runs after a `break`, too."""
+    sound = control_flow._LoopSelection.dispatch
+    patch.setattr(
+        control_flow._LoopSelection,
+        "dispatch",
+        lambda self, otherwise=(): [*sound(self), *otherwise],
+    )
+
+
+@twin(conditionals.ands_give_operands, 1, 2, 3)
+def and_gives_a_bool(patch: MonkeyPatch) -> None:
+    """`and` gives whether all operands are true."""
+    sound = operators.and_
+    patch.setattr(operators, "and_", lambda *each, **state: operators.not_(operators.not_(sound(*each, **state))))
+
+
+@twin(conditionals.ors_give_operands, 0, 2, 0)
+def or_gives_the_last_operand(patch: MonkeyPatch) -> None:
+    """`or` gives its last operand."""
+    patch.setattr(operators, "or_", lambda one, *others, state=None: others[-1]())
+
+
+@twin(conditionals.the_middle_is_computed_once, 5)
+def middle_computed_twice(patch: MonkeyPatch) -> None:
+    """A chained comparison computes its middle for both comparisons."""
+
+    def chain(one: Any, *steps: Any, state: Any = None) -> Any:
+        compare, operand, *rest = steps
+        result = compare(one, operand())
+        return operators.and_(result, lambda: chain(operand(), *rest)) if rest else result
+
+    patch.setattr(operators, "chain", chain)
+
+
+@twin(loops.for_zero_trips_leave_the_target, 0)
+def target_changed_by_zero_trips(patch: MonkeyPatch) -> None:
+    """A loop over a range that makes no trip assigns its target."""
+    patch.setattr(state.Variables, "assign_last", lambda self, name, is_assigned, value: self.places[name].write(value))
+
+
+@twin(conditionals.swap_in_an_arm, 2, 4)
+def variables_not_undone(patch: MonkeyPatch) -> None:
+    """The second arm starts with the variables that the first arm has assigned."""
+    patch.setattr(state.Variables, "write", lambda self, contents: None)
+
+
+@twin(places.two_names_of_one_object, -3)
+def writes_not_undone(patch: MonkeyPatch) -> None:
+    """What an arm changes besides variables stays changed."""
+    patch.setattr(state.Journal, "undo", lambda self: None)
+
+
+@twin(conditionals.two_variables_on_both_arms, 3)
+def arms_merged_the_wrong_way(patch: MonkeyPatch) -> None:
+    """A variable has the value of the other arm."""
+    sound = staging._Merger.add
+
+    def add(self: Any, key: Any, label: str, one: Any, other: Any, then: Any, otherwise: Any) -> None:
+        sound(self, key, label, other, one, otherwise, then)
+
+    patch.setattr(staging._Merger, "add", add)
+
+
+@twin(conditionals.walrus_in_a_test, 3)
+def walrus_in_the_thunk(patch: MonkeyPatch) -> None:
+    """`:=` in an operand assigns a variable of the operand's function."""
+    patch.setattr(expressions._Expressions, "_operand", lambda self, node: self.visit(node))
+
+
+@twin(plain_functions.loop_at_the_end_of_an_arm, 3, 5)
+def result_of_an_arm_dropped(patch: MonkeyPatch) -> None:
+    """An arm that ends with a loop returns nothing."""
+    patch.setattr(
+        control_flow._ControlFlow,
+        "_rest",
+        lambda self, body, block, anchor: self.convert(body, block) if body else [],
+    )
+
+
+class _Breaks(ast.NodeTransformer):
+    def visit_Continue(self, node: ast.Continue) -> ast.AST:
+        return ast.copy_location(ast.Break(), node)
+
+
+@twin(loops.continue_in_a_for, 5)
+def continue_leaves_the_loop(patch: MonkeyPatch) -> None:
+    """`continue` makes no further trip."""
+    sound = control_flow.convert_control_flow
+    patch.setattr(convert, "convert_control_flow", lambda node: sound(_Breaks().visit(node)))
+
+
+@twin(conditionals.created_in_one_arm, False)
+def unassigned_is_zero(patch: MonkeyPatch) -> None:
+    """A variable that is assigned on one path only can be read on all."""
+    patch.setattr(operators, "load", lambda read, name: operators.present(read()))
+
+
+@twin(loops.return_on_each_path, 3)
+def one_exit_for_all(patch: MonkeyPatch) -> None:
+    """All exits of a statement have the number of the first."""
+    patch.setattr(control_flow._Selection, "number", lambda self, statement: ast.Constant(1))
+
+
+@twin(places.a_nonlocal_variable, -1)
+def nonlocal_not_announced(patch: MonkeyPatch) -> None:
+    """An assignment to a variable of an enclosing function is not undone."""
+    patch.setattr(operators, "before_nonlocal", lambda read: None)
+
+
+@twin(places.a_global_variable, -1)
+def global_not_announced(patch: MonkeyPatch) -> None:
+    """An assignment to a global variable is not undone."""
+    patch.setattr(operators, "before_global", lambda read: None)
+
+
+@twin(places.two_names_of_one_object, -3)
+def attribute_not_announced(patch: MonkeyPatch) -> None:
+    """An assignment to an attribute is not undone."""
+    patch.setattr(operators, "set_attribute", lambda value, instance, name: setattr(instance, name, value))
+
+
+@twin(places.two_names_of_one_list, 3, -4)
+def item_not_announced(patch: MonkeyPatch) -> None:
+    """An assignment to an item is not undone."""
+    patch.setattr(operators, "set_item", lambda value, container, key: container.__setitem__(key, value))
+
+
+@twin(conditionals.a_number_as_test, -2)
+def negative_numbers_are_false(patch: MonkeyPatch) -> None:
+    """A number is true if it is positive."""
+    sound = staging.truth_operand
+
+    def truth_operand(value: Any) -> Any:
+        return staging.to_operand(value > 0) if value._tagloom_value.type.dtype.kind == "i" else sound(value)
+
+    for module in (staging, operators):
+        patch.setattr(module, "truth_operand", truth_operand)
+
+
+@twin(loops.while_two_variables, 3)
+def nothing_is_live(patch: MonkeyPatch) -> None:
+    """No variable is read after a statement."""
+    patch.setattr(control_flow, "live_before", lambda statements, live_after, exits: frozenset())
+
+
+@twin(loops.for_steps_and_starts, 3, 5)
+def one_trip_too_many(patch: MonkeyPatch) -> None:
+    """A loop over a range comes to its end."""
+    patch.setattr(ranges.SymbolicRange, "has", lambda self, number: number <= self.stop)
+
+
+@twin(loops.for_a_symbolic_step, 7, -1)
+def steps_go_up(patch: MonkeyPatch) -> None:
+    """A range with a symbolic step goes up."""
+    patch.setattr(ranges.SymbolicRange, "has", lambda self, number: number < self.stop)
+
+
+@twin(places.private_names, 4)
+def names_not_mangled(patch: MonkeyPatch) -> None:
+    """Private names of classes stay as they are."""
+    patch.setattr(convert, "mangle_names", lambda node, class_name: node)
+
+
+@twin(conditionals.match_with_guard, 5)
+def guards_dropped(patch: MonkeyPatch) -> None:
+    """A case of a `match` ignores its guard."""
+    sound = matches._Matches.visit_Match
+
+    def visit(self: Any, node: ast.Match) -> Any:
+        for case in node.cases:
+            case.guard = None
+        return sound(self, node)
+
+    patch.setattr(matches._Matches, "visit_Match", visit)
+
+
+@twin(conditionals.membership, 9)
+def always_in(patch: MonkeyPatch) -> None:
+    """Each number is in each container."""
+    patch.setattr(operators, "in_", lambda item, container: item == item)
+    patch.setattr(operators, "not_in", lambda item, container: item != item)
+
+
+@twin(exits.exceptions_of_three_classes, -1)
+def assertions_hold(patch: MonkeyPatch) -> None:
+    """An arm that raises has an assertion that holds."""
+    sound = raising.stage_assertion
+    patch.setattr(raising, "stage_assertion", lambda condition, error: sound(True, error))
+
+
+@twin(exits.a_division_of_constants_in_an_arm, 2)
+def known_failures_end_the_trace(patch: MonkeyPatch) -> None:
+    """A known operation that fails in an arm fails the trace."""
+    patch.setattr(staging, "is_raised", lambda error: hasattr(error, raising._LOCATION))
+
+
+@twin(calls.prints_in_a_loop, 3)
+def prints_while_tracing(patch: MonkeyPatch) -> None:
+    """`print` prints when the function is traced."""
+    patch.setitem(call_operators._BUILTINS, print, builtins.print)
+
+
+@twin(plain_functions.assigned_before_the_loop_is_staged, 0, True)
+def start_of_a_loop_lost(patch: MonkeyPatch) -> None:
+    """A variable that may be unassigned before a loop has no value there."""
+    sound = staging._carry
+
+    def carry(place: Any, content: Any, *tables: Any) -> None:
+        lost = isinstance(content, state.MaybeUnassigned)
+        sound(place, state.Undefined(content.name, content.reason) if lost else content, *tables)
+
+    patch.setattr(staging, "_carry", carry)
+
+
+@twin(exits.in_finally, 3)
+def nothing_after_the_last_exit(patch: MonkeyPatch) -> None:
+    """A statement whose paths all return is followed by a return of nothing."""
+    patch.setattr(operators, "is_last_exit", lambda chosen, number: chosen == number)
