@@ -36,11 +36,11 @@ def check(program: PythonProgram, folder: Path, runs: Sequence[tuple[str, str]] 
     return "agrees"
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(5))
 def test_small_programs(seed: int, tmp_path: Path) -> None:
     """Small programs of the same seeds agree with Python in value, type, printed lines and exception."""
-    program = write_program(random.Random(seed).randint, size=8)
-    assert check(program, tmp_path, RUNS[::3]) != "refused"
+    program = write_program(random.Random(seed).randint, size=6)
+    assert check(program, tmp_path, RUNS[:1]) != "refused"
 
 
 @pytest.mark.full
@@ -87,5 +87,5 @@ def statistics(count: int, folder: Path) -> Counter[Any]:
 
 def test_programs_are_diverse(tmp_path: Path) -> None:
     """Each construct is in at least one in twenty programs, and one in ten raises, or prints."""
-    seen = statistics(120, tmp_path)
-    assert min(seen.values()) >= 6 and min(seen["raises"], seen["prints"]) >= 12, seen
+    seen = statistics(80, tmp_path)
+    assert min(seen.values()) >= 4 and min(seen["raises"], seen["prints"]) >= 8, seen
