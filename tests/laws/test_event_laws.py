@@ -28,7 +28,7 @@ PROGRAMS = {
 def test_events_are_the_reference_s(kind: str) -> None:
     """All events, the last events, and log lines equal the reference's, wherever a run is imported and pauses."""
 
-    @settings(max_examples=5, phases=[Phase.generate])
+    @settings(max_examples=3, phases=[Phase.generate])
     @given(PROGRAMS[kind], DICE)
     def hold(case: Case, dice: Random) -> None:
         assert list(violations(case, dice, ("waves", dice.choice(SCHEDULES[1:])))) == []
@@ -42,7 +42,7 @@ def test_a_log_replays_to_the_outcome(kind: str, tmp_path_factory: Any) -> None:
     """A log that the fast engine wrote replays to the outcome of its run."""
     folder = tmp_path_factory.mktemp("logs")
 
-    @settings(max_examples=5, phases=[Phase.generate])
+    @settings(max_examples=3, phases=[Phase.generate])
     @given(PROGRAMS[kind], st.sampled_from(SCHEDULES))
     def hold(case: Case, name: str) -> None:
         assert list(replayed(case, name, folder / "run.jsonl")) == []
