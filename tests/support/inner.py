@@ -81,8 +81,11 @@ def first_of(items: list[pytest.Function], first: int, of_each: str = "") -> lis
 
 def spread_compiling(items: list[pytest.Item]) -> None:
     """Puts half of the tests that compile machines first, and half in the middle, where the second of two processes
-    begins: each then compiles machines that the other one loads."""
-    compiling = [item for item in items if item.nodeid in COMPILING]
+    begins: each then compiles machines that the other one loads. The order of COMPILING counts: tests of compiled
+    programs load the token machine first."""
+    compiling = sorted(
+        (item for item in items if item.nodeid in COMPILING), key=lambda item: COMPILING.index(item.nodeid)
+    )
     others = [item for item in items if item.nodeid not in COMPILING]
     half, middle = (len(compiling) + 1) // 2, len(others) // 2
     items[:] = [*compiling[:half], *others[:middle], *compiling[half:], *others[middle:]]
