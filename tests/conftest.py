@@ -1,8 +1,8 @@
 """What plain `pytest` leaves out (`tests/support/inner.py`), the order of tests, and Hypothesis profiles.
 
 HYPOTHESIS_PROFILE chooses a profile. Examples are the same in every run of `fixed`, the default: no test fails at
-random. They are drawn in `drawn`, which `.ci/run --heavy tests` uses; `--hypothesis-seed` repeats them. In `mutants`,
-the examples are those of `fixed`, and none is shrunk.
+random; a law that does not state how many has 50. They are drawn in `drawn`, which `.ci/run --heavy tests` uses, 100 of
+them; `--hypothesis-seed` repeats them. In `mutants`, the examples are those of `fixed`, and none is shrunk.
 """
 
 from __future__ import annotations
@@ -65,6 +65,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 _PATIENT = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
 settings.register_profile("drawn", deadline=None, suppress_health_check=_PATIENT, print_blob=True)
-settings.register_profile("fixed", parent=settings.get_profile("drawn"), derandomize=True)
+settings.register_profile("fixed", parent=settings.get_profile("drawn"), derandomize=True, max_examples=50)
 settings.register_profile("mutants", parent=settings.get_profile("fixed"), phases=[Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
