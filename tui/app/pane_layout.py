@@ -31,8 +31,9 @@ class PaneLayout(Container):
 
     def compose(self) -> ComposeResult:
         yield GraphPane()
-        for pane in PANES[1:-1]:
-            yield LinesPane(pane)
+        for pane in PANES:
+            if pane not in ("graph", "timeline"):
+                yield LinesPane(pane)
         yield TimelinePane()
 
     def panes(self) -> Mapping[str, Pane]:

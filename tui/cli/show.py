@@ -15,11 +15,15 @@ import typer
 from ...core.errors import Usage
 from ...core.escape import escape_for_stdout
 from ...core.files import write_file
+from ...core.frontend.source.convert import converted_code
+from ...core.frontend.source.listing import list_code
+from ...core.frontend.trace.annotation import underlying_function
 from ...core.graph.graph import Graph
 from ...core.text import print_graph, print_program
 from ...core.world import World
 from ...interp.engines.limits import Limits
 from ...interp.engines.reference import breaks_rules
+from ...interp.function.function import Function
 from ...interp.history.history import History
 from ...interp.image.image import build_image
 from ...interp.image.print_image import format_image
@@ -36,7 +40,7 @@ from ..session.fast_forward import FAST_FORWARD_THRESHOLD, check_interrupt, run_
 from .options import Arguments, Bound, Boxes, Fold, Full, Schedule, Seed, ShownFirings, Target, Unchecked
 from .terminal import print_to_stderr, terminal_text
 
-STATIC_FORMS = ("program", "graph", "image")
+STATIC_FORMS = ("program", "graph", "image", "code")
 """The forms of a picture without a run; `graph` is also one of a run."""
 PICTURE_FORMS = (*STATIC_FORMS, *(name for name in PICTURES if name != "moment"))
 """All forms: the static ones, and the pictures of a run; the picture `moment` is the form `graph`."""
@@ -65,8 +69,12 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
     Raises Usage if there is no such picture, or it cannot be written.
     """
     is_run = bool(start.words) or is_log(start.target) or request.at is not None
-    if request.form == "image":
-        return image_text(start, request, is_run)
+    if request.form in ("image", "code"):
+        if is_run or request.output is not None or request.in_terminal:
+            noun = "an image" if request.form == "image" else "converted code"
+            what, hint = f"{noun} is text, without a run", "leave out ARGS, --at, -o and --ascii"
+            raise Usage(what, got=f"--form {request.form}", hint=hint)
+        return image_text(start) if request.form == "image" else code_text(start)
     if request.output is not None and request.output.suffix == JSON_SUFFIX and is_log(start.target):
         convert_log(Path(start.target), request.output)
         return None
@@ -100,13 +108,20 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
     return None
 
 
-def image_text(start: RunRequest, request: ShowRequest, is_run: bool) -> str:
+def image_text(start: RunRequest) -> str:
     """The image that token engines run, as text."""
-    if is_run or request.output is not None or request.in_terminal:
-        raise Usage("an image is text, without a run", got="--form image", hint="leave out ARGS, --at, -o and --ascii")
     graph = program_and_graph(find_program(start.target))[1]
     breaks_rules(graph, unchecked=False)
     return format_image(build_image(graph))
+
+
+def code_text(start: RunRequest) -> str:
+    """The converted code of a Python function, each statement after the number of its line in the user's file."""
+    program = find_program(start.target)
+    if not isinstance(program, Function):
+        raise Usage("only a function of Python has converted code", got=start.target)
+    lines = list_code(converted_code(underlying_function(program._python))).lines
+    return "".join(f"{each.source_line or '':>5}  {each.text}".rstrip() + "\n" for each in lines)
 
 
 def picture_of_history(history: History, request: ShowRequest) -> Picture:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-PANES = ("graph", "source", "flight", "waiting", "tags", "inspector", "events", "cells", "answers", "timeline")
-"""All panes; their keys are the digits 1 to 9 and 0."""
+PANES = ("graph", "source", "flight", "waiting", "tags", "inspector", "events", "cells", "answers", "timeline", "code")
+"""All panes; their keys are the digits 1 to 9 and 0, and `#`."""
 
 WIDE, MEDIUM = 150, 100
 """The widths from which a screen has three columns of panes, and two."""
@@ -25,12 +25,12 @@ class PaneArea(NamedTuple):
 
 
 def key_of(pane: str) -> str:
-    """The digit key of a pane.
+    """The key of a pane.
 
-    >>> key_of("graph"), key_of("timeline")
-    ('1', '0')
+    >>> key_of("graph"), key_of("timeline"), key_of("code")
+    ('1', '0', '#')
     """
-    return str((PANES.index(pane) + 1) % 10)
+    return "1234567890#"[PANES.index(pane)]
 
 
 def arrange_panes(width: int, height: int, fronts: Mapping[str, int], maximized: str | None = None) -> list[PaneArea]:
@@ -69,14 +69,14 @@ def wide_columns(width: int) -> list[tuple[int, _AreaStack]]:
     return [
         (left, [(("tags",), 0.5), (("inspector",), 1)]),
         (width - left - right, [(("graph",), -8), (("timeline",), 1)]),
-        (right, [(("source",), 0.36), (("flight", "waiting", "cells"), 0.3), (("events", "answers"), 1)]),
+        (right, [(("source",), 0.36), (("flight", "waiting", "cells", "code"), 0.3), (("events", "answers"), 1)]),
     ]
 
 
 def medium_columns(width: int) -> list[tuple[int, _AreaStack]]:
     """Two columns of panes."""
     left = width * 54 // 100
-    beside = (("flight", "waiting", "cells", "inspector"), 0.3)
+    beside = (("flight", "waiting", "cells", "inspector", "code"), 0.3)
     return [
         (left, [(("graph",), -7), (("timeline",), 1)]),
         (width - left, [(("source", "tags"), 0.4), beside, (("events", "answers"), 1)]),
@@ -90,7 +90,7 @@ def narrow_areas(width: int, height: int, fronts: Mapping[str, int]) -> list[Pan
     """The areas of a narrow screen: two columns above the timeline."""
     left, line = width * 62 // 100, 4
     return [
-        _build_area(("graph", "source", "tags"), fronts, 0, 0, left, height - line),
+        _build_area(("graph", "source", "code", "tags"), fronts, 0, 0, left, height - line),
         _build_area(NARROW_RIGHT_PANES, fronts, left, 0, width - left, height - line),
         _build_area(("timeline",), fronts, 0, height - line, width, line),
     ]

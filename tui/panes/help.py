@@ -32,6 +32,10 @@ unfolds it. { draws every node.""",
 
 Enter or a click sets or removes a breakpoint on a line. Keys like n (node) and b (break) act on the line under the
 cursor.""",
+    "code": """The converted code of the function in the source pane: what its `if`, `while`, `for` and calls became.
+The expression of the current node is underlined in both, and its node is marked in the graph.
+
+The numbers are those of the lines in the source. `tagloom show FILE:NAME --form code` prints it.""",
     "flight": """The tokens in flight, in the schedule's order. The first, highlighted, is the one delivered next.
 
 ▷ fires its node on delivery, ● only arrives and waits. Enter selects its node. d delivers the token under the cursor
@@ -68,7 +72,7 @@ SCREEN_KEYS = (
     (": ", "type any command; Tab completes it"),
     (f"{LEADER_KEY} ", "the leader key: the keys that may follow it are listed below"),
     ("^p", "the command palette: every command by name"),
-    ("1-0", "go to a pane; Tab goes to the next visible one"),
+    ("1-0 #", "go to a pane; Tab goes to the next visible one"),
     ("^o", "jump to a pane: each shows a letter"),
     ("F2", "maximize the pane, or restore it"),
     ("F3", "switch between light and dark"),

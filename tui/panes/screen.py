@@ -18,6 +18,7 @@ from ...viz.style import GREEN, GREY, ORANGE, SKY, VERMILLION
 from ..session.command import Command, CommandReply
 from ..session.listing import is_over, is_position, why_stopped
 from ..session.session import Session
+from .code import code_page
 from .events import answers_page, event_spans, events_page
 from .graph import GraphLayout, GraphPicture, LayoutRequest, draw_tokens
 from .inspector import inspector_page
@@ -34,6 +35,7 @@ PAGE_BUILDERS: Mapping[str, Callable[[Session], PanePage]] = {
     "inspector": inspector_page,
     "events": events_page,
     "cells": cells_page,
+    "code": code_page,
 }
 """The function that builds the page of each pane of lines."""
 

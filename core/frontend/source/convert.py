@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -58,6 +58,11 @@ def convert(function: FunctionType, operators: CellType = OPERATORS) -> Function
             explain_unconverted(function.__code__, f"{function.__name__} is not converted, since {error}")
     converted = _CONVERTED[key]
     return function if converted is None else _bind(converted.code, function, operators)
+
+
+def conversions() -> Iterator[tuple[str, ConvertedCode]]:
+    """All that this process has converted, with the file of each, in order."""
+    return ((file, each) for (_, file), each in list(_CONVERTED.items()) if each is not None)
 
 
 def is_converted(function: FunctionType) -> bool:
@@ -157,13 +162,18 @@ def _bind(code: CodeType, function: FunctionType, operators: CellType) -> Functi
     return converted
 
 
-def describe_conversion(function: FunctionType) -> str:
-    """The converted code of a function as text; raises Usage where it cannot be converted."""
+def converted_code(function: FunctionType) -> ConvertedCode:
+    """The converted code of a function; raises Usage where it cannot be converted."""
     try:
         reason = unconverted_reason(function.__code__)
         if reason is not None:
             raise NotConvertible(reason)
-        return ast.unparse(ast.fix_missing_locations(convert_code(function.__code__).tree))
+        return convert_code(function.__code__)
     except NotConvertible as error:
         where = definition_location(function.__code__)
         raise Usage(f"{function.__name__} has no converted code: {error}", where=where) from None
+
+
+def describe_conversion(function: FunctionType) -> str:
+    """The converted code of a function as text; raises Usage where it cannot be converted."""
+    return ast.unparse(ast.fix_missing_locations(converted_code(function).tree))

@@ -33,6 +33,39 @@ def test_show_prints_an_image(tagloom: Any, folder: Path) -> None:
         assert refused.code == 2 and "an image is text, without a run" in refused.err
 
 
+PLAIN = """import tagloom as tl
+
+
+@tl.function
+def sign(n: tl.int64) -> tl.int64:
+    if n < 0:
+        return -1
+    return 1
+"""
+CODE = """
+       @tl.function
+    5  def sign(n: tl.int64) -> tl.int64:
+
+    7      def if_body():
+    7          return -1
+
+    8      def else_body():
+    8          return 1
+    6      return ag__.if_stmt(n < 0, if_body, else_body, lambda: ())
+"""
+
+
+def test_show_prints_converted_code(tagloom: Any, folder: Path) -> None:
+    """The converted code is printed after the numbers of the user's lines; a file of another kind has none."""
+    (folder / "plain.py").write_text(PLAIN)
+    assert tagloom("show", "plain.py:sign", "--form", "code") == (0, CODE[1:], "")
+    refused = tagloom("show", "plain.py:sign", "3", "--form", "code")
+    assert refused.code == 2 and "converted code is text, without a run" in refused.err
+    (folder / "plain.tl").write_text("func f(x: int64) -> int64 {\n  return x\n}\n")
+    refused = tagloom("show", "plain.tl:f", "--form", "code")
+    assert refused.code == 2 and "only a function of Python has converted code" in refused.err
+
+
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("form", ["graph", "unfolded", "tags", "spacetime", "profile"])
 def test_at_a_moment(tagloom: Any, folder: Path, form: str) -> None:

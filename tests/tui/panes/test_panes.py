@@ -15,6 +15,7 @@ from tagloom.interp.engines.interrupt import interrupt_thread
 from tagloom.interp.outcome.outcome import describe_value
 from tagloom.tui.app.themes import CONTRAST, contrast, legible_colour
 from tagloom.tui.panes.arrange import PANES, arrange_panes
+from tagloom.tui.panes.code import code_page
 from tagloom.tui.panes.events import events_page
 from tagloom.tui.panes.graph import MAX_PANE_RATIO, LayoutRequest, draw_tokens, lay_out_graph
 from tagloom.tui.panes.help import key_hints
@@ -148,6 +149,48 @@ def test_choices_of_another_program_are_ignored(folder: Path) -> None:
     assert "x" in seen.pages["flight"].text() or "add" in seen.pages["flight"].text()
     assert seen.pages["inspector"].subtitle == "add.x" and "return x + y" in seen.pages["source"].text()
     assert session.root_tag is None and "no event matches" in seen.pages["events"].text()
+
+
+LOOP = """import tagloom as tl
+
+
+@tl.function
+def halve(n: tl.int64) -> tl.int64:
+    while n > 1:
+        if n % 2 == 0:
+            n = n // 2
+        else:
+            n = n - 1
+    return n
+"""
+
+
+def test_the_converted_code_is_lit_where_the_source_is(folder: Path) -> None:
+    """At each firing, the code pane underlines the expression that the source pane underlines, and has its line number;
+    firings of several lines are lit at their first one."""
+    (folder / "loop.py").write_text(LOOP)
+    session, lit = session_after("loop.py:halve", "6"), dict[str, str]()
+    while session.execute("step").ok and session.history.last_event is not None:
+        code, source = code_page(session), source_page(session)
+        current = [row for row in code.rows if row.is_current]
+        assert len(current) <= 1 or all(row.line == current[0].line for row in current)
+        pairs = [[span.text for row in page.rows for span in row.spans if span.underlined] for page in (source, code)]
+        if pairs[0]:
+            lit["".join(pairs[0])] = "".join(pairs[1])
+        if (
+            len(session.history)
+            and session.history.position == len(session.history)
+            and not session.history.state.flight
+        ):
+            break
+    assert lit["n > 1"] == "n > 1" and lit["n % 2 == 0"] == "n % 2 == 0" and lit["n - 1"] == "n - 1"
+    assert lit["n // 2"] == "n // 2" and lit["n % 2"] == "n % 2"
+    assert "ag__.while_stmt" in code_page(session).text()
+
+
+def test_programs_of_other_kinds_have_no_converted_code(folder: Path) -> None:
+    (folder / "plain.tl").write_text("func f(x: int64) -> int64 {\n  y = add x, 1\n  return y\n}\n")
+    assert "no converted code" in code_page(session_after("plain.tl:f", "3", do="run")).text()
 
 
 def test_the_tree_of_tags(folder: Path) -> None:
