@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...program.program import SourceSpan
 from ...python_ast import parse_python
@@ -61,6 +61,8 @@ def list_code(conversion: ConvertedCode) -> CodeListing:
         parsed = parsed.value
     source_lines: dict[int, int] = {}
     spans: dict[SourceSpan, SourceSpan] = {}
+    original: Any
+    written: Any
     for original, written in _pairs(tree, parsed):
         if isinstance(original, ast.stmt | ast.Lambda):
             source_lines.setdefault(written.lineno, original.lineno)
