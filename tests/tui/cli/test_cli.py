@@ -442,3 +442,11 @@ def test_no_command(tagloom: Any) -> None:
     code, out, err = tagloom()
     assert (code, out) == (2, "")
     assert all(command in err for command in ("run", "check", "show"))
+
+
+def test_a_backend_is_compared_with_the_reference(tagloom: Any) -> None:
+    """`conform` says how a backend compares, and exits with 0 if it is right, and with 2 if it does not start."""
+    code, out, err = tagloom("conform", "add.py", "2", "3")
+    assert (code, err) == (0, "") and "alike" in out
+    code, out, _ = tagloom("conform", "add.py", "2", "3", "--backend", "false")
+    assert code == 2 and "not run" in out
