@@ -204,6 +204,10 @@ class BackendOperators:
     def is_not(self, one: Any, other: Any) -> Any:
         return not self.is_(one, other)
 
+    def is_last_exit(self, chosen: Any, number: int) -> Any:
+        """Whether a statement whose end is not reached was left by its last exit, if by none of the others."""
+        return True if self.backend.is_symbolic(chosen) else chosen == number
+
     def assert_(self, test: Any, message: Thunk) -> None:
         if self.backend.is_symbolic(test):
             self.backend.assertion(self.backend.truth(test), message())
