@@ -1,8 +1,8 @@
 """Calls: what a call in converted code does, by what is called.
 
-A Python function of the user is converted and runs on the spot, so that its operations belong to the caller's region. A
-function that calls itself under a symbolic condition would never end so: the inner call becomes a call of the program,
-to a function of its own. Builtins that need concrete values have symbolic counterparts. All else is called as it is.
+A Python function of the user is converted, and becomes a function of the program if it can (`functions.py`); else it
+runs on the spot, and its operations are nodes of the caller. Builtins that need concrete values have symbolic
+counterparts. All else is called as it is.
 """
 
 from __future__ import annotations
@@ -21,18 +21,26 @@ import numpy as np
 from ... import dtypes
 from ...errors import Invalid
 from ..array_api.datatypes import astype
-from ..eager.gradients import trace_pullback
 from ..effects import print_joined
-from ..trace.annotation import FunctionSpec
 from ..trace.captures import read_variable
-from ..trace.program_builder import RegionBuilder, current_region
+from ..trace.program_builder import current_region
 from ..trace.pytree import is_static
 from ..trace.source_location import is_internal_file, unconverted_reason, user_location
 from ..trace.symbol import Symbol, array_namespace
 from .convert import convert, is_converted
+from .functions import call_function, call_recursively, may_be_function, run_in_caller
 from .ranges import SymbolicRange
 from .staging import is_symbolic, stage_branch, truth_operand
-from .state import CONTAINERS, ItemsPlace, Variables, active_journal, register_created, staging_depth
+from .state import (
+    CONTAINERS,
+    ItemsPlace,
+    NotIsolated,
+    Variables,
+    active_journal,
+    record_lasting_effect,
+    register_created,
+    staging_depth,
+)
 from .texts import SymbolicText, check_text, text_parts
 from .writes import announce_attribute, announce_items, set_attribute
 
@@ -76,27 +84,19 @@ def _call_function(function: FunctionType, arguments: tuple[Any, ...], keywords:
     converted, code = convert(function), function.__code__
     if not is_converted(converted):
         return _call_opaque(function, arguments, keywords)
-    stack, depth = region.specialization.inlined_codes, staging_depth()
-    entered = next((outer for each, outer in reversed(stack) if each is code), depth)
-    if entered < depth:
-        return _call_specialization(region, function, arguments, keywords)
-    stack.append((code, depth))
-    try:
+    outer = next((each for each in reversed(region.specialization.python_calls) if each.code is code), None)
+    if outer is not None and outer.depth < staging_depth():
+        return call_recursively(region, function, converted, outer, arguments, keywords)
+    with_callees = False
+    if outer is None and may_be_function(region, code):
+        try:
+            return call_function(region, function, converted, arguments, keywords)
+        except NotIsolated as reason:
+            with_callees = not reason.is_lasting
+            if reason.is_lasting:
+                region.specialization.program_builder.inlined_codes.add(code)
+    with run_in_caller(region, code, with_callees=with_callees):
         return converted(*arguments, **keywords)
-    finally:
-        stack.pop()
-
-
-def _call_specialization(
-    region: RegionBuilder, function: FunctionType, arguments: tuple[Any, ...], keywords: dict[str, Any]
-) -> Any:
-    """Call a function of the program that has the Python function as its body."""
-    signature = inspect.signature(function)
-    bound = signature.bind(*arguments, **keywords)
-    bound.apply_defaults()
-    parameters = tuple((name, None) for name in signature.parameters)
-    spec = FunctionSpec(function, parameters, None, signature=signature)
-    return trace_pullback(region, spec, tuple(bound.arguments.values()))[0]
 
 
 def _call_class(kind: type, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -107,7 +107,9 @@ def _call_class(kind: type, arguments: tuple[Any, ...], keywords: dict[str, Any]
     constructor = kind.__dict__.get("__init__")
     is_plain = _is_plain_class(kind) and type(constructor) is FunctionType
     if is_plain and is_convertible(constructor):  # type: ignore[arg-type]
-        instance = register_created(object.__new__(kind))
+        instance, region = register_created(object.__new__(kind)), current_region()
+        if region is not None:
+            region.specialization.program_builder.inlined_codes.add(constructor.__code__)  # type: ignore[union-attr]
         _call_function(constructor, (instance, *arguments), keywords)  # type: ignore[arg-type]
         return instance
     instance = _call_opaque(kind, arguments, keywords)
@@ -174,9 +176,8 @@ def _items(container: Any) -> list[Any]:
 def announce_iteration(iterable: Any) -> None:
     """Announce a loop over an iterable. An iterator from before cannot be given back its items, so that it must not be
     advanced under a symbolic condition."""
-    journal = active_journal()
-    if journal is not None and not is_fresh(iterable):
-        journal.lasting_effect = f"a {type(iterable).__name__} is advanced"
+    if not is_fresh(iterable):
+        record_lasting_effect(f"a {type(iterable).__name__} is advanced")
 
 
 def is_fresh(iterable: Any) -> bool:
@@ -342,9 +343,7 @@ def _refuse(name: str, reason: str) -> Callable[..., Any]:
 
 
 def _next(iterator: Any, *default: Any) -> Any:
-    journal = active_journal()
-    if journal is not None:
-        journal.lasting_effect = "an iterator is advanced"
+    record_lasting_effect("an iterator is advanced")
     return next(iterator, *default)
 
 

@@ -12,6 +12,7 @@ from ..trace.program_builder import current_region
 from . import operators
 from .calls import is_convertible
 from .convert import convert
+from .functions import PythonCall
 from .state import staging_depth
 
 __all__ = ["convert_callable", "operators", "prepare_entry"]
@@ -41,14 +42,14 @@ def prepare_entry(python: Callable[..., Any]) -> Callable[..., Any]:
     call of itself becomes a call of the program."""
     converted = convert_callable(python)
     code = getattr(python, "__code__", None)
-    if code is None:
+    if code is None or isinstance(python, DerivedFunction):
         return converted  # type: ignore[no-any-return]
 
     def run(*arguments: Any, **keywords: Any) -> Any:
         region = current_region()
         assert region is not None, "only a trace prepares a function"
-        stack = region.specialization.inlined_codes
-        stack.append((code, staging_depth()))
+        stack = region.specialization.python_calls
+        stack.append(PythonCall(code, staging_depth(), None))
         try:
             return converted(*arguments, **keywords)
         finally:

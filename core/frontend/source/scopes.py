@@ -85,6 +85,28 @@ def written_names(nodes: Iterable[ast.AST]) -> set[str]:
     return {name for node in nodes for name in _iterate_written_names(node)}
 
 
+def own_written_names(statement: ast.stmt) -> set[str]:
+    """The names that a statement binds or deletes, apart from the statements in it.
+
+    >>> sorted(own_written_names(ast.parse("for a in (b := c): d = 1").body[0]))
+    ['a', 'b']
+    """
+    if isinstance(statement, SCOPES):
+        return written_names([statement])
+    names: set[str] = set()
+    pending: list[ast.AST] = [statement]
+    for node in pending:  # grows while it is walked
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ExceptHandler | ast.match_case):
+                names |= {child.name} if isinstance(child, ast.ExceptHandler) and child.name else set()
+                pending.append(child)
+            elif not isinstance(child, ast.stmt):
+                names |= written_names([child])
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        names |= written_names([statement])
+    return names
+
+
 def _iterate_written_names(node: ast.AST) -> Iterator[str]:
     if isinstance(node, COMPREHENSIONS):  # its targets are its own, a walrus is not
         for inner in walk_scope([node]):

@@ -32,6 +32,7 @@ from ..trace.control_flow import (
     trace_loop,
     unify_results,
 )
+from ..trace.numbers import number_kind, to_kind, unify_numbers
 from ..trace.program_builder import (
     NoTypeYet,
     RegionBuilder,
@@ -113,7 +114,7 @@ def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
             raise NoTypeYet
         pair = to_operand(arms[0].failure), to_operand(arms[1].failure)
         return raise_from_here(region, Symbol(emit_cond(region, predicate, branches, [pair], [name])[0]), arms[0].error)
-    merger = _Merger(region, name)
+    merger = _Merger(region, name, branches)
     one, other = arms
     keys = list(dict.fromkeys([*(one.contents if one else ()), *(other.contents if other else ())]))
     places = {**(one.places if one else {}), **(other.places if other else {})}
@@ -183,8 +184,8 @@ def _placeholder(region: RegionBuilder, content: Any) -> Any:
 class _Merger:
     """Merges the state of two arms, piece by piece, and emits one cond for all that differs."""
 
-    def __init__(self, region: RegionBuilder, name: str) -> None:
-        self.region, self.name = region, name
+    def __init__(self, region: RegionBuilder, name: str, branches: tuple[RegionBuilder, RegionBuilder]) -> None:
+        self.region, self.name, self.branches = region, name, branches
         self.pairs: list[tuple[TracedOperand, TracedOperand]] = []
         self.weak_values: list[int | float | None] = []
         self.names: list[str] = []
@@ -210,7 +211,7 @@ class _Merger:
             if _is_missing(one) or _is_missing(other) or is_same(one, other):
                 self.pieces[key] = one
                 return
-        trees = split(one), split(other)
+        trees = self._unify_numbers(split(one), split(other))
         if trees[0].treedef != trees[1].treedef:
             required, got = describe_difference(trees[0].treedef, trees[1].treedef)
             raise Invalid(
@@ -244,6 +245,18 @@ class _Merger:
                 "" if key == _RESULT else f"{label}{names[position]}" if label.isidentifier() else "state"
             )
         self.pieces[key] = Tree(leaves, trees[0].treedef)
+
+    def _unify_numbers(self, one: Tree, other: Tree) -> tuple[Tree, Tree]:
+        """Two pieces of state whose numbers are of one kind, as far as one arm may have a lower one."""
+        if one.treedef != other.treedef:
+            return one, other
+        leaves: tuple[list[Any], list[Any]] = ([], [])
+        for pair in zip(one.leaves, other.leaves, strict=True):
+            kind = unify_numbers(*pair)
+            for branch, leaf, converted in zip(self.branches, pair, leaves, strict=True):
+                with enter_region(branch):
+                    converted.append(leaf if kind is None else to_kind(leaf, kind))
+        return Tree(leaves[0], one.treedef), Tree(leaves[1], other.treedef)
 
     def add_unreached(
         self,
@@ -363,6 +376,11 @@ def _weak_flags(tree: Tree) -> list[bool]:
     return [unwrap_weak(leaf) is not leaf for leaf in tree.leaves]
 
 
+def _is_float(leaf: Any) -> bool:
+    """Whether a value is a symbolic scalar of a float dtype."""
+    return is_symbolic(leaf) and leaf._tagloom_value.type.is_scalar and leaf._tagloom_value.type.dtype.kind == "f"
+
+
 class LoopState(NamedTuple):
     """A part of the state of a loop that is a value: loop variables of the program."""
 
@@ -390,6 +408,15 @@ class _StateGrew(BaseException):
     def __init__(self, starts: Sequence[tuple[Place, Any]]) -> None:
         super().__init__()
         self.starts = starts
+
+
+class _NumberWidens(BaseException):
+    """Raised where a trip gives a loop variable a number of a higher kind: the loop is traced again, and starts with
+    one."""
+
+    def __init__(self, key: tuple[Any, ...], position: int, kind: str) -> None:
+        super().__init__()
+        self.key, self.position, self.kind = key, position, kind
 
 
 def stage_loop(
@@ -432,6 +459,12 @@ def stage_loop(
             variables.write(start)
             stage_branch(test(), body, _do_nothing, variables)  # a loop that always raises makes at most one trip
             return
+        except _NumberWidens as widening:
+            region.rewind(snapshot)
+            state = carried[widening.key]
+            start_leaves = list(state.tree.leaves)
+            start_leaves[widening.position] = to_kind(start_leaves[widening.position], widening.kind)
+            carried[widening.key] = state._replace(tree=Tree(start_leaves, state.tree.treedef))
         except _StateGrew as growth:
             region.rewind(snapshot)
             for place, content in growth.starts:
@@ -499,6 +532,8 @@ class _StagedLoop:
         self.carried_state, self.constants, self.location = carried, constants, location
         self.changed_keys: set[tuple[Any, ...]] = set()
         """The keys of unassigned variables that the body assigns."""
+        self.variable_leaves: dict[tuple[Any, ...], list[Any]] = {}
+        """The loop variables of each part of the state, as the part of the loop under trace has them."""
 
     def evaluate_test(self, *leaves: Any) -> Any:
         """The condition, for loop variables with these leaves."""
@@ -535,7 +570,9 @@ class _StagedLoop:
         self.variables.write(self.start)
         for each in self.carried_state.values():
             record_write(each.place)
-            value = each.tree.rebuild([next(remaining) for _ in each.tree.leaves])
+            own_leaves = [next(remaining) for _ in each.tree.leaves]
+            self.variable_leaves[each.place.key] = own_leaves
+            value = each.tree.rebuild(own_leaves)
             each.place.write(self.partial(each, value))
 
     def partial(self, state: LoopState, value: Any) -> Any:
@@ -581,7 +618,21 @@ class _StagedLoop:
                 got=got,
                 hint="in a loop whose condition is symbolic, a list keeps its length, and an object stays the same",
             )
-        return tree.leaves
+        return [self._convert_number(state, position, leaf) for position, leaf in enumerate(tree.leaves)]
+
+    def _convert_number(self, state: LoopState, position: int, leaf: Any) -> Any:
+        """A leaf after a trip: a number of the kind that the loop variable has. Raises _NumberWidens where it is of a
+        higher kind."""
+        variable = self.variable_leaves[state.place.key][position]
+        kind = unify_numbers(variable, leaf)
+        start = state.tree.leaves[position]
+        if kind is None and type(start) in (bool, int) and _is_float(leaf):  # of another dtype than float64
+            raise _NumberWidens(state.place.key, position, "f")
+        if kind is None:
+            return leaf
+        if number_kind(variable) != kind:
+            raise _NumberWidens(state.place.key, position, kind)
+        return to_kind(leaf, kind)
 
     def _check_constant(self, place: Place, before: Any) -> None:
         """A place whose content is not a value must have an equal content after a trip."""

@@ -217,6 +217,8 @@ class Journal:
     """An effect that cannot be undone, in words."""
     depth: int = 0
     """The number of staged branches and loops around the code."""
+    is_call: bool = False
+    """Whether the code is a call that may still be traced in its caller instead."""
 
     def record(self, place: Place) -> None:
         """Keep the content of a place before a write."""
@@ -252,11 +254,35 @@ def staging_depth() -> int:
     return 0 if journal is None else journal.depth
 
 
+class NotIsolated(BaseException):
+    """Raised where a call of a Python function must run in its caller. With `is_lasting`, all calls of it must: it
+    changes what is outside of it, or returns what is no value.
+
+    It derives from BaseException, so that `except Exception` in user code does not catch it.
+    """
+
+    def __init__(self, *, is_lasting: bool) -> None:
+        super().__init__()
+        self.is_lasting = is_lasting
+
+
+def record_lasting_effect(effect: str) -> None:
+    """Announce an effect that cannot be undone, in words, to the active journal, if there is one."""
+    journal = active_journal()
+    if journal is None:
+        return
+    if journal.is_call:
+        raise NotIsolated(is_lasting=True)
+    journal.lasting_effect = effect
+
+
 @contextmanager
-def open_journal(levels: int = 1) -> Iterator[Journal]:
+def open_journal(levels: int = 1, *, is_call: bool = False) -> Iterator[Journal]:
     """A new journal for the code in the `with` block; the caller undoes its changes, or commits them. `levels` is 0 for
-    code that may not be staged."""
-    journal = Journal(depth=staging_depth() + levels)
+    code that may not be staged; `is_call` is for a call that may be traced in its caller instead."""
+    outer = active_journal()
+    is_part_of_call = levels == 0 and outer is not None and outer.is_call
+    journal = Journal(depth=staging_depth() + levels, is_call=is_call or is_part_of_call)
     token = _JOURNAL.set(journal)
     try:
         yield journal

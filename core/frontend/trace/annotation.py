@@ -62,6 +62,9 @@ class FunctionSpec:
     """How Python calls bind to the parameters; None for a derived function, whose calls are positional."""
     is_positional: bool = field(default=True, compare=False)
     """Whether all parameters can be passed by position, one argument each; stored, since every call asks."""
+    is_local: bool = field(default=False, compare=False)
+    """Whether the function uses state of Python as it is when its caller is traced, so that only a trace of the caller
+    traces it, at the call."""
 
     @property
     def name(self) -> str:

@@ -73,6 +73,9 @@ MAX_FUNCTIONS = 1000
 MAX_NESTED_TRACES = 12
 """The most functions traced inside one another, so that Python's stack does not overflow."""
 
+MAX_NESTED_LOCALS = 48
+"""The most local functions traced inside one another; they cannot be traced later."""
+
 _RECURSION_LIMIT = 40 * MAX_NESTING
 """The recursion limit while a function is traced, in Python frames: a region nested in another takes up to 14."""
 
@@ -107,6 +110,10 @@ class ProgramBuilder:
         self.captured_constants: set[Resource] = set()
         """The large constants of functions."""
         self.specializations: dict[tuple[FunctionSpec, tuple[TreeType, ...], WeakTypes], Specialization] = {}
+        self.local_functions: dict[CodeType, list[Specialization]] = {}
+        """The local functions that calls use, by the code that they come from; equal ones are there once."""
+        self.inlined_codes: set[CodeType] = set()
+        """The code of Python functions whose calls cannot be calls of the program."""
         self.nesting_depth = 0
 
     def infer_entry_types(
@@ -148,7 +155,7 @@ class ProgramBuilder:
                 where=entry.location,
                 hint="make its arrays once, outside; tl.normal and the like draw random ones",
             )
-        return emit_program(functions, self.callbacks), entry.signature
+        return emit_program(called_specializations(functions), self.callbacks), entry.signature
 
     def specialize(
         self,
@@ -182,34 +189,38 @@ class ProgramBuilder:
         their default types, starting with the functions that depend on no other weak results."""
         while True:
             functions = reachable_specializations(entry)
-            stale = [function for function in functions if function.is_stale]
+            stale = [function for function in functions if function.is_stale and not function.function_spec.is_local]
             for function in stale:
                 # a new trace of its caller may have updated or replaced the function
                 if function.is_stale and function in reachable_specializations(entry):
                     self.trace_specialization(function)
-            if stale:
-                continue
-            callees = {
-                function: reachable_specializations(function) for function in functions if function.has_weak_results
-            }
-            if not callees:
+            if not stale and not settle_weak_results(functions, [f for f in functions if not f.function_spec.is_local]):
                 return
-            lowest = [
-                function
-                for function in callees
-                if all(function in callees.get(callee, (function,)) for callee in callees[function])
-            ]
-            for function in lowest:
-                assert function.signature is not None
-                default = ResultSignature.from_tree_type(function.signature.tree_type)
-                function.signature = replace(function.signature, weak_types=default.weak_types)
-                function.has_final_types = True
-            for function in functions:
-                if function not in lowest and any(callee in lowest for callee in reachable_specializations(function)):
-                    function.invalidate_signature()
+
+    def infer_locally(self, entry: Specialization) -> None:
+        """`infer_to_fixpoint` for a local function, at its first call, and for the local functions that it calls. Weak
+        results stay weak if they depend on functions whose types are not final yet."""
+        while True:
+            functions = reachable_specializations(entry)
+            local = [function for function in functions if function.function_spec.is_local]
+            if entry.is_stale:
+                self.trace_specialization(entry)
+                continue
+            others = [function for function in functions if not function.function_spec.is_local]
+            if any(each.signature is None or each.has_weak_results or each.is_stale for each in others):
+                return
+            if not settle_weak_results(functions, local):
+                return
 
     def trace_specialization(self, function: Specialization) -> None:
         """Trace the body of a function on symbolic parameters, and update its signature."""
+        function.is_under_trace = True
+        try:
+            self._trace_body(function)
+        finally:
+            function.is_under_trace = False
+
+    def _trace_body(self, function: Specialization) -> None:
         previous_callees = tuple(function.callee_signatures or ())
         function.discard_trace()
         function.previous_callees, function.callee_signatures = previous_callees, {}
@@ -262,6 +273,8 @@ class ProgramBuilder:
         `weak` are the arguments with weak values, `numbers` those that are Python numbers.
 
         A new specialization is traced at once, inside the trace of its caller, up to MAX_NESTED_TRACES deep."""
+        if function_spec.is_local:
+            return self._resolve_local_call(function_spec, argument_types, weak, caller)
         callee = self._find_callee(function_spec, argument_types, weak, caller)
         has_error = callee.deferred_error is not None
         if any(numbers) and (has_error or is_recursive_with_other_dtypes(callee, numbers)):
@@ -326,6 +339,43 @@ class ProgramBuilder:
             numbers = tuple(remaining)
         return argument_types
 
+    def _resolve_local_call(
+        self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], weak: WeakTypes, caller: Specialization
+    ) -> tuple[Specialization, ResultSignature]:
+        """`resolve_call` for a local function. It is inferred here and now, and replaced by an equal one, if there is
+        one already. Raises Invalid where local functions nest too deep."""
+        callee = self.specialize(function_spec, argument_types, weak, None)
+        if callee.callee_signatures is None:
+            if self.nesting_depth >= MAX_NESTED_LOCALS:
+                raise Invalid(
+                    f"{function_spec.name} calls itself with ever other types or objects",
+                    where=function_spec.location,
+                    required=f"{MAX_NESTED_LOCALS} functions at most, each in the trace of the one before",
+                    hint="a recursion may change numbers and arrays; a list that grows has another type in each call",
+                )
+            self.nesting_depth += 1
+            try:
+                self.infer_locally(callee)
+            finally:
+                self.nesting_depth -= 1
+        signature, callee = callee.signature, self._share(callee)
+        assert caller.callee_signatures is not None
+        caller.callee_signatures.setdefault(callee, callee.signature)
+        if signature is None:
+            raise NoTypeYet
+        return callee, signature
+
+    def _share(self, function: Specialization) -> Specialization:
+        """A local function that is equal to a new one, or the new one, for later calls."""
+        if function.signature is None:
+            return function
+        others = self.local_functions.setdefault(function.function_spec.python_function.__code__, [])
+        for other in others:
+            if is_same_function(function, other):
+                return other
+        others.append(function)
+        return function
+
     def is_open(self, value: TracedValue) -> bool:
         """Whether a symbolic value belongs to the latest trace of a function, so that another one may close over it."""
         return (
@@ -383,7 +433,84 @@ class ProgramBuilder:
         values that user code still holds then belong to no open region."""
         for function in self.specializations.values():
             function.discard_trace()
-        self.specializations, self.captured_values = {}, {}
+        self.specializations, self.captured_values, self.local_functions = {}, {}, {}
+
+
+def settle_weak_results(functions: Sequence[Specialization], candidates: Sequence[Specialization]) -> bool:
+    """Give weak results of the candidates that depend on no other weak results their default types. Returns whether
+    there are any; functions that call these must be traced again."""
+    callees = {function: reachable_specializations(function) for function in candidates if function.has_weak_results}
+    lowest = [
+        function
+        for function in callees
+        if all(function in callees.get(callee, (function,)) for callee in callees[function])
+    ]
+    for function in lowest:
+        assert function.signature is not None
+        default = ResultSignature.from_tree_type(function.signature.tree_type)
+        function.signature = replace(function.signature, weak_types=default.weak_types)
+        function.has_final_types = True
+    for function in functions:
+        if function not in lowest and any(callee in lowest for callee in reachable_specializations(function)):
+            function.invalidate_signature()
+    return bool(lowest)
+
+
+def called_specializations(functions: Sequence[Specialization]) -> list[Specialization]:
+    """The functions of a program: without local functions that only discarded traces of loops have called."""
+    by_name = {function.name: function for function in functions}
+    called = {function: None for function in functions if not function.function_spec.is_local}
+    pending = list(called)
+    for function in pending:  # grows while it is walked
+        bodies = [function.body, *(each.body for each in function.auxiliary_functions)]
+        for name in (name for body in bodies if body is not None for name in called_names(body)):
+            callee = by_name.get(name)
+            if callee is not None and callee not in called:
+                called[callee] = None
+                pending.append(callee)
+    return [function for function in functions if function in called]
+
+
+def called_names(region: Region) -> Iterator[str]:
+    """The names of the functions that a region calls, in order."""
+    return (node.attribute("function") for node in region.walk() if node.op == "call")
+
+
+def is_same_function(one: Specialization, other: Specialization) -> bool:
+    """Whether two functions, none of whose callees is under trace, have the same body, up to the names of equal
+    functions that they call. How their results nest does not matter."""
+    assumed: set[tuple[str, str]] = set()
+    pending = [(one, other)]
+    for first, second in pending:  # grows while it is walked
+        if first is second or (first.name, second.name) in assumed:
+            continue
+        assumed.add((first.name, second.name))
+        bodies, signatures = (first.body, second.body), (first.signature, second.signature)
+        parts = [
+            each and (each.result_types, each.weak_types, each.captures, each.assigned_variables) for each in signatures
+        ]
+        if first.is_under_trace or second.is_under_trace or None in bodies or parts[0] != parts[1] or first.callbacks != second.callbacks:
+            return False
+        if first.auxiliary_functions or second.auxiliary_functions or first.weak_arguments != second.weak_arguments:
+            return False
+        names = [list(called_names(body)) for body in bodies if body is not None]
+        if len(names[0]) != len(names[1]):
+            return False
+        placeholders = [{name: f"{k}" for k, name in reversed(list(enumerate(each)))} for each in names]
+        renamed = [
+            rename_callees(body, mapping, {str(k): str(k) for k in range(len(first.callbacks))})
+            for body, mapping in zip(bodies, placeholders, strict=True)
+            if body is not None
+        ]
+        if renamed[0] != renamed[1]:
+            return False
+        callees = [{callee.name: callee for callee in each.callee_signatures or ()} for each in (first, second)]
+        pending += [
+            (callees[0][name], callees[1][other_name])
+            for name, other_name in zip(*names, strict=True)
+            if name != other_name
+        ]
+    return True
 
 
 def reachable_specializations(*entries: Specialization) -> list[Specialization]:
@@ -538,7 +665,7 @@ def join_signatures(name: str, previous: ResultSignature | None, latest: ResultS
         type_: Type | None
         if previous.weak_types[k] is None:
             # the later dtype may be wider, since a Python number may have become an array
-            is_wider = promote(one.dtype, other.dtype) is other.dtype
+            is_wider = promote(one.dtype, other.dtype) is other.dtype or is_wider_number(one, other)
             type_ = replace(one, dtype=other.dtype).join(other) if is_wider else None
         else:  # of an int and a float, the float's type
             was_float = isinstance(previous.weak_types[k], float) and isinstance(latest.weak_types[k], int)
@@ -554,6 +681,12 @@ def join_signatures(name: str, previous: ResultSignature | None, latest: ResultS
     pairs = zip(previous.weak_types, latest.weak_types, strict=True)
     weak = tuple(one and other and one * other for one, other in pairs)
     return ResultSignature(TreeType(previous.tree_type.treedef, tuple(types)), weak, latest.locations)
+
+
+def is_wider_number(one: Type, other: Type) -> bool:
+    """Whether both are types of Python's numbers, and the second is of a higher kind: bool < int64 < float64."""
+    numbers = [Type(dtype) for dtype in PYTHON_DTYPES]
+    return one in numbers and other in numbers and "bif".index(one.dtype.kind) < "bif".index(other.dtype.kind)
 
 
 def describe_with_location(subject: object, location: Location | None) -> str:
@@ -596,6 +729,7 @@ class Specialization:
     deferred_error: TagloomError | None = None
     """The first deferrable error of the latest trace, raised if it is still there at the fixpoint."""
     is_invalidated: bool = False
+    is_under_trace: bool = False
     has_final_types: bool = False
     """Whether weak results have their default types. These do not change any more, so that inference terminates."""
     callbacks: list[Callable[..., Any]] = field(default_factory=list)
@@ -610,8 +744,8 @@ class Specialization:
     """The parameter for each resource that the latest trace uses besides its arguments."""
     rebuilt_containers: dict[int, Any] = field(default_factory=dict)
     """The lists and dicts that the latest trace has put together from results of branches and loops, by identity."""
-    inlined_codes: list[tuple[CodeType, int]] = field(default_factory=list)
-    """The code of each Python function that is being called in the latest trace, and how many regions were open."""
+    python_calls: list[Any] = field(default_factory=list)
+    """The calls of Python functions that are running in the latest trace."""
 
     @property
     def location(self) -> Location:
@@ -621,10 +755,16 @@ class Specialization:
     @property
     def is_stale(self) -> bool:
         """Whether the function must be traced, or traced again."""
-        signatures = self.callee_signatures
-        if signatures is None or self.is_invalidated:
-            return True
-        return any(callee.signature != signature for callee, signature in signatures.items())
+        pending = [self]
+        for function in pending:  # grows while it is walked: a trace includes traces of local functions
+            if function.callee_signatures is None or function.is_invalidated:
+                return True
+            for callee, signature in function.callee_signatures.items():
+                if callee.signature != signature:
+                    return True
+                if callee.function_spec.is_local and callee not in pending:
+                    pending.append(callee)
+        return False
 
     @property
     def has_weak_results(self) -> bool:
@@ -641,7 +781,8 @@ class Specialization:
         """The parameter for a captured resource; `region` is the function's outermost region."""
         if resource not in self.captures:
             name = region.names.fresh(resource.name)
-            self.captures[resource] = TracedValue(region, name, resource.type, self.location)
+            weak = None if resource.owner is None else resource.stored_value.weak_value
+            self.captures[resource] = TracedValue(region, name, resource.type, self.location, weak)
         return self.captures[resource]
 
     def discard_trace(self) -> None:
@@ -651,7 +792,7 @@ class Specialization:
         self.regions = []
         self.callee_signatures, self.previous_callees = None, ()
         self.deferred_error, self.region, self.captures = None, None, {}
-        self.rebuilt_containers, self.inlined_codes = {}, []
+        self.rebuilt_containers, self.python_calls = {}, []
 
     def invalidate_signature(self) -> None:
         """Mark the function to be traced again, since a weak result of a callee got its type. Drop the inferred

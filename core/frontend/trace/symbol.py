@@ -18,6 +18,7 @@ from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ...types import HandleType, Type
 from .captures import DeferredValue
+from .numbers import convert_operands
 from .program_builder import TracedValue, current_region
 from .source_location import describe_construct, user_location
 
@@ -85,8 +86,12 @@ def _binary(op: str, *, swapped: bool = False) -> Any:
     def method(self: ArrayOperators, other: object) -> Any:
         if op == "multiply" and type(other) in (list, tuple):
             _refuse_repetition(self, other)
-        function = getattr(array_namespace(), self.resolve_op(op))
-        return function(other, self) if swapped else function(self, other)
+        if not isinstance(self, Symbol):
+            function = getattr(array_namespace(), self.resolve_op(op))
+            return function(other, self) if swapped else function(self, other)
+        one, other = convert_operands(op, *((other, self) if swapped else (self, other)))
+        array: Any = one if isinstance(one, ArrayOperators) else other
+        return getattr(array_namespace(), array.resolve_op(op))(one, other)
 
     OPERATOR_METHODS[method] = op, 2, swapped
     return method
@@ -107,7 +112,8 @@ def _refuse_repetition(number: ArrayOperators, items: object) -> None:
 
 def _unary(op: str) -> Any:
     def method(self: ArrayOperators) -> Any:
-        return getattr(array_namespace(), self.resolve_op(op))(self)
+        operand = convert_operands(op, self)[0] if isinstance(self, Symbol) else self
+        return getattr(array_namespace(), operand.resolve_op(op))(operand)
 
     OPERATOR_METHODS[method] = op, 1, False
     return method
@@ -213,7 +219,9 @@ class ArrayOperators:
             raise Usage(
                 "pow takes no modulus", where=user_location(), hint="write tl.pow(x, y) % modulus", python=TypeError
             )
-        return array_namespace().pow(self, other)
+        return array_namespace().pow(
+            *(convert_operands("pow", self, other) if isinstance(self, Symbol) else (self, other))
+        )
 
     def __divmod__(self, other: object) -> tuple[Any, Any]:
         return self // other, self % other
@@ -229,7 +237,7 @@ class ArrayOperators:
         raise Usage("arrays have no attribute at", where=user_location(), hint=hint, python=AttributeError)
 
     def __pos__(self) -> Any:
-        return array_namespace().positive(self)
+        return array_namespace().positive(convert_operands("positive", self)[0] if isinstance(self, Symbol) else self)
 
     __hash__: Any = None
 

@@ -338,6 +338,7 @@ class _ControlFlow:
             name = self.names.fresh("block")
             functions = self._function(name, part, inner, part[0])
             call = statements("target = name()", part[0], target=selection.name, name=name)
+            call[0].value.is_of_block = True  # type: ignore[attr-defined]
             setattr(owner, field, [*functions, *call])
         if isinstance(result, ast.Try | ast.TryStar) and result.orelse and find_exits(node.body):
             guard = statements("if not chosen: body", result.orelse[0], chosen=selection.name, body=result.orelse)

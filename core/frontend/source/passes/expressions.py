@@ -92,7 +92,7 @@ class _Expressions(ast.NodeTransformer):
         return node  # annotations stay as they are
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        if _is_operator(node.func):
+        if _is_operator(node.func) or getattr(node, "is_of_block", False):
             return self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not (node.args or node.keywords):
             first = self.first_parameters[-1] if self.first_parameters else None

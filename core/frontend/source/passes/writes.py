@@ -28,7 +28,7 @@ from typing import Any
 
 from ....program.program import UniqueNames
 from ..reader import FunctionNode
-from ..scopes import function_scope
+from ..scopes import function_scope, own_written_names
 from ..templates import expression, statements
 
 _SYMBOLS = {
@@ -66,24 +66,31 @@ class _Writes(ast.NodeTransformer):
         self.names.used_names |= used_names
         self.names.used_names |= {"item", "owner", "index"}
 
+    def visit(self, node: ast.AST) -> Any:
+        """The statement that replaces one, after the announcements of the outer variables that it assigns itself."""
+        if not isinstance(node, ast.stmt):
+            return super().visit(node)
+        announcements = self._announcements(node)
+        result = super().visit(node)
+        return [*announcements, *(result if isinstance(result, list) else [result])] if announcements else result
+
     def convert(self, statement: ast.stmt) -> list[ast.stmt]:
         """The statements for one."""
         result = self.visit(statement)
         return result if isinstance(result, list) else [result]
 
     def visit_Assign(self, node: ast.Assign) -> Any:
-        announcements = self._announcements(node)
         if len(node.targets) == 1:
             (target,) = node.targets
             if isinstance(target, ast.Attribute | ast.Subscript):
-                return [*announcements, self._store(target, node.value, node)]
+                return self._store(target, node.value, node)
             later = list[ast.stmt]()
             node.targets = [self._replace(target, later)]
-            return [*announcements, node, *later]
+            return [node, *later]
         if not any(
             isinstance(each, ast.Attribute | ast.Subscript) for target in node.targets for each in ast.walk(target)
         ):
-            return [*announcements, node]
+            return node
         name = self.names.fresh("item")
         parts = statements("name = value", node, name=name, value=node.value)
         for target in node.targets:
@@ -97,7 +104,7 @@ class _Writes(ast.NodeTransformer):
                 assert isinstance(assignment, ast.Assign)
                 assignment.targets = [replaced]
                 parts += [assignment, *later]
-        return [*announcements, *parts]
+        return parts
 
     def _replace(self, target: ast.expr, later: list[ast.stmt]) -> ast.expr:
         """The target, with names for the attributes and items in it, which `later` assigns."""
@@ -130,8 +137,7 @@ class _Writes(ast.NodeTransformer):
             template = "name = ag__.augment(symbol, old, value)"
             old = copy.copy(target)
             old.ctx = ast.Load()
-            change = statements(template, node, name=target.id, symbol=symbol, old=old, value=node.value)
-            return [*self._announcements(change[0]), *change]
+            return statements(template, node, name=target.id, symbol=symbol, old=old, value=node.value)
         owner = self.names.fresh("owner")
         parts = statements("owner = value", node, owner=owner, value=target.value)
         if isinstance(target, ast.Attribute):
@@ -156,13 +162,14 @@ class _Writes(ast.NodeTransformer):
                 parts += statements(template, node, owner=target.value, index=_index(target.slice))
             else:
                 parts.append(ast.copy_location(ast.Delete([target]), node))
-        return [*self._announcements(node), *parts]
+        return parts
 
-    def _announcements(self, node: ast.AST) -> list[ast.stmt]:
-        """Announcements of the variables outside of the function that a statement assigns."""
-        written = sorted({each.id for each in ast.walk(node) if isinstance(each, ast.Name) and _is_written(each)})
+    def _announcements(self, node: ast.stmt) -> list[ast.stmt]:
+        """Announcements of the variables outside of the function that a statement assigns, apart from its blocks."""
+        if not (self.nonlocal_names or self.global_names):
+            return []
         parts: list[ast.stmt] = []
-        for name in written:
+        for name in sorted(own_written_names(node)):
             if name in self.nonlocal_names:
                 parts += statements("ag__.before_nonlocal(lambda: name)", node, name=name)
             elif name in self.global_names:
@@ -173,10 +180,6 @@ class _Writes(ast.NodeTransformer):
         return node
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _visit_scope  # noqa: N815
-
-
-def _is_written(node: ast.Name) -> bool:
-    return not isinstance(node.ctx, ast.Load)
 
 
 def _index(node: ast.expr) -> ast.expr:

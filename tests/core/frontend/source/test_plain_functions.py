@@ -101,7 +101,10 @@ REFUSALS = {
     ),
     "a symbolic message": ("if n > 1: raise KeyError(n)\nreturn n", "F4: the message of KeyError is symbolic"),
     "unassigned": ("if n > 1: x = 1\nreturn x", "F4: variable x is used, but not assigned on every path"),
-    "types": ("if n > 1: x = 1.5\nelse: x = 1 < 2\nreturn x", "V5: x has different types after the arms of `if`"),
+    "types": (
+        "if n > 1: x = 1.5\nelse: x = tl.astype(n, tl.int32)\nreturn x",
+        "V5: x has different types after the arms of `if`",
+    ),
     "strings": ("if n > 1: x = 'a'\nelse: x = 'b'\nreturn len(x)", "V5: x has different structures after the arms"),
     "a list that grows": ("x = []\nwhile n > 0: x.append(n); n -= 1\nreturn n", "V5: a list changes in a loop"),
     "an iterator": ("it = iter([1, 2])\nif n > 0:\n  for k in it: n += k\nreturn n", "F4: a list_iterator is advanced"),

@@ -1,0 +1,260 @@
+"""Functions of the program that come from calls of Python functions.
+
+A Python function that converted code calls is a function of the program, as a `tl.function` is, if it changes nothing
+outside of itself, and returns values. Symbolic values among its arguments are its parameters; those that it closes over
+are hidden arguments; all else that it uses is part of its trace. So it is traced for each call, at the call, and equal
+traces are one function. A call of itself under a symbolic condition is a call of a function, too, whose parameters are
+all arguments.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+from ...errors import Invalid
+from ..eager.gradients import trace_pullback
+from ..eager.recording import recording_tapes
+from ..trace.annotation import DerivedFunction, FunctionSpec
+from ..trace.captures import VariableBase
+from ..trace.program_builder import NoTypeYet, RegionBuilder, current_region
+from ..trace.pytree import LEAF, StaticLeaf, expose_static_leaves, leaf_names, read_variables, unflatten
+from ..trace.symbol import Symbol
+from .staging import is_symbolic
+from .state import Journal, NotIsolated, open_journal, register_created, staging_depth
+from .trees import Tree, is_rebuilt, split
+
+MAX_NESTED_CALLS = 32
+"""The most calls inside one another that are functions of the program; deeper ones run in their callers."""
+
+
+class PythonCall(NamedTuple):
+    """A call of a Python function that is running in a trace."""
+
+    code: CodeType
+    depth: int
+    """The number of staged branches and loops around it."""
+    recursive_specs: dict[FunctionType, FunctionSpec] | None
+    """The functions of the program for calls of itself inside of it; None if it is the body of one itself."""
+
+
+_IS_INLINING: ContextVar[bool] = ContextVar("is inlining", default=False)
+
+
+@contextmanager
+def run_in_caller(region: RegionBuilder, code: CodeType, *, with_callees: bool = False) -> Iterator[None]:
+    """Surrounds a call whose operations are nodes of the caller; `with_callees` says that those of all its calls are,
+    too."""
+    stack = region.specialization.python_calls
+    stack.append(PythonCall(code, staging_depth(), {}))
+    token = _IS_INLINING.set(with_callees or _IS_INLINING.get())
+    try:
+        yield
+    finally:
+        _IS_INLINING.reset(token)
+        stack.pop()
+
+
+def may_be_function(region: RegionBuilder, code: CodeType) -> bool:
+    """Whether a call of a function with this code may become a call of the program."""
+    return not (
+        _IS_INLINING.get()
+        or recording_tapes()
+        or code.co_name == "<lambda>"
+        or code in region.specialization.program_builder.inlined_codes
+        or len(region.specialization.python_calls) >= MAX_NESTED_CALLS
+    )
+
+
+def call_function(
+    region: RegionBuilder,
+    function: FunctionType,
+    converted: FunctionType,
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> Any:
+    """Call a Python function as a function of the program, traced for this call. Raises NotIsolated where it must run
+    in its caller; then nothing is left of the trace."""
+    call = _TracedFunctionCall(region, function, converted, arguments, keywords)
+    results = trace_pullback(region, call.spec, call.operands)[1].results
+    return call.rebuild_result([Symbol(result) for result in results])
+
+
+class _TracedFunctionCall:
+    """The trace of one call of a Python function."""
+
+    def __init__(
+        self,
+        region: RegionBuilder,
+        function: FunctionType,
+        converted: FunctionType,
+        arguments: tuple[Any, ...],
+        keywords: dict[str, Any],
+    ) -> None:
+        self.function, self.converted, self.keyword_names = function, converted, list(keywords)
+        self.outer_calls, self.depth = list(region.specialization.python_calls), staging_depth()
+        names = [*argument_names(function.__code__, len(arguments)), *keywords]
+        self.arguments = [_split_symbolic(value) for value in (*arguments, *keywords.values())]
+        """Each argument: a Tree if there are symbolic values in it."""
+        self.operands: list[Any] = []
+        parameters: list[tuple[str, None]] = []
+        for name, argument in zip(names, self.arguments, strict=True):
+            if isinstance(argument, Tree):
+                for leaf_name, leaf in zip(leaf_names(argument.treedef, name), argument.leaves, strict=True):
+                    if is_symbolic(leaf):
+                        self.operands.append(leaf)
+                        parameters.append((leaf_name, None))
+        derived = DerivedFunction(function.__name__, function, self.run)
+        self.spec = FunctionSpec(derived, tuple(parameters), None, is_local=True)
+        self.result = Tree([], LEAF)
+        self.result_positions: list[int] = []
+        """The positions of the leaves of the result that the program computes."""
+
+    def run(self, *symbols: Any) -> tuple[Any, ...] | None:
+        """The body, as its trace calls it. Returns the symbolic leaves of the result."""
+        region = current_region()
+        assert region is not None, "a function of the program is only traced"
+        inner, remaining = region.specialization, iter(symbols)
+        values = [_insert(each, remaining) if isinstance(each, Tree) else each for each in self.arguments]
+        count = len(values) - len(self.keyword_names)
+        keywords = dict(zip(self.keyword_names, values[count:], strict=True))
+        inner.python_calls[:] = [*self.outer_calls, PythonCall(self.function.__code__, self.depth, {})]
+        with open_journal(0, is_call=True) as journal:
+            try:
+                result = read_variables(self.converted(*values[:count], **keywords))
+                self.result = split(result)
+                is_whole = _is_value(result, self.result, journal, values)
+            except NoTypeYet:
+                journal.undo()
+                raise
+            except Exception:  # it is raised again in the caller
+                journal.undo()
+                raise NotIsolated(is_lasting=False) from None
+        if journal.originals or journal.lasting_effect is not None or not is_whole:
+            journal.undo()
+            raise NotIsolated(is_lasting=True)
+        if not (region.nodes or region.store):
+            raise NotIsolated(is_lasting=False)
+        self.result_positions = [
+            position
+            for position, leaf in enumerate(self.result.leaves)
+            if is_symbolic(leaf) and leaf._tagloom_value.region.specialization is inner
+        ]
+        return tuple(self.result.leaves[position] for position in self.result_positions) or None
+
+    def rebuild_result(self, symbols: Sequence[Symbol]) -> Any:
+        """The result of the call, with these symbols of the caller; a function without results has one, False."""
+        leaves = list(self.result.leaves)
+        for position, symbol in zip(self.result_positions, symbols, strict=False):
+            leaves[position] = symbol
+        result = unflatten(self.result.treedef, leaves)
+        pending = [result]
+        for each in pending:  # grows while it is walked
+            if type(each) in (list, dict):
+                register_created(each)
+            if type(each) in (list, tuple, dict):
+                pending += each.values() if type(each) is dict else each
+        return result
+
+
+def argument_names(code: CodeType, count: int) -> list[str]:
+    """Names for this many arguments by position: those of the parameters."""
+    names = list(code.co_varnames[: min(count, code.co_argcount)])
+    return [*names, *(f"argument_{k}" for k in range(len(names), count))]
+
+
+def _split_symbolic(value: Any) -> Any:
+    """A value as a Tree if there are symbolic values in it, else itself. Raises NotIsolated where that is not known."""
+    if is_symbolic(value):
+        return Tree([read_variables(value)], LEAF)
+    try:
+        tree = split(value)
+    except Invalid:
+        raise NotIsolated(is_lasting=False) from None
+    return tree if any(map(is_symbolic, tree.leaves)) else value
+
+
+def _insert(tree: Tree, symbols: Iterator[Any]) -> Any:
+    """The value of a tree, with other symbolic values."""
+    return unflatten(tree.treedef, [next(symbols) if is_symbolic(leaf) else leaf for leaf in tree.leaves])
+
+
+def _is_value(result: Any, tree: Tree, journal: Journal, arguments: list[Any]) -> bool:
+    """Whether a result can be rebuilt from its leaves in the caller: its lists and dicts are new, each is there once,
+    and it has no object that may refer to values of the function."""
+    pending, identities = [result], list[int]()
+    for each in pending:  # grows while it is walked
+        if type(each) in (list, dict):
+            identities.append(id(each))
+            if id(each) not in journal.created_objects or is_rebuilt(each):
+                return False
+        if type(each) in (list, tuple, dict):
+            pending += each.values() if type(each) is dict else each
+    if len(identities) != len(set(identities)):
+        return False
+    objects = [part.value for part in expose_static_leaves(tree.treedef)[1] if isinstance(part, StaticLeaf)]
+    return all(_is_constant(each) or any(each is argument for argument in arguments) for each in objects)
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether an object refers to no value of a function under trace."""
+    kinds = (str, bytes, int, float, type(None), type, ModuleType, BuiltinFunctionType, VariableBase, range)
+    return isinstance(value, kinds) or (isinstance(value, FunctionType) and not value.__closure__)
+
+
+def call_recursively(
+    region: RegionBuilder,
+    function: FunctionType,
+    converted: Callable[..., Any],
+    outer: PythonCall,
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> Any:
+    """Call a function of the program that has the Python function as its body, and all its arguments as parameters;
+    `outer` is the call of the function that is running."""
+    signature = inspect.signature(function)
+    bound = signature.bind(*arguments, **keywords)
+    bound.apply_defaults()
+    names = tuple(signature.parameters)
+    parameters = tuple((name, None) for name in names)
+    specs = outer.recursive_specs
+    if specs is None:
+        spec = FunctionSpec(function, parameters, None, signature=signature)
+    elif function in specs:
+        spec = specs[function]
+    else:
+
+        def run(*values: Any) -> Any:
+            inner = current_region()
+            assert inner is not None, "a function of the program is only traced"
+            stack = inner.specialization.python_calls
+            stack.append(PythonCall(function.__code__, staging_depth(), specs))
+            call = inspect.BoundArguments(signature, dict(zip(names, values, strict=True)))
+            try:
+                with open_journal(0) as journal:
+                    result = converted(*call.args, **call.kwargs)
+            finally:
+                stack.pop()
+            _check_isolated(function, journal)
+            return result
+
+        derived = DerivedFunction(function.__name__, function, run)
+        spec = specs[function] = FunctionSpec(derived, parameters, None, signature=signature, is_local=True)
+    return trace_pullback(region, spec, tuple(bound.arguments.values()))[0]
+
+
+def _check_isolated(function: FunctionType, journal: Journal) -> None:
+    """Raises Invalid (F4) where a recursive function has changed what is outside of it."""
+    if journal.originals:
+        (place, _), *_ = journal.originals.values()
+        journal.undo()
+        raise Invalid(
+            f"{function.__name__} calls itself under a symbolic condition, and changes {place.label} outside of it",
+            rule="F4",
+            where=FunctionSpec(function, (), None).location,
+            hint="pass it as an argument, and return its new value",
+        )
