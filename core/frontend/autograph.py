@@ -7,7 +7,7 @@ from types import CodeType
 from typing import Any, TypeVar
 
 from .trace.annotation import underlying_function
-from .trace.source_location import explain_unconverted
+from .trace.source_location import explain_unconverted, mark_inline
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -31,6 +31,21 @@ def do_not_convert(function: _Function) -> _Function:
     for code in pending:  # grows while it is walked
         explain_unconverted(code, f"{python.__name__} is marked do_not_convert")
         pending += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return function
+
+
+def inline(function: _Function) -> _Function:
+    """Mark a Python function as one whose calls are no calls of the program: its operations are nodes of the caller.
+    Returns it.
+
+    >>> import tagloom as tl
+    >>> @inline
+    ... def square(x):
+    ...     return x * x
+    >>> [each.name for each in tl.function(lambda x: square(x)).trace(3).program.functions]
+    ['function']
+    """
+    mark_inline(underlying_function(function).__code__)
     return function
 
 

@@ -23,6 +23,7 @@ from tree_rnn import LABELS, LEARNING, WIDTH, TreeRNN, learning, table
 HIDDEN = 64
 
 
+@tl.autograph.inline
 def sigmoid(x):
     return 0.5 * (tl.tanh(0.5 * x) + 1.0)
 
@@ -40,24 +41,29 @@ class TreeLSTM(TreeRNN):
         self.decayed = (self.wx, self.wh, self.u)
         self.variables = (self.words, self.wx, self.bx, self.wh, self.bh, self.u, self.bs)
 
+    @tl.autograph.inline
     def leaf(self, word):
         given, out, new = parts(self.words[word] @ self.wx + self.bx)
         return made(sigmoid(given) * tl.tanh(new), out)
 
+    @tl.autograph.inline
     def combined(self, left, right):
         (h_left, c_left), (h_right, c_right) = parts(left), parts(right)
         given, keep, hold, out, new = parts(tl.concat([h_left, h_right]) @ self.wh + self.bh)
         return made(sigmoid(given) * tl.tanh(new) + sigmoid(keep) * c_left + sigmoid(hold) * c_right, out)
 
+    @tl.autograph.inline
     def guess(self, state):
         return tl.log_softmax(state[..., :HIDDEN] @ self.u + self.bs)
 
 
+@tl.autograph.inline
 def made(memory, out):
     """A state: the visible vector and the memory."""
     return tl.concat([sigmoid(out) * tl.tanh(memory), memory])
 
 
+@tl.autograph.inline
 def parts(x):
     """The vectors of 64 numbers in a concatenation."""
     return [x[k : k + HIDDEN] for k in range(0, x.shape[0], HIDDEN)]

@@ -54,20 +54,25 @@ class TreeRNN:
         self.decayed = (self.w1, self.u)
         self.variables = (self.words, self.w1, self.b1, self.u, self.bs)
 
+    @tl.autograph.inline
     def leaf(self, word):
         return self.words[word]
 
+    @tl.autograph.inline
     def combined(self, left, right):
         return tl.maximum(tl.concat([left, right]) @ self.w1 + self.b1, 0.0)
 
+    @tl.autograph.inline
     def guess(self, state):
         """The log-probabilities of all labels."""
         return tl.log_softmax(state @ self.u + self.bs)
 
+    @tl.autograph.inline
     def loss(self, total, trees):
         decay = 0.5 * L2 * sum(tl.sum(weights * weights) for weights in self.decayed)
         return total / tl.astype(tl.size(trees.roots), tl.float64) + decay
 
+    @tl.autograph.inline
     def loss_of_all(self, states, trees):
         """The loss, from the states of all nodes at once."""
         labels = tl.expand_dims(trees.label, axis=1)
@@ -126,6 +131,7 @@ class TreeRNN:
 
     @tl.function
     def unrolled(self, trees: tl.Static) -> tl.float64:
+        @tl.autograph.inline
         def node(i):
             if trees.left[i] < 0:
                 state, below = self.leaf(int(trees.word[i])), 0.0

@@ -6,8 +6,7 @@ Each iteration reads the cell that the next one fills, so the last iteration is 
 without a bound starts them all: n - 1 gets are parked, one after another, until the last finds a[n] and the values
 return to a[1] = 2^(n-1). With a bound k, iteration k waits for the end of iteration 0, which waits for iteration 1, and
 so on up to iteration n - 2, the last: if that has not started, nothing can happen any more. So the run deadlocks
-exactly if k < n - 1. With arrays that are written in order, the same loop would read missing values; here it waits, and
-the error names the cells.
+exactly if k < n - 1. With arrays that are written in order, the same loop would read missing values; here it waits.
 
 For n = 10 without a bound, or with k = 9 or more: 512, in 155 firings, 15 n + 5. With k = 5: Deadlocked, after 68
 firings, 12 k + 8. The README has the error.
@@ -25,6 +24,7 @@ Computers, 1990), which gives this loop, with n = 10 and k = 5, as a danger of k
 import tagloom as tl
 
 
+@tl.autograph.inline
 def doubled(n, bound):
     """The program of both functions below: Python that runs while they are traced."""
 

@@ -29,6 +29,7 @@ import tagloom as tl
 TERMS = 8
 
 
+@tl.autograph.inline
 def exponential(x):
     """The series of e^x up to x^8/8!, by Horner's rule: Python's loop unrolls into a chain of multiplications."""
     total = 1.0
@@ -37,6 +38,7 @@ def exponential(x):
     return total
 
 
+@tl.autograph.inline
 def filled(n, element):
     """A vector of n cells, and the loop that fills it; the handle is returned at once."""
 
@@ -49,11 +51,13 @@ def filled(n, element):
     return cells
 
 
+@tl.autograph.inline
 def vectors(n):
     size = tl.astype(n, tl.float64)
     return filled(n, lambda i: exponential(i / size)), filled(n, lambda i: exponential(-i / size))
 
 
+@tl.autograph.inline
 def added_up(x, y, n, start):
     _, total = tl.while_loop(lambda i, total: i < n, lambda i, total: (i + 1, total + x[i] * y[i]), start, 0.0)
     return total

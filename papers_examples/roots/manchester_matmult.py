@@ -21,6 +21,7 @@ import tagloom as tl
 PUBLISHED = {"S1": 100_288, "Sinf": 425}
 
 
+@tl.autograph.inline
 def matrix(n, element):
     """n x n cells, and the loops that fill them."""
 
@@ -39,6 +40,7 @@ def matrix(n, element):
 
 @tl.function
 def main(n: tl.int64) -> tl.int64:
+    @tl.autograph.inline
     def product(i, j):
         def further(k, total):
             return k + 1, total + a[i * n + k] * b[k * n + j]

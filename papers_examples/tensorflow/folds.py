@@ -35,6 +35,7 @@ def polynomial(coefficients: Vector, x: tl.float64) -> tl.float64:
 slopes = tl.grad(polynomial, 0)
 
 
+@tl.autograph.inline
 def rounds(x):
     for _ in range(8):
         x = 3.0 * x * (1.0 - x)

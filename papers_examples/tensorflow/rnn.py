@@ -17,6 +17,7 @@ W = tl.Variable([[0.5, -0.25]], name="W")
 U = tl.Variable([[0.5, 0.125], [-0.25, 0.75]], name="U")
 
 
+@tl.autograph.inline
 def cell(h, x):
     return tl.tanh(x @ W + h @ U)
 

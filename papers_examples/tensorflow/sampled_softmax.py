@@ -31,21 +31,25 @@ optimizer = tl.optimizers.Adagrad(rate=0.5)
 MODEL = (vectors, nexts, biases)
 
 
+@tl.autograph.inline
 def following(words):
     """The language: the successor of each word."""
     return (7 * words + 3) % WORDS
 
 
+@tl.autograph.inline
 def sampled(words):
     candidates = tl.log_uniform_candidates(SAMPLES, WORDS)
     return tl.sampled_softmax(vectors[words], following(words), nexts, biases, candidates)
 
 
+@tl.autograph.inline
 def exact(words):
     logits = tl.log_softmax(vectors[words] @ nexts.T + biases)
     return -tl.mean(tl.take_along_axis(logits, tl.expand_dims(following(words), axis=1), axis=1))
 
 
+@tl.autograph.inline
 def trained(loss, steps):
     def step(k):
         gradients = tl.grad(loss, MODEL)((k * BATCH + tl.arange(BATCH)) % WORDS)

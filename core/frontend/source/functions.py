@@ -23,6 +23,7 @@ from ..trace.annotation import DerivedFunction, FunctionSpec
 from ..trace.captures import VariableBase
 from ..trace.program_builder import NoTypeYet, RegionBuilder, current_region
 from ..trace.pytree import LEAF, StaticLeaf, expose_static_leaves, leaf_names, read_variables, unflatten
+from ..trace.source_location import is_marked_inline
 from ..trace.symbol import Symbol
 from .staging import is_symbolic
 from .state import Journal, NotIsolated, open_journal, register_created, staging_depth
@@ -65,6 +66,7 @@ def may_be_function(region: RegionBuilder, code: CodeType) -> bool:
         _IS_INLINING.get()
         or recording_tapes()
         or code.co_name == "<lambda>"
+        or is_marked_inline(code)
         or code in region.specialization.program_builder.inlined_codes
         or len(region.specialization.python_calls) >= MAX_NESTED_CALLS
     )

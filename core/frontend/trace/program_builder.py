@@ -489,7 +489,13 @@ def is_same_function(one: Specialization, other: Specialization) -> bool:
         parts = [
             each and (each.result_types, each.weak_types, each.captures, each.assigned_variables) for each in signatures
         ]
-        if first.is_under_trace or second.is_under_trace or None in bodies or parts[0] != parts[1] or first.callbacks != second.callbacks:
+        if (
+            first.is_under_trace
+            or second.is_under_trace
+            or None in bodies
+            or parts[0] != parts[1]
+            or first.callbacks != second.callbacks
+        ):
             return False
         if first.auxiliary_functions or second.auxiliary_functions or first.weak_arguments != second.weak_arguments:
             return False

@@ -46,6 +46,20 @@ def unconverted_reason(code: CodeType) -> str | None:
     return _UNCONVERTED.get((code, code.co_filename))
 
 
+_INLINED: set[tuple[CodeType, str]] = set()
+"""The functions that run in their callers, by code and file."""
+
+
+def mark_inline(code: CodeType) -> None:
+    """Note that calls of the function with this code are no calls of the program."""
+    _INLINED.add((code, code.co_filename))
+
+
+def is_marked_inline(code: CodeType) -> bool:
+    """Whether calls of the function with this code are no calls of the program."""
+    return (code, code.co_filename) in _INLINED
+
+
 def user_frame() -> FrameType | None:
     """The innermost frame of user code."""
     frame: FrameType | None = sys._getframe(1)

@@ -421,3 +421,29 @@ def walrus_that_is_assigned_where_it_is_read(n, p):
         if d == 2:
             return d
     return r + d
+
+
+@case((3,), (0,), (9,))
+def endless(n):
+    if n > 2:
+        while True:
+            n -= 1
+            if n < 0:
+                return n
+            if n == 3:
+                return 7
+    else:
+        n += 1
+    return n * 2
+
+
+@case((3,), (0,), (9,))
+def endless_inside(n):
+    while True:
+        while True:
+            n += 1
+            if n > 10:
+                return n
+            if n % 4 == 0:
+                break
+        n += 1

@@ -294,6 +294,7 @@ def test_a_variable_needs_no_node_if_its_value_is_unshared() -> None:
     """In a trace, a node distinguishes a variable only if something else may have its value."""
     w = tl.Variable(2.0, name="w")
 
+    @tl.autograph.inline
     def slope() -> Any:
         with tl.Tape() as tape:
             y = w * w
