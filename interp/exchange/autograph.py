@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import Usage
-from ...core.frontend.autograph import do_not_convert, to_code
+from ...core.frontend.autograph import do_not_convert, inline, to_code
 
 if TYPE_CHECKING:
     from .sexpr.operators import SexprProgram
 
-__all__ = ["convert", "do_not_convert", "to_code", "to_sexpr"]
+__all__ = ["convert", "do_not_convert", "inline", "to_code", "to_sexpr"]
 
 
 def convert(function: Callable[..., Any], operators: Any = "jax") -> Callable[..., Any]:

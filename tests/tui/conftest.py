@@ -89,7 +89,7 @@ def nothing() -> tl.int64:
 
 @tl.function
 def anything(x):
-    return x + x
+    return tl.add(x, x)
 """,
     "ends.py": """
 @tl.function

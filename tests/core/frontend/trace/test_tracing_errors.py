@@ -197,7 +197,7 @@ STRUCTURE: dict[str, tuple[str, str, str]] = {
         "nothing",
     ),
     "operands of two dtypes": (
-        "return n + 1.5  # here",
+        "return tl.add(n, 1.5)  # here",
         "V4",
         "add: the dtypes of the operands do not promote to a common one",
     ),
