@@ -14,9 +14,9 @@ MATRIX = np.array([[1, 2, 3], [4, 5, 6]])
 
 @entry((3,), refusal="V5", mixed=False)
 def a_dtype_that_changes_in_a_while(n):
-    x = n
+    x = tl.astype(n, tl.int32)
     while n > 0:
-        x = x > 1  # refused
+        x = x / 2  # refused
         n -= 1
     return x
 
@@ -24,9 +24,9 @@ def a_dtype_that_changes_in_a_while(n):
 @entry((True,), refusal="V5: x has different types after the arms of `if`")
 def a_dtype_that_differs_between_arms(p):
     if p:  # refused
-        x = 1.5
+        x = tl.asarray(1.5, dtype=tl.float32)
     else:
-        x = 1 < 2
+        x = tl.asarray(2, dtype=tl.int32)
     return x
 
 
