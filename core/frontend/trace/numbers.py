@@ -6,6 +6,7 @@ values of other dtypes, keep the promotion of the Array API standard.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ...dtypes import DType
 from .captures import read_variable
 from .program_builder import TracedValue
 
+_PACKAGE = __name__.partition(".")[0]
 KINDS = "bif"
 """The kinds of numbers, from the lowest to the highest."""
 DTYPES: dict[str, DType] = {"b": dtypes.bool, "i": dtypes.int64, "f": dtypes.float64}
@@ -70,9 +72,7 @@ def to_kind(value: Any, kind: str) -> Any:
 
 
 def _astype(value: Any, dtype: DType) -> Any:
-    from .symbol import array_namespace  # here: symbols use this module
-
-    return array_namespace().astype(value, dtype)
+    return sys.modules[_PACKAGE].astype(value, dtype)
 
 
 def unify_numbers(one: Any, other: Any) -> str | None:
