@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 import tagloom as tl
 from tagloom.core.frontend.trace import program_builder
+from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.interp.engines.compiled import codegen
+from tagloom.interp.engines.protocol import Job, RunOptions
+from tagloom.interp.engines.registry import run
 
 WEIGHTS = np.linspace(-1.0, 1.0, 2000).reshape(20, 100)
 POINT = np.linspace(0.0, 1.0, 100)
@@ -142,21 +145,21 @@ def test_arrays_that_change_at_every_trace(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("dtype", ["bool", "float32"])
 def test_compiled_takes_large_literals_of_texts(dtype: str) -> None:
     """A text may have literals of more elements than `compiled` writes into a function: they are constants of the
-    module, with the same elements. Two uses of one do not share memory."""
+    module, with the same elements, and shared by equal literals."""
     elements = np.resize(np.array([0, 1, 3, 0, 127]), 1200).astype(dtype)
-    written = ", ".join(map(repr, elements.tolist())).lower()
+    written = f"{dtype}[1200]([{', '.join(map(repr, elements.tolist())).lower()}])"
     program = tl.parse_program(
         f"""
-        func main(k: int64) -> {dtype}[1200], {dtype}[1200] {{
-          x = where true, {dtype}[1200]({written}), {dtype}[1200]({written})
-          i = reshape k shape=(1)
-          v = take x, i axis=0
-          y = scatter x, v, 3
+        func main(p: bool) -> {dtype}[1200], {dtype}[2400] {{
+          x = where p, {written}, {written}
+          y = concat x, {written}, axis=0
           return x, y
         }}
         """
     )
+    assert sum("decode_array(" in line for line in codegen.emit_module(program).lines) == 1
+    graph = tl.lower(program)
     for engine in ("reference", "compiled"):
-        x, y = tl.run_program(program, [1], engine=engine).results
-        assert np.array_equal(x, elements)
-        assert y[3] == elements[1]
+        x, y = run(Job(graph, flat_treedef(2), program), [True], RunOptions(), engine).results
+        assert np.array_equal(x, elements) and x.dtype == dtype
+        assert np.array_equal(y, [*elements, *elements])
