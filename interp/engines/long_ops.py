@@ -1,11 +1,12 @@
 """Ops on large operands, which NumPy computes in one call: a helper thread computes them, so that limits and Ctrl-C end
 a run meanwhile. NumPy and LAPACK cannot be stopped in the middle; an abandoned op runs on until it ends, and its result
-is dropped. A process that exits before gets some seconds; then the system ends it.
+is dropped. A process that exits before does not wait for it, and keeps its exit code.
 """
 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import math
 import signal
 import threading
@@ -30,7 +31,8 @@ MIN_ELEMENTS, MIN_SUPERLINEAR_ELEMENTS = 2**21, 2**15
 result; the second for the operands of ops whose work grows faster. Such an op takes some milliseconds, and starting the
 thread 0.1 ms."""
 EXIT_SECONDS = 2
-"""How many seconds an abandoned op may delay the end of the process."""
+"""How many seconds an abandoned op may delay the end of the process where the C library has no `on_exit`. The process
+then loses its exit code: a signal ends it."""
 _abandoned_threads: list[threading.Thread] = []
 
 
@@ -97,9 +99,16 @@ def compute_abandonable(job: Callable[[], Result], stop_reason: Callable[[], str
 
 @atexit.register
 def bound_exit() -> None:
-    """Have the system end the process soon if an abandoned op still runs: libraries such as OpenBLAS wait for their
-    threads at exit, and some of these may be gone."""
+    """Have the process end without a wait if an abandoned op still runs: libraries such as OpenBLAS wait for their
+    threads at exit, and some of these may be gone. The GNU C library calls `_exit`, with the exit code, before any
+    library is asked to end. The system ends a process that does not get so far."""
     is_main = threading.current_thread() is threading.main_thread()
-    if any(each.is_alive() for each in _abandoned_threads) and is_main and hasattr(signal, "alarm"):
+    if not (any(each.is_alive() for each in _abandoned_threads) and is_main):
+        return
+    library = ctypes.CDLL(None)
+    if hasattr(library, "on_exit"):
+        library.fflush(None)
+        library.on_exit(ctypes.cast(library._exit, ctypes.c_void_p), None)
+    if hasattr(signal, "alarm"):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(EXIT_SECONDS)

@@ -23,6 +23,7 @@ from safetensors.numpy import load_file, save
 from support.generators.json_edits import mutated
 from support.programs import checkpoint_writer
 from support.programs.checkpoint_writer import model
+from tagloom.core.files import lock_file
 from tagloom.interp.checkpoint import file
 from tagloom.interp.checkpoint import file as whole
 
@@ -66,6 +67,22 @@ def faults_of_killed_writers(path: Path, way: str, times: int) -> Iterator[str]:
 def test_a_writer_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
     """Whenever a writer is killed, the file is completely the old one or the new one."""
     assert list(faults_of_killed_writers(tmp_path / "it.safetensors", "whole", 60)) == []
+
+
+def test_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
+    """A manager that saves removes what killed writers have left, but neither the file of a writer that lives, however
+    old it is, nor one that is too young to have its lock."""
+    names = ("dead", "living", "young")
+    dead, living, young = (tmp_path / f".tagloom-{name}.tmp" for name in names)
+    for path in (dead, living, young, tmp_path / "dead.tmp"):
+        path.write_bytes(b"part of a checkpoint")
+        os.utime(path, (0, 0) if path != young else None)
+    manager = tl.CheckpointManager(tl.Checkpoint(**model(1.0)), tmp_path)
+    with living.open("rb") as writer, lock_file(writer.fileno(), required=False):
+        manager.save(1)
+    assert {path.name for path in tmp_path.glob("*.tmp")} == {living.name, young.name, "dead.tmp"}
+    manager.save(2)
+    assert {path.name for path in tmp_path.glob("*.tmp")} == {young.name, "dead.tmp"}
 
 
 @pytest.mark.heavy

@@ -5,6 +5,9 @@ from __future__ import annotations
 import gc
 import json
 import random
+import subprocess
+import sys
+import time
 import tracemalloc
 from collections.abc import Callable
 from itertools import pairwise
@@ -27,7 +30,7 @@ from tagloom.interp.history.replay import open_log
 from tagloom.interp.machine.event import Event
 from tagloom.interp.records.documents import to_outcome_record
 from tagloom.interp.records.event_log import JsonLogWriter
-from tagloom.interp.records.event_sink import log_lines
+from tagloom.interp.records.event_sink import log_lines, partial_path
 
 
 def write(path: Path, lines: list[Any]) -> None:
@@ -489,3 +492,39 @@ def test_absent_fields_have_no_key(tmp_path: Path, key: str) -> None:
     path.write_text("\n".join([*lines, ""]))
     with pytest.raises(tl.Malformed, match=rf"\$\.{key}"):
         tl.read_events(path)
+
+
+WRITER = """
+import sys
+import tagloom as tl
+from pathlib import Path
+
+@tl.function
+def count(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0]
+
+count.run(1, engine=sys.argv[2], keep=None)
+print("begun", flush=True)
+count.run(10**9, engine=sys.argv[2], keep=Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("engine", "name"), [("reference", "run.jsonl"), ("fast", "run.npz")])
+def test_a_writer_that_is_killed_leaves_the_earlier_log(engine: str, name: str, tmp_path: Path) -> None:
+    """A log gets its name when the run is over: a process that is killed before leaves the log of an earlier run as it
+    was, and what it has written under the name of a partial log."""
+    path = tmp_path / name
+    fib.run(3, engine=engine, keep=path)
+    earlier, partial = path.read_bytes(), partial_path(path)
+    with subprocess.Popen([sys.executable, "-c", WRITER, path, engine], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None and child.stdout.readline() == "begun\n"
+        deadline = time.monotonic() + 60
+        while not (partial.exists() and partial.stat().st_size) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        child.kill()
+    assert path.read_bytes() == earlier
+    assert partial.stat().st_size
+    fib.run(4, engine=engine, keep=path)
+    assert path.read_bytes() != earlier
+    assert not partial.exists()
