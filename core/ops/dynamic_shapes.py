@@ -48,8 +48,12 @@ def is_endless_range(start: Any, stop: Any, step: Any) -> bool:
         return not step or not np.isfinite(np.divide(np.subtract(stop, start, dtype=float), step))
 
 
+def arange_elements(start: Any, stop: Any, step: Any) -> int:
+    return range_length(*(np.asarray(number).item() for number in (start, stop, step)))
+
+
 def arange_array(start: Any, stop: Any, step: Any) -> Any:
-    count = range_length(*(np.asarray(number).item() for number in (start, stop, step)))
+    count = arange_elements(start, stop, step)
     check_element_count(count)
     dtype = np.result_type(start, stop, step)
     return np.asarray(start, dtype) + np.arange(count).astype(dtype) * np.asarray(step, dtype)
@@ -71,11 +75,15 @@ def repeat_type(x: Type, repeats: Type, axis: object) -> Type:
     return Type(x.dtype, (*sizes[:position], None, *sizes[position + 1 :]))
 
 
-def repeat_array(x: Any, repeats: Any, axis: int) -> Any:
+def repeat_elements(x: Any, repeats: Any, axis: int) -> int:
     counts = np.broadcast_to(np.asarray(repeats), (np.shape(x)[axis],)).tolist()
     other_sizes = np.shape(x)[:axis] + np.shape(x)[axis % np.ndim(x) + 1 :]
-    check_element_count(math.prod(filter(None, other_sizes)) * sum(counts))
-    return np.repeat(x, counts, axis=axis)
+    return int(math.prod(filter(None, other_sizes)) * sum(counts))
+
+
+def repeat_array(x: Any, repeats: Any, axis: int) -> Any:
+    check_element_count(repeat_elements(x, repeats, axis))
+    return np.repeat(x, np.broadcast_to(np.asarray(repeats), (np.shape(x)[axis],)), axis=axis)
 
 
 def nonzero_type(x: Type, axis: object) -> Type:
@@ -144,6 +152,7 @@ op(
     arity=3,
     type_rule=arange_type,
     numpy=arange_array,
+    result_elements=arange_elements,
     shape_rule=None,
     trap_condition=TrapCondition(is_endless_range, "arange without an end", "iuf"),
     gradient=adjoint_rule(lambda g, z, start, stop, step: g.sum(axis=None, keepdims=False), None, arange_step_adjoint),
@@ -159,6 +168,7 @@ op(
     arity=2,
     type_rule=repeat_type,
     numpy=repeat_array,
+    result_elements=repeat_elements,
     attributes=("axis",),
     shape_rule=None,
     same_dtype_operands=(0, 1),

@@ -129,6 +129,7 @@ class Op:
     - `dynamic_sizes`: the attribute some of whose sizes may be operands, which follow those that `arity` counts. With
       these operands the op is the op without them, whose attribute the run completes; `type_rule` takes the attribute
       with sizes left open, all other columns but `gradient` only the complete one.
+    - `result_elements`: the number of elements of a result whose size depends on the values of the operands.
     - `namespace`: the module in which users find the function of the op, "tagloom" or "linalg", where that is derived
       from the row; None where it is written by hand, in core/frontend/array_api, or there is none. The default is
       "tagloom" for an op with a `scalar` column, else None.
@@ -167,6 +168,7 @@ class Op:
     attribute_defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)
     optional_attributes: tuple[str, ...] = ()
     dynamic_sizes: DynamicSizes | None = None
+    result_elements: Callable[..., int] | None = None
     namespace: str | None = None
     trap_condition: TrapCondition | None = None
     shape_rule: Callable[[list[Shape]], Shape] | None = broadcast_shape

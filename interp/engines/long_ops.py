@@ -17,10 +17,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...core.errors import Invalid
-from ...core.ops.op import OPS
+from ...core.graph.graph import GraphNode
+from ...core.ops.effects import EFFECT_OPS
+from ...core.ops.op import OPS, Op, fill_dynamic_sizes
 from ...core.ops.routing import ROUTING_OPS
-from ...core.types import Type
+from ...core.types import HandleType, Type, type_of
 from ...core.value import Value
+from .limits import LARGE_RESULT_BYTES, resident_memory
 
 Result = TypeVar("Result")
 
@@ -30,6 +33,8 @@ MIN_ELEMENTS, MIN_SUPERLINEAR_ELEMENTS = 2**21, 2**15
 """From these numbers of elements on, a helper thread computes an op. The first is for the operands together, or the
 result; the second for the operands of ops whose work grows faster. Such an op takes some milliseconds, and starting the
 thread 0.1 ms."""
+MIN_MEASURED_ELEMENTS = 512
+"""Operands with fewer elements together broadcast to less than half a megabyte."""
 EXIT_SECONDS = 2
 """How many seconds an abandoned op may delay the end of the process where the C library has no `on_exit`. The process
 then loses its exit code: a signal ends it."""
@@ -59,6 +64,36 @@ def may_take_long(op: str, operands: Sequence[Value], result: Type) -> bool:
         except Invalid:
             return False  # the op traps
     return math.prod(shape or ()) >= MIN_ELEMENTS  # type: ignore[arg-type]  # all sizes are known
+
+
+def result_bytes(node: GraphNode, operands: Sequence[Value]) -> int:
+    """The bytes of the result of an op on these operands, as far as its type, the operands' types and the values of
+    sizes say; 0 if they do not, or the op traps."""
+    row, result, attributes = OPS.get(node.op) or EFFECT_OPS.get(node.op), node.outputs[0].type, node.attributes
+    if row is None or isinstance(result.dtype, HandleType):
+        return 0
+    shape = result.shape
+    if shape is None or None in shape:
+        has_sizes = row.dynamic_sizes is not None or (isinstance(row, Op) and row.result_elements is not None)
+        if (
+            not has_sizes
+            and sum(each.size for each in operands if isinstance(each, np.ndarray)) < MIN_MEASURED_ELEMENTS
+        ):
+            return 0
+        try:
+            others, attributes = fill_dynamic_sizes(row, tuple(operands), attributes)
+            shape = row.type_rule(*map(type_of, others), **dict(attributes)).shape
+            if (shape is None or None in shape) and isinstance(row, Op) and row.result_elements is not None:
+                shape = (row.result_elements(*others, **dict(attributes)),)
+        except (Invalid, MemoryError, ValueError, ArithmeticError):
+            return 0
+    return 0 if shape is None or None in shape else math.prod(shape) * result.dtype.numpy.itemsize  # type: ignore[arg-type]
+
+
+def exceeds_memory(node: GraphNode, operands: Sequence[Value], limit: int) -> bool:
+    """Whether the result of an op would exceed a limit on the resident memory."""
+    count = result_bytes(node, operands)
+    return count >= LARGE_RESULT_BYTES and resident_memory() + count > limit
 
 
 def compute_abandonable(job: Callable[[], Result], stop_reason: Callable[[], str | None]) -> Result:

@@ -26,7 +26,7 @@ from ..outcome.statistics import Meter
 from ..records.event_sink import KeepOption, log_path, open_event_sink
 from .interrupt import Interrupt, interrupt_at_once, interrupt_between_steps
 from .limits import CLOCK_CHECK_STEPS, LimitMonitor, Limits, external_limit_error, resolve_limits
-from .long_ops import OpAbandoned, compute_abandonable, may_take_long
+from .long_ops import OpAbandoned, compute_abandonable, exceeds_memory, may_take_long
 from .protocol import Job, RunOptions, Until, check_until
 
 
@@ -49,7 +49,11 @@ def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None 
         try:
             if is_check_due:
                 _check_effect_limits(state, position, limits)
-            if is_check_due and is_long_firing(state, position):
+            operands = operands_of_pure_firing(state, position) if is_check_due else None
+            node = state.graph.nodes[flight[position].node]
+            if operands is not None and exceeds_memory(node, operands, limits.bytes):
+                raise external_limit_error("bytes", limits)
+            if operands is not None and may_take_long(node.op, operands, node.outputs[0].type):
                 event = compute_abandonable(
                     partial(step, state, position), lambda: monitor.exceeded_limit(state.steps | 1, None)
                 )
@@ -65,14 +69,12 @@ def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None 
         yield event
 
 
-def is_long_firing(state: State, position: int) -> bool:
-    """Whether the token at `position` fires an op without effects that may take long; raises Broken as `step` does."""
+def operands_of_pure_firing(state: State, position: int) -> tuple[Value, ...] | None:
+    """The operands of the firing of an op without effects, if the token at `position` completes them; else None. Raises
+    Broken as `step` does."""
     token = state.flight[position]
     rule = state.rules[token.node]
-    if rule.effect is not None:
-        return False
-    operands = match_operands(state, rule, state.records[token.tag], token)
-    return operands is not None and may_take_long(rule.node.op, operands, rule.node.outputs[0].type)
+    return None if rule.effect is not None else match_operands(state, rule, state.records[token.tag], token)
 
 
 def _check_effect_limits(state: State, position: int, limits: Limits) -> None:

@@ -5,6 +5,7 @@ The reference's rule for the node computes the outputs; the machine then complet
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from ...machine.event import CellAddress, ClosedActivation, Event, Token
 from ...machine.fire import FiringRule
 from ...machine.state import State
 from ...outcome.outcome import limit_exceeded
-from ..long_ops import compute_abandonable, may_take_long
+from ..long_ops import OpAbandoned, compute_abandonable, exceeds_memory, may_take_long
 from .registers import HostResult, HostResultKind, MachineOption, Register
 from .store import TokenStore
 
@@ -53,6 +54,7 @@ class HostFirings:
         self._state = state
         self.stop_reason: Callable[[], str | None] = lambda: None
         """What ends the run while a firing takes long, if anything does."""
+        self.memory_limit = sys.maxsize
         self.world = state.world
         self.cells = CellHeap()
         self.traps: list[Event] = []
@@ -125,6 +127,9 @@ class HostFirings:
     def _compute(self, rule: FiringRule, inputs: tuple[Value, ...], tag: Tag | None) -> tuple[str | None, Outputs]:
         """Why a firing without effects traps, if it does, and its outputs; raises OpAbandoned if a limit or Ctrl-C ends
         the run meanwhile."""
+
+        if exceeds_memory(rule.node, inputs, self.memory_limit):
+            raise OpAbandoned("bytes")
 
         def compute() -> tuple[str | None, Outputs]:
             trap = None if rule.find_trap is None else rule.find_trap(inputs)

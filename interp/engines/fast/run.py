@@ -172,7 +172,7 @@ class FastRun:
         store, monitor = self.store, RunMonitor(self.limits, interrupt, self.elapsed)
         if store.live_tokens > self.limits.max_tokens:
             return limit_exceeded("tokens at once", "tokens", self.limits.max_tokens)
-        self.host.stop_reason = monitor.stop_reason
+        self.host.stop_reason, self.host.memory_limit = monitor.stop_reason, self.limits.bytes
         end_step = None if steps is None else int(store.registers[Register.STEPS]) + steps
         exceeded_limit = monitor.exceeded_limit(store)
         while exceeded_limit is None:

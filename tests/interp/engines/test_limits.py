@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import tagloom as tl
 from tagloom.core.graph.graph import Graph
-from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.limits import Limits, resident_memory
 from tagloom.interp.engines.reference import drive
 from tagloom.interp.machine.schedule import schedule
 from tagloom.interp.machine.state import State
@@ -191,3 +193,52 @@ def test_a_long_run_is_not_cut_short() -> None:
 def count_to(n: tl.int64) -> tl.int64:
     """A loop of twelve firings an iteration."""
     return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + i * i), 0, 0)[1]
+
+
+CREATIONS = {
+    "broadcast_to": lambda n: tl.broadcast_to(1.5, (n,)),
+    "zeros": lambda n: tl.zeros(n),
+    "full": lambda n: tl.full((n, 2), 1.5),
+    "arange": lambda n: tl.arange(n),
+    "linspace": lambda n: tl.linspace(0.0, 1.0, n),
+    "eye": lambda n: tl.eye(n // 20_000, 20_000),
+    "tile": lambda n: tl.tile(tl.asarray([1.0, 2.0]), (n // 2,)),
+    "repeat": lambda n: tl.repeat(tl.asarray([1.0, 2.0]), n // 2),
+    "uniform": lambda n: tl.uniform(n),
+    "normal": lambda n: tl.normal((n,)),
+}
+
+
+@pytest.mark.inner(first=2)
+@pytest.mark.parametrize("engine", ["reference", "fast"])
+@pytest.mark.parametrize("name", CREATIONS)
+def test_memory_is_limited_before_an_array_is_made(name: str, engine: str) -> None:
+    """An array of a size that only the run knows is refused before its memory is requested, if it would exceed the
+    limit on bytes; one that fits is made."""
+    function = tl.function(lambda n: tl.sum(CREATIONS[name](n)))
+    limits = tl.Limits(bytes=resident_memory() + 2**27)
+    assert function.run(40_000, engine=engine, limits=limits).status == "Returned"
+    tracemalloc.start()
+    try:
+        outcome = function.run(2**27, engine=engine, limits=limits)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (outcome.status, outcome.error.limit) == ("Exhausted", "bytes")  # type: ignore[union-attr]
+    assert peak < 2**28  # the array has 2**30 bytes, a mask on the way 2**27
+
+
+@pytest.mark.parametrize("engine", ["reference", "fast"])
+def test_results_are_measured_before_they_are_made(engine: str) -> None:
+    """The results of any op with large operands are measured, static sizes and broadcasting included."""
+    column, row = np.ones((2**14, 1)), np.ones((1, 2**14))
+    static, dynamic = (tl.Array[tl.float64, 2**14, 1], tl.Array[tl.float64, 1, 2**14]), tl.Array[tl.float64, None, None]
+    for types in (static, (dynamic, dynamic)):
+
+        def product(x: Any, y: Any) -> Any:
+            return tl.sum(x * y)
+
+        product.__annotations__ = dict(zip("xy", types, strict=True))
+        limits = tl.Limits(bytes=resident_memory() + 2**27)
+        outcome = tl.function(product).run(column, row, engine=engine, limits=limits)
+        assert (outcome.status, outcome.error.limit) == ("Exhausted", "bytes")  # type: ignore[union-attr]
