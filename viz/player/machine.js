@@ -4,7 +4,7 @@
 // A tag is the frame of its activation: a frame knows its parent, site and iteration, owns the frames below it, and
 // keeps the tokens that wait under its tag. Two tags are equal exactly if they are one frame (T2, T4).
 
-const { ROWS, Stop, compute, int64, kindOf, numberText, readValue, refuse, trap, truth, writeJson, writeValue } = require("./scalars.js");
+const { ROWS, Stop, compute, int64, readValue, refuse, trap, truth, valueText, writeJson, writeValue } = require("./scalars.js");
 const { below, nameKey, normal, splitmix64, uniform } = require("./keys.js");
 
 const MAIN = { function: "", name: "main", kind: "call" };
@@ -19,7 +19,8 @@ const OTHERS = new Set([...PASSING, "switch", "exit", "back", "cells", "store", 
 function unsupported(graph) {
   const isScalar = ({ dtype, shape, element }) => (dtype === "cells" ? isScalar(element) : Array.isArray(shape) && !shape.length);
   for (const node of graph.nodes) {
-    const name = `${node.function}.${node.name}`, hasArray = node.ports.some((port) => port && port.shape) || node.outputs.some(({ type }) => !isScalar(type));
+    const name = `${node.function}.${node.name}`;
+    const hasArray = node.ports.some((port) => port && port.shape) || node.outputs.some(({ type }) => !isScalar(type));
     if (node.op === "callback") return `${name} calls a Python function, and the page has no Python`;
     if (!(node.op in ROWS) && !OTHERS.has(node.op)) return `the op ${node.op} of ${name} is none of the machine's: it computes on scalars only`;
     if (hasArray || (node.attributes.shape || []).length) return `${name} has a value that is an array, and the machine computes on scalars only`;
@@ -121,24 +122,32 @@ const path = (frame) => newFrames(frame, new Map()).slice(1).map(({ site, iterat
 // The position in the flight that a step takes, by a schedule's name.
 function chooser(schedule) {
   const [name, seed] = schedule.split(":");
-  if (name === "random" && /^\d{1,20}$/.test(seed) && BigInt(seed) < 2n ** 64n) return (step, length) => Number(splitmix64(BigInt(seed), BigInt(step)) % BigInt(length));
+  if (name === "random" && /^\d{1,20}$/.test(seed) && BigInt(seed) < 2n ** 64n) {
+    return (step, length) => Number(splitmix64(BigInt(seed), BigInt(step)) % BigInt(length));
+  }
   if (name === "lifo") return (step, length) => length - 1;
   if (name === "fifo" || name === "waves") return () => 0;
   throw new Error(`no schedule is called ${schedule}: there are fifo, lifo, waves and random:SEED`);
 }
 
+// What the delivery of a token does. `inputs` are the operands of a firing, null if none fires; `parked` is the empty
+// cell of a read. `apply` fills in what is consumed, sent, woken, held back, released and closed.
+const newEvent = (token, position, endsWave) => ({
+  token, position, endsWave, inputs: null, outputs: [], sends: [], trap: null, line: null, parked: null,
+  consumed: [], sent: [], woken: [], isHeld: false, released: [], closed: [],
+});
+
 class Machine {
   // `graph` is a Graph. A `bound` that is not null replaces those of the loops; `limits` may have firings, depth and tokens.
   constructor(graph, values, { seed = 0n, bound = null, isClocked = false, limits = {} } = {}) {
-    Object.assign(this, { graph, seed, isClocked, limits, flight: [], results: [], traps: [], printed: [], frames: [], throttled: new Map(), handles: [] });
-    Object.assign(this, { firings: 0, steps: 0, stored: 0, parked: 0, held: 0, tokenCount: 0, openFrames: 0, deepest: 0, largestStore: 0 });
+    Object.assign(this, { graph, seed, isClocked, limits, flight: [], frames: [], handles: [], results: [], traps: [], printed: [] });
+    Object.assign(this, { firings: 0, steps: 0, tokenCount: 0, openFrames: 0, deepest: 0, largestStore: 0, profile: [0], waits: [] });
+    Object.assign(this, { stored: 0, parked: 0, held: 0, throttled: new Map() });
     const loops = graph.nodes.filter((node) => node.op === "next_iteration" && !node.phase);
     this.bounds = new Map(loops.map(({ site }) => [site, bound ?? site.bound]).filter(([, limit]) => limit !== null));
     this.firingsOf = graph.nodes.map(() => 0);
     this.activations = new Map([[graph.form.name, 1], ...graph.form.calls.map((call) => [call.function, 0])]);
     this.activations.set(graph.form.name, 1);
-    this.profile = [0];
-    this.waits = [];
     this.root = this.openFrame(new Frame(null, graph.main, 0));
     const all = [...Array(graph.form.hidden).fill(truth(true)), ...values];
     this.root.came = graph.main.arguments = all.length;
@@ -153,7 +162,7 @@ class Machine {
   // S1: what the delivery of the token at a position of the flight does. A Stop says why it cannot be done.
   step(position) {
     const token = this.flight[position], node = this.graph.nodes[token.node], { frame } = token;
-    const event = { token, position, inputs: null, outputs: [], sends: [], sent: [], trap: null, parked: null, consumed: [], woken: [], isHeld: false, released: [], closed: [], line: null, endsWave: this.due === 1 };
+    const event = newEvent(token, position, this.due === 1);
     const operands = this.match(node, token);
     if (!operands) return event;
     event.parked = this.emptyCell(node, operands);
@@ -168,10 +177,18 @@ class Machine {
       event.trap = stop.message;
     }
     const { base, into } = event.target, top = into ? into.site : base.site;
-    if (node.op === "return" && !frame.parent) event.sends = node.results.map((port) => ({ node: -1, port, value: operands[0], output: 0 }));
-    else event.sends = event.outputs.flatMap(([output, value]) => node.outputs[output].filter(({ site }) => site === null || site === top).map((edge) => ({ ...edge, value, output }))); // S3, S10
+    event.sends = this.sends(node, frame, event.outputs, top);
     this.checkLimits(node, event);
     return event;
+  }
+
+  // S3, S10: what a firing sends, in the order of outputs, then of edges; `top` is the site on top of the tag. A value
+  // that returns from the root goes to the environment, node -1.
+  sends(node, frame, outputs, top) {
+    return outputs.flatMap(([output, value]) => {
+      if (node.op === "return" && !frame.parent) return node.results.map((port) => ({ node: -1, port, value, output }));
+      return node.outputs[output].filter(({ site }) => site === null || site === top).map((edge) => ({ ...edge, value, output }));
+    });
   }
 
   // S2, S4: the operands by port, or null if the token has to wait.
@@ -217,7 +234,7 @@ class Machine {
         checkIndex(first, second);
         return [[0, first.cells[second.data].writes[0].value]];
       case "print":
-        event.line = fillText(attributes.text, operands.map(literalText));
+        event.line = fillText(attributes.text, operands.map(valueText));
         return [[0, truth(true)], [1, truth(true)]];
       default: return [[0, this.draw(op, operands, splitmix64(splitmix64(frame.key() ^ nameKey(node.name), this.seed), 0n))]];
     }
@@ -254,7 +271,8 @@ class Machine {
 
   checkLimit(name, size, what) {
     const limit = this.limits[name];
-    if (limit !== undefined && limit !== null && size > limit) throw Object.assign(new Stop("Exhausted", "S12", `the run exceeds the limit of ${limit} on ${what}`), { limit: name });
+    if (limit === undefined || limit === null || size <= limit) return;
+    throw Object.assign(new Stop("Exhausted", "S12", `the run exceeds the limit of ${limit} on ${what}`), { limit: name });
   }
 
   // Do what an event says; the event gets the tokens that are sent, and what closes and is released.
@@ -408,7 +426,8 @@ class Machine {
 
   // Another value for a token in flight or waiting. No rule does that, and no log can record it.
   change(number, value) {
-    const place = this.flight.findIndex((token) => token.number === number), waiting = this.waitingTokens().find((token) => token.number === number);
+    const place = this.flight.findIndex((token) => token.number === number);
+    const waiting = this.waitingTokens().find((token) => token.number === number);
     const old = place >= 0 ? this.flight[place] : waiting;
     if (!old) throw new Error("this token is not there to be changed");
     const changed = this.token(old.node, old.port, old.frame, value, old.origin);
@@ -451,8 +470,6 @@ function checkIndex(handle, { dtype, data }) {
   if (data < 0n || data >= handle.size) trap(`there is no cell ${data} among ${handle.size}`);
 }
 
-const literalText = (value) => (["bool", "int64", "float64"].includes(value.dtype) ? numberText(value) : `${value.dtype}(${numberText(value)})`);
-
 // A text with these strings in the place of each {}; {{ and }} are braces.
 function fillText(text, strings) {
   const rest = [...strings];
@@ -486,7 +503,10 @@ function orderKey({ frame, node }) {
 function ending(machine, stop) {
   if (stop) return { status: stop.status, rule: stop.rule, message: stop.message, limit: stop.limit || null };
   const traps = trapsInOrder(machine);
-  if (traps.length) return { status: "Trapped", rule: "S5", message: `${traps[0].message} at node ${machine.graph.nodes[traps[0].node].name}`, limit: null };
+  if (traps.length) {
+    const [{ message, node }] = traps;
+    return { status: "Trapped", rule: "S5", message: `${message} at node ${machine.graph.nodes[node].name}`, limit: null };
+  }
   const isMissing = machine.graph.form.results.some((_, at) => machine.results[at] === undefined);
   if (isMissing) return { status: "Deadlocked", rule: "S12", message: "the run became quiescent, and results are missing", limit: null };
   return { status: "Returned", rule: null, message: "", limit: null };
@@ -498,8 +518,9 @@ function trapsInOrder(machine) {
   for (const event of machine.traps) {
     const [handle, index] = event.inputs, node = machine.graph.nodes[event.token.node];
     const cell = node.op === "store" ? handle.cells[index.data] : undefined;
-    if (!cell) traps.push({ frame: event.token.frame, node: node.number, message: event.trap, operands: event.inputs.slice(0, event.inputs.length - node.isTriggered) });
-    else conflicts.add([cell, event.trap]);
+    const operands = event.inputs.slice(0, event.inputs.length - node.isTriggered);
+    if (cell) conflicts.add([cell, event.trap]);
+    else traps.push({ frame: event.token.frame, node: node.number, message: event.trap, operands });
   }
   for (const [cell, message] of new Map(conflicts)) {
     const second = [...cell.writes].sort(programOrder)[1];
@@ -512,27 +533,35 @@ function trapsInOrder(machine) {
 function residue(machine) {
   const left = machine.waitingTokens().map((token) => ({ ...token, blocked: null }));
   for (const handle of machine.handles) {
-    for (const number in handle.reads) for (const token of handle.reads[number]) left.push({ ...token, blocked: { parked: [writeCarried(handle), Number(number)] } });
+    for (const number in handle.reads) {
+      const blocked = { parked: [writeCarried(handle), Number(number)] };
+      left.push(...handle.reads[number].map((token) => ({ ...token, blocked })));
+    }
   }
-  for (const [frame, entries] of machine.throttled) for (const [, token] of entries) left.push({ ...token, blocked: { held: machine.bounds.get(frame.site) } });
+  for (const [frame, entries] of machine.throttled) {
+    left.push(...entries.map(([, token]) => ({ ...token, blocked: { held: machine.bounds.get(frame.site) } })));
+  }
   return left.sort((a, b) => programOrder(a, b) || a.port - b.port);
 }
 
 // The JSON forms of docs/json.md
 
 function writeCarried(value) {
-  return value.cells ? { dtype: "cells", element: value.element, data: { node: value.node, tag: path(value.frame), size: value.size } } : writeValue(value);
+  if (!value.cells) return writeValue(value);
+  return { dtype: "cells", element: value.element, data: { node: value.node, tag: path(value.frame), size: value.size } };
 }
 
 function writeStats(machine, schedule) {
   const { nodes } = machine.graph, first = new Map();
   nodes.forEach((node) => { if (!first.has(node.name)) first.set(node.name, node); });
-  const byNode = Object.fromEntries(nodes.map((node) => [first.get(node.name) === node ? node.name : `${node.name}#${node.number}`, machine.firingsOf[node.number]]));
+  const title = (node) => (first.get(node.name) === node ? node.name : `${node.name}#${node.number}`);
+  const byNode = Object.fromEntries(nodes.map((node) => [title(node), machine.firingsOf[node.number]]));
   const profile = machine.profile.filter(Boolean), isClocked = schedule === "waves";
   return {
-    steps: machine.steps, critical_path: isClocked ? profile.length : null, largest_store: machine.largestStore, deepest_tag: machine.deepest,
-    largest_flight: machine.largestFlight, parallelism: isClocked && profile.length ? machine.firings / profile.length : null,
-    profile: isClocked ? profile : null, waiting: isClocked ? machine.waits : null, activations: Object.fromEntries(machine.activations), by_node: byNode,
+    steps: machine.steps, largest_store: machine.largestStore, largest_flight: machine.largestFlight, deepest_tag: machine.deepest,
+    critical_path: isClocked ? profile.length : null, parallelism: isClocked && profile.length ? machine.firings / profile.length : null,
+    profile: isClocked ? profile : null, waiting: isClocked ? machine.waits : null,
+    activations: Object.fromEntries(machine.activations), by_node: byNode,
   };
 }
 
@@ -549,12 +578,14 @@ function writeOutcome(machine, stop, schedule) {
   };
   const written = traps.map((each) => {
     const node = machine.graph.nodes[each.node];
-    return { node: each.node, name: node.name, tag: number(each.frame), message: each.message, operands: each.operands.map(writeCarried), where: node.document.location, words: null };
+    const where = { where: node.document.location, words: null };
+    return { node: each.node, name: node.name, tag: number(each.frame), message: each.message, operands: each.operands.map(writeCarried), ...where };
   });
-  const rest = left.map((token) => [token.node, token.port, number(token.frame), writeCarried(token.value), ...(token.blocked ? [token.blocked] : [])]);
+  const rest = left.map(({ node, port, frame, value, blocked }) => [node, port, number(frame), writeCarried(value), ...(blocked ? [blocked] : [])]);
+  const results = machine.graph.form.results.map((_, at) => (machine.results[at] === undefined ? null : writeValue(machine.results[at])));
   return {
-    tagloom: "outcome", version: 1, status, results: machine.graph.form.results.map((_, at) => (machine.results[at] === undefined ? null : writeValue(machine.results[at]))),
-    firings: machine.firings, stats: writeStats(machine, schedule), engine: "javascript", schedule, traps: written, residue: rest, open_activations: machine.openFrames,
+    tagloom: "outcome", version: 1, status, results, firings: machine.firings, stats: writeStats(machine, schedule),
+    engine: "javascript", schedule, traps: written, residue: rest, open_activations: machine.openFrames,
     error: rule ? { rule, message, words: null, limit } : null, sites: [...sites.keys()].map(({ form }) => form), tags,
   };
 }
@@ -615,4 +646,4 @@ function run(machine, choose, onEvent = () => {}) {
   }
 }
 
-module.exports = { Graph, Log, Machine, chooser, ending, kindOf, literalText, run, unsupported, writeJson, writeOutcome };
+module.exports = { Graph, Log, Machine, chooser, ending, run, unsupported, writeJson, writeOutcome };

@@ -1,6 +1,6 @@
 // The columns of a run on the page's own machine: those that columns.py writes of a recorded run, from the same events.
 
-const { Graph, Log, Machine, chooser, ending, kindOf } = require("./machine.js");
+const { Graph, Log, Machine, chooser, ending } = require("./machine.js");
 const { parseValue, readValue, valueText } = require("./scalars.js");
 
 const MAX_SHORT_VALUE = 14, MAX_LIST = 64;
