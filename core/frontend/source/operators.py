@@ -141,15 +141,37 @@ def chain(one: Any, *steps: Any, state: Thunk = _no_state) -> Any:
 
 
 def in_(item: Any, container: Any) -> Any:
-    """`item in container`, where one of them is symbolic: in an array, or in a list, tuple or range of values."""
+    """`item in container`, where one of them is symbolic: in an array, a range, or a collection of values."""
     container = read_variable(container)
     if is_symbolic(container):
         return array_namespace().any(container == item)
     if isinstance(container, list | tuple) and (is_symbolic(item) or any(map(is_symbolic, container))):
         return or_(False, *(lambda each=each: each is item or each == item for each in container))
-    if isinstance(container, range) and is_symbolic(item):
+    if isinstance(container, SymbolicRange) or (isinstance(container, range) and is_symbolic(item)):
+        return _in_range(item, container)
+    if isinstance(container, set | frozenset | dict) and is_symbolic(item):
         return or_(False, *(lambda each=each: item == each for each in container))
     return item in container
+
+
+def _in_range(item: Any, numbers: range | SymbolicRange) -> Any:
+    """`item in range(...)`, by arithmetic. Raises Invalid (F4) for a symbolic step."""
+    start, stop, step = numbers.start, numbers.stop, numbers.step
+    if is_symbolic(step):
+        raise Invalid(
+            "`in` takes no range with a symbolic step",
+            rule="F4",
+            where=user_location(),
+            hint="compare with its bounds, and take the remainder",
+        )
+    is_within = chain(start, less_equal, lambda: item, less, lambda: stop)
+    if step < 0:
+        is_within = chain(stop, less, lambda: item, less_equal, lambda: start)
+    return is_within if step in (1, -1) and _is_integer(item) else and_(is_within, lambda: (item - start) % step == 0)
+
+
+def _is_integer(item: Any) -> bool:
+    return isinstance(item, int) or (is_symbolic(item) and read_variable(item)._tagloom_value.type.dtype.kind in "iu")
 
 
 def not_in(item: Any, container: Any) -> Any:

@@ -447,3 +447,23 @@ def endless_inside(n):
             if n % 4 == 0:
                 break
         n += 1
+
+
+@case((0, 5), (1, 0), (7, 9), (2, 8), (-3, 4))
+def memberships(n, m):
+    k = 0
+    if n in {1, 2}:
+        k += 1
+    if n in {7: 1, 2: 0}:
+        k += 2
+    if n in range(0, 10, 2):
+        k += 4
+    if n in range(m):
+        k += 8
+    if n not in range(m, -1, -3):
+        k += 16
+    if n / 2 in range(0, m):
+        k += 32
+    if 3 in range(n, m):
+        k += 64
+    return k
