@@ -333,6 +333,14 @@ def _quantifier(original: Callable[[Any], bool], decisive: bool) -> Callable[...
     return decide
 
 
+def _sum(items: Any, /, start: Any = 0) -> Any:
+    return items.sum() + start if isinstance(items, SymbolicRange) else sum(items, start)
+
+
+def _len(items: Any, /) -> Any:
+    return items.length() if isinstance(items, SymbolicRange) else len(items)
+
+
 def _refuse(name: str, reason: str) -> Callable[..., Any]:
     def refuse(*arguments: Any, **keywords: Any) -> Any:
         raise Invalid(
@@ -368,6 +376,8 @@ _BUILTINS: dict[Any, Callable[..., Any]] = {
     any: _quantifier(any, decisive=True),
     all: _quantifier(all, decisive=False),
     next: _next,
+    sum: _sum,
+    len: _len,
     setattr: _setattr,
     locals: _refuse("locals", _FRAMES),
     eval: _refuse("eval", _FRAMES),

@@ -39,6 +39,18 @@ class SymbolicRange:
             lambda: apply("logical_and", apply("less", self.step, 0), apply("greater", number, self.stop)),
         )
 
+    def length(self) -> Any:
+        """The number of items. Raises Invalid (F1) for a symbolic step."""
+        if type(self.step) is not int:
+            self.__iter__()
+        reach = self.stop - self.start + (self.step - (1 if self.step > 0 else -1))
+        return apply("maximum", reach // self.step, 0)
+
+    def sum(self) -> Any:
+        """The sum of all items. Raises Invalid (F1) for a symbolic step."""
+        count = self.length()
+        return self.start * count + self.step * (count * (count - 1) // 2)
+
     def __reversed__(self) -> SymbolicRange:
         if type(self.step) is not int:
             self.__iter__()

@@ -467,3 +467,8 @@ def memberships(n, m):
     if 3 in range(n, m):
         k += 64
     return k
+
+
+@case((0, 5), (1, 0), (7, 9), (-2, 8), (4, -3))
+def sums_of_ranges(n, m):
+    return sum(range(n)), sum(range(n, m, 3), 2), sum(range(m, n, -2)), len(range(n)), len(range(m, n, -2))
