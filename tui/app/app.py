@@ -23,7 +23,7 @@ from ...core.errors import TagloomError
 from ...interp.history.segment import freeze_objects
 from ...viz.style import DARK, LIGHT
 from ..panes.arrange import PANES, key_of
-from ..panes.graph import LayoutRequest, lay_out_graph
+from ..panes.graph import GraphLayout, LayoutRequest, draft_layout, lay_out_graph
 from ..panes.help import TOUR_PAGES, help_pages, key_hints, second_key_hints
 from ..panes.page import PageRow
 from ..panes.screen import ScreenPresenter, ScreenSnapshot, needs_arguments, suggest_line
@@ -44,6 +44,9 @@ With Python's default of 5 ms the screen was delayed by up to 68 ms, with 1 ms b
 
 WATCH_INTERVAL = 0.5
 """The seconds between two checks of a watched file."""
+
+REFRESHING = "refreshing the panes"
+"""What runs when a snapshot is taken without a command."""
 
 ZOOM_RANGE = (-1, 4)
 """The smallest and the largest zoom of the graph."""
@@ -80,6 +83,8 @@ class Debugger(AsciiApp):
         self._pending_commands = 0
         self._pending_layout: LayoutRequest | None = None
         self._failed_layout: LayoutRequest | None = None
+        self._is_layout_stopped = False
+        """Whether the user has stopped the layout."""
         self._command_started_at: float | None = None
         self._current_command = ""
         self._saved_switch_interval = sys.getswitchinterval()
@@ -122,6 +127,7 @@ class Debugger(AsciiApp):
 
     async def on_unmount(self) -> None:
         sys.setswitchinterval(self._saved_switch_interval)
+        self._is_layout_stopped = True
         await self._layout_worker.close()
         await self._command_worker.close()
 
@@ -315,7 +321,7 @@ class Debugger(AsciiApp):
         while True:
             line = await self._command_queue.get()
             layout, presenter = self.pane_layout, self.presenter
-            self._command_started_at, self._current_command = time.monotonic(), line or "refreshing the panes"
+            self._command_started_at, self._current_command = time.monotonic(), line or REFRESHING
             take_snapshot = (
                 partial(presenter.snapshot, layout.sizes)
                 if line is None
@@ -336,10 +342,13 @@ class Debugger(AsciiApp):
             await asyncio.sleep(0.002)
 
     def action_stop(self) -> None:
-        """Stop the running command and layout, and clear the queue."""
-        self._layout_worker.stop()
+        """Stop the running command, and clear the queue; if there is none, stop the layout."""
         waiting = [self._command_queue.get_nowait() for _ in range(self._command_queue.qsize())]
         self._pending_commands -= len(waiting)
+        is_running = self._command_started_at is not None and self._current_command != REFRESHING
+        if self._pending_layout is not None and not is_running and not any(waiting):
+            self._is_layout_stopped = True
+            self._layout_worker.stop()
         self._command_worker.stop()
         if None in waiting:
             self.request_snapshot()
@@ -390,18 +399,24 @@ class Debugger(AsciiApp):
             self.run_worker(self._run_layout(request), name="layout", exclusive=True, group="layout")
 
     async def _run_layout(self, request: LayoutRequest) -> None:
-        """Lay the graph out in the background."""
+        """Lay the graph out in the background: a large graph first with most of it folded."""
         graph = self.query_one(GraphPane)
         start = time.monotonic()
         timer = self.set_interval(
-            0.5, lambda: graph.show_message(f"the graph is laid out … {time.monotonic() - start:.0f} s")
+            0.5, lambda: graph.show_message(f"the graph is laid out … {time.monotonic() - start:.0f} s; Esc stops it")
         )
+        self._is_layout_stopped = False
         try:
-            layout = await self._layout_worker.run(lambda: lay_out_graph(request))
-            graph.show_message("" if layout is not None else "the layout was stopped; < and > try another")
+            if not self.presenter.has_layout():
+                self._use_layout(await self._layout_worker.run(lambda: draft_layout(request)))
+            layout = None
+            while layout is None and not self._is_layout_stopped:  # an interrupt of the layout before may come late
+                layout = await self._layout_worker.run(lambda: lay_out_graph(request))
             self._failed_layout = None if layout is not None else request
-            self.presenter.graph_layout = layout or self.presenter.graph_layout
-            freeze_objects(self)  # else the garbage collector scans it and all of Textual for 100 ms now and then
+            graph.show_message(
+                "" if layout is not None else "the layout was stopped; Enter or a click here restarts it"
+            )
+            self._use_layout(layout)
         except TagloomError as error:
             self._failed_layout = request
             graph.show_message(f"{str(error).splitlines()[0]}; < folds it")
@@ -409,5 +424,16 @@ class Debugger(AsciiApp):
             timer.stop()
             if self._pending_layout is request:
                 self._pending_layout = None
-        if self.presenter.graph_layout is not None and self.presenter.graph_layout.request is request:
+
+    def _use_layout(self, layout: GraphLayout | None) -> None:
+        """Show a new layout, if there is one."""
+        if layout is not None:
+            self.presenter.graph_layout = layout
+            freeze_objects(self)  # else the garbage collector scans it and all of Textual for 100 ms now and then
             self.request_snapshot()
+
+    @on(GraphPane.LayoutRequested)
+    def _restart_layout(self) -> None:
+        """Start a layout that was stopped or failed again."""
+        self._failed_layout = None
+        self.request_snapshot()

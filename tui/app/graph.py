@@ -11,6 +11,7 @@ from rich.segment import Segment
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Offset
+from textual.message import Message
 from textual.strip import Strip
 
 from ...viz.terminal.grid import BLANK, GridCell
@@ -52,7 +53,11 @@ class GraphPane(Pane):
         Binding("right", "pan(4, 0)", "right", show=False),
         Binding("pageup", "pan(0, -15)", "up", show=False),
         Binding("pagedown", "pan(0, 15)", "down", show=False),
+        Binding("enter", "restart_layout", "lay out", show=False),
     ]
+
+    class LayoutRequested(Message):
+        """A request to lay the graph out again after that was stopped."""
 
     def __init__(self) -> None:
         super().__init__("graph")
@@ -179,6 +184,9 @@ class GraphPane(Pane):
     def action_pan(self, across: int, down: int) -> None:
         self.scroll_to(max(self.scroll_x + across, 0), max(self.scroll_y + down, 0), animate=False, force=True)
 
+    def action_restart_layout(self) -> None:
+        self.post_message(self.LayoutRequested())
+
     def cursor_row(self) -> PageRow | None:
         return None
 
@@ -211,7 +219,10 @@ class GraphPane(Pane):
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
-        if offset is None or self._is_dragged or self.picture is None:
+        if offset is None or self._is_dragged:
+            return
+        if self.picture is None:
+            self.action_restart_layout()
             return
         commands = self.picture.commands
         self.request_command(

@@ -88,11 +88,13 @@ class GraphPicture(NamedTuple):
     """The highlighted boxes, by row."""
 
 
+DRAFT_BOXES = 24
+"""The most boxes of a draft, which is laid out within a second."""
+
+
 def lay_out_graph(request: LayoutRequest) -> GraphLayout:
     """Lay out a graph, which takes much longer than drawing tokens on it. Raises Usage if Graphviz fails."""
-    whole = graph_view(request.graph)
-    plain = request.bundle(whole)
-    folded = find_clusters(plain, request.folded) if request.folded else set[str]()
+    whole, plain, folded = prepare_view(request)
     order, least = folding_order(plain, protected_clusters(plain, request) - folded)
     drawings = dict[int, tuple[Drawing, frozenset[str]]]()
 
@@ -106,14 +108,42 @@ def lay_out_graph(request: LayoutRequest) -> GraphLayout:
     if count not in drawings:
         count = min(count, len(order))
         fits(count)
-    drawing, here = drawings[count]
-    drawn = collapse_clusters(plain, here) if here else plain
+    return build_layout(request, whole, plain, *drawings[count])
+
+
+def draft_layout(request: LayoutRequest) -> GraphLayout | None:
+    """A first layout of a large graph, with functions and loops folded until it has few boxes; None if the graph is
+    small, or cannot be folded that far."""
+    whole, plain, folded = prepare_view(request)
+    order, least = folding_order(plain, protected_clusters(plain, request) - folded, DRAFT_BOXES)
+    here = frozenset(folded.union(order[:least]))
+    if len(plain.boxes) <= DRAFT_BOXES or not here:
+        return None
+    view = collapse_clusters(plain, here)
+    if len(view.boxes) > 2 * DRAFT_BOXES:
+        return None
+    drawing = draw_cells(view, width=request.width, height=request.height, style_count=1)
+    return build_layout(request, whole, plain, drawing, here)
+
+
+def prepare_view(request: LayoutRequest) -> tuple[View, View, set[str]]:
+    """The view of a graph, the same with bundles, and the names of the clusters that the user has folded."""
+    whole = graph_view(request.graph)
+    plain = request.bundle(whole)
+    return whole, plain, find_clusters(plain, request.folded) if request.folded else set[str]()
+
+
+def build_layout(
+    request: LayoutRequest, whole: View, plain: View, drawing: Drawing, folded: frozenset[str]
+) -> GraphLayout:
+    """The layout with the drawing of a view whose clusters are folded."""
+    drawn = collapse_clusters(plain, folded) if folded else plain
     boxes = drawn.boxes
     nodes = {name: str(request.graph.nodes[int(name[1:])]) for name in boxes if name[1:].isdigit() and name[0] == "n"}
-    folded_subjects = tuple(each.subject for each in plain.root.walk() if each.name in here and each.name in boxes)
+    folded_subjects = tuple(each.subject for each in plain.root.walk() if each.name in folded and each.name in boxes)
     commands = {name: f"select {node}" for name, node in nodes.items()} | dict(fold_commands(plain, boxes))
     positions = cell_positions(drawing.base_rows)
-    return GraphLayout(request, whole, drawn.places, drawing, positions, here, folded_subjects, nodes, commands)
+    return GraphLayout(request, whole, drawn.places, drawing, positions, folded, folded_subjects, nodes, commands)
 
 
 def fold_commands(plain: View, boxes: Collection[str]) -> Iterator[tuple[str, str]]:

@@ -143,7 +143,7 @@ class ScreenPresenter:
             pane: self.build_page(pane, size) for pane, size in panes.items() if pane in PAGE_BUILDERS
         } | self._answers_page(panes)
         request = self._layout_request(panes.get("graph"))
-        drawn = self.graph_layout is not None and self._is_current(self.graph_layout.request)
+        drawn = self.has_layout()
         return ScreenSnapshot(
             pages,
             line,
@@ -178,8 +178,11 @@ class ScreenPresenter:
             session.history.graph, focus.folded_names, width, height, self.zoom, focus.unfolded_names, focus.is_full
         )
 
-    def _is_current(self, request: LayoutRequest) -> bool:
-        return request.matches(self.session.history.graph, self.session.focus)
+    def has_layout(self) -> bool:
+        """Whether there is a layout of the graph as it is folded, of any size."""
+        return self.graph_layout is not None and self.graph_layout.request.matches(
+            self.session.history.graph, self.session.focus
+        )
 
 
 def _timeline_size(size: PaneSize) -> tuple[int, int]:

@@ -8,12 +8,13 @@ import time
 from pathlib import Path
 
 import pytest
+import tagloom as tl
 from onscreen import Screen, shown
 from tagloom.tui.app import app
 from tagloom.tui.app.graph import GraphPane
 from tagloom.tui.app.themes import load_preference, save_preference
 from tagloom.tui.app.worker import FileWatcher
-from tagloom.tui.panes.graph import GraphLayout, LayoutRequest, lay_out_graph
+from tagloom.tui.panes.graph import DRAFT_BOXES, GraphLayout, LayoutRequest, draft_layout, lay_out_graph
 from tagloom.tui.run_start import RunRequest
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.run_index import RunIndex
@@ -101,7 +102,13 @@ def test_escape_stops_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     async def script(screen: Screen) -> None:
         await screen.press("s")
-        assert "stopped" in screen.app.query_one(GraphPane).message and len(calls) == 1
+        message = screen.app.query_one(GraphPane).message
+        assert "stopped; Enter or a click here restarts it" in message and len(calls) == 1
+        await screen.press("1")
+        await screen.pilot.press("enter")
+        while len(calls) < 2:  # Enter has restarted it
+            await screen.pilot.pause(0.01)
+        await screen.pilot.press("escape")
         await screen.press("greater_than_sign")
         assert "n <= 1" in screen.text("graph") and not screen.app.query_one(GraphPane).message
 
@@ -145,6 +152,54 @@ def test_escape_stops_a_snapshot(folder: Path, monkeypatch: pytest.MonkeyPatch) 
         assert f"{screen.app.session.history.position}/" in screen.line("status")
 
     shown(script, "fib.py:fib", "4")
+
+
+def test_a_layout_that_nobody_stopped_starts_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt that was meant for the layout before does not leave the pane empty; the help that Escape closes goes
+    first, and the layout goes on behind it."""
+    calls = list[LayoutRequest]()
+
+    def interrupted(request: LayoutRequest) -> GraphLayout:
+        calls.append(request)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return lay_out_graph(request)
+
+    monkeypatch.setattr(app, "lay_out_graph", interrupted)
+
+    async def script(screen: Screen) -> None:
+        await screen.pilot.press("f1")
+        await screen.press("escape")
+        assert "n <= 1" in screen.text("graph") and len(calls) == 2
+
+    shown(script, "fib.py:fib", "4", waits=False)
+
+
+def test_a_large_graph_has_a_draft() -> None:
+    """A graph of many boxes is first drawn with its loops folded, under the same request, and a small one is not."""
+    loops = "".join(
+        f"""
+  i{n} = while_loop 0 {{
+    while(i: int64) {{
+      c = less i, 3
+      yield c
+    }}
+    do(i: int64) {{
+      j = add i, 1
+      k = add j, 1
+      yield k
+    }}
+  }}"""
+        for n in range(8)
+    )
+    large, small = (
+        LayoutRequest(tl.lower(tl.parse_program(f"func main(n: int64) -> int64 {{{body}\n  return n\n}}")), (), 80, 40)
+        for body in (loops, "")
+    )
+    draft = draft_layout(large)
+    assert draft is not None and draft.folded_subjects and draft.request == large
+    assert len(draft.nodes) + len(draft.folded_subjects) <= DRAFT_BOXES
+    assert draft_layout(small) is None
 
 
 # Leaving
