@@ -24,6 +24,10 @@ MAX_UNBUNDLED = 60
 """The most boxes of a view whose bundles are drawn in full."""
 
 
+LEGIBLE_BOXES = 40
+"""The number of boxes down to which calls of helpers are folded in a view of more than MAX_UNBUNDLED boxes."""
+
+
 MAX_NESTING = 100
 """The greatest depth of clusters that are drawn; deeper ones are folded."""
 
@@ -57,6 +61,23 @@ def fold_to_fit(view: View, most: int = MAX_BOXES) -> View:
     inside = total - sum(not box.kind.startswith("folded") for box in collapsed.boxes.values())
     collapsed.caption = "; ".join(filter(None, [view.caption, f"{inside:,} of {plural(total, 'node')} are folded"]))
     return collapsed
+
+
+def fold_scopes(view: View, most: int = MAX_UNBUNDLED, least: int = LEGIBLE_BOXES) -> View:
+    """Fold the calls of helpers in a view of more than `most` boxes, innermost first and the largest first at each
+    depth, until `least` are left; the caption says how many are folded."""
+    sizes, folded = _ClusterSizes(view.root), list[str]()
+    for _, cluster in clusters_by_depth(view.root, ()) if sizes.total > most else ():
+        if sizes.total > least and cluster.kind == "scope":
+            sizes.fold([cluster])
+            folded.append(cluster.name)
+    if not folded:
+        return view
+    result = collapse_clusters(view, folded)
+    count = sum(box.kind == "folded" for box in result.boxes.values())
+    note = f"{plural(count, 'call')} of Python helpers {'is' if count == 1 else 'are'} folded"
+    result.caption = "; ".join(filter(None, [view.caption, note]))
+    return result
 
 
 def folding_order(view: View, unfolded: Collection[str] = (), most: int = MAX_BOXES) -> tuple[list[str], int]:

@@ -1,5 +1,5 @@
-"""A view of a flat graph: a cluster for each function, inside it one for each loop, and inside these one for each
-reverse pass.
+"""A view of a flat graph: a cluster for each function, inside it one for each loop and each call of a Python helper,
+and inside these one for each reverse pass.
 
 The cluster of a loop contains its gates (enter, next_iteration, exit, reenter, back). The layout follows the tokens of
 one activation from top to bottom: an edge that enters another activation (a next iteration, a call of the same
@@ -9,14 +9,17 @@ it back.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from ..core.graph.graph import Edge, Graph, OutputRef
 from ..core.graph.nesting import ContextOwner, PhaseMap
 from ..core.ops.effects import EFFECT_OPS, resource_of
+from ..core.program.program import UniqueNames
 from ..core.tag import ENVIRONMENT, Site
 from .bundles import find_bundles
 from .labels import NodeLabels, cluster_title, phase_title
+from .scopes import Scope, find_scopes
 from .style import kind_of
 from .view import Cluster, LinkKind, View
 
@@ -28,8 +31,8 @@ _OUTPUT_LABELS = {
 }
 """The labels of the outputs of ops that have several."""
 
-_ClusterPath: TypeAlias = tuple[tuple[ContextOwner, int], ...]
-"""A function and the loops around a node in it, outermost first, each with the node's phase there."""
+_ClusterPath: TypeAlias = tuple[tuple[ContextOwner | Scope, int], ...]
+"""A function and the loops and scopes around a node in it, outermost first, each with the node's phase there."""
 
 
 def graph_view(graph: Graph) -> View:
@@ -57,6 +60,7 @@ def draw_nodes(view: View, graph: Graph) -> None:
     phases, words, entries = PhaseMap(graph), NodeLabels(graph), entry_merges(graph)
     begins = {node.site: number for number, node in reversed([*enumerate(graph.nodes)]) if node.op == "enter"}
     clusters: dict[_ClusterPath, Cluster] = {}
+    subjects, scopes = UniqueNames(reserved_names=()), find_scopes(graph)
     for number, node in enumerate(graph.nodes):
         loops = [
             loop
@@ -65,24 +69,43 @@ def draw_nodes(view: View, graph: Graph) -> None:
         ]
         homes: list[ContextOwner] = [node.function, *loops]
         inner = [begins.get(loop, number) for loop in loops]
-        path = tuple((home, phases.phase_at(home, at)) for home, at in zip(homes, [*inner, number], strict=True))
-        cluster = find_or_add_cluster(view, clusters, path)
+        path = insert_scopes(
+            tuple((home, phases.phase_at(home, at)) for home, at in zip(homes, [*inner, number], strict=True)),
+            [scopes[at] for at in [*inner, number]],
+        )
+        cluster = find_or_add_cluster(view, clusters, path, subjects)
         where = f" ({node.location})" if node.location else ""
         cluster.add_box(f"n{number}", kind_of(node.op), *words.label_lines(number), f"{node}: {node.op}{where}")
         if number in entries:
             cluster.same_rank.append(f"n{number}")
 
 
-def find_or_add_cluster(view: View, clusters: dict[_ClusterPath, Cluster], path: _ClusterPath) -> Cluster:
-    """The cluster of a function, of a loop in it, or of a phase of either; added to the cluster around it if
+def insert_scopes(path: _ClusterPath, scopes: Sequence[tuple[Scope, ...]]) -> _ClusterPath:
+    """A path with scopes after the function or loop that they are in; `scopes` has those around each inner loop, and
+    last those around the node."""
+    result, outer = list[tuple[ContextOwner | Scope, int]](), 0
+    for home, around in zip(path, scopes, strict=True):
+        result += [home, *((scope, 0) for scope in around[outer:])]
+        outer = max(outer, len(around))
+    return tuple(result)
+
+
+def find_or_add_cluster(
+    view: View, clusters: dict[_ClusterPath, Cluster], path: _ClusterPath, subjects: UniqueNames
+) -> Cluster:
+    """The cluster of a function, of a loop or scope in it, or of a phase of one; added to the cluster around it if
     missing."""
     if path not in clusters:
         *around, (home, phase) = path
         if phase:
-            outer, title = find_or_add_cluster(view, clusters, (*around, (home, 0))), phase_title(phase)
+            outer, title = find_or_add_cluster(view, clusters, (*around, (home, 0)), subjects), phase_title(phase)
             clusters[path] = outer.add_cluster("pullback", title, f"{title} of {home}", f"{home}.{title}")
+        elif isinstance(home, Scope):
+            outer = find_or_add_cluster(view, clusters, tuple(around), subjects)
+            subject = subjects.fresh(f"{next(name for name, _ in around if isinstance(name, str))}.{home.name}")
+            clusters[path] = outer.add_cluster("scope", home.name, f"the helper {home.name}", subject)
         elif isinstance(home, Site):
-            outer = find_or_add_cluster(view, clusters, tuple(around))
+            outer = find_or_add_cluster(view, clusters, tuple(around), subjects)
             clusters[path] = outer.add_cluster("loop", cluster_title("while", home.name), f"loop {home}", str(home))
         else:
             clusters[path] = view.root.add_cluster("function", home, f"function {home}", home)

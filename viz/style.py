@@ -144,6 +144,7 @@ CLUSTER_LOOKS: dict[ClusterKind, ClusterLook] = {
     "cond": ClusterLook("solid", ORANGE),
     "branch": ClusterLook("dashed", ORANGE),
     "pullback": ClusterLook("dashed,rounded", PURPLE, "\u2202 "),
+    "scope": ClusterLook("dotted,rounded", SKY),
 }
 """The look of each kind of cluster."""
 

@@ -24,9 +24,9 @@ LinkKind: TypeAlias = Literal[
 ]
 """The kind of an arrow, which determines its look."""
 
-ClusterKind: TypeAlias = Literal["function", "loop", "part", "cond", "branch", "pullback"]
+ClusterKind: TypeAlias = Literal["function", "loop", "part", "cond", "branch", "pullback", "scope"]
 """The kind of a cluster, which determines its look; a loop has parts, a cond has branches, and each may have
-pullbacks."""
+pullbacks; a scope is the call of a Python helper."""
 
 BadgeMark: TypeAlias = Literal[
     "flight", "waiting", "deferred", "throttled", "fired", "ready", "trap", "open", "arrived", "more",

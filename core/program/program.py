@@ -79,18 +79,30 @@ class SourceSpan(NamedTuple):
     end_column: int
 
 
+class ScopeEntry(NamedTuple):
+    """A call of a Python helper while a function was traced: the helper's name, and the instruction that called it."""
+
+    name: str
+    code: CodeType
+    instruction: int
+
+
 class TracedLocation(Location):
-    """A line of Python code that was traced. It also knows the instruction that was running, and so the expression.
+    """A line of Python code that was traced. It also knows the instruction that was running, and so the expression, and
+    the Python helpers that were called, outermost first.
 
     Locations are compared by file and line: documents record no more.
     """
 
     code: CodeType
     instruction: int
+    scopes: tuple[ScopeEntry, ...]
 
-    def __new__(cls, file: str, line: int, code: CodeType, instruction: int) -> TracedLocation:
+    def __new__(
+        cls, file: str, line: int, code: CodeType, instruction: int, scopes: tuple[ScopeEntry, ...] = ()
+    ) -> TracedLocation:
         location = super().__new__(cls, file, line)
-        location.code, location.instruction = code, instruction
+        location.code, location.instruction, location.scopes = code, instruction, scopes
         return location
 
     def __reduce__(self) -> tuple[type[Location], tuple[str, int]]:

@@ -17,6 +17,7 @@ from support.pictures.drawings import FUNCTIONS, INT, STRANGE, Drawing, fib, gra
 from tagloom.core.graph.graph import Graph
 from tagloom.core.tag import Site
 from tagloom.core.value import literal
+from tagloom.viz.graph_view import graph_view
 from tagloom.viz.labels import cluster_title
 from tagloom.viz.style import CLUSTER_LOOKS
 
@@ -61,7 +62,8 @@ def test_functions_and_loops_are_clusters(case: Case) -> None:
     functions = {(node.function,) for node in graph.nodes}
     loops = {node.site for node in graph.nodes if node.site is not None and node.site.kind == "loop"}
     assert {path for path in drawing.titles if len(path) == 1} == functions
-    assert len(drawing.titles) == len(functions) + len(loops)
+    helpers = sum(cluster.kind == "scope" for cluster in graph_view(graph).root.walk())
+    assert len(drawing.titles) == len(functions) + len(loops) + helpers
     for number, node in enumerate(graph.nodes):
         path = drawing.paths[f"n{number}"]
         assert path[0] == node.function

@@ -12,7 +12,7 @@ from types import CodeType, FrameType, TracebackType
 
 import numpy as np
 
-from ...program.program import Location, TracedLocation
+from ...program.program import Location, ScopeEntry, TracedLocation
 from ...python_ast import parse_python
 
 _ROOTS = {Path(__file__).parents[3], Path(__file__).resolve().parents[3]}
@@ -98,11 +98,44 @@ def user_name_of(value: object) -> str | None:
 
 
 def traced_user_location() -> Location | None:
-    """The line of user code that is running; records its file as traced."""
-    location = user_location()
-    if location is not None:
-        _traced_files.add(location.file)
-    return location
+    """The line of user code that is running, and the helpers around it; records its file as traced."""
+    frame = user_frame()
+    if frame is None:
+        return None
+    _traced_files.add(frame.f_code.co_filename)
+    return TracedLocation(frame.f_code.co_filename, frame.f_lineno, frame.f_code, frame.f_lasti, call_scopes(frame))
+
+
+_TRACING_FUNCTION = "trace_specialization"
+"""The function that calls the body of a function that is traced."""
+
+_REGION_FUNCTIONS = ("trace_into_region", "trace_arm", "if_stmt", "while_stmt", "for_stmt")
+"""The functions that call the body of a branch or a loop, which is no helper."""
+
+
+def call_scopes(frame: FrameType | None) -> tuple[ScopeEntry, ...]:
+    """The calls of helpers between the body of the function that is traced and a frame, outermost first. Bodies of
+    branches and loops, lambdas and comprehensions are no helpers."""
+    entries: list[ScopeEntry] = []
+    helper: FrameType | None = None
+    is_region = False
+    while frame is not None and frame.f_code.co_name != _TRACING_FUNCTION:
+        if frame.f_code.co_filename.startswith(_INTERNAL_PATHS):
+            is_region = is_region or frame.f_code.co_name in _REGION_FUNCTIONS
+        else:
+            if helper is not None and not is_region and not helper.f_code.co_name.startswith("<"):
+                entries.append(ScopeEntry(helper_name(helper), frame.f_code, frame.f_lasti))
+            helper, is_region = frame, False
+        frame = frame.f_back
+    return () if frame is None else tuple(reversed(entries))
+
+
+def helper_name(frame: FrameType) -> str:
+    """The name of the function of a frame; for a call of a layer or another object, that of its class."""
+    name = frame.f_code.co_name
+    if name != "__call__" or not frame.f_code.co_argcount:
+        return name
+    return type(frame.f_locals[frame.f_code.co_varnames[0]]).__name__
 
 
 def definition_location(code: CodeType) -> Location:

@@ -1,0 +1,103 @@
+"""Name scopes: the nodes of one call of a Python helper are in one cluster, and large graphs fold them first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tagloom as tl
+from support.laws.view_laws import place_violations
+from tagloom.tui.load import find_program, program_and_graph
+from tagloom.viz import scopes
+from tagloom.viz.collapse import fold_scopes
+from tagloom.viz.graph_view import graph_view
+from tagloom.viz.pictures import trim_view
+from tagloom.viz.view import Cluster, View
+
+EXAMPLES = Path(tl.__file__).parent / "papers_examples"
+
+
+def sigmoid(x: Any) -> Any:
+    return 0.5 * (tl.tanh(0.5 * x) + 1.0)
+
+
+class Layer:
+    """A layer that is called."""
+
+    def __init__(self, weight: float) -> None:
+        self.weight = weight
+
+    def __call__(self, x: Any) -> Any:
+        return sigmoid(self.weight * x) + 1.0
+
+
+FIRST, SECOND = Layer(2.0), Layer(3.0)
+
+
+@tl.function
+def model(x: tl.float64) -> tl.float64:
+    y = FIRST(x)
+    return SECOND(y) - sigmoid(y) * sigmoid(x)
+
+
+def outline(cluster: Cluster) -> list[Any]:
+    """The titles of the scopes in a cluster, each with those inside it."""
+    return [(inner.title, outline(inner)) for inner in cluster.clusters if inner.kind == "scope"]
+
+
+def scopes_of(view: View) -> list[Any]:
+    return outline(view.root.clusters[0])
+
+
+def test_each_call_of_a_helper_is_a_scope() -> None:
+    """Helpers and layers are clusters, in the order in which they were called; two calls on one line are two."""
+    inside = [("sigmoid", [])]
+    view = graph_view(model.graph)
+    assert scopes_of(view) == [("Layer", inside), ("Layer", inside), ("sigmoid", []), ("sigmoid", [])]
+    subjects = [each.subject for each in view.root.walk() if each.kind == "scope"]
+    assert subjects == [
+        "model.Layer",
+        "model.sigmoid",
+        "model.Layer_1",
+        "model.sigmoid_1",
+        "model.sigmoid_2",
+        "model.sigmoid_3",
+    ]
+    assert any(box.title == "Layer" for box in trim_view(view, fold=("Layer",)).boxes.values())
+
+
+def test_scopes_that_ignore_the_call_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the instruction of the call, two calls of a helper in a row are one scope."""
+    sound = scopes.node_scopes
+    monkeypatch.setattr(scopes, "node_scopes", lambda node: tuple(e._replace(instruction=0) for e in sound(node)))
+    assert len(scopes_of(graph_view(model.graph))) < 4
+
+
+def test_bodies_of_branches_and_loops_are_no_scopes() -> None:
+    """A branch or a loop's body is a Python function, too, but not a helper; a helper that it calls is one."""
+
+    @tl.function
+    def program(x: tl.float64) -> tl.float64:
+        def body(i: Any, y: Any) -> Any:
+            return i + 1, sigmoid(y) + y
+
+        y = tl.while_loop(lambda i, y: i < 3, body, 0, x)[1]
+        if y > 1.0:
+            y = y * 2.0 + 1.0
+        return y
+
+    kinds = {each.title: each.kind for each in graph_view(program.graph).root.walk()}
+    assert [title for title, kind in kinds.items() if kind == "scope"] == ["sigmoid"]
+
+
+def test_folding_helpers_loses_nothing() -> None:
+    """A TreeLSTM is its recursion, with the formulas of its nodes folded; every node has one place."""
+    graph = program_and_graph(find_program(str(EXAMPLES / "recursion" / "tree_lstm.py")))[1]
+    whole = graph_view(graph)
+    view = trim_view(whole)
+    assert len(view.boxes) <= 60 and list(place_violations(whole, view)) == []
+    assert list(place_violations(whole, fold_scopes(whole, 1, 1))) == []
+    titles = [box.title for box in view.boxes.values()]
+    assert {"leaf", "combined", "call node", "node_2 = call node"} <= set(titles)
+    assert "calls of Python helpers are folded" in view.caption

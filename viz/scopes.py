@@ -1,0 +1,44 @@
+"""Name scopes: the nodes that one call of a Python helper made, when a function was traced.
+
+Calls are told apart by the instruction that made them, and by what was traced between them. Graphs that were read from
+documents have no scopes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from ..core.graph.graph import Graph, GraphNode
+from ..core.program.program import ScopeEntry, TracedLocation
+
+
+class Scope(NamedTuple):
+    """A call of a helper: its name, and the number of the call in the graph."""
+
+    name: str
+    number: int
+
+
+def find_scopes(graph: Graph) -> list[tuple[Scope, ...]]:
+    """For each node, the scopes around it, outermost first. A scope of a single node is left out."""
+    paths, count, functions = list[tuple[Scope, ...]](), 0, list[str]()
+    previous: tuple[tuple[ScopeEntry, Scope], ...] = ()
+    for node in graph.nodes:
+        entries = node_scopes(node)
+        same = 0
+        is_same_function = bool(functions) and functions[-1] == node.function
+        while is_same_function and same < min(len(entries), len(previous)) and entries[same] == previous[same][0]:
+            same += 1
+        opened = [(entry, Scope(entry.name, count + at)) for at, entry in enumerate(entries[same:])]
+        count += len(opened)
+        previous = (*previous[:same], *opened)
+        paths.append(tuple(scope for _, scope in previous))
+        functions.append(node.function)
+    sizes = Counter(scope for path in paths for scope in path)
+    return [tuple(scope for scope in path if sizes[scope] > 1) for path in paths]
+
+
+def node_scopes(node: GraphNode) -> tuple[ScopeEntry, ...]:
+    """The calls of helpers in which a node was traced."""
+    return node.location.scopes if isinstance(node.location, TracedLocation) else ()
