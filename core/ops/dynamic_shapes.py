@@ -75,15 +75,20 @@ def repeat_type(x: Type, repeats: Type, axis: object) -> Type:
     return Type(x.dtype, (*sizes[:position], None, *sizes[position + 1 :]))
 
 
+def repeat_counts(x: Any, repeats: Any, axis: int) -> list[int]:
+    """The number of repeats of each element, as Python integers: NumPy takes no uint64."""
+    counts: list[int] = np.broadcast_to(np.asarray(repeats), (np.shape(x)[axis],)).tolist()
+    return counts
+
+
 def repeat_elements(x: Any, repeats: Any, axis: int) -> int:
-    counts = np.broadcast_to(np.asarray(repeats), (np.shape(x)[axis],)).tolist()
     other_sizes = np.shape(x)[:axis] + np.shape(x)[axis % np.ndim(x) + 1 :]
-    return int(math.prod(filter(None, other_sizes)) * sum(counts))
+    return int(math.prod(filter(None, other_sizes)) * sum(repeat_counts(x, repeats, axis)))
 
 
 def repeat_array(x: Any, repeats: Any, axis: int) -> Any:
     check_element_count(repeat_elements(x, repeats, axis))
-    return np.repeat(x, np.broadcast_to(np.asarray(repeats), (np.shape(x)[axis],)), axis=axis)
+    return np.repeat(x, repeat_counts(x, repeats, axis), axis=axis)
 
 
 def nonzero_type(x: Type, axis: object) -> Type:

@@ -56,3 +56,13 @@ def test_s12_copies_beyond_memory_are_refused() -> None:
         with pytest.raises(tl.Exhausted, match="memory"):
             compute()
     assert traced(lambda x: tl.tile(x, (2**62,)), (None,))(np.ones(0)).shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
+def test_repeats_may_be_of_any_integer_dtype(dtype: str) -> None:
+    """`repeat` takes numbers of repeats of the integer dtypes, uint64 too, which NumPy's own function refuses."""
+    x = np.array([1, 2], dtype)
+    for times, expected in ((np.array([2, 1], dtype), [1, 1, 2]), (np.array(2, dtype), [1, 1, 2, 2])):
+        for function in (tl.repeat, tl.function(lambda x, times: tl.repeat(x, times))):
+            result = function(x, times)
+            assert np.asarray(result).tolist() == expected and np.asarray(result).dtype == dtype
