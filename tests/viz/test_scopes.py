@@ -1,4 +1,5 @@
-"""Name scopes: the nodes of one call of a Python helper are in one cluster, and large graphs fold them first."""
+"""Name scopes: the nodes of one call of a Python helper that runs in its caller are in one cluster, and large graphs
+fold them first."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from tagloom.viz.view import Cluster, View
 EXAMPLES = Path(tl.__file__).parent / "papers_examples"
 
 
+@tl.autograph.inline
 def sigmoid(x: Any) -> Any:
     return 0.5 * (tl.tanh(0.5 * x) + 1.0)
 
@@ -28,6 +30,7 @@ class Layer:
     def __init__(self, weight: float) -> None:
         self.weight = weight
 
+    @tl.autograph.inline
     def __call__(self, x: Any) -> Any:
         return sigmoid(self.weight * x) + 1.0
 
