@@ -371,3 +371,8 @@ def a_format(n):
 @entry((3,), (0,), refusal="F4: a string with a symbolic value in it is known only when the program runs")
 def the_length_of_a_text(n):
     return len(str(n))  # refused
+
+
+@entry((3,), (0,), gap="a program prints true and false, as its text form has them")
+def a_print_of_a_flag(n):
+    print(n > 1)

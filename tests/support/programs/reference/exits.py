@@ -351,3 +351,15 @@ def a_suppressed_exception(n):
         _fail()
         n += 100
     return n
+
+
+@entry(
+    (3,), (-1,), gap="a raise that no symbol decides on ends the trace, and hides an earlier one that a symbol decides"
+)
+def a_raise_after_a_raise_of_an_arm(n):
+    try:
+        if n < 0:
+            raise IndexError("first")
+    finally:
+        n += 1
+    raise ValueError("last")
