@@ -55,6 +55,21 @@ def run_reference(
 
 def judge(program: Program, arguments: Sequence[Value], outcome: Outcome, answer: Answer) -> Judgement:
     """Compare an answer with the outcome of the reference."""
+    failure = judge_failure(answer)
+    if failure is not None and answer.kind not in ("trapped", "error"):
+        return failure
+    if outcome.status in ("Exhausted", "Deadlocked"):
+        return Judgement("undecided", f"the reference is {outcome.status}", answer)
+    if outcome.status == "Trapped":
+        message = outcome.traps[0].message
+        if answer.kind in ("trapped", "error"):
+            return Judgement("alike", f"both trap: {message}", answer)
+        return Judgement("undecided", f"the reference traps, and the backend has no traps there: {message}", answer)
+    return failure or judge_results(program, arguments, outcome, answer)
+
+
+def judge_failure(answer: Answer) -> Judgement | None:
+    """The judgement on an answer that has no results, where the reference returns; None if it has some."""
     match answer.kind:
         case "refused":
             return Judgement("refused", f"{answer.cause}: {answer.message}", answer)
@@ -62,18 +77,11 @@ def judge(program: Program, arguments: Sequence[Value], outcome: Outcome, answer
             return Judgement("not run", answer.message, answer)
         case "crash" | "hang":
             return Judgement(answer.kind, answer.message, answer)
-    if outcome.status in ("Exhausted", "Deadlocked"):
-        return Judgement("undecided", f"the reference is {outcome.status}", answer)
-    if answer.kind == "lie":
-        return Judgement("error", f"its answer cannot be one: {answer.message}", answer)
-    if outcome.status == "Trapped":
-        message = outcome.traps[0].message
-        if answer.kind in ("trapped", "error"):
-            return Judgement("alike", f"both trap: {message}", answer)
-        return Judgement("undecided", f"the reference traps, and the backend has no traps there: {message}", answer)
-    if answer.kind in ("trapped", "error"):
-        return Judgement("error", f"the reference returns, and the backend does not: {answer.message}", answer)
-    return judge_results(program, arguments, outcome, answer)
+        case "lie":
+            return Judgement("error", f"its answer cannot be one: {answer.message}", answer)
+        case "trapped" | "error":
+            return Judgement("error", f"the reference returns, and the backend does not: {answer.message}", answer)
+    return None
 
 
 def judge_results(program: Program, arguments: Sequence[Value], outcome: Outcome, answer: Answer) -> Judgement:

@@ -102,6 +102,12 @@ def _has_denormal(operands: Operands, result: npt.NDArray[Any]) -> Any:
     return any(np.any(_is_denormal(each)) for each in arrays)
 
 
+def _has_zero(operands: Operands, result: npt.NDArray[Any]) -> Any:
+    if all(each.shape == result.shape for each in operands):
+        return np.any([each == 0 for each in (*operands, result)], axis=0)
+    return any(np.any(each == 0) for each in (*operands, result))
+
+
 CONDITIONS: Mapping[str, Callable[[Operands, npt.NDArray[Any]], Any]] = {
     "always": lambda operands, result: True,
     "zero-divisor": lambda operands, result: operands[1] == 0,
@@ -117,7 +123,7 @@ CONDITIONS: Mapping[str, Callable[[Operands, npt.NDArray[Any]], Any]] = {
     "near-integer-quotient": _is_near_integer,
     "infinite-operand": _has_infinite_operand,
     "denormal": _has_denormal,
-    "zero-operand": lambda operands, result: np.any([operand == 0 for operand in operands]),
+    "zero": _has_zero,
 }
 """The conditions by name: where they hold, given operands and result. Where the reference traps there is no result, and
 the condition only names the case."""

@@ -1,58 +1,102 @@
-"""`tagloom conform`: a backend beside the reference, and the first difference."""
+"""`tagloom conform`: a backend beside the reference, on a program, every op, a corpus, or generated programs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ...core.errors import Usage
+from ...core.errors import Usage, plural
+from ...core.files import write_file
 from ...core.program.program import Program
 from ...core.value import Value
+from ...interp.exchange.export.python_source import DIALECTS
 from ...interp.oracle.adapters import backend_command, backend_names
 from ...interp.oracle.backend_process import Backend, Clocks
+from ...interp.oracle.conform_corpus import run_corpus
+from ...interp.oracle.fuzz import FuzzOptions, FuzzReport, fuzz, write_finding
 from ...interp.oracle.judge import FAILURES, Judgement, judge, run_reference
-from ..load import all_arguments, check_rules, find_program, parse_arguments, program_and_graph
+from ...interp.oracle.sweep import ORDINARY, SweepResult, sweep
+from ..load import all_arguments, check_rules, find_program, parse_arguments, program_and_graph, read_text
 from .options import Arguments
 from .terminal import print_diagnostic, print_text
 
+DEFAULT_MEMORY = 8 * 2**30
+
 
 def conform(
-    target: Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl or .json file, and a name in it.")],
+    target: Annotated[
+        str | None, typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl or .json file, and a name in it.")
+    ] = None,
     args: Arguments = None,
     backend: Annotated[
         str, typer.Option(help=f"{', '.join(backend_names())}, or the command of a process: './mine --fast'.")
     ] = "numpy",
+    ops: Annotated[bool, typer.Option("--ops", help="Try every op at every dtype, over edge values.")] = False,
+    only: Annotated[list[str] | None, typer.Option("--op", help="With --ops: try this op only.")] = None,
+    corpus: Annotated[Path | None, typer.Option(help="Try the cases of this folder of .tl files.")] = None,
+    fuzz_count: Annotated[int, typer.Option("--fuzz", help="Try so many generated programs.")] = 0,
+    seed: Annotated[int, typer.Option(help="With --fuzz: the seed of the programs.")] = 0,
+    minutes: Annotated[float, typer.Option(help="With --fuzz: stop after this time.")] = 5.0,
+    jobs: Annotated[int, typer.Option(help="With --fuzz: the number of processes of the backend.")] = 1,
+    findings: Annotated[Path, typer.Option(help="With --fuzz: the folder for findings.")] = Path("findings"),
     timeout: Annotated[
         float, typer.Option(help="The seconds that the backend has to start, to compile, and to run.")
     ] = 60.0,
-    max_bytes: Annotated[int, typer.Option(help="End the backend's process if it uses more memory.")] = 8 * 2**30,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the judgement as JSON.")] = False,
+    max_bytes: Annotated[int, typer.Option(help="End the backend's process if it uses more memory.")] = DEFAULT_MEMORY,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="With --ops: write the profile as JSON.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the judgement of one program as JSON.")] = False,
 ) -> None:
-    """Run a program on another system, and compare it with the reference.
+    """Run programs on another system, and compare them with the reference.
 
     The exit code is 1 if the backend differs, fails, crashes or hangs, 2 if it does not start, else 0.
     """
+    if sum((target is not None, ops, corpus is not None, fuzz_count > 0)) != 1:
+        raise Usage("there is nothing to try, or too much", required="FILE, --ops, --corpus or --fuzz, one of them")
+    clocks = Clocks(timeout, timeout, timeout)
+
+    def open_backend() -> Backend:
+        return Backend(backend_command(backend), clocks=clocks, max_bytes=max_bytes)
+
+    backend_command(backend)
+    if fuzz_count:
+        options = FuzzOptions(fuzz_count, seed, minutes, jobs)
+        raise typer.Exit(report_fuzz(backend, options, findings, fuzz(open_backend, options, FuzzProgress(fuzz_count))))
+    with open_backend() as process:
+        if ops:
+            raise typer.Exit(report_sweep(backend, process, sweep(process, only), output))
+        if corpus is not None:
+            raise typer.Exit(report_corpus(backend, process, corpus))
+        assert target is not None
+        raise typer.Exit(report_program(backend, process, target, args or [], as_json=as_json))
+
+
+def report_program(backend: str, process: Backend, target: str, words: list[str], *, as_json: bool) -> int:
+    """Judge one program, print the judgement, and return the exit code."""
     subject = find_program(target)
     check_rules(subject)
-    values = parse_arguments(subject, args or [])
+    values = parse_arguments(subject, words)
     program, _ = program_and_graph(subject, values)
     if program is None:
         raise Usage("a graph has no structured program, which backends take", got=target)
-    with open_backend(backend, timeout, max_bytes) as process:
-        judgement = run_case(process, program, all_arguments(subject, values))
-        label = backend_label(backend, process)
+    judgement = run_case(process, program, all_arguments(subject, values))
+    label = backend_label(backend, process)
     if as_json:
-        print_text(json.dumps(judgement_to_json(backend, process, judgement)))
-    else:
-        print_text(f"{label:16} {judgement.verdict:9} {judgement.reason}")
-        if judgement.required is not None:
-            print_text(f"  required: {judgement.required}\n  got: {judgement.actual}")
-        if judgement.verdict in ("crash", "not run") and process.error_text:
-            print_diagnostic(process.error_text.rstrip())
-    raise typer.Exit(exit_code(judgement))
+        print_text(json.dumps(judgement_to_json(label, judgement)))
+        return exit_code([judgement.verdict])
+    print_text(f"{label:16} {judgement.verdict:9} {judgement.reason}")
+    if judgement.required is not None:
+        print_text(f"  required: {judgement.required}\n  got: {judgement.actual}")
+    if judgement.verdict in ("crash", "not run") and process.error_text:
+        print_diagnostic(process.error_text.rstrip())
+    return exit_code([judgement.verdict])
 
 
 def run_case(process: Backend, program: Program, arguments: Sequence[Value]) -> Judgement:
@@ -60,15 +104,10 @@ def run_case(process: Backend, program: Program, arguments: Sequence[Value]) -> 
     return judge(program, arguments, run_reference(program, arguments), process.run(program, arguments))
 
 
-def exit_code(judgement: Judgement) -> int:
-    """1 for a backend that is wrong, 2 for one that does not run."""
-    return 1 if judgement.verdict in FAILURES else 2 if judgement.verdict == "not run" else 0
-
-
-def open_backend(name: str, timeout: float, max_bytes: int) -> Backend:
-    """The backend of this name, or of this command. Raises Usage if there is none."""
-    clocks = Clocks(timeout, timeout, timeout)
-    return Backend(backend_command(name), clocks=clocks, max_bytes=max_bytes)
+def exit_code(verdicts: Iterable[str]) -> int:
+    """1 if a backend is wrong, 2 if it does not run."""
+    every = set(verdicts)
+    return 1 if every & FAILURES else 2 if "not run" in every else 0
 
 
 def backend_label(name: str, process: Backend) -> str:
@@ -77,13 +116,90 @@ def backend_label(name: str, process: Backend) -> str:
     return name if capabilities is None else f"{capabilities.name} {capabilities.version}"
 
 
-def judgement_to_json(name: str, process: Backend, judgement: Judgement) -> dict[str, object]:
+def judgement_to_json(label: str, judgement: Judgement) -> dict[str, object]:
     """A judgement as JSON data."""
     return {
-        "backend": backend_label(name, process),
+        "backend": label,
         "verdict": judgement.verdict,
         "reason": judgement.reason,
         "cause": judgement.answer.cause or None,
         "required": judgement.required,
         "actual": judgement.actual,
     }
+
+
+def format_counts(verdicts: Counter[str]) -> str:
+    """Verdicts with their numbers, the most frequent first."""
+    return ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts.most_common())
+
+
+def report_sweep(backend: str, process: Backend, results: Iterable[SweepResult], output: Path | None) -> int:
+    """Print what is not alike as it comes, then the counts; write the profile. Differences in groups that the policy
+    covers are claims, and no failures."""
+    counts: Counter[str] = Counter()
+    profile: dict[str, dict[str, str]] = {}
+    for result in results:
+        is_claim = result.group != ORDINARY and result.verdict in FAILURES
+        counts["claimed" if is_claim else result.verdict] += 1
+        profile.setdefault(result.label, {})[result.group] = f"{result.verdict} {result.reason}".rstrip()
+        if result.verdict in FAILURES:
+            kind = "claimed" if is_claim else result.verdict
+            print_text(f"{kind:9} {result.label}, {result.group}: {result.example or result.reason}", flush=True)
+        if result.verdict == "not run":
+            print_text(f"{backend:16} not run   {result.reason}")
+            return 2
+    label = backend_label(backend, process)
+    print_text(f"{label}: {plural(len(profile), 'pair')} of op and dtypes; {format_counts(counts)}")
+    if output is not None:
+        write_file(output, (json.dumps({"backend": label, "ops": profile}, indent=1) + "\n").encode())
+    return exit_code(counts)
+
+
+def report_corpus(backend: str, process: Backend, folder: Path) -> int:
+    """Print every case of a folder that is a failure, then the counts."""
+    if not folder.is_dir():
+        raise Usage("this is no folder of .tl files", got=folder)
+    counts: Counter[str] = Counter()
+    refusals: Counter[str] = Counter()
+    for file in sorted(folder.glob("*.tl")):
+        for case, judgement in run_corpus(process, read_text(file)):
+            counts[judgement.verdict] += 1
+            refusals[judgement.answer.cause] += judgement.verdict == "refused"
+            if judgement.verdict in FAILURES:
+                details = f": required {judgement.required}, got {judgement.actual}" if judgement.required else ""
+                print_text(f"{judgement.verdict:9} {file.name} {case}: {judgement.reason}{details}", flush=True)
+            if judgement.verdict == "not run":
+                print_text(f"{backend:16} not run   {judgement.reason}")
+                return 2
+    kinds = f" ({format_counts(+refusals)})" if +refusals else ""
+    print_text(f"{backend_label(backend, process)}: {format_counts(counts)}{kinds}")
+    return exit_code(counts)
+
+
+class FuzzProgress:
+    """A line on a terminal with the number of programs so far."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __call__(self, report: FuzzReport) -> None:
+        if sys.stderr.isatty():
+            total = report.verdicts.total() + report.discarded
+            words = f"{total:,} of {self.count:,} programs, {plural(len(report.findings), 'finding')}"
+            print(f"\r{words}, {report.seconds:.0f} s ", end="", file=sys.stderr, flush=True)
+
+
+def report_fuzz(backend: str, options: FuzzOptions, folder: Path, report: FuzzReport) -> int:
+    """Print the counts and the findings, and write a folder for each finding."""
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    dialect = next((name for name in DIALECTS if name in backend.split()), None)
+    for finding in report.findings:
+        path = folder / f"{options.seed}-{finding.number}"
+        write_finding(finding, path, backend, dialect, options.seed)
+        print_text(f"{finding.judgement.verdict:9} {path}: {finding.judgement.reason} [{finding.ops}]")
+        if finding.judgement.required is not None:
+            print_text(f"  required: {finding.judgement.required}\n  got: {finding.judgement.actual}")
+    counts = format_counts(report.verdicts) or "no program was compared"
+    print_text(f"{backend}: {counts}, {report.discarded:,} discarded, {report.seconds:.0f} s")
+    return exit_code(report.verdicts)

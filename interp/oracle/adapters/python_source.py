@@ -49,6 +49,18 @@ class PythonSourceAdapter:
         return normalize(array, type_of(array))
 
 
+def has_open_sizes(program: Program) -> bool:
+    """Whether a cond or a loop has a result whose size is known at run time only."""
+    results = (
+        result
+        for function in program.functions
+        for node in function.body.walk()
+        if node.op in ("cond", "while_loop")
+        for result in node.results
+    )
+    return any(result.type.shape is None or None in result.type.shape for result in results)
+
+
 class NumPyAdapter(PythonSourceAdapter):
     """NumPy, whose programs are Python's."""
 
@@ -59,6 +71,19 @@ class JaxAdapter(PythonSourceAdapter):
     """JAX, which traces `main` and compiles it with XLA."""
 
     dialect, module = JAX, "jax"
+
+    def compile(self, program: Program) -> Callable[[Sequence[Value]], Sequence[Value]]:
+        run = super().compile(program)
+        if not has_open_sizes(program):
+            return run
+
+        def run_sized(arguments: Sequence[Value]) -> Sequence[Value]:
+            try:
+                return run(arguments)
+            except TypeError as error:
+                raise Refusal("shape", f"XLA needs sizes before the run: {str(error).splitlines()[0]}") from error
+
+        return run_sized
 
     def wrap(self, main: Callable[..., Any]) -> Callable[..., Any]:
         return self.system.jit(main)  # type: ignore[no-any-return]

@@ -1,0 +1,220 @@
+"""Fuzzing: generated programs on a backend, each failure shrunk, one finding a class.
+
+A class is a verdict with its symptom (the signal, or the error without its digits) and the ops of the shrunk program.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.errors import TagloomError
+from ...core.files import write_file
+from ...core.json.value import value_to_json
+from ...core.program.evaluate import evaluate
+from ...core.program.program import Program
+from ...core.text import print_program
+from ...core.value import Value, format_value, is_same_value
+from ..engines.limits import Limits
+from ..exchange.export.python_source import DIALECTS, numpy_expression, to_python
+from ..exchange.export.walker import Refusal
+from .backend_process import Backend
+from .generate import COMPARISONS, FuzzCase, generate_case
+from .judge import FAILURES, Judgement, judge, run_reference
+from .shrink import MAX_TRIES, count_nodes, shrink
+
+FUZZ_STEPS, FUZZ_LIMITS = 1_000, Limits(firings=20_000, depth=200)
+"""The limits of the evaluator, in nodes, and of the machine; a program beyond them is discarded."""
+
+
+VARYING_WORDS = r"[\d.]+|'[^']*'|%\S+"
+"""Parts of a message that differ between failures of one class: numbers and names."""
+
+
+class Finding(NamedTuple):
+    """A failure of a backend, shrunk: the number of the program in its sequence, the case, and its judgement."""
+
+    number: int
+    case: FuzzCase
+    judgement: Judgement
+    symptom: str
+    """The class of the failure, before it was shrunk."""
+
+    @property
+    def ops(self) -> str:
+        """The ops of the shrunk program, in alphabetical order; comparisons count as one op."""
+        nodes = (node for function in self.case.program.functions for node in function.body.walk())
+        return " ".join(sorted({"compare" if node.op in COMPARISONS else node.op for node in nodes}))
+
+
+@dataclass
+class FuzzReport:
+    """What came of a fuzz run: the number of programs by verdict, those that were discarded, and the findings."""
+
+    verdicts: Counter[str] = field(default_factory=Counter)
+    discarded: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class FuzzOptions(NamedTuple):
+    """How long to fuzz: until so many programs were tried, or the minutes are over."""
+
+    programs: int = 500
+    seed: int = 0
+    minutes: float = 5.0
+    jobs: int = 1
+    max_tries: int = MAX_TRIES
+
+
+def fuzz(
+    open_backend: Callable[[], Backend],
+    options: FuzzOptions,
+    progress: Callable[[FuzzReport], None] = lambda report: None,
+) -> FuzzReport:
+    """Fuzz a backend: each job has a process of its own, and takes every `jobs`-th program of the sequence."""
+    report, lock, start = FuzzReport(), threading.Lock(), time.monotonic()
+    errors: list[BaseException] = []
+
+    def work(job: int) -> None:
+        try:
+            with open_backend() as backend:
+                for number in range(job, options.programs, options.jobs):
+                    if errors or time.monotonic() - start > 60 * options.minutes:
+                        return
+                    try_number(backend, options, number, report, lock)
+                    with lock:
+                        report.seconds = time.monotonic() - start
+                        progress(report)
+                    if report.verdicts["not run"]:
+                        return
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(job,)) for job in range(options.jobs)]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            thread.join()
+    except KeyboardInterrupt as interrupt:
+        errors.append(interrupt)
+        for thread in threads:
+            thread.join()
+    if errors:
+        raise errors[0]
+    report.findings.sort(key=lambda finding: finding.number)
+    return report
+
+
+def try_number(backend: Backend, options: FuzzOptions, number: int, report: FuzzReport, lock: threading.Lock) -> None:
+    """Compare one program; shrink it if it is the first of its symptom."""
+    case = generate_case(options.seed, number)
+    judgement = judge_case(backend, case)
+    if judgement is None:
+        with lock:
+            report.discarded += 1
+        return
+    symptom = describe_symptom(judgement)
+    with lock:
+        report.verdicts[judgement.verdict] += 1
+    if judgement.verdict not in FAILURES:
+        return
+
+    def is_interesting(candidate: FuzzCase) -> bool:
+        other = judge_case(backend, candidate)
+        return other is not None and describe_symptom(other) == symptom
+
+    smallest = shrink(case, is_interesting, options.max_tries)
+    final = judge_case(backend, smallest) or judgement
+    finding = Finding(number, smallest, final, symptom)
+    with lock:
+        if not any((each.symptom, each.ops) == (finding.symptom, finding.ops) for each in report.findings):
+            report.findings.append(finding)
+
+
+def judge_case(backend: Backend, case: FuzzCase) -> Judgement | None:
+    """The judgement on a case; None if the reference does not return within the limits. The machine runs only where the
+    backend differs from the evaluator, which is faster."""
+    program, arguments = case
+    evaluation = evaluate(program, arguments, max_steps=FUZZ_STEPS, max_depth=FUZZ_LIMITS.depth)
+    if evaluation.results is None:
+        return None
+    answer = backend.run(program, arguments)
+    if answer.kind == "returned" and all(map(is_same_value, evaluation.results, answer.results)):
+        return Judgement("alike", "the results have the same bits", answer)
+    outcome = run_reference(program, arguments, FUZZ_LIMITS)
+    return judge(program, arguments, outcome, answer) if outcome.status == "Returned" else None
+
+
+def describe_symptom(judgement: Judgement) -> str:
+    """The verdict, and for errors and crashes how they show: the cause, or the message without digits and names."""
+    answer = judgement.answer
+    if judgement.verdict not in ("error", "crash", "hang"):
+        return judgement.verdict
+    line = (answer.message.splitlines() or [""])[0]
+    return f"{judgement.verdict} {answer.cause or re.sub(VARYING_WORDS, '#', line)}"[:200]
+
+
+def write_finding(finding: Finding, folder: Path, backend: str, dialect: str | None, seed: int) -> None:
+    """Write a finding as a folder: the program as text, a report, and a script in the backend's own API that exits with
+    1 while the backend is wrong."""
+    folder.mkdir(parents=True, exist_ok=True)
+    program, arguments = finding.case
+    outcome = run_reference(program, arguments)
+    words = " ".join(map(format_value, arguments))
+    write_file(folder / "program.tl", print_program(program, locations=False).encode())
+    evaluation = evaluate(program, arguments)
+    report = {
+        "backend": backend,
+        "seed": seed,
+        "number": finding.number,
+        "verdict": finding.judgement.verdict,
+        "reason": finding.judgement.reason,
+        "arguments": [value_to_json(value) for value in arguments],
+        "machine": describe_results([value for value in outcome.results if value is not None]),
+        "evaluator": describe_results(evaluation.results or ()),
+        "backend_results": describe_results(finding.judgement.answer.results),
+        "nodes": count_nodes(program),
+        "again": f"tagloom conform program.tl:{program.entry} {words}".rstrip(),
+    }
+    write_file(folder / "finding.json", (json.dumps(report, indent=2) + "\n").encode())
+    script = finding_script(program, arguments, outcome.results, dialect)
+    if script is not None:
+        write_file(folder / "script.py", script.encode())
+
+
+def describe_results(results: Sequence[Value]) -> str:
+    return ", ".join(map(format_value, results))
+
+
+def finding_script(
+    program: Program, arguments: Sequence[Value], results: Sequence[Value | None], dialect: str | None
+) -> str | None:
+    """A script that computes the program in the backend's own API and asserts the right results; None where the backend
+    is not programmed in Python."""
+    if dialect not in DIALECTS:
+        return None
+    try:
+        source = to_python(program, DIALECTS[dialect])
+    except (Refusal, TagloomError):
+        return None
+    constants = [DIALECTS[dialect].constant.format(array=numpy_expression(np.asarray(value))) for value in arguments]
+    required = [numpy_expression(np.asarray(value)) for value in results]
+    call = {"jax": "jax.jit(main)"}.get(dialect, "main")
+    return (
+        f"{source}\n\nresults = [np.asarray(result) for result in {call}({', '.join(constants)})]\n"
+        f"required = [{', '.join(required)}]\n"
+        "for result, right in zip(results, required, strict=True):\n"
+        "    print(result, 'and', right, 'is right')\n"
+        "    np.testing.assert_array_equal(result, right, strict=True)\n"
+    )

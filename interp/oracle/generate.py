@@ -1,0 +1,284 @@
+"""Writes programs for other systems: loops of every shape, conds, calls, and dead code, from a seed.
+
+What a backend's optimiser recognises is drawn often: counters with other steps than 1, starts past the bound, operands
+either way round, invariant, swapped, duplicated and unused loop variables, constant conditions, results yielded twice.
+There is no fuel: a program that does not end within the limits of the reference is not compared. Numbers are small and
+whole, so that sums and products are exact and no predicate depends on rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core import dtypes
+from ...core.program.program import FunctionDef, Node, Operand, Program, Region, Var
+from ...core.types import Type
+from ...core.value import Literal, Value, admit
+
+BOOL, INT32, INT64 = Type(dtypes.bool), Type(dtypes.int32), Type(dtypes.int64)
+FLOAT, VECTOR = Type(dtypes.float64), Type(dtypes.float64, (3,))
+VALUE_TYPES = (INT64, INT64, INT32, FLOAT, FLOAT, VECTOR, BOOL)
+COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "not_equal")
+MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
+"""The comparison that means the same with its operands exchanged; the others are symmetric."""
+VARIABLE_KINDS = ("accumulator", "accumulator", "invariant", "constant", "swapped", "unused", "copy")
+"""The kinds of loop variables beside the counter and its bound: one that is computed from others, one that stays, one
+that becomes a constant, two that are exchanged, one that is not used, and two with one start."""
+NUMBERS = (0, 1, 2, 3, 5, 7, -1, -2)
+STEPS = (1, 1, 2, 3, 5, -1)
+NUMBER_OPS = ("add", "add", "subtract", "multiply", "minimum", "maximum", "where", "negative")
+MAX_DEPTH, MAX_LOOPS, MAX_NODES = 3, 4, 40
+
+
+class FuzzCase(NamedTuple):
+    """A program and its arguments."""
+
+    program: Program
+    arguments: tuple[Value, ...]
+
+
+@dataclass
+class RegionDraft:
+    """A region that is being written: its nodes so far, and the types of the values in scope, in order."""
+
+    nodes: list[Node] = field(default_factory=list)
+    scope: dict[str, Type] = field(default_factory=dict)
+
+
+class FuzzWriter:
+    """Writes one program. `random` makes every decision."""
+
+    def __init__(self, random: Random, *, has_calls: bool = True) -> None:
+        self.random, self.has_calls = random, has_calls
+        self.count, self.loops_left, self.nodes_left = 0, MAX_LOOPS, MAX_NODES
+        self.helpers: list[FunctionDef] = []
+
+    def write_case(self) -> FuzzCase:
+        """A program whose main takes up to three parameters, and arguments for it."""
+        if self.has_calls and self.random.random() < 0.3:
+            self.helpers.append(self.write_function("helper", 4))
+        main = self.write_function("main", 8)
+        arguments = tuple(self.number(parameter.type) for parameter in main.body.parameters)
+        return FuzzCase(Program((main, *self.helpers), "main"), arguments)
+
+    def write_function(self, name: str, statements: int) -> FunctionDef:
+        parameters = tuple(
+            Var(self.fresh("x"), self.random.choice(VALUE_TYPES)) for _ in range(self.random.randint(0, 3))
+        )
+        draft = RegionDraft(scope={each.name: each.type for each in parameters})
+        self.write_statements(draft, 0, self.random.randint(2, statements))
+        results = self.pick_results(draft, self.random.randint(1, 3))
+        types = tuple(draft.scope[each] if isinstance(each, str) else each.type for each in results)
+        return FunctionDef(name, Region(parameters, tuple(draft.nodes), results), types)
+
+    def pick_results(self, draft: RegionDraft, count: int) -> tuple[Operand, ...]:
+        """Values of the scope, mostly recent ones; one may occur twice."""
+        names = list(draft.scope)
+        if not names:
+            return (self.literal(INT64),)
+        recent = names[-6:]
+        return tuple(self.random.choice(recent if self.random.random() < 0.7 else names) for _ in range(count))
+
+    def fresh(self, base: str) -> str:
+        self.count += 1
+        return f"{base}{self.count}"
+
+    def number(self, type_: Type) -> Value:
+        """A small whole number of a type."""
+        if type_.dtype.kind == "b":
+            return self.random.random() < 0.5
+        shape = tuple(size or 0 for size in type_.shape or ())
+        numbers = [
+            self.random.choice((0, 1, 2, 3, 5, 7, -1, -2)) for _ in range(math.prod(size or 0 for size in shape))
+        ]
+        return admit(np.array(numbers, type_.dtype.numpy).reshape([size or 0 for size in shape]))
+
+    def literal(self, type_: Type) -> Literal:
+        return Literal(self.number(type_), type_)
+
+    def operand(self, draft: RegionDraft, type_: Type, literal_share: float = 0.25) -> Operand:
+        """A value of this type: a recent one, mostly, or a literal."""
+        names = [name for name, each in draft.scope.items() if each == type_]
+        if not names or self.random.random() < literal_share:
+            return self.literal(type_)
+        return self.random.choice(names[-3:] if self.random.random() < 0.6 else names)
+
+    def emit(self, draft: RegionDraft, op: str, inputs: Sequence[Operand], type_: Type) -> str:
+        """Append a node of an op; returns the name of its result."""
+        result = Var(self.fresh("v"), type_)
+        draft.nodes.append(Node(op, tuple(inputs), (result,)))
+        draft.scope[result.name] = type_
+        self.nodes_left -= 1
+        return result.name
+
+    def write_statements(self, draft: RegionDraft, depth: int, count: int) -> None:
+        for _ in range(count):
+            if self.nodes_left <= 0:
+                return
+            chance = self.random.random()
+            if depth < MAX_DEPTH and self.loops_left and chance < 0.3:
+                self.write_loop(draft, depth)
+            elif depth < MAX_DEPTH and chance < 0.45:
+                self.write_cond(draft, depth)
+            elif self.helpers and chance < 0.5:
+                self.write_call(draft)
+            else:
+                self.write_op(draft)
+
+    def write_op(self, draft: RegionDraft) -> None:
+        type_ = self.random.choice(VALUE_TYPES)
+        if type_ is BOOL:
+            self.write_predicate(draft)
+        elif type_.dtype.is_integer and self.random.random() < 0.15:
+            divisor = Literal(admit(self.random.choice((2, 3, 5)), type_), type_)
+            op = self.random.choice(("floor_divide", "remainder"))
+            self.emit(draft, op, (self.operand(draft, type_, 0.1), divisor), type_)
+        else:
+            op = self.random.choice(NUMBER_OPS)
+            operands = [self.operand(draft, type_) for _ in range(1 if op == "negative" else 2)]
+            self.emit(draft, op, [self.operand(draft, BOOL)] * (op == "where") + operands, type_)
+
+    def write_predicate(self, draft: RegionDraft) -> Operand:
+        """A comparison of data, or a constant."""
+        if self.random.random() < 0.1:
+            return self.literal(BOOL)
+        type_ = self.random.choice((INT64, INT32, FLOAT))
+        operands = (self.operand(draft, type_), self.operand(draft, type_))
+        return self.emit(draft, self.random.choice((*COMPARISONS, "equal")), operands, BOOL)
+
+    def write_call(self, draft: RegionDraft) -> None:
+        helper = self.random.choice(self.helpers)
+        inputs = tuple(self.operand(draft, parameter.type) for parameter in helper.body.parameters)
+        self.append_structured(draft, Node("call", inputs, (), attributes=(("function", helper.name),)), helper.results)
+
+    def append_structured(self, draft: RegionDraft, node: Node, types: Sequence[Type]) -> None:
+        """Append a node with new results of these types."""
+        results = tuple(Var(self.fresh("r"), type_) for type_ in types)
+        draft.nodes.append(Node(node.op, node.inputs, results, node.regions, node.attributes))
+        draft.scope.update((result.name, result.type) for result in results)
+        self.nodes_left -= 1
+
+    def write_cond(self, draft: RegionDraft, depth: int) -> None:
+        predicate = self.write_predicate(draft)
+        names = list(draft.scope)
+        captured = self.random.sample(names, min(len(names), self.random.randint(0, 4)))
+        types = [self.random.choice(VALUE_TYPES) for _ in range(self.random.randint(1, 2))]
+        if self.random.random() < 0.15:
+            types.append(types[0])
+        regions = []
+        for _ in range(2):
+            parameters = tuple(Var(self.fresh("p"), draft.scope[name]) for name in captured)
+            branch = RegionDraft(scope={each.name: each.type for each in parameters})
+            self.write_statements(branch, depth + 1, self.random.randint(0, 3))
+            results = tuple(self.operand(branch, type_, 0.1) for type_ in types)
+            if len(types) > 1 and types[-1] == types[0] and self.random.random() < 0.5:
+                results = (*results[:-1], results[0])
+            regions.append(Region(parameters, tuple(branch.nodes), results))
+        self.append_structured(draft, Node("cond", (predicate, *captured), (), tuple(regions)), types)
+
+    def write_loop(self, draft: RegionDraft, depth: int) -> None:
+        """A loop over a counter, with more variables of several kinds in any order; its body may contain anything."""
+        self.loops_left -= 1
+        counter = self.random.choice((INT64, INT32))
+        step = self.random.choice(STEPS)
+        bound = self.random.randint(-2, 8)
+        start = bound - step * self.random.randint(0, 4) + self.random.choice((0, 0, 0, 1, 2, -1))
+        comparison = self.random.choice(COMPARISONS[:2] if step > 0 else COMPARISONS[2:4])
+        comparison = "not_equal" if self.random.random() < 0.1 else comparison
+        variables: list[tuple[Operand, Type, str]] = [(self.bound(draft, start, counter), counter, "counter")]
+        dynamic_bound = self.random.random() < 0.3
+        if dynamic_bound:
+            variables.append((self.bound(draft, bound, counter), counter, "bound"))
+        for _ in range(self.random.randint(0, 4)):
+            kind = self.random.choice(VARIABLE_KINDS)
+            type_ = self.random.choice(VALUE_TYPES)
+            first = self.operand(draft, type_, 0.4)
+            variables.append((first, type_, kind))
+            if kind == "swapped":
+                variables.append((self.operand(draft, type_, 0.4), type_, kind))
+            if kind == "copy":
+                variables.append((first, type_, "accumulator"))
+        self.random.shuffle(variables)
+        self.append_loop(draft, depth, variables, comparison, step, None if dynamic_bound else bound)
+
+    def bound(self, draft: RegionDraft, number: int, type_: Type) -> Operand:
+        """A start or a bound: a literal mostly, the sum of two, or a value."""
+        chance = self.random.random()
+        literal = Literal(admit(number, type_), type_)
+        if chance < 0.7:
+            return literal
+        if chance < 0.85:
+            part = self.random.randint(-3, 3)
+            parts = [Literal(admit(each, type_), type_) for each in (number - part, part)]
+            return self.emit(draft, "add", parts, type_)
+        return self.operand(draft, type_, 0.0)
+
+    def append_loop(
+        self,
+        draft: RegionDraft,
+        depth: int,
+        variables: Sequence[tuple[Operand, Type, str]],
+        comparison: str,
+        step: int,
+        bound: int | None,
+    ) -> None:
+        """The node of a loop with these variables: start, type and kind of each."""
+        kinds = [kind for _, _, kind in variables]
+        types = [type_ for _, type_, _ in variables]
+        counter = kinds.index("counter")
+
+        condition = RegionDraft()
+        parameters = tuple(Var(self.fresh("w"), type_) for type_ in types)
+        condition.scope.update((each.name, each.type) for each in parameters)
+        limit: Operand = (
+            parameters[kinds.index("bound")].name
+            if bound is None
+            else Literal(admit(bound, types[counter]), types[counter])
+        )
+        pair: tuple[Operand, Operand] = (parameters[counter].name, limit)
+        if self.random.random() < 0.3:
+            comparison, pair = MIRRORED.get(comparison, comparison), (pair[1], pair[0])
+        predicate: Operand = self.emit(condition, comparison, pair, BOOL)
+        if self.random.random() < 0.15:
+            predicate = self.emit(condition, "logical_and", (predicate, self.write_predicate(condition)), BOOL)
+        while_region = Region(parameters, tuple(condition.nodes), (predicate,))
+
+        body = RegionDraft()
+        parameters = tuple(Var(self.fresh("b"), type_) for type_ in types)
+        body.scope.update((each.name, each.type) for each in parameters)
+        self.write_statements(body, depth + 1, self.random.randint(0, 3))
+        amount = Literal(admit(abs(step), types[counter]), types[counter])
+        op = "add" if step > 0 else "subtract"
+        operands: tuple[Operand, Operand] = (parameters[counter].name, amount)
+        if op == "add" and self.random.random() < 0.3:
+            operands = (operands[1], operands[0])
+        advanced = self.emit(body, op, operands, types[counter])
+        swapped = [position for position, kind in enumerate(kinds) if kind == "swapped"]
+        results: list[Operand] = []
+        for position, (kind, type_) in enumerate(zip(kinds, types, strict=True)):
+            match kind:
+                case "counter":
+                    results.append(advanced)
+                case "constant":
+                    results.append(self.literal(type_))
+                case "accumulator" | "copy":
+                    results.append(self.operand(body, type_, 0.05))
+                case "swapped":
+                    same = [other for other in swapped if types[other] == type_ and other != position]
+                    results.append(parameters[self.random.choice(same)].name)
+                case _:
+                    results.append(parameters[position].name)
+        region = Region(parameters, tuple(body.nodes), tuple(results))
+        starts = tuple(start for start, _, _ in variables)
+        self.append_structured(draft, Node("while_loop", starts, (), (while_region, region)), types)
+
+
+def generate_case(seed: int, number: int, *, has_calls: bool = True) -> FuzzCase:
+    """The program of this number in the sequence of a seed."""
+    return FuzzWriter(Random(f"{seed}:{number}"), has_calls=has_calls).write_case()

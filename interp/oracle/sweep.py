@@ -1,0 +1,224 @@
+"""The sweep over ops: every row of the registry at every dtype, over edge values, on a backend.
+
+Operands are grouped by the row of the policy that covers them, and each group is one program of one op. So a backend
+that crashes on MIN // -1 loses that group only, and the result is a profile: what the backend computes, lacks, and does
+where systems differ by design.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core import dtypes
+from ...core.dtypes import DType
+from ...core.errors import Invalid
+from ...core.ops.op import OPS, Attributes, Op, build_kernel, trap_message
+from ...core.program.program import FunctionDef, Node, Program, Region, Var
+from ...core.types import Type, type_of
+from ...core.value import Value, abbreviate, admit, format_value
+from .backend_process import Backend
+from .judge import JudgedAs, close_elements, judge_failure
+from .policy import rules_for, window_of
+from .protocol import Answer
+
+ORDINARY, TRAP = "ordinary", "trap"
+"""The groups of operands that no row of the policy covers, and of those on which the reference traps."""
+
+
+class OpSample(NamedTuple):
+    """An op at dtypes: what a program of that op alone needs."""
+
+    row: Op
+    operand_dtypes: tuple[DType, ...]
+    attributes: Attributes
+
+    @property
+    def label(self) -> str:
+        """The op, the dtypes of its operands, and its attributes, in a line."""
+        words = [self.row.name, *dict.fromkeys(map(repr, self.operand_dtypes))]
+        return " ".join([*words, *(f"{name}={describe_attribute(value)}" for name, value in self.attributes)])
+
+
+class SweepResult(NamedTuple):
+    """What a backend does with an op at dtypes, on one group of operands. `example` is an operand tuple on which it
+    differs, with both results."""
+
+    label: str
+    group: str
+    verdict: JudgedAs
+    reason: str
+    size: int
+    differences: int
+    example: str | None = None
+
+    @property
+    def is_permitted(self) -> bool:
+        """Whether the policy permits the difference, if any."""
+        return self.group != ORDINARY
+
+
+def describe_attribute(value: object) -> str:
+    """An attribute in a label: without spaces."""
+    return repr(value).replace(" ", "")
+
+
+SAMPLE_ATTRIBUTES: dict[str, tuple[Any, ...]] = {
+    "axis": (0,),
+    "keepdims": (False, True),
+    "descending": (False, True),
+    "dtype": dtypes.ALL,
+    "shape": ((1, -1),),
+    "axes": ((0,),),
+    "side": ("left",),
+    "offset": (0,),
+    "key": ("::-1", "1:"),
+    "shift": ((1,),),
+    "strides": (None,),
+}
+"""For each attribute, the values that the sweep gives it; a combination that a row refuses is left out."""
+OWN_ATTRIBUTES: dict[tuple[str, str], tuple[Any, ...]] = {
+    ("broadcast_to", "shape"): ((2, None),),
+    ("roll", "axis"): ((0,),),
+    ("squeeze", "axis"): ((),),
+}
+
+
+def edge_values(dtype: DType) -> list[Value]:
+    """Values of a dtype at which kernels often fail, and a few ordinary ones."""
+    if dtype.kind == "b":
+        return [False, True]
+    if dtype.is_integer:
+        low, high = dtype.range
+        numbers: list[Any] = [0, 1, 2, 3, 7, 63, 64, dtype.bits - 1, dtype.bits, high - 1, high]
+        numbers += [-1, -2, -7, low + 1, low]
+        return [admit(number, Type(dtype)) for number in dict.fromkeys(numbers) if low <= number <= high]
+    info: Any = np.finfo(dtype.numpy)
+    numbers = [0.0, 0.5, 1.0, 1.5, 2.5, 3.0, 7.0, 88.5, 1e6 + 0.5, float(2**31), float(2**63)]
+    numbers += [float(info.max), float(info.tiny), float(info.smallest_subnormal), np.inf]
+    return [admit(float(number), Type(dtype)) for number in [*numbers, *(-each for each in numbers), np.nan]]
+
+
+def op_samples(names: Sequence[str] | None = None) -> Iterator[OpSample]:
+    """Every row at every dtype that its type rule accepts; all operands have one dtype, except those that must be bool
+    or an index."""
+    for row in OPS.values():
+        if names is not None and row.name not in names:
+            continue
+        choices = [OWN_ATTRIBUTES.get((row.name, name), SAMPLE_ATTRIBUTES.get(name, ())) for name in row.attributes]
+        for values in itertools.product(*choices):
+            attributes = tuple(zip(row.attributes, values, strict=True))
+            for dtype in dtypes.ALL:
+                operand_dtypes = accepted_dtypes(row, dtype, attributes)
+                if operand_dtypes is not None:
+                    yield OpSample(row, operand_dtypes, attributes)
+
+
+def accepted_dtypes(row: Op, dtype: DType, attributes: Attributes) -> tuple[DType, ...] | None:
+    """The dtypes of the operands of a row whose values are of this dtype; None if it accepts none."""
+    arity = row.arity or 2
+    for others in ((dtype,) * arity, (dtypes.bool, *(dtype,) * (arity - 1)), (dtype, *(dtypes.int64,) * (arity - 1))):
+        candidate = others[:arity]
+        if candidate[-1] is not dtype and candidate[0] is not dtype:
+            continue
+        try:
+            row.type_rule(*(Type(each, (3,)) for each in candidate), **dict(attributes))
+        except Invalid:
+            continue
+        return candidate
+    return None
+
+
+def operand_groups(sample: OpSample) -> dict[str, list[tuple[Value, ...]]]:
+    """The tuples of edge values on which the sweep calls an elementwise op, by group."""
+    groups: dict[str, list[tuple[Value, ...]]] = {}
+    kernel, types = sample_kernel(sample, ())
+    rules = [rule for rule in rules_for(sample.row.name, types) if rule.treatment not in ("window", "trap")]
+    for operands in itertools.product(*map(edge_values, sample.operand_dtypes)):
+        if trap_message(sample.row, operands, sample.attributes) is not None:
+            group = TRAP
+        else:
+            result = kernel(*operands)
+            group = next((rule.condition for rule in rules if np.any(rule.holds(operands, result))), ORDINARY)
+        groups.setdefault(group, []).append(operands)
+    return groups
+
+
+def sample_kernel(sample: OpSample, shape: tuple[int, ...]) -> tuple[Any, list[Type]]:
+    """The kernel of a sample on operands of a shape, and their types."""
+    types = [Type(dtype, shape) for dtype in sample.operand_dtypes]
+    result = sample.row.type_rule(*types, **dict(sample.attributes))
+    return build_kernel(sample.row, types, result, sample.attributes), types
+
+
+def sample_program(sample: OpSample, types: Sequence[Type]) -> Program:
+    """The program that applies the op to its parameters."""
+    parameters = tuple(Var(name, type_) for name, type_ in zip("xyzw", types, strict=False))
+    result = Var("r", sample.row.type_rule(*types, **dict(sample.attributes)))
+    node = Node(sample.row.name, tuple(each.name for each in parameters), (result,), attributes=sample.attributes)
+    return Program((FunctionDef("main", Region(parameters, (node,), ("r",)), (result.type,)),), "main")
+
+
+def sweep(backend: Backend, names: Sequence[str] | None = None) -> Iterator[SweepResult]:
+    """The results of a backend on every sample, a result for each group of operands."""
+    for sample in op_samples(names):
+        if sample.row.scalar is not None:
+            for group, every_tuple in operand_groups(sample).items():
+                operand_tuples = every_tuple[:1] if group == TRAP else every_tuple
+                columns = [
+                    admit(np.array(column, dtype.numpy))
+                    for column, dtype in zip(zip(*operand_tuples, strict=True), sample.operand_dtypes, strict=True)
+                ]
+                yield run_group(backend, sample, group, columns)
+        else:
+            vectors = [sample_vector(dtype, position) for position, dtype in enumerate(sample.operand_dtypes)]
+            if trap_message(sample.row, tuple(vectors), sample.attributes) is None:
+                yield run_group(backend, sample, ORDINARY, vectors)
+
+
+def sample_vector(dtype: DType, position: int) -> Value:
+    """A vector of small numbers, which are indices too."""
+    numbers = [[2, 0, 1, 1], [0, 1, 1, 0]][position % 2]
+    return admit(np.array(numbers).astype(dtype.numpy))
+
+
+def run_group(backend: Backend, sample: OpSample, group: str, operands: Sequence[Value]) -> SweepResult:
+    """Run one op on one group of operands, and compare."""
+    types = list(map(type_of, operands))
+    count = int(np.size(operands[0]))  # type: ignore[arg-type]
+    answer = backend.run(sample_program(sample, types), operands)
+    if group == TRAP:
+        return trap_result(sample, count, answer)
+    failure = judge_failure(answer)
+    if failure is not None:
+        return SweepResult(sample.label, group, failure.verdict, failure.reason, count, 0)
+    kernel, _ = sample_kernel(sample, np.shape(operands[0]))  # type: ignore[arg-type]
+    required, actual = np.asarray(kernel(*operands)), np.asarray(answer.results[0])
+    if required.dtype != actual.dtype or required.shape != actual.shape:
+        reason = f"a result of type {type_of(actual)}, and not {type_of(required)}"
+        return SweepResult(sample.label, group, "different", reason, count, count)
+    same = close_elements(required, actual, window_of(sample.row.name, types), has_open_zeros=group == "zero")
+    if np.all(same):
+        return SweepResult(sample.label, group, "alike", "", count, 0)
+    position = tuple(index[0] for index in np.nonzero(np.atleast_1d(~same)))
+    at = position if sample.row.scalar is not None else None
+    words = ", ".join(format_value(np.asarray(each)[at] if at else each) for each in operands)
+    right, wrong = (abbreviate(np.atleast_1d(each)[position]) for each in (required, actual))
+    example = f"{sample.row.name}({words}): required {right}, got {wrong}"
+    differences = int(np.sum(~same))
+    reason = f"{differences} of {same.size} differ"
+    return SweepResult(sample.label, group, "different", reason, count, differences, example)
+
+
+def trap_result(sample: OpSample, count: int, answer: Answer) -> SweepResult:
+    """What a backend does where the reference traps."""
+    failure = judge_failure(answer)
+    if answer.kind in ("trapped", "error"):
+        return SweepResult(sample.label, TRAP, "alike", "both trap", count, 0)
+    if failure is not None:
+        return SweepResult(sample.label, TRAP, failure.verdict, failure.reason, count, 0)
+    value = abbreviate(np.asarray(answer.results[0]).reshape(-1)[0])
+    return SweepResult(sample.label, TRAP, "undecided", f"gives {value} where the reference traps", count, 0)

@@ -1,0 +1,144 @@
+"""Fuzzing finds every backend that is wrong on purpose, and shrinks what it finds; it finds nothing in a right one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import tagloom as tl
+from support.twins.wrong_backends import WRONG_BACKENDS, WRONG_OPS, RightBackend
+from tagloom.core.program.validate import program_problems
+from tagloom.interp.oracle.fuzz import FuzzOptions, describe_symptom, fuzz, judge_case, write_finding
+from tagloom.interp.oracle.generate import FuzzCase, generate_case
+from tagloom.interp.oracle.judge import FAILURES
+from tagloom.interp.oracle.protocol import Answer
+from tagloom.interp.oracle.shrink import count_nodes, shrink, smaller_cases
+from tagloom.interp.oracle.sweep import op_samples, sweep
+
+MOST_PROGRAMS = 400
+"""Each wrong backend must fail within so many programs."""
+MOST_NODES = 6
+
+
+def judged(backend: Any, case: FuzzCase) -> str:
+    judgement = judge_case(backend, case)
+    return "discarded" if judgement is None else describe_symptom(judgement)
+
+
+QUICK_TWINS = 4
+
+
+@pytest.mark.inner(first=1)
+@pytest.mark.parametrize(
+    "twin",
+    [
+        pytest.param(twin, marks=[pytest.mark.heavy] if k >= QUICK_TWINS else [], id=twin.__name__)
+        for k, twin in enumerate(WRONG_BACKENDS)
+    ],
+)
+def test_a_wrong_backend_is_caught_and_shrunk(twin: type[RightBackend]) -> None:
+    """A backend that is wrong in one way fails within 400 programs; the program shrinks to at most 6 nodes, on which it
+    fails in the same way, and a right backend does not."""
+    backend: Any = twin()
+    for number in range(MOST_PROGRAMS):
+        case = generate_case(0, number)
+        symptom = judged(backend, case)
+        if symptom.partition(" ")[0] in FAILURES:
+            break
+    else:
+        pytest.fail(f"{twin.__doc__} was not caught")
+    smallest = shrink(case, lambda candidate: judged(backend, candidate) == symptom)
+    assert judged(backend, smallest) == symptom
+    assert judged(RightBackend(), smallest) == "alike"
+    assert count_nodes(smallest.program) <= MOST_NODES, tl.print_program(smallest.program)
+
+
+def test_there_are_enough_wrong_backends() -> None:
+    """There are at least 25 backends that are wrong in the control flow of programs or in their ops."""
+    assert len(WRONG_BACKENDS) + len(WRONG_OPS) >= 25
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_generated_programs_are_valid_and_repeatable(number: int) -> None:
+    """The programs of a seed keep the rules, are the same in each run, and a right backend agrees on them."""
+    for k in range(number, 60, 3):
+        case = generate_case(1, k)
+        assert program_problems(case.program) == []
+        assert tl.print_program(case.program) == tl.print_program(generate_case(1, k).program)
+        assert judged(RightBackend(), case) in ("alike", "discarded")
+
+
+def test_generated_programs_have_what_optimisers_recognise() -> None:
+    """Among 200 programs there are steps of 2, 3, 5 and -1, comparisons either way round, loops in loops, dead nodes,
+    constant predicates, and values yielded twice; fewer than half are discarded."""
+    text = "\n".join(tl.print_program(generate_case(2, k).program, locations=False) for k in range(200))
+    for words in ("not_equal", "greater_equal", "cond true", "int32(5)", "call helper", "logical_and", "while_loop"):
+        assert words in text, words
+    cases = [generate_case(2, k) for k in range(60)]
+    assert sum(judged(RightBackend(), case) == "discarded" for case in cases) < 30
+
+
+@pytest.mark.full
+def test_candidates_are_smaller() -> None:
+    """Shrinking to anything that is valid ends at a program without nodes: no candidate leads round in a circle."""
+    for k in range(5):
+        smallest = shrink(generate_case(3, k), lambda case: True, 3_000)
+        assert count_nodes(smallest.program) == 0
+        assert not [each for each in smaller_cases(smallest) if count_nodes(each.program) > 0]
+
+
+@pytest.mark.inner(first=2)
+@pytest.mark.parametrize("twin", WRONG_OPS, ids=lambda twin: twin.__name__)
+def test_the_sweep_finds_a_wrong_op(twin: type[RightBackend]) -> None:
+    """An op that is wrong is found by the sweep, in the group of operands that shows it, and nowhere else; where the
+    policy covers the group, the sweep says so."""
+    op, group, verdict = WRONG_OPS[twin]
+    backend: Any = twin()
+    failures = [result for result in sweep(backend, [op]) if result.verdict in FAILURES]
+    assert failures and {(result.group, result.verdict) for result in failures} == {(group, verdict)}
+
+
+@pytest.mark.heavy
+def test_the_sweep_finds_nothing_in_a_right_backend() -> None:
+    """A right backend is alike on every op that the sweep tries, and traps where the reference does."""
+    backend: Any = RightBackend()
+    results = list(sweep(backend))
+    assert [result for result in results if result.verdict != "alike"] == []
+    assert len(results) > 700
+    assert len({sample.row.name for sample in op_samples()}) > 80
+
+
+class FailingBackend(RightBackend):
+    """Fails on every program with a message that has digits."""
+
+    def run(self, program: Any, arguments: Any) -> Answer:
+        return Answer("error", message=f"RuntimeError: node {Random(len(arguments)).random()}")
+
+
+def test_one_finding_a_class(tmp_path: Path) -> None:
+    """Failures of one class are one finding, whatever digits their messages have. Its folder has the program, both
+    references' results, and no script for a backend that is not programmed in Python."""
+    report = fuzz(FailingBackend, FuzzOptions(4, 5, 1.0, 2))  # type: ignore[arg-type]
+    assert report.verdicts["error"] + report.discarded == 4 and len(report.findings) == 1
+    write_finding(report.findings[0], tmp_path / "one", "mine", None, 5)
+    finding = json.loads((tmp_path / "one" / "finding.json").read_text())
+    assert finding["machine"] == finding["evaluator"] and finding["nodes"] == 0
+    assert tl.parse((tmp_path / "one" / "program.tl").read_text()).program is not None
+    assert not (tmp_path / "one" / "script.py").exists()
+
+
+def test_the_script_of_a_finding(tmp_path: Path) -> None:
+    """The script of a finding runs the program in the backend's own API, and succeeds once the backend is right, which
+    NumPy is already."""
+    report = fuzz(FailingBackend, FuzzOptions(1, 5, 1.0, 1, max_tries=0))  # type: ignore[arg-type]
+    write_finding(report.findings[0], tmp_path, "numpy", "numpy", 5)
+    script = tmp_path / "script.py"
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    script.write_text(script.read_text().replace("required = [", "required = [-1 + "))
+    assert subprocess.run([sys.executable, script], capture_output=True).returncode == 1

@@ -1,0 +1,85 @@
+"""`tagloom conform`: verdicts, exit codes and files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from tagloom.tui.cli.main import run_command
+
+BAD = Path(__file__).resolve().parents[2] / "support" / "programs" / "bad_backend.py"
+ONE = "func main() -> int64 {\n  y = identity 1\n  return y\n}\ncase main() returns 1\n"
+TWO = ONE.replace("identity 1", "identity 2").replace("returns 1", "returns 2")
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> str:
+    (tmp_path / "one.tl").write_text(ONE)
+    return str(tmp_path / "one.tl")
+
+
+def test_a_program(one: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """NumPy agrees; as JSON, too."""
+    assert run_command(["conform", one]) == 0
+    assert "alike     the results have the same bits" in capsys.readouterr().out
+    assert run_command(["conform", one, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "alike"
+
+
+@pytest.mark.parametrize(
+    "way, code, words",
+    [
+        ("right", 0, "bad 1            alike"),
+        ("crash", 1, "crash     it died of SIGSEGV at run: the end is near"),
+        ("dtype", 1, "error     its answer cannot be one: result 0 is of type int32, and not int64"),
+        ("start", 2, "not run   it died of exit code 1 at hello: no licence"),
+    ],
+)
+def test_a_process(one: str, way: str, code: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A command is a backend; what it does wrong has an exit code and words."""
+    assert run_command(["conform", one, "--backend", f"{sys.executable} {BAD} {way}"]) == code
+    assert words in capsys.readouterr().out
+
+
+def test_a_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A difference shows both results; a corpus names the case."""
+    (tmp_path / "two.tl").write_text(TWO)
+    backend = f"{sys.executable} {BAD} right"  # which answers 1
+    assert run_command(["conform", str(tmp_path / "two.tl"), "--backend", backend]) == 1
+    output = capsys.readouterr().out
+    assert "different result 0 differs" in output and "required: result 0 is 2\n  got: 1" in output
+    assert run_command(["conform", "--corpus", str(tmp_path), "--backend", backend]) == 1
+    assert "two.tl main() returns 2: result 0 differs" in capsys.readouterr().out
+
+
+def test_ops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The sweep over one op prints its counts, and writes the profile."""
+    assert run_command(["conform", "--ops", "--op", "logical_and", "-o", str(tmp_path / "profile.json")]) == 0
+    assert "1 pair of op and dtypes; 1 alike" in capsys.readouterr().out
+    assert json.loads((tmp_path / "profile.json").read_text())["ops"] == {"logical_and bool": {"ordinary": "alike"}}
+
+
+def test_fuzz(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Fuzzing reports a class once, and writes its folder."""
+    backend = f"{sys.executable} {BAD} error"
+    arguments = ["conform", "--fuzz", "2", "--backend", backend, "--findings", str(tmp_path / "findings")]
+    assert run_command(arguments) == 1
+    assert "2 error, 0 discarded" in capsys.readouterr().out
+    assert [path.name for path in (tmp_path / "findings").iterdir()] == ["0-0"]
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        ([], "there is nothing to try, or too much"),
+        (["--ops", "--fuzz", "3"], "there is nothing to try, or too much"),
+        (["--ops", "--backend", "nowhere"], "no backend is called 'nowhere', and no command"),
+        (["--corpus", "nowhere"], "this is no folder of .tl files"),
+    ],
+)
+def test_bad_usage(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Bad usage is said, and exits with 2."""
+    assert run_command(["conform", *words]) == 2
+    assert message in capsys.readouterr().err
