@@ -40,7 +40,7 @@ VARYING_WORDS = r"[\d.]+|'[^']*'|%\S+"
 """Parts of a message that differ between failures of one class: numbers and names."""
 
 
-class Finding(NamedTuple):
+class FuzzFinding(NamedTuple):
     """A failure of a backend, shrunk: the number of the program in its sequence, the case, and its judgement."""
 
     number: int
@@ -62,7 +62,7 @@ class FuzzReport:
 
     verdicts: Counter[str] = field(default_factory=Counter)
     discarded: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[FuzzFinding] = field(default_factory=list)
     seconds: float = 0.0
 
 
@@ -136,7 +136,7 @@ def try_number(backend: Backend, options: FuzzOptions, number: int, report: Fuzz
 
     smallest = shrink(case, is_interesting, options.max_tries)
     final = judge_case(backend, smallest) or judgement
-    finding = Finding(number, smallest, final, symptom)
+    finding = FuzzFinding(number, smallest, final, symptom)
     with lock:
         if not any((each.symptom, each.ops) == (finding.symptom, finding.ops) for each in report.findings):
             report.findings.append(finding)
@@ -165,7 +165,7 @@ def describe_symptom(judgement: Judgement) -> str:
     return f"{judgement.verdict} {answer.cause or re.sub(VARYING_WORDS, '#', line)}"[:200]
 
 
-def write_finding(finding: Finding, folder: Path, backend: str, dialect: str | None, seed: int) -> None:
+def write_finding(finding: FuzzFinding, folder: Path, backend: str, dialect: str | None, seed: int) -> None:
     """Write a finding as a folder: the program as text, a report, and a script in the backend's own API that exits with
     1 while the backend is wrong."""
     folder.mkdir(parents=True, exist_ok=True)

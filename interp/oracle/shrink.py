@@ -183,12 +183,12 @@ def smaller_nodes(node: Node) -> Iterator[Node]:
             yield without_capture(node, position)
         if len(node.results) > 1:
             for position in range(len(node.results)):
-                regions = tuple(replace(each, results=without(each.results, position)) for each in node.regions)
-                yield replace(node, results=without(node.results, position), regions=regions)
+                regions = tuple(replace(each, results=drop_item(each.results, position)) for each in node.regions)
+                yield replace(node, results=drop_item(node.results, position), regions=regions)
 
 
-def without(items: tuple[T, ...], position: int) -> tuple[T, ...]:
-    """A tuple without one item."""
+def drop_item(items: tuple[T, ...], position: int) -> tuple[T, ...]:
+    """A tuple without one of its items."""
     return items[:position] + items[position + 1 :]
 
 
@@ -199,14 +199,16 @@ def without_variable(node: Node, position: int) -> Node:
     for region in node.regions:
         parameter = region.parameters[position]
         value = start if isinstance(start, Literal) else simplest(parameter.type)
-        smaller = substitute(replace(region, parameters=without(region.parameters, position)), {parameter.name: value})
+        smaller = substitute(
+            replace(region, parameters=drop_item(region.parameters, position)), {parameter.name: value}
+        )
         regions.append(smaller)
     condition, body = regions
-    body = replace(body, results=without(body.results, position))
+    body = replace(body, results=drop_item(body.results, position))
     return replace(
         node,
-        inputs=without(node.inputs, position),
-        results=without(node.results, position),
+        inputs=drop_item(node.inputs, position),
+        results=drop_item(node.results, position),
         regions=(condition, body),
     )
 
@@ -219,9 +221,9 @@ def without_capture(node: Node, position: int) -> Node:
         parameter = region.parameters[position]
         value = operand if isinstance(operand, Literal) else simplest(parameter.type)
         regions.append(
-            substitute(replace(region, parameters=without(region.parameters, position)), {parameter.name: value})
+            substitute(replace(region, parameters=drop_item(region.parameters, position)), {parameter.name: value})
         )
-    return replace(node, inputs=without(node.inputs, 1 + position), regions=tuple(regions))
+    return replace(node, inputs=drop_item(node.inputs, 1 + position), regions=tuple(regions))
 
 
 def smaller_values(value: Value) -> Iterator[Value]:

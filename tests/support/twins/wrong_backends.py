@@ -6,7 +6,6 @@ does wrong.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -257,22 +256,6 @@ class ZeroTripsForget(RightBackend):
         return super().loop(node, state, region)
 
 
-class NarrowIntegers(RightBackend):
-    """int32 is computed in eight bits."""
-
-    def op(self, node: Node, operands: Values) -> Value:
-        result = super().op(node, operands)
-        return np.int32(np.int64(result).astype(np.int8)) if isinstance(result, np.int32) else result
-
-
-class LostZeroSign(RightBackend):
-    """The negative of zero is 0.0."""
-
-    def op(self, node: Node, operands: Values) -> Value:
-        result = super().op(node, operands)
-        return admit(np.asarray(result) + 0.0) if node.op == "negative" and isinstance(result, float) else result
-
-
 class ExchangedSelection(RightBackend):
     """`where` of arrays takes the other operand."""
 
@@ -340,15 +323,6 @@ class WideCounters(RightBackend):
         results = tuple(int(each) if isinstance(each, np.int32) else each for each in answer.results)
         reason = check_results(program, results) if answer.kind == "returned" else None
         return answer if reason is None else Answer("lie", message=reason)
-
-
-class TruncatedQuotient(RightBackend):
-    """Integer quotients are rounded toward zero."""
-
-    def op(self, node: Node, operands: Values) -> Value:
-        if node.op == "floor_divide" and not isinstance(operands[0], np.ndarray | float):
-            return admit(np.asarray(math.trunc(int(operands[0]) / int(operands[1])), np.asarray(operands[0]).dtype))  # type: ignore[call-overload, arg-type]
-        return super().op(node, operands)
 
 
 class TruncatedRemainder(RightBackend):
@@ -439,11 +413,42 @@ class QuotientCrash(RightBackend):
         return super().op(node, operands)
 
 
+class NarrowIntegers(RightBackend):
+    """int32 is added in eight bits."""
+
+    def op(self, node: Node, operands: Values) -> Value:
+        array = np.asarray(super().op(node, operands))
+        return admit(array.astype(np.int8).astype(np.int32) if array.dtype == np.int32 else array)
+
+
+class LostZeroSign(RightBackend):
+    """The negative of zero is 0.0."""
+
+    def op(self, node: Node, operands: Values) -> Value:
+        array = np.asarray(super().op(node, operands))
+        return admit(array + array.dtype.type(0) if array.dtype.kind == "f" else array)
+
+
+class TruncatedQuotient(RightBackend):
+    """Integer quotients are rounded toward zero."""
+
+    def op(self, node: Node, operands: Values) -> Value:
+        x, y = map(np.asarray, operands)
+        quotient = np.asarray(super().op(node, operands))
+        if quotient.dtype.kind != "i":
+            return admit(quotient)
+        is_raised = ((x < 0) != (y < 0)) & (np.fmod(x, y) != 0)
+        return admit(quotient + is_raised.astype(quotient.dtype))
+
+
 WRONG_OPS: dict[type[RightBackend], tuple[str, str, str]] = {
     FlushedDenormals: ("add", "denormal", "different"),
     HalfAway: ("round", "ordinary", "different"),
     LostNaN: ("minimum", "ordinary", "different"),
     CoarseRoots: ("sqrt", "ordinary", "different"),
+    NarrowIntegers: ("add", "ordinary", "different"),
+    LostZeroSign: ("negative", "ordinary", "different"),
+    TruncatedQuotient: ("floor_divide", "ordinary", "different"),
     QuotientCrash: ("floor_divide", "overflowing-quotient", "crash"),
 }
 """Twins that are wrong in single ops: the op, the group of operands that shows it, and the verdict."""
