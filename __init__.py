@@ -4,7 +4,7 @@ import tagloom as tl
 
 @tl.function
 def fib(n: tl.int64) -> tl.int64:
-    return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
+    return 1 if n <= 1 else fib(n - 1) + fib(n - 2)
 
 fib(10)                              # 89
 fib.run(10, schedule="random:7").firings  # 1591, under every schedule
