@@ -20,8 +20,9 @@ from tagloom.interp.exchange.sexpr.expressions import read_expression
 from tagloom.interp.exchange.sexpr.operators import SexprBackend, SexprProgram
 
 PASSES = Path(python_operators.__file__).parent / "passes"
-NO_SEXPR = {"classes": "the class of a symbolic value", "identity": "`is` between values"}
-NO_JAX = {"mutual": "recursion of odd", "ack": "recursion of ack", "identity": "`is` between values"}
+NO_RANGES = {"memberships": "`in` with a symbolic item", "sums_of_ranges": "a range with a symbolic bound"}
+NO_SEXPR = {"classes": "the class of a symbolic value", "identity": "`is` between values", **NO_RANGES}
+NO_JAX = {"mutual": "recursion of odd", "ack": "recursion of ack", "identity": "`is` between values", **NO_RANGES}
 NAMES = [function.__name__ for function, _ in CASES]
 
 
