@@ -19,7 +19,7 @@ from ..core.program.program import UniqueNames
 from ..core.tag import ENVIRONMENT, Site
 from .bundles import find_bundles
 from .labels import NodeLabels, cluster_title, phase_title
-from .scopes import Scope, find_scopes
+from .scopes import NameScope, find_scopes
 from .style import kind_of
 from .view import Cluster, LinkKind, View
 
@@ -31,7 +31,7 @@ _OUTPUT_LABELS = {
 }
 """The labels of the outputs of ops that have several."""
 
-_ClusterPath: TypeAlias = tuple[tuple[ContextOwner | Scope, int], ...]
+_ClusterPath: TypeAlias = tuple[tuple[ContextOwner | NameScope, int], ...]
 """A function and the loops and scopes around a node in it, outermost first, each with the node's phase there."""
 
 
@@ -80,10 +80,10 @@ def draw_nodes(view: View, graph: Graph) -> None:
             cluster.same_rank.append(f"n{number}")
 
 
-def insert_scopes(path: _ClusterPath, scopes: Sequence[tuple[Scope, ...]]) -> _ClusterPath:
+def insert_scopes(path: _ClusterPath, scopes: Sequence[tuple[NameScope, ...]]) -> _ClusterPath:
     """A path with scopes after the function or loop that they are in; `scopes` has those around each inner loop, and
     last those around the node."""
-    result, outer = list[tuple[ContextOwner | Scope, int]](), 0
+    result, outer = list[tuple[ContextOwner | NameScope, int]](), 0
     for home, around in zip(path, scopes, strict=True):
         result += [home, *((scope, 0) for scope in around[outer:])]
         outer = max(outer, len(around))
@@ -100,7 +100,7 @@ def find_or_add_cluster(
         if phase:
             outer, title = find_or_add_cluster(view, clusters, (*around, (home, 0)), subjects), phase_title(phase)
             clusters[path] = outer.add_cluster("pullback", title, f"{title} of {home}", f"{home}.{title}")
-        elif isinstance(home, Scope):
+        elif isinstance(home, NameScope):
             outer = find_or_add_cluster(view, clusters, tuple(around), subjects)
             subject = subjects.fresh(f"{next(name for name, _ in around if isinstance(name, str))}.{home.name}")
             clusters[path] = outer.add_cluster("scope", home.name, f"the helper {home.name}", subject)

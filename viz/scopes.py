@@ -13,24 +13,24 @@ from ..core.graph.graph import Graph, GraphNode
 from ..core.program.program import ScopeEntry, TracedLocation
 
 
-class Scope(NamedTuple):
+class NameScope(NamedTuple):
     """A call of a helper: its name, and the number of the call in the graph."""
 
     name: str
     number: int
 
 
-def find_scopes(graph: Graph) -> list[tuple[Scope, ...]]:
+def find_scopes(graph: Graph) -> list[tuple[NameScope, ...]]:
     """For each node, the scopes around it, outermost first. A scope of a single node is left out."""
-    paths, count, functions = list[tuple[Scope, ...]](), 0, list[str]()
-    previous: tuple[tuple[ScopeEntry, Scope], ...] = ()
+    paths, count, functions = list[tuple[NameScope, ...]](), 0, list[str]()
+    previous: tuple[tuple[ScopeEntry, NameScope], ...] = ()
     for node in graph.nodes:
         entries = node_scopes(node)
         same = 0
         is_same_function = bool(functions) and functions[-1] == node.function
         while is_same_function and same < min(len(entries), len(previous)) and entries[same] == previous[same][0]:
             same += 1
-        opened = [(entry, Scope(entry.name, count + at)) for at, entry in enumerate(entries[same:])]
+        opened = [(entry, NameScope(entry.name, count + at)) for at, entry in enumerate(entries[same:])]
         count += len(opened)
         previous = (*previous[:same], *opened)
         paths.append(tuple(scope for _, scope in previous))

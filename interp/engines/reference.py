@@ -52,7 +52,7 @@ def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None 
             operands = operands_of_pure_firing(state, position) if is_check_due else None
             node = state.graph.nodes[flight[position].node]
             if operands is not None and exceeds_memory(node, operands, limits.bytes):
-                raise external_limit_error("bytes", limits)
+                raise MemoryError
             if operands is not None and may_take_long(node.op, operands, node.outputs[0].type):
                 event = compute_abandonable(
                     partial(step, state, position), lambda: monitor.exceeded_limit(state.steps | 1, None)
@@ -96,7 +96,9 @@ def _check_effect_limits(state: State, position: int, limits: Limits) -> None:
 def out_of_memory_error(state: State, position: int) -> Exhausted:
     """The error for a result that does not fit into memory; the token at `position` completes the operands."""
     node, details = _describe_firing(state, position)
-    return Exhausted(f"the result of node {node} does not fit into memory", rule="S12", **details)
+    error = Exhausted(f"the result of node {node} does not fit into memory", rule="S12", **details)
+    error.limit = "bytes"
+    return error
 
 
 def bad_operands_error(state: State, position: int) -> Broken:

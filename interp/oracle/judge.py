@@ -178,10 +178,12 @@ def ulp_distance(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> npt.NDArray[
     >>> ulp_distance(np.array([1.0, 0.0, np.inf]), np.array([1.0 + 2**-52, -5e-324, 1.0])).tolist()
     [1.0, 1.0, inf]
     """
-    integer = np.int64 if one.dtype.itemsize == 8 else np.int32
-    ordered = []
-    for array in (one, other):
-        bits = np.asarray(array).view(integer).astype(np.float64)
-        ordered.append(np.where(np.signbit(array), float(np.iinfo(integer).min) - bits, bits))
-    distance = np.abs(ordered[0] - ordered[1])
-    return np.where(np.isfinite(one) & np.isfinite(other), distance, np.inf)
+    low, high = np.sort([_float_rank(one), _float_rank(other)], axis=0).view(np.uint64)
+    return np.where(np.isfinite(one) & np.isfinite(other), (high - low).astype(np.float64), np.inf)
+
+
+def _float_rank(array: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """How many floats lie between 0 and each element, negative below 0."""
+    integer = np.int64 if array.dtype.itemsize == 8 else np.int32
+    bits = np.ascontiguousarray(array).view(integer).reshape(array.shape).astype(np.int64)
+    return np.where(bits < 0, np.iinfo(integer).min - bits, bits)

@@ -14,7 +14,7 @@ import tagloom as tl
 
 FOLDER = Path(tl.__file__).resolve().parent / "papers_examples" / "recursion"
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
-sys.path.append(str(FOLDER))
+sys.path.insert(0, str(FOLDER))  # before the folder of another tree_lstm.py
 
 from sentiment_trees import balanced, batches, chain, main, trees_of, value  # type: ignore[import-not-found] # noqa: E402
 from tree_lstm import TreeLSTM  # type: ignore[import-not-found] # noqa: E402

@@ -426,7 +426,11 @@ def limit_error(compiled: CompiledProgram, buffer: CallBuffer, limits: Limits) -
         function, node, _ = compiled.module.trap_sites[buffer.trap_number]
         node = node if isinstance(node, Node) else node.nodes[-1]
         name = f"{function}.{node.name}"
-        return Exhausted(f"the result of node {name} does not fit into memory", rule="S12", where=node.location or name)
+        error = Exhausted(
+            f"the result of node {name} does not fit into memory", rule="S12", where=node.location or name
+        )
+        error.limit = "bytes"
+        return error
     return None
 
 

@@ -20,7 +20,7 @@ from ...machine.event import CellAddress, ClosedActivation, Event, Token
 from ...machine.fire import FiringRule
 from ...machine.state import State
 from ...outcome.outcome import limit_exceeded
-from ..long_ops import OpAbandoned, compute_abandonable, exceeds_memory, may_take_long
+from ..long_ops import compute_abandonable, exceeds_memory, may_take_long
 from .registers import HostResult, HostResultKind, MachineOption, Register
 from .store import TokenStore
 
@@ -129,7 +129,7 @@ class HostFirings:
         the run meanwhile."""
 
         if exceeds_memory(rule.node, inputs, self.memory_limit):
-            raise OpAbandoned("bytes")
+            raise MemoryError
 
         def compute() -> tuple[str | None, Outputs]:
             trap = None if rule.find_trap is None else rule.find_trap(inputs)

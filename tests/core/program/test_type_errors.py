@@ -38,11 +38,19 @@ F = "@tl.function\ndef f(n: tl.int64, x: tl.float64){result}:\n"
 
 # The body, the rule that it breaks, and what the error says: {0} is the marked line, {-1} the one before it.
 MISTAKES: dict[str, tuple[str, str | None, str]] = {
-    "operands": ("m = n + 1\nreturn m * x  # here", "V4", "multiply"),
-    "operands in a branch": ("return tl.cond(\nn < 0,\nlambda: x,\nlambda: x + n,  # here\n)", "V4", "add"),
-    "operands of a comparison": ("return tl.cond(\nn < x,  # here\nlambda: n, lambda: n)", "V4", "less"),
+    "operands": ("m = tl.astype(n, tl.int32)\nreturn m * x  # here", "V4", "multiply"),
+    "operands in a branch": (
+        "return tl.cond(\nn < 0,\nlambda: x,\nlambda: x + tl.astype(n, tl.int32),  # here\n)",
+        "V4",
+        "add",
+    ),
+    "operands of a comparison": (
+        "return tl.cond(\ntl.astype(n, tl.int8) < x,  # here\nlambda: n, lambda: n)",
+        "V4",
+        "less",
+    ),
     "operand of a function": ("return tl.sqrt(n)  # here", "V4", "sqrt"),
-    "operand of logic": ("return (n > 0) & n  # here", "V4", "logical_and"),
+    "operand of logic": ("return tl.logical_and(n > 0, n)  # here", "V4", "logical_and"),
     "branches of where": ("return tl.where(n > 0, n, x)  # here", "V4", "where"),
     "shapes": ("return np.zeros(2) + x + np.zeros(3)  # here", "V4", "do not broadcast"),
     "predicate": ("m = n * 2\nreturn tl.cond(m, lambda: 1, lambda: 2)  # here", "V5", "got: int64 (user.py:{-1})"),
@@ -83,7 +91,7 @@ MISTAKES: dict[str, tuple[str, str | None, str]] = {
         "required: bool\n  got: int64 (user.py:{1})",
     ),
     "a loop variable": (
-        "return tl.while_loop(\nlambda i, y: i < n,\nlambda i, y: (i + 1, y > i * 1.0),  # here\n0, x)",
+        "return tl.while_loop(\nlambda i, y: i < n,\nlambda i, y: (i + 1, y * tl.astype(i, tl.int32)),  # here\n0, x)",
         "V4",
         "multiply",
     ),

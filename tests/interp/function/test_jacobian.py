@@ -186,7 +186,7 @@ REFUSED = {
     "an integer": (lambda: tl.jacobian(lambda n: tl.astype(n, tl.float64))(3), "argument n of .* is not of floats"),
     "random numbers": (lambda: tl.jacobian(lambda x: x * tl.uniform((3,)))(POINT), "D5.*random numbers"),
     "the arguments": (lambda: tl.jacobian(lambda x: x, POINT, POINT), r"jacobian\(f\)\(x, y\)"),
-    "the argument": (lambda: tl.hessian(lambda x: x, POINT), "argnums of jacobian must be integers"),
+    "the argument": (lambda: tl.hessian(lambda x: x, POINT), "argnums of hessian must be integers"),
 }
 
 

@@ -86,6 +86,7 @@ def _function(statement: Statement, held: dict[str, tl.Variable]) -> Any:
     return called
 
 
+@tl.autograph.inline
 def _block(block: Sequence[Statement], held: dict[str, tl.Variable], x: Any, functions: dict[Statement, Any]) -> None:
     for statement in block:
         _statement(statement, held, x, functions)
@@ -99,6 +100,7 @@ def _value(target: str, number: int, held: dict[str, tl.Variable], x: Any) -> An
     return scalar if target in "ab" else held["w"] * 0.5 + scalar
 
 
+@tl.autograph.inline
 def _statement(statement: Statement, held: dict[str, tl.Variable], x: Any, functions: dict[Statement, Any]) -> None:
     kind, number, variable = statement.kind, statement.number, held[statement.target]
     value = _value(statement.target, number, held, x)
@@ -136,6 +138,7 @@ def _statement(statement: Statement, held: dict[str, tl.Variable], x: Any, funct
         held["a"].assign(held["a"] * 0.5 + functions[statement](number, x))
 
 
+@tl.autograph.inline
 def _branch(block: Sequence[Statement], held: dict[str, tl.Variable], x: Any, functions: dict[Statement, Any]) -> Any:
     _block(block, held, x, functions)
     return 0

@@ -7,6 +7,7 @@ from typing import Any
 import tagloom as tl
 
 
+@tl.autograph.inline
 def later(x: Any, waves: int) -> Any:
     """The same value, some waves later."""
     for _ in range(waves):
