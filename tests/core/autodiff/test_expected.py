@@ -35,6 +35,7 @@ def squared(x: tl.float64, n: tl.int64) -> tl.float64:
 def nested(x: tl.float64, n: tl.int64) -> tl.float64:
     """The sum over i < n and j < i of x**j."""
 
+    @tl.autograph.inline
     def inner(i: Any) -> Any:
         return tl.while_loop(lambda j, s, p: j < i, lambda j, s, p: (j + 1, s + p, p * x), 0, 0.0, 1.0)[1]
 
@@ -45,6 +46,7 @@ def nested(x: tl.float64, n: tl.int64) -> tl.float64:
 def thrice(x: tl.float64, n: tl.int64) -> tl.float64:
     """Loops nested twice: x to the power of n**3."""
 
+    @tl.autograph.inline
     def times(y: Any, body: Any) -> Any:
         return tl.while_loop(lambda k, _: k < n, lambda k, z: (k + 1, body(z)), 0, y)[1]
 
