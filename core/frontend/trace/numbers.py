@@ -1,4 +1,4 @@
-"""Numbers: scalars of bool, int64 and float64 combine under Python's operators as Python's numbers do.
+"""Numbers: symbolic scalars of bool, int64 and float64 combine under Python's operators as Python's numbers do.
 
 Of two numbers of different kinds, the lower one is converted: bool < int64 < float64. Functions such as `tl.add`, and
 values of other dtypes, keep the promotion of the Array API standard.
@@ -13,9 +13,8 @@ import numpy as np
 
 from ... import dtypes
 from ...dtypes import DType
-from ...types import Type
 from .captures import read_variable
-from .program_builder import weak_value_of
+from .program_builder import TracedValue
 
 _PACKAGE = __name__.partition(".")[0]
 KINDS = "bif"
@@ -39,7 +38,7 @@ _ORDER = ("less", "less_equal", "greater", "greater_equal")
 
 
 def number_kind(value: Any) -> str | None:
-    """The kind of a number, a Python number or a scalar array of one of Python's dtypes; None for anything else.
+    """The kind of a number, a Python number or a symbolic scalar of one of Python's dtypes; None for anything else.
 
     >>> number_kind(True), number_kind(2), number_kind(0.5), number_kind("a")
     ('b', 'i', 'f', None)
@@ -47,10 +46,10 @@ def number_kind(value: Any) -> str | None:
     kind = _CLASSES.get(type(value))
     if kind is not None:
         return kind
-    type_ = getattr(value, "_type", None)
-    if not isinstance(type_, Type) or not type_.is_scalar or type_.dtype not in DTYPES.values():
+    traced = getattr(value, "_tagloom_value", None)
+    if not isinstance(traced, TracedValue) or not traced.type.is_scalar or traced.type.dtype not in DTYPES.values():
         return None
-    return type_.dtype.kind
+    return traced.type.dtype.kind
 
 
 def higher_kind(*kinds: str) -> str:
@@ -66,7 +65,8 @@ def to_kind(value: Any, kind: str) -> Any:
     """A number as one of a higher kind. A weak value stays: it takes any dtype that fits."""
     if type(value) in _CLASSES:
         return {"b": bool, "i": int, "f": float}[kind](value) if kind != _CLASSES[type(value)] else value
-    if value._type.dtype.kind == kind or weak_value_of(value) is not None:
+    traced = value._tagloom_value
+    if traced.type.dtype.kind == kind or traced.weak_value is not None:
         return value
     return _astype(value, DTYPES[kind])
 

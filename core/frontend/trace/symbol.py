@@ -7,7 +7,6 @@ An operator applies an op by name. In a trace this adds a node; methods that nee
 from __future__ import annotations
 
 import math
-import operator
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
@@ -87,33 +86,15 @@ def _binary(op: str, *, swapped: bool = False) -> Any:
     def method(self: ArrayOperators, other: object) -> Any:
         if op == "multiply" and type(other) in (list, tuple):
             _refuse_repetition(self, other)
-        return apply_operator(op, *((other, self) if swapped else (self, other)))
+        if not isinstance(self, Symbol):
+            function = getattr(array_namespace(), self.resolve_op(op))
+            return function(other, self) if swapped else function(self, other)
+        one, other = convert_operands(op, *((other, self) if swapped else (self, other)))
+        array: Any = one if isinstance(one, ArrayOperators) else other
+        return getattr(array_namespace(), array.resolve_op(op))(one, other)
 
     OPERATOR_METHODS[method] = op, 2, swapped
     return method
-
-
-def apply_operator(op: str, *operands: Any) -> Any:
-    """What a Python operator gives for operands of which one at least is an array. Numbers are converted as Python
-    does: at once where an operand is symbolic, else where the op refuses them as they are, which is quicker."""
-    if not any(isinstance(operand, Symbol) for operand in operands) and not _is_inverse_power(op, operands):
-        try:
-            return _call_op(op, operands)
-        except Invalid:
-            converted = convert_operands(op, *operands)
-            if all(map(operator.is_, converted, operands)):
-                raise
-            return _call_op(op, converted)
-    return _call_op(op, convert_operands(op, *operands))
-
-
-def _is_inverse_power(op: str, operands: tuple[Any, ...]) -> bool:
-    return op == "pow" and type(operands[1]) is int and operands[1] < 0
-
-
-def _call_op(op: str, operands: tuple[Any, ...]) -> Any:
-    array = next(operand for operand in operands if isinstance(operand, ArrayOperators))
-    return getattr(array_namespace(), array.resolve_op(op))(*operands)
 
 
 def _refuse_repetition(number: ArrayOperators, items: object) -> None:
@@ -131,7 +112,8 @@ def _refuse_repetition(number: ArrayOperators, items: object) -> None:
 
 def _unary(op: str) -> Any:
     def method(self: ArrayOperators) -> Any:
-        return apply_operator(op, self)
+        operand = convert_operands(op, self)[0] if isinstance(self, Symbol) else self
+        return getattr(array_namespace(), operand.resolve_op(op))(operand)
 
     OPERATOR_METHODS[method] = op, 1, False
     return method
@@ -237,7 +219,9 @@ class ArrayOperators:
             raise Usage(
                 "pow takes no modulus", where=user_location(), hint="write tl.pow(x, y) % modulus", python=TypeError
             )
-        return apply_operator("pow", self, other)
+        return array_namespace().pow(
+            *(convert_operands("pow", self, other) if isinstance(self, Symbol) else (self, other))
+        )
 
     def __divmod__(self, other: object) -> tuple[Any, Any]:
         return self // other, self % other
@@ -253,7 +237,7 @@ class ArrayOperators:
         raise Usage("arrays have no attribute at", where=user_location(), hint=hint, python=AttributeError)
 
     def __pos__(self) -> Any:
-        return apply_operator("positive", self)
+        return array_namespace().positive(convert_operands("positive", self)[0] if isinstance(self, Symbol) else self)
 
     __hash__: Any = None
 
