@@ -166,6 +166,9 @@ class _HandleFlowAnalysis:
             pass
         self.empty_threads: defaultdict[HandleKey, list[Set[HandleKey]]] = defaultdict(list)
         """For each handle, the threads of the arrays that it may denote and that are still empty there."""
+        self.maybe_empty_threads: defaultdict[HandleKey, list[Set[HandleKey]]] = defaultdict(list)
+        """For each handle in a called function, the threads of the arrays that are empty there in some of its calls,
+        and filled in others."""
         for array in self.new_handles:
             thread, filled_handles = self.trace_thread(array)
             for handle in _reachable_handles(
@@ -173,6 +176,8 @@ class _HandleFlowAnalysis:
             ):  # not `return_flow`: each call returns its own array
                 if handle not in filled_handles:
                     self.empty_threads[handle].append(thread)
+            for handle in self.maybe_empty_parameters(array, filled_handles):
+                self.maybe_empty_threads[handle].append(thread)
 
     def visit_region(self, activity: RegionActivity) -> None:
         for node in (node for phase in activity.phases for node in phase.nodes):
@@ -297,11 +302,31 @@ class _HandleFlowAnalysis:
         handles_below = (handle for handle in thread if handle in self.written_handles or handle in filled_handles)
         return thread, _reachable_handles(handles_below, self.local_flow, self.call_flow)
 
+    def maybe_empty_parameters(self, array: HandleKey, filled_handles: Set[HandleKey]) -> Set[HandleKey]:
+        """The handles in called functions that denote a new array while it is empty in some calls, and later in
+        others."""
+        filled_in_function = _reachable_handles(self.written_handles, self.local_flow)
+        empty = dict.fromkeys(
+            handle
+            for handle in _reachable_handles([array], self.local_flow, self.return_flow)
+            if handle not in filled_handles
+        )
+        worklist = list(empty)
+        for handle in worklist:  # the loop appends to it
+            successors = [*self.call_flow[handle], *self.local_flow[handle]]
+            new = [each for each in successors if each not in empty and each not in filled_in_function]
+            empty.update(dict.fromkeys(new))
+            worklist += new
+        return dict.fromkeys(handle for handle in empty if handle in filled_handles).keys()
+
     def later_puts(self, read: _CellUse) -> Iterator[list[_CellUse]]:
-        """The later puts that a read may wait for: every put to an array that is still empty there, and the puts that
-        certainly follow and fill the same cell."""
+        """The later puts that a read may wait for: every put to an array that is still empty there; the puts to the
+        same cell of an array that is still empty there in some calls; and the puts that certainly follow and fill the
+        same cell."""
         for thread in self.empty_threads[read.handle]:
             yield [put for handle in thread for put in self.puts[handle] if _may_be_same_cell(read, put)]
+        for thread in self.maybe_empty_threads[read.handle]:
+            yield [put for handle in thread for put in self.puts[handle] if _is_same_cell(read, put)]
         yield self.following_puts(read)
 
     def following_puts(self, read: _CellUse) -> list[_CellUse]:

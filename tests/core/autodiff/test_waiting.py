@@ -101,6 +101,17 @@ def both_in_a_function(x: Any) -> Any:
     return inside(tl.cells(1, FLOAT), x)
 
 
+@tl.function
+def first_of(held: Any) -> Any:
+    return tl.get(held, 0)
+
+
+def read_early_and_late_by_a_function(x: Any) -> Any:
+    held = tl.cells(1, FLOAT)
+    early = first_of(held)
+    return early + first_of(tl.put(held, 0, x * x))
+
+
 WRONG = [
     read_first,
     collected_first,
@@ -113,6 +124,7 @@ WRONG = [
     read_by_a_function,
     put_by_a_function,
     both_in_a_function,
+    read_early_and_late_by_a_function,
 ]
 
 
@@ -240,6 +252,7 @@ def following(steps: Sequence[CellStep]) -> Callable[[Any], Any]:
     return function
 
 
+@tl.autograph.inline
 def read_in(way: str, held: Any, cell: int, x: Any) -> Any:
     if way == "branch":
         return tl.cond(x > 0.0, lambda: tl.get(held, cell), lambda: 0.0)
