@@ -37,6 +37,8 @@ _OFF_WORDS, _ON_WORDS = ("off", "no", "false", "0"), ("on", "yes", "true", "1", 
 """What the variable may be, in any case."""
 PARENT_CHECK_SECONDS = 0.1
 """Seconds between two checks of a compiler process whether its parent is alive."""
+_KILL_SECONDS = 1.0
+"""How long to wait for the end of a killed process."""
 _WAIT_SECONDS = 0.01
 """Seconds between two checks whether code that somebody waits for is there."""
 _BOOT = f"""\
@@ -204,7 +206,10 @@ def compile_and_wait(task: CompileTask) -> None:
             try:
                 process = start_process([task])
                 try:
-                    while process.poll() is None:
+                    # Another thread waits, which Ctrl-C does not reach: in this one it may leave a lock of `process`
+                    # held for ever.
+                    threading.Thread(target=process.wait, name="tagloom compiler", daemon=True).start()
+                    while process.returncode is None:
                         time.sleep(_WAIT_SECONDS)
                     has_compiled = process.returncode == 0
                 finally:
@@ -246,7 +251,8 @@ def start_process(tasks: list[CompileTask]) -> subprocess.Popen[bytes]:
 def end_process(process: subprocess.Popen[bytes]) -> None:
     """Kill a compiler process if it has not ended, and forget it."""
     process.kill()
-    process.wait()
+    with suppress(subprocess.TimeoutExpired):  # the lock of `process` is held if Ctrl-C came while it was polled
+        process.wait(_KILL_SECONDS)
     _forget(process)
 
 
