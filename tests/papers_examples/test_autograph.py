@@ -136,6 +136,7 @@ def test_one_command_makes_the_table(monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.setattr(measure, "PROGRAMS", ("tree_prod",))
     monkeypatch.setattr(measure, "least_time", lambda way: 2.0 if way() else 1.0)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv("TAGLOOM_ENGINE", "compiled")  # main would set it for the process
     measure.main()
     printed = capsys.readouterr().out.splitlines()
     assert printed[:2] == measure.HEADING and "eager 2, recursion in the graph 2, S-expressions 2" in printed[2]
