@@ -4,8 +4,9 @@
 
 `check_deferred_reads`: no read waits for a later put. An adjoint flows back along the thread of handles: the adjoint of
 a get reaches the puts before it, and no others. A get that waits for a later put would therefore be a constant. The
-check reports two cases: a get where the array is still empty, and a get whose cell is put later in the same region or
-one around it. In other cases the index is known only at run time.
+check reports three cases: a get where the array is still empty; a get of a cell with a literal index in a function that
+receives the array empty in some calls and filled in others; and a get whose cell is put later in the same region or one
+around it. In other cases the index is known only at run time.
 """
 
 from __future__ import annotations
@@ -176,7 +177,7 @@ class _HandleFlowAnalysis:
             ):  # not `return_flow`: each call returns its own array
                 if handle not in filled_handles:
                     self.empty_threads[handle].append(thread)
-            for handle in self.maybe_empty_parameters(array, filled_handles):
+            for handle in self.maybe_empty_handles(array, filled_handles):
                 self.maybe_empty_threads[handle].append(thread)
 
     def visit_region(self, activity: RegionActivity) -> None:
@@ -302,7 +303,7 @@ class _HandleFlowAnalysis:
         handles_below = (handle for handle in thread if handle in self.written_handles or handle in filled_handles)
         return thread, _reachable_handles(handles_below, self.local_flow, self.call_flow)
 
-    def maybe_empty_parameters(self, array: HandleKey, filled_handles: Set[HandleKey]) -> Set[HandleKey]:
+    def maybe_empty_handles(self, array: HandleKey, filled_handles: Set[HandleKey]) -> Set[HandleKey]:
         """The handles in called functions that denote a new array while it is empty in some calls, and later in
         others."""
         filled_in_function = _reachable_handles(self.written_handles, self.local_flow)

@@ -15,8 +15,6 @@ import typer
 from ...core.errors import Usage
 from ...core.escape import escape_for_stdout
 from ...core.files import write_file
-from ...core.frontend.source.convert import converted_code
-from ...core.frontend.source.listing import list_code
 from ...core.frontend.trace.annotation import underlying_function
 from ...core.graph.graph import Graph
 from ...core.text import print_graph, print_program
@@ -120,6 +118,9 @@ def code_text(start: RunRequest) -> str:
     program = find_program(start.target)
     if not isinstance(program, Function):
         raise Usage("only a function of Python has converted code", got=start.target)
+    from ...core.frontend.source.convert import converted_code  # the converter, which other commands may never need
+    from ...core.frontend.source.listing import list_code
+
     lines = list_code(converted_code(underlying_function(program._python))).lines
     return "".join(f"{each.source_line or '':>5}  {each.text}".rstrip() + "\n" for each in lines)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...core.frontend.source.listing import find_listing
 from ...core.program.program import TracedLocation
 from ...viz.style import GREY, YELLOW
 from ..session.command import sanitize
@@ -14,6 +13,8 @@ from .source import highlight, underline_spans
 def code_page(session: Session) -> PanePage:
     """The converted function that the node comes from; the lines from the node's line are marked, and the node's
     expression is underlined. Each statement has the number of its line in the user's file."""
+    from ...core.frontend.source.listing import find_listing  # the converter, which other panes do not need
+
     number = session.inspected_node
     location = None if number is None else session.history.graph.nodes[number].location
     listing = None if location is None else find_listing(location.file, location.line)

@@ -120,7 +120,7 @@ def call_scopes(frame: FrameType | None) -> tuple[ScopeEntry, ...]:
     helper: FrameType | None = None
     is_region = False
     while frame is not None and frame.f_code.co_name != _TRACING_FUNCTION:
-        if frame.f_code.co_filename.startswith(_INTERNAL_PATHS):
+        if is_internal_file(frame.f_code.co_filename):
             is_region = is_region or frame.f_code.co_name in _REGION_FUNCTIONS
         else:
             if helper is not None and not is_region and not helper.f_code.co_name.startswith("<"):

@@ -206,8 +206,8 @@ def compile_and_wait(task: CompileTask) -> None:
             try:
                 process = start_process([task])
                 try:
-                    # Another thread waits, which Ctrl-C does not reach: in this one it may leave a lock of `process`
-                    # held for ever.
+                    # A thread waits for the process. Ctrl-C in this thread, while it polls, could leave a lock of
+                    # `process` held for ever.
                     threading.Thread(target=process.wait, name="tagloom compiler", daemon=True).start()
                     while process.returncode is None:
                         time.sleep(_WAIT_SECONDS)
@@ -251,7 +251,7 @@ def start_process(tasks: list[CompileTask]) -> subprocess.Popen[bytes]:
 def end_process(process: subprocess.Popen[bytes]) -> None:
     """Kill a compiler process if it has not ended, and forget it."""
     process.kill()
-    with suppress(subprocess.TimeoutExpired):  # the lock of `process` is held if Ctrl-C came while it was polled
+    with suppress(subprocess.TimeoutExpired):  # Ctrl-C during a poll may have left its lock held
         process.wait(_KILL_SECONDS)
     _forget(process)
 
