@@ -66,9 +66,9 @@ def may_take_long(op: str, operands: Sequence[Value], result: Type) -> bool:
     return math.prod(shape or ()) >= MIN_ELEMENTS  # type: ignore[arg-type]  # all sizes are known
 
 
-def result_bytes(node: GraphNode, operands: Sequence[Value]) -> int:
-    """The bytes of the result of an op on these operands, as far as its type, the operands' types and the values of
-    sizes say; 0 if they do not, or the op traps."""
+def predicted_result_bytes(node: GraphNode, operands: Sequence[Value]) -> int:
+    """The bytes that the result of an op on these operands will have, as far as its type, the operands' types and the
+    values of sizes say; 0 if they do not, or the op traps."""
     row, result, attributes = OPS.get(node.op) or EFFECT_OPS.get(node.op), node.outputs[0].type, node.attributes
     if row is None or isinstance(result.dtype, HandleType):
         return 0
@@ -92,7 +92,7 @@ def result_bytes(node: GraphNode, operands: Sequence[Value]) -> int:
 
 def exceeds_memory(node: GraphNode, operands: Sequence[Value], limit: int) -> bool:
     """Whether the result of an op would exceed a limit on the resident memory."""
-    count = result_bytes(node, operands)
+    count = predicted_result_bytes(node, operands)
     return count >= LARGE_RESULT_BYTES and resident_memory() + count > limit
 
 
