@@ -1,8 +1,9 @@
 """Operators for other systems: what converted Python calls where its control flow is not staged to a tagloom program.
 
 The converted code of a function is the same for all systems; it closes over the operators that it calls (docs/
-autograph.md). `BackendOperators` has the meaning that the constructs of Python have everywhere, such as what `break`
-does and what an untaken arm must not change. A `StagingBackend` has the rest: a branch, a loop, and a call.
+autograph.md). `Operators` has the meaning that the constructs of Python have everywhere, such as what `break` does.
+`BackendOperators` merges what the arms of a branch change, and finds what a loop carries. A `StagingBackend` has the
+rest: a branch and a loop over lists of values, and a call.
 """
 
 from __future__ import annotations
@@ -14,25 +15,23 @@ from types import CellType, FunctionType, MethodType
 from typing import Any, NoReturn, Protocol
 
 from ...core.errors import Invalid
-from ...core.frontend.source import operators as python_operators
-from ...core.frontend.source.calls import announce_iteration, is_convertible, record_changes
+from ...core.frontend.source.calls import is_convertible, record_changes
 from ...core.frontend.source.convert import convert, is_converted
-from ...core.frontend.source.operators import ExitLoop, LoopForm, Thunk
-from ...core.frontend.source.raising import raised
+from ...core.frontend.source.operators import Operators, Thunk
+from ...core.frontend.source.ranges import CountedRange
 from ...core.frontend.source.state import (
     UNBOUND,
-    AttributePlace,
     CellPlace,
     MaybeUnassigned,
     Place,
     Undefined,
     Variables,
     active_journal,
-    commit,
     open_journal,
     record_write,
     register_created,
 )
+from ...core.frontend.source.texts import field
 from ...core.frontend.source.trees import Tree, is_same, split
 from ...core.frontend.trace.control_flow import function_location
 from ...core.frontend.trace.pytree import describe_difference
@@ -98,27 +97,8 @@ class Retrace(BaseException):
     """Raised where a branch or loop changes more than was expected: it is staged again."""
 
 
-class BackendOperators:
-    """The operators of converted Python for a backend: the cell of this object is what converted code calls as `ag__`.
-
-    The methods and attributes have the names of `core.frontend.source.operators`, and the same meanings."""
-
-    augment = staticmethod(python_operators.augment)
-    before_global = staticmethod(python_operators.before_global)
-    before_nonlocal = staticmethod(python_operators.before_nonlocal)
-    created = staticmethod(python_operators.created)
-    delete_attribute = staticmethod(python_operators.delete_attribute)
-    delete_item = staticmethod(python_operators.delete_item)
-    equal, not_equal = staticmethod(operator.eq), staticmethod(operator.ne)
-    greater, greater_equal = staticmethod(operator.gt), staticmethod(operator.ge)
-    less, less_equal = staticmethod(operator.lt), staticmethod(operator.le)
-    handlers = staticmethod(python_operators.handlers)
-    load = staticmethod(python_operators.load)
-    present = staticmethod(python_operators.present)
-    raised = staticmethod(raised)
-    set_attribute = staticmethod(python_operators.set_attribute)
-    set_item = staticmethod(python_operators.set_item)
-    slice = slice
+class BackendOperators(Operators):
+    """The operators of converted Python for a backend; `cell` is the cell in which converted code has them."""
 
     def __init__(self, backend: StagingBackend) -> None:
         self.backend = backend
@@ -152,193 +132,41 @@ class BackendOperators:
 
         return run
 
-    # Conditions
+    def is_symbolic(self, value: Any) -> bool:
+        return self.backend.is_symbolic(value)
 
-    def if_stmt(self, test: Any, then: Thunk, otherwise: Thunk, state: Thunk, live: Sequence[str] = ()) -> Any:
-        if self.backend.is_symbolic(test):
-            return self._stage_branch(self.backend.truth(test), then, otherwise, Variables(state, live))
-        return then() if test else otherwise()
+    def truth(self, value: Any) -> Any:
+        return self.backend.truth(value)
 
-    def if_exp(self, test: Any, then: Thunk, otherwise: Thunk, state: Thunk = lambda: ()) -> Any:
-        return self.if_stmt(test, then, otherwise, state, state.__code__.co_freevars)
+    def negate(self, value: Any) -> Any:
+        return self.backend.negate(value)
 
-    def and_(self, one: Any, *others: Thunk, state: Thunk = lambda: ()) -> Any:
-        if not others:
-            return one
-        return self.if_exp(one, lambda: self.and_(others[0](), *others[1:], state=state), lambda: one, state)
-
-    def or_(self, one: Any, *others: Thunk, state: Thunk = lambda: ()) -> Any:
-        if not others:
-            return one
-        return self.if_exp(one, lambda: one, lambda: self.or_(others[0](), *others[1:], state=state), state)
-
-    def not_(self, value: Any) -> Any:
-        return self.backend.negate(value) if self.backend.is_symbolic(value) else not value
-
-    def chain(self, one: Any, *steps: Any, state: Thunk = lambda: ()) -> Any:
-        compare, operand, *rest = steps
-        other = operand()
-        result = compare(one, other)
-        if not rest:
-            return result
-        return self.if_exp(result, lambda: self.chain(other, *rest, state=state), lambda: result, state)
+    def compute_test(self, test: Thunk) -> tuple[Any, bool]:
+        value = self.backend.discard(test)
+        return value, self.backend.is_symbolic(value)
 
     def in_(self, item: Any, container: Any) -> Any:
-        items = container if isinstance(container, list | tuple | range) else ()
-        if self.backend.is_symbolic(item) or any(map(self.backend.is_symbolic, items)):
-            if not isinstance(container, list | tuple | range):
-                self._refuse("`in` with a symbolic item", "write the comparisons")
-            return self.or_(False, *(lambda each=each: item == each for each in container))
-        return item in container
+        """`item in container`; refused for a container that is symbolic."""
+        if self.backend.is_symbolic(container):
+            self._refuse("`in` a symbolic value", "write the comparisons")
+        return super().in_(item, container)
 
-    def not_in(self, item: Any, container: Any) -> Any:
-        return self.not_(self.in_(item, container))
-
-    def is_(self, one: Any, other: Any) -> Any:
-        if one is not other and any(map(self.backend.is_symbolic, (one, other))):
-            values = (self.backend.is_symbolic(each) or isinstance(each, bool | int | float) for each in (one, other))
-            if all(values):
-                self._refuse("`is` between values", "write x == y, or x != y")
-        return one is other
-
-    def is_not(self, one: Any, other: Any) -> Any:
-        return not self.is_(one, other)
-
-    def is_last_exit(self, chosen: Any, number: int) -> Any:
-        """Whether a statement whose end is not reached was left by its last exit, if by none of the others."""
-        return True if self.backend.is_symbolic(chosen) else chosen == number
-
-    def assert_(self, test: Any, message: Thunk) -> None:
-        if self.backend.is_symbolic(test):
-            self.backend.assertion(self.backend.truth(test), message())
-        elif not test:
-            raise raised(AssertionError(*message()))
+    def for_stmt(self, iterable: Any, target: Callable[[Any], Any], *loop: Any, **options: Any) -> Any:
+        """`for`; also over a symbolic array, by its positions."""
+        if not self.backend.is_symbolic(iterable):
+            return super().for_stmt(iterable, target, *loop, **options)
+        positions = self._range(self.backend.length(iterable))
+        return super().for_stmt(positions, lambda position: target(iterable[position]), *loop, **options)
 
     # Texts
 
     def join_text(self, *texts: str) -> str:
         return "".join(texts)
 
-    def field(self, value: Any, conversion: str, specification: str = "") -> str:
+    def field(self, value: Any, conversion: str, specification: str = "") -> Any:
         if self.backend.is_symbolic(value):
             self._refuse("a text of a symbolic value", "leave the value out of the text")
-        return python_operators.field(value, conversion, specification)  # type: ignore[no-any-return]
-
-    # Loops
-
-    def while_stmt(
-        self,
-        test: Thunk,
-        body: Callable[..., Any],
-        state: Thunk,
-        live: Sequence[str],
-        form: LoopForm = "plain",
-        parallel_iterations: int | None = None,
-    ) -> Any:
-        variables = Variables(state, live)
-        if form == "plain":
-            while True:
-                go_on = self._evaluate(test, variables)
-                if self.backend.is_symbolic(go_on):
-                    self._stage_loop(test, body, variables)
-                    return 0
-                if not go_on:
-                    return 0
-                body()
-        loop = register_created(ExitLoop(form))
-
-        def truth() -> Any:
-            value = test()
-            return self.backend.truth(value) if self.backend.is_symbolic(value) else bool(value)
-
-        loop.go_on = truth()
-        while not self.backend.is_symbolic(loop.go_on):
-            if not loop.go_on:
-                return loop.exit_number
-            loop.take(body(truth))
-        self._stage_loop(lambda: loop.go_on, lambda: loop.take(body(truth)), variables, loop.places())
-        return loop.exit_number
-
-    def for_stmt(
-        self,
-        iterable: Any,
-        target: Callable[[Any], Any],
-        body: Callable[..., Any],
-        state: Thunk,
-        live: Sequence[str],
-        form: LoopForm = "plain",
-        last: str = "",
-        parallel_iterations: int | None = None,
-    ) -> Any:
-        variables = Variables(state, [*live, *([last] if last else [])])
-        if self.backend.is_symbolic(iterable):
-            array, length = iterable, self.backend.length(iterable)
-            assign, target = target, lambda number: assign(array[number])
-            iterable = CountedRange(0, length, 1)
-            if not self.backend.is_symbolic(length):
-                iterable = range(length)
-        if isinstance(iterable, CountedRange):
-            return self._count(iterable, target, body, variables, form)
-        loop = register_created(ExitLoop(form))
-        announce_iteration(iterable)
-        for item in iterable:
-
-            def trip(item: Any = item) -> Any:
-                target(item)
-                return body() if form == "plain" else body(lambda: True)
-
-            if form == "plain":
-                trip()
-                continue
-            if self.backend.is_symbolic(loop.go_on):
-                skipped = (False, loop.exit_number) if form.startswith("exit") else False
-                loop.take(self._stage_branch(loop.go_on, trip, functools.partial(_identity, skipped), variables))
-            else:
-                loop.take(trip())
-            if not self.backend.is_symbolic(loop.go_on) and not loop.go_on:
-                break
-        return loop.exit_number
-
-    def _count(
-        self,
-        numbers: CountedRange,
-        target: Callable[[Any], Any],
-        body: Callable[..., Any],
-        variables: Variables,
-        form: LoopForm,
-    ) -> Any:
-        """A `for` over a range with a symbolic bound."""
-        loop, counter = register_created(ExitLoop(form)), register_created(_RangeCounter(numbers.start))
-        place = AttributePlace(counter, "number", "i")
-
-        def trip() -> None:
-            number = counter.number
-            target(number)
-            counter.number = number + numbers.step
-            go_on = numbers.has(counter.number)
-            if form == "plain":
-                body()
-            else:
-                loop.take(body(lambda: go_on))
-
-        if form == "plain":
-            self._stage_loop(lambda: numbers.has(counter.number), trip, variables, [place])
-        else:
-            loop.go_on = numbers.has(numbers.start)
-            self._stage_loop(lambda: loop.go_on, trip, variables, [place, *loop.places()])
-        return loop.exit_number
-
-    def _evaluate(self, test: Thunk, variables: Variables) -> Any:
-        """The test of a loop; if it is symbolic, nothing is left of its evaluation."""
-        start = variables.read()
-        with open_journal(0) as journal:
-            value = self.backend.discard(test)
-            if self.backend.is_symbolic(value):
-                journal.undo()
-                variables.write(start)
-                return value
-        commit(journal)
-        return value
+        return field(value, conversion, specification)
 
     # Calls
 
@@ -388,8 +216,6 @@ class BackendOperators:
         start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
         if self.backend.is_symbolic(step):
             self._refuse("a range with a symbolic step", "write a while loop")
-        if step == 0:
-            raise ValueError("range() arg 3 must not be zero")
         return CountedRange(start, stop, step)
 
     def _cast(self, kind: type, *arguments: Any) -> Any:
@@ -459,7 +285,8 @@ class BackendOperators:
 
     # Staging
 
-    def _stage_branch(self, predicate: Any, then: Thunk, otherwise: Thunk, variables: Variables) -> Any:
+    def stage_branch(self, test: Any, then: Thunk, otherwise: Thunk, variables: Variables) -> Any:
+        predicate = self.backend.truth(test)
         merger = _BranchState(self.backend, variables)
         while True:
             try:
@@ -469,9 +296,16 @@ class BackendOperators:
                 continue
             return merger.finish(leaves)
 
-    def _stage_loop(self, test: Thunk, body: Thunk, variables: Variables, extra_places: Sequence[Place] = ()) -> None:
+    def stage_loop(
+        self,
+        test: Thunk,
+        body: Thunk,
+        variables: Variables,
+        live_places: Sequence[Place] = (),
+        parallel_iterations: int | None = None,
+    ) -> None:
         state = _LoopContents(self.backend, variables, test, body)
-        for place in (*variables.live.values(), *extra_places):
+        for place in (*variables.live.values(), *live_places):
             state.carry(place, place.read())
         while True:
             try:
@@ -483,38 +317,12 @@ class BackendOperators:
                 variables.write(state.start)
         state.finish(leaves)
 
+    def stage_assertion(self, predicate: Any, error: AssertionError) -> None:
+        self.backend.assertion(predicate, error.args)
+
 
 def _identity(value: Any) -> Any:
     return value
-
-
-class CountedRange:
-    """`range(start, stop, step)` with a symbolic start or stop."""
-
-    def __init__(self, start: Any, stop: Any, step: int) -> None:
-        self.start, self.stop, self.step = start, stop, step
-
-    def has(self, number: Any) -> Any:
-        """Whether the range goes on to this number."""
-        return number < self.stop if self.step > 0 else number > self.stop
-
-    def __reversed__(self) -> CountedRange:
-        reach = self.stop - self.start + (self.step - (1 if self.step > 0 else -1))
-        last = self.start + (reach // self.step - 1) * self.step  # an empty range is empty in reverse
-        return CountedRange(last, self.start - self.step, -self.step)
-
-    def __iter__(self) -> NoReturn:
-        raise Invalid(
-            "a range with a symbolic bound is counted through only by a for loop",
-            rule="F1",
-            where=user_location(),
-            python=TypeError,
-        )
-
-
-class _RangeCounter:
-    def __init__(self, number: Any) -> None:
-        self.number = number
 
 
 def refuse(backend: StagingBackend, what: str, hint: str, got: object = None) -> NoReturn:

@@ -9,13 +9,13 @@ from typing import Any
 
 from ..trace.annotation import DerivedFunction, PositionalCall
 from ..trace.program_builder import current_region
-from . import operators
 from .calls import is_convertible
 from .convert import convert
 from .functions import PythonCall
+from .program_operators import OPERATORS
 from .state import staging_depth
 
-__all__ = ["convert_callable", "operators", "prepare_entry"]
+__all__ = ["OPERATORS", "convert_callable", "prepare_entry"]
 
 
 def convert_callable(python: Any) -> Any:

@@ -12,13 +12,42 @@ from ..trace.source_location import user_location
 from .raising import stage_assertion
 
 
-class SymbolicRange:
+class CountedRange:
     """`range(start, stop, step)` with a symbolic bound; a `for` loop counts through it."""
 
     def __init__(self, *bounds: Any) -> None:
         self.start, self.stop, self.step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
         if type(self.step) is int and self.step == 0:
             raise ValueError("range() arg 3 must not be zero")
+
+    def has(self, number: Any) -> Any:
+        """Whether the range goes on to this number, which is a multiple of the step from its start."""
+        return number < self.stop if self.step > 0 else number > self.stop
+
+    def __reversed__(self) -> CountedRange:
+        if type(self.step) is not int:
+            self.__iter__()
+        reach = self.stop - self.start + (self.step - (1 if self.step > 0 else -1))
+        last = self.start + (reach // self.step - 1) * self.step  # an empty range is empty in reverse
+        return type(self)(last, self.start - self.step, -self.step)
+
+    def __iter__(self) -> NoReturn:
+        raise Invalid(
+            "a range with a symbolic bound is counted through only by a for loop",
+            rule="F1",
+            where=user_location(),
+            hint="write a for loop; tl.arange(n) makes an array",
+            python=TypeError,
+        )
+
+    __len__ = __getitem__ = __iter__
+
+
+class SymbolicRange(CountedRange):
+    """A range with a bound that the program under trace computes; the step may be symbolic, too."""
+
+    def __init__(self, *bounds: Any) -> None:
+        super().__init__(*bounds)
         self._check_types()
         if type(self.step) is not int:
             fault = ValueError("range() arg 3 must not be zero")
@@ -30,7 +59,6 @@ class SymbolicRange:
                 raise TypeError(f"{to_operand(bound).type} cannot be interpreted as an integer")
 
     def has(self, number: Any) -> Any:
-        """Whether the range goes on to this number, which is a multiple of the step from its start."""
         if type(self.step) is int:
             return apply("less", number, self.stop) if self.step > 0 else apply("greater", number, self.stop)
         return cond(
@@ -50,21 +78,3 @@ class SymbolicRange:
         """The sum of all items. Raises Invalid (F1) for a symbolic step."""
         count = self.length()
         return self.start * count + self.step * (count * (count - 1) // 2)
-
-    def __reversed__(self) -> SymbolicRange:
-        if type(self.step) is not int:
-            self.__iter__()
-        reach = self.stop - self.start + (self.step - (1 if self.step > 0 else -1))
-        last = self.start + (reach // self.step - 1) * self.step  # an empty range is empty in reverse
-        return SymbolicRange(last, self.start - self.step, -self.step)
-
-    def __iter__(self) -> NoReturn:
-        raise Invalid(
-            "a range with a symbolic bound is counted through only by a for loop",
-            rule="F1",
-            where=user_location(),
-            hint="write a for loop; tl.arange(n) makes an array",
-            python=TypeError,
-        )
-
-    __len__ = __getitem__ = __iter__

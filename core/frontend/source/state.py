@@ -18,7 +18,6 @@ from types import CellType
 from typing import Any, NoReturn, Protocol
 
 from ...errors import Invalid
-from ..control_flow import cond
 from ..trace.source_location import user_location
 
 
@@ -336,13 +335,3 @@ class Variables:
         """Give each its content."""
         for name, content in contents.items():
             self.places[name].write(content)
-
-    def assign_last(self, name: str, is_assigned: Callable[[], Any], value: Any) -> None:
-        """Give the target of a loop over a range its last item, if there was one."""
-        place = self.places[name]
-        before = place.read()
-        if before is UNBOUND or isinstance(before, Undefined):
-            reason = f"the loop at {user_location()} assigns it, and may make no trip"
-            place.write(MaybeUnassigned(name, reason, value))
-        else:
-            place.write(cond(is_assigned(), lambda: value, lambda: before))

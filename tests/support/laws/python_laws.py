@@ -15,12 +15,12 @@ import tagloom as tl
 from support.generators.generator import Case
 from support.laws import effect_laws
 from tagloom.core.frontend.source.convert import convert
-from tagloom.core.frontend.source.entry import operators
+from tagloom.core.frontend.source.entry import OPERATORS
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import admit_arguments
 
-assert operators is not None, "converted code calls them"
+assert OPERATORS.cell_contents is not None, "converted code calls them"
 RUNS: tuple[tuple[str, str], ...] = (
     ("reference", "fifo"),
     ("reference", "lifo"),

@@ -11,8 +11,12 @@ from pytest import MonkeyPatch
 from support.programs import plain_functions
 from support.programs.reference import calls, conditionals, exits, loops, places
 from tagloom.core.frontend.source import calls as call_operators
-from tagloom.core.frontend.source import convert, operators, raising, ranges, staging, state
+from tagloom.core.frontend.source import convert, raising, ranges, staging, state
+from tagloom.core.frontend.source.entry import OPERATORS
+from tagloom.core.frontend.source.operators import Operators
 from tagloom.core.frontend.source.passes import control_flow, expressions, matches
+
+operators = OPERATORS.cell_contents
 
 
 class Twin(NamedTuple):
@@ -91,7 +95,7 @@ def middle_computed_twice(patch: MonkeyPatch) -> None:
 @twin(loops.for_zero_trips_leave_the_target, 0)
 def target_changed_by_zero_trips(patch: MonkeyPatch) -> None:
     """A loop over a range that makes no trip assigns its target."""
-    patch.setattr(state.Variables, "assign_last", lambda self, name, is_assigned, value: self.places[name].write(value))
+    patch.setattr(Operators, "_assign_last", lambda self, place, numbers, value: place.write(value))
 
 
 @twin(conditionals.swap_in_an_arm, 2, 4)
@@ -189,8 +193,7 @@ def negative_numbers_are_false(patch: MonkeyPatch) -> None:
     def truth_operand(value: Any) -> Any:
         return staging.to_operand(value > 0) if value._tagloom_value.type.dtype.kind == "i" else sound(value)
 
-    for module in (staging, operators):
-        patch.setattr(module, "truth_operand", truth_operand)
+    patch.setattr(staging, "truth_operand", truth_operand)
 
 
 @twin(loops.while_two_variables, 3)

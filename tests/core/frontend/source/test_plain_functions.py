@@ -13,7 +13,7 @@ import pytest
 import tagloom as tl
 from support.programs.plain_functions import CASES
 from tagloom.core.frontend.source.convert import convert
-from tagloom.core.frontend.source.operators import OPERATORS
+from tagloom.core.frontend.source.entry import OPERATORS
 
 INPUTS = [(function, arguments) for function, inputs in CASES for arguments in inputs]
 NAMES = [f"{function.__name__}{arguments}" for function, arguments in INPUTS]

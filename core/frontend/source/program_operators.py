@@ -1,0 +1,87 @@
+"""The operators that stage to the program under trace: a branch is a `cond`, a loop a `while_loop`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..eager.apply import apply
+from ..trace.captures import read_variable
+from ..trace.program_builder import current_region, to_operand, unwrap_weak
+from ..trace.symbol import Symbol, array_namespace
+from . import calls, raising, staging, texts
+from .convert import OPERATORS
+from .operators import Operators, Thunk
+from .state import Place, Variables
+
+__all__ = ["OPERATORS", "ProgramOperators"]
+
+
+class ProgramOperators(Operators):
+    """Stages to the program under trace. Variables are read where their values count."""
+
+    call = staticmethod(calls.call)
+    field = staticmethod(texts.field)
+    join_text = staticmethod(texts.join_text)
+
+    def is_symbolic(self, value: Any) -> bool:
+        return staging.is_symbolic(read_variable(value))
+
+    def truth(self, value: Any) -> Any:
+        return Symbol(staging.truth_operand(read_variable(value)))  # type: ignore[arg-type]
+
+    def negate(self, value: Any) -> Any:
+        return apply("logical_not", self.truth(value))
+
+    def is_integer(self, value: Any) -> bool:
+        value = read_variable(value)
+        return isinstance(value, int) or (staging.is_symbolic(value) and value._tagloom_value.type.dtype.kind in "iu")
+
+    def in_(self, item: Any, container: Any) -> Any:
+        """`item in container`; also in an array."""
+        container = read_variable(container)
+        if staging.is_symbolic(container):
+            return array_namespace().any(container == item)
+        return super().in_(item, container)
+
+    def compare_identity(self, one: Any, other: Any) -> Any:
+        """`one is other`: only bools have an identity."""
+        values = read_variable(one), read_variable(other)
+        types = [to_operand(unwrap_weak(value)).type for value in values]
+        if types[0] == types[1] and types[0].is_scalar and types[0].dtype.kind == "b":
+            return values[0] == values[1]
+        return super().compare_identity(one, other)
+
+    def stage_branch(self, test: Any, then: Thunk, otherwise: Thunk, variables: Variables) -> Any:
+        return staging.stage_branch(test, then, otherwise, variables)
+
+    def stage_loop(
+        self,
+        test: Thunk,
+        body: Thunk,
+        variables: Variables,
+        live_places: Sequence[Place] = (),
+        parallel_iterations: int | None = None,
+    ) -> None:
+        staging.stage_loop(test, body, variables, live_places, parallel_iterations)
+
+    def stage_assertion(self, predicate: Any, error: AssertionError) -> None:
+        raising.stage_assertion(predicate, error)
+
+    def evaluate_test(self, test: Thunk, variables: Variables) -> tuple[Any, bool]:
+        if current_region() is None:
+            return test(), False
+        return super().evaluate_test(test, variables)
+
+    def compute_test(self, test: Thunk) -> tuple[Any, bool]:
+        region = current_region()
+        assert region is not None, "only a trace has symbolic values"
+        mark = region.mark()
+        value = test()
+        is_staged = self.is_symbolic(value)
+        if is_staged:
+            region.reset(mark)
+        return value, is_staged
+
+
+OPERATORS.cell_contents = ProgramOperators()
