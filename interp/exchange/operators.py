@@ -9,9 +9,8 @@ rest: a branch and a loop over lists of values, and a call.
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Sequence
-from types import CellType, FunctionType, MethodType
+from types import CellType, FunctionType
 from typing import Any, NoReturn, Protocol
 
 from ...core.errors import Invalid
@@ -26,10 +25,8 @@ from ...core.frontend.source.state import (
     Place,
     Undefined,
     Variables,
-    active_journal,
     open_journal,
     record_write,
-    register_created,
 )
 from ...core.frontend.source.texts import field
 from ...core.frontend.source.trees import Tree, is_same, split
@@ -101,26 +98,15 @@ class BackendOperators(Operators):
     """The operators of converted Python for a backend; `cell` is the cell in which converted code has them."""
 
     def __init__(self, backend: StagingBackend) -> None:
+        super().__init__()
         self.backend = backend
         self.cell = CellType(self)
-        self._builtins: dict[Any, Callable[..., Any]] = {
+        self.builtins |= {
             range: self._range,
-            int: functools.partial(self._cast, int),
-            float: functools.partial(self._cast, float),
-            bool: functools.partial(self._cast, bool),
             len: self._len,
-            max: functools.partial(self._extremum, max, operator.gt),
-            min: functools.partial(self._extremum, min, operator.lt),
-            any: self._any,
-            all: self._all,
             str: functools.partial(self._text, str),
             repr: functools.partial(self._text, repr),
             print: self._print,
-            round: self._round,
-            isinstance: self._isinstance,
-            type: self._type,
-            next: self._next,
-            **dict.fromkeys((locals, eval, exec, vars), self._refuse_frames),
         }
 
     def convert(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -170,45 +156,29 @@ class BackendOperators(Operators):
 
     # Calls
 
-    def call(self, function: Any, /, *arguments: Any, **keywords: Any) -> Any:
-        if type(function) is FunctionType:
-            converted = convert(function, self.cell) if is_convertible(function) else function
-            if not is_converted(converted):
-                return self._call_other(function, arguments, keywords)
-            return self.backend.call(function, converted, arguments, keywords)
-        if type(function) is MethodType and type(function.__func__) is FunctionType:
-            return self.call(function.__func__, function.__self__, *arguments, **keywords)
-        if type(function) is functools.partial:
-            return self.call(function.func, *function.args, *arguments, **{**function.keywords, **keywords})
-        try:
-            replacement = self._builtins.get(function)
-        except TypeError:  # not hashable
-            replacement = None
-        if replacement is not None:
-            return replacement(*arguments, **keywords)
-        method = type(function).__dict__.get("__call__")
-        if type(method) is FunctionType and is_convertible(method):
-            return self.call(method, function, *arguments, **keywords)
+    def call_function(self, function: FunctionType, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        converted = convert(function, self.cell) if is_convertible(function) else function
+        if not is_converted(converted):
+            return self.call_opaque(function, arguments, keywords)
+        return self.backend.call(function, converted, arguments, keywords)
+
+    def call_opaque(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         python = getattr(function, "_python", None)
         if type(python) is FunctionType:  # of tl.function
             return self.call(python, *arguments, **keywords)
-        if isinstance(function, type):
-            return self._call_class(function, arguments, keywords)
-        return self._call_other(function, arguments, keywords)
-
-    def _call_other(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         candidates = [getattr(function, "__self__", None), *arguments, *keywords.values()]
         return record_changes(candidates, lambda: self.backend.call_other(function, arguments, keywords))
 
-    def _call_class(self, kind: type, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        constructor: Any = kind.__dict__.get("__init__")
-        creator: Any = kind.__new__
-        is_plain = creator is object.__new__ and type(kind) is type and type(constructor) is FunctionType
-        if is_plain and is_convertible(constructor):
-            instance = register_created(object.__new__(kind))
-            self.call(constructor, instance, *arguments, **keywords)
-            return instance
-        return register_created(self._call_other(kind, arguments, keywords))
+    def cast_symbolic(self, value: Any, kind: type) -> Any:
+        return self.backend.cast(value, kind)
+
+    def round_symbolic(self, value: Any, *digits: Any) -> Any:
+        if digits not in ((), (None,)):
+            self._refuse("rounding to digits", "multiply before, and divide after")
+        return self.backend.round(value)
+
+    def python_class(self, value: Any) -> type:
+        return self.backend.python_class(value)
 
     def _range(self, *bounds: Any) -> Any:
         if not any(map(self.backend.is_symbolic, bounds)):
@@ -218,54 +188,8 @@ class BackendOperators(Operators):
             self._refuse("a range with a symbolic step", "write a while loop")
         return CountedRange(start, stop, step)
 
-    def _cast(self, kind: type, *arguments: Any) -> Any:
-        if len(arguments) == 1 and self.backend.is_symbolic(arguments[0]):
-            return self.backend.cast(arguments[0], kind)
-        return kind(*arguments)
-
     def _len(self, items: Any) -> Any:
         return self.backend.length(items) if self.backend.is_symbolic(items) else len(items)
-
-    def _extremum(self, original: Any, is_better: Any, *arguments: Any, key: Any = None, **default: Any) -> Any:
-        items = list(arguments if len(arguments) > 1 else arguments[0])
-        keys = items if key is None else [self.call(key, item) for item in items]
-        if not any(map(self.backend.is_symbolic, keys)):
-            position = original(range(len(items)), key=keys.__getitem__, default=None)
-            return original(items, **default) if position is None else items[position]
-        best = items[0], keys[0]
-        for pair in zip(items[1:], keys[1:], strict=True):
-            test, other = is_better(pair[1], best[1]), best
-            best = self.if_exp(test, functools.partial(_identity, pair), functools.partial(_identity, other))
-        return best[0]
-
-    def _round(self, value: Any, *digits: Any) -> Any:
-        if not self.backend.is_symbolic(value):
-            return round(value, *digits)
-        if digits not in ((), (None,)):
-            self._refuse("rounding to digits", "multiply before, and divide after")
-        return self.backend.round(value)
-
-    def _isinstance(self, value: Any, classes: Any) -> bool:
-        if self.backend.is_symbolic(value) and not isinstance(value, classes):
-            return issubclass(self.backend.python_class(value), classes)
-        return isinstance(value, classes)
-
-    def _type(self, *arguments: Any, **keywords: Any) -> Any:
-        if len(arguments) == 1 and self.backend.is_symbolic(arguments[0]):
-            return self.backend.python_class(arguments[0])
-        return type(*arguments, **keywords)
-
-    def _next(self, iterator: Any, *default: Any) -> Any:
-        journal = active_journal()
-        if journal is not None:
-            journal.lasting_effect = "an iterator is advanced"
-        return next(iterator, *default)
-
-    def _any(self, items: Any) -> Any:
-        return self.or_(False, *(lambda item=item: item for item in items))
-
-    def _all(self, items: Any) -> Any:
-        return self.and_(True, *(lambda item=item: item for item in items))
 
     def _text(self, kind: Any, *arguments: Any) -> Any:
         if any(map(self.backend.is_symbolic, arguments)):
@@ -276,9 +200,6 @@ class BackendOperators(Operators):
         if any(map(self.backend.is_symbolic, values)):
             self._refuse("print of a symbolic value", "return the value, and print the result")
         print(*values, **keywords)
-
-    def _refuse_frames(self, *arguments: Any) -> NoReturn:
-        self._refuse("what looks at the variables of a frame", "pass the values")
 
     def _refuse(self, what: str, hint: str) -> NoReturn:
         refuse(self.backend, what, hint)
@@ -319,10 +240,6 @@ class BackendOperators(Operators):
 
     def stage_assertion(self, predicate: Any, error: AssertionError) -> None:
         self.backend.assertion(predicate, error.args)
-
-
-def _identity(value: Any) -> Any:
-    return value
 
 
 def refuse(backend: StagingBackend, what: str, hint: str, got: object = None) -> NoReturn:

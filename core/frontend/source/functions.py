@@ -72,7 +72,7 @@ def may_be_function(region: RegionBuilder, code: CodeType) -> bool:
     )
 
 
-def call_function(
+def call_traced(
     region: RegionBuilder,
     function: FunctionType,
     converted: FunctionType,

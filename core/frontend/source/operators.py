@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import builtins
 import functools
+import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from types import FunctionType, MethodType
 from typing import Any, Literal, TypeAlias
 
 from ...errors import Invalid
 from ..trace.source_location import user_location
-from .calls import announce_iteration
+from .calls import announce_iteration, is_convertible, is_fresh, is_plain_class
 from .raising import handlers, raised
 from .ranges import CountedRange
 from .state import (
+    CONTAINERS,
     UNBOUND,
     AttributePlace,
     CellPlace,
@@ -30,6 +33,7 @@ from .state import (
     Variables,
     commit,
     open_journal,
+    record_lasting_effect,
     record_write,
     register_created,
 )
@@ -40,13 +44,17 @@ LoopForm: TypeAlias = Literal["plain", "break", "exit", "exits"]
 """What the body of a loop returns: nothing; whether the loop goes on; that, and whether an exit was taken that must be
 told; that, and the number of the exit taken, 0 if none."""
 
+_ITERATORS = (enumerate, zip, map, filter, reversed)
+_FRAME_READERS: dict[Any, float] = {locals: math.inf, globals: math.inf, eval: 2, exec: 2, vars: 1, dir: 1}
+"""The builtins that look at the variables of their caller, unless they have this many arguments."""
+
 
 def _no_state() -> None:
     """The state of a branch that assigns no variables."""
 
 
 class Operators(ABC):
-    """The operators of converted Python. The methods before `if_stmt` are those that differ from system to system."""
+    """The operators of converted Python. The abstract methods are what a system has to say."""
 
     augment = staticmethod(augment)
     delete_attribute = staticmethod(delete_attribute)
@@ -59,6 +67,23 @@ class Operators(ABC):
     set_attribute = staticmethod(set_attribute)
     set_item = staticmethod(set_item)
     slice = builtins.slice
+
+    def __init__(self) -> None:
+        self.builtins: dict[Any, Callable[..., Any]] = {
+            int: functools.partial(self._cast, int),
+            float: functools.partial(self._cast, float),
+            bool: functools.partial(self._cast, bool),
+            max: functools.partial(self._extremum, max, operator.gt),
+            min: functools.partial(self._extremum, min, operator.lt),
+            any: functools.partial(self._quantify, True),
+            all: functools.partial(self._quantify, False),
+            isinstance: self._isinstance,
+            type: self._type,
+            round: self._round,
+            next: self._next,
+            **{each: functools.partial(_call_frame_reader, each) for each in _FRAME_READERS},
+        }
+        """What is called in place of a builtin that needs concrete values."""
 
     # What a system says
 
@@ -116,8 +141,28 @@ class Operators(ABC):
         """`{value!conversion:specification}` in an f-string."""
 
     @abstractmethod
-    def call(self, function: Any, /, *arguments: Any, **keywords: Any) -> Any:
-        """`function(*arguments, **keywords)`."""
+    def cast_symbolic(self, value: Any, kind: type) -> Any:
+        """`int(value)`, `float(value)` or `bool(value)`, of a symbolic value."""
+
+    @abstractmethod
+    def round_symbolic(self, value: Any, *digits: Any) -> Any:
+        """`round(value, *digits)`, of a symbolic value."""
+
+    @abstractmethod
+    def python_class(self, value: Any) -> type:
+        """The class that a symbolic value has in Python."""
+
+    @abstractmethod
+    def call_function(self, function: FunctionType, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Call a Python function."""
+
+    def call_constructor(self, function: FunctionType, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Call an `__init__` of the user."""
+        return self.call_function(function, arguments, keywords)
+
+    @abstractmethod
+    def call_opaque(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Call what is not converted."""
 
     # Conditions
 
@@ -346,6 +391,98 @@ class Operators(ABC):
         A known number is 0 where a context manager has suppressed an exception."""
         return True if self.is_symbolic(chosen) else chosen == number
 
+    # Calls
+
+    def call(self, function: Any, /, *arguments: Any, **keywords: Any) -> Any:
+        """`function(*arguments, **keywords)`."""
+        if type(function) is FunctionType:
+            return self.call_function(function, arguments, keywords)
+        if type(function) is MethodType and type(function.__func__) is FunctionType:
+            return self.call_function(function.__func__, (function.__self__, *arguments), keywords)
+        if type(function) is functools.partial:
+            return self.call(function.func, *function.args, *arguments, **{**function.keywords, **keywords})
+        try:
+            replacement = self.builtins.get(function)
+        except TypeError:  # not hashable
+            replacement = None
+        if replacement is not None:
+            return replacement(*arguments, **keywords)
+        if isinstance(function, type):
+            return self._create_instance(function, arguments, keywords)
+        method = type(function).__dict__.get("__call__")
+        if type(method) is FunctionType and is_convertible(method):
+            return self.call_function(method, (function, *arguments), keywords)
+        return self.call_opaque(function, arguments, keywords)
+
+    def _create_instance(self, kind: type, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """An instance of a class; its `__init__` is converted if it is the user's."""
+        constructor, is_plain = kind.__dict__.get("__init__"), is_plain_class(kind)
+        if is_plain and type(constructor) is FunctionType and is_convertible(constructor):
+            instance = register_created(object.__new__(kind))
+            self.call_constructor(constructor, (instance, *arguments), keywords)
+            return instance
+        instance = self.call_opaque(kind, arguments, keywords)
+        is_new = kind in CONTAINERS or is_plain or (kind in _ITERATORS and all(map(is_fresh, arguments)))
+        return register_created(instance) if is_new else instance
+
+    # Builtins
+
+    def _cast(self, kind: type, *arguments: Any, **keywords: Any) -> Any:
+        if len(arguments) == 1 and not keywords and self.is_symbolic(arguments[0]):
+            return self.cast_symbolic(arguments[0], kind)
+        return kind(*arguments, **keywords)
+
+    def _round(self, value: Any, *digits: Any) -> Any:
+        return self.round_symbolic(value, *digits) if self.is_symbolic(value) else round(value, *digits)
+
+    def _isinstance(self, value: Any, classes: Any) -> bool:
+        return isinstance(value, classes) or (self.is_symbolic(value) and issubclass(self.python_class(value), classes))
+
+    def _type(self, *arguments: Any, **keywords: Any) -> Any:
+        if len(arguments) == 1 and not keywords and self.is_symbolic(arguments[0]):
+            return self.python_class(arguments[0])
+        return type(*arguments, **keywords)
+
+    def _extremum(
+        self, original: Any, is_better: Callable[[Any, Any], Any], *arguments: Any, key: Any = None, **default: Any
+    ) -> Any:
+        """`max` or `min`: of several that are equal, the first."""
+        items = list(arguments if len(arguments) > 1 else self.call(iter, *arguments))
+        keys = items if key is None else [self.call(key, item) for item in items]
+        if not any(map(self.is_symbolic, keys)):
+            position = original(range(len(items)), key=keys.__getitem__, default=None)
+            return original(items, **default) if position is None else items[position]
+        best = items[0], keys[0]
+        for pair in zip(items[1:], keys[1:], strict=True):
+            is_next_better, arms = is_better(pair[1], best[1]), (pair, best)
+            best = self.if_exp(is_next_better, *(functools.partial(_identity, arm) for arm in arms))
+        return best[0]
+
+    def _quantify(self, decisive: bool, items: Any, /) -> Any:
+        """`any`, which True decides, or `all`, which False decides. Nothing is taken from an iterator after it."""
+        announce_iteration(items)
+        iterator = iter(items)
+
+        def decided() -> bool:
+            return decisive
+
+        def rest() -> Any:
+            for item in iterator:
+                if self.is_symbolic(item):
+                    return self.if_exp(item, *((decided, rest) if decisive else (rest, decided)))
+                if bool(item) is decisive:
+                    return decisive
+            return not decisive
+
+        return rest()
+
+    @staticmethod
+    def _next(iterator: Any, *default: Any) -> Any:
+        record_lasting_effect("an iterator is advanced")
+        return next(iterator, *default)
+
+    # Variables
+
     @staticmethod
     def load(read: Thunk, name: str) -> Any:
         """A variable that may be unassigned here; raises UnboundLocalError where it is."""
@@ -400,6 +537,17 @@ class ExitLoop:
         """What a staged loop carries."""
         names = ("go_on",) if self.form == "break" else ("go_on", "exit_number")
         return [AttributePlace(self, name, name) for name in names]
+
+
+def _call_frame_reader(builtin: Callable[..., Any], *arguments: Any) -> Any:
+    if len(arguments) >= _FRAME_READERS[builtin]:
+        return builtin(*arguments)
+    raise Invalid(
+        f"{builtin.__name__}() is not supported in a converted function",
+        rule="F4",
+        where=user_location(),
+        hint="it looks at the variables of the frame that calls it",
+    )
 
 
 def _identity(value: Any) -> Any:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any
 
+import numpy as np
+
+from ... import dtypes
+from ..array_api.datatypes import astype
 from ..eager.apply import apply
 from ..trace.captures import read_variable
 from ..trace.program_builder import current_region, to_operand, unwrap_weak
@@ -20,9 +25,14 @@ __all__ = ["OPERATORS", "ProgramOperators"]
 class ProgramOperators(Operators):
     """Stages to the program under trace. Variables are read where their values count."""
 
-    call = staticmethod(calls.call)
+    call_function = staticmethod(calls.call_function)
+    call_opaque = staticmethod(calls.call_opaque)
     field = staticmethod(texts.field)
     join_text = staticmethod(texts.join_text)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.builtins |= calls.BUILTINS
 
     def is_symbolic(self, value: Any) -> bool:
         return staging.is_symbolic(read_variable(value))
@@ -36,6 +46,30 @@ class ProgramOperators(Operators):
     def is_integer(self, value: Any) -> bool:
         value = read_variable(value)
         return isinstance(value, int) or (staging.is_symbolic(value) and value._tagloom_value.type.dtype.kind in "iu")
+
+    def cast_symbolic(self, value: Any, kind: type) -> Any:
+        if kind is bool:
+            return self.truth(value)
+        return astype(read_variable(value), dtypes.int64 if kind is int else dtypes.float64)
+
+    def round_symbolic(self, value: Any, *digits: Any) -> Any:
+        number = read_variable(value)
+        if digits not in ((), (None,)) or not number._tagloom_value.type.is_scalar:
+            return round(number, *digits)
+        is_float = number._tagloom_value.type.dtype.kind == "f"
+        return astype(array_namespace().round(number), dtypes.int64) if is_float else number
+
+    def python_class(self, value: Any) -> type:
+        type_ = read_variable(value)._tagloom_value.type
+        if not type_.is_scalar:
+            return np.ndarray
+        return {"b": bool, "i": int, "u": int, "f": float}.get(type_.dtype.kind, Symbol)
+
+    def call_constructor(self, function: FunctionType, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        region = current_region()
+        if region is not None:  # it changes its instance, so that it runs in its caller
+            region.specialization.program_builder.inlined_codes.add(function.__code__)
+        return super().call_constructor(function, arguments, keywords)
 
     def in_(self, item: Any, container: Any) -> Any:
         """`item in container`; also in an array."""

@@ -472,3 +472,14 @@ def memberships(n, m):
 @case((0, 5), (1, 0), (7, 9), (-2, 8), (4, -3))
 def sums_of_ranges(n, m):
     return sum(range(n)), sum(range(n, m, 3), 2), sum(range(m, n, -2)), len(range(n)), len(range(m, n, -2))
+
+
+@case((3,), (0,))
+def namespaces(n):
+    d = P(n)
+    return vars(d)["v"] + eval("k + 1", {"k": n}) + len(dir(d)) * 0
+
+
+@case((3,), (0,))
+def quantifiers_of_numbers(n):
+    return any([0, 3]), all([1, n]), any([0, n])

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from pytest import MonkeyPatch
 from support.programs import plain_functions
 from support.programs.reference import calls, conditionals, exits, loops, places
-from tagloom.core.frontend.source import calls as call_operators
 from tagloom.core.frontend.source import convert, raising, ranges, staging, state
 from tagloom.core.frontend.source.entry import OPERATORS
 from tagloom.core.frontend.source.operators import Operators
@@ -256,7 +255,7 @@ def known_failures_end_the_trace(patch: MonkeyPatch) -> None:
 @twin(calls.prints_in_a_loop, 3)
 def prints_while_tracing(patch: MonkeyPatch) -> None:
     """`print` prints when the function is traced."""
-    patch.setitem(call_operators._BUILTINS, print, builtins.print)
+    patch.setitem(operators.builtins, print, builtins.print)
 
 
 @twin(plain_functions.assigned_before_the_loop_is_staged, 0, True)

@@ -114,6 +114,8 @@ REFUSALS = {
     "identity": ("return n is n + 1", "F4: `is` does not compare numbers"),
     "repetition": ("return len([0] * n)", "F4: a list is repeated a symbolic number of times"),
     "locals": ("return locals()['n']", "F4: locals() is not supported"),
+    "globals": ("return n + len(globals())", "F4: globals() is not supported"),
+    "vars": ("return n + len(vars())", "F4: vars() is not supported"),
 }
 
 
