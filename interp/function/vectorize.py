@@ -6,7 +6,7 @@ other: the machine runs them in parallel. Each result is put into a cell, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +14,10 @@ from ...core.errors import Invalid, Usage, plural
 from ...core.frontend.array_api.common import element_count, type_of
 from ...core.frontend.array_api.indexing import take
 from ...core.frontend.array_api.manipulation import moveaxis
-from ...core.frontend.eager.gradients import trace_pullback
+from ...core.frontend.eager.gradients import TracedCall, trace_pullback
 from ...core.frontend.loops import scan_elements
 from ...core.frontend.trace.annotation import DeclaredParameter, DerivedFunction, FunctionSpec
-from ...core.frontend.trace.program_builder import current_region
+from ...core.frontend.trace.program_builder import RegionBuilder, Specialization, current_region
 from ...core.frontend.trace.pytree import (
     StaticLeaf,
     TreeDef,
@@ -29,7 +29,9 @@ from ...core.frontend.trace.pytree import (
     unflatten,
 )
 from ...core.frontend.trace.source_location import user_location
-from ...core.types import Type
+from ...core.ops.effects import EFFECT_OPS
+from ...core.program.program import Node
+from ...core.types import HandleType, Type
 from .function import Function
 
 
@@ -38,14 +40,14 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> F
     of a result is the result for the k-th elements of the arguments, bit for bit.
 
     `in_axes` has the mapped axis of each argument: an integer, None for an argument that is passed whole, or a nest of
-    these like the argument; one integer is for all arguments. A default without a declared type is
-    passed whole. `out_axes` says likewise where the axis is in the
-    results. An axis may be negative. The result is a function like any other: it can be called in other functions,
-    mapped again, differentiated, and run on any engine. Each element draws its own random numbers; effects happen in
-    the order of the elements.
+    these like the argument; one integer is for all arguments. A default without a declared type is passed whole.
+    `out_axes` says likewise where the axis is in the results; None is for a result that depends on no mapped argument,
+    which is returned once. An axis may be negative. The result is a function like any other: it can be called in other
+    functions, mapped again, differentiated, and run on any engine. Each element draws its own random numbers; effects
+    happen in the order of the elements.
 
-    Raises Usage where the axes do not fit the arguments or results, or nothing is mapped; Invalid (V4) for different
-    lengths.
+    Raises Usage where the axes do not fit the arguments or results, nothing is mapped, or a result without an axis may
+    differ from element to element; Invalid (V4) for different lengths.
 
     >>> import tagloom as tl
     >>> @tl.function
@@ -173,15 +175,58 @@ def trace_vmap(source: FunctionSpec, axes: Sequence[Any], out_axes: Any, argumen
             for argument, part in zip(arguments, structures, strict=True)
         )
 
+    mapped_results: list[bool] = []
+
     def step(carry: tuple[Any, ...], element: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         region = current_region()
         assert region is not None, "a derived function is only traced"
-        return carry, trace_pullback(region, source, element)[0]
+        result, call, _ = trace_pullback(region, source, element)
+        mapped_results[:] = find_mapped_results(region, call, [axis is not None for axis in leaf_axes])
+        return carry, result
 
     outputs, structure = flatten(scan_elements(step, (), count, element_at)[1], words_are_static=True)
     result_axes = broadcast_axes("out_axes", out_axes, structure, "the result")
-    rows = zip(outputs, result_axes, leaf_paths(structure, ""), strict=True)
+    rows = zip(outputs, result_axes, leaf_paths(structure, ""), mapped_results, strict=True)
     return unflatten(structure, [move_result_axis(source.name, *row) for row in rows])
+
+
+def find_mapped_results(region: RegionBuilder, call: TracedCall, is_mapped: Sequence[bool]) -> list[bool]:
+    """Which results of this call, the last one of the region, may differ from element to element: those that depend on
+    mapped arguments, on random numbers and callbacks, or on variables that the function assigns."""
+    functions = {each.name: each for each in region.specialization.program_builder.specializations.values()}
+    node = next(node for node in reversed(region.nodes) if node.op == "call")
+    body = functions[node.attribute("function")].body
+    if body is None:  # it is under trace, since it maps itself
+        return [True] * len(call.results)
+    is_mapped = (*is_mapped, *(variable in call.assigned_values for variable in call.captures))
+    mapped = {parameter.name for parameter, flag in zip(body.parameters, is_mapped, strict=True) if flag}
+    variables = (*body.parameters, *(result for node in body.nodes for result in node.results))
+    handles = {variable.name for variable in variables if isinstance(variable.type.dtype, HandleType)}
+    size = -1
+    while size < len(mapped):  # until no more values depend on mapped ones
+        size = len(mapped)
+        for node in body.nodes:
+            inputs = {operand for operand in node.inputs if isinstance(operand, str)}
+            if inputs & mapped or has_changing_results(node, functions):
+                mapped |= {result.name for result in node.results} | (inputs & handles)
+    return [operand in mapped for operand in body.results[: len(call.results)]]
+
+
+def has_changing_results(node: Node, functions: Mapping[str, Specialization]) -> bool:
+    """Whether each firing of a node may have other results: it, or a node of its regions or of functions that it calls,
+    draws or calls Python."""
+    pending, seen = [node], set[str]()
+    for each in pending:  # grows while it is walked
+        row = EFFECT_OPS.get(each.op)
+        if row is not None and (row.draw is not None or each.op == "callback"):
+            return True
+        pending += [inner for region in each.regions for inner in region.walk()]
+        name = each.attribute("function") if each.op == "call" else ""
+        if name and name not in seen:
+            seen.add(name)
+            body = functions[name].body if name in functions else None
+            pending += body.walk() if body is not None else ()
+    return False
 
 
 def mapped_size(name: str, leaves: Sequence[Any], axes: Sequence[int | None], paths: Sequence[str]) -> Any:
@@ -224,10 +269,28 @@ def mapped_size(name: str, leaves: Sequence[Any], axes: Sequence[int | None], pa
     return element_count(leaves[position], axis)
 
 
-def move_result_axis(name: str, result: Any, axis: int | None, path: str) -> Any:
-    """A result with the mapped axis, which is the first, at its place."""
+def move_result_axis(name: str, result: Any, axis: int | None, path: str, is_mapped: bool) -> Any:
+    """A result with the mapped axis, which is the first, at its place; for None, the result of the first element."""
     rank = len(result.shape)
-    if axis is None or not -rank <= axis < rank:
+    if axis is None and is_mapped:
+        raise Usage(
+            f"the result{path} of {name} may differ from element to element",
+            where=user_location(),
+            required=f"an integer from {-rank} to {rank - 1}",
+            got="out_axes None",
+            hint="None is for results that depend on no mapped argument, random number, callback or assigned variable",
+            python=ValueError,
+        )
+    if axis is None and result.shape[0] == 0:
+        raise Usage(
+            f"the result{path} of {name} has no value, since the mapped axis has no elements",
+            where=user_location(),
+            got="out_axes None",
+            python=ValueError,
+        )
+    if axis is None:
+        return take(result, 0, axis=0)
+    if not -rank <= axis < rank:
         raise Usage(
             f"the result{path} of {name} cannot have the mapped axis at {axis}",
             where=user_location(),

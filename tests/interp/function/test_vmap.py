@@ -84,6 +84,71 @@ def test_axes(in_axis: int, out_axis: int) -> None:
     assert is_same_value(mapped, np.stack(elements, out_axis))
 
 
+def check_unmapped_law(names: Sequence[str]) -> None:
+    """A result without an axis is that of one call; a result that depends on an element is refused as such."""
+    function = compose(names)
+    both = tl.vmap(lambda x, y: (function(x), function(y)), (0, None), (0, None))
+    rows, one = both(VALUES, 0.3)
+    assert is_same_value(rows, tl.vmap(function)(VALUES)) and is_same_value(one, tl.function(function)(0.3))
+    for draw in (tl.uniform, lambda: tl.callback(lambda: 1.0, returns=tl.float64)):
+        for result in (lambda x, _: function(x), lambda _, y, draw=draw: function(y) + draw()):
+            with pytest.raises(tl.Usage, match="may differ from element to element"):
+                tl.vmap(result, (0, None), None)(VALUES, 0.3)
+
+
+@pytest.mark.full
+@settings(max_examples=5, deadline=None)
+@given(FUNCTIONS)
+def test_results_that_depend_on_no_element_need_no_axis(names: Sequence[str]) -> None:
+    """With out_axes None a result of generated functions is returned once; if an element, a random number or a callback
+    decides it, it is refused."""
+    check_unmapped_law(names)
+
+
+def test_broken_maps_without_an_axis_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The law fails where random numbers and callbacks count as the same for each element."""
+    monkeypatch.setattr(vectorize, "has_changing_results", lambda node, functions: False)
+    with pytest.raises(pytest.fail.Exception):
+        check_unmapped_law(["sine"])
+
+
+VARIABLE = tl.Variable(1.0)
+
+
+def put_and_get(value: Any) -> Any:
+    cells = tl.cells(1, tl.float64)
+    tl.put(cells, 0, value)
+    return tl.get(cells, 0)
+
+
+def count_up() -> Any:
+    VARIABLE.assign(VARIABLE + 1.0)
+    return VARIABLE + 0.0
+
+
+@pytest.mark.parametrize(
+    "function, value",
+    [
+        (lambda x, y: put_and_get(y), 2.0),
+        (lambda x, y: put_and_get(x), None),
+        (lambda x, y: tl.cond(x > 0.0, lambda: y, lambda: y + 1.0), None),
+        (lambda x, y: count_up(), None),
+        (lambda x, y: y + VARIABLE, 3.0),
+        (lambda x, y: 7.0, 7.0),
+    ],
+)
+def test_what_a_result_without_an_axis_may_depend_on(function: Any, value: float | None) -> None:
+    """Cells, branches and assigned variables carry what differs from element to element; other values do not."""
+    mapped = tl.vmap(function, (0, None), None)
+    if value is not None:
+        assert mapped(VALUES, 2.0) == value
+    else:
+        with pytest.raises(tl.Usage, match="may differ"):
+            mapped(VALUES, 2.0)
+    with pytest.raises(tl.Usage, match=r"has no elements|may differ"):
+        mapped(VALUES[:0], 2.0)
+
+
 def test_axes_nest_as_arguments_do() -> None:
     """The axes of a nested argument are a nest, and so are those of a result."""
     params = {"w": [np.arange(6.0).reshape(2, 3), np.ones(3)], "scale": 2.0}
@@ -168,7 +233,7 @@ REFUSED = {
     "a word": (lambda: tl.vmap(pair, "0"), "in_axes of vmap must be integers or None"),
     "an array": (lambda: tl.vmap(pair, VALUES), r"write vmap\(f\)\(x\)"),
     "a result": (lambda: tl.vmap(pair, 0, 3)(VALUES, VALUES), "cannot have the mapped axis at 3"),
-    "no result axis": (lambda: tl.vmap(pair, 0, None)(VALUES, VALUES), "cannot have the mapped axis at None"),
+    "no result axis": (lambda: tl.vmap(pair, 0, None)(VALUES, VALUES), "may differ from element to element"),
 }
 
 
