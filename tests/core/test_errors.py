@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 
+import numpy as np
 import pytest
 import tagloom as tl
 from tagloom.core import errors
@@ -142,6 +143,13 @@ PYTHON_CLASSES = {
     "int of nan": (lambda: int(tl.asarray(float("nan"))), ValueError),
     "int of inf": (lambda: int(tl.asarray(float("inf"))), OverflowError),
     "DLPack without the copy it needs": (lambda: MATRIX.__dlpack__(copy=False), BufferError),
+    "from_dlpack without the copy it needs": (lambda: tl.from_dlpack(np.ones(2), copy=False), ValueError),
+    "from_dlpack of what is no array": (lambda: tl.from_dlpack([1, 2]), AttributeError),
+    "from_dlpack of complex numbers": (lambda: tl.from_dlpack(np.ones(2, complex)), BufferError),
+    "complex of a matrix": (lambda: complex(MATRIX), TypeError),
+    "a version of the standard that is not there": (lambda: MATRIX.__array_namespace__(api_version="1999"), ValueError),
+    "a device that is not there": (lambda: MATRIX.to_device("gpu"), ValueError),
+    "promotion of nothing": (lambda: tl.result_type(), ValueError),
     # Python and NumPy have classes for these.
     "an axis that is not there": (lambda: tl.sum(MATRIX, axis=2), IndexError),
     "operands of two kinds": (lambda: tl.add(MATRIX, tl.asarray([1, 2])), TypeError),
@@ -151,6 +159,8 @@ PYTHON_CLASSES = {
     "a string for a number": (lambda: tl.sin("a"), TypeError),  # type: ignore[arg-type]
     "a list of strings": (lambda: tl.add(["a"], 1.0), TypeError),
     "len of a number": (lambda: len(tl.asarray(1.0)), TypeError),
+    "a method of NumPy's arrays": (lambda: MATRIX.sum(), AttributeError),
+    "a method of NumPy's arrays in a trace": (lambda: tl.function(lambda x: x.sum())(MATRIX), AttributeError),
     "an integer beyond int64": (lambda: tl.asarray(2**63), OverflowError),
     "another number of arguments": (lambda: quotient(1, 2), TypeError),
     "a keyword that is not there": (lambda: quotient(y=2), TypeError),

@@ -364,8 +364,8 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
     """A copy of another library's array, taken by DLPack.
 
-    Raises Usage where the array does not support DLPack or its dtype is unknown; for `copy=False`, which needs a copy,
-    the error is a BufferError.
+    Raises Usage where the array does not support DLPack (an AttributeError), where its dtype is unknown (a
+    BufferError), and for `copy=False`, which needs a copy (a ValueError).
 
     >>> from_dlpack(np.ones(2))
     asarray([1., 1.], dtype=float64)
@@ -379,9 +379,11 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
             where=user_location(),
             required="copy=None, or True",
             got=type(x).__name__,
-            python=BufferError,
+            python=ValueError,
         )
     try:
         return asarray(np.from_dlpack(x))
     except (AttributeError, TypeError, BufferError, RuntimeError) as error:
-        raise Usage("this array cannot be imported by DLPack", where=user_location(), got=f"{error}") from None
+        python = BufferError if hasattr(x, "__dlpack__") else AttributeError
+        message = "this array cannot be imported by DLPack"
+        raise Usage(message, where=user_location(), got=f"{error}", python=python) from None

@@ -178,10 +178,7 @@ class Variable(ArrayOperators, VariableBase):
         """Forward the other methods and attributes of arrays."""
         if name.startswith("_"):
             raise AttributeError(name)
-        try:
-            return getattr(self.value, name)
-        except AttributeError:
-            raise AttributeError(f"a variable has no attribute {name!r}") from None
+        return getattr(self.value, name)
 
 
 def _forward_method(name: str) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -70,6 +70,23 @@ ELEMENT_METHODS = (
     *("__len__", "__iter__", "__array__", "__dlpack__", "__dlpack_device__"),
 )
 """The methods that need elements: concrete arrays have them, symbols refuse them, variables forward them."""
+FUNCTIONS_OF_METHODS = {
+    "transpose": "permute_dims",
+    "swapaxes": "moveaxis",
+    "dot": "matmul",
+    "cumsum": "cumulative_sum",
+    "cumprod": "cumulative_prod",
+}
+"""The functions for methods of NumPy's arrays whose names differ."""
+METHOD_HINTS = {
+    "at": "tl.scatter(x, value, index) replaces elements, tl.scatter_add(x, value, index) adds to them; there are "
+    "tl.scatter_max, tl.scatter_min and tl.scatter_mul",
+    **dict.fromkeys(("flatten", "ravel"), "write tl.reshape(x, (-1,))"),
+    **dict.fromkeys(("item", "tolist"), "float(x), int(x) and np.asarray(x).tolist() take concrete arrays"),
+    "numpy": "np.asarray(x) takes concrete arrays",
+    "copy": "arrays do not change, so no copy is needed",
+}
+"""What to write for other attributes of the arrays of other libraries."""
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -229,12 +246,16 @@ class ArrayOperators:
     def __rdivmod__(self, other: object) -> tuple[Any, Any]:
         return other // self, other % self
 
-    @property
-    def at(self) -> NoReturn:
-        """Raises Usage, an AttributeError, which says what to write for `x.at[...]` of other libraries."""
-        hint = "tl.scatter(x, value, index) replaces elements, tl.scatter_add(x, value, index) adds to them"
-        hint += "; there are tl.scatter_max, tl.scatter_min and tl.scatter_mul"
-        raise Usage("arrays have no attribute at", where=user_location(), hint=hint, python=AttributeError)
+    if not TYPE_CHECKING:  # which is to report unknown attributes
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raises Usage, an AttributeError, which says what to write for the methods of other libraries' arrays."""
+            if name.startswith("_"):  # asked for by protocols
+                raise AttributeError(name)
+            function = FUNCTIONS_OF_METHODS.get(name, name)
+            is_function = callable(getattr(array_namespace(), function, None))
+            hint = METHOD_HINTS.get(name, f"write tl.{function}(x)" if is_function else "")
+            raise Usage(f"arrays have no attribute {name}", where=user_location(), hint=hint, python=AttributeError)
 
     def __pos__(self) -> Any:
         return array_namespace().positive(convert_operands("positive", self)[0] if isinstance(self, Symbol) else self)

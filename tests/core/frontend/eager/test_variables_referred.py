@@ -173,7 +173,7 @@ def test_update_hints_and_unique_names() -> None:
         v += 1.0
     with pytest.raises(tl.Usage, match="elements of variable v cannot be assigned"):
         v[0] = 3.0
-    with pytest.raises(AttributeError, match="a variable has no attribute 'foo'"):
+    with pytest.raises(AttributeError, match="arrays have no attribute foo"):
         v.foo  # noqa: B018
     v.assign([3.0, 4.0])
     one, two = tl.Variable(1), tl.Variable(2)
