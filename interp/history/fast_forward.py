@@ -115,6 +115,10 @@ class FastForward(Advance):
         """The position of a fast machine that was interrupted and can continue; None if there is none."""
         return None if self._paused_machine is None else self._paused_machine.run.steps
 
+    def can_continue(self, stops_key: Hashable = None) -> bool:
+        """Whether a fast machine that was interrupted can continue with these conditions to stop."""
+        return self._paused_machine is not None and self._paused_machine.stops_key == stops_key
+
     @property
     def unsupported_reason(self) -> str | None:
         """Why the fast machine cannot run ahead of this history; None if it can."""

@@ -2,7 +2,7 @@
 
 Up to `FAST_FORWARD_THRESHOLD` events ahead, the reference machine steps the run, and all these events become known. For
 positions farther ahead the fast machine runs, if it supports the program; then only the events near the destination are
-known.
+known. A fast machine that was interrupted goes on at once.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def goto_end(session: Session) -> None:
     """Go to the end of the run."""
     history = session.history
     history.jump(len(history))
-    most = len(history) + FAST_FORWARD_THRESHOLD
+    most = len(history) + (0 if history.can_continue() else FAST_FORWARD_THRESHOLD)
     run_until(history, match_nothing, most)
     if len(history) == most and _can_fast_forward(session) and not _fast_forward(session):
         return
@@ -87,7 +87,8 @@ def match_nothing(state: object, event: object) -> bool:
 def goto_next_hit(session: Session) -> None:
     """Go to the next hit of a breakpoint, or to the end of the run."""
     history, points = session.history, session.snapshot.breakpoints
-    stops, most = session.run.breakpoints.compile_all(points), len(history) + FAST_FORWARD_THRESHOLD
+    stops = session.run.breakpoints.compile_all(points)
+    most = len(history) + (0 if history.can_continue(points) else FAST_FORWARD_THRESHOLD)
     stops.lines.clear()
     if run_until(history, stops, most) or history.position < most:
         return

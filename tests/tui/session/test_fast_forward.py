@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +167,16 @@ def test_a_machine_that_was_interrupted_goes_on(command: str, monkeypatch: Monke
 
     near(monkeypatch)
     monkeypatch.setattr(History, "_start_machine", counted)
+    steps, step = list[float](), far.run_until
+
+    def recorded(history: History, is_match: Any, most: float = inf) -> bool:
+        steps.append(most - len(history))
+        return step(history, is_match, most)
+
+    monkeypatch.setattr(far, "run_until", recorded)
     lines = reply_lines(session, command)
+    assert command == "goto 60000" or steps[0] == 0, "the reference machine takes no steps before the fast one goes on"
+    monkeypatch.setattr(far, "run_until", step)
     assert begun == ([] if command == "goto 60000" else begun[:1]), "one machine for the window before the end, at most"
     assert session.history.paused_position is None
     assert lines == reply_lines(ordinary, command)
