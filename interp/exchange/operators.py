@@ -19,20 +19,26 @@ from ...core.frontend.source.convert import convert, is_converted
 from ...core.frontend.source.operators import Operators, Thunk
 from ...core.frontend.source.ranges import CountedRange
 from ...core.frontend.source.state import (
-    UNBOUND,
     CellPlace,
     MaybeUnassigned,
     Place,
     Undefined,
     Variables,
+    is_unassigned,
     open_journal,
     record_write,
+)
+from ...core.frontend.source.state_errors import (
+    changed_constant,
+    changed_structure,
+    different_structures,
+    unassigned_variable,
 )
 from ...core.frontend.source.texts import field
 from ...core.frontend.source.trees import Tree, is_same, split
 from ...core.frontend.trace.control_flow import function_location
-from ...core.frontend.trace.pytree import describe_difference
 from ...core.frontend.trace.source_location import user_location
+from ...core.program.program import Location
 
 Leaves = list[Any]
 """The values of a piece of Python state, without its structure."""
@@ -247,10 +253,6 @@ def refuse(backend: StagingBackend, what: str, hint: str, got: object = None) ->
     raise Invalid(f"{what} cannot be staged to {backend.name}", rule="F4", where=user_location(), got=got, hint=hint)
 
 
-def _is_missing(content: Any) -> bool:
-    return content is UNBOUND or isinstance(content, Undefined)
-
-
 class _BranchState:
     """What the arms of a branch return and change: flattened, to be chosen between by the backend."""
 
@@ -268,6 +270,7 @@ class _BranchState:
         self.trees: dict[tuple[Any, ...], Tree] = {}
         self.missing_keys: set[tuple[Any, ...]] = set()
         self.reasons: dict[tuple[Any, ...], str] = {}
+        self.locations: dict[tuple[Any, ...], Location | None] = {}
 
     def run_arm(self, function: Thunk) -> Leaves:
         """The leaves of the result and of all places after an arm, whose changes are undone."""
@@ -286,10 +289,10 @@ class _BranchState:
         where = function_location(function)
         return [leaf for key, content in contents.items() for leaf in self._leaves(key, content, where)]
 
-    def _leaves(self, key: tuple[Any, ...], content: Any, where: object) -> Leaves:
+    def _leaves(self, key: tuple[Any, ...], content: Any, where: Location | None) -> Leaves:
         if isinstance(content, MaybeUnassigned):
             self.reasons[key], content = content.reason, content.value
-        if _is_missing(content):
+        if is_unassigned(content):
             reason = content.reason if isinstance(content, Undefined) else f"the arm at {where} does not assign it"
             self.reasons.setdefault(key, reason)
             tree = self.zeros.get(key) or (self._zeros(self.trees[key]) if key in self.trees else None)
@@ -302,17 +305,10 @@ class _BranchState:
                 self.zeros[key] = self._zeros(tree)
                 raise Retrace
         first = self.trees.setdefault(key, tree)
+        self.locations.setdefault(key, where)
         if first.treedef != tree.treedef:
-            required, got = describe_difference(first.treedef, tree.treedef)
             label = self.places[key].label if key in self.places else "the result"
-            raise Invalid(
-                f"{label} has different structures after the arms of `if`",
-                rule="V5",
-                where=user_location(),
-                required=required,
-                got=f"{got} ({where})",
-                hint="a condition that is symbolic can choose between values, not between Python objects",
-            )
+            raise different_structures(label, first.treedef, tree.treedef, self.locations[key], where)
         return tree.leaves
 
     def _zeros(self, tree: Tree) -> Tree:
@@ -356,7 +352,7 @@ class _LoopContents:
     def carry(self, place: Place, content: Any) -> None:
         """Make a place a loop variable, if its content is a value."""
         content = content.value if isinstance(content, MaybeUnassigned) else content
-        tree = None if _is_missing(content) else split(content)
+        tree = None if is_unassigned(content) else split(content)
         if tree is not None and tree.leaves:
             self.loop_variables[place.key] = place, tree
         else:
@@ -375,7 +371,7 @@ class _LoopContents:
 
     def _content(self, place: Place, value: Any) -> Any:
         name = place.label
-        if self.variables.places.get(name) is not place or not _is_missing(self.start[name]):
+        if self.variables.places.get(name) is not place or not is_unassigned(self.start[name]):
             return value
         return MaybeUnassigned(name, f"the loop at {self.location} assigns it, and may make no trip", value)
 
@@ -417,9 +413,9 @@ class _LoopContents:
 
     def _check_constant(self, place: Place, before: Any) -> None:
         content = place.read()
-        if _is_missing(content) and not isinstance(content, MaybeUnassigned):
+        if is_unassigned(content) and not isinstance(content, MaybeUnassigned):
             return
-        if _is_missing(before):
+        if is_unassigned(before):
             content = content.value if isinstance(content, MaybeUnassigned) else content
             tree = split(content)
             if tree.leaves:  # assigned in the loop: a loop variable that starts with what is never read
@@ -429,44 +425,24 @@ class _LoopContents:
                 raise Retrace
             return
         if not is_same(content, before) and split(content) != split(before):
-            raise Invalid(
-                f"{place.label} changes in a loop whose condition is symbolic",
-                rule="V5",
-                where=self.location,
-                required=repr(before)[:200],
-                got=f"{content!r} after a trip"[:200],
-                hint="such a loop can change numbers and arrays, and lists of a fixed length",
-            )
+            raise changed_constant(place.label, before, content, self.location)
 
     def _next_leaves(self, place: Place, tree: Tree) -> Leaves:
         content = place.read()
         content = content.value if isinstance(content, MaybeUnassigned) else content
-        if _is_missing(content):
-            raise Invalid(
-                f"loop variable {place.label} is not assigned after a trip",
-                rule="V5",
-                where=self.location,
-                hint=f"assign {place.label} on every path of the body",
-                python=UnboundLocalError,
-            )
+        if is_unassigned(content):
+            reason = content.reason if isinstance(content, Undefined) else "the body deletes it"
+            raise unassigned_variable(place.label, reason, self.location)
         after = split(content)
         if after.treedef != tree.treedef:
-            required, got = describe_difference(tree.treedef, after.treedef)
-            raise Invalid(
-                f"loop variable {place.label} changes its structure",
-                rule="V5",
-                where=self.location,
-                required=required,
-                got=got,
-                hint="in a loop whose condition is symbolic, a list keeps its length, and an object stays the same",
-            )
+            raise changed_structure(place.label, tree.treedef, after.treedef, self.location)
         return after.leaves
 
     def finish(self, leaves: Leaves) -> None:
         """Give all loop variables their contents after the loop."""
         remaining = iter(leaves)
         for key, (place, before) in self.constants.items():
-            if _is_missing(before) and key not in self.loop_variables and isinstance(place, CellPlace):
+            if is_unassigned(before) and key not in self.loop_variables and isinstance(place, CellPlace):
                 place.write(Undefined(place.label, f"the loop at {self.location} may make no trip"))
         for place, tree in self.loop_variables.values():
             if not any(place is each for each in self.variables.places.values()):

@@ -23,7 +23,6 @@ from .raising import handlers, raised
 from .ranges import CountedRange
 from .state import (
     CONTAINERS,
-    UNBOUND,
     AttributePlace,
     CellPlace,
     GlobalPlace,
@@ -32,6 +31,7 @@ from .state import (
     Undefined,
     Variables,
     commit,
+    is_unassigned,
     open_journal,
     record_lasting_effect,
     record_write,
@@ -85,7 +85,7 @@ class Operators(ABC):
         }
         """What is called in place of a builtin that needs concrete values."""
 
-    # What a system says
+    # What differs from system to system
 
     @abstractmethod
     def is_symbolic(self, value: Any) -> bool:
@@ -380,7 +380,7 @@ class Operators(ABC):
     def _assign_last(self, place: CellPlace, numbers: CountedRange, value: Any) -> None:
         """Give the target of a loop over a range its last item, if there was one."""
         before = place.read()
-        if before is UNBOUND or isinstance(before, Undefined):
+        if is_unassigned(before):
             reason = f"the loop at {user_location()} assigns it, and may make no trip"
             place.write(MaybeUnassigned(place.label, reason, value))
         else:
@@ -539,9 +539,9 @@ class ExitLoop:
         return [AttributePlace(self, name, name) for name in names]
 
 
-def _call_frame_reader(builtin: Callable[..., Any], *arguments: Any) -> Any:
+def _call_frame_reader(builtin: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
     if len(arguments) >= _FRAME_READERS[builtin]:
-        return builtin(*arguments)
+        return builtin(*arguments, **keywords)
     raise Invalid(
         f"{builtin.__name__}() is not supported in a converted function",
         rule="F4",

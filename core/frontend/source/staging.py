@@ -39,18 +39,28 @@ from ..trace.program_builder import (
     TracedOperand,
     TracedValue,
     current_region,
-    describe_with_location,
     emit_op,
     enter_region,
     to_operand,
     unwrap_weak,
     weak_number,
 )
-from ..trace.pytree import describe_difference, flat_treedef, leaf_names, read_variables
+from ..trace.pytree import flat_treedef, leaf_names, read_variables
 from ..trace.source_location import is_internal_file, user_location
 from ..trace.symbol import Symbol
 from .raising import is_raised, raise_from_here, stage_failure, unreached_operand
-from .state import UNBOUND, CellPlace, MaybeUnassigned, Place, Undefined, Variables, open_journal, record_write
+from .state import (
+    UNBOUND,
+    CellPlace,
+    MaybeUnassigned,
+    Place,
+    Undefined,
+    Variables,
+    is_unassigned,
+    open_journal,
+    record_write,
+)
+from .state_errors import changed_constant, changed_structure, different_structures, unassigned_variable
 from .trees import Tree, is_same, split
 
 _RESULT = ("result",)
@@ -172,7 +182,7 @@ def _placeholder(region: RegionBuilder, content: Any) -> Any:
     """Stands for a piece of state while only one arm has types."""
     if isinstance(content, MaybeUnassigned):
         return MaybeUnassigned(content.name, content.reason, _placeholder(region, content.value))
-    if content is UNBOUND or isinstance(content, Undefined):
+    if is_unassigned(content):
         return content
     tree = split(content)
     types = [to_operand(unwrap_weak(leaf)).type for leaf in tree.leaves]
@@ -200,28 +210,20 @@ class _Merger:
         if is_same(one, other):
             self.pieces[key] = one
             return
-        missing = [(side, arm) for side, arm in ((one, then), (other, otherwise)) if _is_missing(side)]
+        missing = [(side, arm) for side, arm in ((one, then), (other, otherwise)) if is_unassigned(side)]
         if missing:
             side, arm = missing[0]
             reason = side.reason if isinstance(side, Undefined) else f"the arm at {arm.location} does not assign it"
             self.reasons[key] = label, reason
             one, other = (side.value if isinstance(side, MaybeUnassigned) else side for side in (one, other))
-            one = _zeros_like(other) if _is_missing(one) else one
-            other = _zeros_like(one) if _is_missing(other) else other
-            if _is_missing(one) or _is_missing(other) or is_same(one, other):
+            one = _zeros_like(other) if is_unassigned(one) else one
+            other = _zeros_like(one) if is_unassigned(other) else other
+            if is_unassigned(one) or is_unassigned(other) or is_same(one, other):
                 self.pieces[key] = one
                 return
         trees = self._unify_numbers(split(one), split(other))
         if trees[0].treedef != trees[1].treedef:
-            required, got = describe_difference(trees[0].treedef, trees[1].treedef)
-            raise Invalid(
-                f"{label} has different structures after the arms of `if`",
-                rule="V5",
-                where=user_location(),
-                required=describe_with_location(required, then.location),
-                got=describe_with_location(got, otherwise.location),
-                hint="a condition that is symbolic can choose between values, not between Python objects",
-            )
+            raise different_structures(label, trees[0].treedef, trees[1].treedef, then.location, otherwise.location)
         results = [
             BodyResult([unwrap_weak(leaf) for leaf in tree.leaves], tree.treedef, _weak_flags(tree), arm.location, None)
             for tree, arm in zip(trees, (then, otherwise), strict=True)
@@ -270,7 +272,7 @@ class _Merger:
         if isinstance(content, MaybeUnassigned):
             self.reasons[key] = label, content.reason
             content = content.value
-        if _is_missing(content):
+        if is_unassigned(content):
             self.pieces[key] = content
             return
         tree, leaves = split(content), list[Any]()
@@ -318,7 +320,7 @@ class _Merger:
                 piece = piece.rebuild(leaves)
             if key in self.reasons:
                 label, reason = self.reasons[key]
-                piece = Undefined(label, reason) if _is_missing(piece) else MaybeUnassigned(label, reason, piece)
+                piece = Undefined(label, reason) if is_unassigned(piece) else MaybeUnassigned(label, reason, piece)
             merged[key] = piece
         return merged
 
@@ -355,7 +357,7 @@ class _Selected(NamedTuple):
 
 def _zeros_like(content: Any) -> Any:
     """A value of the same structure and types, which is never read; UNBOUND where there is none."""
-    if _is_missing(content):
+    if is_unassigned(content):
         return UNBOUND
     tree = split(content)
     zeros = [leaf if not is_symbolic(leaf) else _zero(to_operand(unwrap_weak(leaf)).type) for leaf in tree.leaves]
@@ -366,10 +368,6 @@ def _zero(type_: Type) -> Any:
     if type_.dtype.kind not in "biuf" or type_.shape is None or None in type_.shape:
         return UNBOUND
     return np.zeros(type_.shape, type_.dtype.numpy)
-
-
-def _is_missing(content: Any) -> bool:
-    return content is UNBOUND or isinstance(content, Undefined)
 
 
 def _weak_flags(tree: Tree) -> list[bool]:
@@ -480,10 +478,9 @@ def stage_loop(
             variables.write(start)
     remaining = iter(results)
     for name, place in variables.places.items():
-        if place.key not in carried and (place.key in constants or name not in variables.live):
-            unassigned = start[name] is UNBOUND or isinstance(start[name], Undefined)
-            if unassigned and name in variables.live and place.key in staged.changed_keys:
-                place.write(Undefined(name, f"the loop at {location} assigns it, and may make no trip"))
+        is_live_constant = name in variables.live and place.key in constants and place.key not in carried
+        if is_live_constant and is_unassigned(start[name]) and place.key in staged.changed_keys:
+            place.write(Undefined(name, f"the loop at {location} assigns it, and may make no trip"))
     for each in carried.values():
         if not any(each.place is place for place in variables.places.values()):
             record_write(each.place)
@@ -500,7 +497,7 @@ def _carry(
     """Make the content of a place loop variables, if it is a value."""
     if isinstance(content, MaybeUnassigned):
         content = content.value
-    tree = None if _is_missing(content) else split(content)
+    tree = None if is_unassigned(content) else split(content)
     if tree is None or not tree.leaves:
         constants[place.key] = place
         return
@@ -578,7 +575,7 @@ class _StagedLoop:
     def partial(self, state: LoopState, value: Any) -> Any:
         """The content of a variable: one without a value before the loop may have none."""
         name = state.place.label
-        if self.variables.places.get(name) is not state.place or not _is_missing(self.start[name]):
+        if self.variables.places.get(name) is not state.place or not is_unassigned(self.start[name]):
             return value
         return MaybeUnassigned(name, f"the loop at {self.location} assigns it, and may make no trip", value)
 
@@ -597,27 +594,12 @@ class _StagedLoop:
         content = state.place.read()
         if isinstance(content, MaybeUnassigned):
             content = content.value
-        if _is_missing(content):
+        if is_unassigned(content):
             reason = content.reason if isinstance(content, Undefined) else "the body deletes it"
-            raise Invalid(
-                f"loop variable {state.place.label} is not assigned after a trip",
-                rule="V5",
-                where=self.location,
-                got=reason,
-                hint=f"assign {state.place.label} on every path of the body",
-                python=UnboundLocalError,
-            )
+            raise unassigned_variable(state.place.label, reason, self.location)
         tree = split(content)
         if tree.treedef != state.tree.treedef:
-            required, got = describe_difference(state.tree.treedef, tree.treedef)
-            raise Invalid(
-                f"loop variable {state.place.label} changes its structure",
-                rule="V5",
-                where=self.location,
-                required=required,
-                got=got,
-                hint="in a loop whose condition is symbolic, a list keeps its length, and an object stays the same",
-            )
+            raise changed_structure(state.place.label, state.tree.treedef, tree.treedef, self.location)
         return [self._convert_number(state, position, leaf) for position, leaf in enumerate(tree.leaves)]
 
     def _convert_number(self, state: LoopState, position: int, leaf: Any) -> Any:
@@ -639,26 +621,19 @@ class _StagedLoop:
         content = place.read()
         if place in self.variables.places.values() or is_same(content, before):
             return
-        if _is_missing(content) or _is_missing(before) or split(content) != split(before):
-            raise Invalid(
-                f"{place.label} changes in a loop whose condition is symbolic",
-                rule="V5",
-                where=self.location,
-                required=repr(before)[:200],
-                got=f"{content!r} after a trip"[:200],
-                hint="such a loop can change numbers and arrays, and lists of a fixed length",
-            )
+        if is_unassigned(content) or is_unassigned(before) or split(content) != split(before):
+            raise changed_constant(place.label, before, content, self.location)
 
     def _check_uncarried(self, name: str, place: Place) -> None:
         """A variable that is not a value must stay the same object, if it is read in a later trip or after the loop."""
         if name not in self.variables.live or place.key in self.carried_state:
             return
         content, before = place.read(), self.start[name]
-        if _is_missing(before):
+        if is_unassigned(before):
             start = _zeros_like(content.value if isinstance(content, MaybeUnassigned) else content)
-            if not _is_missing(start) and split(start).leaves:
+            if not is_unassigned(start) and split(start).leaves:
                 raise _StateGrew([(place, start)])
-            if not _is_missing(content):
+            if not is_unassigned(content):
                 self.changed_keys.add(place.key)
             return
         if not is_same(content, before):
@@ -682,8 +657,8 @@ def _stage_as_one_step(name: str, original: Callable[..., Any], stage: Callable[
         result = stage()
         contents = [result, *(place.read() for place in variables.places.values())]
         variables.write(start)
-        trees[:] = [Tree([], flat_treedef(0)) if _is_missing(content) else split(content) for content in contents]
-        missing = [content if _is_missing(content) else None for content in contents]
+        trees[:] = [Tree([], flat_treedef(0)) if is_unassigned(content) else split(content) for content in contents]
+        missing = [content if is_unassigned(content) else None for content in contents]
         merged.update(zip(("", *variables.places), missing, strict=True))
         return tuple(leaf for tree in trees for leaf in tree.leaves) or (False,)
 

@@ -79,6 +79,11 @@ class Unbound:
 UNBOUND = Unbound()
 
 
+def is_unassigned(content: Any) -> bool:
+    """Whether a place with this content has no value, or has none on some paths."""
+    return content is UNBOUND or isinstance(content, Undefined)
+
+
 class Place(Protocol):
     """Something that Python code can change, apart from the local variables of the function that runs."""
 

@@ -1,0 +1,61 @@
+"""Errors of a staged branch or loop whose state a program cannot choose or carry. All systems raise the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import Invalid
+from ...program.program import Location
+from ..trace.program_builder import describe_with_location
+from ..trace.pytree import TreeDef, describe_difference
+from ..trace.source_location import user_location
+
+
+def different_structures(label: str, one: TreeDef, other: TreeDef, *arms: Location | None) -> Invalid:
+    """The arms of a branch give a piece of state two structures; `arms` are their locations."""
+    required, got = describe_difference(one, other)
+    return Invalid(
+        f"{label} has different structures after the arms of `if`",
+        rule="V5",
+        where=user_location(),
+        required=describe_with_location(required, arms[0]),
+        got=describe_with_location(got, arms[1]),
+        hint="a condition that is symbolic can choose between values, not between Python objects",
+    )
+
+
+def changed_structure(label: str, before: TreeDef, after: TreeDef, loop: Location | None) -> Invalid:
+    """A trip gives a loop variable another structure."""
+    required, got = describe_difference(before, after)
+    return Invalid(
+        f"loop variable {label} changes its structure",
+        rule="V5",
+        where=loop,
+        required=required,
+        got=got,
+        hint="in a loop whose condition is symbolic, a list keeps its length, and an object stays the same",
+    )
+
+
+def unassigned_variable(label: str, reason: str, loop: Location | None) -> Invalid:
+    """A trip leaves a loop variable without a value."""
+    return Invalid(
+        f"loop variable {label} is not assigned after a trip",
+        rule="V5",
+        where=loop,
+        got=reason,
+        hint=f"assign {label} on every path of the body",
+        python=UnboundLocalError,
+    )
+
+
+def changed_constant(label: str, before: Any, after: Any, loop: Location | None) -> Invalid:
+    """A trip changes what is not a value, so that no loop variable can carry it."""
+    return Invalid(
+        f"{label} changes in a loop whose condition is symbolic",
+        rule="V5",
+        where=loop,
+        required=repr(before)[:200],
+        got=f"{after!r} after a trip"[:200],
+        hint="such a loop can change numbers and arrays, and lists of a fixed length",
+    )
