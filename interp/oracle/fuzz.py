@@ -11,21 +11,19 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
-
-import numpy as np
 
 from ...core.errors import TagloomError
 from ...core.files import write_file
 from ...core.json.value import value_to_json
 from ...core.program.evaluate import evaluate
-from ...core.program.program import Program
 from ...core.text import print_program
 from ...core.value import Value, format_value, is_same_value
 from ..engines.limits import Limits
-from ..exchange.export.python_source import DIALECTS, numpy_expression, to_python
+from ..exchange.export.python_source import DIALECTS, to_script
 from ..exchange.export.walker import Refusal
 from .backend_process import Backend
 from .generate import COMPARISONS, FuzzCase, generate_case
@@ -188,33 +186,11 @@ def write_finding(finding: FuzzFinding, folder: Path, backend: str, dialect: str
         "again": f"tagloom conform program.tl:{program.entry} {words}".rstrip(),
     }
     write_file(folder / "finding.json", (json.dumps(report, indent=2) + "\n").encode())
-    script = finding_script(program, arguments, outcome.results, dialect)
-    if script is not None:
-        write_file(folder / "script.py", script.encode())
+    if dialect is not None:
+        with suppress(Refusal, TagloomError):
+            script = to_script(program, DIALECTS[dialect], arguments, outcome.results)
+            write_file(folder / "script.py", script.encode())
 
 
 def describe_results(results: Sequence[Value]) -> str:
     return ", ".join(map(format_value, results))
-
-
-def finding_script(
-    program: Program, arguments: Sequence[Value], results: Sequence[Value | None], dialect: str | None
-) -> str | None:
-    """A script that computes the program in the backend's own API and asserts the right results; None where the backend
-    is not programmed in Python."""
-    if dialect not in DIALECTS:
-        return None
-    try:
-        source = to_python(program, DIALECTS[dialect])
-    except (Refusal, TagloomError):
-        return None
-    constants = [DIALECTS[dialect].constant.format(array=numpy_expression(np.asarray(value))) for value in arguments]
-    required = [numpy_expression(np.asarray(value)) for value in results]
-    call = {"jax": "jax.jit(main)"}.get(dialect, "main")
-    return (
-        f"{source}\n\nresults = [np.asarray(result) for result in {call}({', '.join(constants)})]\n"
-        f"required = [{', '.join(required)}]\n"
-        "for result, right in zip(results, required, strict=True):\n"
-        "    print(result, 'and', right, 'is right')\n"
-        "    np.testing.assert_array_equal(result, right, strict=True)\n"
-    )

@@ -81,10 +81,8 @@ def _is_beyond_range(operands: Operands, result: npt.NDArray[Any]) -> Any:
 
 
 def _is_near_integer(operands: Operands, result: npt.NDArray[Any]) -> Any:
-    quotient = operands[0].astype(np.float64) / operands[1].astype(np.float64)
-    epsilon = np.finfo(operands[0].dtype).eps
-    near = np.abs(quotient - np.round(quotient)) <= 2 * epsilon * np.abs(quotient)
-    return near & (np.floor(quotient) != result) | (np.abs(quotient) > 1 / epsilon)
+    quotient = operands[0] / operands[1]
+    return (np.floor(quotient) != result) | (np.abs(quotient) > 1 / np.finfo(quotient.dtype).eps)
 
 
 def _is_overflowing_quotient(operands: Operands, result: npt.NDArray[Any]) -> Any:

@@ -21,6 +21,7 @@ from ...core.text import print_graph, print_program
 from ...core.world import World
 from ...interp.engines.limits import Limits
 from ...interp.engines.reference import breaks_rules
+from ...interp.exchange.export.python_source import DIALECTS
 from ...interp.function.function import Function
 from ...interp.history.history import History
 from ...interp.image.image import build_image
@@ -35,6 +36,7 @@ from ...viz.view import View
 from ..load import find_program, program_and_graph, program_of
 from ..run_start import RunRequest, StartOptions
 from ..session.fast_forward import FAST_FORWARD_THRESHOLD, check_interrupt, run_until
+from .export import EXPORT_SUFFIXES, export_bytes
 from .options import Arguments, Bound, Boxes, Fold, Full, Schedule, Seed, ShownFirings, Target, Unchecked
 from .terminal import print_to_stderr, terminal_text
 
@@ -59,6 +61,8 @@ class ShowRequest:
     """Whether to draw every node, whatever the size of the picture."""
     in_terminal: bool = False
     """Whether to draw in the characters of a terminal."""
+    system: str = "numpy"
+    """The system of a script in Python."""
 
 
 def draw(start: RunRequest, request: ShowRequest) -> str | None:
@@ -67,6 +71,9 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
     Raises Usage if there is no such picture, or it cannot be written.
     """
     is_run = bool(start.words) or is_log(start.target) or request.at is not None
+    if request.output is not None and (suffix := output_suffix(request)) in EXPORT_SUFFIXES:
+        write_file(request.output, export_bytes(start, suffix, request.system))
+        return None
     if request.form in ("image", "code"):
         if is_run or request.output is not None or request.in_terminal:
             noun = "an image" if request.form == "image" else "converted code"
@@ -156,7 +163,7 @@ def picture_bytes(picture: Picture, request: ShowRequest) -> bytes:
     """A picture in the format of the output file; raises Usage for another format."""
     suffix = output_suffix(request)
     if suffix not in ("dot", "svg", "png", "pdf"):
-        only_static = " (.tl and .json without ARGS)" if suffix in ("tl", "json") else ", .tl or .json"
+        only_static = " (.tl and .json without ARGS)" if suffix in ("tl", "json") else ", .tl, .json, .onnx or .py"
         required = f".svg, .png, .pdf, .dot{only_static}"
         raise Usage("unknown picture format", got=f".{suffix}" if suffix else "no suffix", required=required)
     with LayoutProgress() as progress:
@@ -224,7 +231,9 @@ def show(
     ] = "graph",
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="A .svg, .png, .pdf, .dot, .tl or .json file; .jsonl of a log."),
+        typer.Option(
+            "-o", "--output", help="A .svg, .png, .pdf, .dot, .tl, .json, .onnx or .py file; .jsonl of a log."
+        ),
     ] = None,
     at: Annotated[int | None, typer.Option(help="Show the run after this many events; by default, at its end.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="Draw only this function or loop.")] = None,
@@ -233,6 +242,7 @@ def show(
     full: Full = False,
     dark: Annotated[bool, typer.Option("--dark", help="For a dark background.")] = False,
     ascii: Annotated[bool, typer.Option("--ascii", help="Draw with characters, in this terminal.")] = False,
+    system: Annotated[str, typer.Option(help=f"With -o x.py: {', '.join(DIALECTS)}.")] = "numpy",
     schedule: Schedule = "waves",
     seed: Seed = 0,
     k: Bound = None,
@@ -245,11 +255,13 @@ def show(
     other forms show the run up to there: unfolded (a box for each firing), beside (graph and unfolded side by side),
     tags (the tree of calls and iterations), critical (a critical path), spacetime (the firings of each node by wave),
     profile (the firings of each wave).
+
+    A .onnx file is a model; a .py file computes the program in the API of --system, and with ARGS checks its results.
     """
     is_moment = at is not None and form == "graph"
     most_firings = 1_000_000 if max_firings is None and not is_moment else max_firings
     options = StartOptions(schedule, Limits(firings=most_firings), seed, k, unchecked)
-    request = ShowRequest(form, output, at, tuple(only or ()), tuple(fold or ()), dark, most, full, ascii)
+    request = ShowRequest(form, output, at, tuple(only or ()), tuple(fold or ()), dark, most, full, ascii, system)
     text = draw(RunRequest(target, tuple(args or ()), options), request)
     if text is not None:
         print(text if ascii else escape_for_stdout(text), end="")

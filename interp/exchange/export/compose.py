@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from .walker import OpUse, Refusal
 
@@ -86,3 +87,34 @@ def substitute(expression: ast.expr, operands: Sequence[str], attributes: Mappin
     changed = Substitution(operands, attributes).visit(copy.deepcopy(expression))
     assert isinstance(changed, ast.expr)
     return changed
+
+
+Apply = Callable[[str, Sequence[Any], Mapping[str, Any]], Any]
+"""Writes an operation of a target: its name, its operands, and its attributes by name."""
+
+
+def evaluate_entry(expression: ast.expr, values: Mapping[str, Any], apply: Apply) -> Any:
+    """What an entry stands for in a target without expressions: `apply` writes each of its operations, innermost first,
+    and `values` has what its names stand for. Numbers are Python's.
+
+    >>> entry = parse_entry("Mul(x, Add(y, 1), mode='fast')")
+    >>> evaluate_entry(entry, {"x": "a", "y": "b"}, lambda name, operands, attributes: (name, *operands, attributes))
+    ('Mul', 'a', ('Add', 'b', 1, {}), {'mode': 'fast'})
+    """
+    match expression:
+        case ast.Constant():
+            return expression.value
+        case ast.Name():
+            return values[expression.id]
+        case ast.Call(func=ast.Name(id=name)):
+            operands: list[Any] = []
+            for argument in expression.args:
+                if isinstance(argument, ast.Starred):
+                    operands.extend(evaluate_entry(argument.value, values, apply))
+                else:
+                    operands.append(evaluate_entry(argument, values, apply))
+            attributes = {
+                each.arg: evaluate_entry(each.value, values, apply) for each in expression.keywords if each.arg
+            }
+            return apply(name, operands, attributes)
+    raise AssertionError(ast.unparse(expression))

@@ -18,7 +18,7 @@ import numpy as np
 from ....core.dtypes import DType
 from ....core.program.program import Program, UniqueNames, Var
 from ....core.types import Type
-from ....core.value import Literal
+from ....core.value import Literal, Value
 from .compose import compose, compositions, substitute
 from .walker import BoundRegion, OpUse, Refusal, Regions, export
 
@@ -37,6 +37,8 @@ class Dialect:
     loop: str
     calls_recur: bool
     """Whether a function may call itself: where conds are decided while Python runs, and not when it is traced."""
+    compiled: str = "main"
+    """The function that a script calls in place of `main`."""
 
 
 EAGER_COND = "{then}({operands}) if {predicate} else {otherwise}({operands})"
@@ -63,6 +65,7 @@ JAX = Dialect(
     cond="lax.cond({predicate}, {then}, {otherwise}{comma_operands})",
     loop="lax.while_loop(lambda state: {condition}(*state)[0], lambda state: {body}(*state), ({operands},))",
     calls_recur=False,
+    compiled="jax.jit(main)",
 )
 TORCH = Dialect(
     name="torch",
@@ -96,6 +99,20 @@ def to_python(program: Program, dialect: Dialect) -> str:
     if entry != "main":
         parts.append(f"\nmain = {entry}\n")
     return "\n".join(parts)
+
+
+def to_script(program: Program, dialect: Dialect, arguments: Sequence[Value], results: Sequence[Value | None]) -> str:
+    """A script that computes a program, prints its results, and exits with 1 unless they are these. Raises Refusal."""
+    constants = [dialect.constant.format(array=numpy_expression(np.asarray(value))) for value in arguments]
+    required = [numpy_expression(np.asarray(value)) for value in results]
+    return (
+        f"{to_python(program, dialect)}\n\n"
+        f"results = [np.asarray(result) for result in {dialect.compiled}({', '.join(constants)})]\n"
+        f"required = [{', '.join(required)}]\n"
+        "for result, right in zip(results, required, strict=True):\n"
+        "    print(result, 'and', right, 'is right')\n"
+        "    np.testing.assert_array_equal(result, right, strict=True)\n"
+    )
 
 
 RESERVED_NAMES = ("np", "jnp", "jax", "lax", "torch", "state", "_while_loop")

@@ -93,7 +93,7 @@ def sort_callees_first(functions: Sequence[FunctionDef]) -> list[FunctionDef]:
 
     def visit(name: str, callers: tuple[str, ...]) -> None:
         if name in callers:
-            raise Refusal("construct", f"{name} is recursive, and this target inlines calls")
+            raise Refusal("construct", f"{name} is recursive, and this target has no recursion")
         if name not in order:
             for callee in callees(by_name[name]):
                 visit(callee, (*callers, name))

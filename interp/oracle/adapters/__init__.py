@@ -25,6 +25,9 @@ _BUILT_IN = {
     "numpy": ".python_source:NumPyAdapter",
     "jax": ".python_source:JaxAdapter",
     "torch": ".python_source:TorchAdapter",
+    "onnxruntime": ".onnx_runtimes:OnnxRuntimeAdapter",
+    "onnxruntime-unoptimised": ".onnx_runtimes:UnoptimisedOnnxRuntimeAdapter",
+    "onnx-reference": ".onnx_runtimes:OnnxReferenceAdapter",
 }
 
 

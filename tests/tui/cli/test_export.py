@@ -1,0 +1,79 @@
+"""`tagloom show -o` of a file that another system reads: a model, or a script."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LOOP = """
+func main(n: int64) -> int64 {
+  i, s, m = while_loop 0, 0, n {
+    while(i: int64, s: int64, n: int64) {
+      p = less i, n
+      yield p
+    }
+    do(i: int64, s: int64, n: int64) {
+      j = add i, 1
+      t = add s, i
+      yield j, t, n
+    }
+  }
+  return s
+}
+"""
+
+
+@pytest.fixture
+def program(folder: Path) -> str:
+    (folder / "sum.tl").write_text(LOOP)
+    return "sum.tl"
+
+
+def test_a_script(tagloom: Any, folder: Path, program: str) -> None:
+    """Without arguments a script defines `main`; with arguments it checks the results, and fails on others."""
+    assert tagloom("show", program, "-o", "x.py") == (0, "", "")
+    assert runpy.run_path(str(folder / "x.py"))["main"](5) == (10,)
+    assert tagloom("show", program, "5", "-o", "x.py") == (0, "", "")
+    run = subprocess.run([sys.executable, "x.py"], cwd=folder, capture_output=True, text=True)
+    assert (run.returncode, run.stdout) == (0, "10 and 10 is right\n"), run.stderr
+    (folder / "x.py").write_text((folder / "x.py").read_text().replace("main(np.int64(5)", "main(np.int64(4)"))
+    assert subprocess.run([sys.executable, "x.py"], cwd=folder, capture_output=True).returncode == 1
+
+
+def test_a_script_in_another_system(tagloom: Any, folder: Path, program: str) -> None:
+    """`--system` names the API of the script."""
+    assert tagloom("show", program, "-o", "x.py", "--system", "jax") == (0, "", "")
+    assert "lax.while_loop" in (folder / "x.py").read_text()
+    refused = tagloom("show", program, "-o", "x.py", "--system", "fortran")
+    assert refused.code == 2 and "no system in Python is called 'fortran'" in refused.err
+
+
+def test_a_model(tagloom: Any, folder: Path, program: str) -> None:
+    """A .onnx file is a model that the evaluator of the `onnx` package runs."""
+    pytest.importorskip("onnx")
+    from onnx.reference import ReferenceEvaluator
+
+    assert tagloom("show", program, "-o", "x.onnx") == (0, "", "")
+    import numpy as np
+
+    assert ReferenceEvaluator(str(folder / "x.onnx")).run(None, {"n": np.int64(5)}) == [10]
+
+
+def test_what_cannot_be_said(tagloom: Any, folder: Path) -> None:
+    """What the other system cannot say is bad usage, with the reason and its kind."""
+    refused = tagloom("show", "fib.py:fib", "-o", "x.py", "--system", "jax")
+    assert refused.code == 2 and not (folder / "x.py").exists()
+    assert "this program cannot be written as .py: fib is recursive, and this target has no recursion" in refused.err
+    assert "got: construct in fib.py:fib" in refused.err
+
+
+def test_a_script_needs_results(tagloom: Any, folder: Path) -> None:
+    """A script with arguments checks results: a run that traps has none."""
+    (folder / "trap.tl").write_text("func main(n: int64) -> int64 {\n  y = floor_divide n, 0\n  return y\n}\n")
+    refused = tagloom("show", "trap.tl", "1", "-o", "x.py")
+    assert refused.code == 2 and "a script checks results, and this run has none" in refused.err
