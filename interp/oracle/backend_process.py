@@ -1,5 +1,5 @@
-"""A backend's process, seen from outside: it is started in a process group of its own, and everything that it may do
-wrong (die, hang, eat memory, answer nonsense) becomes an Answer. No backend can harm the parent.
+"""A backend's process, seen from outside. It has a process group of its own, and everything that it may do wrong (die,
+hang, use too much memory, send an invalid reply) becomes an Answer. No backend can harm the parent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .protocol import (
 )
 
 
-class Clocks(NamedTuple):
+class Timeouts(NamedTuple):
     """The seconds that a backend has for each phase; imports of large systems take most of `hello`."""
 
     hello: float = 60.0
@@ -44,18 +44,18 @@ class Clocks(NamedTuple):
 
 STDERR_BYTES = 64 * 1024
 """How much of a backend's standard error is kept for the report."""
-MAX_REPLY = 256 * 2**20
+MAX_REPLY_BYTES = 256 * 2**20
 """The most bytes of a reply."""
-MAX_DEATHS_AT_START = 3
-"""A backend that dies so often before it has said hello counts as absent."""
-REPEATED_CASE = 20
-"""One in this many cases runs twice, to catch a backend whose answers vary."""
+MAX_FAILED_STARTS = 3
+"""A backend whose process fails so often before its reply to `hello` is not started again."""
+REPEAT_INTERVAL = 20
+"""Every case of this number runs twice, to catch a backend whose answers vary."""
 POLL_SECONDS = 0.05
 """How often the memory of the process is read while it works."""
 
 
 class BackendFailure(Exception):
-    """The process failed: it died, did not answer in time, or answered nonsense."""
+    """The process failed: it died, did not answer in time, or sent an invalid reply."""
 
     def __init__(self, kind: AnswerKind, cause: str, message: str) -> None:
         super().__init__(message)
@@ -92,9 +92,9 @@ class BackendProcess:
             cursor = JsonCursor(parse_json(line.decode()))
             number = read_field(cursor, "seq").integer(0)
         except (Malformed, UnicodeDecodeError) as error:
-            raise BackendFailure("lie", phase, f"its reply cannot be read: {in_a_line(error)}") from None
+            raise BackendFailure("invalid", phase, f"its reply cannot be read: {join_lines(error)}") from None
         if number != self.sequence_number:
-            raise BackendFailure("lie", phase, f"it answered request {number}, and not {self.sequence_number}")
+            raise BackendFailure("invalid", phase, f"it answered request {number} instead of {self.sequence_number}")
         return cursor
 
     def exchange(self, message: bytes, phase: str, deadline: float) -> bytes:
@@ -121,10 +121,10 @@ class BackendProcess:
                             selector.unregister(stderr)
                     elif chunk := os.read(stdout.fileno(), 1 << 20):
                         self.output += chunk
-                        if len(self.output) > MAX_REPLY:
-                            raise BackendFailure("lie", phase, f"its reply has more than {MAX_REPLY:,} bytes")
+                        if len(self.output) > MAX_REPLY_BYTES:
+                            raise BackendFailure("invalid", phase, f"its reply has more than {MAX_REPLY_BYTES:,} bytes")
                     else:
-                        raise self.death(phase)
+                        raise self.exit_failure(phase)
         line = bytes(self.output[:end])
         del self.output[: end + 1]
         return line
@@ -140,23 +140,24 @@ class BackendProcess:
             self.errors.popleft()
         return bool(chunk)
 
-    def death(self, phase: str) -> BackendFailure:
+    def exit_failure(self, phase: str) -> BackendFailure:
         """The failure of a process that has closed its output: by which signal, or with which code it exited."""
         try:
             code = self.process.wait(2)
         except subprocess.TimeoutExpired:
-            return BackendFailure("lie", phase, "it closed its output, and goes on")
+            return BackendFailure("invalid", phase, "it closed its output, and still runs")
         while self.read_errors() and self.pipes[2].readable() and is_readable(self.pipes[2]):
             pass
         cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        return BackendFailure("crash", cause, f"it died of {cause} at {phase}{self.last_words()}")
+        end = f"was killed by {cause}" if code < 0 else f"exited with code {code}"
+        return BackendFailure("crash", cause, f"it {end} at {phase}{self.last_error_line()}")
 
-    def last_words(self) -> str:
+    def last_error_line(self) -> str:
         """The last line of standard error, for a message."""
-        lines = self.error_text().strip().splitlines()
+        lines = self.stderr_tail().strip().splitlines()
         return f": {lines[-1][:300]}" if lines else ""
 
-    def error_text(self) -> str:
+    def stderr_tail(self) -> str:
         """The end of what the process wrote to standard error."""
         return b"".join(self.errors)[-STDERR_BYTES:].decode(errors="replace")
 
@@ -169,7 +170,7 @@ class BackendProcess:
             pipe.close()
 
 
-def in_a_line(error: Exception) -> str:
+def join_lines(error: Exception) -> str:
     """An error's message without line breaks."""
     return " ".join(str(error).split())
 
@@ -195,14 +196,14 @@ def resident_bytes(pid: int) -> int:
 class Backend:
     """A backend that runs programs, one after another: a process that is started again when it failed."""
 
-    def __init__(self, command: Sequence[str], *, clocks: Clocks | None = None, max_bytes: int = 8 * 2**30) -> None:
-        self.command, self.clocks, self.max_bytes = tuple(command), clocks or Clocks(), max_bytes
+    def __init__(self, command: Sequence[str], *, timeouts: Timeouts | None = None, max_bytes: int = 8 * 2**30) -> None:
+        self.command, self.timeouts, self.max_bytes = tuple(command), timeouts or Timeouts(), max_bytes
         self.process: BackendProcess | None = None
         self.capabilities: Capabilities | None = None
-        self.deaths_at_start, self.cases = 0, 0
-        self.absence = Answer("absent")
+        self.failed_starts, self.cases = 0, 0
+        self.start_failure = Answer("not started")
         """Why the process does not start."""
-        self.error_text = ""
+        self.stderr_tail = ""
         """The end of the standard error of the last process that failed."""
 
     def __enter__(self) -> Backend:
@@ -214,43 +215,45 @@ class Backend:
     def stop(self) -> None:
         """End the process; the next program starts another."""
         if self.process is not None:
-            self.error_text = self.process.error_text()
+            self.stderr_tail = self.process.stderr_tail()
             self.process.stop()
             self.process = None
 
     def start(self) -> Answer | None:
-        """Start the process if there is none, and ask what it is. Returns why there is none: it is absent."""
+        """Start the process if there is none, and ask what it is. Returns the failure if it does not start."""
         while self.process is None:
-            if self.deaths_at_start >= MAX_DEATHS_AT_START:
-                return self.absence
+            if self.failed_starts >= MAX_FAILED_STARTS:
+                return self.start_failure
             try:
                 self.process = BackendProcess(self.command, self.max_bytes)
-                cursor = self.process.request("hello", self.clocks.hello, protocol=PROTOCOL_VERSION)
+                cursor = self.process.request("hello", self.timeouts.hello, protocol=PROTOCOL_VERSION)
                 version = read_field(cursor, "protocol").integer(0)
                 if version != PROTOCOL_VERSION:
-                    message = f"it speaks version {version} of the protocol, and not {PROTOCOL_VERSION}"
-                    raise BackendFailure("lie", "hello", message)
+                    message = f"it speaks version {version} of the protocol, not {PROTOCOL_VERSION}"
+                    raise BackendFailure("invalid", "hello", message)
                 self.capabilities = read_capabilities(cursor)
             except OSError as error:
-                self.deaths_at_start = MAX_DEATHS_AT_START
-                self.absence = Answer("absent", message=f"it cannot be started: {error.strerror or error}")
+                self.failed_starts = MAX_FAILED_STARTS
+                self.start_failure = Answer("not started", message=f"it cannot be started: {error.strerror or error}")
             except BackendFailure as failure:
                 hangs = failure.answer.kind == "hang"
-                self.deaths_at_start = MAX_DEATHS_AT_START if hangs else self.deaths_at_start + 1
-                self.absence = Answer("absent", cause=failure.answer.cause, message=failure.answer.message)
+                self.failed_starts = MAX_FAILED_STARTS if hangs else self.failed_starts + 1
+                self.start_failure = Answer("not started", cause=failure.answer.cause, message=failure.answer.message)
                 self.stop()
             except Malformed as error:
-                self.deaths_at_start += 1
-                self.absence = Answer("absent", message=f"its reply to hello is malformed: {in_a_line(error)}")
+                self.failed_starts += 1
+                self.start_failure = Answer(
+                    "not started", message=f"its reply to hello is malformed: {join_lines(error)}"
+                )
                 self.stop()
-        self.deaths_at_start = 0
+        self.failed_starts = 0
         return None
 
     def run(self, program: Program, arguments: Sequence[Value]) -> Answer:
-        """Compile and run a program; whatever happens is the answer."""
-        absence = self.start()
-        if absence is not None:
-            return absence
+        """Compile and run a program. A failure of the backend is an answer, too."""
+        start_failure = self.start()
+        if start_failure is not None:
+            return start_failure
         self.cases += 1
         try:
             return self.run_on_process(program, arguments)
@@ -259,23 +262,23 @@ class Backend:
             return failure.answer
         except Malformed as error:
             self.stop()
-            return Answer("lie", cause="reply", message=f"its reply is malformed: {in_a_line(error)}")
+            return Answer("invalid", cause="reply", message=f"its reply is malformed: {join_lines(error)}")
 
     def run_on_process(self, program: Program, arguments: Sequence[Value]) -> Answer:
         """Compile, run and drop a program, and check the form of the results."""
         process = self.process
         assert process is not None
-        compiled = process.request("compile", self.clocks.compile, program=program_to_json(program))
+        compiled = process.request("compile", self.timeouts.compile, program=program_to_json(program))
         if read_field(compiled, "reply").text() != "compiled":
             return read_answer(compiled)
         handle = read_field(compiled, "program").integer(0)
         content = {"program": handle, "arguments": list(map(value_to_json, arguments))}
-        answer = read_answer(process.request("run", self.clocks.run, **content))
-        if self.cases % REPEATED_CASE == 0 and answer.kind == "returned":
-            repeated = read_answer(process.request("run", self.clocks.run, **content))
+        answer = read_answer(process.request("run", self.timeouts.run, **content))
+        if self.cases % REPEAT_INTERVAL == 0 and answer.kind == "returned":
+            repeated = read_answer(process.request("run", self.timeouts.run, **content))
             pairs = zip(answer.results, repeated.results, strict=False)
             if repeated.kind != "returned" or not all(is_same_value(*pair) for pair in pairs):
-                return Answer("lie", cause="run", message="it answered the same request in two ways")
-        process.request("drop", self.clocks.run, program=handle)
+                return Answer("invalid", cause="run", message="it gave two answers to the same request")
+        process.request("drop", self.timeouts.run, program=handle)
         reason = check_results(program, answer.results) if answer.kind == "returned" else None
-        return answer if reason is None else Answer("lie", cause="run", message=reason)
+        return answer if reason is None else Answer("invalid", cause="run", message=reason)

@@ -25,8 +25,17 @@ from ..outcome.outcome import Outcome
 from .policy import PolicyRule, rules_for, window_of
 from .protocol import Answer
 
-JudgedAs = Literal["alike", "different", "undecided", "refused", "error", "crash", "hang", "not run"]
-JUDGED_AS: tuple[JudgedAs, ...] = ("alike", "different", "undecided", "refused", "error", "crash", "hang", "not run")
+JudgementVerdict = Literal["alike", "different", "undecided", "refused", "error", "crash", "hang", "not run"]
+VERDICTS: tuple[JudgementVerdict, ...] = (
+    "alike",
+    "different",
+    "undecided",
+    "refused",
+    "error",
+    "crash",
+    "hang",
+    "not run",
+)
 FAILURES = frozenset({"different", "error", "crash", "hang"})
 """The judgements that say that a backend is wrong."""
 
@@ -35,7 +44,7 @@ class Judgement(NamedTuple):
     """What came of a program on a backend, beside the reference. `reason` says why in a sentence; `required` and
     `actual` are the results where they differ."""
 
-    verdict: JudgedAs
+    verdict: JudgementVerdict
     reason: str
     answer: Answer
     required: str | None = None
@@ -73,12 +82,12 @@ def judge_failure(answer: Answer) -> Judgement | None:
     match answer.kind:
         case "refused":
             return Judgement("refused", f"{answer.cause}: {answer.message}", answer)
-        case "absent":
+        case "not started":
             return Judgement("not run", answer.message, answer)
         case "crash" | "hang":
             return Judgement(answer.kind, answer.message, answer)
-        case "lie":
-            return Judgement("error", f"its answer cannot be one: {answer.message}", answer)
+        case "invalid":
+            return Judgement("error", f"its answer is invalid: {answer.message}", answer)
         case "trapped" | "error":
             return Judgement("error", f"the reference returns, and the backend does not: {answer.message}", answer)
     return None
@@ -114,7 +123,7 @@ def judge_results(program: Program, arguments: Sequence[Value], outcome: Outcome
 
 
 def program_window(program: Program) -> int:
-    """By how many ulp the results of a program may differ: the windows of its nodes, added."""
+    """By how many ulp the results of a program may differ: the sum of the windows of its nodes."""
     total = 0
     for function in program.functions:
         for region in function.body.walk_regions():

@@ -21,9 +21,9 @@ PROTOCOL_VERSION = 1
 CONSTRUCTS = ("cond", "while_loop", "call", "recursion")
 """The constructs that a backend may support."""
 
-AnswerKind = Literal["returned", "trapped", "refused", "error", "crash", "hang", "lie", "absent"]
+AnswerKind = Literal["returned", "trapped", "refused", "error", "crash", "hang", "invalid", "not started"]
 """What came of a program on a backend. The process returned results, trapped, refused the program, or reported an
-error; or it died, did not answer in time, answered what cannot be an answer, or does not start."""
+error; or it died, did not answer in time, sent an invalid reply, or does not start."""
 
 
 class Answer(NamedTuple):
@@ -120,5 +120,5 @@ def check_results(program: Program, results: Sequence[Value]) -> str | None:
         return f"{len(results)} results of {len(types)}"
     for position, (expected, value) in enumerate(zip(types, results, strict=True)):
         if not expected.admits(type_of(value)):
-            return f"result {position} is of type {type_of(value)}, and not {expected}"
+            return f"result {position} is of type {type_of(value)}, not {expected}"
     return None

@@ -1,5 +1,5 @@
-"""Makes a program smaller while a symptom stays: loops become their starts, conds one of their branches, nodes operands
-or literals; literals become smaller, and what is unused goes, piece by piece.
+"""Makes a program smaller while a symptom stays. A loop becomes its starts, a cond one of its branches, a node an
+operand or a literal; literals become smaller, and unused parts go one by one.
 
 A candidate that breaks a rule of programs is never tried.
 """
@@ -95,10 +95,10 @@ def smaller_regions(region: Region) -> Iterator[Region]:
         node = region.nodes[position]
         before, after = region.nodes[:position], region.nodes[position + 1 :]
         rest = Region((), after, region.results)
-        used, names = used_in(rest), {result.name for result in node.results}
+        used, names = used_names(rest), {result.name for result in node.results}
         if not used & names:
             yield Region(region.parameters, (*before, *after), region.results)
-        for nodes, values in (*(((), each) for each in replacements(node, types)), *inlined(node)):
+        for nodes, values in (*(((), each) for each in replacements(node, types)), *inline_regions(node)):
             changed = substitute(rest, values)
             yield Region(region.parameters, (*before, *nodes, *changed.nodes), changed.results)
         for smaller in smaller_nodes(node):
@@ -119,7 +119,7 @@ def region_types(region: Region) -> dict[str, Type]:
     return types
 
 
-def used_in(region: Region) -> set[str]:
+def used_names(region: Region) -> set[str]:
     """The names that the nodes and results of a region use at its own level."""
     operands = [operand for node in region.nodes for operand in node.inputs]
     return {operand for operand in (*operands, *region.results) if isinstance(operand, str)}
@@ -141,7 +141,7 @@ def replacements(node: Node, types: dict[str, Type]) -> Iterator[dict[str, Opera
     options: list[list[Operand]] = []
     for result in node.results:
         same = [each for each in node.inputs if (types[each] if isinstance(each, str) else each.type) == result.type]
-        options.append([*same[:2], simplest(result.type)])
+        options.append([*same[:2], zero_literal(result.type)])
     for choice in range(max(map(len, options))):
         yield {
             result.name: candidates[min(choice, len(candidates) - 1)]
@@ -149,12 +149,12 @@ def replacements(node: Node, types: dict[str, Type]) -> Iterator[dict[str, Opera
         }
 
 
-def simplest(type_: Type) -> Literal:
+def zero_literal(type_: Type) -> Literal:
     """The zero of a type."""
     return Literal(admit(np.zeros([size or 0 for size in type_.shape or ()], type_.dtype.numpy)), type_)
 
 
-def inlined(node: Node) -> Iterator[tuple[tuple[Node, ...], dict[str, Operand]]]:
+def inline_regions(node: Node) -> Iterator[tuple[tuple[Node, ...], dict[str, Operand]]]:
     """The nodes of a branch of a cond, or of one trip of a loop, and what they give for the results."""
     if node.op not in ("cond", "while_loop"):
         return
@@ -177,10 +177,10 @@ def smaller_nodes(node: Node) -> Iterator[Node]:
                 yield replace(node, inputs=inputs)
     if node.op == "while_loop" and len(node.inputs) > 1:
         for position in range(len(node.inputs)):
-            yield without_variable(node, position)
+            yield drop_variable(node, position)
     if node.op == "cond":
         for position in range(len(node.inputs) - 1):
-            yield without_capture(node, position)
+            yield drop_branch_operand(node, position)
         if len(node.results) > 1:
             for position in range(len(node.results)):
                 regions = tuple(replace(each, results=drop_item(each.results, position)) for each in node.regions)
@@ -192,13 +192,13 @@ def drop_item(items: tuple[T, ...], position: int) -> tuple[T, ...]:
     return items[:position] + items[position + 1 :]
 
 
-def without_variable(node: Node, position: int) -> Node:
+def drop_variable(node: Node, position: int) -> Node:
     """A loop without a variable: where its regions use it, its start does, if that is a literal, or else zero."""
     start = node.inputs[position]
     regions = []
     for region in node.regions:
         parameter = region.parameters[position]
-        value = start if isinstance(start, Literal) else simplest(parameter.type)
+        value = start if isinstance(start, Literal) else zero_literal(parameter.type)
         smaller = substitute(
             replace(region, parameters=drop_item(region.parameters, position)), {parameter.name: value}
         )
@@ -213,13 +213,13 @@ def without_variable(node: Node, position: int) -> Node:
     )
 
 
-def without_capture(node: Node, position: int) -> Node:
+def drop_branch_operand(node: Node, position: int) -> Node:
     """A cond without an operand of its branches: zero stands for it, or the literal that it is."""
     operand = node.inputs[1 + position]
     regions = []
     for region in node.regions:
         parameter = region.parameters[position]
-        value = operand if isinstance(operand, Literal) else simplest(parameter.type)
+        value = operand if isinstance(operand, Literal) else zero_literal(parameter.type)
         regions.append(
             substitute(replace(region, parameters=drop_item(region.parameters, position)), {parameter.name: value})
         )

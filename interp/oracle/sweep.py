@@ -21,7 +21,7 @@ from ...core.program.program import FunctionDef, Node, Program, Region, Var
 from ...core.types import Type, type_of
 from ...core.value import Value, abbreviate, admit, format_value
 from .backend_process import Backend
-from .judge import JudgedAs, close_elements, judge_failure
+from .judge import JudgementVerdict, close_elements, judge_failure
 from .policy import rules_for, window_of
 from .protocol import Answer
 
@@ -49,7 +49,7 @@ class SweepResult(NamedTuple):
 
     label: str
     group: str
-    verdict: JudgedAs
+    verdict: JudgementVerdict
     reason: str
     size: int
     differences: int
@@ -198,7 +198,7 @@ def run_group(backend: Backend, sample: OpSample, group: str, operands: Sequence
     kernel, _ = sample_kernel(sample, np.shape(operands[0]))  # type: ignore[arg-type]
     required, actual = np.asarray(kernel(*operands)), np.asarray(answer.results[0])
     if required.dtype != actual.dtype or required.shape != actual.shape:
-        reason = f"a result of type {type_of(actual)}, and not {type_of(required)}"
+        reason = f"a result of type {type_of(actual)}, not {type_of(required)}"
         return SweepResult(sample.label, group, "different", reason, count, count)
     same = close_elements(required, actual, window_of(sample.row.name, types), has_open_zeros=group == "zero")
     if np.all(same):

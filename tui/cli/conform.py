@@ -17,7 +17,7 @@ from ...core.program.program import Program
 from ...core.value import Value
 from ...interp.exchange.export.python_source import DIALECTS
 from ...interp.oracle.adapters import backend_command, backend_names
-from ...interp.oracle.backend_process import Backend, Clocks
+from ...interp.oracle.backend_process import Backend, Timeouts
 from ...interp.oracle.conform_corpus import run_corpus
 from ...interp.oracle.fuzz import FuzzOptions, FuzzReport, fuzz, write_finding
 from ...interp.oracle.judge import FAILURES, Judgement, judge, run_reference
@@ -59,11 +59,11 @@ def conform(
     The exit code is 1 if the backend differs, fails, crashes or hangs, 2 if it does not start, else 0.
     """
     if sum((target is not None, ops, corpus is not None, fuzz_count > 0)) != 1:
-        raise Usage("there is nothing to try, or too much", required="FILE, --ops, --corpus or --fuzz, one of them")
-    clocks = Clocks(timeout, timeout, timeout)
+        raise Usage("conform compares one thing at a time", required="FILE, --ops, --corpus or --fuzz")
+    timeouts = Timeouts(timeout, timeout, timeout)
 
     def open_backend() -> Backend:
-        return Backend(backend_command(backend), clocks=clocks, max_bytes=max_bytes)
+        return Backend(backend_command(backend), timeouts=timeouts, max_bytes=max_bytes)
 
     backend_command(backend)
     if fuzz_count:
@@ -94,8 +94,8 @@ def report_program(backend: str, process: Backend, target: str, words: list[str]
     print_text(f"{label:16} {judgement.verdict:9} {judgement.reason}")
     if judgement.required is not None:
         print_text(f"  required: {judgement.required}\n  got: {judgement.actual}")
-    if judgement.verdict in ("crash", "not run") and process.error_text:
-        print_diagnostic(process.error_text.rstrip())
+    if judgement.verdict in ("crash", "not run") and process.stderr_tail:
+        print_diagnostic(process.stderr_tail.rstrip())
     return exit_code([judgement.verdict])
 
 
@@ -158,7 +158,7 @@ def report_sweep(backend: str, process: Backend, results: Iterable[SweepResult],
 def report_corpus(backend: str, process: Backend, folder: Path) -> int:
     """Print every case of a folder that is a failure, then the counts."""
     if not folder.is_dir():
-        raise Usage("this is no folder of .tl files", got=folder)
+        raise Usage("there is no such folder of .tl files", got=folder)
     counts: Counter[str] = Counter()
     refusals: Counter[str] = Counter()
     for file in sorted(folder.glob("*.tl")):

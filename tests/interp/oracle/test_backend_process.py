@@ -13,14 +13,14 @@ import pytest
 import tagloom as tl
 from tagloom.core.program.program import Program
 from tagloom.interp.oracle.adapters import backend_command
-from tagloom.interp.oracle.backend_process import REPEATED_CASE, Backend, Clocks
+from tagloom.interp.oracle.backend_process import REPEAT_INTERVAL, Backend, Timeouts
 from tagloom.interp.oracle.judge import judge, run_reference
 from tagloom.interp.oracle.protocol import Answer
 from test_schemas import REGISTRY, SCHEMAS
 
 TESTS = Path(__file__).resolve().parents[2]
-GENEROUS = Clocks(60.0, 60.0, 60.0)
-IMPATIENT = Clocks(60.0, 60.0, 1.0)
+GENEROUS = Timeouts(60.0, 60.0, 60.0)
+IMPATIENT = Timeouts(60.0, 60.0, 1.0)
 
 
 def parse_program(text: str) -> Program:
@@ -34,9 +34,9 @@ SUM = parse_program("func main(a: int64, b: int64) -> int64 {\n  s = add a, b\n 
 DOUBLE = parse_program("func main(a: int64, b: int64) -> int64 {\n  s = add a, a\n  return s\n}")
 
 
-def bad(way: str, clocks: Clocks = GENEROUS, max_bytes: int = 8 * 2**30) -> Backend:
+def bad(way: str, timeouts: Timeouts = GENEROUS, max_bytes: int = 8 * 2**30) -> Backend:
     command = [sys.executable, str(TESTS / "support" / "programs" / "bad_backend.py"), way]
-    return Backend(command, clocks=clocks, max_bytes=max_bytes)
+    return Backend(command, timeouts=timeouts, max_bytes=max_bytes)
 
 
 def verdict(answer: Answer) -> str:
@@ -49,18 +49,18 @@ def verdict(answer: Answer) -> str:
         ("right", "returned", "", "", "alike"),
         ("slow", "returned", "", "", "alike"),
         ("flood", "returned", "", "", "alike"),
-        ("crash", "crash", "SIGSEGV", "it died of SIGSEGV at run: the end is near", "crash"),
-        ("exit", "crash", "exit code 7", "it died of exit code 7 at run", "crash"),
-        ("sequence", "lie", "run", "it answered request 4, and not 3", "error"),
-        ("count", "lie", "run", "2 results of 1", "error"),
-        ("dtype", "lie", "run", "result 0 is of type int32, and not int64", "error"),
-        ("shape", "lie", "run", "result 0 is of type int64[1], and not int64", "error"),
-        ("words", "lie", "run", "its reply cannot be read", "error"),
-        ("reply", "lie", "reply", "its reply is malformed", "error"),
+        ("crash", "crash", "SIGSEGV", "it was killed by SIGSEGV at run: the end is near", "crash"),
+        ("exit", "crash", "exit code 7", "it exited with code 7 at run", "crash"),
+        ("sequence", "invalid", "run", "it answered request 4 instead of 3", "error"),
+        ("count", "invalid", "run", "2 results of 1", "error"),
+        ("dtype", "invalid", "run", "result 0 is of type int32, not int64", "error"),
+        ("shape", "invalid", "run", "result 0 is of type int64[1], not int64", "error"),
+        ("words", "invalid", "run", "its reply cannot be read", "error"),
+        ("reply", "invalid", "reply", "its reply is malformed", "error"),
         ("error", "error", "", "RuntimeError: no luck", "error"),
         ("trap", "trapped", "", "no value", "error"),
-        ("start", "absent", "exit code 1", "it died of exit code 1 at hello: no licence", "not run"),
-        ("version", "absent", "hello", "it speaks version 2 of the protocol, and not 1", "not run"),
+        ("start", "not started", "exit code 1", "it exited with code 1 at hello: no licence", "not run"),
+        ("version", "not started", "hello", "it speaks version 2 of the protocol, not 1", "not run"),
     ],
 )
 def test_misbehaviour_is_an_answer(way: str, kind: str, cause: str, message: str, judged: str) -> None:
@@ -73,7 +73,7 @@ def test_misbehaviour_is_an_answer(way: str, kind: str, cause: str, message: str
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("way, kind", [("hang", "hang"), ("child", "hang"), ("silence", "lie")])
+@pytest.mark.parametrize("way, kind", [("hang", "hang"), ("child", "hang"), ("silence", "invalid")])
 def test_a_process_that_does_not_answer(way: str, kind: str) -> None:
     """A process that does not answer in time is ended, with its children, and the next program starts another."""
     with bad(way, IMPATIENT) as backend:
@@ -102,17 +102,17 @@ def test_a_process_that_eats_memory() -> None:
 
 
 def test_a_process_whose_answers_vary() -> None:
-    """One case in REPEATED_CASE runs twice, so an answer that varies is a lie."""
+    """One case in REPEAT_INTERVAL runs twice, so an answer that varies is found."""
     with bad("variation") as backend:
-        answers = [backend.run(ONE, []) for _ in range(REPEATED_CASE)]
-    assert [answer.kind for answer in answers] == ["returned"] * (REPEATED_CASE - 1) + ["lie"]
+        answers = [backend.run(ONE, []) for _ in range(REPEAT_INTERVAL)]
+    assert [answer.kind for answer in answers] == ["returned"] * (REPEAT_INTERVAL - 1) + ["invalid"]
 
 
 def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
     """A command that cannot be started is absent, and no exception."""
     with Backend([str(tmp_path / "nothing")]) as backend:
         answers = [backend.run(ONE, []) for _ in range(2)]
-    assert [answer.kind for answer in answers] == ["absent", "absent"]
+    assert [answer.kind for answer in answers] == ["not started", "not started"]
 
 
 def test_the_backend_in_c(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ class RightBackend:
         except Answered as answered:
             return answered.answer
         reason = check_results(program, results)
-        return Answer("returned", results) if reason is None else Answer("lie", message=reason)
+        return Answer("returned", results) if reason is None else Answer("invalid", message=reason)
 
     def region(self, region: Region, arguments: Values) -> Values:
         values: dict[str, Value] = {each.name: value for each, value in zip(region.parameters, arguments, strict=True)}
@@ -302,7 +302,7 @@ class ConstantCondCrash(RightBackend):
 
     def cond(self, node: Node, operands: Values) -> Values:
         if isinstance(node.inputs[0], Literal):
-            raise Answered(Answer("crash", cause="SIGSEGV", message="it died of SIGSEGV at compile"))
+            raise Answered(Answer("crash", cause="SIGSEGV", message="it was killed by SIGSEGV at compile"))
         return super().cond(node, operands)
 
 
@@ -322,7 +322,7 @@ class WideCounters(RightBackend):
         answer = super().run(program, arguments)
         results = tuple(int(each) if isinstance(each, np.int32) else each for each in answer.results)
         reason = check_results(program, results) if answer.kind == "returned" else None
-        return answer if reason is None else Answer("lie", message=reason)
+        return answer if reason is None else Answer("invalid", message=reason)
 
 
 class TruncatedRemainder(RightBackend):
@@ -409,7 +409,7 @@ class QuotientCrash(RightBackend):
         if node.op == "floor_divide" and np.asarray(operands[0]).dtype.kind == "i":
             low = np.iinfo(np.asarray(operands[0]).dtype).min
             if np.any((np.asarray(operands[0]) == low) & (np.asarray(operands[1]) == -1)):
-                raise Answered(Answer("crash", cause="SIGFPE", message="it died of SIGFPE at run"))
+                raise Answered(Answer("crash", cause="SIGFPE", message="it was killed by SIGFPE at run"))
         return super().op(node, operands)
 
 

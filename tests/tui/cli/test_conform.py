@@ -32,9 +32,9 @@ def test_a_program(one: str, capsys: pytest.CaptureFixture[str]) -> None:
     "way, code, words",
     [
         ("right", 0, "bad 1            alike"),
-        ("crash", 1, "crash     it died of SIGSEGV at run: the end is near"),
-        ("dtype", 1, "error     its answer cannot be one: result 0 is of type int32, and not int64"),
-        ("start", 2, "not run   it died of exit code 1 at hello: no licence"),
+        ("crash", 1, "crash     it was killed by SIGSEGV at run: the end is near"),
+        ("dtype", 1, "error     its answer is invalid: result 0 is of type int32, not int64"),
+        ("start", 2, "not run   it exited with code 1 at hello: no licence"),
     ],
 )
 def test_a_process(one: str, way: str, code: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,10 +73,10 @@ def test_fuzz(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     "words, message",
     [
-        ([], "there is nothing to try, or too much"),
-        (["--ops", "--fuzz", "3"], "there is nothing to try, or too much"),
+        ([], "conform compares one thing at a time"),
+        (["--ops", "--fuzz", "3"], "conform compares one thing at a time"),
         (["--ops", "--backend", "nowhere"], "no backend is called 'nowhere', and no command"),
-        (["--corpus", "nowhere"], "this is no folder of .tl files"),
+        (["--corpus", "nowhere"], "there is no such folder of .tl files"),
     ],
 )
 def test_bad_usage(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
