@@ -163,9 +163,11 @@ def describe_symptom(judgement: Judgement) -> str:
     return f"{judgement.verdict} {answer.cause or re.sub(VARYING_WORDS, '#', line)}"[:200]
 
 
-def write_finding(finding: FuzzFinding, folder: Path, backend: str, dialect: str | None, seed: int) -> None:
+def write_finding(
+    finding: FuzzFinding, folder: Path, backend: str, dialect: str | None, seed: int, referee: str | None = None
+) -> None:
     """Write a finding as a folder: the program as text, a report, and a script in the backend's own API that exits with
-    1 while the backend is wrong."""
+    1 while the backend is wrong. `referee` is what a second backend says."""
     folder.mkdir(parents=True, exist_ok=True)
     program, arguments = finding.case
     outcome = run_reference(program, arguments)
@@ -182,6 +184,7 @@ def write_finding(finding: FuzzFinding, folder: Path, backend: str, dialect: str
         "machine": describe_results([value for value in outcome.results if value is not None]),
         "evaluator": describe_results(evaluation.results or ()),
         "backend_results": describe_results(finding.judgement.answer.results),
+        "referee": referee,
         "nodes": count_nodes(program),
         "again": f"tagloom conform program.tl:{program.entry} {words}".rstrip(),
     }

@@ -45,6 +45,9 @@ def conform(
     minutes: Annotated[float, typer.Option(help="With --fuzz: stop after this time.")] = 5.0,
     jobs: Annotated[int, typer.Option(help="With --fuzz: the number of processes of the backend.")] = 1,
     findings: Annotated[Path, typer.Option(help="With --fuzz: the folder for findings.")] = Path("findings"),
+    referee: Annotated[
+        str | None, typer.Option(help="A second backend, which says who is right where the first one fails.")
+    ] = None,
     timeout: Annotated[
         float, typer.Option(help="The seconds that the backend has to start, to compile, and to run.")
     ] = 60.0,
@@ -62,23 +65,27 @@ def conform(
         raise Usage("conform compares one thing at a time", required="FILE, --ops, --corpus or --fuzz")
     timeouts = Timeouts(timeout, timeout, timeout)
 
-    def open_backend() -> Backend:
-        return Backend(backend_command(backend), timeouts=timeouts, max_bytes=max_bytes)
+    def open_backend(name: str = backend) -> Backend:
+        return Backend(backend_command(name), timeouts=timeouts, max_bytes=max_bytes)
 
     backend_command(backend)
+    judge_by = None if referee is None else open_backend(referee)
     if fuzz_count:
         options = FuzzOptions(fuzz_count, seed, minutes, jobs)
-        raise typer.Exit(report_fuzz(backend, options, findings, fuzz(open_backend, options, FuzzProgress(fuzz_count))))
+        report = fuzz(open_backend, options, FuzzProgress(fuzz_count))
+        raise typer.Exit(report_fuzz(backend, options, findings, report, judge_by))
     with open_backend() as process:
         if ops:
             raise typer.Exit(report_sweep(backend, process, sweep(process, only), output))
         if corpus is not None:
             raise typer.Exit(report_corpus(backend, process, corpus))
         assert target is not None
-        raise typer.Exit(report_program(backend, process, target, args or [], as_json=as_json))
+        raise typer.Exit(report_program(backend, process, target, args or [], judge_by, as_json=as_json))
 
 
-def report_program(backend: str, process: Backend, target: str, words: list[str], *, as_json: bool) -> int:
+def report_program(
+    backend: str, process: Backend, target: str, words: list[str], referee: Backend | None, *, as_json: bool
+) -> int:
     """Judge one program, print the judgement, and return the exit code."""
     subject = find_program(target)
     check_rules(subject)
@@ -86,7 +93,8 @@ def report_program(backend: str, process: Backend, target: str, words: list[str]
     program, _ = program_and_graph(subject, values)
     if program is None:
         raise Usage("a graph has no structured program, which backends take", got=target)
-    judgement = run_case(process, program, all_arguments(subject, values))
+    arguments = all_arguments(subject, values)
+    judgement = run_case(process, program, arguments)
     label = backend_label(backend, process)
     if as_json:
         print_text(json.dumps(judgement_to_json(label, judgement)))
@@ -94,9 +102,21 @@ def report_program(backend: str, process: Backend, target: str, words: list[str]
     print_text(f"{label:16} {judgement.verdict:9} {judgement.reason}")
     if judgement.required is not None:
         print_text(f"  required: {judgement.required}\n  got: {judgement.actual}")
+    if referee is not None and judgement.verdict in FAILURES:
+        with referee:
+            print_text(f"  {referee_words(referee, run_case(referee, program, arguments))}")
     if judgement.verdict in ("crash", "not run") and process.stderr_tail:
         print_diagnostic(process.stderr_tail.rstrip())
     return exit_code([judgement.verdict])
+
+
+def referee_words(referee: Backend, judgement: Judgement) -> str:
+    """What a second backend says of a program on which the first one failed."""
+    label = backend_label(referee.command[-1], referee)
+    if judgement.verdict == "alike":
+        return f"{label} agrees with the reference: two against one"
+    details = f": {judgement.actual}" if judgement.actual is not None else ""
+    return f"{label} is {judgement.verdict}{details}"
 
 
 def run_case(process: Backend, program: Program, arguments: Sequence[Value]) -> Judgement:
@@ -189,17 +209,23 @@ class FuzzProgress:
             print(f"\r{words}, {report.seconds:.0f} s ", end="", file=sys.stderr, flush=True)
 
 
-def report_fuzz(backend: str, options: FuzzOptions, folder: Path, report: FuzzReport) -> int:
+def report_fuzz(backend: str, options: FuzzOptions, folder: Path, report: FuzzReport, referee: Backend | None) -> int:
     """Print the counts and the findings, and write a folder for each finding."""
     if sys.stderr.isatty():
         print(file=sys.stderr)
     dialect = next((name for name in DIALECTS if name in backend.split()), None)
     for finding in report.findings:
         path = folder / f"{options.seed}-{finding.number}"
-        write_finding(finding, path, backend, dialect, options.seed)
+        words = None
+        if referee is not None:
+            with referee:
+                words = referee_words(referee, run_case(referee, *finding.case))
+        write_finding(finding, path, backend, dialect, options.seed, words)
         print_text(f"{finding.judgement.verdict:9} {path}: {finding.judgement.reason} [{finding.ops}]")
         if finding.judgement.required is not None:
             print_text(f"  required: {finding.judgement.required}\n  got: {finding.judgement.actual}")
+        if words is not None:
+            print_text(f"  {words}")
     counts = format_counts(report.verdicts) or "no program was compared"
     print_text(f"{backend}: {counts}, {report.discarded:,} discarded, {report.seconds:.0f} s")
     return exit_code(report.verdicts)

@@ -1,4 +1,4 @@
-"""Programs as files of other systems: a model for ONNX, or a script for a system that is programmed in Python."""
+"""Programs as files of other systems: ONNX models, StableHLO text, and scripts for systems that Python programs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from ...core.errors import Usage
 from ...core.program.program import Program
 from ...core.value import Value
 from ...interp.exchange.export.python_source import DIALECTS, to_python, to_script
+from ...interp.exchange.export.stablehlo import to_stablehlo
 from ...interp.exchange.export.walker import Refusal
 from ...interp.oracle.judge import run_reference
 from ..load import all_arguments, check_rules, find_program, parse_arguments, program_and_graph
 from ..run_start import RunRequest
 
-EXPORT_SUFFIXES = ("onnx", "py")
+EXPORT_SUFFIXES = ("mlir", "onnx", "py")
 """The suffixes of files that other systems read."""
 
 
@@ -35,6 +36,8 @@ def export_bytes(start: RunRequest, suffix: str, system: str) -> bytes:
 
 def export_program(program: Program, suffix: str, system: str, arguments: Sequence[Value] | None) -> bytes:
     """A program as a file of another system; raises Refusal."""
+    if suffix == "mlir":
+        return to_stablehlo(program).encode()
     if suffix == "onnx":
         try:
             from ...interp.exchange.export.onnx_model import to_onnx

@@ -163,7 +163,9 @@ def picture_bytes(picture: Picture, request: ShowRequest) -> bytes:
     """A picture in the format of the output file; raises Usage for another format."""
     suffix = output_suffix(request)
     if suffix not in ("dot", "svg", "png", "pdf"):
-        only_static = " (.tl and .json without ARGS)" if suffix in ("tl", "json") else ", .tl, .json, .onnx or .py"
+        only_static = (
+            " (.tl and .json without ARGS)" if suffix in ("tl", "json") else ", .tl, .json, .onnx, .mlir or .py"
+        )
         required = f".svg, .png, .pdf, .dot{only_static}"
         raise Usage("unknown picture format", got=f".{suffix}" if suffix else "no suffix", required=required)
     with LayoutProgress() as progress:
@@ -232,7 +234,7 @@ def show(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", help="A .svg, .png, .pdf, .dot, .tl, .json, .onnx or .py file; .jsonl of a log."
+            "-o", "--output", help="A .svg, .png, .pdf, .dot, .tl, .json, .onnx, .mlir or .py file; .jsonl of a log."
         ),
     ] = None,
     at: Annotated[int | None, typer.Option(help="Show the run after this many events; by default, at its end.")] = None,
@@ -256,7 +258,8 @@ def show(
     tags (the tree of calls and iterations), critical (a critical path), spacetime (the firings of each node by wave),
     profile (the firings of each wave).
 
-    A .onnx file is a model; a .py file computes the program in the API of --system, and with ARGS checks its results.
+    A .onnx file is a model, a .mlir file StableHLO; a .py file computes the program in the API of --system, and with
+    ARGS checks its results.
     """
     is_moment = at is not None and form == "graph"
     most_firings = 1_000_000 if max_firings is None and not is_moment else max_firings

@@ -16,6 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from ....core.ops.indexing import OPEN_BOUND, IndexKey
 from .walker import OpUse, Refusal
 
 MODULES = {"jax": "jnp", "torch": "torch"}
@@ -38,11 +39,15 @@ def compositions(target: str) -> Mapping[str, str]:
 
 
 def compose(table: Mapping[str, str], use: OpUse) -> ast.expr:
-    """The expression of an op for these operands. Raises Refusal where the table says that there is none."""
+    """The expression of an op for these operands. Raises Refusal where the table says that there is none, and where an
+    attribute leaves sizes to the run."""
     name, kind = use.row.name, use.operands[0].dtype.kind
     entry = next((table[key] for key in keys(name, kind) if key in table), "-this op has no entry")
     if entry.startswith("-"):
         raise Refusal("op", f"{name} of {use.operands[0].dtype!r}: {entry[1:]}")
+    for value in use.attributes.values():
+        if (isinstance(value, tuple) and None in value) or (isinstance(value, str) and OPEN_BOUND in value):
+            raise Refusal("shape", f"{name} takes sizes or bounds that are known at run time only")
     return parse_entry(entry)
 
 
@@ -118,3 +123,12 @@ def evaluate_entry(expression: ast.expr, values: Mapping[str, Any], apply: Apply
             }
             return apply(name, operands, attributes)
     raise AssertionError(ast.unparse(expression))
+
+
+def spread_key(key: IndexKey, rank: int) -> list[int | slice | None]:
+    """A key with an entry for each axis; None inserts one."""
+    count = sum(entry is not None and entry is not Ellipsis for entry in key)
+    full = key if Ellipsis in key else (*key, Ellipsis)
+    position = full.index(Ellipsis)
+    spread = (*full[:position], *[slice(None)] * (rank - count), *full[position + 1 :])
+    return [entry for entry in spread if entry is not Ellipsis]

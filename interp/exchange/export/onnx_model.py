@@ -17,11 +17,11 @@ from onnx import helper, numpy_helper
 
 from ....core import dtypes
 from ....core.dtypes import DType
-from ....core.ops.indexing import IndexKey, parse_key
+from ....core.ops.indexing import parse_key
 from ....core.program.program import Program, UniqueNames, Var
 from ....core.types import Type
 from ....core.value import Literal
-from .compose import compose, compositions, evaluate_entry
+from .compose import compose, compositions, evaluate_entry, spread_key
 from .walker import BoundRegion, OpUse, Refusal, Regions, export
 
 OPSET, IR_VERSION = 21, 10
@@ -169,8 +169,6 @@ def entry_values(use: OpUse, operands: Sequence[str]) -> dict[str, Any]:
     values: dict[str, Any] = {repr(dtype): number for dtype, number in ELEMENT_TYPES.items()}
     values |= zip("xyz", operands, strict=False)
     for name, value in use.attributes.items():
-        if isinstance(value, tuple) and None in value:
-            raise Refusal("shape", f"{use.row.name} takes sizes that are known at run time only")
         values[name] = ELEMENT_TYPES[value] if isinstance(value, DType) else value
     return values | {"operands": tuple(operands), "dtype": ELEMENT_TYPES[use.result.type.dtype]}
 
@@ -223,8 +221,8 @@ class Composer(NamedTuple):
     def slices(self, operand: str, text: str) -> str:
         """The elements that a key takes: slices, then axes of size 1 removed and inserted."""
         key, shape = parse_key(text), self.use.operands[0].shape
-        if "?" in text or shape is None:
-            raise Refusal("shape", "index takes bounds that are known at run time only")
+        if shape is None:
+            raise Refusal("shape", "the number of axes is known at run time only")
         entries = spread_key(key, len(shape))
         axes = [entry for entry in entries if entry is not None]
         bounds = [slice_bounds(entry) for entry in axes]
@@ -241,15 +239,6 @@ class Composer(NamedTuple):
                 numbers = self.target.tensor(np.array(positions, np.int64))
                 operand = self.target.node(operation, [operand, numbers], self.use.result.name)
         return operand
-
-
-def spread_key(key: IndexKey, rank: int) -> list[int | slice | None]:
-    """A key with an entry for each axis; None inserts one."""
-    count = sum(entry is not None and entry is not Ellipsis for entry in key)
-    full = key if Ellipsis in key else (*key, Ellipsis)
-    position = full.index(Ellipsis)
-    spread = (*full[:position], *[slice(None)] * (rank - count), *full[position + 1 :])
-    return [entry for entry in spread if entry is not Ellipsis]
 
 
 def slice_bounds(entry: int | slice) -> tuple[int, int, int]:

@@ -20,7 +20,7 @@ from ....core.program.program import Program, UniqueNames, Var
 from ....core.types import Type
 from ....core.value import Literal, Value
 from .compose import compose, compositions, substitute
-from .walker import BoundRegion, OpUse, Refusal, Regions, export
+from .walker import BoundRegion, OpUse, Regions, export
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class PythonTarget:
     def op(self, use: OpUse, operands: Sequence[str]) -> str:
         expression = compose(self.table, use)
         attributes = {
-            name: self.dtype(value) if isinstance(value, DType) else attribute_expression(use, name, value)
+            name: self.dtype(value) if isinstance(value, DType) else value if name == "key" else repr(value)
             for name, value in use.attributes.items()
         }
         attributes["dtype"] = self.dtype(use.result.type.dtype)
@@ -212,17 +212,6 @@ class PythonTarget:
         results = region.write(parameters)
         body = [*self.scopes.pop(), f"return ({', '.join(results)},)"]
         return [f"def {name}({', '.join(parameters)}):", *(f"    {line}" for line in body)]
-
-
-def attribute_expression(use: OpUse, name: str, value: object) -> str:
-    """An attribute as an expression. Raises Refusal for one that leaves sizes to the run."""
-    if name == "key":
-        if "?" in str(value):
-            raise Refusal("shape", f"{use.row.name} takes bounds that are known at run time only")
-        return str(value)
-    if isinstance(value, tuple) and None in value:
-        raise Refusal("shape", f"{use.row.name} takes sizes that are known at run time only")
-    return repr(value)
 
 
 def numpy_expression(array: np.ndarray) -> str:

@@ -27,6 +27,7 @@ _BUILT_IN = {
     "torch": ".python_source:TorchAdapter",
     "onnxruntime": ".onnx_runtimes:OnnxRuntimeAdapter",
     "onnxruntime-unoptimised": ".onnx_runtimes:UnoptimisedOnnxRuntimeAdapter",
+    "stablehlo": ".stablehlo_interpreter:StableHloAdapter",
     "onnx-reference": ".onnx_runtimes:OnnxReferenceAdapter",
 }
 

@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tagloom.tui.cli.main import run_command
 
@@ -83,3 +84,13 @@ def test_bad_usage(words: list[str], message: str, capsys: pytest.CaptureFixture
     """Bad usage is said, and exits with 2."""
     assert run_command(["conform", *words]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_referee(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where a backend fails, a second one says who is right; its words are in the finding, too."""
+    (tmp_path / "two.tl").write_text(TWO)
+    backend = ["--backend", f"{sys.executable} {BAD} right"]  # which answers 1
+    assert run_command(["conform", str(tmp_path / "two.tl"), *backend, "--referee", "numpy"]) == 1
+    assert f"numpy {np.__version__} agrees with the reference: two against one" in capsys.readouterr().out
+    assert run_command(["conform", str(tmp_path / "two.tl"), *backend, "--referee", backend[1]]) == 1
+    assert "is different: 1" in capsys.readouterr().out

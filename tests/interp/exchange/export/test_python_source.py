@@ -22,7 +22,7 @@ from tagloom.interp.oracle.adapters import load_adapter
 from tagloom.interp.oracle.judge import FAILURES, judge, run_reference
 from tagloom.interp.oracle.protocol import Answer
 
-TARGETS = (*DIALECTS, "onnx")
+TARGETS = (*DIALECTS, "onnx", "stablehlo")
 
 
 def parse_program(text: str) -> Program:

@@ -1,0 +1,50 @@
+"""The adapter of the reference interpreter of StableHLO, which comes with jaxlib. It compiles nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ....core.program.program import Program
+from ....core.types import Type, type_of
+from ....core.value import Value, normalize
+from ...exchange.export.stablehlo import dense_text, to_stablehlo
+from ..protocol import CONSTRUCTS, Capabilities
+
+
+class StableHloAdapter:
+    """StableHLO's interpreter."""
+
+    def __init__(self) -> None:
+        self.ir = import_module("jaxlib.mlir.ir")
+        self.interpreter = import_module("jaxlib.mlir.dialects.stablehlo")
+        self.version = import_module("jaxlib").__version__
+        self.context = import_module("jax.interpreters.mlir").make_ir_context()
+
+    def describe(self) -> Capabilities:
+        constructs = tuple(construct for construct in CONSTRUCTS if construct != "recursion")
+        return Capabilities("stablehlo of jaxlib", self.version, "C++", constructs=constructs)
+
+    def compile(self, program: Program) -> Callable[[Sequence[Value]], Sequence[Value]]:
+        text = to_stablehlo(program)
+        with self.context:
+            module = self.ir.Module.parse(text)
+        types = program.main.results
+
+        def compute(arguments: Sequence[Value]) -> Sequence[Value]:
+            with self.context:
+                operands = [self.ir.Attribute.parse(dense_text(value, type_of(value))) for value in arguments]
+                results = self.interpreter.eval_module(module, operands)
+                return [self.value(result, type_) for result, type_ in zip(results, types, strict=True)]
+
+        return compute
+
+    def value(self, attribute: Any, type_: Type) -> Value:
+        """The value of an attribute that is an array."""
+        form = self.ir.DenseFPElementsAttr if type_.dtype.kind == "f" else self.ir.DenseIntElementsAttr
+        shape = self.ir.ShapedType(attribute.type).shape
+        array = np.array(list(form(attribute)), type_.dtype.numpy).reshape(tuple(shape))
+        return normalize(array, type_of(array))
