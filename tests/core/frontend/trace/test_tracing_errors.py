@@ -382,7 +382,7 @@ def test_a_function_is_decorated_once() -> None:
         ("raise KeyError('mine')", KeyError),
         ("return tl.cond(n > 0, lambda: [][1], lambda: 2)", IndexError),
         ("return tl.while_loop(lambda i: i < n, lambda i: len(), 0)[0]", TypeError),
-        ("return n.real", AttributeError),
+        ("return [].real", AttributeError),
         ("return undefined", NameError),
     ],
 )
