@@ -110,7 +110,7 @@ class ProgramBuilder:
         self.captured_constants: set[Resource] = set()
         """The large constants of functions."""
         self.specializations: dict[tuple[FunctionSpec, tuple[TreeType, ...], WeakTypes], Specialization] = {}
-        self.local_functions: dict[CodeType, list[Specialization]] = {}
+        self.local_functions: dict[tuple[CodeType, Region | None], list[Specialization]] = {}
         """The local functions that calls use, by the code that they come from; equal ones are there once."""
         self.inlined_codes: set[CodeType] = set()
         """The code of Python functions whose calls cannot be calls of the program."""
@@ -369,7 +369,8 @@ class ProgramBuilder:
         """A local function that is equal to a new one, or the new one, for later calls."""
         if function.signature is None:
             return function
-        others = self.local_functions.setdefault(function.function_spec.python_function.__code__, [])
+        key = function.function_spec.python_function.__code__, number_callees(function)
+        others = self.local_functions.setdefault(key, [])
         for other in others:
             if is_same_function(function, other):
                 return other
@@ -476,6 +477,17 @@ def called_names(region: Region) -> Iterator[str]:
     return (node.attribute("function") for node in region.walk() if node.op == "call")
 
 
+def number_callees(function: Specialization) -> Region | None:
+    """The body of a function with numbers in place of the names of its callees, in order of appearance, and of its
+    callbacks. Equal functions have equal ones."""
+    if function.body is None:
+        return None
+    numbers: dict[str, str] = {}
+    for name in called_names(function.body):
+        numbers.setdefault(name, str(len(numbers)))
+    return rename_callees(function.body, numbers, {str(k): str(k) for k in range(len(function.callbacks))})
+
+
 def is_same_function(one: Specialization, other: Specialization) -> bool:
     """Whether two functions, none of whose callees is under trace, have the same body, up to the names of equal
     functions that they call. How their results nest does not matter."""
@@ -502,13 +514,7 @@ def is_same_function(one: Specialization, other: Specialization) -> bool:
         names = [list(called_names(body)) for body in bodies if body is not None]
         if len(names[0]) != len(names[1]):
             return False
-        placeholders = [{name: f"{k}" for k, name in reversed(list(enumerate(each)))} for each in names]
-        renamed = [
-            rename_callees(body, mapping, {str(k): str(k) for k in range(len(first.callbacks))})
-            for body, mapping in zip(bodies, placeholders, strict=True)
-            if body is not None
-        ]
-        if renamed[0] != renamed[1]:
+        if number_callees(first) != number_callees(second):
             return False
         callees = [{callee.name: callee for callee in each.callee_signatures or ()} for each in (first, second)]
         pending += [

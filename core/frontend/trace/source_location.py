@@ -7,6 +7,7 @@ import linecache
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 
@@ -27,6 +28,7 @@ _traced_files: set[str] = set()
 """The source files that this process has traced."""
 
 
+@lru_cache(maxsize=4096)
 def is_internal_file(file: str) -> bool:
     """Whether a file belongs to tagloom or NumPy."""
     return file.startswith(_INTERNAL_PATHS)
@@ -63,7 +65,7 @@ def is_marked_inline(code: CodeType) -> bool:
 def user_frame() -> FrameType | None:
     """The innermost frame of user code."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_INTERNAL_PATHS):
+    while frame is not None and is_internal_file(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 

@@ -11,6 +11,7 @@ from pytest import MonkeyPatch
 from support.twins.broken_twin import broken
 from tagloom.core.frontend.source import functions
 from tagloom.core.frontend.source.state import Journal
+from tagloom.core.frontend.trace import program_builder
 
 
 class Pair(NamedTuple):
@@ -287,3 +288,24 @@ def test_callees_that_are_not_isolated_are_caught() -> None:
         assert tl.function(lists).run(3).value != lists(3)
     with broken(no_changes):
         assert "count" in names(state_between_calls)
+
+
+def shifted(n: Any, k: float) -> Any:
+    return n * 2.0 + k
+
+
+@tl.function
+def many_different_calls(n: Any) -> Any:
+    for k in range(40):
+        n = shifted(n, float(k % 20))
+    return n
+
+
+def test_each_new_function_is_compared_with_equal_ones_only(monkeypatch: MonkeyPatch) -> None:
+    """Of 40 calls that differ in a constant, 20 have an equal one before them, and no other pair is compared: tracing
+    takes time in proportion to the number of calls."""
+    sound, pairs = program_builder.is_same_function, list[Any]()
+    monkeypatch.setattr(program_builder, "is_same_function", lambda *each: pairs.append(each) or sound(*each))
+    program = many_different_calls.trace(1.0).program
+    assert sum(function.name.startswith("shifted") for function in program.functions) == 20
+    assert len(pairs) == 20
