@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ...core.errors import Usage
-from ...interp.engines.compiled import engine as compiled_engine
-from ...interp.engines.compiled.run import compile_task
-from ...interp.engines.compiled.support import unsupported_program
-from ...interp.engines.fast import engine as fast_engine
-from ...interp.engines.fast.load import MachineVariant, machine_task
-from ...interp.engines.jit import compiler_process
-from ...interp.engines.jit.cache import numba_unavailable, show_compiling
-from ...interp.engines.jit.compiler_process import CompileTask
-from ...interp.engines.protocol import Engine
 from ..load import Runnable, check_rules, find_program, find_programs, parameters, parse_arguments, program_and_graph
 from .options import Arguments
 from .terminal import print_diagnostic, print_text
+
+if TYPE_CHECKING:
+    from ...interp.engines.jit.compiler_process import CompileTask
 
 
 def warm(
@@ -36,6 +30,9 @@ def warm(
 
     Later processes find the code in the cache folder. The exit code is 1 if something could not be compiled.
     """
+    from ...interp.engines.fast.load import MachineVariant, machine_task  # here: other commands start without engines
+    from ...interp.engines.jit.cache import numba_unavailable
+
     reason = numba_unavailable()
     if reason is not None:
         raise Usage("nothing can be compiled", got=reason)
@@ -43,7 +40,7 @@ def warm(
     if target is not None:
         programs = {target: find_program(target)} if words else dict(find_programs(target))
     are_on_disk = [
-        compile_and_report(f"the {variant}", machine_task(variant), fast_engine.ENGINE)
+        compile_and_report(f"the {variant}", machine_task(variant), "fast")
         for variant in ([MachineVariant.BASE] if programs else MachineVariant)
     ]
     are_on_disk += [compile_program(name, subject, words) for name, subject in programs.items()]
@@ -52,6 +49,9 @@ def warm(
 
 def compile_program(name: str, subject: Runnable, words: list[str]) -> bool:
     """Compile a program for `compiled`, if that supports it, and print a line; returns False if that failed."""
+    from ...interp.engines.compiled.run import compile_task  # here: other commands start without the compiler
+    from ...interp.engines.compiled.support import unsupported_program
+
     check_rules(subject)
     untyped = [parameter for parameter, type_ in parameters(subject) if type_ is None]
     if untyped and not words:
@@ -61,14 +61,17 @@ def compile_program(name: str, subject: Runnable, words: list[str]) -> bool:
     program, _ = program_and_graph(subject, parse_arguments(subject, words) if words else None)
     reason = "it is a graph" if program is None else unsupported_program(program)
     if program is None or reason is not None:
-        print_text(f"{name:38} skipped: {compiled_engine.ENGINE.name} does not run it: {reason}")
+        print_text(f"{name:38} skipped: compiled does not run it: {reason}")
         return True
-    return compile_and_report(name, compile_task(program), compiled_engine.ENGINE)
+    return compile_and_report(name, compile_task(program), "compiled")
 
 
-def compile_and_report(what: str, task: CompileTask, engine: Engine) -> bool:
+def compile_and_report(what: str, task: CompileTask, engine: str) -> bool:
     """Compile a task of an engine if its code is not on disk, and print a line; returns whether it is on disk
     afterwards. Raises Usage where nothing can be cached."""
+    from ...interp.engines.jit import compiler_process
+    from ...interp.engines.jit.cache import show_compiling
+
     began = time.monotonic()
     try:
         files = task.files()
@@ -83,7 +86,7 @@ def compile_and_report(what: str, task: CompileTask, engine: Engine) -> bool:
         else:
             task.compile()
     if not any(file.exists() for file in files):
-        print_diagnostic(f'{what:38} not compiled: a run with engine="{engine.name}" says why')
+        print_diagnostic(f'{what:38} not compiled: a run with engine="{engine}" says why')
         return False
     print_text(f"{what:38} compiled in {time.monotonic() - began:.1f} s", flush=True)
     return True
