@@ -82,7 +82,8 @@ def _is_beyond_range(operands: Operands, result: npt.NDArray[Any]) -> Any:
 
 def _is_near_integer(operands: Operands, result: npt.NDArray[Any]) -> Any:
     quotient = operands[0] / operands[1]
-    return (np.floor(quotient) != result) | (np.abs(quotient) > 1 / np.finfo(quotient.dtype).eps)
+    is_large = np.abs(quotient) > 1 / np.finfo(quotient.dtype).eps
+    return (np.floor(quotient) != result) | is_large | _is_denormal(quotient)
 
 
 def _is_overflowing_quotient(operands: Operands, result: npt.NDArray[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Programs as Python source, for systems that are programmed in Python: NumPy, JAX, PyTorch.
+"""Programs as Python source, for systems that are programmed in Python: NumPy, JAX, PyTorch, TensorFlow.
 
 The source stands alone, and its function `main` takes and returns arrays of the system. A backend of this package runs
 this text, and a finding contains it, so what a user reads is what was run.
@@ -11,7 +11,7 @@ import builtins
 import keyword
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +39,8 @@ class Dialect:
     """Whether a function may call itself: where conds are decided while Python runs, and not when it is traced."""
     compiled: str = "main"
     """The function that a script calls in place of `main`."""
+    column: str = ""
+    """The column of the table of expressions; by default that of the name."""
 
 
 EAGER_COND = "{then}({operands}) if {predicate} else {otherwise}({operands})"
@@ -77,7 +79,29 @@ TORCH = Dialect(
     loop="_while_loop({condition}, {body}, {operands})",
     calls_recur=True,
 )
-DIALECTS = {dialect.name: dialect for dialect in (NUMPY, JAX, TORCH)}
+TORCH_COMPILED = replace(TORCH, name="torch-compiled", compiled="torch.compile(main)", column="torch")
+TENSORFLOW = Dialect(
+    name="tensorflow",
+    header="import numpy as np\nimport tensorflow as tf\n",
+    constant="tf.constant({array})",
+    cast="tf.cast({operand}, {dtype})",
+    dtype="tf.{name}",
+    cond="tf.cond({predicate}, lambda: {then}({operands}), lambda: {otherwise}({operands}))",
+    loop="tf.while_loop(lambda *state: {condition}(*state)[0], {body}, ({operands},){shapes})",
+    calls_recur=True,
+)
+TENSORFLOW_FUNCTION = replace(
+    TENSORFLOW,
+    name="tensorflow-function",
+    compiled="tf.function(main)",
+    column="tensorflow",
+    calls_recur=False,
+)
+TENSORFLOW_XLA = replace(TENSORFLOW_FUNCTION, name="tensorflow-xla", compiled="tf.function(main, jit_compile=True)")
+DIALECTS = {
+    dialect.name: dialect
+    for dialect in (NUMPY, JAX, TORCH, TORCH_COMPILED, TENSORFLOW, TENSORFLOW_FUNCTION, TENSORFLOW_XLA)
+}
 
 EAGER_LOOP = """
 def _while_loop(condition, body, *state):
@@ -115,7 +139,7 @@ def to_script(program: Program, dialect: Dialect, arguments: Sequence[Value], re
     )
 
 
-RESERVED_NAMES = ("np", "jnp", "jax", "lax", "torch", "state", "_while_loop")
+RESERVED_NAMES = ("np", "jnp", "jax", "lax", "torch", "tf", "state", "_while_loop")
 """Names that the source of some system uses itself."""
 
 
@@ -125,7 +149,7 @@ class PythonTarget:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect, self.has_loops = dialect, False
         self.functions: list[str] = []
-        self.table = compositions(dialect.name)
+        self.table = compositions(dialect.column or dialect.name)
         self.names = UniqueNames([*keyword.kwlist, *dir(builtins), *RESERVED_NAMES])
         self.function_names: dict[str, str] = {}
         self.scopes: list[list[str]] = []
@@ -152,7 +176,7 @@ class PythonTarget:
 
     def dtype(self, dtype: DType) -> str:
         """A dtype, as this system names it."""
-        name = "bool_" if repr(dtype) == "bool" and self.dialect is not TORCH else repr(dtype)
+        name = "bool_" if repr(dtype) == "bool" and self.dialect.dtype.startswith("np.") else repr(dtype)
         return self.dialect.dtype.format(name=name)
 
     def cast(self, operand: str, source: Type, dtype: DType) -> str:
@@ -190,7 +214,8 @@ class PythonTarget:
             self.define(f"{results[0].name}_{word}", region)
             for word, region in zip(("while", "do"), regions, strict=True)
         )
-        text = self.dialect.loop.format(condition=condition, body=body, operands=", ".join(starts))
+        shapes = shape_invariants(regions[1].parameters)
+        text = self.dialect.loop.format(condition=condition, body=body, operands=", ".join(starts), shapes=shapes)
         return self.assign(results, text, unpack=True)
 
     def call(self, results: Sequence[Var], function: str, operands: Sequence[str]) -> list[str]:
@@ -212,6 +237,15 @@ class PythonTarget:
         results = region.write(parameters)
         body = [*self.scopes.pop(), f"return ({', '.join(results)},)"]
         return [f"def {name}({', '.join(parameters)}):", *(f"    {line}" for line in body)]
+
+
+def shape_invariants(variables: Sequence[Var]) -> str:
+    """The argument of TensorFlow's loops that names sizes which may change, if there are any."""
+    shapes = [each.type.shape for each in variables]
+    if all(shape is not None and None not in shape for shape in shapes):
+        return ""
+    texts = [f"tf.TensorShape({None if shape is None else list(shape)})" for shape in shapes]
+    return f", shape_invariants=({', '.join(texts)},)"
 
 
 def numpy_expression(array: np.ndarray) -> str:

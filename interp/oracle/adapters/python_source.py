@@ -1,8 +1,9 @@
-"""Adapters of the systems that take programs as Python source: NumPy, JAX, and PyTorch in eager mode."""
+"""Adapters of the systems that take programs as Python source: NumPy, JAX, PyTorch and TensorFlow."""
 
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,17 @@ import numpy as np
 from ....core.program.program import Program
 from ....core.types import type_of
 from ....core.value import Value, normalize
-from ...exchange.export.python_source import JAX, NUMPY, TORCH, Dialect, to_python
+from ...exchange.export.python_source import (
+    JAX,
+    NUMPY,
+    TENSORFLOW,
+    TENSORFLOW_FUNCTION,
+    TENSORFLOW_XLA,
+    TORCH,
+    TORCH_COMPILED,
+    Dialect,
+    to_python,
+)
 from ...exchange.export.walker import Refusal
 from ..protocol import CONSTRUCTS, Capabilities
 
@@ -120,3 +131,90 @@ class TorchAdapter(PythonSourceAdapter):
 
     def to_value(self, result: Any) -> Value:
         return super().to_value(result.numpy())
+
+
+class CompiledTorchAdapter(TorchAdapter):
+    """PyTorch's compiler, Inductor. A condition on data ends a compiled part; Python decides it."""
+
+    dialect = TORCH_COMPILED
+
+    def wrap(self, main: Callable[..., Any]) -> Callable[..., Any]:
+        self.system._dynamo.reset()
+        return super().wrap(self.system.compile(main))
+
+
+TENSORFLOW_REFUSALS = (
+    "not in the list of allowed values",
+    "Could not find device for node",
+    "No registered",
+    "not supported",
+    "unsupported operations",
+)
+"""Words of messages by which TensorFlow says that it lacks a kernel."""
+
+
+class TensorFlowAdapter(PythonSourceAdapter):
+    """TensorFlow in eager mode."""
+
+    dialect, module = TENSORFLOW, "tensorflow"
+
+    def __init__(self) -> None:
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+        super().__init__()
+        for set_threads in (
+            self.system.config.threading.set_intra_op_parallelism_threads,
+            self.system.config.threading.set_inter_op_parallelism_threads,
+        ):
+            set_threads(1)
+
+    def wrap(self, main: Callable[..., Any]) -> Callable[..., Any]:
+        compiled = self.staged(main)
+
+        def run(*arguments: Any) -> Any:
+            try:
+                return compiled(*arguments)
+            except Exception as error:
+                if any(words in str(error) for words in TENSORFLOW_REFUSALS):
+                    raise Refusal("kernel", str(error).splitlines()[0]) from error
+                raise
+
+        return run
+
+    def staged(self, main: Callable[..., Any]) -> Callable[..., Any]:
+        """The function as this form of TensorFlow runs it."""
+        return main
+
+    def from_value(self, value: Value) -> Any:
+        return self.system.constant(np.array(value))
+
+    def to_value(self, result: Any) -> Value:
+        return super().to_value(result.numpy())
+
+
+class TensorFlowFunctionAdapter(TensorFlowAdapter):
+    """TensorFlow's graphs, with Grappler's optimisations."""
+
+    dialect = TENSORFLOW_FUNCTION
+
+    def staged(self, main: Callable[..., Any]) -> Callable[..., Any]:
+        return self.system.function(main, autograph=False)  # type: ignore[no-any-return]
+
+
+class UnoptimisedTensorFlowAdapter(TensorFlowFunctionAdapter):
+    """TensorFlow's graphs without Grappler."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.system.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+
+    def describe(self) -> Capabilities:
+        return super().describe()._replace(name="tensorflow-unoptimised")
+
+
+class TensorFlowXlaAdapter(TensorFlowAdapter):
+    """TensorFlow's graphs, compiled by XLA."""
+
+    dialect = TENSORFLOW_XLA
+
+    def staged(self, main: Callable[..., Any]) -> Callable[..., Any]:
+        return self.system.function(main, autograph=False, jit_compile=True)  # type: ignore[no-any-return]

@@ -16,13 +16,22 @@ from tagloom.core.program.program import Program, Var
 from tagloom.core.types import Type
 from tagloom.core.value import is_same_value
 from tagloom.interp.exchange.export.compose import compose, compositions, keys
-from tagloom.interp.exchange.export.python_source import DIALECTS, JAX, NUMPY, numpy_expression, to_python
+from tagloom.interp.exchange.export.python_source import (
+    DIALECTS,
+    JAX,
+    NUMPY,
+    TENSORFLOW,
+    TENSORFLOW_FUNCTION,
+    TENSORFLOW_XLA,
+    numpy_expression,
+    to_python,
+)
 from tagloom.interp.exchange.export.walker import OpUse, Refusal
 from tagloom.interp.oracle.adapters import load_adapter
 from tagloom.interp.oracle.judge import FAILURES, judge, run_reference
 from tagloom.interp.oracle.protocol import Answer
 
-TARGETS = (*DIALECTS, "onnx", "stablehlo")
+TARGETS = (*dict.fromkeys(each.column or each.name for each in DIALECTS.values()), "onnx", "stablehlo")
 
 
 def parse_program(text: str) -> Program:
@@ -151,6 +160,19 @@ def test_the_loop_of_jax() -> None:
     """JAX gets its own loops and conds."""
     source = to_python(parse_program(LOOP), JAX)
     assert "lax.while_loop(lambda state: i_while(*state)[0], lambda state: i_do(*state)," in source
+
+
+def test_the_loops_of_tensorflow() -> None:
+    """TensorFlow gets its own loops, with the sizes that may change; only eagerly it recurs."""
+    source = to_python(parse_program(LOOP), TENSORFLOW)
+    assert "tf.while_loop(lambda *state: i_while(*state)[0], i_do, (" in source and "shape_invariants" not in source
+    open_sizes = LOOP.replace("float64", "float64[?, 2]").replace("1.5, n", "start, n")
+    open_sizes = open_sizes.replace("np: int64)", "np: int64, start: float64[?, 2])")
+    source = to_python(parse_program(open_sizes), TENSORFLOW_FUNCTION)
+    assert "shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, 2]), tf.TensorShape([]),))" in source
+    assert "def fib(n):" in to_python(parse_program(FIB), TENSORFLOW)
+    with pytest.raises(Refusal, match="fib is recursive"):
+        to_python(parse_program(FIB), TENSORFLOW_XLA)
 
 
 @pytest.mark.parametrize(
