@@ -53,13 +53,20 @@ ON_PAGE = written(PAGE, r"^- \*\*" + RULE)
 def test_every_rule_is_on_the_page() -> None:
     """The page and the code have the same rule numbers."""
     assert set(ON_PAGE) == set(IN_CODE)
-    assert len(IN_CODE) == 4 + 17 + 11 + 17 + 2 + 6 + 5
+    assert len(IN_CODE) == 4 + 17 + 11 + 17 + 3 + 6 + 5
 
 
 @pytest.mark.parametrize("number", sorted(IN_CODE, key=lambda number: (number[0], int(number[1:]))))
 def test_a_rule_reads_the_same(number: str) -> None:
     """The page and the docstring of the code that implements a rule have the same words."""
     assert IN_CODE[number].startswith(ON_PAGE[number].rstrip(":"))
+
+
+def test_every_rule_in_a_message_is_on_the_page() -> None:
+    """The number of a rule that an error names is one that the page explains."""
+    files = [file for room in ("core", "interp", "viz", "tui") for file in (ROOT / room).rglob("*.py")]
+    named = {number for file in files for number in re.findall(r'rule="(\w+)"', file.read_text(encoding="utf-8"))}
+    assert {"V4", "S4", "F4"} <= named <= set(ON_PAGE)
 
 
 def test_the_files_exist() -> None:

@@ -110,14 +110,14 @@ class _BundleFinder:
         if merge is None or not self.is_op(merge.node, "merge"):
             return []
         site = self.graph.nodes[next_iteration].site
-        fed = {edge.node for output in self.graph.nodes[next_iteration].outputs for edge in output.edges}
+        consumers = {edge.node for output in self.graph.nodes[next_iteration].outputs for edge in output.edges}
         enters = [each.node for port in range(2) for each in self.sources.get(Edge(merge.node, port), ())]
         enters = [each for each in enters if self.is_op(each, "enter") and self.graph.nodes[each].site == site]
         outputs = self.graph.nodes[switch.node].outputs
         exits = [edge.node for edge in outputs[-1].edges if self.is_op(edge.node, "exit")]
         gates = [merge.node, switch.node, next_iteration, *enters, *exits]
-        home = self.cluster_of[next_iteration]
-        if fed != {merge.node} or not enters or any(self.cluster_of[each] != home for each in gates):
+        cluster = self.cluster_of[next_iteration]
+        if consumers != {merge.node} or not enters or any(self.cluster_of[each] != cluster for each in gates):
             return []
         return [] if self.bundled_nodes.intersection(gates) else list(dict.fromkeys(gates))
 
@@ -125,45 +125,45 @@ class _BundleFinder:
         """Where the variables of a loop begin each iteration: their enters and merges."""
         for numbers in self.groups("enter", self.site_of):
             site = self.site_of(numbers[0])
-            merges = self.fed_merges(numbers)
+            merges = self.consumer_merges(numbers)
             yield from self.bundle("merge", [*numbers, *merges], self.names(merges), "merge", f"variables of {site}")
 
     def reverse_heads(self) -> Iterator[Bundle]:
         """The gates of the adjoints of a loop: reenter, merge and back."""
         for numbers in self.groups("reenter", self.site_of):
             site = self.site_of(numbers[0])
-            merges = self.fed_merges(numbers)
+            merges = self.consumer_merges(numbers)
             edges = [edge for merge in merges for output in self.graph.nodes[merge].outputs for edge in output.edges]
-            home = self.cluster_of[numbers[0]]
+            cluster = self.cluster_of[numbers[0]]
             backs = {
                 edge.node
                 for edge in edges
                 if self.is_op(edge.node, "back")
                 and edge.node not in self.bundled_nodes
-                and self.cluster_of[edge.node] == home
+                and self.cluster_of[edge.node] == cluster
             }
             yield from self.bundle(
                 "back", [*numbers, *merges, *backs], self.names(merges), "back", f"adjoints of {site}"
             )
 
-    def fed_merges(self, numbers: Iterable[int]) -> list[int]:
+    def consumer_merges(self, numbers: Iterable[int]) -> list[int]:
         """The free merges that these nodes feed in their own cluster."""
-        fed = dict.fromkeys(
+        consumers = dict.fromkeys(
             edge.node
             for number in numbers
             for output in self.graph.nodes[number].outputs
             for edge in output.edges
             if self.is_op(edge.node, "merge") and self.cluster_of[edge.node] == self.cluster_of[number]
         )
-        return [each for each in fed if each not in self.bundled_nodes]
+        return [each for each in consumers if each not in self.bundled_nodes]
 
     def parameters(self) -> Iterator[Bundle]:
         """The entry merges of each function, in each phase."""
         entering = [output for _, output in self.graph.arguments]
         entering += [output for node in self.graph.nodes if node.op == "call" for output in node.outputs]
-        fed = {edge.node for output in entering for edge in output.edges if self.is_op(edge.node, "merge")}
+        consumers = {edge.node for output in entering for edge in output.edges if self.is_op(edge.node, "merge")}
         groups: dict[str, list[int]] = {}
-        for number in sorted(fed - self.bundled_nodes):
+        for number in sorted(consumers - self.bundled_nodes):
             groups.setdefault(self.cluster_of[number], []).append(number)
         for numbers in groups.values():
             function = self.graph.nodes[numbers[0]].function
@@ -188,16 +188,16 @@ class _BundleFinder:
             if node.op != "merge" or number in self.bundled_nodes:
                 continue
             last = run[-1] if run else -1
-            if not (run and number == last + 1 and self.has_same_home(number, last)):
+            if not (run and number == last + 1 and self.is_in_same_cluster(number, last)):
                 yield from self.bundle("merge", run, self.names(run), "merge", "results of a cond")
                 run = []
             run.append(number)
         yield from self.bundle("merge", run, self.names(run), "merge", "results of a cond")
 
-    def has_same_home(self, number: int, other: int) -> bool:
+    def is_in_same_cluster(self, number: int, other: int) -> bool:
         nodes = self.graph.nodes
-        is_same_place = nodes[number].location == nodes[other].location
-        return is_same_place and self.cluster_of[number] == self.cluster_of[other]
+        has_same_location = nodes[number].location == nodes[other].location
+        return has_same_location and self.cluster_of[number] == self.cluster_of[other]
 
     def results(self) -> Iterator[Bundle]:
         """The returns to the environment, and the results."""

@@ -34,7 +34,7 @@ def doubled(xs: tl.Array[tl.float64, 4]) -> tl.Array[tl.float64, 4]:
 
 
 @tl.function
-def written(xs: tl.Array[tl.float64, None], i: tl.int64, x: tl.float64) -> tl.Array[tl.float64, None]:
+def set_item(xs: tl.Array[tl.float64, None], i: tl.int64, x: tl.float64) -> tl.Array[tl.float64, None]:
     """A write to an element, which is a new array."""
     return tl.scatter(xs, x, i)
 
@@ -63,7 +63,7 @@ EXPECTED = [
     {"run": ("main", 3.0), "result": 9.0, "firings": 6, "size": "quick"},
     {"run": ("shrink", 8.0, 1.5), "result": 1.0, "firings": 36, "size": "quick"},
     {"run": ("doubled", [1.0, 2.0, 3.0, 4.0]), "result": [2.0, 4.0, 6.0, 8.0], "firings": 15, "size": "quick"},
-    {"run": ("written", [1.0, 2.0], 1, 5.0), "result": [1.0, 5.0], "firings": 5, "size": "quick"},
+    {"run": ("set_item", [1.0, 2.0], 1, 5.0), "result": [1.0, 5.0], "firings": 5, "size": "quick"},
     {"run": ("quotient", 3), "result": 3, "firings": 3, "size": "quick"},
     {"run": ("first_negative", [1.0, -2.0, -3.0]), "result": 1, "firings": 81, "size": "quick"},
     {"run": ("first_negative", [1.0]), "result": -1, "firings": 56, "size": "quick"},

@@ -66,19 +66,25 @@ def main(tasks: tl.int64) -> tl.float64:
 
 
 @tl.function
-def trained(tasks: tl.int64, steps: tl.int64) -> tl.float64:
+def loss_after_training(tasks: tl.int64, steps: tl.int64) -> tl.float64:
     """The meta-loss after meta-steps."""
     return meta_train(WEIGHTS, tasks, steps)[1]
 
 
 EXPECTED = [
     {"run": ("main", 4), "result": 2.7729462136179097, "within": 1e-9, "firings": 757, "size": "quick"},
-    {"run": ("trained", 4, 10), "result": 1.0189614175524748, "within": 1e-9, "firings": 16173, "size": "quick"},
+    {
+        "run": ("loss_after_training", 4, 10),
+        "result": 1.0189614175524748,
+        "within": 1e-9,
+        "firings": 16173,
+        "size": "quick",
+    },
 ]
-WAYS = {"eager": lambda: meta_train(WEIGHTS, 4, 2), "loop in the graph": lambda: trained(4, 2)}
+WAYS = {"eager": lambda: meta_train(WEIGHTS, 4, 2), "loop in the graph": lambda: loss_after_training(4, 2)}
 CLAIM = "1.9 and 2.7 times as fast as eager"
 
 if __name__ == "__main__":
     first, last = meta_train(WEIGHTS, 4, 10)
     print("op by op:", first, "->", last)
-    print("as a program:", main(4), "->", trained(4, 10))
+    print("as a program:", main(4), "->", loss_after_training(4, 10))

@@ -62,7 +62,7 @@ def main(source: Sentence, target: Sentence) -> tl.float64:
 
 
 @tl.function
-def written(source: Sentence) -> tl.int64:
+def word_count(source: Sentence) -> tl.int64:
     """How many words the decoder writes."""
     return greedy(source)[1]
 
@@ -76,7 +76,7 @@ def gradient(source: Sentence, target: Sentence) -> tl.Array[tl.float64, UNITS, 
 SOURCE, TARGET = [3, 1, 4, 1, 5], [5, 1, 4, 1, 3, 0]
 EXPECTED = [
     {"run": ("main", SOURCE, TARGET), "result": 2.373037996031145, "within": 1e-12, "firings": 624, "size": "quick"},
-    {"run": ("written", SOURCE), "result": 6, "firings": 530, "size": "quick"},
+    {"run": ("word_count", SOURCE), "result": 6, "firings": 530, "size": "quick"},
 ]
 LONG = [1 + k % 7 for k in range(48)]
 WAYS = {
@@ -88,4 +88,4 @@ CLAIM = "1.18 to 3.05 times as fast as eager"
 if __name__ == "__main__":
     source, target = tl.asarray(SOURCE), tl.asarray(TARGET)
     print("op by op:", forced(source, target), greedy(source)[0])
-    print("as a program:", main(source, target), "and", written(source), "words")
+    print("as a program:", main(source, target), "and", word_count(source), "words")

@@ -34,7 +34,7 @@ def unsupported_reason(graph: Graph) -> str | None:
         if node.op == "callback":
             return f"{node} calls a Python function, and the page has no Python"
         if not is_known(node):
-            return f"the op {node.op} of {node} is none of the machine's: it computes on scalars only"
+            return f"the machine of the page has no op {node.op}, which {node} needs: it computes on scalars only"
         if not all(is_scalar(output.type) for output in node.outputs) or not all(
             port is None or port.type.is_scalar for port in node.ports
         ):

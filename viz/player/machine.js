@@ -22,7 +22,7 @@ function unsupported(graph) {
     const name = `${node.function}.${node.name}`;
     const hasArray = node.ports.some((port) => port && port.shape) || node.outputs.some(({ type }) => !isScalar(type));
     if (node.op === "callback") return `${name} calls a Python function, and the page has no Python`;
-    if (!(node.op in ROWS) && !OTHERS.has(node.op)) return `the op ${node.op} of ${name} is none of the machine's: it computes on scalars only`;
+    if (!(node.op in ROWS) && !OTHERS.has(node.op)) return `the machine of the page has no op ${node.op}, which ${name} needs: it computes on scalars only`;
     if (hasArray || (node.attributes.shape || []).length) return `${name} has a value that is an array, and the machine computes on scalars only`;
   }
   const array = graph.arguments.find(({ type }) => !isScalar(type));
