@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..errors import TagloomError, Usage
@@ -80,10 +80,24 @@ def print(*parts: Any) -> None:
     print_joined(*separated[1:])
 
 
+class FormattedValue(NamedTuple):
+    """A value in a printed line, with a format of Python, which is empty for what `print` shows."""
+
+    value: Any
+    specification: str = ""
+
+
 def print_joined(*parts: Any) -> None:
-    """Print a line of strings and values, as `print` does, without spaces between them."""
-    operands = [unwrap_weak(part) for part in parts if not isinstance(part, str)]
-    text = "".join(part.replace("{", "{{").replace("}", "}}") if isinstance(part, str) else "{}" for part in parts)
+    """Print a line of strings and values, as `print` does, without spaces between them. A value is a literal, or has a
+    format of Python (`FormattedValue`)."""
+    pieces, operands = list[str](), list[Any]()
+    for part in parts:
+        if isinstance(part, str):
+            pieces.append(part.replace("{", "{{").replace("}", "}}"))
+            continue
+        pieces.append("{:%s}" % part.specification if isinstance(part, FormattedValue) else "{}")
+        operands.append(unwrap_weak(part.value if isinstance(part, FormattedValue) else part))
+    text = "".join(pieces)
     region = current_region()
     if region is None:
         builtins.print(format_text(text, tuple(map(_admit_operand, operands))))

@@ -306,23 +306,43 @@ def stack_values(values: Sequence[Value], element: Type) -> Value:
 
 
 _BOOL = Type(dtypes.bool)
-_PLACEHOLDERS = re.compile(r"\{\{|\}\}|\{\}")
+_PLACEHOLDERS = re.compile(r"\{\{|\}\}|\{(?::[^{}]*)?\}")
 """Braces in a text: an escaped brace, or a place for an operand."""
 
 
 def format_text(text: str, operands: tuple[Any, ...]) -> str:
-    """The text with operands, as literals, in the place of each `{}`; `{{` and `}}` are braces.
+    """The text with operands in the places for them: as a literal in `{}`, and by a format of Python in `{:FORMAT}`,
+    where `{:}` shows what Python's `print` shows; `{{` and `}}` are braces. Arrays are always literals.
 
-    >>> format_text("{} of {{{}}}", (1, 2.5))
-    '1 of {2.5}'
+    >>> format_text("{} of {{{}}}", (1, 2.5)), format_text("{} is {:}, {:.2f}", (True, True, 0.5))
+    ('1 of {2.5}', 'true is True, 0.50')
     """
-    return fill_placeholders(text, map(format_value, operands))
+    pairs = zip(_find_placeholders(text), operands, strict=False)
+    return fill_placeholders(text, [_format_operand(placeholder, operand) for placeholder, operand in pairs])
+
+
+def _format_operand(placeholder: str, operand: Any) -> str:
+    if placeholder == "{}" or isinstance(operand, Handle) or np.ndim(operand):
+        return format_value(operand)
+    number = np.asarray(operand)[()]
+    return format(bool(number) if number.dtype == bool else number, placeholder[2:-1])
 
 
 def fill_placeholders(text: str, texts: Iterable[str]) -> str:
-    """The text with these strings in the place of each `{}`; surplus placeholders are kept."""
+    """The text with these strings in the places of operands; surplus placeholders are kept."""
     remaining_texts = iter(texts)
-    return _PLACEHOLDERS.sub(lambda match: next(remaining_texts, "{}") if match[0] == "{}" else match[0][0], text)
+    return _PLACEHOLDERS.sub(
+        lambda match: match[0][0] if match[0] in ("{{", "}}") else next(remaining_texts, match[0]), text
+    )
+
+
+def _find_placeholders(text: str) -> list[str]:
+    return [each for each in _PLACEHOLDERS.findall(text) if each not in ("{{", "}}")]
+
+
+def has_formats(text: str) -> bool:
+    """Whether an operand of a printed text has a format other than that of Python's `print`."""
+    return any(each not in ("{}", "{:}") for each in _find_placeholders(text))
 
 
 def print_type(*operands: Type, text: Any) -> Type:
@@ -335,6 +355,14 @@ def print_type(*operands: Type, text: Any) -> Type:
             got=f"{plural(len(operands), 'operand')} and the text {format_attribute(text)}",
         )
     _check_no_handles(operands)
+    for placeholder, operand in zip(_find_placeholders(text), operands, strict=True):
+        try:
+            _format_operand(placeholder, np.zeros((), operand.dtype.numpy))
+        except ValueError as error:
+            required = f"a format of Python for {operand.dtype}"
+            raise Invalid(
+                "this format is not valid", required=required, got=f"{placeholder}: {error}", python=ValueError
+            ) from None
     if any("\ud800" <= letter <= "\udfff" for letter in str(text)):
         raise Invalid("this text cannot be printed", required="Unicode", got=format_attribute(text))
     return _BOOL
@@ -343,7 +371,7 @@ def print_type(*operands: Type, text: Any) -> Type:
 def placeholder_count(text: str) -> int | None:
     """The number of operands that a text has places for; None if its braces do not match."""
     unmatched_text = _PLACEHOLDERS.sub("", text)
-    return None if "{" in unmatched_text or "}" in unmatched_text else _PLACEHOLDERS.findall(text).count("{}")
+    return None if "{" in unmatched_text or "}" in unmatched_text else len(_find_placeholders(text))
 
 
 def callback_type(*operands: Type, function: Any, returns: Any) -> Type:
@@ -374,7 +402,7 @@ effect_op(
     attributes=("text",),
     resource="output",
     output_count=2,
-    doc="Print a line: `text`, with an operand for each `{}` in it. The result is true, once the line is printed.",
+    doc="Print a line: `text`, with an operand for each `{}` in it, or `{:FORMAT}` for a format of Python. The result is true, once the line is printed.",
 )
 effect_op(
     "callback",

@@ -13,6 +13,7 @@ from ...core.errors import Usage
 from ...core.graph.graph import Graph, GraphNode
 from ...core.json.graph import graph_to_json
 from ...core.json.value import uint64_to_json, value_to_json
+from ...core.ops.effects import has_formats
 from ...core.ops.op import OPS
 from ...core.ops.routing import ROUTING_OPS
 from ...core.types import HandleType, Type, element_type
@@ -33,6 +34,8 @@ def unsupported_reason(graph: Graph) -> str | None:
     for node in graph.nodes:
         if node.op == "callback":
             return f"{node} calls a Python function, and the page has no Python"
+        if node.op == "print" and has_formats(node.attribute("text")):
+            return f"{node} formats a number, and the page has no Python"
         if not is_known(node):
             return f"the machine of the page has no op {node.op}, which {node} needs: it computes on scalars only"
         if not all(is_scalar(output.type) for output in node.outputs) or not all(

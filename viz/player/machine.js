@@ -4,7 +4,7 @@
 // A tag is the frame of its activation: a frame knows its parent, site and iteration, owns the frames below it, and
 // keeps the tokens that wait under its tag. Two tags are equal exactly if they are one frame (T2, T4).
 
-const { ROWS, Stop, compute, int64, readValue, refuse, trap, truth, valueText, writeJson, writeValue } = require("./scalars.js");
+const { ROWS, Stop, compute, int64, numberText, readValue, refuse, trap, truth, valueText, writeJson, writeValue } = require("./scalars.js");
 const { below, nameKey, normal, splitmix64, uniform } = require("./keys.js");
 
 const MAIN = { function: "", name: "main", kind: "call" };
@@ -234,7 +234,7 @@ class Machine {
         checkIndex(first, second);
         return [[0, first.cells[second.data].writes[0].value]];
       case "print":
-        event.line = fillText(attributes.text, operands.map(valueText));
+        event.line = fillText(attributes.text, operands);
         return [[0, truth(true)], [1, truth(true)]];
       default: return [[0, this.draw(op, operands, splitmix64(splitmix64(frame.key() ^ nameKey(node.name), this.seed), 0n))]];
     }
@@ -470,10 +470,14 @@ function checkIndex(handle, { dtype, data }) {
   if (data < 0n || data >= handle.size) trap(`there is no cell ${data} among ${handle.size}`);
 }
 
-// A text with these strings in the place of each {}; {{ and }} are braces.
-function fillText(text, strings) {
-  const rest = [...strings];
-  return text.replace(/\{\{|\}\}|\{\}/g, (braces) => (braces === "{}" ? rest.shift() : braces[0]));
+// A text with values in the places for them: literals in {}, and what Python prints in {:}, which differs for bools;
+// {{ and }} are braces.
+function fillText(text, values) {
+  const rest = [...values];
+  const pythonText = (value) => (value.dtype === "bool" ? (value.data ? "True" : "False") : numberText(value));
+  return text.replace(/\{\{|\}\}|\{:?\}/g, (braces) =>
+    braces === "{}" ? valueText(rest.shift()) : braces === "{:}" ? pythonText(rest.shift()) : braces[0],
+  );
 }
 
 // Program order: compare two entries { frame, node } by the order in which a sequential evaluation meets them.

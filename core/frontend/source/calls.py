@@ -15,7 +15,7 @@ from types import FunctionType, GeneratorType
 from typing import Any
 
 from ...errors import Invalid
-from ..effects import print_joined
+from ..effects import FormattedValue, print_joined
 from ..trace.captures import read_variable
 from ..trace.program_builder import current_region
 from ..trace.pytree import is_static
@@ -151,7 +151,7 @@ def _print(*values: Any, sep: Any = " ", end: Any = "\n", **keywords: Any) -> No
         return
     parts = [text_parts(value) for value in values]
     if keywords or end not in ("\n", None):
-        if not keywords or active_journal() is not None or any(is_symbolic(part) for each in parts for part in each):
+        if not keywords or active_journal() is not None or any(not isinstance(part, str) for each in parts for part in each):
             raise Invalid(
                 "print in a program writes whole lines, to the output of the run",
                 rule="F4",
@@ -162,7 +162,8 @@ def _print(*values: Any, sep: Any = " ", end: Any = "\n", **keywords: Any) -> No
         print(*values, sep=sep, end=end, **keywords)
         return
     separator = " " if sep is None else sep
-    print_joined(*[part for each in parts for part in (separator, *each)][1:])
+    joined = [part for each in parts for part in (separator, *each)][1:]
+    print_joined(*(FormattedValue(part) if is_symbolic(part) else part for part in joined))
 
 
 def _str(*arguments: Any, **keywords: Any) -> Any:
@@ -177,7 +178,7 @@ def _text(value: Any, *, is_quoted: bool) -> Any:
     if current_region() is None:
         return repr(value) if is_quoted else str(value)
     parts = text_parts(value, is_quoted=is_quoted)
-    return SymbolicText(parts) if any(map(is_symbolic, parts)) else "".join(parts)
+    return "".join(parts) if all(isinstance(part, str) for part in parts) else SymbolicText(parts)
 
 
 def _sum(items: Any, /, start: Any = 0) -> Any:

@@ -13,6 +13,7 @@ from .calls import is_convertible
 from .convert import convert
 from .functions import PythonCall
 from .program_operators import OPERATORS
+from .raising import is_raised_after_effects, stage_failure
 from .state import staging_depth
 
 __all__ = ["OPERATORS", "convert_callable", "prepare_entry"]
@@ -52,6 +53,10 @@ def prepare_entry(python: Callable[..., Any]) -> Callable[..., Any]:
         stack.append(PythonCall(code, staging_depth(), None))
         try:
             return converted(*arguments, **keywords)
+        except Exception as error:
+            if not is_raised_after_effects(region, error):
+                raise
+            return stage_failure(region, error)
         finally:
             stack.pop()
 

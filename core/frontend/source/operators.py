@@ -140,6 +140,14 @@ class Operators(ABC):
     def field(self, value: Any, conversion: str, specification: Any = "") -> Any:
         """`{value!conversion:specification}` in an f-string."""
 
+    def format_percent(self, text: Any, values: Any) -> Any:
+        """`text % values`, of a literal text."""
+        return text % values
+
+    def is_assumed(self, condition: Any) -> bool:
+        """Whether the code that runs is in the arm of a branch in which a condition of `MaybeUnassigned` holds."""
+        return False
+
     @abstractmethod
     def cast_symbolic(self, value: Any, kind: type) -> Any:
         """`int(value)`, `float(value)` or `bool(value)`, of a symbolic value."""
@@ -229,6 +237,30 @@ class Operators(ABC):
         if step in (1, -1) and self.is_integer(item):
             return is_within
         return self.and_(is_within, lambda: (item - start) % step == 0)
+
+    def get_item(self, container: Any, index: Any) -> Any:
+        """`container[index]`."""
+        method = getattr(type(container), "__getitem__", None)
+        is_of_user = type(method) is FunctionType and is_convertible(method)
+        return self.call(method, container, index) if is_of_user else container[index]
+
+    def same_items(self, one: Any, other: Any) -> Any:
+        """`one == other`, where one of them is a tuple or list."""
+        if type(one) is not type(other) or type(one) not in (tuple, list):
+            return one == other
+        if len(one) != len(other):
+            return False
+        return self.and_(True, *(lambda pair=pair: self.same_items(*pair) for pair in zip(one, other, strict=True)))
+
+    def other_items(self, one: Any, other: Any) -> Any:
+        """`one != other`, where one of them is a tuple or list."""
+        return self.not_(self.same_items(one, other))
+
+    @staticmethod
+    def has_items(subject: Any, count: int) -> bool:
+        """Whether a sequence pattern of this many patterns matches the class and the length of a subject."""
+        is_sequence = isinstance(subject, Sequence) and not isinstance(subject, str | bytes | bytearray)
+        return is_sequence and len(subject) == count
 
     def not_in(self, item: Any, container: Any) -> Any:
         """`item not in container`."""
@@ -483,8 +515,7 @@ class Operators(ABC):
 
     # Variables
 
-    @staticmethod
-    def load(read: Thunk, name: str) -> Any:
+    def load(self, read: Thunk, name: str) -> Any:
         """A variable that may be unassigned here; raises UnboundLocalError where it is."""
         try:
             value = read()
@@ -492,6 +523,8 @@ class Operators(ABC):
             raise UnboundLocalError(
                 f"cannot access local variable {name!r} where it is not associated with a value"
             ) from None
+        if isinstance(value, MaybeUnassigned) and self.is_assumed(value.condition):
+            return value.value
         return value.fail() if isinstance(value, Undefined) else value
 
     @staticmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
@@ -14,7 +15,7 @@ from ..eager.apply import apply
 from ..trace.captures import read_variable
 from ..trace.program_builder import current_region, to_operand, unwrap_weak
 from ..trace.symbol import Symbol, array_namespace
-from . import calls, raising, staging, texts
+from . import calls, items, methods, raising, staging, texts
 from .convert import OPERATORS
 from .operators import Operators, Thunk
 from .state import Place, Variables
@@ -26,13 +27,16 @@ class ProgramOperators(Operators):
     """Stages to the program under trace. Variables are read where their values count."""
 
     call_function = staticmethod(calls.call_function)
-    call_opaque = staticmethod(calls.call_opaque)
     field = staticmethod(texts.field)
+    format_percent = staticmethod(texts.format_percent)
+    is_assumed = staticmethod(staging.is_assumed)
     join_text = staticmethod(texts.join_text)
+    set_item = staticmethod(items.set_item)
 
     def __init__(self) -> None:
         super().__init__()
         self.builtins |= calls.BUILTINS
+        self.builtins |= {pow: methods.power, sorted: functools.partial(methods.sort, self)}
 
     def is_symbolic(self, value: Any) -> bool:
         return staging.is_symbolic(read_variable(value))
@@ -70,6 +74,16 @@ class ProgramOperators(Operators):
         if region is not None:  # it changes its instance, so that it runs in its caller
             region.specialization.program_builder.inlined_codes.add(function.__code__)
         return super().call_constructor(function, arguments, keywords)
+
+    def call_opaque(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        result = methods.call_symbolic(self, function, arguments, keywords)
+        return calls.call_opaque(function, arguments, keywords) if result is NotImplemented else result
+
+    def get_item(self, container: Any, index: Any) -> Any:
+        """`container[index]`; also at a symbolic index of known items."""
+        if items.is_symbolic_index(index):
+            return items.get_item(container, index)
+        return super().get_item(container, index)
 
     def in_(self, item: Any, container: Any) -> Any:
         """`item in container`; also in an array."""

@@ -7,7 +7,7 @@ is computed from the assertion, whose firing sends nothing, so what needs it doe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -16,19 +16,23 @@ from typing import Any
 import numpy as np
 
 from ...errors import Invalid, TagloomError
-from ...ops.effects import exception_name
+from ...ops.effects import EFFECT_OPS, exception_name, lookup_exception
+from ...ops.op import OPS
+from ...program.program import Node
 from ...types import HandleType, Type
+from ...value import Literal
 from ..eager.apply import apply
-from ..trace.program_builder import RegionBuilder, TracedOperand, current_region, emit_op, to_operand
+from ..trace.program_builder import ProgramBuilder, RegionBuilder, TracedOperand, current_region, emit_op, to_operand
 from ..trace.source_location import raising_location, user_location
 
 _LOCATION = "_tagloom_location"
 """The attribute of an exception that converted code raises: the line of the `raise`."""
-SYMBOL_TEXT = re.compile(r"<symbolic \w+: ")
-"""The beginning of the text of a symbol, in `str` and in f-strings."""
+SYMBOL_TEXT = re.compile(r"<symbolic (\w+): [^>]*>")
+"""The text of a symbol, with its name."""
 _FAILURE = "_tagloom_failure"
 """The attribute of an exception that both arms of a branch raise: what stands for the assertions of both."""
-_HANDLER_DEPTH: ContextVar[int] = ContextVar("handler depth", default=0)
+_HANDLERS: ContextVar[tuple[Any, ...]] = ContextVar("handlers", default=())
+"""The classes of exceptions that the `try` statements around the code handle."""
 
 
 def raised(error: Any) -> Any:
@@ -51,23 +55,79 @@ def is_raised(error: Exception) -> bool:
     return True
 
 
+def is_raised_after_effects(region: RegionBuilder, error: Exception) -> bool:
+    """Whether a `raise` that no symbolic condition decides on follows assertions, prints or calls of the program: then
+    it is part of the program, too, since these come first."""
+    return hasattr(error, _LOCATION) and any(map(_may_come_first, region.nodes))
+
+
+def _may_come_first(node: Node) -> bool:
+    is_effect = node.op in EFFECT_OPS or node.op in ("assert", "call")
+    return is_effect or any(_may_come_first(each) for region in node.regions for each in region.nodes)
+
+
 @contextmanager
-def handlers() -> Iterator[None]:
-    """Surrounds the body of a `try` that has handlers."""
-    token = _HANDLER_DEPTH.set(_HANDLER_DEPTH.get() + 1)
+def handlers(classes: Callable[[], Any]) -> Iterator[None]:
+    """Surrounds the body of a `try` that has handlers of these classes. Raises Invalid (F4) where an operation of the
+    body may trap with one of them, which no handler would see."""
+    try:
+        caught = classes()
+    except Exception:  # Python evaluates the classes only where an exception is raised
+        caught = Exception
+    region = current_region()
+    start = len(region.nodes) if region is not None else 0
+    token = _HANDLERS.set((*_HANDLERS.get(), caught))
     try:
         yield
     finally:
-        _HANDLER_DEPTH.reset(token)
+        _HANDLERS.reset(token)
+    if region is None:
+        return
+    for node, error in _traps(region.nodes[start:], region.specialization.program_builder, set()):
+        if issubclass(error, caught):
+            raise Invalid(
+                f"{node.op} may raise {error.__name__} in a `try`, when the program runs",
+                rule="F4",
+                where=node.location or user_location(),
+                hint="test the operands by an `if` in place of the `try`: a program does not handle exceptions",
+            )
+
+
+def _traps(nodes: Sequence[Node], builder: ProgramBuilder, seen: set[str]) -> Iterator[tuple[Node, type[Exception]]]:
+    """The nodes among these, and in what they contain and call, that may trap, with the exceptions."""
+    for node in nodes:
+        for region in node.regions:
+            yield from _traps(region.nodes, builder, seen)
+        if node.op == "call":
+            name = str(node.attribute("function"))
+            callees = [each for each in builder.specializations.values() if each.name == name and name not in seen]
+            seen.add(name)
+            for callee in callees:
+                for inner in callee.regions:
+                    yield from _traps(inner.nodes, builder, seen)
+        row = OPS.get(node.op)
+        if row is not None and row.trap_condition is not None and not _is_certain(node):
+            error = row.trap_condition.error
+            yield node, error or lookup_exception(dict(node.attributes).get("error", "AssertionError"))  # type: ignore[arg-type]
+
+
+def _is_certain(node: Node) -> bool:
+    """Whether a node divides by a number that is not 0, or is a quotient of floats."""
+    last = node.inputs[-1]
+    is_quotient = node.op in ("floor_divide", "remainder")
+    if is_quotient and node.results[0].type.dtype.kind == "f":
+        return True
+    return is_quotient and isinstance(last, Literal) and bool(np.all(np.asarray(last.value) != 0))
 
 
 def stage_assertion(condition: Any, error: Exception) -> Any:
     """Add an assertion to the program under trace, which traps with this exception. Returns its result.
 
-    Raises Invalid (F4) in a `try` with handlers, which a trap does not reach, and for a message with symbolic parts.
+    In its message a symbolic value is its name in braces. Raises Invalid (F4) in a `try` that handles it, which a trap
+    does not reach.
     """
     where, region = getattr(error, _LOCATION, None) or user_location(), current_region()
-    if _HANDLER_DEPTH.get() and region is not None:
+    if region is not None and any(issubclass(type(error), caught) for caught in _HANDLERS.get()):
         refusal = Invalid(
             f"a symbolic condition decides whether {type(error).__name__} is raised in a `try`",
             rule="F4",
@@ -77,14 +137,7 @@ def stage_assertion(condition: Any, error: Exception) -> Any:
         region.specialization.deferred_error = refusal  # raised after the trace, since a handler may catch it here
         raise refusal
     message = str(error.args[0]) if len(error.args) == 1 else str(error)
-    if SYMBOL_TEXT.search(message):
-        raise Invalid(
-            f"the message of {type(error).__name__} is symbolic",
-            rule="F4",
-            where=where,
-            required="a text that is known while tracing",
-            hint="the trap shows the operands; tl.print prints values when the program runs",
-        )
+    message = SYMBOL_TEXT.sub(r"{\1}", message)
     return apply("assert", condition, error=exception_name(type(error)), message=message)
 
 

@@ -7,7 +7,9 @@ body or test changes; each part of it that is a value becomes a loop variable.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from inspect import Parameter, Signature
 from typing import Any, NamedTuple
@@ -16,7 +18,8 @@ import numpy as np
 
 from ... import dtypes
 from ...errors import Invalid, TagloomError
-from ...program.program import PARALLEL_ITERATIONS, Location, UniqueNames
+from ...ops.op import OPS
+from ...program.program import PARALLEL_ITERATIONS, Location, Node, Operand, UniqueNames
 from ...types import Type
 from ...value import Literal
 from ..eager.gradients import call_as_one_step
@@ -117,14 +120,18 @@ def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
     name = region.names.fresh("cond")
     branches = open_subregion(region), open_subregion(region)
     start = variables.read()
-    arms = trace_arm(branches[0], then, variables, start), trace_arm(branches[1], otherwise, variables, start)
+    with assume(predicate, True):
+        then_arm = trace_arm(branches[0], then, variables, start)
+    with assume(predicate, False):
+        else_arm = trace_arm(branches[1], otherwise, variables, start)
+    arms = then_arm, else_arm
     typed_arm = next((arm for arm in arms if arm and arm.failure is None), None)
     if typed_arm is None:
         if arms[0] is None or arms[1] is None:
             raise NoTypeYet
         pair = to_operand(arms[0].failure), to_operand(arms[1].failure)
         return raise_from_here(region, Symbol(emit_cond(region, predicate, branches, [pair], [name])[0]), arms[0].error)
-    merger = _Merger(region, name, branches)
+    merger = _Merger(region, name, branches, predicate)
     one, other = arms
     keys = list(dict.fromkeys([*(one.contents if one else ()), *(other.contents if other else ())]))
     places = {**(one.places if one else {}), **(other.places if other else {})}
@@ -145,6 +152,68 @@ def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
             record_write(place)
         place.write(merged[key])
     return merged[_RESULT]
+
+
+_ASSUMPTIONS: ContextVar[tuple[tuple[TracedOperand, bool], ...]] = ContextVar("assumptions", default=())
+"""The predicates of the branches around the code under trace, and which arm it is in."""
+
+
+@contextmanager
+def assume(predicate: TracedOperand, outcome: bool) -> Iterator[None]:
+    """Surrounds the trace of an arm: there the predicate has this value."""
+    token = _ASSUMPTIONS.set((*_ASSUMPTIONS.get(), (predicate, outcome)))
+    try:
+        yield
+    finally:
+        _ASSUMPTIONS.reset(token)
+
+
+def is_assumed(condition: tuple[Any, bool] | None) -> bool:
+    """Whether the code under trace runs only where a predicate has this value: it is in that arm of a branch on the same
+    predicate, or on one that the same ops compute."""
+    if condition is None:
+        return False
+    return any(
+        outcome is condition[1] and _is_same_value(predicate, condition[0]) for predicate, outcome in _ASSUMPTIONS.get()
+    )
+
+
+def _is_same_value(one: TracedOperand | None, other: TracedOperand | None, depth: int = 4) -> bool:
+    """Whether two operands are one value, or pure ops compute both from the same values."""
+    if not isinstance(one, TracedValue) or not isinstance(other, TracedValue):
+        return isinstance(one, Literal) and one == other
+    one, other = _origin(one), _origin(other)
+    if one is other:
+        return True
+    nodes = _defining_node(one), _defining_node(other)
+    if depth == 0 or nodes[0] is None or nodes[1] is None or nodes[0].op not in OPS:
+        return False
+    is_alike = nodes[0].op == nodes[1].op and nodes[0].attributes == nodes[1].attributes
+    return (
+        is_alike
+        and len(nodes[0].inputs) == len(nodes[1].inputs)
+        and all(
+            _is_same_value(_input_value(one.region, first), _input_value(other.region, second), depth - 1)
+            for first, second in zip(nodes[0].inputs, nodes[1].inputs, strict=True)
+        )
+    )
+
+
+def _origin(value: TracedValue) -> TracedValue:
+    """The value that this one captures, in the region that computes it."""
+    outer = next((outer for outer, inner in value.region.captures.items() if inner is value), None)
+    return value if outer is None else _origin(outer)
+
+
+def _defining_node(value: TracedValue) -> Node | None:
+    return next((each for each in value.region.nodes if any(one.name == value.name for one in each.results)), None)
+
+
+def _input_value(region: RegionBuilder, operand: Operand) -> TracedOperand | None:
+    if isinstance(operand, Literal):
+        return operand
+    captured = (value for value in region.captures.values() if value.name == operand)
+    return region.values.get(operand) or next(captured, None)
 
 
 def trace_arm(
@@ -194,8 +263,14 @@ def _placeholder(region: RegionBuilder, content: Any) -> Any:
 class _Merger:
     """Merges the state of two arms, piece by piece, and emits one cond for all that differs."""
 
-    def __init__(self, region: RegionBuilder, name: str, branches: tuple[RegionBuilder, RegionBuilder]) -> None:
-        self.region, self.name, self.branches = region, name, branches
+    def __init__(
+        self,
+        region: RegionBuilder,
+        name: str,
+        branches: tuple[RegionBuilder, RegionBuilder],
+        predicate: TracedOperand,
+    ) -> None:
+        self.region, self.name, self.branches, self.predicate = region, name, branches, predicate
         self.pairs: list[tuple[TracedOperand, TracedOperand]] = []
         self.weak_values: list[int | float | None] = []
         self.names: list[str] = []
@@ -203,6 +278,8 @@ class _Merger:
         """For each key its content, or a Tree with the numbers of pairs as `_Selected` leaves."""
         self.reasons: dict[tuple[Any, ...], tuple[str, str]] = {}
         """The label of each piece that an arm leaves unassigned, and why."""
+        self.conditions: dict[tuple[Any, ...], tuple[TracedOperand, bool]] = {}
+        """The arm that assigns such a piece, by the predicate."""
 
     def add(self, key: tuple[Any, ...], label: str, one: Any, other: Any, then: Arm, otherwise: Arm) -> None:
         """Merge a piece of state; `label` names it in messages. Raises Invalid (V5) where the arms have structures or
@@ -215,6 +292,8 @@ class _Merger:
             side, arm = missing[0]
             reason = side.reason if isinstance(side, Undefined) else f"the arm at {arm.location} does not assign it"
             self.reasons[key] = label, reason
+            if len(missing) == 1 and not isinstance(one if missing[0][1] is otherwise else other, Undefined):
+                self.conditions[key] = self.predicate, missing[0][1] is otherwise
             one, other = (side.value if isinstance(side, MaybeUnassigned) else side for side in (one, other))
             one = _zeros_like(other) if is_unassigned(one) else one
             other = _zeros_like(one) if is_unassigned(other) else other
@@ -320,7 +399,9 @@ class _Merger:
                 piece = piece.rebuild(leaves)
             if key in self.reasons:
                 label, reason = self.reasons[key]
-                piece = Undefined(label, reason) if is_unassigned(piece) else MaybeUnassigned(label, reason, piece)
+                condition = self.conditions.get(key)
+                is_missing = is_unassigned(piece)
+                piece = Undefined(label, reason) if is_missing else MaybeUnassigned(label, reason, piece, condition)
             merged[key] = piece
         return merged
 

@@ -62,11 +62,13 @@ class MaybeUnassigned(Undefined):
     """A variable that is assigned on some paths, on which it has this value; a use is an error, except where control
     flow says that it is assigned (`present`)."""
 
-    __slots__ = ("value",)
+    __slots__ = ("condition", "value")
 
-    def __init__(self, name: str, reason: str, value: Any) -> None:
+    def __init__(self, name: str, reason: str, value: Any, condition: tuple[Any, bool] | None = None) -> None:
         super().__init__(name, reason)
         self.value = value
+        self.condition = condition
+        """The predicate of the branch that assigns it, and the arm, if that is known."""
 
 
 class Unbound:

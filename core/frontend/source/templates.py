@@ -48,6 +48,20 @@ def expression(template: str, anchor: ast.AST, **fillers: Filler) -> Any:
     return statement.value
 
 
+def index_expression(node: ast.expr) -> ast.expr:
+    """An index as an expression: a slice becomes a call of `slice`.
+
+    >>> ast.unparse(index_expression(parse_python("x[1:n, 0]", "eval").body.slice))
+    '(ag__.slice(1, n, None), 0)'
+    """
+    if isinstance(node, ast.Slice):
+        parts = [each if each is not None else ast.Constant(None) for each in (node.lower, node.upper, node.step)]
+        return expression("ag__.slice(lower, upper, step)", node, lower=parts[0], upper=parts[1], step=parts[2])  # type: ignore[no-any-return]
+    if isinstance(node, ast.Tuple):
+        node.elts = [index_expression(each) for each in node.elts]
+    return node
+
+
 @cache
 def _parse(template: str) -> list[ast.stmt]:
     tree = parse_python(template)

@@ -3,10 +3,13 @@ printed, and are refused in words elsewhere."""
 
 from __future__ import annotations
 
+import re
+import string
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from ...errors import Invalid
+from ..effects import FormattedValue
 from ..trace.captures import read_variable
 from ..trace.source_location import user_location
 from .staging import is_symbolic
@@ -26,7 +29,7 @@ class SymbolicText:
 
     def __init__(self, parts: tuple[Any, ...]) -> None:
         self.parts = parts
-        """Strings and symbolic values, in order."""
+        """Strings, symbolic values, and such values with a format, in order."""
 
     def __add__(self, other: Any) -> Any:
         return SymbolicText((*self.parts, *text_parts(other))) if _is_text(other) else NotImplemented
@@ -36,7 +39,7 @@ class SymbolicText:
 
     def __str__(self) -> str:
         """The text with the names of the symbols, for messages of errors."""
-        return "".join(map(str, self.parts))
+        return "".join(map(_describe_part, self.parts))
 
     def __repr__(self) -> str:
         return f"<text {self}>"
@@ -58,6 +61,16 @@ class SymbolicText:
         if name.startswith("_"):
             raise AttributeError(name)
         return self._refuse()
+
+
+def _describe_part(part: Any) -> str:
+    """A part of a text while tracing: a value is its name in braces.
+
+    >>> _describe_part("n = ")
+    'n = '
+    """
+    value = part.value if isinstance(part, FormattedValue) else part
+    return f"{{{value._tagloom_value.name}}}" if is_symbolic(value) else str(value)
 
 
 def _is_text(value: Any) -> bool:
@@ -115,19 +128,122 @@ def join_text(*texts: Any) -> Any:
 def field(value: Any, conversion: str, specification: Any = "") -> Any:
     """`{value!conversion:specification}` in an f-string. Raises Invalid (F4) where a symbolic value has one."""
     parts = text_parts(value, is_quoted=conversion in ("r", "a"))
-    if any(is_symbolic(part) for part in parts):
-        if specification:
+    if any(not isinstance(part, str) for part in parts):
+        if not specification:
+            return SymbolicText(parts)
+        value = read_variable(value)
+        if not is_symbolic(value) or not isinstance(specification, str) or conversion:
             raise Invalid(
-                "a format of a symbolic value is not supported",
+                "this format of a symbolic value is not supported",
                 rule="F4",
                 where=user_location(),
                 got=f"format {str(specification)!r}",
                 hint="print the value as it is, or format the result of a run",
             )
-        return SymbolicText(parts)
+        _check_format(value, specification)
+        return SymbolicText((FormattedValue(value, specification),))
     conversions: dict[str, Callable[[Any], str]] = {"r": repr, "a": ascii, "s": str}
     value = conversions[conversion](value) if conversion else value
     return check_text(format(value, specification))
+
+
+def _check_format(value: Any, specification: str) -> None:
+    """Raises what Python raises for this format; Invalid (F4) for an array, and for braces."""
+    type_ = value._tagloom_value.type
+    if not type_.is_scalar or "{" in specification or "}" in specification:
+        raise Invalid(
+            "this format of a symbolic value is not supported",
+            rule="F4",
+            where=user_location(),
+            required="a number, and a format without braces",
+            got=f"format {specification!r} of {type_}",
+        )
+    format({"b": False, "f": 0.0}.get(type_.dtype.kind, 0), specification)
+
+
+_PERCENT = re.compile(r"%(?:%|([-+ #0]*)(\d*)(?:\.(\d+))?([a-zA-Z]))")
+
+
+def format_percent(text: Any, values: Any) -> Any:
+    """`text % values`. Raises Invalid (F4) where a symbolic value has a conversion other than d, i, s, r, f, e and g."""
+    items = values if type(values) is tuple else (values,)
+    if type(text) is not str or not any(_has_symbols(item) for item in items):
+        return text % values
+    pieces, remaining, end = list[Any](), list(items), 0
+    for match in _PERCENT.finditer(text):
+        pieces.append(text[end : match.start()])
+        end = match.end()
+        if match[0] == "%%":
+            pieces.append("%")
+            continue
+        if not remaining:
+            raise TypeError("not enough arguments for format string")
+        item = remaining.pop(0)
+        pieces.append(_percent_field(match, item) if _has_symbols(item) else match[0] % (item,))
+    if remaining:
+        raise TypeError("not all arguments converted during string formatting")
+    return join_text(*pieces, text[end:])
+
+
+def _percent_field(match: re.Match[str], value: Any) -> Any:
+    flags, width, precision, kind = match[1], match[2], match[3], match[4]
+    symbol = read_variable(value)
+    if kind in "sr" and not (flags or width or precision):
+        return field(value, kind if kind == "r" else "")
+    is_number = is_symbolic(symbol) and symbol._tagloom_value.type.is_scalar and kind in "dif" + "eg"
+    dtype_kind = symbol._tagloom_value.type.dtype.kind if is_number else ""
+    if not is_number or (kind in "di" and (dtype_kind not in "iu" or precision)) or set(flags) - {"-", "0", "+", " "}:
+        raise Invalid(
+            "this format of a symbolic value is not supported",
+            rule="F4",
+            where=user_location(),
+            got=f"{match[0]!r}",
+            hint='write an f-string, as in f"{x:6.2f}"',
+        )
+    sign = "+" if "+" in flags else " " if " " in flags else ""
+    align = "<" if "-" in flags else ">" if width and "0" not in flags else ""
+    zero = "0" if "0" in flags and "-" not in flags else ""
+    digits = f".{precision}" if precision else ""
+    kind = "d" if kind in "di" else kind
+    return field(value, "", f"{align}{sign}{zero}{width}{digits}{kind}") if flags or width or digits or kind != "d" else field(value, "")
+
+
+def format_fields(text: str, *values: Any, **named_values: Any) -> Any:
+    """`text.format(...)`; NotImplemented where no value is symbolic."""
+    if not any(map(_has_symbols, (*values, *named_values.values()))):
+        return NotImplemented
+    pieces, position = list[Any](), 0
+    for literal, name, specification, conversion in string.Formatter().parse(text):
+        pieces.append(literal)
+        if name is None:
+            continue
+        if name == "":
+            name, position = str(position), position + 1
+        if "{" in (specification or "") or not (name.isdigit() or name.isidentifier()):
+            raise Invalid(
+                "this format is not supported for symbolic values",
+                rule="F4",
+                where=user_location(),
+                got=repr(text)[:200],
+                hint='write an f-string, as in f"n = {n}"',
+            )
+        value = values[int(name)] if name.isdigit() else named_values[name]
+        pieces.append(field(value, conversion or "", specification or ""))
+    return join_text(*pieces)
+
+
+def join_strings(separator: str, texts: Any) -> Any:
+    """`separator.join(texts)`; NotImplemented where no text has a symbolic value."""
+    if type(texts) not in (list, tuple) or not any(isinstance(each, SymbolicText) for each in texts):
+        return NotImplemented
+    pieces = [piece for each in texts for piece in (separator, each)][1:]
+    if not all(map(_is_text, pieces)):
+        raise TypeError("sequence item: expected str instance")
+    return join_text(*pieces)
+
+
+def _has_symbols(value: Any) -> bool:
+    return any(not isinstance(part, str) for part in text_parts(value))
 
 
 def check_text(text: str) -> str:

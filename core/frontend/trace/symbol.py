@@ -101,8 +101,10 @@ OPERATOR_METHODS: dict[Callable[..., Any], tuple[str, int, bool]] = {}
 
 def _binary(op: str, *, swapped: bool = False) -> Any:
     def method(self: ArrayOperators, other: object) -> Any:
-        if op == "multiply" and type(other) in (list, tuple):
+        if op == "multiply" and type(other) in (list, tuple, str, bytes):
             _refuse_repetition(self, other)
+        if op in _IDENTITY_OF_OTHERS and type(other) in _NO_VALUES and isinstance(self, Symbol) and self._type.is_scalar:
+            return _IDENTITY_OF_OTHERS[op]
         if not isinstance(self, Symbol):
             function = getattr(array_namespace(), self.resolve_op(op))
             return function(other, self) if swapped else function(self, other)
@@ -114,9 +116,14 @@ def _binary(op: str, *, swapped: bool = False) -> Any:
     return method
 
 
+_IDENTITY_OF_OTHERS = {"equal": False, "not_equal": True}
+"""What a comparison of a number with something else gives, as in Python."""
+_NO_VALUES = (str, bytes, type(None), tuple, list, dict, set, frozenset)
+
+
 def _refuse_repetition(number: ArrayOperators, items: object) -> None:
-    """Raises Invalid (F4) for a list or tuple times a symbolic integer: in Python, and with NumPy's integers, this
-    repeats the items."""
+    """Raises Invalid (F4) for a list, tuple or string times a symbolic integer: in Python, and with NumPy's integers,
+    this repeats the items."""
     if isinstance(number, Symbol) and number._type.is_scalar and number._type.dtype.kind in "iu":
         kind = type(items).__name__
         raise Invalid(
@@ -124,6 +131,7 @@ def _refuse_repetition(number: ArrayOperators, items: object) -> None:
             rule="F4",
             where=user_location(),
             hint=f"tl.asarray(x) * n multiplies the items; tl.zeros(n) makes an array; a {kind} has a fixed length",
+            python=TypeError,
         )
 
 
@@ -323,6 +331,25 @@ class Symbol(ArrayOperators):
         if shape is None or None not in shape:
             return shape
         return tuple(SymbolicSize(self, axis) if size is None else size for axis, size in enumerate(shape))
+
+    def bit_length(self) -> Any:
+        """The number of bits of an integer, without its sign, as of Python's int. Raises AttributeError for others."""
+        if not self._type.is_scalar or self._type.dtype.kind not in "iu":
+            raise AttributeError(f"{self._type} has no attribute 'bit_length'")
+        namespace = array_namespace()
+        return namespace.sum(namespace.astype((abs(self) >> namespace.arange(64)) != 0, dtypes.int64))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Raises AttributeError, which for a method of NumPy's arrays says what to write."""
+        if name.startswith("_") or not hasattr(array_namespace(), name):
+            raise AttributeError(f"a symbolic {self._type} has no attribute {name!r}")
+        raise Invalid(
+            f"arrays have no method {name}",
+            rule="F4",
+            where=user_location(),
+            hint=f"write tl.{name}(x)",
+            python=AttributeError,
+        )
 
     def __repr__(self) -> str:
         return f"<symbolic {self._tagloom_value.name}: {self._tagloom_value.type}>"

@@ -15,15 +15,18 @@ return ag__.and_(a, lambda: ag__.not_(b))
 return ag__.chain(a, ag__.less, lambda: b, ag__.less_equal, lambda: c)
 >>> show("a in [b, c]")
 return ag__.in_(a, ag__.created([b, c]))
+>>> show("a[b] + a[0]")
+return ag__.get_item(a, b) + a[0]
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 
 from ..reader import FunctionNode, NotConvertible
 from ..scopes import walk_scope
-from ..templates import expression, statements
+from ..templates import expression, index_expression, statements
 
 _COMPARISONS = {
     ast.Lt: "less",
@@ -136,9 +139,28 @@ class _Expressions(ast.NodeTransformer):
             return expression("ag__.not_(operand)", node, operand=node.operand)  # type: ignore[no-any-return]
         return node
 
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        is_format = isinstance(node.op, ast.Mod) and (
+            isinstance(node.left, ast.JoinedStr)
+            or (isinstance(node.left, ast.Constant) and isinstance(node.left.value, str))
+        )
+        self.generic_visit(node)
+        if is_format:
+            return expression("ag__.format_percent(text, values)", node, text=node.left, values=node.right)  # type: ignore[no-any-return]
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load) or _is_known_index(node.slice):
+            return node
+        return expression("ag__.get_item(owner, index)", node, owner=node.value, index=index_expression(node.slice))  # type: ignore[no-any-return]
+
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         if len(node.ops) == 1:
             self.generic_visit(node)
+            if isinstance(node.ops[0], ast.Eq | ast.NotEq) and any(map(_is_display, _operands(node))):
+                name = "same_items" if isinstance(node.ops[0], ast.Eq) else "other_items"
+                return expression(f"ag__.{name}(one, other)", node, one=node.left, other=node.comparators[0])  # type: ignore[no-any-return]
             is_identity = isinstance(node.ops[0], ast.Is | ast.IsNot) and not any(map(_is_none, _operands(node)))
             if is_identity or isinstance(node.ops[0], ast.In | ast.NotIn):
                 name = _COMPARISONS[type(node.ops[0])]
@@ -202,7 +224,9 @@ class _Expressions(ast.NodeTransformer):
     def visit_Try(self, node: ast.Try) -> ast.AST:
         self.generic_visit(node)
         if node.handlers:
-            node.body = statements("with ag__.handlers(): body", node.body[0], body=node.body)
+            kinds = [copy.deepcopy(each.type) for each in node.handlers if each.type is not None]
+            caught = ast.Tuple(kinds, ast.Load()) if len(kinds) == len(node.handlers) else ast.Name("Exception", ast.Load())
+            node.body = statements("with ag__.handlers(lambda: caught): body", node.body[0], caught=caught, body=node.body)
         return node
 
     def _visit_display(self, node: ast.expr) -> ast.AST:
@@ -214,8 +238,27 @@ class _Expressions(ast.NodeTransformer):
     visit_List = visit_Dict = visit_Set = visit_ListComp = visit_DictComp = visit_SetComp = _visit_display  # noqa: N815
 
 
+def _is_known_index(node: ast.expr | None) -> bool:
+    """Whether an index is a literal."""
+    match node:
+        case None | ast.Constant() | ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
+            return True
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            return all(map(_is_known_index, (lower, upper, step)))
+        case ast.Tuple(elts=parts):
+            return all(map(_is_known_index, parts))
+    return False
+
+
 def _operands(node: ast.Compare) -> list[ast.expr]:
     return [node.left, *node.comparators]
+
+
+def _is_display(node: ast.expr) -> bool:
+    """Whether an expression, already converted, is a tuple or list."""
+    if isinstance(node, ast.Call) and _is_operator(node.func) and len(node.args) == 1:
+        node = node.args[0]
+    return isinstance(node, ast.Tuple | ast.List)
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -1,4 +1,5 @@
-"""The pass on `match`: one whose patterns are literals, `|` of them, names and `_` becomes `if` and `else`.
+"""The pass on `match`: one whose patterns are literals, `|` of them, names, `_`, and sequences of these becomes `if` and
+`else`.
 
 >>> import ast
 >>> (function,) = ast.parse('''
@@ -21,10 +22,11 @@ def f(n):
 from __future__ import annotations
 
 import ast
+import copy
 from typing import Any
 
 from ..reader import FunctionNode
-from ..scopes import SCOPES
+from ..scopes import SCOPES, written_names
 from ..templates import expression, statements
 
 
@@ -49,7 +51,7 @@ class _Matches(ast.NodeTransformer):
 
     def visit_Match(self, node: ast.Match) -> Any:
         self.generic_visit(node)
-        if not all(_is_capture(case.pattern) or _is_literal(case.pattern) for case in node.cases):
+        if not all(_is_plain(case.pattern) for case in node.cases):
             return node
         self.count += 1
         subject = f"subject_{self.count}_"
@@ -57,7 +59,7 @@ class _Matches(ast.NodeTransformer):
         for case in reversed(node.cases):
             pattern, tests = case.pattern, [case.guard] if case.guard is not None else []
             if not _is_capture(pattern):
-                tests.insert(0, _literal_test(pattern, subject))
+                tests[:0] = _tests(pattern, ast.copy_location(ast.Name(subject, ast.Load()), pattern))
             chosen = case.body
             if tests:
                 test = tests[0] if len(tests) == 1 else ast.copy_location(ast.BoolOp(ast.And(), tests), pattern)
@@ -73,15 +75,46 @@ def _is_capture(pattern: ast.pattern) -> bool:
     return isinstance(pattern, ast.MatchAs) and pattern.pattern is None
 
 
-def _is_literal(pattern: ast.pattern) -> bool:
-    if isinstance(pattern, ast.MatchOr):
-        return all(map(_is_literal, pattern.patterns))
-    return isinstance(pattern, ast.MatchValue)
+def _is_plain(pattern: ast.pattern) -> bool:
+    """Whether a pattern is made of literals, names, sequences without `*`, and alternatives without names."""
+    match pattern:
+        case ast.MatchValue() | ast.MatchSingleton():
+            return True
+        case ast.MatchAs():
+            return pattern.pattern is None or _is_plain(pattern.pattern)
+        case ast.MatchSequence():
+            return all(map(_is_plain, pattern.patterns))
+        case ast.MatchOr():
+            return all(_is_plain(each) and not written_names([each]) for each in pattern.patterns)
+    return False
 
 
-def _literal_test(pattern: ast.pattern, subject: str) -> ast.expr:
-    if isinstance(pattern, ast.MatchOr):
-        parts = [_literal_test(each, subject) for each in pattern.patterns]
-        return ast.copy_location(ast.BoolOp(ast.Or(), parts), pattern)
-    assert isinstance(pattern, ast.MatchValue)
-    return expression("subject == value", pattern, subject=subject, value=pattern.value)  # type: ignore[no-any-return]
+def _tests(pattern: ast.pattern, subject: ast.expr) -> list[ast.expr]:
+    """Expressions that are true one after the other where the pattern matches, and assign its names."""
+    match pattern:
+        case ast.MatchValue():
+            return [expression("subject == value", pattern, subject=subject, value=pattern.value)]
+        case ast.MatchSingleton():
+            return [expression(f"subject is {pattern.value}", pattern, subject=subject)]
+        case ast.MatchOr():
+            parts = [_conjunction(_tests(each, copy.deepcopy(subject)), each) for each in pattern.patterns]
+            return [ast.copy_location(ast.BoolOp(ast.Or(), parts), pattern)]
+        case ast.MatchAs():
+            tests = [] if pattern.pattern is None else _tests(pattern.pattern, copy.deepcopy(subject))
+            if pattern.name is not None:
+                tests.append(expression(f"({pattern.name} := subject, True)[1]", pattern, subject=subject))
+            return tests
+        case ast.MatchSequence():
+            count = len(pattern.patterns)
+            tests = [expression(f"ag__.has_items(subject, {count})", pattern, subject=subject)]
+            for position, each in enumerate(pattern.patterns):
+                item = expression(f"subject[{position}]", each, subject=copy.deepcopy(subject))
+                tests += _tests(each, item)
+            return tests
+    raise AssertionError("only plain patterns are converted")
+
+
+def _conjunction(tests: list[ast.expr], anchor: ast.AST) -> ast.expr:
+    if not tests:
+        return ast.copy_location(ast.Constant(True), anchor)  # type: ignore[type-var]
+    return tests[0] if len(tests) == 1 else ast.copy_location(ast.BoolOp(ast.And(), tests), tests[0])

@@ -29,7 +29,7 @@ from typing import Any
 from ....program.program import UniqueNames
 from ..reader import FunctionNode
 from ..scopes import function_scope, own_written_names
-from ..templates import expression, statements
+from ..templates import index_expression, statements
 
 _SYMBOLS = {
     ast.Add: "+",
@@ -124,7 +124,7 @@ class _Writes(ast.NodeTransformer):
             template = "ag__.set_attribute(value, owner, name)"
             return statements(template, anchor, value=value, owner=target.value, name=name)[0]
         template = "ag__.set_item(value, owner, index)"
-        return statements(template, anchor, value=value, owner=target.value, index=_index(target.slice))[0]
+        return statements(template, anchor, value=value, owner=target.value, index=index_expression(target.slice))[0]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         if node.value is None or isinstance(node.target, ast.Name):
@@ -146,7 +146,7 @@ class _Writes(ast.NodeTransformer):
             fillers: dict[str, Any] = {"attribute": target.attr, "name": name}
         else:
             index = self.names.fresh("index")
-            parts += statements("index = value", node, index=index, value=_index(target.slice))
+            parts += statements("index = value", node, index=index, value=index_expression(target.slice))
             template = "ag__.set_item(ag__.augment(symbol, owner[index], value), owner, index)"
             fillers = {"index": index}
         return [*parts, *statements(template, node, symbol=symbol, owner=owner, value=node.value, **fillers)]
@@ -159,7 +159,7 @@ class _Writes(ast.NodeTransformer):
                 parts += statements(template, node, owner=target.value, name=ast.Constant(target.attr))
             elif isinstance(target, ast.Subscript):
                 template = "ag__.delete_item(owner, index)"
-                parts += statements(template, node, owner=target.value, index=_index(target.slice))
+                parts += statements(template, node, owner=target.value, index=index_expression(target.slice))
             else:
                 parts.append(ast.copy_location(ast.Delete([target]), node))
         return parts
@@ -180,13 +180,3 @@ class _Writes(ast.NodeTransformer):
         return node
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _visit_scope  # noqa: N815
-
-
-def _index(node: ast.expr) -> ast.expr:
-    """An index as an expression: a slice becomes a call of `slice`."""
-    if isinstance(node, ast.Slice):
-        parts = [each if each is not None else ast.Constant(None) for each in (node.lower, node.upper, node.step)]
-        return expression("ag__.slice(lower, upper, step)", node, lower=parts[0], upper=parts[1], step=parts[2])  # type: ignore[no-any-return]
-    if isinstance(node, ast.Tuple):
-        node.elts = [_index(each) for each in node.elts]
-    return node

@@ -99,7 +99,10 @@ REFUSALS = {
         "try:\n  assert n > 5\nexcept AssertionError: n = 0\nreturn n",
         "F4: a symbolic condition decides whether AssertionError is raised in a `try`",
     ),
-    "a symbolic message": ("if n > 1: raise KeyError(n)\nreturn n", "F4: the message of KeyError is symbolic"),
+    "a trap in a try": (
+        "try: return 6 // n\nexcept ZeroDivisionError: return 0",
+        "F4: floor_divide may raise ZeroDivisionError in a `try`, when the program runs",
+    ),
     "unassigned": ("if n > 1: x = 1\nreturn x", "F4: variable x is used, but not assigned on every path"),
     "types": (
         "if n > 1: x = 1.5\nelse: x = tl.astype(n, tl.int32)\nreturn x",
@@ -109,8 +112,12 @@ REFUSALS = {
     "a list that grows": ("x = []\nwhile n > 0: x.append(n); n -= 1\nreturn n", "V5: a list changes in a loop"),
     "an iterator": ("it = iter([1, 2])\nif n > 0:\n  for k in it: n += k\nreturn n", "F4: a list_iterator is advanced"),
     "a string": ("return len(str(n))", "F4: a string with a symbolic value in it is known only when the program runs"),
-    "format": ("return len('{}'.format(n))", "F4: a symbolic value is formatted while the function is traced"),
-    "a format": ("print(f'{n:03d}'); return n", "F4: a format of a symbolic value is not supported"),
+    "format": ("return len('{}'.format(n))", "F4: a string with a symbolic value in it is known only when the program runs"),
+    "a format": ("print(f'{tl.asarray([n]):03d}'); return n", "F1: a list of symbolic values is not a value"),
+    "items": ("return (1, (2, 3))[n]", "F4: items of different structures are indexed by a symbolic value"),
+    "a new key": ("d = {1: 2}\nd[n] = 3\nreturn 1", "F4: an item of a dict is assigned at a symbolic key"),
+    "a method": ("return tl.arange(n).sum()", "F4: arrays have no method sum"),
+    "a string of a length": ("return len('*' * n)", "F4: a str is repeated a symbolic number of times"),
     "identity": ("return n is n + 1", "F4: `is` does not compare numbers"),
     "repetition": ("return len([0] * n)", "F4: a list is repeated a symbolic number of times"),
     "locals": ("return locals()['n']", "F4: locals() is not supported"),
@@ -131,6 +138,18 @@ def test_refusals_are_in_words(name: str, tmp_path: Path) -> None:
         namespace["f"](3)
     assert str(refused.value).startswith(words)
     assert "user.py:" in str(refused.value)
+
+
+def test_a_symbolic_message_has_the_names_of_values() -> None:
+    """The message of an exception is known while tracing: in it, a symbolic value is its name."""
+
+    def f(n):  # type: ignore[no-untyped-def]
+        if n < 0:
+            raise ValueError(f"{n} is below {0}")
+        return n
+
+    out = tl.function(f).run(-3)
+    assert isinstance(out.error, ValueError) and "ValueError: {n} is below 0" in str(out.error)
 
 
 def test_code_without_source_says_so() -> None:

@@ -353,9 +353,7 @@ def a_suppressed_exception(n):
     return n
 
 
-@entry(
-    (3,), (-1,), gap="a raise that no symbol decides on ends the trace, and hides an earlier one that a symbol decides"
-)
+@entry((3,), (-1,))
 def a_raise_after_a_raise_of_an_arm(n):
     try:
         if n < 0:

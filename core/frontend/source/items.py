@@ -1,0 +1,180 @@
+"""Items: lists, tuples, dicts and ranges of known length, indexed by symbolic values.
+
+The items become arrays, one for each of their leaves, from which the program takes one element; an item that is
+assigned is chosen place by place. So all items must have one structure, and leaves of one type, up to Python's
+conversion of numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ... import dtypes
+from ...errors import Invalid
+from ..trace.captures import read_variable
+from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
+from ..trace.program_builder import to_operand
+from ..trace.source_location import user_location
+from ..trace.symbol import array_namespace
+from .raising import raised, stage_assertion
+from .staging import is_symbolic, stage_branch
+from .state import Variables
+from .trees import split
+from .writes import set_item as set_known_item
+
+MAX_ASSIGNED_ITEMS = 256
+"""The most items of a list of which one is assigned at a symbolic index: each is a node of the program."""
+
+
+def is_symbolic_index(index: Any) -> bool:
+    """Whether an index, or a part of it, is known only when the program runs."""
+    if type(index) is tuple:
+        return any(map(is_symbolic_index, index))
+    if type(index) is slice:
+        return any(is_symbolic(read_variable(part)) for part in (index.start, index.stop, index.step))
+    return is_symbolic(read_variable(index))
+
+
+def get_item(container: Any, index: Any) -> Any:
+    """`container[index]`, where the index is symbolic. Raises Invalid (F4) where the items have different structures or
+    types, and for a string."""
+    container, index = read_variable(container), read_variable(index)
+    if isinstance(container, dict):
+        position, is_there = find_key(container, index)
+        stage_assertion(is_there, raised(KeyError(index)))
+        return select(list(container.values()), position)
+    if isinstance(container, np.ndarray):
+        return array_namespace().asarray(container)[index]
+    if isinstance(container, range):
+        return container.start + array_namespace().asarray(np.arange(len(container)))[index] * container.step
+    if isinstance(container, list | tuple) and is_symbolic(index):
+        return select(container, index)
+    if isinstance(container, list | tuple | str):
+        _refuse(
+            f"a {type(container).__name__} is sliced, or a string indexed, by a symbolic value",
+            "tl.asarray(x)[a:b] takes a part of an array",
+        )
+    return container[index]
+
+
+def select(items: Sequence[Any], index: Any) -> Any:
+    """The item of this number, by arrays of the leaves of all. An index out of range is a trap that is an IndexError."""
+    _check_index(index)
+    if not items:
+        raise raised(IndexError("list index out of range"))
+    trees = [split(read_variable(item)) for item in items]
+    if any(tree.treedef != trees[0].treedef for tree in trees):
+        _refuse("items of different structures are indexed by a symbolic value", "compare the index: if i == 0: ...")
+    columns = [_column(leaves) for leaves in zip(*(tree.leaves for tree in trees), strict=True)]
+    if not columns:  # equal objects
+        columns = [array_namespace().zeros(len(items), dtype=dtypes.bool)]
+        columns[0][index]
+        return items[0]
+    return trees[0].rebuild([column[index] for column in columns])
+
+
+def _check_index(index: Any) -> None:
+    type_ = read_variable(index)._tagloom_value.type
+    if not type_.is_scalar or type_.dtype.kind not in "biu":
+        raise TypeError(f"list indices must be integers or slices, not {type_}")
+
+
+def _column(leaves: Sequence[Any]) -> Any:
+    """An array of these leaves."""
+    kinds = [number_kind(leaf) for leaf in leaves]
+    if None not in kinds:
+        kind = higher_kind(*(each for each in kinds if each is not None))
+        leaves = [to_kind(leaf, kind) for leaf in leaves]
+        if not any(map(is_symbolic, leaves)):
+            return array_namespace().asarray(np.array(leaves, DTYPES[kind].numpy))
+        return array_namespace().stack(leaves)
+    types = {to_operand(leaf).type for leaf in leaves}
+    if len(types) > 1:
+        _refuse("items of different types are indexed by a symbolic value", "give them one dtype and shape")
+    return array_namespace().stack(list(leaves))
+
+
+def find_key(table: dict[Any, Any], key: Any) -> tuple[Any, Any]:
+    """The position of a symbolic key among those of a dict, and whether it is there; 0 where it is not."""
+    key = read_variable(key)
+    if not is_symbolic(key) or number_kind(key) is None:
+        _refuse("a dict has a symbolic key that is no number", "use an array, or nested dicts")
+    namespace = array_namespace()
+    positions = [position for position, each in enumerate(table) if type(each) in (bool, int, float)]
+    if not positions:
+        return 0, False
+    keys = [each for each in table if type(each) in (bool, int, float)]
+    is_equal = namespace.equal(namespace.asarray(np.array(keys)), key * 1)
+    number = namespace.argmax(namespace.astype(is_equal, dtypes.int64))
+    if positions != list(range(len(table))):
+        number = namespace.asarray(np.array(positions))[number]
+    return number, namespace.any(is_equal)
+
+
+def get_or_default(table: dict[Any, Any], key: Any, default: Any = None) -> Any:
+    """`table.get(key, default)`, with a symbolic key."""
+    position, is_there = find_key(table, key)
+    if is_there is False:
+        return default
+    return _choose(is_there, select(list(table.values()), position), default)
+
+
+def set_item(value: Any, container: Any, index: Any) -> None:
+    """`container[index] = value`; where the index is symbolic, each item may be the one. Raises Invalid (F4) for a long
+    list, and for a symbolic key that a dict may not have."""
+    if not is_symbolic_index(index):
+        set_known_item(value, container, index)
+        return
+    index = read_variable(index)
+    if isinstance(container, dict):
+        _refuse("an item of a dict is assigned at a symbolic key", "the dict may grow; use a list, or an array")
+    elif isinstance(container, list) and is_symbolic(index):
+        _check_index(index)
+        keys = list(range(len(container)))
+        if not keys:
+            raise raised(IndexError("list assignment index out of range"))
+        position = array_namespace().asarray(np.arange(len(keys)))[index]
+    else:
+        set_known_item(value, container, index)
+        return
+    if len(keys) > MAX_ASSIGNED_ITEMS:
+        _refuse(
+            f"one of {len(keys)} items is assigned at a symbolic index",
+            f"up to {MAX_ASSIGNED_ITEMS} are chosen one by one; use an array, and x = tl.scatter(x, value, i)",
+        )
+    for number, key in enumerate(keys):
+        set_known_item(_choose(position == number, value, container[key]), container, key)
+
+
+def _choose(test: Any, then: Any, otherwise: Any) -> Any:
+    return stage_branch(test, lambda: then, lambda: otherwise, Variables(lambda: (), ()))
+
+
+def _refuse(what: str, hint: str) -> NoReturn:
+    raise Invalid(what, rule="F4", where=user_location(), hint=hint)
+
+
+def sort_items(items: Sequence[Any], keys: Sequence[Any], is_reversed: bool) -> list[Any]:
+    """`sorted` of items by these keys, some of which are symbolic: stable. Numbers that are their own keys are sorted
+    as an array; else neighbours change places, as often as that may be needed."""
+    namespace = array_namespace()
+    if all(key is item for key, item in zip(keys, items, strict=True)) and all(number_kind(key) for key in keys):
+        column = _column(keys)
+        is_bool = column.dtype is dtypes.bool
+        ordered = namespace.sort(namespace.astype(column, dtypes.int64) if is_bool else column, descending=is_reversed)
+        return [ordered[k] != 0 if is_bool else ordered[k] for k in range(len(items))]
+    pairs = [(key, item) for key, item in zip(keys, items, strict=True)]
+    for end in range(len(pairs) - 1, 0, -1):
+        for k in range(end):
+            one, other = pairs[k], pairs[k + 1]
+            is_wrong = one[0] < other[0] if is_reversed else one[0] > other[0]
+            if is_symbolic(is_wrong):
+                pairs[k], pairs[k + 1] = _choose(is_wrong, (other, one), (one, other))
+            elif is_wrong:
+                pairs[k], pairs[k + 1] = other, one
+    return [item for _, item in pairs]
+
+

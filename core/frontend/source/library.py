@@ -1,0 +1,80 @@
+"""Counterparts of builtins and library functions, in plain Python: they are converted where an argument is symbolic."""
+
+# The functions are code that the converter reads: their types are those of Python's functions.
+# mypy: ignore-errors
+# ruff: noqa: ANN001, ANN201
+
+from __future__ import annotations
+
+
+def power_modulo(base, exponent, modulus):
+    """`pow(base, exponent, modulus)`."""
+    if modulus == 0:
+        raise ValueError("pow() 3rd argument cannot be 0")
+    size = abs(modulus)
+    base %= size
+    if exponent < 0:
+        divisor, inverse, rest, next_inverse = base, 1, size, 0
+        while rest != 0:
+            quotient = divisor // rest
+            divisor, rest = rest, divisor - quotient * rest
+            inverse, next_inverse = next_inverse, inverse - quotient * next_inverse
+        if divisor != 1:
+            raise ValueError("base is not invertible for the given modulus")
+        base, exponent = inverse % size, -exponent
+    result = 1
+    while exponent > 0:
+        if exponent & 1:
+            result = result * base % size
+        base = base * base % size
+        exponent >>= 1
+    return result % modulus
+
+
+def integer_root(n):
+    """`math.isqrt(n)`."""
+    if n < 0:
+        raise ValueError("isqrt() argument must be nonnegative")
+    low, high = 0, 3037000500  # whose square is above 2**63 - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if middle * middle <= n:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def greatest_common_divisor(one, other):
+    """`math.gcd(one, other)`."""
+    one, other = abs(one), abs(other)
+    while other:
+        one, other = other, one % other
+    return one
+
+
+def factorial(n):
+    """`math.factorial(n)`."""
+    if n < 0:
+        raise ValueError("factorial() not defined for negative values")
+    result = 1
+    for k in range(2, n + 1):
+        result *= k
+    return result
+
+
+def find_item(items, value):
+    """`items.index(value)`."""
+    for position, item in enumerate(items):
+        if item == value:
+            return position
+    raise ValueError("value is not in list")
+
+
+def count_item(items, value):
+    """`items.count(value)`."""
+    count = 0
+    for item in items:
+        if item == value:
+            count += 1
+    return count
