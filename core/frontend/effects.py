@@ -95,8 +95,10 @@ def print_joined(*parts: Any) -> None:
         if isinstance(part, str):
             pieces.append(part.replace("{", "{{").replace("}", "}}"))
             continue
-        pieces.append("{:%s}" % part.specification if isinstance(part, FormattedValue) else "{}")
-        operands.append(unwrap_weak(part.value if isinstance(part, FormattedValue) else part))
+        is_formatted = isinstance(part, FormattedValue)
+        value, placeholder = (part.value, f"{{:{part.specification}}}") if is_formatted else (part, "{}")
+        pieces.append(placeholder)
+        operands.append(unwrap_weak(value))
     text = "".join(pieces)
     region = current_region()
     if region is None:

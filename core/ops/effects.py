@@ -402,7 +402,8 @@ effect_op(
     attributes=("text",),
     resource="output",
     output_count=2,
-    doc="Print a line: `text`, with an operand for each `{}` in it, or `{:FORMAT}` for a format of Python. The result is true, once the line is printed.",
+    doc="Print a line: `text`, with an operand for each `{}` in it, or `{:FORMAT}` for a format of Python. The "
+    "is true, once the line is printed.",
 )
 effect_op(
     "callback",

@@ -34,7 +34,7 @@ def unsupported_reason(graph: Graph) -> str | None:
     for node in graph.nodes:
         if node.op == "callback":
             return f"{node} calls a Python function, and the page has no Python"
-        if node.op == "print" and has_formats(node.attribute("text")):
+        if node.op == "print" and has_formats(dict(node.attributes)["text"]):
             return f"{node} formats a number, and the page has no Python"
         if not is_known(node):
             return f"the machine of the page has no op {node.op}, which {node} needs: it computes on scalars only"

@@ -151,7 +151,11 @@ def _print(*values: Any, sep: Any = " ", end: Any = "\n", **keywords: Any) -> No
         return
     parts = [text_parts(value) for value in values]
     if keywords or end not in ("\n", None):
-        if not keywords or active_journal() is not None or any(not isinstance(part, str) for each in parts for part in each):
+        if (
+            not keywords
+            or active_journal() is not None
+            or any(not isinstance(part, str) for each in parts for part in each)
+        ):
             raise Invalid(
                 "print in a program writes whole lines, to the output of the run",
                 rule="F4",

@@ -61,7 +61,7 @@ def get_item(container: Any, index: Any) -> Any:
 
 
 def select(items: Sequence[Any], index: Any) -> Any:
-    """The item of this number, by arrays of the leaves of all. An index out of range is a trap that is an IndexError."""
+    """The item of this number, by arrays of the leaves of all. An index out of range is a trap: an IndexError."""
     _check_index(index)
     if not items:
         raise raised(IndexError("list index out of range"))
@@ -122,13 +122,13 @@ def get_or_default(table: dict[Any, Any], key: Any, default: Any = None) -> Any:
     return _choose(is_there, select(list(table.values()), position), default)
 
 
-def set_item(value: Any, container: Any, index: Any) -> None:
+def set_item(value: Any, container: Any, key: Any) -> None:
     """`container[index] = value`; where the index is symbolic, each item may be the one. Raises Invalid (F4) for a long
     list, and for a symbolic key that a dict may not have."""
-    if not is_symbolic_index(index):
-        set_known_item(value, container, index)
+    if not is_symbolic_index(key):
+        set_known_item(value, container, key)
         return
-    index = read_variable(index)
+    index = read_variable(key)
     if isinstance(container, dict):
         _refuse("an item of a dict is assigned at a symbolic key", "the dict may grow; use a list, or an array")
     elif isinstance(container, list) and is_symbolic(index):
@@ -138,15 +138,15 @@ def set_item(value: Any, container: Any, index: Any) -> None:
             raise raised(IndexError("list assignment index out of range"))
         position = array_namespace().asarray(np.arange(len(keys)))[index]
     else:
-        set_known_item(value, container, index)
+        set_known_item(value, container, key)
         return
     if len(keys) > MAX_ASSIGNED_ITEMS:
         _refuse(
             f"one of {len(keys)} items is assigned at a symbolic index",
             f"up to {MAX_ASSIGNED_ITEMS} are chosen one by one; use an array, and x = tl.scatter(x, value, i)",
         )
-    for number, key in enumerate(keys):
-        set_known_item(_choose(position == number, value, container[key]), container, key)
+    for number in keys:
+        set_known_item(_choose(position == number, value, container[number]), container, number)
 
 
 def _choose(test: Any, then: Any, otherwise: Any) -> Any:
@@ -176,5 +176,3 @@ def sort_items(items: Sequence[Any], keys: Sequence[Any], is_reversed: bool) -> 
             elif is_wrong:
                 pairs[k], pairs[k + 1] = other, one
     return [item for _, item in pairs]
-
-

@@ -2,7 +2,6 @@
 
 # The functions are code that the converter reads: their types are those of Python's functions.
 # mypy: ignore-errors
-# ruff: noqa: ANN001, ANN201
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from .writes import announce_items
 
 
 def call_symbolic(operators: Operators, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """A method of a builtin class, or a function of `math`, where an argument or an item is symbolic; NotImplemented for
-    all others."""
+    """A method of a builtin class, or a function of `math`, where an argument or an item is symbolic. Returns
+    NotImplemented for all others."""
     if current_region() is None:
         return NotImplemented
     owner = getattr(function, "__self__", None)
@@ -50,7 +50,7 @@ def power(base: Any, exponent: Any, modulus: Any = None) -> Any:
     numbers = [read_variable(each) for each in (base, exponent, modulus)]
     if modulus is None or not any(map(is_symbolic, numbers)):
         return pow(base, exponent, modulus)
-    return convert(library.power_modulo)(*numbers)
+    return convert(library.power_modulo)(*numbers)  # type: ignore[arg-type]
 
 
 def _sort_in_place(operators: Operators, items: list[Any], *, key: Any = None, reverse: Any = False) -> None:

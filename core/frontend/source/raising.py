@@ -108,7 +108,7 @@ def _traps(nodes: Sequence[Node], builder: ProgramBuilder, seen: set[str]) -> It
         row = OPS.get(node.op)
         if row is not None and row.trap_condition is not None and not _is_certain(node):
             error = row.trap_condition.error
-            yield node, error or lookup_exception(dict(node.attributes).get("error", "AssertionError"))  # type: ignore[arg-type]
+            yield node, error or lookup_exception(dict(node.attributes).get("error", "AssertionError"))
 
 
 def _is_certain(node: Node) -> bool:

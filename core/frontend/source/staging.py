@@ -169,7 +169,7 @@ def assume(predicate: TracedOperand, outcome: bool) -> Iterator[None]:
 
 
 def is_assumed(condition: tuple[Any, bool] | None) -> bool:
-    """Whether the code under trace runs only where a predicate has this value: it is in that arm of a branch on the same
+    """Whether the code under trace runs only where a predicate has this value: it is in that arm of a branch on this
     predicate, or on one that the same ops compute."""
     if condition is None:
         return False

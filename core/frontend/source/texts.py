@@ -165,7 +165,7 @@ _PERCENT = re.compile(r"%(?:%|([-+ #0]*)(\d*)(?:\.(\d+))?([a-zA-Z]))")
 
 
 def format_percent(text: Any, values: Any) -> Any:
-    """`text % values`. Raises Invalid (F4) where a symbolic value has a conversion other than d, i, s, r, f, e and g."""
+    """`text % values`. Raises Invalid (F4) where a symbolic value has a conversion other than d, i, s, r, f, e, g."""
     items = values if type(values) is tuple else (values,)
     if type(text) is not str or not any(_has_symbols(item) for item in items):
         return text % values
@@ -204,8 +204,9 @@ def _percent_field(match: re.Match[str], value: Any) -> Any:
     align = "<" if "-" in flags else ">" if width and "0" not in flags else ""
     zero = "0" if "0" in flags and "-" not in flags else ""
     digits = f".{precision}" if precision else ""
-    kind = "d" if kind in "di" else kind
-    return field(value, "", f"{align}{sign}{zero}{width}{digits}{kind}") if flags or width or digits or kind != "d" else field(value, "")
+    if not (flags or width or digits) and kind in "di":
+        return field(value, "")
+    return field(value, "", f"{align}{sign}{zero}{width}{digits}{'d' if kind == 'i' else kind}")
 
 
 def format_fields(text: str, *values: Any, **named_values: Any) -> Any:

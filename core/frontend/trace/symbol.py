@@ -103,8 +103,8 @@ def _binary(op: str, *, swapped: bool = False) -> Any:
     def method(self: ArrayOperators, other: object) -> Any:
         if op == "multiply" and type(other) in (list, tuple, str, bytes):
             _refuse_repetition(self, other)
-        if op in _IDENTITY_OF_OTHERS and type(other) in _NO_VALUES and isinstance(self, Symbol) and self._type.is_scalar:
-            return _IDENTITY_OF_OTHERS[op]
+        if op in _RESULTS_FOR_OTHERS and type(other) in _OTHERS and isinstance(self, Symbol) and self._type.is_scalar:
+            return _RESULTS_FOR_OTHERS[op]
         if not isinstance(self, Symbol):
             function = getattr(array_namespace(), self.resolve_op(op))
             return function(other, self) if swapped else function(self, other)
@@ -116,9 +116,9 @@ def _binary(op: str, *, swapped: bool = False) -> Any:
     return method
 
 
-_IDENTITY_OF_OTHERS = {"equal": False, "not_equal": True}
+_RESULTS_FOR_OTHERS = {"equal": False, "not_equal": True}
 """What a comparison of a number with something else gives, as in Python."""
-_NO_VALUES = (str, bytes, type(None), tuple, list, dict, set, frozenset)
+_OTHERS = (str, bytes, type(None), tuple, list, dict, set, frozenset)
 
 
 def _refuse_repetition(number: ArrayOperators, items: object) -> None:

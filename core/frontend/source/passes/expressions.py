@@ -225,8 +225,12 @@ class _Expressions(ast.NodeTransformer):
         self.generic_visit(node)
         if node.handlers:
             kinds = [copy.deepcopy(each.type) for each in node.handlers if each.type is not None]
-            caught = ast.Tuple(kinds, ast.Load()) if len(kinds) == len(node.handlers) else ast.Name("Exception", ast.Load())
-            node.body = statements("with ag__.handlers(lambda: caught): body", node.body[0], caught=caught, body=node.body)
+            caught = (
+                ast.Tuple(kinds, ast.Load()) if len(kinds) == len(node.handlers) else ast.Name("Exception", ast.Load())
+            )
+            node.body = statements(
+                "with ag__.handlers(lambda: caught): body", node.body[0], caught=caught, body=node.body
+            )
         return node
 
     def _visit_display(self, node: ast.expr) -> ast.AST:

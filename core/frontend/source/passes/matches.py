@@ -1,5 +1,4 @@
-"""The pass on `match`: one whose patterns are literals, `|` of them, names, `_`, and sequences of these becomes `if` and
-`else`.
+"""The pass on `match`: one whose patterns are literals, `|` of them, names, `_`, and sequences of these becomes `if`.
 
 >>> import ast
 >>> (function,) = ast.parse('''
@@ -116,5 +115,5 @@ def _tests(pattern: ast.pattern, subject: ast.expr) -> list[ast.expr]:
 
 def _conjunction(tests: list[ast.expr], anchor: ast.AST) -> ast.expr:
     if not tests:
-        return ast.copy_location(ast.Constant(True), anchor)  # type: ignore[type-var]
+        return ast.copy_location(ast.Constant(True), anchor)
     return tests[0] if len(tests) == 1 else ast.copy_location(ast.BoolOp(ast.And(), tests), tests[0])

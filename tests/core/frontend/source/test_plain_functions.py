@@ -112,7 +112,10 @@ REFUSALS = {
     "a list that grows": ("x = []\nwhile n > 0: x.append(n); n -= 1\nreturn n", "V5: a list changes in a loop"),
     "an iterator": ("it = iter([1, 2])\nif n > 0:\n  for k in it: n += k\nreturn n", "F4: a list_iterator is advanced"),
     "a string": ("return len(str(n))", "F4: a string with a symbolic value in it is known only when the program runs"),
-    "format": ("return len('{}'.format(n))", "F4: a string with a symbolic value in it is known only when the program runs"),
+    "format": (
+        "return len('{}'.format(n))",
+        "F4: a string with a symbolic value in it is known only when the program runs",
+    ),
     "a format": ("print(f'{tl.asarray([n]):03d}'); return n", "F1: a list of symbolic values is not a value"),
     "items": ("return (1, (2, 3))[n]", "F4: items of different structures are indexed by a symbolic value"),
     "a new key": ("d = {1: 2}\nd[n] = 3\nreturn 1", "F4: an item of a dict is assigned at a symbolic key"),

@@ -365,7 +365,9 @@ def a_class_inside(n):
 
 @entry((3,), (0,))
 def a_format(n):
-    print(f"{n:03d}", f"{n / 4:.2f}", "%4d of %s" % (n, n > 1), "{0}, {n!r}".format(n, n=n + 1), ", ".join([str(n), "b"]))
+    print(
+        f"{n:03d}", f"{n / 4:.2f}", "%4d of %s" % (n, n > 1), "{0}, {n!r}".format(n, n=n + 1), ", ".join([str(n), "b"])
+    )
 
 
 @entry((3,), (0,), refusal="F4: a string with a symbolic value in it is known only when the program runs")
