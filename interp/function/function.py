@@ -413,6 +413,10 @@ class Function(SvgReprMixin):
         """The flat graph; every parameter must be annotated or have a default."""
         return self._annotated_program.graph
 
+    def traced_for_declared_types(self) -> TracedProgram:
+        """The program, with all that a run of it needs; every parameter must be annotated or have a default."""
+        return self._annotated_program
+
     @property
     def _annotated_program(self) -> TracedProgram:
         source = self.source

@@ -57,7 +57,7 @@ def convert(function: FunctionType, operators: CellType = OPERATORS) -> Function
             _CONVERTED[key] = None
             explain_unconverted(function.__code__, f"{function.__name__} is not converted, since {error}")
     converted = _CONVERTED[key]
-    return function if converted is None else _bind(converted.code, function, operators)
+    return function if converted is None else bind_code(converted.code, function, operators)
 
 
 def conversions() -> Iterator[tuple[str, ConvertedCode]]:
@@ -75,7 +75,7 @@ def convert_code(code: CodeType) -> ConvertedCode:
     source = read_source(code)
     node = copy.deepcopy(source.node)
     tree = convert_tree(node, source.class_name)
-    compiled = _compile(tree, code)
+    compiled = compile_tree(tree, code)
     pending = [compiled]
     for each in pending:  # grows while it is walked
         _GENERATED.add((each, each.co_filename))
@@ -117,7 +117,7 @@ def _is_generator(node: ast.FunctionDef) -> bool:
     return False
 
 
-def _compile(tree: FunctionNode, code: CodeType) -> CodeType:
+def compile_tree(tree: FunctionNode, code: CodeType) -> CodeType:
     """The code of a converted function, which closes over what the original closes over, and over the operators."""
     if isinstance(tree, ast.FunctionDef):
         tree = copy.copy(tree)
@@ -150,7 +150,7 @@ def _constant_code(code: CodeType) -> CodeType:
     return next(constant for constant in code.co_consts if isinstance(constant, CodeType))
 
 
-def _bind(code: CodeType, function: FunctionType, operators: CellType) -> FunctionType:
+def bind_code(code: CodeType, function: FunctionType, operators: CellType) -> FunctionType:
     """A function with converted code, and with the globals, cells and defaults of the original."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[_NAME] = operators
