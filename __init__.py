@@ -198,6 +198,8 @@ from .interp.machine.schedule import Script, read_script, write_script
 from .interp.outcome.outcome import Outcome
 from .interp.queues.queue import FIFOQueue, QueueClosed, QueueTimeout, ShuffleQueue, feeding
 from .interp.records.documents import OutcomeRecord, from_json, read_json, to_json, write_json
+from .interp.speculation import testing
+from .interp.speculation.speculate import speculate
 from .interp.training import optimizers
 from .interp.training.embedding import Candidates, Embedding, log_uniform_candidates, sampled_softmax
 from .interp.training.metrics import read_metrics
@@ -251,4 +253,4 @@ __all__ = [
     "while_loop", "windows", "write_json", "write_script", "zeros", "zeros_like",
 ]  # fmt: skip
 __all__ += _functions.__all__
-__all__ += ["autograph"]
+__all__ += ["autograph", "speculate", "testing"]

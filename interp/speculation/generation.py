@@ -1,0 +1,1117 @@
+"""Generation: the syntax tree of a Python function becomes a program, under assumptions.
+
+Only syntax that is listed here is in a program; nothing runs "as is". `NotSpeculable` is raised for all that has no
+exact meaning: then Python runs the call. Values, state, branches and loops are in `staging`.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ...core import dtypes
+from ...core.frontend import functions as op_functions
+from ...core.frontend.eager.gradients import trace_pullback
+from ...core.frontend.source.passes.control_flow import find_exits, may_complete
+from ...core.frontend.source.reader import FunctionNode, NotConvertible, read_source
+from ...core.frontend.source.scopes import function_scope, parameter_names
+from ...core.frontend.trace.annotation import DerivedFunction, FunctionSpec
+from ...core.frontend.trace.control_flow import open_subregion
+from ...core.frontend.trace.program_builder import (
+    NoTypeYet,
+    current_region,
+    enter_region,
+)
+from ...core.frontend.trace.pytree import flat_tuple_type, leaf_type
+from ...core.types import Type
+from . import arithmetic
+from .heap import FieldKey, HeapKey, VariableKey
+from .layouts import (
+    MAX_INTEGER,
+    MISSING,
+    NONE,
+    NUMBER_CLASSES,
+    UNASSIGNED,
+    ArrayLayout,
+    ConstantLayout,
+    Layout,
+    NotSpeculable,
+    NumberLayout,
+    ReferenceLayout,
+    TupleLayout,
+    UnionLayout,
+    is_within,
+    join,
+    number_kind,
+)
+from .recording import python_function
+from .staging import (
+    BREAK,
+    CONTINUE,
+    MAX_UNROLLED,
+    MAX_VERSIONS,
+    RETURN,
+    RUNNING,
+    Restart,
+    StagedState,
+    StagedValue,
+    Staging,
+    Unreachable,
+    as_start,
+    widened,
+)
+
+
+@dataclass
+class Callee:
+    """A function of the program that comes from a Python function, for arguments of these layouts."""
+
+    function: FunctionType
+    names: tuple[str, ...]
+    layouts: tuple[Layout, ...]
+    result: Layout | None = None
+    round: int = 0
+    """The round of inference that has visited it last."""
+    spec: FunctionSpec | None = None
+
+
+class Generation(Staging):
+    """The generation of one program: that of `function`, for what was observed."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.callees: dict[tuple[Any, ...], Callee] = {}
+
+    # Layouts of the heap
+
+    # The program
+
+    def main_spec(self, names: Sequence[str]) -> FunctionSpec:
+        """The program: its parameters are arguments, the classes of objects, fields, and variables."""
+        layouts = tuple(self.observation.arguments[name] for name in names)
+        self.main = Callee(self.function, tuple(names), layouts)
+        return self._spec(self.main, self._run_main)
+
+    def _spec(self, callee: Callee, run: Callable[..., Any], result: Any = None) -> FunctionSpec:
+        types = [type_ for layout in callee.layouts for type_ in layout.types]
+        labels = [
+            f"{name}_{k}" if k else name
+            for name, layout in zip(callee.names, callee.layouts, strict=True)
+            for k in range(len(layout.types))
+        ]
+        if self.requirements.needs_classes:
+            types.append(Type(dtypes.int64, (None,)))
+            labels.append("classes")
+        for key in self.keys:
+            parts = self.key_types(key)
+            types += parts
+            labels += [
+                f"{str(key).replace('.', '_')}_{k}" if k else str(key).replace(".", "_") for k in range(len(parts))
+            ]
+        unique = [
+            f"{each}_{position}" if labels.index(each) != position else each for position, each in enumerate(labels)
+        ]
+        parameters = tuple((name, leaf_type(type_)) for name, type_ in zip(unique, types, strict=True))
+        derived = DerivedFunction(callee.function.__name__, callee.function, run)
+        return FunctionSpec(derived, parameters, result)
+
+    def _enter_function(self, callee: Callee, symbols: Sequence[Any]) -> None:
+        """Begin a function of the program, whose parameters are these symbols."""
+        remaining = iter(symbols)
+        self.state = StagedState()
+        for name, layout in zip(callee.names, callee.layouts, strict=True):
+            self.state.variables[name] = StagedValue(layout, tuple(next(remaining) for _ in layout.types))
+        self.class_vector = next(remaining) if self.requirements.needs_classes else None
+        for key in self.keys:
+            self.state.heap[key] = tuple(next(remaining) for _ in self.key_types(key))
+
+    def _written_keys(self) -> list[HeapKey]:
+        return [key for key in self.keys if key in self.requirements.assigned_keys]
+
+    def _run_main(self, *symbols: Any) -> Any:
+        if not self.is_inferring and self.main.result is None:
+            self._infer()
+        value = self._run_body(self.main, symbols)
+        return self._results(self.main, value)
+
+    def _results(self, callee: Callee, value: StagedValue) -> tuple[Any, ...]:
+        assert callee.result is not None
+        leaves = [*self.coerce(value, callee.result).leaves]
+        for key in self._written_keys():
+            leaves += self.state.heap[key]
+        return tuple(leaves) or (False,)
+
+    def result_types(self, callee: Callee) -> list[Type]:
+        """The types of the results of a function of the program: its value, and the fields that the program writes."""
+        assert callee.result is not None
+        types = [*callee.result.types, *(type_ for key in self._written_keys() for type_ in self.key_types(key))]
+        return types or [Type(dtypes.bool)]
+
+    def _infer(self) -> None:
+        """Find the layouts of all results, in rounds, until none changes; nothing is left of the traces."""
+        region = current_region()
+        assert region is not None
+        mark = region.mark()
+        self.is_inferring = True
+        while True:
+            self.round += 1
+            self.has_changed = False
+            self._visit(self.main)
+            region.reset(mark)
+            if not self.has_changed:
+                break
+        self.is_inferring = False
+        if self.main.result is None:
+            raise NotSpeculable(f"{self.function.__name__} calls itself on every path")
+
+    def _visit(self, callee: Callee) -> None:
+        """Infer the layout of the result of a function, once a round."""
+        callee.round = self.round
+        region = current_region()
+        assert region is not None
+        outer = self.state, self.class_vector
+        try:
+            with enter_region(open_subregion(region.outermost)):
+                parameters = self._spec(callee, print).declared_parameters
+                symbols = [self.placeholder(form.types[0]) for _, form in parameters if form is not None]
+                layout = self._run_body(callee, symbols).layout
+        except (NoTypeYet, Unreachable):
+            return
+        finally:
+            self.state, self.class_vector = outer
+        joined = layout if callee.result is None else join(callee.result, layout)
+        if joined != callee.result:
+            callee.result, self.has_changed = joined, True
+
+    def _run_body(self, callee: Callee, symbols: Sequence[Any]) -> StagedValue:
+        node = self._node(callee.function)
+        scope = function_scope(node)
+        if scope.captured_names & scope.local_names:
+            raise NotSpeculable(f"{callee.function.__name__} has a nested function that uses its variables")
+        self._enter_function(callee, symbols)
+        self.stack.append((callee.function, scope.local_names))
+        try:
+            if isinstance(node, ast.Lambda):
+                return self.evaluate(node.body)
+            body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+            self.run_block(body)
+            return self._function_result()
+        finally:
+            self.stack.pop()
+
+    def _function_result(self) -> StagedValue:
+        exit_ = self.state.exit
+        if isinstance(exit_.layout, ConstantLayout):
+            return self.assigned(self.state.result) if exit_.layout.value == RETURN else StagedValue(NONE, ())
+        predicate = self.emit("equal", exit_.leaves[0], RETURN)
+        result = self.state.result
+        return self.branch(predicate, lambda: self.assigned(result), lambda: StagedValue(NONE, ()))
+
+    def _node(self, function: FunctionType) -> FunctionNode:
+        self.require_function(function)
+        try:
+            source = read_source(function.__code__)
+        except NotConvertible as error:
+            raise NotSpeculable(f"{function.__name__} has no graph, since {error}") from None
+        if source.class_name is not None and _has_private_names(source.node):
+            raise NotSpeculable(f"{function.__name__} uses private names of a class")
+        return source.node
+
+    def require_function(self, function: FunctionType) -> None:
+        """Note that the graph depends on the code and the defaults of a function."""
+        self.requirements.functions.setdefault(function, function_key(function))
+
+    # Emission
+
+    # Values
+
+    # Branches
+
+    # Loops
+
+    # Calls
+
+    def call_function(self, function: FunctionType, arguments: dict[str, StagedValue]) -> StagedValue:
+        """A call of a Python function of the user: a call of the program."""
+        self.require_function(function)
+        names, layouts = tuple(arguments), tuple(widened(each.layout) for each in arguments.values())
+        callee = self._find_callee(function, names, layouts)
+        values = [self.coerce(*pair) for pair in zip(arguments.values(), callee.layouts, strict=True)]
+        operands = [leaf for value in values for leaf in value.leaves]
+        operands = [
+            as_start(leaf, type_)
+            for leaf, type_ in zip(operands, (t for layout in callee.layouts for t in layout.types), strict=True)
+        ]
+        if self.requirements.needs_classes:
+            operands.append(self.class_vector)
+        for key in self.keys:
+            types = self.key_types(key)
+            operands += [as_start(leaf, type_) for leaf, type_ in zip(self.state.heap[key], types, strict=True)]
+        if self.is_inferring:
+            if callee.round != self.round:
+                self._visit(callee)
+            if callee.result is None:
+                raise NoTypeYet
+            results: list[Any] = [self.placeholder(type_) for type_ in self.result_types(callee)]
+        else:
+            if callee.spec is None:
+                assert callee.result is not None
+                result_type = flat_tuple_type(self.result_types(callee))
+                callee.spec = self._spec(callee, self._runner(callee), result_type)
+            spec = callee.spec
+            region = current_region()
+            assert region is not None
+            results = list(self.located(lambda: trace_pullback(region, spec, operands)[0]))
+        assert callee.result is not None
+        remaining = iter(results)
+        value = StagedValue(callee.result, tuple(next(remaining) for _ in callee.result.types))
+        for key in self._written_keys():
+            self.state.heap[key] = tuple(next(remaining) for _ in self.key_types(key))
+        return value
+
+    def _runner(self, callee: Callee) -> Callable[..., Any]:
+        def run(*symbols: Any) -> Any:
+            outer = self.state, self.class_vector, self.stack
+            self.stack = []
+            try:
+                return self._results(callee, self._run_body(callee, symbols))
+            except Unreachable:
+                return tuple(_zero_of(type_) for type_ in self.result_types(callee))
+            finally:
+                self.state, self.class_vector, self.stack = outer
+
+        return run
+
+    def _find_callee(self, function: FunctionType, names: tuple[str, ...], layouts: tuple[Layout, ...]) -> Callee:
+        versions = [each for each in self.callees.values() if each.function is function and each.names == names]
+        for each in versions:
+            if all(is_within(*pair) for pair in zip(layouts, each.layouts, strict=True)):
+                return each
+        if len(versions) >= MAX_VERSIONS:
+            raise NotSpeculable(f"{function.__name__} is called with arguments of more than {MAX_VERSIONS} layouts")
+        callee = Callee(function, names, layouts)
+        self.callees[function, names, layouts] = callee
+        return callee
+
+    # Statements
+
+    def run_block(self, statements: Sequence[ast.stmt]) -> None:
+        """Generate statements in order; after an exit, nothing more of them."""
+        for position, statement in enumerate(statements):
+            exit_ = self.state.exit
+            if isinstance(exit_.layout, ConstantLayout):
+                if exit_.layout.value != RUNNING:
+                    return
+            else:
+                rest = statements[position:]
+
+                def go_on(rest: Sequence[ast.stmt] = rest) -> StagedValue:
+                    self.state.exit = self.constant(RUNNING)
+                    self.run_block(rest)
+                    return StagedValue(NONE, ())
+
+                self.branch(self.emit("equal", exit_.leaves[0], RUNNING), go_on, lambda: StagedValue(NONE, ()))
+                return
+            if isinstance(statement, ast.If) and find_exits([statement]):
+                rest = statements[position + 1 :]
+                completes = may_complete(statement.body), may_complete(statement.orelse)
+                if not all(completes):
+                    bodies = [
+                        [*body, *rest] if completes_ else body
+                        for body, completes_ in zip((statement.body, statement.orelse), completes, strict=True)
+                    ]
+                    self.run_if(statement, bodies[0], bodies[1])
+                    return
+            self.run_statement(statement)
+
+    def run_statement(self, statement: ast.stmt) -> None:
+        """Generate a statement."""
+        self.current_node = statement
+        method = getattr(self, f"_run_{type(statement).__name__.lower()}", None)
+        if method is None:
+            raise NotSpeculable(f"`{type(statement).__name__.lower()}` has no graph (line {statement.lineno})")
+        method(statement)
+
+    def _run_pass(self, statement: ast.Pass) -> None:
+        pass
+
+    _run_global = _run_nonlocal = _run_pass
+
+    def _run_expr(self, statement: ast.Expr) -> None:
+        self.evaluate(statement.value)
+
+    def _run_return(self, statement: ast.Return) -> None:
+        self.state.result = StagedValue(NONE, ()) if statement.value is None else self.evaluate(statement.value)
+        self.state.exit = self.constant(RETURN)
+
+    def _run_break(self, statement: ast.Break) -> None:
+        self.state.exit = self.constant(BREAK)
+
+    def _run_continue(self, statement: ast.Continue) -> None:
+        self.state.exit = self.constant(CONTINUE)
+
+    def _run_assign(self, statement: ast.Assign) -> None:
+        value = self.evaluate(statement.value)
+        for target in statement.targets:
+            self.assign(target, value)
+
+    def _run_annassign(self, statement: ast.AnnAssign) -> None:
+        if statement.value is not None:
+            self.assign(statement.target, self.evaluate(statement.value))
+
+    def _run_augassign(self, statement: ast.AugAssign) -> None:
+        target = statement.target
+        if isinstance(target, ast.Name):
+            value = self.binary(
+                statement.op, self.read_name(target.id, target), self.evaluate(statement.value), statement
+            )
+            self.assign(target, value)
+        elif isinstance(target, ast.Attribute):
+            owner = self.evaluate(target.value)
+            old = self.read_attribute(owner, target.attr, target)
+            self.write_attribute(
+                owner, target.attr, self.binary(statement.op, old, self.evaluate(statement.value), statement), target
+            )
+        else:
+            raise NotSpeculable("an assignment to an item has no graph")
+
+    def binary(self, op: ast.operator, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
+        """A binary operator of Python."""
+        return self.dispatch_all(
+            [one, other], lambda pair: arithmetic.binary(self, type(op).__name__, pair[0], pair[1], node)
+        )
+
+    def _run_if(self, statement: ast.If) -> None:
+        self.run_if(statement, statement.body, statement.orelse)
+
+    def run_if(self, statement: ast.If, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
+        """`if`, with these statements as its arms."""
+
+        def arm(statements: Sequence[ast.stmt]) -> Callable[[], StagedValue]:
+            def run() -> StagedValue:
+                self.run_block(statements)
+                return StagedValue(NONE, ())
+
+            return run
+
+        self.choose(statement.test, arm(body), arm(orelse))
+
+    def choose(
+        self, test: ast.expr, then: Callable[[], StagedValue], otherwise: Callable[[], StagedValue]
+    ) -> StagedValue:
+        """The value of an arm, by a test. An arm that has no graph is replaced by an assertion, unless no other was
+        taken."""
+        predicate = self.truth(self.evaluate(test), test)
+        if isinstance(predicate, bool | np.bool_):
+            self.note(test, f"{bool(predicate)} while the graph is made")
+        key = (self.stack[-1][0].__code__, test.lineno, test.col_offset)
+        taken = self.arms_taken(*key)
+
+        def guarded(is_true: bool, arm: Callable[[], StagedValue]) -> Callable[[], StagedValue]:
+            def run() -> StagedValue:
+                before = dict(self.state.variables)
+                if not any(isinstance(each, ast.NamedExpr) for each in ast.walk(test)):
+                    self.narrow(test, is_true)
+                narrow = dict(self.state.variables)
+                value = run_arm()
+                for name, each in before.items():
+                    if self.state.variables.get(name) is narrow[name]:
+                        self.state.variables[name] = each
+                return value
+
+            def run_arm() -> StagedValue:
+                reason = self.requirements.dropped_arms.get((*key, is_true))
+                if reason is not None:
+                    self.check(False, test, f"it is {not is_true}", f"the other arm has no graph, since {reason}")
+                try:
+                    return arm()
+                except NotSpeculable as error:
+                    if taken == {is_true}:
+                        raise
+                    self.requirements.dropped_arms[*key, is_true] = str(error)
+                    raise Restart from None
+
+            return run
+
+        return self.branch(predicate, guarded(True, then), guarded(False, otherwise))
+
+    def narrow(self, test: ast.expr, is_true: bool) -> None:
+        """Narrow the variables that a test has tested, in an arm."""
+        match test:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                self.narrow(operand, not is_true)
+            case ast.BoolOp(op=ast.And(), values=values) if is_true:
+                for each in values:
+                    self.narrow(each, True)
+            case ast.BoolOp(op=ast.Or(), values=values) if not is_true:
+                for each in values:
+                    self.narrow(each, False)
+            case ast.Compare(
+                left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]
+            ):
+                self._narrow_none(name, is_true == isinstance(op, ast.Is))
+            case ast.Name(id=name):
+                if is_true:
+                    self._narrow_none(name, False)
+
+    def _narrow_none(self, name: str, is_none: bool) -> None:
+        value = self.state.variables.get(name)
+        if value is None:
+            return
+        layout = value.layout
+        if isinstance(layout, ReferenceLayout) and layout.is_optional:
+            narrow = StagedValue(ReferenceLayout(layout.classes, False), value.leaves)
+            self.state.variables[name] = StagedValue(NONE, ()) if is_none else narrow
+        elif isinstance(layout, UnionLayout) and NONE in layout.options:
+            options = [each for each in layout.options if each != NONE]
+            if is_none:
+                self.state.variables[name] = StagedValue(NONE, ())
+            elif len(options) == 1:
+                self.state.variables[name] = self.option(value, layout.options.index(options[0]))
+
+    def _run_assert(self, statement: ast.Assert) -> None:
+        predicate = self.truth(self.evaluate(statement.test), statement.test)
+        self.check(predicate, statement.test, "it is true", "Python raises AssertionError where it is not")
+
+    def _run_raise(self, statement: ast.Raise) -> None:
+        self.check(False, statement, "it is not reached", "Python raises the exception")
+
+    def _run_while(self, statement: ast.While) -> None:
+        def test() -> Any:
+            return self.truth(self.evaluate(statement.test), statement.test)
+
+        self._run_loop(statement, test, lambda: None, lambda: None)
+
+    def _run_for(self, statement: ast.For) -> None:
+        call = statement.iter
+        if isinstance(call, ast.Call) and self._is_builtin(call.func, range) and not call.keywords:
+            self._run_range(statement, [self.evaluate(each) for each in call.args])
+            return
+        value = self.evaluate(statement.iter)
+        is_tuple = isinstance(value.layout, TupleLayout) or (
+            isinstance(value.layout, ConstantLayout) and type(value.layout.value) is tuple
+        )
+        if not is_tuple or len(self.items(value)) > MAX_UNROLLED or find_exits(statement.body) or statement.orelse:
+            raise NotSpeculable(f"a loop over a {value.layout} has no graph")
+        for item in self.items(value):
+            self.assign(statement.target, item)
+            self.run_block(statement.body)
+
+    def _run_range(self, statement: ast.For, bounds: list[StagedValue]) -> None:
+        if not 1 <= len(bounds) <= 3 or any(number_kind(each.layout) not in ("i", "b") for each in bounds):
+            raise NotSpeculable("range() of what is not an int")
+        start, stop = (self.constant(0), bounds[0]) if len(bounds) == 1 else bounds[:2]
+        step = bounds[2].layout if len(bounds) == 3 else ConstantLayout(1)
+        stride = step.value if isinstance(step, ConstantLayout) else 0
+        if type(stride) is not int or not 0 < abs(stride) < MAX_INTEGER:
+            raise NotSpeculable("a range whose step is not a constant")
+        name = f" counter {statement.lineno}:{statement.col_offset}"
+        limit = arithmetic.as_kind(self, stop, "i")
+        self.state.variables[name] = self.number("i", arithmetic.as_kind(self, start, "i"))
+        op = "less" if stride > 0 else "greater"
+
+        def test() -> Any:
+            return self.emit(op, self.state.variables[name].leaves[0], limit)
+
+        def begin() -> None:
+            counter = self.state.variables[name]
+            self.state.variables[name] = self.number("i", self.emit("add", counter.leaves[0], stride))
+            self.assign(statement.target, counter)
+
+        self._run_loop(statement, test, begin, lambda: None)
+        self.state.variables.pop(name, None)
+
+    def _run_loop(
+        self,
+        statement: ast.While | ast.For,
+        test: Callable[[], Any],
+        begin: Callable[[], None],
+        end: Callable[[], None],
+    ) -> None:
+        exits = find_exits(statement.body)
+        outer = self.state.exit
+
+        def run_test() -> Any:
+            exit_ = self.state.exit
+            if isinstance(exit_.layout, ConstantLayout):
+                return test() if exit_.layout.value == RUNNING else False
+            is_running = self.emit("equal", exit_.leaves[0], RUNNING)
+            go_on = self.branch(is_running, lambda: self.predicate_value(test()), lambda: self.constant(False))
+            return self.truth(go_on, statement)
+
+        def run_body() -> None:
+            self.state.exit = self.constant(RUNNING)
+            begin()
+            self.run_block(statement.body)
+            exit_ = self.state.exit
+            if exits and isinstance(exit_.layout, ConstantLayout):
+                if exit_.layout.value == CONTINUE:
+                    self.state.exit = self.constant(RUNNING)
+            elif exits:
+                is_continue = self.emit("equal", exit_.leaves[0], CONTINUE)
+                self.state.exit = self.number("i", self.emit("where", is_continue, RUNNING, exit_.leaves[0]))
+
+        self.loop(run_test, run_body)
+        exit_ = self.state.exit
+        if statement.orelse:
+            no_break = (
+                exit_.layout.value == RUNNING
+                if isinstance(exit_.layout, ConstantLayout)
+                else self.emit("equal", exit_.leaves[0], RUNNING)
+            )
+
+            def run_else() -> StagedValue:
+                self.state.exit = outer
+                self.run_block(statement.orelse)
+                return StagedValue(NONE, ())
+
+            self.branch(no_break, run_else, lambda: StagedValue(NONE, ()))
+            exit_ = self.state.exit
+        if not any(isinstance(each, ast.Return) for each in exits) and not find_exits(statement.orelse):
+            self.state.exit = outer
+            return
+        if not isinstance(exit_.layout, ConstantLayout):
+            is_break = self.emit("equal", exit_.leaves[0], BREAK)
+            self.state.exit = self.number("i", self.emit("where", is_break, RUNNING, exit_.leaves[0]))
+        elif exit_.layout.value == BREAK:
+            self.state.exit = outer
+
+    def assign(self, target: ast.expr, value: StagedValue) -> None:
+        """Assign a value to a target."""
+        match target:
+            case ast.Name(id=name):
+                function, local_names = self.stack[-1]
+                if name in local_names:
+                    self.state.variables[name] = value
+                else:
+                    self.write_heap(self._variable_key(function, name), value, target)
+            case ast.Attribute(value=owner, attr=name):
+                self.write_attribute(self.evaluate(owner), name, value, target)
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                if any(isinstance(each, ast.Starred) for each in targets):
+                    raise NotSpeculable("a starred target has no graph")
+                if not isinstance(value.layout, TupleLayout) or len(value.layout.items) != len(targets):
+                    raise NotSpeculable(f"a {value.layout} is unpacked into {len(targets)} targets")
+                for each, item in zip(targets, self.items(value), strict=True):
+                    self.assign(each, item)
+            case _:
+                raise NotSpeculable("an assignment to an item has no graph")
+
+    # Expressions
+
+    def evaluate(self, node: ast.expr) -> StagedValue:
+        """The value of an expression."""
+        outer, self.current_node = self.current_node, node
+        method = getattr(self, f"_evaluate_{type(node).__name__.lower()}", None)
+        if method is None:
+            raise NotSpeculable(f"`{ast.unparse(node)}` ({type(node).__name__}) has no graph")
+        value: StagedValue = method(node)
+        self.current_node = outer
+        return value
+
+    def _evaluate_constant(self, node: ast.Constant) -> StagedValue:
+        if type(node.value) is int and abs(node.value) >= MAX_INTEGER:
+            raise NotSpeculable(f"{node.value} has more than 62 bits")
+        if type(node.value) in (complex, bytes):
+            raise NotSpeculable(f"a {type(node.value).__name__} has no graph")
+        return self.constant(node.value)
+
+    def _evaluate_name(self, node: ast.Name) -> StagedValue:
+        return self.read_name(node.id, node)
+
+    def read_name(self, name: str, node: ast.AST) -> StagedValue:
+        """The value of a variable; a local one that may be unassigned is assumed to be assigned."""
+        function, local_names = self.stack[-1]
+        if name in local_names:
+            return self.present(self.state.variables.get(name, StagedValue(MISSING, ())), node, f"{name} is assigned")
+        key = self._variable_key(function, name)
+        if isinstance(key, VariableKey):
+            value = StagedValue(self.layout_of_key(key), self.state.heap[key])
+            if value.layout == MISSING:  # it is no variable of the module, so a builtin
+                return self.constant(self._builtin(function, name))
+            return self.present(value, node, f"{name} is assigned")
+        return key
+
+    def _builtin(self, function: FunctionType, name: str) -> Any:
+        namespace = function.__globals__.get("__builtins__", builtins)
+        namespace = vars(namespace) if isinstance(namespace, ModuleType) else namespace
+        if name not in namespace:
+            raise NotSpeculable(f"{name} is not defined")
+        key = VariableKey(namespace, name)
+        self.layout_of_key(key)
+        return namespace[name]
+
+    def _variable_key(self, function: FunctionType, name: str) -> VariableKey:
+        names = function.__code__.co_freevars
+        if name in names:
+            return VariableKey((function.__closure__ or ())[names.index(name)], name)
+        return VariableKey(function.__globals__, name)
+
+    def present(self, value: StagedValue, node: ast.AST, claim: str) -> StagedValue:
+        """A value that is assumed to be assigned."""
+        if value.layout == MISSING:
+            self.check(False, node, claim, "Python raises an error where it is not")
+        if not isinstance(value.layout, UnionLayout) or MISSING not in value.layout.options:
+            return value
+        position = value.layout.options.index(MISSING)
+        is_assigned = self.emit("not_equal", value.leaves[0], position)
+        self.check(is_assigned, node, claim, "Python raises an error where it is not")
+        return self.assigned(value)
+
+    def _evaluate_attribute(self, node: ast.Attribute) -> StagedValue:
+        return self.read_attribute(self.evaluate(node.value), node.attr, node)
+
+    def read_attribute(self, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
+        """`owner.name`."""
+        return self.dispatch(owner, lambda each: self._read_attribute(each, name, node))
+
+    def _read_attribute(self, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
+        match owner.layout:
+            case ReferenceLayout():
+                return self.for_each_class(owner, node, lambda kind, value: self._read_field(kind, value, name, node))
+            case ConstantLayout(value) if isinstance(value, ModuleType):
+                if name not in vars(value):
+                    raise NotSpeculable(f"module {value.__name__} has no {name} of its own")
+                key = VariableKey(vars(value), name)
+                return StagedValue(self.layout_of_key(key), self.state.heap[key])
+            case ArrayLayout() if name in ("T", "mT"):
+                return self.wrap_array(self.located(lambda: getattr(owner.leaves[0], name)))
+        if owner.layout == NONE:
+            self.check(False, node, "it is not None", "Python raises AttributeError where it is")
+        raise NotSpeculable(f"attribute {name} of {owner.layout} has no graph")
+
+    def for_each_class(
+        self, owner: StagedValue, node: ast.AST, action: Callable[[type, StagedValue], StagedValue]
+    ) -> StagedValue:
+        """`action` of an object, which is assumed not to be None, with a branch for each class that it may have."""
+        layout = owner.layout
+        assert isinstance(layout, ReferenceLayout)
+        if layout.is_optional:
+            is_object = self.emit("greater_equal", owner.leaves[0], 0)
+            claim = f"{ast.unparse(node.value if isinstance(node, ast.Attribute) else node)} is not None"
+            self.check(is_object, node, claim, "Python raises AttributeError where it is")
+        classes = sorted(layout.classes, key=lambda each: self.class_numbers[each])
+        if len(classes) == 1:
+            return action(classes[0], owner)
+        if not self.requirements.needs_classes:
+            self.requirements.needs_classes = True
+            raise Restart
+        number = self.take(self.class_vector, owner)
+
+        def choose(rest: list[type]) -> StagedValue:
+            value = StagedValue(ReferenceLayout(frozenset(rest[:1]), False), owner.leaves)
+            if len(rest) == 1:
+                return action(rest[0], value)
+            is_this = self.emit("equal", number, self.class_numbers[rest[0]])
+            return self.branch(is_this, lambda: action(rest[0], value), lambda: choose(rest[1:]))
+
+        return choose(classes)
+
+    def take(self, vector: Any, owner: StagedValue) -> Any:
+        """The element of a vector for an object."""
+        return self.emit("take", vector, owner.leaves[0], axis=0)
+
+    def _read_field(self, kind: type, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
+        member = self.require_class_value(kind, name)
+        if isinstance(member, property):
+            if not isinstance(member.fget, FunctionType):
+                raise NotSpeculable(f"property {kind.__qualname__}.{name} has no Python code")
+            return self.call_python(member.fget, [owner], {}, node)
+        if member is not UNASSIGNED and _is_data_descriptor(member):
+            raise NotSpeculable(f"{kind.__qualname__}.{name} is a descriptor")
+        key = FieldKey(kind, name)
+        layout = self.layout_of_key(key)
+        if layout == MISSING and member is not UNASSIGNED:
+            self._require_class_level(kind, name)
+            if NUMBER_CLASSES.get(type(member)) or type(member) in (str, type(None)):
+                return self.constant(member)
+            raise NotSpeculable(f"class attribute {kind.__qualname__}.{name} has no graph")
+        if member is not UNASSIGNED and isinstance(layout, UnionLayout) and MISSING in layout.options:
+            raise NotSpeculable(f"{name} is an attribute of some instances of {kind.__qualname__}, and of the class")
+        value = StagedValue(layout, tuple(self.take(vector, owner) for vector in self.state.heap[key]))
+        return self.present(value, node, f"{kind.__qualname__} has {name}")
+
+    def _require_class_level(self, kind: type, name: str) -> None:
+        self.requirements.absent_names.setdefault(kind, set()).add(name)
+
+    def write_attribute(self, owner: StagedValue, name: str, value: StagedValue, node: ast.AST) -> None:
+        """`owner.name = value`."""
+
+        def write(kind: type, instance: StagedValue) -> StagedValue:
+            member = self.require_class_value(kind, name)
+            if member is not UNASSIGNED and (_is_data_descriptor(member) or isinstance(member, property)):
+                raise NotSpeculable(f"{kind.__qualname__}.{name} is a descriptor")
+            self.write_heap(FieldKey(kind, name), value, node, instance)
+            return StagedValue(NONE, ())
+
+        def write_each(each: StagedValue) -> StagedValue:
+            if not isinstance(each.layout, ReferenceLayout):
+                if each.layout == NONE:
+                    self.check(False, node, "it is not None", "Python raises AttributeError where it is")
+                raise NotSpeculable(f"an assignment to an attribute of {each.layout} has no graph")
+            return self.for_each_class(each, node, write)
+
+        self.dispatch(owner, write_each)
+
+    def write_heap(self, key: HeapKey, value: StagedValue, node: ast.AST, owner: StagedValue | None = None) -> None:
+        """Write a field of an object, or a variable of a module or cell."""
+        layout = self.layout_of_key(key)
+        if key not in self.requirements.assigned_keys:
+            self.requirements.assigned_keys.add(key)
+            raise Restart
+        if MISSING in (layout, *(layout.options if isinstance(layout, UnionLayout) else ())):
+            raise NotSpeculable(f"{key} is assigned where it may not be there yet")
+        wide = widened(value.layout)
+        if not is_within(wide, layout):
+            layouts: Any = self.observation.fields if isinstance(key, FieldKey) else self.observation.variables
+            layouts[key] = join(layout, wide)
+            self.observation.climbs += 1
+            raise Restart
+        leaves = self.coerce(value, layout).leaves
+        if owner is None:
+            self.state.heap[key] = leaves
+            return
+        vectors = []
+        for vector, leaf, type_ in zip(self.state.heap[key], leaves, layout.types, strict=True):
+            if None in (type_.shape or ()):
+                raise NotSpeculable(f"{key} is assigned an array whose shape is not known")
+            vectors.append(self.emit("scatter", vector, as_start(leaf, type_), owner.leaves[0]))
+        self.state.heap[key] = tuple(vectors)
+
+    def _evaluate_binop(self, node: ast.BinOp) -> StagedValue:
+        one = self.evaluate(node.left)
+        return self.binary(node.op, one, self.evaluate(node.right), node)
+
+    def _evaluate_unaryop(self, node: ast.UnaryOp) -> StagedValue:
+        value = self.evaluate(node.operand)
+        if isinstance(node.op, ast.Not):
+            truth = self.truth(value, node.operand)
+            return self.predicate_value(not truth if isinstance(truth, bool) else self.emit("logical_not", truth))
+        name = type(node.op).__name__
+        return self.dispatch(value, lambda each: arithmetic.unary(self, name, each, node))
+
+    def _evaluate_boolop(self, node: ast.BoolOp) -> StagedValue:
+        def go(values: list[ast.expr]) -> StagedValue:
+            one = self.evaluate(values[0])
+            if len(values) == 1:
+                return one
+            predicate = self.truth(one, values[0])
+
+            def rest(is_true: bool) -> StagedValue:
+                if not any(isinstance(each, ast.NamedExpr) for each in ast.walk(values[0])):
+                    self.narrow(values[0], is_true)
+                return go(values[1:])
+
+            if isinstance(node.op, ast.And):
+                return self.branch(predicate, lambda: rest(True), lambda: one)
+            return self.branch(predicate, lambda: one, lambda: rest(False))
+
+        return go(node.values)
+
+    def _evaluate_ifexp(self, node: ast.IfExp) -> StagedValue:
+        return self.choose(node.test, lambda: self.evaluate(node.body), lambda: self.evaluate(node.orelse))
+
+    def _evaluate_compare(self, node: ast.Compare) -> StagedValue:
+        def go(one: StagedValue, ops: Sequence[ast.cmpop], operands: Sequence[ast.expr]) -> StagedValue:
+            other = self.evaluate(operands[0])
+            result = self.compare(ops[0], one, other, node)
+            if len(ops) == 1:
+                return result
+            predicate = self.truth(result, node)
+            return self.branch(predicate, lambda: go(other, ops[1:], operands[1:]), lambda: result)
+
+        return go(self.evaluate(node.left), node.ops, node.comparators)
+
+    def compare(self, op: ast.cmpop, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
+        """A comparison of two values."""
+        name = type(op).__name__
+        if name in ("In", "NotIn"):
+            return self._contains(name, one, other, node)
+        return self.dispatch_all([one, other], lambda pair: self._compare(name, pair[0], pair[1], node))
+
+    def _contains(self, name: str, item: StagedValue, container: StagedValue, node: ast.AST) -> StagedValue:
+        is_tuple = isinstance(container.layout, TupleLayout) or (
+            isinstance(container.layout, ConstantLayout) and type(container.layout.value) is tuple
+        )
+        kinds = [number_kind(each.layout) for each in (item, *(self.items(container) if is_tuple else ()))]
+        if "f" in kinds:
+            raise NotSpeculable("`in` with floats has no graph: NaN is itself, but not equal to itself")
+        if not is_tuple:
+            raise NotSpeculable(f"`in` a {container.layout} has no graph")
+        found: Any = False
+        for each in self.items(container):
+            equal = self.truth(
+                self.dispatch_all([item, each], lambda pair: self._compare("Eq", pair[0], pair[1], node)), node
+            )
+            if isinstance(equal, bool):
+                found = True if equal else found
+            else:
+                found = found if found is True else equal if found is False else self.emit("logical_or", found, equal)
+        if name == "NotIn":
+            found = not found if isinstance(found, bool) else self.emit("logical_not", found)
+        return self.predicate_value(found)
+
+    def _compare(self, name: str, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
+        layouts = one.layout, other.layout
+        if any(isinstance(each, ArrayLayout) for each in layouts) and name not in ("Is", "IsNot"):
+            return arithmetic.compare(self, name, one, other, node)
+        kinds = [number_kind(each) for each in layouts]
+        if name in ("Is", "IsNot"):
+            same = self._is_same(one, other)
+            if name == "IsNot":
+                same = not same if isinstance(same, bool) else self.emit("logical_not", same)
+            return self.predicate_value(same)
+        if None not in kinds:
+            return arithmetic.compare(self, name, one, other, node)
+        if name not in ("Eq", "NotEq"):
+            raise NotSpeculable(f"{layouts[0]} and {layouts[1]} are compared by order")
+        for layout in layouts:
+            if isinstance(layout, ReferenceLayout):
+                for owner in layout.classes:
+                    if self.require_class_value(owner, "__eq__") is not object.__eq__:
+                        raise NotSpeculable(f"{owner.__qualname__} has __eq__")
+                    if self.require_class_value(owner, "__ne__") is not object.__ne__:
+                        raise NotSpeculable(f"{owner.__qualname__} has __ne__")
+            elif isinstance(layout, TupleLayout) or (
+                isinstance(layout, ConstantLayout)
+                and type(layout.value) not in (bool, int, float, str, type(None))
+                and type(layout.value) not in (FunctionType, type)
+            ):
+                raise NotSpeculable(f"`==` of a {layout} has no graph")
+        if all(isinstance(each, ConstantLayout) for each in layouts):
+            same = bool(layouts[0].value == layouts[1].value)  # type: ignore[union-attr]
+        else:
+            same = self._is_same(one, other)
+        if name == "NotEq":
+            same = not same if isinstance(same, bool) else self.emit("logical_not", same)
+        return self.predicate_value(same)
+
+    def _is_same(self, one: StagedValue, other: StagedValue) -> Any:
+        """Whether two values are one object: a Python bool, or a symbolic one."""
+        layouts = one.layout, other.layout
+        for value, layout in ((one, layouts[1]), (other, layouts[0])):
+            if layout == NONE:
+                own = value.layout
+                if isinstance(own, ReferenceLayout):
+                    return self.emit("less", value.leaves[0], 0) if own.is_optional else False
+                return own == NONE
+        match layouts:
+            case ReferenceLayout(), ReferenceLayout():
+                return self.emit("equal", one.leaves[0], other.leaves[0])
+            case ConstantLayout(), ConstantLayout():
+                values = layouts[0].value, layouts[1].value
+                if all(isinstance(each, bool | type | FunctionType) for each in values):
+                    return values[0] is values[1]
+            case NumberLayout("b"), NumberLayout("b"):
+                return self.emit("equal", one.leaves[0], other.leaves[0])
+            case (NumberLayout("b"), ConstantLayout(bool())) | (ConstantLayout(bool()), NumberLayout("b")):
+                return self.emit("equal", self.leaf_of(one), self.leaf_of(other))
+            case (ReferenceLayout(), NumberLayout() | ConstantLayout()) | (
+                NumberLayout() | ConstantLayout(),
+                ReferenceLayout(),
+            ):
+                return False
+        raise NotSpeculable(f"`is` of {layouts[0]} and {layouts[1]} has no graph")
+
+    def _evaluate_tuple(self, node: ast.Tuple) -> StagedValue:
+        if any(isinstance(each, ast.Starred) for each in node.elts):
+            raise NotSpeculable("a starred item has no graph")
+        items = [self.evaluate(each) for each in node.elts]
+        return StagedValue(
+            TupleLayout(tuple(item.layout for item in items)), tuple(leaf for item in items for leaf in item.leaves)
+        )
+
+    def _evaluate_namedexpr(self, node: ast.NamedExpr) -> StagedValue:
+        value = self.evaluate(node.value)
+        self.assign(node.target, value)
+        return value
+
+    def _evaluate_subscript(self, node: ast.Subscript) -> StagedValue:
+        value = self.evaluate(node.value)
+        index = self.evaluate(node.slice)
+        if isinstance(value.layout, TupleLayout) and isinstance(index.layout, ConstantLayout):
+            position = index.layout.value
+            if type(position) is int and -len(value.layout.items) <= position < len(value.layout.items):
+                return self.items(value)[position]
+        raise NotSpeculable(f"an item of a {value.layout} has no graph")
+
+    # Calls
+
+    def _evaluate_call(self, node: ast.Call) -> StagedValue:
+        if any(isinstance(each, ast.Starred) for each in node.args) or any(each.arg is None for each in node.keywords):
+            raise NotSpeculable("a call with * or ** has no graph")
+        if isinstance(node.func, ast.Attribute):
+            owner = self.evaluate(node.func.value)
+            if isinstance(owner.layout, ReferenceLayout | UnionLayout):
+                method = node.func.attr
+                return self.dispatch(owner, lambda each: self._call_method(each, method, node))
+            function = self.read_attribute(owner, node.func.attr, node.func)
+        else:
+            function = self.evaluate(node.func)
+        arguments = [self.evaluate(each) for each in node.args]
+        keywords = {each.arg: self.evaluate(each.value) for each in node.keywords if each.arg is not None}
+        self.current_node = node
+        return self.dispatch(function, lambda each: self._call_value(each, arguments, keywords, node))
+
+    def _call_method(self, owner: StagedValue, name: str, node: ast.Call) -> StagedValue:
+        if not isinstance(owner.layout, ReferenceLayout):
+            if owner.layout == NONE:
+                self.check(False, node.func, "it is not None", "Python raises AttributeError where it is")
+            raise NotSpeculable(f"method {name} of {owner.layout} has no graph")
+
+        def call(kind: type, instance: StagedValue) -> StagedValue:
+            member = python_function(self.require_class_value(kind, name))
+            if isinstance(member, FunctionType):
+                if self.layout_of_key(FieldKey(kind, name)) != MISSING:
+                    raise NotSpeculable(f"{name} is an attribute of instances of {kind.__qualname__}, and a method")
+                self._require_class_level(kind, name)
+                arguments = [instance, *(self.evaluate(each) for each in node.args)]
+                keywords = {each.arg: self.evaluate(each.value) for each in node.keywords if each.arg is not None}
+                return self.call_python(member, arguments, keywords, node)
+            function = self._read_field(kind, instance, name, node.func)
+            arguments = [self.evaluate(each) for each in node.args]
+            keywords = {each.arg: self.evaluate(each.value) for each in node.keywords if each.arg is not None}
+            return self.dispatch(function, lambda each: self._call_value(each, arguments, keywords, node))
+
+        return self.for_each_class(owner, node.func, call)
+
+    def _call_value(
+        self, function: StagedValue, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.Call
+    ) -> StagedValue:
+        if not isinstance(function.layout, ConstantLayout):
+            raise NotSpeculable(f"a call of {function.layout} has no graph")
+        target = function.layout.value
+        python = python_function(target)
+        if python in _ARRAY_FUNCTIONS_BY_IDENTITY:
+            return self._call_array_function(python, arguments, keywords)
+        if isinstance(python, FunctionType):
+            return self.call_python(python, arguments, keywords, node)
+        if python is isinstance and len(arguments) == 2 and not keywords:
+            return self.dispatch(arguments[0], lambda value: self._isinstance([value, arguments[1]], node))
+        handler = arithmetic.BUILTINS.get(python) if _is_hashable(python) else None
+        if handler is not None and not keywords:
+            return self.dispatch_all(arguments, lambda values: handler(self, values, node))
+        raise NotSpeculable(f"a call of {getattr(target, '__qualname__', target)} has no graph")
+
+    def call_python(
+        self,
+        function: FunctionType,
+        arguments: Sequence[StagedValue],
+        keywords: dict[str, StagedValue],
+        node: ast.AST,
+    ) -> StagedValue:
+        """A call of a function of the user."""
+        tree = self._node(function).args
+        if tree.vararg or tree.kwarg:
+            raise NotSpeculable(f"{function.__name__} takes * or ** parameters")
+        positional = [each.arg for each in (*tree.posonlyargs, *tree.args)]
+        names = parameter_names(tree)
+        bound = dict(zip(positional, arguments, strict=False))
+        is_wrong = len(arguments) > len(positional) or any(name in bound or name not in names for name in keywords)
+        bound |= keywords
+        defaults = dict(zip(positional[::-1], (function.__defaults__ or ())[::-1], strict=False))
+        defaults |= function.__kwdefaults__ or {}
+        for name in names:
+            if name not in bound and name in defaults:
+                if type(defaults[name]) not in (*NUMBER_CLASSES, str, type(None)):
+                    raise NotSpeculable(f"the default of {name} is not a number, a string or None")
+                bound[name] = self.constant(defaults[name])
+        if is_wrong or {*bound} != {*names}:
+            self.check(False, node, "the call fits the parameters", "Python raises TypeError where it does not")
+        return self.call_function(function, {name: bound[name] for name in names})
+
+    def _call_array_function(
+        self, function: Any, arguments: list[StagedValue], keywords: dict[str, StagedValue]
+    ) -> StagedValue:
+        """A call of a function on arrays: what its arguments need is as in eager code."""
+        if not any(isinstance(each.layout, ArrayLayout) for each in arguments):
+            raise NotSpeculable(f"tl.{function.__name__} of what is no array")
+        operands = [self.array_operand(each) for each in arguments]
+        options = {}
+        for name, value in keywords.items():
+            if not isinstance(value.layout, ConstantLayout):
+                raise NotSpeculable(f"option {name} of tl.{function.__name__} is not known")
+            options[name] = value.layout.value
+        return self.wrap_array(self.located(lambda: function(*operands, **options)))
+
+    def _isinstance(self, values: list[StagedValue], node: ast.AST) -> StagedValue:
+        value, classes = values
+        targets = self.items(classes) if isinstance(classes.layout, TupleLayout) else [classes]
+        kinds = tuple(each.layout.value for each in targets if isinstance(each.layout, ConstantLayout))
+        if len(kinds) != len(targets) or any(type(each) is not type for each in kinds):
+            raise NotSpeculable("isinstance() with classes that are not known, or have a metaclass")
+        layout, number = value.layout, number_kind(value.layout)
+        if number is not None:
+            own = next(each for each, kind in NUMBER_CLASSES.items() if kind == number)
+            return self.constant(issubclass(own, kinds))
+        if isinstance(layout, ConstantLayout) and type(layout.value) in (str, type(None)):
+            return self.constant(isinstance(layout.value, kinds))
+        if not isinstance(layout, ReferenceLayout):
+            raise NotSpeculable(f"isinstance() of a {layout} has no graph")
+        instance = StagedValue(ReferenceLayout(layout.classes, False), value.leaves)
+
+        def of_object() -> StagedValue:
+            return self.for_each_class(instance, node, lambda owner, _: self.constant(issubclass(owner, kinds)))
+
+        if not layout.is_optional:
+            return of_object()
+        is_object = self.emit("greater_equal", value.leaves[0], 0)
+        return self.branch(is_object, of_object, lambda: self.constant(issubclass(type(None), kinds)))
+
+    def _is_builtin(self, node: ast.expr, function: Any) -> bool:
+        if not isinstance(node, ast.Name):
+            return False
+        value = self.evaluate(node)
+        return isinstance(value.layout, ConstantLayout) and value.layout.value is function
+
+
+def function_key(function: FunctionType) -> tuple[Any, ...]:
+    """What a graph depends on in a function."""
+    keywords = sorted((function.__kwdefaults__ or {}).items(), key=lambda item: item[0])
+    return function.__code__, function.__defaults__, *(part for item in keywords for part in item)
+
+
+def _zero_of(type_: Type) -> Any:
+    return np.zeros([size or 0 for size in type_.shape or ()], type_.dtype.numpy)
+
+
+def _is_data_descriptor(member: Any) -> bool:
+    return (
+        hasattr(type(member), "__set__")
+        or hasattr(type(member), "__delete__")
+        or (hasattr(type(member), "__get__") and not isinstance(member, FunctionType))
+    )
+
+
+def _has_private_names(node: ast.AST) -> bool:
+    names = [each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "") for each in ast.walk(node)]
+    return any(name.startswith("__") and not name.endswith("__") for name in names)
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+class _Identities:
+    """The functions on arrays that code may call, by identity."""
+
+    def __init__(self) -> None:
+        self.functions = {
+            id(each): each for name in op_functions.__all__ if callable(each := getattr(op_functions, name))
+        }
+
+    def __contains__(self, value: object) -> bool:
+        return id(value) in self.functions
+
+
+_ARRAY_FUNCTIONS_BY_IDENTITY = _Identities()

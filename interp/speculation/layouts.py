@@ -1,0 +1,250 @@
+"""Layouts: what a graph assumes of a Python value, as a lattice.
+
+A layout says which values of a program stand for a Python value. A constant has none; a number has one; a reference to
+an object is the object's index in the table of the call, -1 for None. A value that may be of several layouts is a tag,
+and the values of all of them. `join` is the least layout above two; each place of a program climbs a finite number of
+steps (`height`), which bounds how often a graph can be built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ...core import dtypes
+from ...core.dtypes import DType
+from ...core.frontend.eager.array import ConcreteArray
+from ...core.types import Type
+
+NUMBER_CLASSES: dict[type, str] = {bool: "b", int: "i", float: "f"}
+NUMBER_DTYPES: dict[str, DType] = {"b": dtypes.bool, "i": dtypes.int64, "f": dtypes.float64}
+NUMBER_NAMES = {"b": "bool", "i": "int", "f": "float"}
+MAX_INTEGER = 2**62
+"""Integers of a graph are between -MAX_INTEGER and MAX_INTEGER, so a sum of two does not wrap."""
+MAX_CLASSES = 4
+"""The most classes that the objects at one place may have."""
+MAX_HEIGHT = 16
+"""The most layouts that one place takes, one after the other."""
+MAX_OPTIONS = 4
+"""The most layouts between which a value may vary."""
+
+
+class NotSpeculable(BaseException):
+    """Something cannot be part of a graph; the message says why. It derives from BaseException, so that `except
+    Exception` in code of the user does not catch it."""
+
+
+class Unassigned:
+    """The value of a variable that is not assigned."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+UNASSIGNED = Unassigned()
+
+
+@dataclass(frozen=True)
+class ConstantLayout:
+    """One value, which is part of the graph."""
+
+    value: Any
+
+    def _key(self) -> Any:
+        kind = type(self.value)
+        if kind is float:
+            return kind, repr(self.value)
+        return (kind, self.value) if kind in (bool, int, str, type(None)) else (kind, id(self.value))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ConstantLayout) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __str__(self) -> str:
+        return getattr(self.value, "__qualname__", None) or repr(self.value)
+
+    types: tuple[Type, ...] = ()
+    height = 0
+
+
+@dataclass(frozen=True)
+class NumberLayout:
+    """A Python number of one class: `b` bool, `i` int, `f` float."""
+
+    kind: str
+
+    def __str__(self) -> str:
+        return NUMBER_NAMES[self.kind]
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        return (Type(NUMBER_DTYPES[self.kind]),)
+
+    height = 1
+
+
+@dataclass(frozen=True)
+class ReferenceLayout:
+    """An object of one of these classes, or None if `is_optional`."""
+
+    classes: frozenset[type]
+    is_optional: bool
+
+    def __str__(self) -> str:
+        names = sorted(each.__qualname__ for each in self.classes)
+        return " | ".join([*names, *(["None"] if self.is_optional else [])])
+
+    types = (Type(dtypes.int64),)
+
+    @property
+    def height(self) -> int:
+        return len(self.classes) + self.is_optional
+
+
+@dataclass(frozen=True)
+class ArrayLayout:
+    """An array of this type."""
+
+    type: Type
+
+    def __str__(self) -> str:
+        return str(self.type)
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        return (self.type,)
+
+    @property
+    def height(self) -> int:
+        return 1 + (1 if self.type.shape is None else sum(size is None for size in self.type.shape))
+
+
+@dataclass(frozen=True)
+class TupleLayout:
+    """A tuple of this length."""
+
+    items: tuple[Layout, ...]
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.items))})"
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        return tuple(type_ for item in self.items for type_ in item.types)
+
+    @property
+    def height(self) -> int:
+        return 1 + sum(item.height for item in self.items)
+
+
+@dataclass(frozen=True)
+class UnionLayout:
+    """A value of one of several layouts: the number of the layout, and the values of all."""
+
+    options: tuple[Layout, ...]
+
+    def __str__(self) -> str:
+        return " | ".join(map(str, self.options))
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        return (Type(dtypes.int64), *(type_ for option in self.options for type_ in option.types))
+
+    @property
+    def height(self) -> int:
+        return sum(1 + option.height for option in self.options)
+
+
+Layout: TypeAlias = ConstantLayout | NumberLayout | ReferenceLayout | ArrayLayout | TupleLayout | UnionLayout
+
+NONE = ConstantLayout(None)
+MISSING = ConstantLayout(UNASSIGNED)
+
+
+def options_of(layout: Layout) -> tuple[Layout, ...]:
+    """The layouts of which a value of this layout has one."""
+    return layout.options if isinstance(layout, UnionLayout) else (layout,)
+
+
+def join(one: Layout, other: Layout) -> Layout:
+    """The least layout above two. Raises NotSpeculable where there would be too many options.
+
+    >>> print(join(ConstantLayout(1), ConstantLayout(2)), join(ConstantLayout(1), NumberLayout("f")))
+    int 1 | float
+    """
+    if one == other:
+        return one
+    simple = _join_simple(one, other)
+    if simple is not None:
+        return simple
+    options = list(options_of(one))
+    for each in options_of(other):
+        for position, option in enumerate(options):
+            joined = each if each == option else _join_simple(option, each)
+            if joined is not None:
+                options[position] = joined
+                break
+        else:
+            options.append(each)
+    if len(options) > MAX_OPTIONS:
+        raise NotSpeculable(f"a value may be one of {len(options)} kinds: {', '.join(map(str, options))}")
+    return UnionLayout(tuple(options)) if len(options) > 1 else options[0]
+
+
+def _join_simple(one: Layout, other: Layout) -> Layout | None:
+    """The least layout above two, where that is no union; else None."""
+    kinds = number_kind(one), number_kind(other)
+    if kinds[0] is not None and kinds[0] == kinds[1]:
+        return NumberLayout(kinds[0])
+    match one, other:
+        case (ReferenceLayout(), ConstantLayout(value=None)) | (ConstantLayout(value=None), ReferenceLayout()):
+            reference = one if isinstance(one, ReferenceLayout) else other
+            assert isinstance(reference, ReferenceLayout)
+            return ReferenceLayout(reference.classes, True)
+        case ReferenceLayout(), ReferenceLayout():
+            classes = one.classes | other.classes
+            if len(classes) > MAX_CLASSES:
+                raise NotSpeculable(f"an object may be of one of {len(classes)} classes")
+            return ReferenceLayout(classes, one.is_optional or other.is_optional)
+        case ArrayLayout(), ArrayLayout():
+            joined = one.type.join(other.type)
+            has_rank = joined is not None and joined.shape is not None
+            return ArrayLayout(joined) if joined is not None and has_rank else None
+        case TupleLayout(), TupleLayout() if len(one.items) == len(other.items):
+            return TupleLayout(tuple(join(*pair) for pair in zip(one.items, other.items, strict=True)))
+    return None
+
+
+def number_kind(layout: Layout) -> str | None:
+    """The kind of a number, constant or not; None for another layout."""
+    if isinstance(layout, NumberLayout):
+        return layout.kind
+    return NUMBER_CLASSES.get(type(layout.value)) if isinstance(layout, ConstantLayout) else None
+
+
+def is_within(layout: Layout, bound: Layout) -> bool:
+    """Whether every value of a layout is a value of a bound."""
+    try:
+        return join(layout, bound) == bound
+    except NotSpeculable:
+        return False
+
+
+def zero_leaves(layout: Layout) -> Iterator[Any]:
+    """Values that stand for a value of a layout where there is none; they are never read."""
+    for type_ in layout.types:
+        if type_.is_scalar:
+            yield type_.dtype.numpy.type(0).item()
+        else:
+            yield ConcreteArray(_literal(np.zeros([size or 0 for size in type_.shape or ()], type_.dtype.numpy)))
+
+
+def _literal(array: Any) -> Any:
+    from ...core.value import literal
+
+    return literal(array)

@@ -1,0 +1,113 @@
+"""Recording: Python that runs as it is, and notes which way each test went.
+
+A watched function has the syntax of the original, with each test in a call that notes its truth. So it has the meaning,
+the frames and the lines of the original, and nothing is left out. A function whose source is not there runs unwatched.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from types import CellType, CodeType, FunctionType, MethodType
+from typing import Any
+
+from ...core.frontend.source.calls import is_convertible
+from ...core.frontend.source.convert import bind_code, compile_tree
+from ...core.frontend.source.passes.mangling import mangle_names
+from ...core.frontend.source.reader import NotConvertible, read_source
+from ...core.frontend.source.templates import expression
+
+
+class SpeculatedFunction:
+    """A function that `tl.speculate` has decorated; `python` is the original."""
+
+    python: Any  # a FunctionType, which as an annotation would be a method
+
+
+def python_function(value: Any) -> Any:
+    """The Python function behind a value, if it is a decorated one; else the value."""
+    return value.python if isinstance(value, SpeculatedFunction) else value
+
+
+_FRAME_READERS = ("super", "locals", "vars", "dir", "eval", "exec", "breakpoint")
+"""Builtins that look at the variables of their caller, where a watched function has one more."""
+
+
+class _Tests(ast.NodeTransformer):
+    """Puts each test into a call of `ag__.test`, and each function that is called into one of `ag__.callee`."""
+
+    def _watch_test(self, node: Any) -> Any:
+        self.generic_visit(node)
+        line, column = node.test.lineno, node.test.col_offset
+        node.test = expression(
+            "ag__.test(line, column, value)",
+            node.test,
+            line=ast.Constant(line),
+            column=ast.Constant(column),
+            value=node.test,
+        )
+        return node
+
+    visit_If = visit_While = visit_IfExp = visit_Assert = _watch_test  # noqa: N815
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        node.func = expression("ag__.callee(function)", node.func, function=node.func)
+        return node
+
+
+class _FunctionRecorder:
+    """What the watched code of one function calls as `ag__`."""
+
+    def __init__(self, recorder: Recorder, code: CodeType) -> None:
+        self.recorder, self.code = recorder, code
+        self.callee = recorder.watch
+
+    def test(self, line: int, column: int, value: Any) -> bool:
+        """The truth of a test, which is noted."""
+        truth = bool(value)
+        counts = self.recorder.counts.setdefault((self.code, line, column), [0, 0])
+        counts[truth] += 1
+        return truth
+
+
+class Recorder:
+    """What was seen while functions ran as Python."""
+
+    def __init__(self) -> None:
+        self.counts: dict[tuple[CodeType, int, int], list[int]] = {}
+        """How often the test at a line and column was false, and true."""
+        self._watch_codes: dict[CodeType, CodeType | None] = {}
+
+    def arms_taken(self, code: CodeType, line: int, column: int) -> set[bool]:
+        """Which arms of a test were taken; empty where it was never reached."""
+        counts = self.counts.get((code, line, column), (0, 0))
+        return {truth for truth in (False, True) if counts[truth]}
+
+    def watch(self, function: Any) -> Any:
+        """A callable that does what `function` does, and records."""
+        if type(function) is MethodType:
+            inner = self.watch(function.__func__)
+            return function if inner is function.__func__ else MethodType(inner, function.__self__)
+        python = python_function(function)
+        if type(python) is not FunctionType or not is_convertible(python):
+            return function
+        code = python.__code__
+        if code not in self._watch_codes:
+            self._watch_codes[code] = _watched_code(code)
+        watched = self._watch_codes[code]
+        return python if watched is None else bind_code(watched, python, CellType(_FunctionRecorder(self, code)))
+
+
+def _watched_code(code: CodeType) -> CodeType | None:
+    """The code of a function with its tests watched; None where that is not possible."""
+    if "__class__" in code.co_freevars:
+        return None
+    try:
+        source = read_source(code)
+    except NotConvertible:
+        return None
+    if any(isinstance(each, ast.Name) and each.id in _FRAME_READERS for each in ast.walk(source.node)):
+        return None
+    tree = mangle_names(copy.deepcopy(source.node), source.class_name)
+    return compile_tree(_Tests().visit(tree), code)

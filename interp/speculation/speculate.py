@@ -1,0 +1,51 @@
+"""`tl.speculate`, the decorator. It loads the rest on first use: `import tagloom` needs no converter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, overload
+
+from ...core.errors import Usage
+from ...core.frontend.trace.source_location import user_location
+
+if TYPE_CHECKING:
+    from .speculated import Speculated
+
+
+@overload
+def speculate(python: Callable[..., Any]) -> Speculated: ...
+@overload
+def speculate(*, watch: int = 3, engine: str | None = None) -> Callable[[Callable[..., Any]], Speculated]: ...
+def speculate(python: Any = ..., *, watch: int = 3, engine: str | None = None) -> Any:
+    """Run a Python function, with its objects and its state, as a graph where assumptions hold that were observed.
+
+    The first `watch` calls run in Python. Then a graph is made, which takes objects as indices into a table, and their
+    attributes as vectors. A run of it changes nothing; where all its assertions have passed, its changes are committed.
+    Else Python runs the call from its start. So each call does what Python does; `explain()` says how it ran, and why.
+    `engine` is the engine of the graph, as in `tl.function`.
+
+    Raises Usage for what is no Python function, and for a `watch` below 1.
+
+    >>> @speculate
+    ... def double(n):
+    ...     return n + n
+    >>> [double(n) for n in range(5)], double.counts.graph
+    ([0, 2, 4, 6, 8], 2)
+    """
+    if type(watch) is not int or watch < 1:
+        raise Usage("watch is the number of calls to watch", required="1 at least", got=repr(watch), python=ValueError)
+
+    def decorate(python: Any) -> Speculated:
+        if not isinstance(python, FunctionType):
+            raise Usage(
+                "tl.speculate needs a Python function",
+                got=type(python).__name__,
+                where=user_location(),
+                python=TypeError,
+            )
+        from .speculated import Speculated  # here: import tagloom needs no converter
+
+        return Speculated(python, watch=watch, engine=engine)
+
+    return decorate if python is ... else decorate(python)

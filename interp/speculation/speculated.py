@@ -1,0 +1,369 @@
+"""Speculated functions: Python functions with objects and state, run as graphs under assumptions.
+
+A call is watched in Python, runs in the graph, or falls back to Python from its start. A run of the graph changes no
+object: what it has computed is committed after it has returned, when all assertions have passed.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from threading import RLock
+from types import FunctionType, MethodType
+from typing import Any
+
+from ...core.errors import Exhausted, TagloomError, Usage, plural
+from ...core.frontend.eager.recording import recording_tapes
+from ...core.frontend.trace.program_builder import current_region
+from ...core.frontend.trace.source_location import user_location
+from ..engines.protocol import Job, RunOptions
+from ..engines.registry import run
+from ..function.function import Function
+from ..function.trace_cache import TracedProgram
+from ..outcome.outcome import Outcome
+from .assumptions import Assumption, number_in
+from .explanation import CallCounts, Explanation, Row
+from .generation import Generation, function_key
+from .heap import FieldKey, LayoutMiss, ObjectTable, Observation, VariableKey, static_attribute
+from .layouts import MAX_HEIGHT, NUMBER_CLASSES, UNASSIGNED, Layout, NotSpeculable
+from .recording import Recorder, SpeculatedFunction
+from .staging import Requirements, Restart
+from .testing import broken_number
+
+MAX_LOSSES = 3
+"""How many runs of the graph may break an assumption before it is asked whether the graph pays."""
+MIN_GAIN = 4
+"""How many runs must return for each that breaks an assumption."""
+MAX_RESTARTS = 200
+"""How often generation may begin again, each time since it has met a field, a variable or an arm for the first time."""
+MAX_ATTEMPTS = 3
+"""How often a graph is attempted of a function that has none."""
+_RUNNING: ContextVar[frozenset[int]] = ContextVar("functions running in Python", default=frozenset())
+
+
+@dataclass
+class SpeculatedGraph:
+    """A program made under assumptions, and what it needs of a call."""
+
+    traced: TracedProgram
+    generation: Generation
+    arguments: dict[str, Layout]
+    fields: dict[FieldKey, Layout]
+    variables: dict[VariableKey, Layout]
+    absent_names: dict[type, frozenset[str]]
+    class_values: dict[tuple[type, str], Any]
+    functions: dict[FunctionType, tuple[Any, ...]]
+
+    @property
+    def assumptions(self) -> list[Assumption]:
+        """The assumptions that the graph asserts, by number."""
+        return list(self.generation.assumptions.values())
+
+    def check_definitions(self) -> None:
+        """Raises LayoutMiss where a class or a function has changed since the graph was made."""
+        for (owner, name), value in self.class_values.items():
+            if static_attribute(owner, name, UNASSIGNED) is not value:
+                raise LayoutMiss(f"{owner.__qualname__}.{name}", "as before", "another one")
+        for function, key in self.functions.items():
+            now = function_key(function)
+            if len(now) != len(key) or any(one is not other for one, other in zip(now, key, strict=True)):
+                raise LayoutMiss(function.__qualname__, "as before", "another one")
+
+    def encode(self, roots: dict[str, Any]) -> tuple[ObjectTable, list[Any]]:
+        """The objects of a call, and the arguments of the program; raises LayoutMiss where one has another layout."""
+        table = ObjectTable(self.fields, self.absent_names)
+        leaves: list[Any] = []
+        for name, layout in self.arguments.items():
+            leaves += table.encode(roots[name], layout, name)
+        outside = {key: list(table.encode(key.read(), layout, key)) for key, layout in self.variables.items()}
+        table.follow()
+        if self.generation.requirements.needs_classes:
+            leaves.append(table.class_numbers(self.generation.class_numbers))
+        for key in self.generation.keys:
+            leaves += outside[key] if isinstance(key, VariableKey) else table.vectors(key)
+        return table, leaves
+
+    def commit(self, table: ObjectTable, leaves: Sequence[Any], results: Sequence[Any]) -> Any:
+        """Write what a run has changed to the objects and variables; returns the result of the function."""
+        main = self.generation.main
+        assert main.result is not None
+        remaining = iter(results)
+        value = table.decode(main.result, iter([next(remaining) for _ in main.result.types]))
+        before, writes = dict(self._split(leaves)), list[Callable[[], None]]()
+        for key in self.generation.keys:
+            if key not in self.generation.requirements.assigned_keys:
+                continue
+            after = [next(remaining) for _ in self.generation.key_types(key)]
+            if isinstance(key, FieldKey):
+                changes = table.changes(key, before[key], after)
+                writes += [partial(object.__setattr__, *change) for change in changes]
+            elif any(_differs(*pair) for pair in zip(before[key], after, strict=True)):
+                writes.append(partial(key.write, table.decode(self.variables[key], iter(after))))
+        for write in writes:
+            write()
+        return value
+
+    def _split(self, leaves: Sequence[Any]) -> Iterator[tuple[FieldKey | VariableKey, list[Any]]]:
+        """The values of each field and variable among the arguments of the program."""
+        position = sum(len(layout.types) for layout in self.arguments.values())
+        position += self.generation.requirements.needs_classes
+        for key in self.generation.keys:
+            count = len(self.generation.key_types(key))
+            yield key, list(leaves[position : position + count])
+            position += count
+
+
+def _constant(value: Any, _: object) -> Any:
+    return value
+
+
+def _differs(one: Any, other: Any) -> bool:
+    is_equal = type(one) is type(other) and type(one) in NUMBER_CLASSES and repr(one) == repr(other)
+    return one is not other and not is_equal
+
+
+class Speculated(SpeculatedFunction):
+    """A Python function that runs as a graph where its assumptions hold; `tl.speculate` makes it."""
+
+    def __init__(self, python: FunctionType, *, watch: int, engine: str | None) -> None:
+        functools.update_wrapper(self, python)
+        self.python: FunctionType = python
+        self.watch_count, self.engine = watch, engine
+        self.name = python.__qualname__
+        self.signature = inspect.signature(python)
+        self.recorder, self.counts = Recorder(), CallCounts()
+        self.graph: SpeculatedGraph | None = None
+        self.builds = 0
+        self.reason: str | None = self._unsupported_signature()
+        """Why calls run in Python; None while they are speculated."""
+        self.attempts = 0
+        self.misses: list[str] = []
+        self.broken: dict[tuple[str, int, str], int] = {}
+        """How often each assumption broke, by its file, line and claim."""
+        self.last_outcome: Outcome | None = None
+        self._observation, self._requirements = Observation(), Requirements()
+        self._samples: list[dict[str, Any]] = []
+        """The arguments of watched calls, until there is a graph."""
+        self._broken: tuple[int | None, SpeculatedGraph | None, SpeculatedGraph] | None = None
+        """The graph with an assertion that fails, by its number and the sound graph."""
+        self._lock = RLock()
+
+    def __repr__(self) -> str:
+        return f"<speculated function {self.name}>"
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def _unsupported_signature(self) -> str | None:
+        kinds = {each.kind for each in self.signature.parameters.values()}
+        return (
+            "it takes * or ** parameters"
+            if kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+            else None
+        )
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Call the function: watched, in the graph, or in Python; the result and all effects are those of Python."""
+        if self.reason is not None:
+            self.counts.python += 1
+            return self.python(*arguments, **keywords)
+        if id(self) in _RUNNING.get() or current_region() is not None or recording_tapes():
+            return self.python(*arguments, **keywords)
+        try:
+            bound = self.signature.bind(*arguments, **keywords)
+        except TypeError:
+            return self.python(*arguments, **keywords)
+        bound.apply_defaults()
+        if self.counts.watch < self.watch_count:
+            self.counts.watch += 1
+            self._samples.append(dict(bound.arguments))
+            return self._run_python(arguments, keywords)
+        with self._lock:
+            attempt = self._run_graph(dict(bound.arguments))
+        if attempt is None:
+            self.counts.python += 1
+            return self._run_python(arguments, keywords)
+        return attempt[0]
+
+    def _run_python(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run the call in Python, and record what it does."""
+        token = _RUNNING.set(_RUNNING.get() | {id(self)})
+        try:
+            return self.recorder.watch(self.python)(*arguments, **keywords)
+        finally:
+            _RUNNING.reset(token)
+
+    def _run_graph(self, roots: dict[str, Any]) -> tuple[Any] | None:
+        """Run the call in the graph, and commit: the result, in a tuple. None where Python must run it."""
+        try:
+            graph, table, leaves = self._match(roots)
+        except NotSpeculable as error:
+            self._refuse(str(error))
+            return None
+        except LayoutMiss as miss:
+            self._note_loss(str(miss))
+            return None
+        outcome = self._execute(graph, leaves)
+        self.last_outcome = outcome
+        if isinstance(outcome.error, Exhausted) and outcome.error.limit == "interrupt":
+            raise KeyboardInterrupt from outcome.error
+        if outcome.error is not None:
+            self._note_failure(graph, outcome)
+            return None
+        self.counts.graph += 1
+        return (graph.commit(table, leaves, outcome.results),)
+
+    def _execute(self, graph: SpeculatedGraph, leaves: Sequence[Any]) -> Outcome:
+        until: Any = "trap" if self.engine in ("reference", "fast") else "quiet"
+        traced = graph.traced
+        job = Job(traced.graph, traced.structure, traced.program)
+        return run(
+            job, traced.all_arguments(leaves), RunOptions(until=until, account=self.engine == "reference"), self.engine
+        )
+
+    def _refuse(self, reason: str) -> None:
+        self.attempts += 1
+        self.graph = None
+        self._observation, self._requirements = Observation(), Requirements()
+        if self.attempts >= MAX_ATTEMPTS:
+            self.reason = reason
+        self.misses.append(f"no graph: {reason}")
+
+    def _note_failure(self, graph: SpeculatedGraph, outcome: Outcome) -> None:
+        """A run of the graph has not returned: note the assumption that broke, and drop the graph."""
+        error = outcome.error
+        number = number_in(str(getattr(error, "message", "")))
+        if number is None:
+            claim, key = f"the run returns ({type(error).__name__}: {error})", ("", 0, str(error).splitlines()[0])
+        else:
+            assumption = graph.assumptions[number]
+            assumption.broken_count += 1
+            claim = f"`{assumption.source}`: {assumption.claim}"
+            key = (assumption.location.file, assumption.location.line, assumption.claim)
+        self.misses.append(f"broken in the graph: {claim}")
+        if broken_number() is not None:
+            return
+        self.broken[key] = self.broken.get(key, 0) + 1
+        self._note_loss(claim)
+
+    def _note_loss(self, claim: str) -> None:
+        """A call ran in Python, since it is not what the graph assumes: where that is often so, all calls will."""
+        self.counts.fallbacks += 1
+        if self.counts.fallbacks >= MAX_LOSSES and self.counts.fallbacks * MIN_GAIN > self.counts.graph:
+            calls = plural(self.counts.graph + self.counts.fallbacks, "call")
+            self.reason = f"{self.counts.fallbacks} of {calls} broke an assumption, the last one {claim}"
+
+    def _match(self, roots: dict[str, Any]) -> tuple[SpeculatedGraph, ObjectTable, list[Any]]:
+        """A graph whose layouts a call has, with its objects and the arguments of the program.
+
+        Where a layout is missed, the place climbs, and the graph is made again. Raises NotSpeculable."""
+        while True:
+            if self.graph is None:
+                self.graph = self._build(roots)
+            graph = self.graph if broken_number() is None else self._broken_graph(roots)
+            try:
+                graph.check_definitions()
+                return graph, *graph.encode(roots)
+            except LayoutMiss as miss:
+                self.misses.append(str(miss))
+                self._climb(graph, roots, miss)
+                self.graph = None
+
+    def _climb(self, graph: SpeculatedGraph, roots: dict[str, Any], miss: LayoutMiss) -> None:
+        """Join the layouts of a call to those observed; raises the LayoutMiss where none becomes wider."""
+        before = self._observation.climbs
+        try:
+            graph.check_definitions()
+        except LayoutMiss:
+            self._requirements = Requirements()
+            return
+        requirements = self._requirements
+        self._observation.observe(roots, list(requirements.fields), list(requirements.variables))
+        if self._observation.climbs == before:
+            raise miss
+
+    def _build(self, roots: dict[str, Any], broken_number: int | None = None) -> SpeculatedGraph:
+        """Make the graph, for all that was observed, and this call. Raises NotSpeculable."""
+        if broken_number is None:
+            if self.builds >= self.build_bound:
+                raise NotSpeculable(f"it was made {self.builds} times")
+            self.builds += 1
+        observation, requirements = self._observation, self._requirements
+        for _ in range(MAX_RESTARTS):
+            fields, variables = list(requirements.fields), list(requirements.variables)
+            for sample in (*self._samples, roots):
+                observation.observe(sample, fields, variables)
+            generation = Generation(self.python, observation, requirements, self.recorder.arms_taken, broken_number)
+            try:
+                spec = generation.main_spec(list(roots))
+                traced = Function(spec.python_function, read=partial(_constant, spec)).traced_for_declared_types()
+            except Restart:
+                continue
+            except TagloomError as error:
+                raise NotSpeculable(error.message) from None
+            except (RecursionError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+                raise NotSpeculable(f"generation met {type(error).__name__}: {error}") from error
+            break
+        else:
+            raise NotSpeculable(f"generation has begun {MAX_RESTARTS} times")
+        self._samples.clear()
+        return SpeculatedGraph(
+            traced,
+            generation,
+            {name: observation.arguments[name] for name in roots},
+            {key: observation.fields[key] for key in requirements.fields if key in observation.fields},
+            {key: observation.variables[key] for key in requirements.variables},
+            {owner: frozenset(names) for owner, names in requirements.absent_names.items()},
+            dict(requirements.class_values),
+            dict(requirements.functions),
+        )
+
+    def _broken_graph(self, roots: dict[str, Any]) -> SpeculatedGraph:
+        """The graph with one assertion that fails."""
+        number = broken_number()
+        if self._broken is None or self._broken[:2] != (number, self.graph):
+            self._broken = number, self.graph, self._build(roots, number)
+        return self._broken[2]
+
+    @property
+    def build_bound(self) -> int:
+        """The most graphs that can be made: each place climbs its lattice, one step a graph."""
+        places = len(self.signature.parameters) + len(self._requirements.fields) + len(self._requirements.variables)
+        return 1 + MAX_HEIGHT * places + len(self._requirements.dropped_arms) + MAX_ATTEMPTS
+
+    def explain(self, *, format: str = "text") -> Any:
+        """What speculation has made of the function: how calls ran, and a row per assumption. `format` is "text" or
+        "json": the same as a dict of JSON values. Raises Usage for another one."""
+        if format not in ("text", "json"):
+            raise Usage("there is no such format", got=repr(format), required="text, json", where=user_location())
+        explanation = self._explanation()
+        return explanation.to_json() if format == "json" else str(explanation)
+
+    def _explanation(self) -> Explanation:
+        rows: list[Row] = []
+        graph = self.graph
+        if graph is not None:
+            places: list[tuple[object, Layout]] = [*graph.arguments.items(), *graph.variables.items()]
+            for place, layout in (*places, *graph.fields.items()):
+                rows.append(Row("", str(place), str(layout), "observed", "before the run", 0))
+            for (where, _, source), text in sorted(graph.generation.rows.items(), key=lambda row: str(row[0])):
+                rows.append(Row(str(where), source, text, "observed", "while the graph is made", 0))
+            for each in graph.assumptions:
+                key = (each.location.file, each.location.line, each.claim)
+                rows.append(
+                    Row(
+                        str(each.location),
+                        each.source,
+                        each.claim,
+                        each.reason,
+                        "in the graph",
+                        self.broken.get(key, 0),
+                    )
+                )
+        return Explanation(
+            self.name, self.counts, self.builds, self.build_bound, self.reason, tuple(rows), tuple(self.misses)
+        )

@@ -1,0 +1,637 @@
+"""Staging: values, state, branches and loops of a program that is generated from Python, and its assertions.
+
+Each expression becomes a `StagedValue`: a layout, and the symbolic values that stand for it. Local variables, fields of
+objects and variables of modules are state, which branches merge and loops carry. What a graph takes for granted becomes
+an assertion. What Python's syntax does is in `generation`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core import dtypes
+from ...core.errors import TagloomError
+from ...core.frontend.control_flow import while_loop
+from ...core.frontend.eager.apply import apply
+from ...core.frontend.trace.control_flow import emit_cond, open_subregion
+from ...core.frontend.trace.program_builder import (
+    NoTypeYet,
+    RegionBuilder,
+    TracedValue,
+    current_region,
+    enter_region,
+    to_operand,
+)
+from ...core.frontend.trace.symbol import Symbol
+from ...core.program.program import Location
+from ...core.types import Type
+from .assumptions import Assumption, label
+from .heap import SPECIAL_ATTRIBUTES, FieldKey, HeapKey, Observation, VariableKey, static_attribute
+from .layouts import (
+    MAX_INTEGER,
+    MISSING,
+    NONE,
+    NUMBER_CLASSES,
+    UNASSIGNED,
+    ArrayLayout,
+    ConstantLayout,
+    Layout,
+    NotSpeculable,
+    NumberLayout,
+    ReferenceLayout,
+    TupleLayout,
+    UnionLayout,
+    is_within,
+    join,
+    number_kind,
+    zero_leaves,
+)
+
+RUNNING, BREAK, CONTINUE, RETURN = range(4)
+"""How a block was left."""
+MAX_VERSIONS = 12
+"""The most functions of a program that one Python function becomes."""
+MAX_UNROLLED = 64
+"""The most trips of a loop over a tuple, which is unrolled."""
+
+
+class StagedValue(NamedTuple):
+    """A Python value while a program is generated."""
+
+    layout: Layout
+    leaves: tuple[Any, ...]
+    """Symbols, Python numbers and concrete arrays."""
+
+
+class Restart(BaseException):
+    """Raised where generation has learned what it must know from the start."""
+
+
+class Unreachable(BaseException):
+    """Raised where an assertion fails for certain: nothing that follows runs."""
+
+
+@dataclass
+class StagedState:
+    """What changes while a program is generated."""
+
+    variables: dict[str, StagedValue] = field(default_factory=dict)
+    heap: dict[HeapKey, tuple[Any, ...]] = field(default_factory=dict)
+    exit: StagedValue = field(default_factory=lambda: StagedValue(ConstantLayout(RUNNING), ()))
+    result: StagedValue = field(default_factory=lambda: StagedValue(MISSING, ()))
+
+    def copy(self) -> StagedState:
+        return StagedState(dict(self.variables), dict(self.heap), self.exit, self.result)
+
+
+@dataclass
+class Requirements:
+    """What generation has learned about a function; it only grows."""
+
+    fields: set[FieldKey] = field(default_factory=set)
+    variables: set[VariableKey] = field(default_factory=set)
+    assigned_keys: set[HeapKey] = field(default_factory=set)
+    absent_names: dict[type, set[str]] = field(default_factory=dict)
+    class_values: dict[tuple[type, str], Any] = field(default_factory=dict)
+    """What classes must have under a name."""
+    functions: dict[FunctionType, tuple[Any, ...]] = field(default_factory=dict)
+    """The code and the defaults of the functions of the program."""
+    needs_classes: bool = False
+    """Whether the graph asks for the class of an object."""
+    dropped_arms: dict[tuple[CodeType, int, int, bool], str] = field(default_factory=dict)
+    """The arms that the graph does not have, by the code and the position of the test, and its truth; with why."""
+
+
+class Staging:
+    """A program while it is generated: its state, and what it assumes."""
+
+    def __init__(
+        self,
+        function: FunctionType,
+        observation: Observation,
+        requirements: Requirements,
+        arms_taken: Callable[[CodeType, int, int], set[bool]],
+        broken_number: int | None = None,
+    ) -> None:
+        """`arms_taken` says which arms of the test at a position were seen. The assertion with the `broken_number`
+        fails: for tests."""
+        self.function, self.observation, self.requirements = function, observation, requirements
+        self.arms_taken, self.broken_number = arms_taken, broken_number
+        self.assumptions: dict[tuple[Any, ...], Assumption] = {}
+        self.class_numbers: dict[type, int] = {}
+        self.keys: list[HeapKey] = sorted(
+            [*requirements.fields, *requirements.variables], key=lambda key: (type(key).__name__, str(key))
+        )
+        classes = {key.owner for key in requirements.fields}
+        for layout in [*observation.arguments.values(), *observation.fields.values(), *observation.variables.values()]:
+            classes |= {owner for each in references(layout) for owner in each.classes}
+        for owner in sorted(classes, key=lambda owner: (owner.__module__, owner.__qualname__)):
+            self.class_numbers[owner] = len(self.class_numbers)
+            for name in SPECIAL_ATTRIBUTES:
+                requirements.class_values.setdefault((owner, name), static_attribute(owner, name, UNASSIGNED))
+        self.state = StagedState()
+        self.class_vector: Any = None
+        self.is_inferring = False
+        self.round = 0
+        self.has_changed = False
+        self.stack: list[tuple[FunctionType, frozenset[str]]] = []
+        self.current_node: ast.AST | None = None
+        self.rows: dict[tuple[Any, ...], str] = {}
+        """What became of each expression, in words, by its position."""
+
+    def layout_of_key(self, key: HeapKey) -> Layout:
+        """The layout of a field or variable; raises Restart where it is not observed yet."""
+        known: Any = self.requirements.fields if isinstance(key, FieldKey) else self.requirements.variables
+        if key not in known:
+            known.add(key)
+            raise Restart
+        layouts: Any = self.observation.fields if isinstance(key, FieldKey) else self.observation.variables
+        return layouts.get(key, MISSING)  # type: ignore[no-any-return]
+
+    def key_types(self, key: HeapKey) -> list[Type]:
+        """The types of the values that stand for a field, which are vectors, or for a variable."""
+        types = self.layout_of_key(key).types
+        if isinstance(key, VariableKey):
+            return list(types)
+        return [Type(type_.dtype, (None, *(type_.shape or ()))) for type_ in types]
+
+    def emit(self, op: str, *operands: Any, **attributes: Any) -> Any:
+        """A node of an op; its location is that of the expression that is generated."""
+        return self.located(lambda: apply(op, *operands, **attributes))
+
+    def located(self, emission: Callable[[], Any]) -> Any:
+        """What `emission` returns, whose nodes get the location of the expression that is generated."""
+        region = current_region()
+        assert region is not None
+        count = len(region.nodes)
+        try:
+            result = emission()
+        except TagloomError as error:
+            raise NotSpeculable(str(error.message)) from None
+        if self.current_node is not None:
+            location = self.location_of(self.current_node)
+            region.nodes[count:] = [replace(node, location=location) for node in region.nodes[count:]]
+        return result
+
+    def location_of(self, node: ast.AST) -> Location:
+        """The location of a syntax node of the function that is generated."""
+        return Location(self.stack[-1][0].__code__.co_filename, getattr(node, "lineno", 0))
+
+    def note(self, node: ast.AST, text: str) -> None:
+        """Note what became of an expression."""
+        self.rows[(self.location_of(node), getattr(node, "col_offset", 0), ast.unparse(node))] = text
+
+    def check(self, condition: Any, node: ast.AST, claim: str, reason: str) -> None:
+        """Assume that a condition is true: an assertion. Raises Unreachable where it is known to be false."""
+        if isinstance(condition, bool | np.bool_) and condition:
+            return
+        key = (self.location_of(node), getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0), claim)
+        assumption = self.assumptions.get(key)
+        if assumption is None:
+            assumption = Assumption(len(self.assumptions), self.location_of(node), ast.unparse(node), claim, reason)
+            self.assumptions[key] = assumption
+        is_broken = assumption.number == self.broken_number
+        before, self.current_node = self.current_node, node
+        self.emit("assert", False if is_broken else condition, error="AssertionError", message=label(assumption))
+        self.current_node = before
+        if isinstance(condition, bool | np.bool_):
+            raise Unreachable
+
+    def constant(self, value: Any) -> StagedValue:
+        """A value that is known."""
+        return StagedValue(ConstantLayout(value), ())
+
+    def number(self, kind: str, leaf: Any) -> StagedValue:
+        """A symbolic number."""
+        return StagedValue(NumberLayout(kind), (leaf,))
+
+    def integer(self, leaf: Any, node: ast.AST) -> StagedValue:
+        """A symbolic integer just computed, which is assumed not to be too large."""
+        within = self.emit("less", self.emit("abs", leaf), MAX_INTEGER)
+        self.check(within, node, "the integer has at most 62 bits", "an int of Python has no bound")
+        return self.number("i", leaf)
+
+    def leaf_of(self, value: StagedValue) -> Any:
+        """The one value that stands for a number, constant or not."""
+        return value.layout.value if isinstance(value.layout, ConstantLayout) else value.leaves[0]
+
+    def option(self, value: StagedValue, position: int) -> StagedValue:
+        """A value of a union, as one of the option at this position."""
+        assert isinstance(value.layout, UnionLayout)
+        options = value.layout.options
+        start = 1 + sum(len(each.types) for each in options[:position])
+        return StagedValue(options[position], value.leaves[start : start + len(options[position].types)])
+
+    def dispatch(self, value: StagedValue, action: Callable[[StagedValue], StagedValue]) -> StagedValue:
+        """`action` of a value, with a branch for each option that it may be."""
+        if not isinstance(value.layout, UnionLayout):
+            return action(value)
+
+        def choose(position: int) -> StagedValue:
+            if position == len(value.layout.options) - 1:  # type: ignore[union-attr]
+                return action(self.option(value, position))
+            is_this = self.emit("equal", value.leaves[0], position)
+            return self.branch(is_this, lambda: action(self.option(value, position)), lambda: choose(position + 1))
+
+        return choose(0)
+
+    def dispatch_all(
+        self, values: Sequence[StagedValue], action: Callable[[list[StagedValue]], StagedValue]
+    ) -> StagedValue:
+        """`dispatch` over several values."""
+
+        def go(rest: Sequence[StagedValue], chosen: list[StagedValue]) -> StagedValue:
+            if not rest:
+                return action(chosen)
+            return self.dispatch(rest[0], lambda value: go(rest[1:], [*chosen, value]))
+
+        return go(list(values), [])
+
+    def coerce(self, value: StagedValue, layout: Layout) -> StagedValue:
+        """A value as one of a wider layout."""
+        if value.layout == layout:
+            return value
+        own = value.layout
+        if isinstance(layout, UnionLayout):
+            if isinstance(own, UnionLayout):
+                return self.coerce_options(value, layout)
+            position = next(k for k, option in enumerate(layout.options) if is_within(own, option))
+            leaves: list[Any] = [position]
+            for k, option in enumerate(layout.options):
+                leaves += self.coerce(value, option).leaves if k == position else zero_leaves(option)
+            return StagedValue(layout, tuple(leaves))
+        if isinstance(own, ConstantLayout):
+            return StagedValue(layout, (-1 if own.value is None else own.value,))
+        if isinstance(own, TupleLayout) and isinstance(layout, TupleLayout):
+            items = [self.coerce(*pair) for pair in zip(self.items(value), layout.items, strict=True)]
+            return StagedValue(layout, tuple(leaf for item in items for leaf in item.leaves))
+        return StagedValue(layout, value.leaves)
+
+    def coerce_options(self, value: StagedValue, layout: UnionLayout) -> StagedValue:
+        """A value of a union as one of another union, whose options it has."""
+        assert isinstance(value.layout, UnionLayout)
+        tag = value.leaves[0]
+        positions, leaves = list[int](), [list(zero_leaves(option)) for option in layout.options]
+        for k, option in enumerate(value.layout.options):
+            position = next((p for p, each in enumerate(layout.options) if is_within(option, each)), 0)
+            positions.append(position)
+            if is_within(option, layout.options[position]):
+                leaves[position] = list(self.coerce(self.option(value, k), layout.options[position]).leaves)
+        if positions != list(range(len(positions))):
+            new = positions[-1]
+            for k, position in reversed(list(enumerate(positions[:-1]))):
+                new = self.emit("where", self.emit("equal", tag, k), position, new)
+            tag = new
+        return StagedValue(layout, (tag, *(leaf for part in leaves for leaf in part)))
+
+    def items(self, value: StagedValue) -> list[StagedValue]:
+        """The items of a tuple."""
+        if isinstance(value.layout, ConstantLayout):
+            return [self.constant(item) for item in value.layout.value]
+        assert isinstance(value.layout, TupleLayout)
+        items, start = [], 0
+        for item in value.layout.items:
+            items.append(StagedValue(item, value.leaves[start : start + len(item.types)]))
+            start += len(item.types)
+        return items
+
+    def truth(self, value: StagedValue, node: ast.AST) -> Any:
+        """The truth of a value: a Python bool, or a symbolic predicate."""
+        match value.layout:
+            case ConstantLayout(constant):
+                if type(constant) in (bool, int, float, str, type(None)) or type(constant) in (FunctionType, type):
+                    return bool(constant)
+                raise NotSpeculable(f"the truth of a {type(constant).__name__} is not known")
+            case NumberLayout(kind):
+                return value.leaves[0] if kind == "b" else self.emit("not_equal", value.leaves[0], 0)
+            case TupleLayout(items):
+                return bool(items)
+            case ReferenceLayout(classes, is_optional):
+                for owner in classes:
+                    for name in ("__bool__", "__len__"):
+                        self.require_absent(owner, name)
+                return self.emit("greater_equal", value.leaves[0], 0) if is_optional else True
+            case UnionLayout():
+                as_bool = self.dispatch(value, lambda option: self._truth_value(option, node))
+                return self.truth(as_bool, node)
+            case ArrayLayout(type_) if type_.is_scalar:
+                return value.leaves[0] if type_.dtype is dtypes.bool else self.emit("not_equal", value.leaves[0], 0)
+        raise NotSpeculable("the truth of an array is ambiguous")
+
+    def _truth_value(self, value: StagedValue, node: ast.AST) -> StagedValue:
+        truth = self.truth(value, node)
+        return self.constant(truth) if isinstance(truth, bool) else self.number("b", truth)
+
+    def require_absent(self, owner: type, name: str) -> None:
+        """Assume that a class has no attribute of this name."""
+        self.require_class_value(owner, name)
+        if static_attribute(owner, name, UNASSIGNED) is not UNASSIGNED:
+            raise NotSpeculable(f"{owner.__qualname__} has {name}")
+
+    def require_class_value(self, owner: type, name: str) -> Any:
+        """What a class has under a name, on which the graph then depends."""
+        value = static_attribute(owner, name, UNASSIGNED)
+        self.requirements.class_values.setdefault((owner, name), value)
+        return value
+
+    def branch(
+        self, predicate: Any, then: Callable[[], StagedValue], otherwise: Callable[[], StagedValue]
+    ) -> StagedValue:
+        """What the arm returns that a predicate chooses; the state of both arms is merged."""
+        if isinstance(predicate, bool | np.bool_):
+            return then() if predicate else otherwise()
+        region = current_region()
+        assert region is not None
+        branches = open_subregion(region), open_subregion(region)
+        start, node = self.state, self.current_node
+        ends: list[tuple[StagedValue, StagedState] | None] = []
+        untyped = failed = 0
+        for part, arm in zip(branches, (then, otherwise), strict=True):
+            self.state = start.copy()
+            try:
+                with enter_region(part):
+                    value = arm()
+                ends.append((value, self.state))
+            except NoTypeYet:
+                untyped += 1
+                ends.append(None)
+            except Unreachable:
+                failed += 1
+                ends.append(None)
+        self.state, self.current_node = start.copy(), node
+        if ends == [None, None]:
+            if untyped:
+                raise NoTypeYet
+            self._emit_cond(region, predicate, branches, [])
+            raise Unreachable
+        return self._merge(region, predicate, branches, ends, start)
+
+    def _merge(
+        self,
+        region: RegionBuilder,
+        predicate: Any,
+        branches: tuple[RegionBuilder, RegionBuilder],
+        ends: list[tuple[StagedValue, StagedState] | None],
+        start: StagedState,
+    ) -> StagedValue:
+        """Merge the values and states at the ends of two arms, of which one may never end."""
+        entries: list[dict[Any, StagedValue] | None] = [None if end is None else self._entries(*end) for end in ends]
+        keys = list(dict.fromkeys(key for each in entries if each is not None for key in each))
+        pairs: list[tuple[Any, Any]] = []
+        merged: dict[Any, tuple[Layout, list[Any]]] = {}
+        for key in keys:
+            values = [None if each is None else each.get(key, StagedValue(MISSING, ())) for each in entries]
+            present = [value for value in values if value is not None]
+            layout = present[0].layout if len(present) == 1 else join(present[0].layout, present[1].layout)
+            sides: list[tuple[Any, ...]] = []
+            for part, value in zip(branches, values, strict=True):
+                with enter_region(part):
+                    sides.append(tuple(zero_leaves(layout)) if value is None else self.coerce(value, layout).leaves)
+            leaves: list[Any] = []
+            for position, type_ in enumerate(layout.types):
+                one, other = sides[0][position], sides[1][position]
+                alone = other if values[0] is None else one if values[1] is None else None
+                outer = alone if alone is not None and self._is_outer(alone, branches) else None
+                if outer is not None or is_same_leaf(one, other):
+                    leaves.append(one if outer is None else outer)
+                else:
+                    leaves.append(_Pending(len(pairs)))
+                    pairs.append(
+                        (self._operand_of(one, type_, branches[0]), self._operand_of(other, type_, branches[1]))
+                    )
+            merged[key] = layout, leaves
+        results: list[Any] = []
+        if pairs or any(part.nodes for part in branches):
+            results = self._emit_cond(region, predicate, branches, pairs)
+        final = {
+            key: StagedValue(
+                layout, tuple(results[leaf.position] if isinstance(leaf, _Pending) else leaf for leaf in leaves)
+            )
+            for key, (layout, leaves) in merged.items()
+        }
+        value = final.pop("result of the arm")
+        self._restore(final, start)
+        return value
+
+    def _is_outer(self, leaf: Any, branches: tuple[RegionBuilder, RegionBuilder]) -> bool:
+        """Whether a value of an arm was there before the branch."""
+        return not isinstance(leaf, Symbol) or not any(
+            part is leaf._tagloom_value.region or part in leaf._tagloom_value.region.enclosing_regions()
+            for part in branches
+        )
+
+    def _operand_of(self, leaf: Any, type_: Type, part: RegionBuilder) -> Any:
+        with enter_region(part):
+            return to_operand(leaf) if isinstance(leaf, Symbol) or not type_.is_scalar else to_operand(leaf, type_)
+
+    def _emit_cond(
+        self,
+        region: RegionBuilder,
+        predicate: Any,
+        branches: tuple[RegionBuilder, RegionBuilder],
+        pairs: list[tuple[Any, Any]],
+    ) -> list[Symbol]:
+        operands = pairs or [(to_operand(False), to_operand(False))]
+        names = [region.names.fresh("cond") for _ in operands]
+        results = self.located(lambda: emit_cond(region, to_operand(predicate), branches, operands, names))
+        return [Symbol(result) for result in results]
+
+    def _entries(self, value: StagedValue, state: StagedState) -> dict[Any, StagedValue]:
+        """A value and a state as values by key."""
+        entries: dict[Any, StagedValue] = {"result of the arm": value}
+        entries |= {("variable", name): each for name, each in state.variables.items()}
+        entries |= {("exit",): state.exit, ("result",): state.result}
+        for key, leaves in state.heap.items():
+            entries["heap", key] = StagedValue(_VectorLayout(key, tuple(self.key_types(key))), leaves)  # type: ignore[arg-type]
+        return entries
+
+    def _restore(self, entries: dict[Any, StagedValue], start: StagedState) -> None:
+        self.state = StagedState({}, {}, entries["exit",], entries["result",])
+        for key, value in entries.items():
+            if key[0] == "variable":
+                self.state.variables[key[1]] = value
+            elif key[0] == "heap":
+                self.state.heap[key[1]] = value.leaves
+
+    def loop(self, test: Callable[[], Any], body: Callable[[], None]) -> None:
+        """A loop: what its body changes is carried. `test` returns a predicate."""
+        region = current_region()
+        assert region is not None
+        carried = self._carried_layouts(region, test, body)
+        start, node = self.state, self.current_node
+        entries = self._entries(StagedValue(NONE, ()), start)
+        initial: list[Any] = []
+        for key, layout in carried.items():
+            value = self.coerce(entries.get(key, StagedValue(MISSING, ())), layout)
+            initial += [as_start(leaf, type_) for leaf, type_ in zip(value.leaves, layout.types, strict=True)]
+        if not initial:
+            initial = [np.bool_(False)]
+
+        def enter(leaves: Sequence[Any]) -> None:
+            self.state = start.copy()
+            self._set_entries(carried, leaves)
+
+        def run_test(*leaves: Any) -> Any:
+            enter(leaves)
+            predicate = test()
+            return predicate if isinstance(predicate, Symbol) else np.bool_(predicate)
+
+        def run_body(*leaves: Any) -> tuple[Any, ...]:
+            enter(leaves)
+            try:
+                body()
+            except Unreachable:
+                return leaves
+            after = self._entries(StagedValue(NONE, ()), self.state)
+            next_leaves: list[Any] = []
+            for key, layout in carried.items():
+                value = self.coerce(after.get(key, StagedValue(MISSING, ())), layout)
+                next_leaves += [as_start(leaf, type_) for leaf, type_ in zip(value.leaves, layout.types, strict=True)]
+            return tuple(next_leaves) or leaves
+
+        results = self.located(lambda: while_loop(run_test, run_body, *initial))
+        self.state, self.current_node = start.copy(), node
+        self._set_entries(carried, results)
+
+    def _set_entries(self, layouts: dict[Any, Layout], leaves: Sequence[Any]) -> None:
+        remaining = iter(leaves)
+        entries = self._entries(StagedValue(NONE, ()), self.state)
+        for key, layout in layouts.items():
+            entries[key] = StagedValue(layout, tuple(next(remaining) for _ in layout.types))
+        del entries["result of the arm"]
+        self._restore(entries, self.state)
+
+    def _carried_layouts(
+        self, region: RegionBuilder, test: Callable[[], Any], body: Callable[[], None]
+    ) -> dict[Any, Layout]:
+        """What a loop carries, with the layouts of all trips: the body is generated, and dropped, until they are
+        stable."""
+        start = self.state
+        before = self._entries(StagedValue(NONE, ()), start)
+        carried: dict[Any, Layout] = {}
+        node = self.current_node
+        while True:
+            mark = region.mark()
+            scratch = open_subregion(region)
+            self.state = start.copy()
+            with enter_region(scratch):
+                placeholders = [self.placeholder(type_) for layout in carried.values() for type_ in layout.types]
+                self._set_entries(carried, placeholders)
+                inside = self._entries(StagedValue(NONE, ()), self.state)
+                try:
+                    test()
+                    self._check_no_changes(inside)
+                    body()
+                    after = self._entries(StagedValue(NONE, ()), self.state)
+                except (Unreachable, NoTypeYet):
+                    after = inside
+            region.reset(mark)
+            self.state, self.current_node = start, node
+            grown = False
+            for key in {**before, **after}:
+                one, other = inside.get(key), after.get(key, StagedValue(MISSING, ()))
+                if one is not None and one.layout == other.layout and all(map(is_same_leaf, one.leaves, other.leaves)):
+                    continue
+                first = before.get(key, StagedValue(MISSING, ())).layout
+                layout = join(carried.get(key, widened(first)), widened(other.layout))
+                if carried.get(key) != layout:
+                    carried[key], grown = layout, True
+            if not grown:
+                return carried
+
+    def _check_no_changes(self, before: dict[Any, StagedValue]) -> None:
+        """Raises NotSpeculable where the test of a loop changes the state."""
+        after = self._entries(StagedValue(NONE, ()), self.state)
+        for key, value in after.items():
+            old = before.get(key)
+            if old is None or not all(map(is_same_leaf, old.leaves, value.leaves)) or old.layout != value.layout:
+                raise NotSpeculable("the test of a `while` loop changes a variable or an attribute")
+
+    def placeholder(self, type_: Type) -> Symbol:
+        """A symbol of a trace that is dropped."""
+        region = current_region()
+        assert region is not None
+        return Symbol(TracedValue(region, region.names.fresh("placeholder"), type_, None))
+
+    def assigned(self, value: StagedValue) -> StagedValue:
+        """A value that is assigned for certain, without the option that it is not."""
+        if not isinstance(value.layout, UnionLayout) or MISSING not in value.layout.options:
+            return value
+        options = [each for each in value.layout.options if each != MISSING]
+        if len(options) > 1:
+            return self.coerce_options(value, UnionLayout(tuple(options)))
+        return self.option(value, value.layout.options.index(options[0]))
+
+    def array_operand(self, value: StagedValue) -> Any:
+        """An operand of an op on arrays. A number beside an array takes its dtype only if it is known."""
+        if isinstance(value.layout, ArrayLayout | ConstantLayout):
+            return self.leaf_of(value)
+        raise NotSpeculable(f"a {value.layout} that is computed is an operand beside an array")
+
+    def wrap_array(self, result: Any) -> StagedValue:
+        """The result of an op on arrays."""
+        if not isinstance(result, Symbol):
+            raise NotSpeculable(f"a {type(result).__name__} of arrays has no graph")
+        type_ = result._tagloom_value.type
+        if type_.shape is None:
+            raise NotSpeculable("an array whose rank is not known")
+        return StagedValue(ArrayLayout(type_), (result,))
+
+    def predicate_value(self, predicate: Any) -> StagedValue:
+        return self.number("b", predicate) if isinstance(predicate, Symbol) else self.constant(bool(predicate))
+
+
+class _Pending(NamedTuple):
+    """A value that the cond of a merge computes."""
+
+    position: int
+
+
+@dataclass(frozen=True)
+class _VectorLayout:
+    """Stands for the layout of a field in a state, whose values are vectors."""
+
+    key: HeapKey
+    types: tuple[Type, ...]
+    height = 0
+
+
+def references(layout: Layout) -> Iterator[ReferenceLayout]:
+    match layout:
+        case ReferenceLayout():
+            yield layout
+        case TupleLayout(items):
+            for item in items:
+                yield from references(item)
+        case UnionLayout(options):
+            for option in options:
+                yield from references(option)
+
+
+def widened(layout: Layout) -> Layout:
+    """A layout whose numbers are no constants."""
+    kind = number_kind(layout)
+    if kind is not None:
+        return NumberLayout(kind)
+    if isinstance(layout, TupleLayout):
+        return TupleLayout(tuple(map(widened, layout.items)))
+    return layout
+
+
+def is_same_leaf(one: Any, other: Any) -> bool:
+    if isinstance(one, Symbol) and isinstance(other, Symbol):
+        return one._tagloom_value is other._tagloom_value
+    if isinstance(one, Symbol) or isinstance(other, Symbol) or type(one) is not type(other):
+        return False
+    return one is other or (type(one) in (bool, int) and one == other)
+
+
+def as_start(leaf: Any, type_: Type) -> Any:
+    """A value whose dtype does not depend on what it is combined with."""
+    return type_.dtype.numpy.type(leaf) if type(leaf) in NUMBER_CLASSES else leaf

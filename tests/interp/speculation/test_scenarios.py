@@ -1,0 +1,106 @@
+"""Speculated functions do what Python does: results, printed lines, exceptions, and the state of all objects."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+import tagloom as tl
+from support import speculated_scenarios
+from support.speculated_scenarios import SCENARIOS
+from support.speculation import compare
+
+ENGINES = ["reference", pytest.param("fast", marks=pytest.mark.full), pytest.param("compiled", marks=pytest.mark.full)]
+GLOBALS = ["GLOBAL_COUNT"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_as_python(name: str, engine: str) -> None:
+    function, make_calls = SCENARIOS[name]
+    speculated = tl.speculate(engine=engine)(function)
+    compare(speculated, make_calls(), GLOBALS)
+    assert speculated.counts.graph > 0
+    assert speculated.builds <= speculated.build_bound
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_with_each_assumption_broken(name: str) -> None:
+    """Where any assertion fails, Python runs the call from its start, and nothing is left of the graph's run."""
+    function, make_calls = SCENARIOS[name]
+    speculated = tl.speculate(engine="reference")(function)
+    compare(speculated, make_calls(), GLOBALS)
+    graph = speculated.graph
+    for number in range(len(graph.assumptions) if graph is not None else 0):
+        with tl.testing.break_assumption(number):
+            compare(speculated, make_calls()[:4], GLOBALS)
+
+
+def test_one_graph_for_all_trees() -> None:
+    """After two graphs at most, trees of any shape share one; the counts of firings depend on the size alone."""
+    total = tl.speculate(engine="reference")(speculated_scenarios.total)
+    draw = random.Random(7)
+    speculated_scenarios.total, python = total, speculated_scenarios.total
+    try:
+        for tree in (speculated_scenarios.tree(size, draw) for size in (3, 0, 5, 4)):
+            total(tree)
+        builds, firings = total.builds, {}
+        for size in (0, 1, 2, 5, 5, 5, 12, 12, 30):
+            tree = speculated_scenarios.tree(size, draw)
+            assert total(tree) == speculated_sum(tree)
+            firings.setdefault(size, set()).add(total.last_outcome.firings)
+    finally:
+        speculated_scenarios.total = python
+    assert total.builds == builds <= 2
+    assert all(len(each) == 1 for each in firings.values())
+    (one,), (two,), (five,) = firings[1], firings[2], firings[5]
+    assert five - two == 3 * (two - one)
+
+
+def speculated_sum(tree: object) -> int:
+    pending, result = [tree], 0
+    for node in pending:  # grows while it is walked
+        if node is not None:
+            result += node.value
+            pending += [node.left, node.right]
+    return result
+
+
+def test_explanation() -> None:
+    """`explain` has a row for each assumption, as text and as JSON, and says why calls ran in Python."""
+    double = tl.speculate(engine="reference")(speculated_scenarios.double)
+    for n in (1, 2, 3, 4, 2**70):
+        double(n)
+    text, document = double.explain(), double.explain(format="json")
+    assert "5 calls: 3 watched, 1 in the graph, 1 in Python" in text
+    assert {"source": "n + n", "checked": "in the graph"}.items() <= document["rows"][-1].items()
+    assert json.loads(json.dumps(document)) == document | {
+        "rows": list(document["rows"]),
+        "events": list(document["events"]),
+    }
+    with pytest.raises(tl.Usage):
+        double.explain(format="xml")
+
+
+def test_function_that_never_pays_stays_in_python() -> None:
+    """After three runs of the graph that break an assumption, of three, calls run in Python."""
+    double = tl.speculate(engine="reference")(speculated_scenarios.double)
+    for n in (1, 2, 3, *[2**61 + 1] * 6):
+        assert double(n) == 2 * n
+    assert double.counts.graph == 0
+    assert double.counts.fallbacks == 3
+    assert "broke an assumption" in double.reason
+
+
+@pytest.mark.parametrize("wrong", [0, "3"])
+def test_bad_watch(wrong: object) -> None:
+    with pytest.raises(tl.Usage, match="watch"):
+        tl.speculate(watch=wrong)
+
+
+@pytest.mark.parametrize("wrong", [3, print, int])
+def test_no_python_function(wrong: object) -> None:
+    with pytest.raises(tl.Usage, match="Python function"):
+        tl.speculate(wrong)

@@ -1,0 +1,285 @@
+"""Functions on objects with state, and calls of them: what speculation must do as Python does."""
+
+from __future__ import annotations
+
+import copy
+import random
+from typing import Any
+
+
+class Node:
+    def __init__(self, value, left=None, right=None):
+        self.value, self.left, self.right = value, left, right
+
+
+class Counter:
+    step = 2
+
+    def __init__(self, n, friend=None):
+        self.n, self.peak, self.friend = n, 0.5, friend
+
+    def bump(self, k):
+        self.n += k
+        if self.n > 10:
+            self.peak = self.peak * 2.0
+        return self.n
+
+    @property
+    def double(self):
+        return self.n * self.step
+
+
+class Leaf:
+    def __init__(self, value):
+        self.value = value
+
+    def evaluate(self):
+        return self.value
+
+
+class Sum:
+    def __init__(self, one, other):
+        self.one, self.other = one, other
+
+    def evaluate(self):
+        return self.one.evaluate() + self.other.evaluate()
+
+
+class Product(Sum):
+    def evaluate(self):
+        return self.one.evaluate() * self.other.evaluate()
+
+
+def tree(size: int, draw: random.Random, value: Any = None) -> Any:
+    """A random tree of this many nodes."""
+    if size == 0:
+        return None
+    left = draw.randrange(size)
+    own = draw.randrange(-100, 100) if value is None else value(draw)
+    return Node(own, tree(left, draw, value), tree(size - 1 - left, draw, value))
+
+
+def total(node):
+    return 0 if node is None else node.value + total(node.left) + total(node.right)
+
+
+def depth(node):
+    if node is None:
+        return 0
+    left, right = depth(node.left), depth(node.right)
+    return 1 + (left if left > right else right)
+
+
+def largest(node, best):
+    if node is None:
+        return best
+    best = max(best, node.value)
+    return largest(node.right, largest(node.left, best))
+
+
+def mirror(node):
+    if node is None:
+        return None
+    node.left, node.right = node.right, node.left
+    mirror(node.left)
+    mirror(node.right)
+    return node
+
+
+def find(node, value):
+    while node is not None:
+        if node.value == value:
+            return node
+        node = node.left if value < node.value else node.right
+    return None
+
+
+def count_and_bump(counter, k):
+    counter.bump(k)
+    counter.bump(k)
+    return counter.double, counter.peak
+
+
+def aliases(a, b):
+    a.n = 7
+    b.n = b.n + 1
+    return a.n, a is b, a == b
+
+
+def swap_friends(a, b):
+    a.friend, b.friend = b.friend, a.friend
+    return a.friend is b
+
+
+def walk(counter):
+    steps = 0
+    while counter.friend is not None:
+        counter = counter.friend
+        steps += 1
+    return counter, steps
+
+
+def loops(n, x):
+    s = 0
+    for i in range(n):
+        if i == 3:
+            continue
+        if i > 6:
+            break
+        s += i * x
+    else:
+        s += 1000
+    while s > 100:
+        s = s - 7
+        if s == 77:
+            return -1.5
+    return s
+
+
+def late_write(counter, n):
+    counter.n = counter.n + 1
+    if n < 0:
+        raise ValueError(f"{n} is negative")
+    counter.n = counter.n + 100 // n
+    return counter.n
+
+
+def rare_print(counter, n):
+    counter.n = n
+    if n == 5:
+        print("five", counter.n)
+    counter.n = counter.n + 1
+    return n
+
+
+def power(n):
+    return n**3 - n
+
+
+def evaluate(expression):
+    return expression.evaluate()
+
+
+def pairs(n, flag):
+    p = (n, 1.5) if flag else (n + 1, 2.5)
+    a, b = p
+    return b, (a, flag and n > 2, not flag, n or None)
+
+
+def unassigned(n):
+    if n > 2:
+        x = n
+    return x
+
+
+GLOBAL_COUNT = 5
+
+
+def count_globally(n):
+    global GLOBAL_COUNT
+    GLOBAL_COUNT = GLOBAL_COUNT + n
+    return GLOBAL_COUNT if n > 0 else None
+
+
+def divide(a, b):
+    return a / b, a // b, a % b
+
+
+class Changing:
+    def __init__(self, n):
+        self.n = n
+
+    def value(self):
+        return self.n
+
+
+def redefined(changing, k):
+    return changing.value() + k
+
+
+class RedefinedCalls(list):
+    """Calls between which a method is defined again."""
+
+    def __getitem__(self, position):
+        Changing.value = (lambda self: self.n + 100) if position == 5 else _VALUE
+        return list.__getitem__(self, position)
+
+    def __deepcopy__(self, memo):
+        return RedefinedCalls(copy.deepcopy(list(self), memo))
+
+
+_VALUE = Changing.value
+
+
+def double(n):
+    return n + n
+
+
+def mixed(n, x):
+    return n if n > 3 else x
+
+
+def _trees(seed: int, sizes: tuple[int, ...] = (5, 3, 0, 8, 1, 12, 0, 7)) -> list[Any]:
+    draw = random.Random(seed)
+    return [tree(size, draw) for size in sizes]
+
+
+def _counters() -> list[Counter]:
+    a, b, c = Counter(1), Counter(2), Counter(3)
+    a.friend, b.friend = b, c
+    return [a, b, c]
+
+
+def _search_tree() -> Node:
+    return Node(8, Node(3, Node(1), Node(6)), Node(10, None, Node(14)))
+
+
+def _expressions() -> list[Any]:
+    two = Leaf(2)
+    three = Sum(Leaf(1), Product(two, Leaf(3)))
+    return [three, three, Product(two, two), Leaf(4), Leaf(2.5), Product(Leaf(2.5), two), three, Product(three, three)]
+
+
+SCENARIOS: dict[str, Any] = {
+    "total": (total, lambda: [(each,) for each in _trees(1)]),
+    "depth": (depth, lambda: [(each,) for each in _trees(2)]),
+    "largest": (largest, lambda: [(each, -1000) for each in _trees(3)]),
+    "mirror": (mirror, lambda: [(each,) for each in _trees(4)] + [(node,) for node in [tree(6, random.Random(5))] * 3]),
+    "find": (find, lambda: [(each, k) for each in [_search_tree()] for k in (8, 1, 7, 14, 3, 2, 10)]),
+    "count_and_bump": (count_and_bump, lambda: [(each, k) for each in _counters()[:2] for k in (1, 2, 3, -4)]),
+    "aliases": (
+        aliases,
+        lambda: [
+            (a, b)
+            for c in [_counters()]
+            for a, b in ((c[0], c[1]), (c[1], c[2]), (c[0], c[0]), (c[2], c[2]), (c[0], c[2]), (c[1], c[1]))
+        ],
+    ),
+    "swap_friends": (
+        swap_friends,
+        lambda: [(c[i], c[j]) for c in [_counters()] for i, j in ((0, 1), (1, 2), (0, 2), (2, 2), (1, 0), (0, 1))],
+    ),
+    "walk": (walk, lambda: [(c[i],) for c in [_counters()] for i in (0, 1, 2, 0, 1, 2)]),
+    "loops": (loops, lambda: [(n, x) for n, x in zip(range(9), (1, 2, 30, 1, 50, 2, 3, 4, 5), strict=True)]),
+    "loops of floats": (
+        loops,
+        lambda: [(n, x) for n, x in zip(range(9), (1.5, 2, 30.5, 1, 50, 2.5, 3, 4, 5), strict=True)],
+    ),
+    "late_write": (late_write, lambda: [(c[0], n) for c in [_counters()] for n in (1, 2, 3, 4, -1, 5, 0, 6)]),
+    "rare_print": (rare_print, lambda: [(c[0], n) for c in [_counters()] for n in (1, 2, 3, 4, 5, 6, 7, 5)]),
+    "power": (power, lambda: [(n,) for n in (1, 2, -3, 10**5, -(10**6), 10**7, 10**20, 4, 5)]),
+    "evaluate": (evaluate, lambda: [(each,) for each in _expressions()]),
+    "pairs": (pairs, lambda: [(n, n % 2 == 0) for n in range(8)]),
+    "unassigned": (unassigned, lambda: [(n,) for n in (3, 4, 5, 6, 1, 7, 8)]),
+    "count_globally": (count_globally, lambda: [(n,) for n in (1, -1, 2, 3, 0, -7, 4)]),
+    "divide": (
+        divide,
+        lambda: [(a, b) for a, b in ((7, 2), (-7, 2), (7, -2), (-7, -2), (0, 5), (5, 0), (2**55, 3), (6, 3))],
+    ),
+    "redefined": (redefined, lambda: RedefinedCalls([(c, k) for c in [Changing(1)] for k in range(8)])),
+    "double": (double, lambda: [(n,) for n in (1, 2, 3, 4, 2.5, -0.0, 2**70, True, 5)]),
+    "mixed": (
+        mixed,
+        lambda: [(n, x) for n, x in ((1, 2), (5, 6), (2, 1.5), (7, 2.5), (0, True), (3, None), (4, "a"), (1, 9))],
+    ),
+}

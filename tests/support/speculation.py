@@ -1,0 +1,66 @@
+"""Speculated functions beside Python: a scenario is called twice, on copies of its objects, and compared."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tagloom.interp.speculation.speculated import Speculated
+
+Scenario = tuple[Callable[..., Any], Callable[[], list[tuple[Any, ...]]]]
+"""A function, and what makes the arguments of its calls, which may share objects."""
+
+
+def call(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """The result of a call, its exception and its printed lines."""
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        try:
+            return "result", function(*arguments), text.getvalue()
+        except Exception as error:
+            return type(error), str(error), text.getvalue()
+
+
+def describe(*roots: Any) -> list[Any]:
+    """All that can be reached from objects: classes, attributes, numbers by bits, and which objects are the same."""
+    numbers: dict[int, int] = {}
+    keep_alive: list[Any] = []
+
+    def describe_one(value: Any) -> Any:
+        if type(value) in (int, bool, str, type(None), float):
+            return type(value).__name__, repr(value)
+        if type(value) is tuple:
+            return tuple(map(describe_one, value))
+        if hasattr(value, "tolist") and hasattr(value, "dtype"):
+            return str(value.dtype), repr(value.tolist())
+        if isinstance(value, type) or callable(value):
+            return value
+        if id(value) in numbers:
+            return "object", numbers[id(value)]
+        numbers[id(value)] = len(numbers)
+        keep_alive.append(value)
+        items = value if type(value) in (list, dict) else value.__dict__
+        parts = map(describe_one, items) if type(items) is list else ((k, describe_one(v)) for k, v in items.items())
+        return "object", numbers[id(value)], type(value), tuple(parts)
+
+    return [describe_one(root) for root in roots]
+
+
+def compare(speculated: Speculated, calls: list[tuple[Any, ...]], variables: Sequence[str] = ()) -> None:
+    """Call a function as Python, and speculated, with the same arguments: all that can be seen is the same after each
+    call. `variables` are global variables that it changes. Recursive calls find the function of either side."""
+    python, module = speculated.python, speculated.python.__globals__
+    both = calls, copy.deepcopy(calls)
+    values = [{name: module[name] for name in variables} for _ in both]
+    for position in range(len(calls)):
+        seen = []
+        for side, function in enumerate((speculated, python)):
+            module |= {python.__name__: function, **values[side]}
+            ending = call(function, both[side][position])
+            values[side] = {name: module[name] for name in variables}
+            seen.append((ending, describe(ending, both[side], *values[side].values())))
+        assert seen[0][1] == seen[1][1], f"call {position}: {seen[0][0]} is not {seen[1][0]}, or objects differ"
+    module |= {python.__name__: python, **values[1]}

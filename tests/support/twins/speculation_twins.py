@@ -1,0 +1,120 @@
+"""Broken twins of speculation: each has one mechanism that is wrong, and a scenario that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from pytest import MonkeyPatch
+from tagloom.interp.speculation import arithmetic
+from tagloom.interp.speculation.generation import Generation
+from tagloom.interp.speculation.heap import ObjectTable
+from tagloom.interp.speculation.layouts import NumberLayout
+from tagloom.interp.speculation.speculated import SpeculatedGraph
+from tagloom.interp.speculation.staging import StagedValue, Unreachable
+
+
+class Twin(NamedTuple):
+    """What is wrong, and the name of a scenario that shows it."""
+
+    patch: Callable[[MonkeyPatch], None]
+    scenario: str
+
+
+def _unchecked_assumptions(patch: MonkeyPatch) -> None:
+    def check(generation: Generation, condition: Any, *arguments: Any) -> None:
+        if condition is False:
+            raise Unreachable
+
+    patch.setattr(Generation, "check", check)
+
+
+def _unchecked_overflow(patch: MonkeyPatch) -> None:
+    patch.setattr(arithmetic, "MAX_INTEGER", 2.0**200)
+
+
+def _lost_aliases(patch: MonkeyPatch) -> None:
+    def index(table: ObjectTable, instance: Any) -> int:
+        table.objects.append(instance)
+        return len(table.objects) - 1
+
+    patch.setattr(ObjectTable, "index", index)
+
+
+def _stale_fields(patch: MonkeyPatch) -> None:
+    sound = Generation.write_heap
+
+    def write_heap(generation: Generation, key: Any, value: StagedValue, node: Any, owner: Any = None) -> None:
+        before = generation.state.heap.get(key)
+        sound(generation, key, value, node, owner)
+        assert before is not None
+        generation.state.heap[key] = before
+
+    patch.setattr(Generation, "write_heap", write_heap)
+
+
+def _no_commit(patch: MonkeyPatch) -> None:
+    patch.setattr(ObjectTable, "changes", lambda *arguments: iter(()))
+
+
+def _commit_of_one_object(patch: MonkeyPatch) -> None:
+    sound = ObjectTable.changes
+
+    def changes(*arguments: Any) -> Iterator[Any]:
+        return iter(list(sound(*arguments))[:1])
+
+    patch.setattr(ObjectTable, "changes", changes)
+
+
+def _commit_before_assertions(patch: MonkeyPatch) -> None:
+    """Numbers of the first argument are written before the run."""
+    sound = SpeculatedGraph.encode
+
+    def encode(graph: SpeculatedGraph, roots: dict[str, Any]) -> Any:
+        encoded = sound(graph, roots)
+        for key in graph.fields:
+            if key in graph.generation.requirements.assigned_keys and type(roots["counter"].n) is int:
+                roots["counter"].n += 1
+        return encoded
+
+    patch.setattr(SpeculatedGraph, "encode", encode)
+
+
+def _unchecked_numbers(patch: MonkeyPatch) -> None:
+    sound = ObjectTable.encode
+
+    def encode(table: ObjectTable, value: Any, layout: Any, place: object) -> Iterator[Any]:
+        if layout == NumberLayout("i") and isinstance(value, float):
+            return iter([int(value)])
+        return sound(table, value, layout, place)
+
+    patch.setattr(ObjectTable, "encode", encode)
+
+
+def _unchecked_definitions(patch: MonkeyPatch) -> None:
+    patch.setattr(SpeculatedGraph, "check_definitions", lambda graph: None)
+
+
+def _arms_exchanged(patch: MonkeyPatch) -> None:
+    sound = Generation.branch
+
+    def branch(generation: Generation, predicate: Any, then: Any, otherwise: Any) -> StagedValue:
+        if isinstance(predicate, bool):
+            return sound(generation, predicate, then, otherwise)
+        return sound(generation, predicate, otherwise, then)
+
+    patch.setattr(Generation, "branch", branch)
+
+
+TWINS = {
+    "unchecked assumptions": Twin(_unchecked_assumptions, "rare_print"),
+    "unchecked overflow": Twin(_unchecked_overflow, "power"),
+    "lost aliases": Twin(_lost_aliases, "aliases"),
+    "stale fields": Twin(_stale_fields, "count_and_bump"),
+    "no commit": Twin(_no_commit, "swap_friends"),
+    "commit of one object": Twin(_commit_of_one_object, "swap_friends"),
+    "commit before assertions": Twin(_commit_before_assertions, "late_write"),
+    "unchecked numbers": Twin(_unchecked_numbers, "double"),
+    "unchecked definitions": Twin(_unchecked_definitions, "redefined"),
+    "arms exchanged": Twin(_arms_exchanged, "depth"),
+}
