@@ -10,10 +10,11 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from subprocess import PIPE, Popen, TimeoutExpired
+from subprocess import PIPE, TimeoutExpired
 from typing import TypeAlias
 
 from ..core.errors import Usage
+from ..interp.engines.child_process import ChildProcess
 
 FORMATS = ("svg", "png", "pdf")
 """The formats of pictures."""
@@ -52,19 +53,15 @@ def render(dot: str, format: str, *, timeout: float = 120, progress: ProgressCal
     if format not in (*FORMATS, COORDINATE_FORMAT):
         raise Usage("there is no picture format of this name", required=", ".join(FORMATS), got=repr(format))
     command = [sys.executable, "-P", "-c", _LAYOUT, format]
-    with Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
-        try:
-            picture, errors = await_layout(process, dot.encode(), timeout, progress)
-        except BaseException:
-            process.kill()
-            raise
+    with ChildProcess(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+        picture, errors = await_layout(process, dot.encode(), timeout, progress)
     if process.returncode or not picture:
         raise layout_error(process.returncode, errors.decode(errors="replace"))
     return picture
 
 
 def await_layout(
-    process: Popen[bytes], dot: bytes, timeout: float, progress: ProgressCallback | None
+    process: ChildProcess, dot: bytes, timeout: float, progress: ProgressCallback | None
 ) -> tuple[bytes, bytes]:
     """Wait for the layout process; its stdout and stderr."""
     begun, unsent = time.monotonic(), [dot]

@@ -22,6 +22,7 @@ from ...core.json.program import program_to_json
 from ...core.json.value import value_to_json
 from ...core.program.program import Program
 from ...core.value import Value, is_same_value
+from ..engines.child_process import ChildProcess
 from .protocol import (
     PROTOCOL_VERSION,
     Answer,
@@ -67,7 +68,7 @@ class BackendProcess:
 
     def __init__(self, command: Sequence[str], max_bytes: int) -> None:
         self.max_bytes, self.sequence_number = max_bytes, 0
-        self.process = subprocess.Popen(
+        self.process = ChildProcess(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

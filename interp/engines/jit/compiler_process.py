@@ -29,6 +29,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
+from ..child_process import ChildProcess
 from .cache import load_module, lock_across_fork, module_path, numba_unavailable
 from .native import Unlinkable, load_native, native_path
 
@@ -132,9 +133,9 @@ class Compilation:
 
 _lock = lock_across_fork(threading.RLock())
 """Guards the lists below."""
-_processes: list[subprocess.Popen[bytes]] = []
+_processes: list[ChildProcess] = []
 """The compiler processes that have not been seen to end."""
-_background: list[subprocess.Popen[bytes]] = []
+_background: list[ChildProcess] = []
 """The one that serves requests, if any."""
 _running: list[Compilation] = []
 """What it compiles."""
@@ -206,12 +207,7 @@ def compile_and_wait(task: CompileTask) -> None:
             try:
                 process = start_process([task])
                 try:
-                    # A thread waits for the process. Ctrl-C in this thread, while it polls, could leave a lock of
-                    # `process` held for ever.
-                    threading.Thread(target=process.wait, name="tagloom compiler", daemon=True).start()
-                    while process.returncode is None:
-                        time.sleep(_WAIT_SECONDS)
-                    has_compiled = process.returncode == 0
+                    has_compiled = process.wait() == 0
                 finally:
                     end_process(process)
             finally:
@@ -228,14 +224,14 @@ def _return_requests(requested: list[Compilation], *, has_compiled: bool) -> Non
             _pending.append(each)
 
 
-def start_process(tasks: list[CompileTask]) -> subprocess.Popen[bytes]:
+def start_process(tasks: list[CompileTask]) -> ChildProcess:
     """Start a compiler process. Raises OSError where that is impossible."""
     job = {"path": list(map(os.path.abspath, sys.path)), "parent": os.getpid(), "tasks": tasks}
     options = ["-I", *(["-B"] if sys.dont_write_bytecode else [])]
     with TemporaryFile() as file:  # not a pipe: a large text would fill it before the process reads
         file.write(json.dumps(job).encode())
         file.seek(0)
-        process = subprocess.Popen(
+        process = ChildProcess(
             [sys.executable, *options, "-c", _BOOT],
             stdin=file,
             stdout=subprocess.DEVNULL,
@@ -248,15 +244,15 @@ def start_process(tasks: list[CompileTask]) -> subprocess.Popen[bytes]:
     return process
 
 
-def end_process(process: subprocess.Popen[bytes]) -> None:
+def end_process(process: ChildProcess) -> None:
     """Kill a compiler process if it has not ended, and forget it."""
     process.kill()
-    with suppress(subprocess.TimeoutExpired):  # Ctrl-C during a poll may have left its lock held
+    with suppress(subprocess.TimeoutExpired):
         process.wait(_KILL_SECONDS)
     _forget(process)
 
 
-def _forget(process: subprocess.Popen[bytes]) -> None:
+def _forget(process: ChildProcess) -> None:
     with _lock, suppress(ValueError):
         _processes.remove(process)
 
