@@ -21,3 +21,17 @@ def default_ctrl_c() -> Iterator[None]:
     finally:
         signal.signal(signal.SIGINT, before)
         gc.callbacks[:] = callbacks
+
+
+@contextmanager
+def ctrl_c_after(seconds: float) -> Iterator[None]:
+    """In this context Ctrl-C arrives once, after so many seconds of this process's processor time: other work on the
+    machine does not change what the process has done by then."""
+    with default_ctrl_c():
+        before = signal.signal(signal.SIGPROF, lambda number, frame: signal.raise_signal(signal.SIGINT))
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGPROF, before)

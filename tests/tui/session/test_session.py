@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import pytest
 import tagloom as tl
+from support.observe.ctrl_c import ctrl_c_after
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history.history import History
 from tagloom.tui.app import app
@@ -157,8 +156,8 @@ def test_ctrl_c_ends_a_command(folder: Path) -> None:
     session = session_of("ends.py:endless", "1")
     for line, stays in (("run", True), ("compare --schedule lifo", False)):
         before = session.snapshot
-        threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
-        reply = session.execute(line)
+        with ctrl_c_after(0.3):
+            reply = session.execute(line)
         assert not reply.ok and "interrupted" in reply.text[0]
         assert (session.snapshot != before) is stays
         assert run_commands(session, "step")["position"] > 100
@@ -463,6 +462,7 @@ def rows(v: tl.Array[tl.float32, None, 2]) -> tl.Array[tl.float32, None, 2]:
 """
 
 
+@pytest.mark.full
 def test_exported_tests_pass(folder: Path) -> None:
     """`pytest FILE` writes a test that ruff accepts, and that passes; it fails if the program changes at that moment.
     Many kinds of moments are tried."""
