@@ -1,8 +1,9 @@
 """What plain `pytest` leaves out (`tests/support/inner.py`), the order of tests, and Hypothesis profiles.
 
 HYPOTHESIS_PROFILE chooses a profile. Examples are the same in every run of `fixed`, the default: no test fails at
-random; a law that does not state how many has 50. They are drawn in `drawn`, which `.ci/run --heavy tests` uses, 100 of
-them; `--hypothesis-seed` repeats them. In `mutants`, the examples are those of `fixed`, and none is shrunk.
+random; a law that does not state how many has 50. They are drawn in `drawn`, which `.ci/run --heavy laws` and
+`.ci/run --heavy tests` use, 100 of them; `--hypothesis-seed` repeats them. In `mutants`, the examples are those of
+`fixed`, and none is shrunk.
 """
 
 from __future__ import annotations
@@ -11,10 +12,20 @@ import gc
 import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from support.inner import FULL, INNER, mark_full, spread_compiling, try_fewer_examples
+from support.inner import (
+    FULL,
+    FULL_EXAMPLES,
+    INNER,
+    INNER_EXAMPLES,
+    mark_full,
+    mark_laws,
+    spread_compiling,
+    try_fewer_examples,
+)
 
 # Tests start processes that import the package: they must get the one that is tested, whichever is installed.
 _FOLDERS = str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH")
@@ -28,10 +39,22 @@ gc.set_threshold(50_000, 20, 50)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Plain `pytest` runs the inner part; `pytest FILE` runs all tests of the file but the heavy ones."""
-    names_files = config.args_source is pytest.Config.ArgsSource.ARGS and not hasattr(config, "workerinput")
+    """Plain `pytest` runs the inner part; `pytest FILE` runs all tests of the file but the heavy ones, and laws with
+    all of their examples."""
+    if hasattr(config, "workerinput"):
+        config.option.markexpr, config.option.one_in_examples = config.workerinput["part"]
+        return
+    names_files = config.args_source is pytest.Config.ArgsSource.ARGS
     if names_files and config.option.markexpr == INNER:
         config.option.markexpr = FULL
+    one_in = {INNER: INNER_EXAMPLES, FULL: FULL_EXAMPLES}
+    config.option.one_in_examples = 1 if names_files else one_in.get(config.option.markexpr, 1)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Processes that run tests run the part that their parent chose."""
+    node.workerinput["part"] = node.config.option.markexpr, node.config.option.one_in_examples
 
 
 _WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
@@ -52,12 +75,13 @@ def pytest_make_collect_report(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """Marks the tests outside the inner part, before pytest reads `-m`."""
+    """Marks laws and the tests outside the inner part, before pytest reads `-m`."""
     if _WORKER:
         items.sort(key=lambda item: item.path)
     mark_full(items)
-    if config.option.markexpr == INNER:
-        try_fewer_examples(items)
+    mark_laws(items)
+    if config.option.one_in_examples > 1:
+        try_fewer_examples(items, config.option.one_in_examples)
     yield
     spread_compiling(items)
 

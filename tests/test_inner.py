@@ -1,4 +1,4 @@
-"""The inner part of the tests, which plain `pytest` runs, covers every file, law, engine, command, op and corpus
+"""The inner part of the tests, which plain `pytest` runs, covers every folder, law, engine, command, op and corpus
 text."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.inner import COMPILING, EXAMPLES, KINDS, inner_of, try_fewer_examples
+from support.inner import COMPILING, INNER_EXAMPLES, KINDS, inner_of, try_fewer_examples
 from tagloom.core import dtypes
 from tagloom.core.ops.op import OPS
 from tagloom.interp.engines.registry import engine_names
@@ -23,6 +23,8 @@ from tagloom.tui.cli.main import app
 ROOT = Path(__file__).resolve().parents[1]
 EVERY_COMMAND = "tests/tui/app/test_app_keys.py::test_every_command"
 """The test that runs every command of the debugger."""
+SEVERAL_CORES = "tests/laws/test_parallel_laws.py"
+"""The file whose laws need the machine of several cores, which no other test of the inner part does."""
 
 COLLECT = """
 import json, sys
@@ -55,6 +57,10 @@ class ProductTest(NamedTuple):
         return self.id.partition("::")[0]
 
     @property
+    def folder(self) -> str:
+        return self.file.rpartition("/")[0]
+
+    @property
     def function(self) -> str:
         return self.id.partition("[")[0]
 
@@ -79,12 +85,12 @@ def inner(product: list[ProductTest]) -> list[ProductTest]:
 
 
 @pytest.mark.full
-def test_every_file_and_law(product: list[ProductTest], inner: list[ProductTest]) -> None:
-    """The inner part has a test of each file that is not heavy as a whole, the tests that compile machines, and every
-    law that is not heavy."""
-    assert {test.file for test in product} == {test.file for test in inner}
-    assert {test.id for test in inner} >= set(COMPILING)
-    laws = {test.function for test in product if test.is_law}
+def test_every_folder_and_law(product: list[ProductTest], inner: list[ProductTest]) -> None:
+    """The inner part has a test of each folder, and every law that is not heavy but those of several cores; the full
+    product has the tests that compile machines."""
+    assert {test.folder for test in product} == {test.folder for test in inner}
+    assert {test.id for test in product} >= set(COMPILING)
+    laws = {test.function for test in product if test.is_law and test.file != SEVERAL_CORES}
     assert len(laws) > 100
     assert laws == {test.function for test in inner if test.is_law}
 
@@ -138,15 +144,20 @@ def test_every_dtype_has_a_kind() -> None:
     assert all(representative in kind for representative, kind in KINDS.items())
 
 
-def examples_tried(examples: int) -> int:
+def examples_tried(examples: int, *, parametrisations: int = 1, is_heavy: bool = False) -> int:
     """The number of examples that the inner part tries, for a law with this many."""
     tried: list[float] = []
     law = settings(max_examples=examples, database=None)(given(st.floats())(lambda number: tried.append(number)))
-    try_fewer_examples([SimpleNamespace(obj=law)])  # type: ignore[list-item]
+    mark = {"heavy": True} if is_heavy else {}
+    items: list[Any] = [SimpleNamespace(obj=law, get_closest_marker=mark.get)] * parametrisations
+    try_fewer_examples(items, INNER_EXAMPLES)
     law()
     return len(tried)
 
 
 def test_laws_try_fewer_examples() -> None:
-    """The inner part tries one in EXAMPLES examples of a law, and at least one."""
-    assert [examples_tried(examples) for examples in (3, 10 * EXAMPLES)] == [1, 10]
+    """The inner part tries one in INNER_EXAMPLES examples of each parametrisation of a law, at least one, and all of a
+    heavy law."""
+    assert [examples_tried(examples) for examples in (3, 10 * INNER_EXAMPLES)] == [1, 10]
+    assert examples_tried(10 * INNER_EXAMPLES, parametrisations=3) == 10
+    assert examples_tried(30, is_heavy=True) == 30

@@ -1,4 +1,4 @@
-"""The inner part of the tests: which of them plain `pytest` runs, by one rule, and how many examples laws try there.
+"""The inner part of the tests: which of them plain `pytest` runs, by one rule, and how many examples laws try.
 
 `pytest` runs the inner part, `pytest -m "not heavy"` the full product, and `pytest FILE` the tests of the file that the
 full product has. A test belongs to the inner part unless
@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -38,11 +39,13 @@ COMPILING = (
     "tests/interp/engines/fast/test_events.py::test_kept_events_are_the_reference_s[pages-fib-9-waves]",
     "tests/tui/cli/test_cli.py::test_cores",
 )
-"""Tests of the inner part, each of which needs machine code that is compiled once for all processes."""
+"""Tests, each of which needs machine code that is compiled once for all processes; the last is not in the inner
+part."""
 
 OTHER_DTYPES = frozenset(dtype for dtypes in KINDS.values() for dtype in dtypes) - frozenset(KINDS)
-EXAMPLES = 10
-"""The inner part tries one in this many examples of a law."""
+INNER_EXAMPLES, FULL_EXAMPLES = 25, 3
+"""The inner part tries one in 25 examples of a law, the full product one in 3. `pytest FILE` and `pytest -m law` try
+all."""
 
 
 def mark_full(items: Iterable[pytest.Item]) -> None:
@@ -91,11 +94,25 @@ def spread_compiling(items: list[pytest.Item]) -> None:
     items[:] = [*compiling[:half], *others[:middle], *compiling[half:], *others[middle:]]
 
 
-def try_fewer_examples(items: Iterable[pytest.Item]) -> None:
-    """Lets laws that Hypothesis tests try one in EXAMPLES of their examples, and one at least."""
-    for item in items:
-        law = getattr(item, "obj", None)
-        if hasattr(law, "hypothesis"):
-            all_of_them: settings = law._hypothesis_internal_use_settings
-            fewer = -(-all_of_them.max_examples // EXAMPLES)
-            law._hypothesis_internal_use_settings = settings(all_of_them, max_examples=fewer)
+def is_law(item: pytest.Item) -> bool:
+    """Whether Hypothesis tests it, with examples that it draws."""
+    return hasattr(getattr(item, "obj", None), "hypothesis")
+
+
+def mark_laws(items: Iterable[pytest.Item]) -> None:
+    """Marks every law as `law`."""
+    for item in filter(is_law, items):
+        item.add_marker(pytest.mark.law)
+
+
+def try_fewer_examples(items: Iterable[pytest.Item], one_in: int) -> None:
+    """Lets laws that are not heavy try one in so many of their examples, and one at least."""
+    laws: set[Any] = {getattr(item, "obj") for item in items if is_law(item) and not is_heavy(item)}  # noqa: B009
+    for law in laws:  # the parametrisations of a test share its function
+        all_of_them: settings = law._hypothesis_internal_use_settings
+        fewer = -(-all_of_them.max_examples // one_in)
+        law._hypothesis_internal_use_settings = settings(all_of_them, max_examples=fewer)
+
+
+def is_heavy(item: pytest.Item) -> bool:
+    return item.get_closest_marker("heavy") is not None
