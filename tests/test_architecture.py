@@ -87,6 +87,7 @@ def imported(path: Path) -> Iterator[str]:
                 yield module.partition(".")[0]
 
 
+@pytest.mark.full
 def test_import_contracts(tmp_path: Path) -> None:
     """import-linter finds every contract of pyproject.toml kept: layers, no cycles between files, nothing foreign.
     Imports for annotations count."""
@@ -95,6 +96,7 @@ def test_import_contracts(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+@pytest.mark.full
 def test_core_imports_only_numpy_lark_and_the_standard_library() -> None:
     """Core imports NumPy, Lark and the standard library only; one file imports Lark. Contracts can only forbid known
     packages, so this test lists the allowed ones."""
@@ -122,12 +124,14 @@ def test_import_is_light(tmp_path: Path) -> None:
     assert not heavy & set(ran.stdout.split())
 
 
+@pytest.mark.full
 def test_no_name_is_a_bare_word() -> None:
     """No module, class, function or attribute is named by a participle, an adverb or a pronoun alone."""
     bare = [name for name in bare_names(package_names()) if (name.file, name.text) not in DEFENDED]
     assert not bare, "\n".join(map(str, bare))
 
 
+@pytest.mark.full
 def test_class_names_are_used_once() -> None:
     """A class name stands for one concept."""
     assert repeated_classes(package_names()) == {}
@@ -184,6 +188,7 @@ def quoted_figures() -> dict[str, float]:
     }
 
 
+@pytest.mark.full
 def test_the_figures_of_the_page_are_those_of_the_source() -> None:
     """docs/architecture.md quotes what tests/structure.py prints: counts of lines may drift a little, all else may
     not."""

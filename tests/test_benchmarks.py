@@ -153,7 +153,7 @@ def test_promises_of_training_and_of_ops(modules: dict[str, ModuleType]) -> None
     assert [promise.line(ops)[1:] for promise in promises.EAGER] == [["1.6", "missed"], ["", "not measured"]]
 
 
-@pytest.mark.inner(first=2)
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("row", ["softmax", "treernn", "l2hmc"])
 def test_eager_and_staged_training_steps_agree(
     modules: dict[str, ModuleType], row: str, monkeypatch: pytest.MonkeyPatch

@@ -112,6 +112,7 @@ def test_cases(file: str, part: slice) -> None:
     assert unexpected_problems(document(file)) == []
 
 
+@pytest.mark.inner(first=4)
 @in_files
 def test_values_are_independent(file: str) -> None:
     """What `returns`, `traps` and `deadlocks` state, and what is printed, is what plain Python computes without
@@ -162,6 +163,7 @@ def test_files_have_a_comment_and_cases(file: str) -> None:
     assert set(actual.names) - called <= {case.name for case in actual.cases}
 
 
+@pytest.mark.full
 def test_independent_of_tagloom() -> None:
     """The independent Python imports nothing of tagloom, and every function in it is used by a case."""
     imports = [
@@ -473,6 +475,7 @@ FORMULAS = (
 )
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: f"{formula.file}-{formula.name}")
 def test_firings(formula: Formula) -> None:
     """The closed formula in a file's comment, derived from the rules of lowering, holds far beyond its cases, and the

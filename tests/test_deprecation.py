@@ -27,7 +27,7 @@ def python(code: str, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True, timeout=100)
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("line", OLD)
 def test_documented_imports(line: str) -> None:
     """An import that the documentation showed works, and its warning gives the new name."""
@@ -36,6 +36,7 @@ def test_documented_imports(line: str) -> None:
     assert "DeprecationWarning" in ran.stderr and " is now " in ran.stderr
 
 
+@pytest.mark.full
 def test_other_old_paths_are_gone() -> None:
     """What was never documented has no alias."""
     assert "ModuleNotFoundError" in python("import tagloom.interp.alarm").stderr
@@ -73,6 +74,7 @@ def test_session_methods() -> None:
         assert session.load == session.load_run
 
 
+@pytest.mark.full
 def test_fast_runs() -> None:
     """`FastRun.go` and `Last` warn, and are `FastRun.resume` and `LastEventKeeper`."""
     code = """

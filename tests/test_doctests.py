@@ -37,6 +37,7 @@ def test_module(module: str) -> None:
     run(examples(module))
 
 
+@pytest.mark.full
 def test_examples_are_found() -> None:
     """The walk over modules finds the examples; without any, the tests above would always pass."""
     assert sum(len(test.examples) for module in MODULES for test in examples(module)) >= FEWEST

@@ -252,6 +252,7 @@ def test_archive_bombs_are_rejected(member: str, bomb: Callable[[], bytes], tmp_
         tl.read_events(path)
 
 
+@pytest.mark.full
 def test_a_truncated_archive_is_rejected(tmp_path: Path) -> None:
     """A truncated column log is rejected with a hint; one under another name is read."""
     path, other = tmp_path / "run.npz", tmp_path / "run.jsonl"
@@ -287,7 +288,7 @@ def _shaped(shape: list[int], data: list[int]) -> bytes:
     return json.dumps(document).encode()
 
 
-@pytest.mark.inner(first=7)
+@pytest.mark.inner(first=4)
 @pytest.mark.parametrize("bomb", BOMBS, ids=range(len(BOMBS)))
 def test_bombs_are_rejected(bomb: Callable[[], bytes]) -> None:
     """Documents that are small on disk but huge in memory, too deep, or too long are rejected at once."""
@@ -306,6 +307,7 @@ def test_the_hook_sees_code() -> None:
         eval("1 + 1")
 
 
+@pytest.mark.full
 def test_unmutated_documents_are_read() -> None:
     """Every document that is not mutated is read, and its content is right."""
     for document in documents():

@@ -34,6 +34,7 @@ def test_extras_allow_no_lower_versions() -> None:
     assert {name: bounds for name, bounds in by_name.items() if len(bounds) > 1} == {}
 
 
+@pytest.mark.full
 def test_a_python_is_found_by_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A Python that is on PATH is found; one that does not run, as pyenv's shims of versions that are not chosen, or
     that is of another version, is passed over; a Python that is missing fails."""

@@ -45,7 +45,7 @@ def _check(words: list[str], folder: Path) -> None:
 FEW = ("fib_at_20", "deadlock", "race", "fib_spacetime", "fib_critical")
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", FEW)
 def test_commands_make_the_stored_pictures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
     """A sample of the commands make pictures with the texts of those in the repository."""

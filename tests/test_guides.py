@@ -22,24 +22,28 @@ def test_the_examples() -> None:
     assert summary.failed == 0 and summary.attempted > 20
 
 
+@pytest.mark.full
 def test_the_examples_of_gradients() -> None:
     """Every example on the page of gradients gives the output below it."""
     summary = doctest.testfile(str(DOCS / "gradients.md"), module_relative=False)
     assert summary.failed == 0 and summary.attempted >= 6
 
 
+@pytest.mark.full
 def test_the_examples_of_state() -> None:
     """Every example on the page of variables, checkpoints and queues gives the output below it."""
     summary = doctest.testfile(str(DOCS / "state.md"), module_relative=False)
     assert summary.failed == 0 and summary.attempted >= 50
 
 
+@pytest.mark.full
 def test_the_examples_of_functions() -> None:
     """Every example on the page of traced programs gives the output below it."""
     summary = doctest.testfile(str(DOCS / "functions.md"), module_relative=False)
     assert summary.failed == 0 and summary.attempted >= 6
 
 
+@pytest.mark.full
 def test_the_examples_of_parts() -> None:
     """Every example on the page of partial programs gives the output below it."""
     summary = doctest.testfile(str(DOCS / "partial.md"), module_relative=False, optionflags=doctest.ELLIPSIS)

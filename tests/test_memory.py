@@ -89,6 +89,7 @@ def test_evaluation_ends_exhausted() -> None:
     assert evaluate(outer.program, [COLUMN, ROW]).status == "Exhausted"
 
 
+@pytest.mark.full
 def test_a_call_without_a_trace_is_exhausted() -> None:
     """An eager op raises the same error, at the user's line."""
     with pytest.raises(tl.Exhausted, match=r"S12: a result does not fit into memory \(test_memory.py:\d+\)"):

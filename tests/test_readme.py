@@ -23,6 +23,7 @@ def blocks(language: str) -> list[str]:
     return [part.partition("\n")[2] for part in README.split("```")[1::2] if part.partition("\n")[0] == language]
 
 
+@pytest.mark.full
 def test_the_report_is_that_of_the_command() -> None:
     """The block below `--stats` is the output of that command."""
     command = [sys.executable, "-m", "tagloom", "run", "papers_examples/recursion/fib.py", "10", "--stats"]
@@ -30,6 +31,7 @@ def test_the_report_is_that_of_the_command() -> None:
     assert text in blocks("")
 
 
+@pytest.mark.full
 def test_the_first_program(tmp_path: Path) -> None:
     """The Python blocks run; the values in their comments are right."""
     source = "\n".join(blocks("python"))
@@ -46,6 +48,7 @@ def test_the_first_program(tmp_path: Path) -> None:
     assert (shown["main"], shown["main/fib"], shown["main/fib_1"]) == (89, 55, 34)
 
 
+@pytest.mark.full
 def test_the_text(tmp_path: Path) -> None:
     """The cases of the text pass on the machine; the mistake is rejected with the message below it."""
     (text,) = blocks("tl")
@@ -66,6 +69,7 @@ def test_the_commands_are_two() -> None:
 COMMANDS = re.findall(r"`tagloom (\w+ papers_examples/[^`]*)`", README)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("words", [*map(shlex.split, COMMANDS)], ids=" ".join)
 def test_commands_in_the_text_can_be_copied(words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The commands for a picture and a page in the text work, from the root of the repository."""

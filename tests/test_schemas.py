@@ -36,6 +36,7 @@ def problem(form: str, document: Any) -> str | None:
     return None if error is None else f"{error.json_path}: {error.message[:200]}"
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("form", sorted(SCHEMAS))
 def test_schema(form: str) -> None:
     """Each schema is a JSON Schema of draft 2020-12, with a version in its name and a description."""
@@ -77,7 +78,7 @@ def test_documents_of_effects_fit(tmp_path_factory: Any, case: Case) -> None:
         assert problem("events", json.loads(line)) is None
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("number", range(len(EVERY)))
 def test_every_ending_fits(number: int, tmp_path: Path) -> None:
     """Documents and log lines of traps, deadlocks and broken runs fit their schemas."""

@@ -28,6 +28,7 @@ def violations(seed: int, folder: Path) -> list[str]:
     return [] if history is None else list(display_violations(history, dice, folder))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(5))
 def test_graphs_are_displayed(seed: int, tmp_path: Path) -> None:
     """Graphs written by hand, lowered and edited have every picture and every column of the player, and every command
@@ -68,6 +69,7 @@ def test_positions_are_no_nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert any("IndexError" in each for each in display_violations(history, random.Random(1), tmp_path))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.full), pytest.param(2, marks=pytest.mark.full)])
 def test_graphs_are_on_screen(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The app shows such graphs with all its panes, and answers commands."""

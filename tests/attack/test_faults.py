@@ -47,6 +47,7 @@ def array_file(header: bytes, content: bytes = b"") -> bytes:
     return b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded + content
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "content",
     [
@@ -72,6 +73,7 @@ def test_broken_arrays(content: bytes, folder: Path) -> None:
     assert "this array file cannot be read" in assert_refused(["run", "f.tl", "@x.npy"])
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("number", ["9" * 400, "-1" + "0" * 400, "1" + "0" * 5000, '"x"', "[" * 5000, "true", "null"])
 @pytest.mark.parametrize("key", ["loss", "step"])
 def test_broken_metrics(number: str, key: str, folder: Path) -> None:
@@ -110,6 +112,7 @@ def test_the_bound_on_files_is_stated(folder: Path, monkeypatch: pytest.MonkeyPa
     assert files.read_file(folder / "large") == bytes(1000)
 
 
+@pytest.mark.full
 def test_a_pipe_is_read(folder: Path) -> None:
     """Pipes are inputs as files are."""
     command = f"{sys.executable} -m tagloom run <(cat f.tl) 1 2>&1; true"
@@ -167,6 +170,7 @@ PATHS = {
 }  # fmt: skip
 
 
+@pytest.mark.inner(first=45)
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("user", PATH_USERS)
 def test_any_path_is_used_or_refused(user: str, path: str) -> None:
@@ -177,7 +181,7 @@ def test_any_path_is_used_or_refused(user: str, path: str) -> None:
         assert str(error)
 
 
-@pytest.mark.inner(first=8)
+@pytest.mark.full
 @pytest.mark.parametrize("path", [name for name in PATHS if name != "nul"])
 @pytest.mark.parametrize("command", ["run", "check", "show", "play", "debug", "warm", "curve"])
 def test_any_path_is_a_word_of_the_command_line(command: str, path: str) -> None:
@@ -187,6 +191,7 @@ def test_any_path_is_a_word_of_the_command_line(command: str, path: str) -> None
         assert run.raised == "" and "Traceback" not in run.err, run
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("path", [name for name in PATHS if name != "nul"])
 def test_any_path_is_an_argument_or_an_output(path: str) -> None:
     """The same for files of arrays, and for what a command writes."""
@@ -253,6 +258,7 @@ def test_an_ascii_locale(command: str, folder: Path) -> None:
     assert ran.stdout.isascii() and ran.stderr.isascii()
 
 
+@pytest.mark.full
 def test_large_words_are_not_echoed(folder: Path) -> None:
     """A word of a megabyte is refused with its beginning and its length."""
     for word in ("9" * 10**6, "x" * 10**6, "[" * 10**6, '"' + "x" * 10**6 + '"'):

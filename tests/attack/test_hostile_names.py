@@ -70,6 +70,7 @@ def test_hostile_documents(part: str, tmp_path: Path) -> None:
                 assert file_faults(tmp_path) == [], ascii(command)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("part", PARTS)
 def test_hostile_words(part: str, tmp_path: Path) -> None:
     """Words of the command line, and names of metrics, are shown with escapes too."""
@@ -126,6 +127,7 @@ def test_prints_that_are_no_text_for_people(tmp_path: Path, capsys: pytest.Captu
     assert capsys.readouterr().out == "\x1b[1m1\n"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["escape_controls", "escape_line"])
 def test_the_law_fails_without_escapes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The law is not vacuous: without the functions at the edge, hostile names reach the terminal."""

@@ -15,6 +15,7 @@ QUICK = {name: 2 if SURFACES[name][2] < 1 else 15 for name in SURFACES}
 """The number of inputs in every run."""
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("name", SURFACES)
 def test_damaged_input_is_used_or_refused(name: str, tmp_path: Path) -> None:
     """Inputs with fixed seeds."""

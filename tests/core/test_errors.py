@@ -179,6 +179,7 @@ PYTHON_CLASSES = {
 }
 
 
+@pytest.mark.inner(first=31)
 @pytest.mark.parametrize("name", PYTHON_CLASSES)
 def test_errors_belong_to_classes_of_python(name: str) -> None:
     """If Python has a class for an error, that class catches it, and it is a tagloom error with its fields."""

@@ -127,6 +127,7 @@ PYTHON_CLASSES: dict[str, tuple[Callable[[], Any], type[Exception]]] = {
 }
 
 
+@pytest.mark.inner(first=33)
 @pytest.mark.parametrize("name", PYTHON_CLASSES)
 def test_errors_belong_to_classes_of_python(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error that Python has a class for is caught by that class, and is a tagloom error with its parts."""

@@ -453,6 +453,7 @@ def wait_for_a_waiter(queue: tl.FIFOQueue) -> None:
         time.sleep(0.001)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("engine", ["reference", "fast"])
 def test_unused_leaves_are_freed(engine: str) -> None:
     """A partial program that uses one leaf of each element frees the others, but for a few."""

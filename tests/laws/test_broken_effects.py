@@ -332,7 +332,7 @@ def failing_case(twin: BrokenMachine, examples: int) -> Case:
     return case
 
 
-@pytest.mark.inner(first=2)
+@pytest.mark.full
 @pytest.mark.parametrize(
     "twin", [pytest.param(t, id=t.how.__name__, marks=[pytest.mark.heavy] * (t.how in SLOW)) for t in CAUGHT]
 )
@@ -341,7 +341,7 @@ def test_the_laws_catch_a_broken_machine(twin: BrokenMachine) -> None:
     failing_case(twin, 400)
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("twin", UNSEEN, ids=lambda twin: twin.how.__name__)
 def test_two_twins_are_not_caught(twin: BrokenMachine) -> None:
     """Two twins are not caught: they differ only in what schedules decide, or in what never happens."""

@@ -142,7 +142,7 @@ def derivation_violations() -> list[str]:
     return [text for case in cases for text in gradient_violations(case)]
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("broken", BROKEN)
 def test_the_laws_catch_a_broken_derivation(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken derivation breaks a law on a recursion or a loop, and the true one breaks none. An error does not
@@ -250,7 +250,7 @@ def changed_gradients() -> list[str]:
     return texts
 
 
-@pytest.mark.inner(first=2)
+@pytest.mark.full
 @pytest.mark.parametrize("name", CUSTOM)
 def test_broken_custom_gradients_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A function whose custom pullback equals its derivative catches every broken use of custom pullbacks, and shows
@@ -292,6 +292,7 @@ PAST_ACTS = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", PAST_ACTS)
 def test_lost_adjoints_of_effects_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Finite differences catch every lost adjoint, and show nothing if none is lost."""

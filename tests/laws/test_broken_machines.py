@@ -185,7 +185,7 @@ def is_wrong(how: Break, case: Case) -> bool:
 every_twin = pytest.mark.parametrize("how", BROKEN, ids=lambda how: how.__name__)
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @every_twin
 def test_the_laws_catch_a_broken_machine(how: Break) -> None:
     """Every machine that breaks one rule breaks a law, on a program on which the true machine keeps the laws."""

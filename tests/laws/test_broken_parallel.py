@@ -176,6 +176,7 @@ def test_the_laws_catch_broken_cores(how: Break) -> None:
     print(reply[:200])
 
 
+@pytest.mark.full
 def test_true_cores_keep_the_laws() -> None:
     """The true cores break no law on the programs that catch the twins."""
     assert list(islice(violations(), 1)) == []

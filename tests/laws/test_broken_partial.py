@@ -245,6 +245,7 @@ def looks_on(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(tagged._FetchObserver, "is_complete", lambda self, state: False)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "broken",
     [
@@ -267,7 +268,7 @@ def test_broken_fetching_under_tags_is_caught(broken: Broken, monkeypatch: pytes
     assert wrong is not None
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
 def test_a_broken_pruning_is_caught(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every twin is wrong on some small program."""

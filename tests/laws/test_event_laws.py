@@ -23,7 +23,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_events_are_the_reference_s(kind: str) -> None:
     """All events, the last events, and log lines equal the reference's, wherever a run is imported and pauses."""
@@ -36,7 +36,7 @@ def test_events_are_the_reference_s(kind: str) -> None:
     hold()
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_a_log_replays_to_the_outcome(kind: str, tmp_path_factory: Any) -> None:
     """A log that the fast engine wrote replays to the outcome of its run."""

@@ -102,7 +102,7 @@ def test_every_schedule_of_a_second_derivative(function: tl.Function, x: float) 
     assert only.value == pytest.approx(math.e if function is exponential else 0.0)
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @both
 def test_a_machine_with_a_race_is_caught(choices: ChooseTokens, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine whose sum is its last operand, schedules end in several ways."""

@@ -187,7 +187,7 @@ def violations(how: Break, case: Case) -> Iterator[str]:
             yield from walk_violations(graph, case.arguments, "waves", seed, spacing)
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     "how",
     [

@@ -59,6 +59,7 @@ def test_every_op_is_drawn() -> None:
     assert distribution.ops_drawn(3000) == {*OPS, *STRUCTURED_OPS} - {"pullback"}
 
 
+@pytest.mark.full
 def test_every_op_can_be_drawn() -> None:
     """Every op of the registry has operands among the types of generated programs, and a result of one of these
     types."""

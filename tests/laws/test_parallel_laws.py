@@ -43,6 +43,8 @@ from tagloom.interp.engines.reference import first_state
 from tagloom.interp.image.image import CACHE_LINE_WORDS, build_image
 from tagloom.interp.machine.event import Token
 
+pytestmark = pytest.mark.full  # the machine of several cores takes 21 s to compile
+
 DICE = st.integers(0, 2**32 - 1).map(Random)
 CORPUS = Path(__file__).parents[1] / "corpus"
 
@@ -109,7 +111,7 @@ def test_corpus_programs() -> None:
     assert sum(count > 0 for count in given) > len(given) // 3
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("function", "arguments"), [(fib, [9]), (tak, [6, 3, 1]), (sums, [5]), (relayed, [8])], ids=str
 )
@@ -124,7 +126,7 @@ def test_any_turns_give_the_same_run(function: tl.Function, arguments: list[int]
     assert sum(counts) > 60
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(("function", "arguments"), [(fib, [9]), (tak, [6, 3, 1]), (sums, [5]), (twice, [7])], ids=repr)
 def test_states_between_turns_are_consistent(function: tl.Function, arguments: list[int]) -> None:
     """In the middle of a run, waiting tokens are tokens that the reference delivers, under the same tags, and the
@@ -168,6 +170,7 @@ def test_concurrent_threads_give_one_result(cores: int) -> None:
             assert told(run.outcome(flat_treedef(1))) == told(one)
 
 
+@pytest.mark.full
 def test_long_runs_are_shared() -> None:
     """Several cores share a long run, as the outcome says; one core does a short run alone."""
     out = fib.run(25, engine="fast", cores=2)
@@ -212,6 +215,7 @@ ENDINGS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.full
 @ENDINGS
 def test_other_endings(function: tl.Function, arguments: list[int], limits: Limits, status: str) -> None:
     """A shared run that traps or reaches the limit on depth ends as a run on one core does, and is not run again. One
@@ -243,7 +247,7 @@ def single_core_runs() -> Iterator[list[object]]:
         yield runs
 
 
-@pytest.mark.inner(first=3)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("function", "arguments", "limits"),
     [
@@ -267,7 +271,7 @@ def test_other_endings_of_turns(function: tl.Function, arguments: list[int], lim
     assert sum(counts) > 8
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(("limit", "function", "argument"), [("seconds", fib, 40), ("bytes", endless, 3)])
 def test_s12_limits_end_a_shared_run(limit: str, function: tl.Function, argument: int) -> None:
     """S12: limits on seconds and bytes end a shared run, whose outcome has its firings and residue up to then."""
@@ -288,6 +292,7 @@ def running_cores() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "tagloom core"]
 
 
+@pytest.mark.full
 def test_ctrl_c_ends_all_cores() -> None:
     """Ctrl-C ends all cores within 0.2 s, in at least two of three runs, since other processes may be busy; the outcome
     has what was done by then."""
@@ -364,6 +369,7 @@ def test_a_run_continues_without_threads(monkeypatch: pytest.MonkeyPatch) -> Non
         assert (out.results, out.cores) == ((1597,), cores)
 
 
+@pytest.mark.full
 def test_no_core_donates_to_itself() -> None:
     """No core donates an activation to itself; one could that gets work after it has requested some."""
     for seed in range(20):

@@ -91,7 +91,7 @@ def runs(document: Document) -> Iterator[tuple[Case, Graph, list[Any], dict[str,
     return (run for run in cases_run(document) if is_known(run[1]))
 
 
-@pytest.mark.inner(first=20)
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_the_second_machine_agrees_on_the_corpus(file: Path) -> None:
     """Every corpus case that the second machine knows ends as on the reference: the same ending, bits of values, traps,
@@ -171,6 +171,7 @@ def test_the_second_machine_is_independent() -> None:
     assert len(source.splitlines()) < 410 and "tagloom" not in source.replace('"tagloom": "outcome"', "")
 
 
+@pytest.mark.full
 def test_the_second_machine_is_a_command() -> None:
     """`python second_machine.py < TASK.json` prints an outcome."""
     subject = parse("func twice(x: int8) -> int8 {\n  y = add x, x\n  return y\n}")["twice"]

@@ -108,6 +108,7 @@ def _evaluate_condition_first(turned: Any, *variables: Any) -> Any:
 DECIDED = (Statement("decided", "n", 3, ((Statement("mix", "a", 5),), (Statement("add", "a", 4),))),)
 
 
+@pytest.mark.full
 def test_a_condition_that_runs_too_early_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin whose loop condition assigns before the body is caught."""
     assert staged(DECIDED, engine="reference") == eagerly(DECIDED)

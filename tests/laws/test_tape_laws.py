@@ -54,6 +54,7 @@ def nested(function: Any, x: Any, order: int) -> Any:
     return tape.gradient(y, x)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("function", [tl.tanh, tl.atan, tl.sqrt, lambda x: x * x * tl.exp(x)])
 def test_nested_tapes_have_the_same_bits(function: Any) -> None:
     """Nested tapes have the bits of nested `tl.grad`, at any order."""
@@ -145,7 +146,7 @@ TWINS = {OverwritingTape: 1, ValueKeyedTape: 1, UnrecordedReverseTape: 2, Forwar
 """Broken tapes, and the order of derivatives at which each is caught."""
 
 
-@pytest.mark.inner(first=6)
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("way", [eagerly, in_trace])
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.__name__)
 def test_broken_tapes_are_caught(twin: type[tl.Tape], way: Way) -> None:
@@ -165,6 +166,7 @@ class OpsOnlyTape(tl.Tape):
             super().record(step)
 
 
+@pytest.mark.full
 def test_a_tape_that_records_ops_alone_is_caught() -> None:
     """A tape that records ops alone differs from the derivative on a traced program with calls, branches and loops."""
 

@@ -37,7 +37,7 @@ def are_close(made: Any, row: dict[str, Any]) -> bool:
     return bool(np.allclose(np.asarray(made), row["result"], rtol=row.get("within", 1e-12), atol=0.0))
 
 
-@pytest.mark.inner(first=8)
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize(("name", "row"), rows(), ids=lambda each: each if isinstance(each, str) else each["run"][0])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_results_and_firings_are_as_expected(schedule: str, name: str, row: dict[str, Any]) -> None:
@@ -48,7 +48,7 @@ def test_results_and_firings_are_as_expected(schedule: str, name: str, row: dict
     assert out.firings == row.get("firings", out.firings)
 
 
-@pytest.mark.inner(first=3)
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", [name for name in FILES if name != "listings"])
 def test_all_ways_of_running_agree(name: str) -> None:
     """Op by op and as a program, a file's benchmark computes the same."""
@@ -72,6 +72,7 @@ def test_a_loop_costs_what_the_loop_by_hand_costs() -> None:
     assert len(module.main.graph.nodes) == len(module.by_hand.graph.nodes)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", ["dynamic_rnn", "seq2seq", "tree_lstm"])
 def test_gradients_are_differences(name: str) -> None:
     """The gradient by a variable is the slope of the result in a random direction."""
@@ -95,6 +96,7 @@ def test_an_error_names_the_user_s_line() -> None:
     assert (FOLDER / "listings.py").read_text().splitlines()[line - 1] == "    return 10 // n"
 
 
+@pytest.mark.full
 def test_beam_search_finds_what_numpy_finds() -> None:
     """The scores are those of a search that is written with NumPy."""
     module = load("beam_search")
@@ -109,7 +111,7 @@ def test_beam_search_finds_what_numpy_finds() -> None:
     assert steps == int(module.steps(32)) and float(module.main(32)) == pytest.approx(scores[0])
 
 
-@pytest.mark.inner(first=3)
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("row", [pytest.param(row, id=row[2]) for row in RUNS])
 def test_the_readme_s_commands_print_its_results(
     row: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -130,6 +132,7 @@ def test_every_file_has_a_docstring(name: str) -> None:
     assert f"autograph/{name}.py" in PAPERS and getattr(module, "CLAIM", "") in PAPERS
 
 
+@pytest.mark.full
 def test_one_command_makes_the_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The table of docs/papers.md has the heading and the programs of the command's."""
     measure = of_paper_anew("autograph", "measure")

@@ -26,6 +26,7 @@ def plain(value: Any) -> Any:
     return tuple(map(plain, value)) if isinstance(value, tuple) else np.asarray(value).tolist()
 
 
+@pytest.mark.inner(first=8)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("name", FILES)
 def test_results_are_as_expected(name: str, schedule: str) -> None:
@@ -36,6 +37,7 @@ def test_results_are_as_expected(name: str, schedule: str) -> None:
         assert (out.status, plain(out.value), out.residue) == ("Returned", row["result"], ()), row
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", FILES)
 def test_eager_results_are_as_expected(name: str) -> None:
     """Eager calls have the expected results."""
@@ -43,7 +45,7 @@ def test_eager_results_are_as_expected(name: str) -> None:
         assert plain(call()) == result
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", FILES)
 def test_the_readme_has_the_tables(name: str) -> None:
     """The README has the tables that a file prints."""
@@ -52,7 +54,7 @@ def test_the_readme_has_the_tables(name: str) -> None:
     assert name == "selection" or all(f"\n{line}\n" in README for line in filter(None, ran.stdout.splitlines()))
 
 
-@pytest.mark.inner(first=5)
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[2])
 def test_the_readme_s_commands_print_its_results(
     row: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -66,6 +68,7 @@ def test_the_readme_s_commands_print_its_results(
     assert variables == {"counter.py": ["count: 3"], "l2hmc.py": ["count: 3"]}.get(row[2].strip("` ").split()[0], [])
 
 
+@pytest.mark.full
 def test_one_flag_gives_two_graphs() -> None:
     """The graph for evaluating draws nothing, and the one for training keeps a fifth."""
     module = load("lossy_matmul")
@@ -129,6 +132,7 @@ def after_leapfrogs(sampler: Any, x: Any, v: Any, ahead: bool, steps: int) -> An
     return np.asarray(x), np.asarray(v), np.asarray(grown)
 
 
+@pytest.mark.full
 def test_leapfrog_steps_are_reversible(sampler: Any) -> None:
     """A step back is the inverse of one forwards, also in its change of volume, which is the determinant of the
     step."""
@@ -147,6 +151,7 @@ def test_leapfrog_steps_are_reversible(sampler: Any) -> None:
     assert np.log(abs(np.linalg.det(np.array(slopes)))) == pytest.approx(grown[0], rel=1e-4)
 
 
+@pytest.mark.full
 def test_a_sampler_with_a_wrong_volume_is_caught(sampler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin that leaves out the change of volume of one half step is caught."""
     pushed = sampler.pushed

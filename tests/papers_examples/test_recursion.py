@@ -65,6 +65,7 @@ def check(name: str, row: dict[str, Any], schedule: str) -> tl.Outcome:
     return out
 
 
+@pytest.mark.inner(first=13)
 @pytest.mark.parametrize(("name", "row"), rows("quick", "heavy", "huge"))
 def test_results_are_as_expected(name: str, row: dict[str, Any]) -> None:
     """Result, status and calls are as expected, and a run that became quiescent leaves no residue."""
@@ -92,6 +93,7 @@ def test_a_diverging_run_reaches_its_limit(schedule: str) -> None:
     assert isinstance(out.error, tl.Exhausted)
 
 
+@pytest.mark.full
 def test_a_result_may_come_without_quiescence() -> None:
     """A result may come although the graph never becomes quiescent; a fair schedule gets to it, and lifo never does."""
     quiet, result = load("not_lazy").EXPECTED
@@ -278,7 +280,7 @@ def test_the_readme_names_every_file() -> None:
     assert [name for name in FILES if f"({name}.py)" not in readme] == []
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", FILES)
 def test_the_command_line_runs_it(name: str) -> None:
     """`tagloom run FILE ARGS` exits with 0 if the program returns, and with 1 otherwise."""

@@ -46,13 +46,14 @@ def check(name: str, row: dict[str, Any], schedule: str) -> tl.Outcome:
     return out
 
 
+@pytest.mark.inner(first=11)
 @pytest.mark.parametrize(("name", "row"), rows("quick", "heavy"))
 def test_results_are_as_expected(name: str, row: dict[str, Any]) -> None:
     """Result, status and calls are as expected, and a run that returned leaves no residue."""
     check(name, row, "waves")
 
 
-@pytest.mark.inner(first=12)
+@pytest.mark.inner(first=7)
 @pytest.mark.parametrize(("name", "row"), rows("quick"))
 def test_schedules_agree(name: str, row: dict[str, Any]) -> None:
     """Every schedule has the same ending and the same firings of each node, in a deadlock too, although cells are read
@@ -201,7 +202,7 @@ def plain_inner_product(n: int) -> float:
     return total
 
 
-@pytest.mark.inner(first=4)
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("n", [1, 2, 5, 10, 40])
 def test_producers_and_consumer_overlap(n: int) -> None:
     """Sinf is 5 n + 36, and 10 n + 41 with a barrier; filling alone takes 5 n + 30. S1 is 104 n + 61, and 9 more with a
@@ -236,7 +237,7 @@ def plain_grid(n: int) -> int:
     return line[-1]
 
 
-@pytest.mark.inner(first=4)
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("n", [2, 3, 4, 7, 10])
 def test_work_and_span_of_a_wavefront(n: int) -> None:
     """Work grows with n^2 and the critical path with n, in both directions, but not if one loop counts all elements."""
@@ -250,6 +251,7 @@ def test_work_and_span_of_a_wavefront(n: int) -> None:
     assert [module.parked(out) for out in (main, backward, flat)] == [1, gets, 1]
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("n", [8, 12, 15])
 def test_the_profile_is_a_triangle(n: int) -> None:
     """Sums over 5 waves rise by 44 from diagonal to diagonal, and fall by 44, except a few at the ends and the top."""
@@ -261,6 +263,7 @@ def test_the_profile_is_a_triangle(n: int) -> None:
     assert sums[: top + 1] == sorted(sums[: top + 1]) and sums[top:] == sorted(sums[top:], reverse=True)
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("n", [2, 4, 6])
 def test_backward_needs_a_bound_of_n(n: int) -> None:
     """With a smaller bound, the rows whose values are known never begin."""
@@ -269,6 +272,7 @@ def test_backward_needs_a_bound_of_n(n: int) -> None:
     assert ends == ["Deadlocked"] * (n - 1) + ["Returned"] * 2
 
 
+@pytest.mark.full
 def test_the_readme_has_the_profile(tagloom: Any) -> None:
     """The picture is the output of `--stats`."""
     _, stdout, _ = tagloom("run", "wavefront.py", "12", "--stats")

@@ -19,11 +19,12 @@ def output_of(name: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", FILES)
 def test_a_script_prints_its_results(name: str) -> None:
     assert output_of(name).count("\n") >= 1
 
 
+@pytest.mark.full
 def test_the_output_of_fib() -> None:
     assert "fib(10) = 89, in 177 calls" in output_of("fib")

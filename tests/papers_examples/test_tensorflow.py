@@ -50,7 +50,7 @@ def rows() -> list[Any]:
     return results
 
 
-@pytest.mark.inner(first=40)
+@pytest.mark.inner(first=19)
 @pytest.mark.parametrize(("name", "row", "schedule"), rows())
 def test_results_are_as_expected(name: str, row: dict[str, Any], schedule: str) -> None:
     """Programs have the expected results under every schedule, without residue."""
@@ -70,7 +70,7 @@ def test_the_readme_has_the_tables(name: str) -> None:
     assert result and "\n".join((*module.HEADING, *result)) in README
 
 
-@pytest.mark.inner(first=5)
+@pytest.mark.full
 @pytest.mark.parametrize(
     "row",
     [pytest.param(row, id=row[2], marks=[pytest.mark.heavy] if row[2].strip("` ") in SLOW else []) for row in RUNS],
@@ -121,6 +121,7 @@ def test_branches_that_are_not_taken_do_not_fire() -> None:
     assert loops.of_loop(False) == 0 < loops.of_loop(True)
 
 
+@pytest.mark.full
 def test_gradients_of_loops() -> None:
     """First and second derivatives of a conditional in a loop are those computed alongside by hand. The gradient by a
     loop's constant is n w^(n-1) x."""
@@ -131,6 +132,7 @@ def test_gradients_of_loops() -> None:
         assert float(constant.by_w(1.5, 2.0, n)) == pytest.approx(n * 1.5 ** (n - 1) * 2.0)
 
 
+@pytest.mark.full
 def test_gradients_through_time() -> None:
     """The gradient of the recurrent network agrees with differences, and one graph serves all lengths."""
     module = load("rnn")
@@ -149,6 +151,7 @@ def test_gradients_through_time() -> None:
         assert gradient[at] == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-6)
 
 
+@pytest.mark.full
 def test_momentum_is_that_of_the_library() -> None:
     """The momentum of the program has the bits of the library's."""
     module = load("momentum")
@@ -167,6 +170,7 @@ def test_a_pipeline_resumes() -> None:
     assert module.main.run(21).status == "Trapped"
 
 
+@pytest.mark.full
 def test_only_rows_of_the_sentence_change() -> None:
     """Words that are not in the sentence keep their vectors, and their state in Adagrad."""
     module = load("embedding")

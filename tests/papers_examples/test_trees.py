@@ -36,6 +36,7 @@ def check_forms(net: Any, trees: Any) -> None:
         assert abs(other - loss) < 1e-9 and np.abs(flat(others) - flat(slopes)).max() < 1e-9, form
 
 
+@pytest.mark.full
 def test_trees_follow_their_rule() -> None:
     """A seed determines the trees, children come before parents, and the program computes the labels as signs, too."""
     for trees, again in zip(batches(3, 4), batches(3, 4), strict=True):
@@ -55,6 +56,7 @@ def test_forms_agree(net: Callable[..., Any]) -> None:
         check_forms(net(seed=2), trees)
 
 
+@pytest.mark.full
 def test_a_form_without_gradients_is_caught() -> None:
     """A twin whose losses are right, but without gradients through the states of `cells` and `loop`, is caught."""
 
@@ -83,6 +85,7 @@ def plain_loss(net: Any, weights: list[Any], trees: Any) -> float:
     return float(sum(node(root)[1] for root in trees.roots) / len(trees.roots) + decay)
 
 
+@pytest.mark.full
 def test_gradients_agree_with_differences() -> None:
     """The loss is that of NumPy, and in random directions it changes as the gradient says."""
     net, (trees,) = TreeRNN(seed=4), batches(seed=6, count=1, most=5)
@@ -114,6 +117,7 @@ def test_spans_grow_with_depth_or_size() -> None:
         assert all(second > 1.7 * first for first, second in [np.diff(spans(net.slopes(form)))])
 
 
+@pytest.mark.full
 def test_one_graph_for_all_trees() -> None:
     """The recursion is traced once. Without it there is a graph for each batch, which grows with the batch."""
     net = TreeRNN()
@@ -121,7 +125,7 @@ def test_one_graph_for_all_trees() -> None:
     assert [small == large for small, large in sizes] == [True, True, True, False]
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("net", NETS)
 def test_the_loss_falls(net: Callable[..., Any]) -> None:
     """The loss falls from epoch to epoch, from about that of guessing: log 3 for each node."""

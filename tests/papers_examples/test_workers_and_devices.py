@@ -58,7 +58,7 @@ def placements(graph: Graph) -> list[Callable[[Any], bool]]:
     return [lambda node, only=each: node is only for each in free]
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_graphs_run_on_two_devices(devices: ModuleType, schedule: str) -> None:
     """For any placement, nodes fire as often as on one device, and only messages cross devices, one for each value and
@@ -110,6 +110,7 @@ def test_messages_have_the_names_of_functions(devices: ModuleType) -> None:
     assert {name: list(map(str, tags)) for (name, device), tags in actual.items() if device == 1} == to_it
 
 
+@pytest.mark.full
 def test_the_fast_machine_runs_placed_graphs(devices: ModuleType) -> None:
     """A placed graph runs on `fast` like any other."""
     for function, there, arguments in devices.RUNS:
@@ -145,6 +146,7 @@ def test_synchronous_trainings_agree(workers: ModuleType) -> None:
         assert weights(workers) == approximately(expected)
 
 
+@pytest.mark.full
 def test_one_worker_is_never_late(workers: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """A single worker does gradient descent in all three ways."""
     monkeypatch.setattr(workers, "WORKERS", 1)

@@ -87,6 +87,7 @@ def test_a_fold_that_loses_something_is_caught(twin: str, monkeypatch: pytest.Mo
     assert list(place_violations(whole, fold_bundles(whole)))
 
 
+@pytest.mark.full
 def test_small_graphs_are_drawn_in_full() -> None:
     """A graph of few boxes shows each node; a larger one has bundles, unless each node is asked for."""
     view = graph_view(main.graph)

@@ -151,6 +151,7 @@ def test_ten_thousand_nodes_fit() -> None:
     assert render(to_dot(view), "svg").startswith(b"<?xml")
 
 
+@pytest.mark.full
 def test_of_many_iterations_the_first_and_the_last_are_drawn() -> None:
     """A long unfolded loop is its first iterations, one box for the middle, and its last ones."""
     history = nested.history(9)

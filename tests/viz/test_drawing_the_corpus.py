@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.pictures.drawings import graph_dot, program_dot
 from tagloom.core.graph.lower import lower
 from tagloom.core.program.validate import program_problems
@@ -12,6 +13,7 @@ from tagloom.core.text import parse
 FILES = sorted((Path(__file__).parents[1] / "corpus").glob("*.tl"))
 
 
+@pytest.mark.full
 def test_every_text_can_be_drawn() -> None:
     """Every graph of the corpus, every program, and the graph of every valid program, gives DOT with its name."""
     drawn = 0

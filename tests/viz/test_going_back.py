@@ -102,7 +102,7 @@ def test_adjoints_of_loop_variables() -> None:
     assert [box.title for box in view.boxes.values() if box.kind == "exit"] == ["exit p", "exit d_x"]
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @by_name
 def test_graphviz_lays_them_out(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     """Graphviz lays out programs and graphs without complaint, and a pullback alone, or folded."""

@@ -45,7 +45,7 @@ def check(view: View, writing: BoxStyle) -> None:
                     assert end <= frame.left_column or start > frame.right_column
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("writing", [BoxStyle(), BoxStyle(uses_letters=True, max_length=8, max_joined=3)])
 def test_boxes_and_frames_stand_apart(name: str, writing: BoxStyle) -> None:
@@ -63,6 +63,7 @@ def test_any_graph_is_laid_out(graph: Any) -> None:
     check(graph_view(graph), BoxStyle())
 
 
+@pytest.mark.full
 def test_ranks_follow_the_arrows() -> None:
     """An arrow goes down, unless it is reversed or free; a reversed one goes up."""
     view = graph_view(FUNCTIONS["nested"].graph)

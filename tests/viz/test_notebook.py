@@ -32,7 +32,7 @@ def test_objects_display_themselves() -> None:
     assert open_ended._repr_svg_() is None
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("form", ["graph", *PICTURES])
 def test_every_picture_of_a_history(form: str, tmp_path: Path) -> None:
     """Each form of the command line exists, dark too, and can be saved."""
@@ -70,6 +70,7 @@ def test_missing_forms_are_refused(subject: Any, form: str, message: str) -> Non
         tl.picture(subject, form)
 
 
+@pytest.mark.full
 def test_without_drawing_there_is_text(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """If the display slot is empty, nothing is drawn; a file that cannot be written is reported."""
     with pytest.raises(tl.Usage, match="cannot be written"):

@@ -94,6 +94,7 @@ def test_bodies_of_branches_and_loops_are_no_scopes() -> None:
     assert [title for title, kind in kinds.items() if kind == "scope"] == ["sigmoid"]
 
 
+@pytest.mark.full
 def test_folding_helpers_loses_nothing() -> None:
     """A TreeLSTM is its recursion, with the formulas of its nodes folded; every node has one place."""
     graph = program_and_graph(find_program(str(EXAMPLES / "recursion" / "tree_lstm.py")))[1]

@@ -154,7 +154,7 @@ def test_credulous_readers_are_caught(
     assert leaks(tmp_path)
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["evil.tl", "evil.json", "evil.jsonl"])
 def test_private_lines_are_not_shown(kind: str, tmp_path: Path) -> None:
     """For a loaded document, neither screen nor page shows another file's lines, and both say that the source cannot
@@ -168,7 +168,7 @@ def test_private_lines_are_not_shown(kind: str, tmp_path: Path) -> None:
     assert ("id_ed25519", []) in [(piece.file, piece.lines) for piece in source_excerpts(session.history.graph)]
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["run.tl", "run.json", "run.jsonl"])
 def test_source_beside_a_document_is_shown(kind: str, tmp_path: Path) -> None:
     """A source that the document names by a relative path, in its folder or below, is shown, whatever the working
@@ -178,6 +178,7 @@ def test_source_beside_a_document_is_shown(kind: str, tmp_path: Path) -> None:
     assert screen_text(session).count(SECRET) == 3 and SECRET in player_page(session)
 
 
+@pytest.mark.full
 def test_a_text_is_its_own_source(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     """Nodes without a source line have their line of the text, by whatever path it was named."""
     written(tmp_path / "own.tl", f"func main(n: int64) -> int64 {{\n  s = add n, 1  # {SECRET}\n  return s\n}}")
@@ -187,6 +188,7 @@ def test_a_text_is_its_own_source(tmp_path: Path, monkeypatch: MonkeyPatch) -> N
         assert screen_text(session).count(SECRET) == 3 and SECRET in player_page(session)
 
 
+@pytest.mark.full
 def test_a_source_elsewhere_is_shown_on_screen_only(tmp_path: Path) -> None:
     """The user sees the program of a log that lies elsewhere; a page does not contain it."""
     other = written(tmp_path / "code" / "work.py", PROGRAM)

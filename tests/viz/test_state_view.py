@@ -120,6 +120,7 @@ def test_tokens_of_a_race_each_have_their_arrow() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.full
 def test_many_tokens_at_one_place_are_counted() -> None:
     """If there is no room for all tokens of a place, the others are a number with a tooltip."""
     history = fib.history(9)

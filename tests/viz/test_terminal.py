@@ -49,14 +49,14 @@ def check(view: View, **size: int) -> None:
     assert not [*violations(drawing, view)], drawing.text()
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", VIEWS)
 def test_drawings_can_be_read(name: str) -> None:
     """Each box is drawn once, and each arrow goes from its tail to its head, with its kind and output."""
     check(VIEWS[name])
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["fib", "even", "race"])
 @pytest.mark.parametrize("size", [(1, 1), (60, 20), (400, 400)])
 def test_drawings_of_any_size_can_be_read(name: str, size: tuple[int, int]) -> None:
@@ -100,7 +100,7 @@ def test_arrows_differ() -> None:
     assert len(set(LINK_MEANINGS.values())) == len(LINE_LOOKS)
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", GOLDEN)
 def test_drawings_are_as_stored(name: str) -> None:
     """The drawings fit into 120 columns and 40 rows, and are as stored."""
@@ -175,6 +175,7 @@ def test_tokens_stand_at_their_places() -> None:
             assert not what.badges or BADGE_LOOKS[what.badges[0].mark].glyph in signs, (thing, what.badges)
 
 
+@pytest.mark.full
 def test_tokens_without_room_are_counted() -> None:
     """Many tokens in little room are a sign and a number."""
     view = graph_view(FUNCTIONS["fib"].graph)
@@ -184,6 +185,7 @@ def test_tokens_without_room_are_counted() -> None:
     assert "+1" in text
 
 
+@pytest.mark.full
 def test_colours_are_for_terminals() -> None:
     """Text with colours is the same text between escape sequences."""
     drawing = draw_cells(VIEWS["fib"])
@@ -192,7 +194,7 @@ def test_colours_are_for_terminals() -> None:
     assert re.sub("\x1b\\[[0-9;]*m", "", coloured) == drawing.text()
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("broken", ["tracks", "behind", "columns", "seams"])
 def test_broken_drawings_are_caught(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrows that share a track or column, or seem to continue behind others in ASCII, and gaps in cut drawings are

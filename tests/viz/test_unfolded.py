@@ -85,6 +85,7 @@ def test_every_schedule_unfolds_the_same() -> None:
     assert len(shapes) == 1
 
 
+@pytest.mark.full
 def test_two_views_beside_each_other() -> None:
     """Both views are complete, and have no names in common."""
     history = fib.history(3)

@@ -146,7 +146,7 @@ def violations(name: str, ids: Any, way: Callable[..., tl.Rows] = by_grad) -> li
     return texts if alike(total, dense) else [*texts, f"rows add up to {total}, and not to {dense}"]
 
 
-@pytest.mark.inner(first=6)
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", CASES)
 def test_rows_add_up(name: str, way: Callable[..., tl.Rows]) -> None:
@@ -166,7 +166,7 @@ def test_rows_of_any_indices(name: str, ids: Any) -> None:
     assert violations(name, ids) == []
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_engines_agree(engine: str) -> None:
     """Every engine gives the reference's rows, in their order."""
@@ -180,6 +180,7 @@ def test_engines_agree(engine: str) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+@pytest.mark.full
 def test_every_schedule_gives_the_rows() -> None:
     """Every schedule gives the same rows with the same firings, without residue."""
     gradient = tl.grad(CASES["a loop in a loop"], rows=0)
@@ -228,7 +229,7 @@ def test_a_computed_source_is_a_table_too() -> None:
     np.testing.assert_allclose(np.asarray(dx), expected, rtol=1e-12)
 
 
-@pytest.mark.inner(first=2)
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", ["a look-up", "a loop", "a call and a branch in a loop"])
 def test_higher_orders(name: str) -> None:
     """The values of rows can be differentiated, also by rows."""
@@ -361,6 +362,7 @@ TWINS = {
 }
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("twin", TWINS)
 def test_broken_rows_are_caught(twin: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
     """The law reports each twin."""

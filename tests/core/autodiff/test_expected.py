@@ -200,7 +200,7 @@ ROWS: dict[str, ExpectedGradient] = {
 }
 
 
-@pytest.mark.inner(first=8)
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("name", ROWS)
 def test_values_and_firings(name: str) -> None:
     """Values and numbers of firings are as expected under every schedule, without residue, and on `fast` unless loops
@@ -233,6 +233,7 @@ def most_overlapping(run: tl.Outcome) -> int:
     return max(sum(min(other) <= min(span) <= max(other) for other in spans.values()) for span in spans.values())
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("order", [1, 2])
 def test_s16_bounds_hold_in_derivatives(order: int) -> None:
     """S16: a bound throttles the forward pass; without one, more iterations overlap."""
@@ -277,6 +278,7 @@ def test_one_array_is_the_adjoint_of_cells() -> None:
         assert sum(run.stats.by_node[at] for at, node in enumerate(run.graph.nodes) if node.op == "cell_zeros") == 1
 
 
+@pytest.mark.full
 def test_independent_calls_are_differentiated_in_parallel() -> None:
     """Sinf of the gradient of a balanced tree grows with its depth, and not with its size."""
     derivative = tl.grad(tree, 1)
@@ -286,6 +288,7 @@ def test_independent_calls_are_differentiated_in_parallel() -> None:
     assert actual[-1].stats.parallelism > 6 * actual[0].stats.parallelism
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("n", [10, 20])
 def test_iterations_are_differentiated_in_parallel(n: int) -> None:
     """One more iteration makes the critical path longer by its loop-carried part only, however much else it
@@ -306,6 +309,7 @@ WAITING: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]], f
 }
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("name", WAITING)
 def test_waiting_tokens_grow_linearly(name: str) -> None:
     """The largest number of waiting tokens is linear in the number of activations."""

@@ -167,6 +167,7 @@ def test_engines_agree(engine: str) -> None:
         assert actual.residue == ()
 
 
+@pytest.mark.full
 def test_many_schedules_agree() -> None:
     """More than 20 schedules give the same results and the same firings."""
     assert len(SCHEDULES) > 20
@@ -177,6 +178,7 @@ def test_many_schedules_agree() -> None:
         assert (results(other), firings(other)) == (results(ideal), firings(ideal)), schedule
 
 
+@pytest.mark.full
 def test_cells() -> None:
     """The adjoint of a get goes to the value that was put; those of several gets of a cell are added."""
 
@@ -262,6 +264,7 @@ def test_d1_callbacks_have_no_adjoint() -> None:
     assert tl.grad(stopped)(3.0) == 6.0
 
 
+@pytest.mark.full
 def test_deep_nests_are_differentiated_in_time() -> None:
     """The time to differentiate nested branches, to any order, grows little with their depth."""
 
@@ -276,6 +279,7 @@ def test_deep_nests_are_differentiated_in_time() -> None:
     assert time.process_time() - began < 10.0
 
 
+@pytest.mark.full
 def test_map_scan_and_foldl() -> None:
     """`map`, `scan` and `foldl` are differentiated; they are loops, and the first two put results into cells."""
     x = np.array([0.1, 0.2, 0.3, 0.4])

@@ -324,7 +324,7 @@ def of_two_arrays(steps: Sequence[str], way: str) -> Callable[[Any], Any]:
     return function
 
 
-@pytest.mark.inner(first=9)
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("way", ["read by a function", "put by a function", "handed on", *NEW])
 @pytest.mark.parametrize("steps", [*itertools.permutations(["put a", "put b", "read a", "read b"])], ids=", ".join)
 def test_d4_arrays_passed_to_one_function_are_distinguished(steps: Sequence[str], way: str) -> None:
@@ -360,6 +360,7 @@ def test_refused_gradients_would_be_wrong(function: Callable[[Any], Any], monkey
     assert tl.grad(function)(X) != pytest.approx(slope(function), rel=1e-6)
 
 
+@pytest.mark.inner(first=6)
 @pytest.mark.parametrize("function", RIGHT)
 def test_right_gradients_are_not_refused(function: Callable[[Any], Any]) -> None:
     """A later put is allowed if it is of a constant, or to another cell, or if the get needs no adjoint."""

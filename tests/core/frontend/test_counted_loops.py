@@ -53,6 +53,7 @@ def test_a_switch_clamps_its_index(index: int) -> None:
         failing(1, 7)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("lower", "upper", "dtype"),
     [(np.int8(4), np.int64(300), "int64"), (np.int16(0), np.uint8(9), "int16"), (np.int32(2), np.int32(9), "int32")],

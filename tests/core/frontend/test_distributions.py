@@ -59,6 +59,7 @@ def chi_square(numbers: Any, distribution: Any) -> float:
     return float(scipy.stats.chi2(max(int(np.sum(common)) - 1, 1)).sf(statistic))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_draws_fit_their_distribution(name: str) -> None:
     """Kolmogorov and Smirnov's test accepts the distribution, and rejects one that is near."""
@@ -70,6 +71,7 @@ def test_draws_fit_their_distribution(name: str) -> None:
     assert scipy.stats.kstest(numbers, other.cdf).pvalue < 0.005
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", DISCRETE)
 def test_counts_fit_their_distribution(name: str) -> None:
     """The chi-square test accepts the distribution, and rejects one that is near."""

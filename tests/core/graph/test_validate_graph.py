@@ -250,6 +250,7 @@ def test_v7_to_v15_an_invalid_graph_is_reported(name: str) -> None:
     check_words(problems)
 
 
+@pytest.mark.inner(first=42)
 @pytest.mark.parametrize("name", BROKEN)
 def test_s12_an_invalid_graph_runs_to_an_ending(name: str) -> None:
     """S12: an invalid graph is refused. It can be run unchecked, to an ending that is data, unless its shape is invalid

@@ -249,6 +249,7 @@ def test_data_that_is_no_json_is_refused() -> None:
         tl.from_json(program)
 
 
+@pytest.mark.full
 def test_the_limit_on_nesting() -> None:
     """Each region nests four objects and lists. At the limit, a program can be lowered and run; one region more is
     refused."""

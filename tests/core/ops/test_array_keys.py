@@ -16,6 +16,7 @@ ENTRIES: list[Any] = [
 ]
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("count", [1, 2, 3, pytest.param(4, marks=pytest.mark.heavy)])
 def test_keys_agree_with_numpy(count: int) -> None:
     """A key gives NumPy's result or is refused. A key of static entries, or with adjacent index arrays after nothing

@@ -80,6 +80,7 @@ def test_products(dtype: dtypes.DType) -> None:
         assert open_.admits(result) and trap_message(MATMUL, (x, y)) is None
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", [kind for kind in KINDS if kind.kind == "f"], ids=repr)
 def test_products_of_floats(dtype: dtypes.DType) -> None:
     """Each element is within the row's bound of the exact one; for operands that were rounded first, it is not."""

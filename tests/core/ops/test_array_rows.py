@@ -69,6 +69,7 @@ def test_v4_s5_results_have_the_type_of_the_rule(row: Op) -> None:
     assert next(faults(row), None) is None
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize(
     "broken",
     [
@@ -140,6 +141,7 @@ def test_v4_any_attributes_are_typed_or_refused(row: Op, data: st.DataObject) ->
         assert read_attributes(JsonCursor(attributes_to_json(tuple(given_.items())))) == tuple(given_.items())
 
 
+@pytest.mark.full
 def test_s12_results_beyond_memory_are_not_begun() -> None:
     """S12: a result that would not fit into memory is not begun; empty results are created."""
     most, times = 2**63 - 1, np.array([2**62, 2**62])

@@ -181,6 +181,7 @@ def test_integers_have_no_adjoint() -> None:
     assert pullback(tape, [result], [RuleValue(1.0)], [x])[0].value == 0.0
 
 
+@pytest.mark.full
 def test_scatters_of_equal_and_of_zero_factors() -> None:
     """An extremum shares its adjoint among all that are equal to it, and NaN has none; the slopes of a product are the
     other factors, to second order, zeros among them."""

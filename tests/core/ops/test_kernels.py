@@ -28,7 +28,7 @@ def is_defined(row: Op, operands: Sequence[Any], attributes: Attributes) -> bool
         return False
 
 
-@pytest.mark.inner(first=73)
+@pytest.mark.inner(first=25)
 @each_row
 def test_results_share_no_memory(row: Op) -> None:
     """The result of a kernel shares no elements with its operands, to which somebody may write."""
@@ -78,6 +78,7 @@ def differs(row: Op) -> bool:
     return False
 
 
+@pytest.mark.inner(first=17)
 @pytest.mark.parametrize(
     "row", [row for row in OPS.values() if row.has_innocuous_rounding or row.is_data_movement], ids=lambda row: row.name
 )
@@ -86,7 +87,7 @@ def test_rounding_twice_is_innocuous(row: Op) -> None:
     assert not differs(row)
 
 
-@pytest.mark.inner(first=6)
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     "row", [row for row in OPS.values() if row.is_data_movement or row.specialize_numpy], ids=lambda row: row.name
 )

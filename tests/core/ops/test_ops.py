@@ -183,6 +183,7 @@ SHAPES: list[tuple[tuple[int, ...], ...]] = [
 ]
 
 
+@pytest.mark.inner(first=5)
 @each_signature
 def test_arrays_of_one_element(signature: Signature) -> None:
     """An array of one element has the scalar kernel's result, on every combination of edge values."""
@@ -410,6 +411,7 @@ def test_s5_functions_trap() -> None:
     assert trapped.value.got == "1, 0" and "test_ops.py" in str(trapped.value)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=repr)
 def test_products_without_nan(dtype: dtypes.DType) -> None:
     """In products without NaN, a factor of 0 of either sign gives 0.0 with any number; other products are ordinary."""

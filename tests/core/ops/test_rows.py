@@ -56,6 +56,7 @@ def makes_floats(name: str) -> bool:
     )
 
 
+@pytest.mark.full
 @each_row
 def test_rows_have_all_columns(row: Op) -> None:
     """Every row has every required column."""
@@ -71,6 +72,7 @@ def test_a_missing_or_wrong_column_is_named(column: str) -> None:
         assert any("tanh" in fault and column in fault for fault in faults(row))
 
 
+@pytest.mark.inner(first=89)
 @each_row
 def test_functions_have_the_signature_of_the_row(row: Op) -> None:
     """The function of a row that declares one is in its namespace, and in the stub for type checkers."""
@@ -192,6 +194,7 @@ def test_a_scalar_column_that_does_not_compile_on_fast(tmp_path: Path) -> None:
     assert_names(actual["not_compilable fast 0"], "not_compilable", "column scalar does not compile")
 
 
+@pytest.mark.full
 def test_the_machine_omits_columns_that_do_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the machine does not compile, the columns are tried one by one, and those that fail get no arm; an image with
     such an op is refused."""
@@ -215,6 +218,7 @@ def test_the_machine_omits_columns_that_do_not_compile(monkeypatch: pytest.Monke
     opcodes.check_compilable(tl.lower(tl.function(tl.exp).trace(1.0).program))
 
 
+@pytest.mark.full
 def test_columns_are_compiled_separately(monkeypatch: pytest.MonkeyPatch) -> None:
     """Among rows that compile, the one that does not is found, with numba's message."""
     monkeypatch.setattr(registry, "_REGISTRY", rows := dict(OPS))

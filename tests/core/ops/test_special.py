@@ -86,6 +86,7 @@ def test_edges_of_polygamma() -> None:
         np.testing.assert_equal(tl.polygamma(n, x), expected)
 
 
+@pytest.mark.full
 def test_lgamma_has_derivatives_of_any_order() -> None:
     """Each derivative is the next function, to any order."""
     function, x = tl.lgamma, 2.3
@@ -147,6 +148,7 @@ def test_edges_of_triangular_solve() -> None:
         solve(np.eye(2), np.ones(2), True)  # type: ignore[misc]
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("engine", ["reference", "compiled"])
 def test_engines_agree_with_eager_functions(engine: str) -> None:
     """Every engine gives the bits of the eager functions, for numbers and arrays."""

@@ -164,6 +164,7 @@ def trace_error(folder: Path, text: str) -> tuple[tl.TagloomError, int]:
     return caught.value, here.line
 
 
+@pytest.mark.inner(first=18)
 @pytest.mark.parametrize("name", MISTAKES)
 def test_v4_v5_v6_type_errors_are_at_their_line(name: str, tmp_path: Path) -> None:
     """V4, V5, V6: a wrong type is refused at its own line, with both types and the lines that they come from."""

@@ -169,6 +169,7 @@ def too_deep(program: Program, inner: Region) -> Program:
     return replace(program, functions=(replace(program.main, body=region(program.main.body)),))
 
 
+@pytest.mark.full
 def test_programs_that_nest_too_deep_are_not_printed() -> None:
     """A program that could not be read back is refused, with and without nodes in the innermost region."""
     program = tl.parse_program(nested(100))

@@ -232,7 +232,7 @@ def test_graphs_written_by_hand_survive_a_round_trip(graph: Graph) -> None:
     assert (f"  {graph.name}." in text) == (graph.name == "count"), "where a node is called as an argument is"
 
 
-@pytest.mark.inner(first=8)
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("name", PAPERS)
 def test_examples_survive_a_round_trip(name: str) -> None:
     """The papers' programs, and their graphs, are read back unchanged."""

@@ -71,7 +71,7 @@ def test_parts_of_many_programs(question: Asked) -> None:
     assert list(violations(*question)) == []
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", ALL)
 def test_every_value_is_fetched_and_fed(name: str) -> None:
     """The law holds for small programs, for each value and each pair of values."""

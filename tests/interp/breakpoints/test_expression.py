@@ -219,6 +219,7 @@ def test_large_texts_are_read_or_refused(text: str) -> None:
         assert one.evaluate(moment.state, moment.event) in (2500, True)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("around", [("(", ")"), ("-(1*2+", ")"), ("not (fired and 1 == 2 or lost == (", "))")])
 def test_nesting_has_a_limit(around: tuple[str, str]) -> None:
     """Expressions up to the nesting limit can be written, compared, compiled and evaluated; deeper ones are refused."""
@@ -237,6 +238,7 @@ def test_nesting_has_a_limit(around: tuple[str, str]) -> None:
     assert 10 < deepest < MAX_DEPTH
 
 
+@pytest.mark.full
 def test_length_has_a_limit() -> None:
     """The length of a text is limited, and so is that of its normal form."""
     fits = "1" + " " * (MAX_LENGTH - 1)
@@ -460,12 +462,13 @@ def law_fails() -> bool:
     return next(result, None) is not None
 
 
+@pytest.mark.full
 def test_the_true_language_passes() -> None:
     """The expressions that catch twins find no error in the true language."""
     assert not law_fails()
 
 
-@pytest.mark.inner(first=4)
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.__name__)
 def test_twins_are_caught(twin: Callable[[MonkeyPatch], None], monkeypatch: MonkeyPatch) -> None:
     """Every twin differs from Python."""

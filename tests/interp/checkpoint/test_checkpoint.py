@@ -295,6 +295,7 @@ def test_refused_saves(tmp_path: Path) -> None:
         saving(1)
 
 
+@pytest.mark.full
 def test_a_chain_of_objects_may_be_long(tmp_path: Path) -> None:
     """Memory bounds the depth of objects, and not Python's stack."""
     first = last = Object()

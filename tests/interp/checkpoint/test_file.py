@@ -258,6 +258,7 @@ def test_hostile_headers(name: str, tmp_path: Path) -> None:
     assert isinstance(message_of_refusal(path), tl.Malformed)
 
 
+@pytest.mark.full
 def test_every_truncation(tmp_path: Path) -> None:
     """A file that is cut anywhere, or has trailing bytes, is refused."""
     data = write_file(tmp_path / "it").read_bytes()

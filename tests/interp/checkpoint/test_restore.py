@@ -166,6 +166,7 @@ def test_variables_of_other_types_are_not_assigned(path: Path) -> None:
     )
 
 
+@pytest.mark.full
 def test_a_long_report_is_cut(path: Path) -> None:
     """A report lists at most twenty entries of each kind."""
     tl.Checkpoint(w=[tl.Variable(n) for n in range(1025)]).save(path)
@@ -209,7 +210,7 @@ def test_variables_that_are_created_later(path: Path) -> None:
     checkpoint.complete().check()
 
 
-@pytest.mark.inner(first=2)
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_variables_that_a_program_creates(path: Path, engine: str) -> None:
     """Variables that a function creates at its first call get their restored values."""

@@ -56,6 +56,7 @@ def train(folder: Path, epochs: int) -> tuple[Line, int]:
     return model, begun
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("breaks", [(5,), (1, 2, 5)])
 def test_a_resumed_training_has_the_same_bits(breaks: tuple[int, ...], tmp_path: Path) -> None:
     """A training that is interrupted and resumed by another process has the bits of an uninterrupted one."""

@@ -36,6 +36,7 @@ def program_of(cases: list[Case], *, is_open: bool = False) -> Program:
     return Program((FunctionDef("main", body, tuple(node.results[0].type for node in nodes)),), "main")
 
 
+@pytest.mark.inner(first=5)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_the_generated_text_parses(row: object) -> None:
     """The text that `compiled` generates for a row is Python, whatever axes its operands have."""

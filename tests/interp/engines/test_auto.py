@@ -64,6 +64,7 @@ def pretend_long(function: tl.Function) -> None:
     auto.find_warmup(auto.Job(function.graph, function.trace(1).structure, function.program)).seconds = 1001.0
 
 
+@pytest.mark.full
 def test_many_short_runs_count_as_a_long_one(background: Background) -> None:
     """Short runs request machine code when they have taken long together; the run after it is ready goes over."""
     assert [value_engine(count, 3) for _ in range(3)] == ["reference"] * 3 and not background.code.requests
@@ -73,6 +74,7 @@ def test_many_short_runs_count_as_a_long_one(background: Background) -> None:
     assert value_engine(count, 3) == "compiled" and not background.machine.requests
 
 
+@pytest.mark.full
 def test_a_long_run_goes_over_within(background: Background) -> None:
     """A run of 50,000 firings requests machine code, goes on meanwhile, and starts again when it is ready."""
     background.code.looks_left = 20
@@ -95,6 +97,7 @@ def test_seconds_of_runs_are_added(background: Background, monkeypatch: pytest.M
     assert background.code.requests == 1
 
 
+@pytest.mark.full
 def test_measured_runs_wait_for_no_token_machine(background: Background) -> None:
     """A run whose measures are wanted requests the token machine after 50,000 firings, and ends on the reference if it
     is not ready in time; a program that took long before moves after 1,000."""
@@ -106,6 +109,7 @@ def test_measured_runs_wait_for_no_token_machine(background: Background) -> None
     assert not background.code.requests
 
 
+@pytest.mark.full
 def test_a_loaded_machine_is_used_early(background: Background) -> None:
     """If the token machine is loaded, a run moves after 1,000 firings instead of 50,000, and requests nothing."""
     background.are_machines_loaded = True
@@ -124,6 +128,7 @@ def test_what_cannot_be_compiled(background: Background) -> None:
     assert len(warned) == background.code.requests == 1
 
 
+@pytest.mark.full
 def test_a_limit_while_waiting_is_none_of_the_program(background: Background, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run whose caller wants only the value, and that has too many tokens while it waits for its code, starts again
     on `compiled`; if its code cannot be compiled, on `fast`."""
@@ -136,6 +141,7 @@ def test_a_limit_while_waiting_is_none_of_the_program(background: Background, mo
         assert value_engine(fib, 16) == "fast"
 
 
+@pytest.mark.full
 def test_a_run_on_fast_is_overtaken() -> None:
     """A run that moved to `fast` starts again on `compiled` when its code is ready."""
     with code_ready_after(3, 40):
@@ -144,6 +150,7 @@ def test_a_run_on_fast_is_overtaken() -> None:
         assert value_engine(fib, 12) == "fast"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("account", [True, False])
 def test_nothing_can_be_cached(background: Background, account: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing can be cached, a long run compiles in its own process, and waits."""

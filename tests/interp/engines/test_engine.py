@@ -46,6 +46,7 @@ def described(out: Any) -> Any:
     return out.status, out.results, traps, str(out.error), out.stats, out.open_activations, tuple(out.residue)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("schedule", ["waves", "fifo", "lifo", "random:3"])
 @pytest.mark.parametrize(
     ("function", "argument", "options"),
@@ -83,6 +84,7 @@ def wide(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i: i < n, lambda i: (tl.print(*[i + each for each in range(70)]), i + 1)[1], 0)[0]
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("warm")
 def test_auto_stays_where_there_is_no_image() -> None:
     """A program that has no image stays on the reference, and loses nothing."""
@@ -93,6 +95,7 @@ def test_auto_stays_where_there_is_no_image() -> None:
     assert (out.engine, out.status, len(lines)) == ("reference", "Returned", 20) and out.firings > WARM
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("warm")
 def test_auto_stays_on_the_reference() -> None:
     """Short runs, and those with options that only the reference supports, stay on it."""
@@ -100,6 +103,7 @@ def test_auto_stays_on_the_reference() -> None:
     assert fib.run(12, schedule=tl.Script([0, 0])).engine == "reference"
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("warm")
 def test_calls_for_a_value_may_skip_statistics() -> None:
     """A long call for its value alone may skip statistics; limits still hold."""
@@ -152,6 +156,7 @@ def test_unknown_options_are_refused_by_all_engines(option: dict[str, Any]) -> N
     assert len(reply) == 1
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", ["fast", "compiled"])
 def test_a_signalling_nan_becomes_a_quiet_one(name: str) -> None:
     """A signalling NaN may become a quiet one when a float32 is converted; both are one value, on every engine."""

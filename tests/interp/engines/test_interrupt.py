@@ -53,6 +53,7 @@ def press_after(seconds: float) -> None:
     threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 
 
+@pytest.mark.full
 def test_seconds() -> None:
     """S12: a run ends soon after its seconds; with 0 it does not begin; with enough it is not affected."""
     begun = time.perf_counter()
@@ -79,6 +80,7 @@ def test_bytes() -> None:
     assert 2**20 < resident_memory() < machine_memory()
 
 
+@pytest.mark.full
 def test_bytes_are_seen_while_a_run_grows() -> None:
     """S12: a run that keeps ever more large arrays ends soon after the limit."""
 
@@ -130,6 +132,7 @@ def test_the_order_of_limits() -> None:
     assert [patient.exceeded_limit(1, small) for _ in range(4)] == [None, None, None, "bytes"]
 
 
+@pytest.mark.full
 def test_ctrl_c_ends_a_run_as_data(handled: None) -> None:
     """`f.run` returns what was done before Ctrl-C, and restores the handler of Ctrl-C."""
     press_after(0.2)
@@ -142,6 +145,7 @@ def test_ctrl_c_ends_a_run_as_data(handled: None) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.full
 def test_ctrl_c_raises_in_a_call(handled: None) -> None:
     """`f(...)` raises KeyboardInterrupt, as Python's own functions do."""
     press_after(0.2)
@@ -201,6 +205,7 @@ def ready(n):
 """
 
 
+@pytest.mark.full
 def test_ctrl_c_ends_a_process(tmp_path: Path) -> None:
     """`python -m tagloom run` says that it was interrupted, within half a second, and exits with 1: no traceback."""
     (tmp_path / "endless.py").write_text(ENDLESS)
@@ -273,6 +278,7 @@ def test_no_ctrl_c_is_lost(function: tl.Function, engine: str, asked: dict[str, 
     assert took[-2] < 0.2 and took[-1] < 1
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_ctrl_c_while_an_effect_happens(engine: str, handled: None) -> None:
     """Ctrl-C during an effect is reported after it."""
@@ -311,6 +317,7 @@ def counted() -> tl.int64:
     return tl.while_loop(lambda i: i < 1000, lambda i: i + 1, 0)[0]
 
 
+@pytest.mark.full
 def test_ctrl_c_is_reported_once(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in a run that restarted as `compiled` ends that run, and raises nothing else."""
     monkeypatch.setattr("tagloom.interp.engines.auto.WARMUP_FIRINGS", 10)

@@ -118,6 +118,7 @@ def test_arrays_of_a_call_that_are_not_freed(monkeypatch: pytest.MonkeyPatch) ->
     assert outcome.status == "Exhausted" and outcome.error.limit == "bytes"  # type: ignore[union-attr]
 
 
+@pytest.mark.full
 def test_the_budget_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Generated code measures memory itself: a run ends although nobody else looks at the limit."""
     monkeypatch.setattr(compiled_run.LimitMonitor, "exceeded_limit", lambda self, steps, event: None)

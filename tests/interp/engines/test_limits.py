@@ -93,6 +93,7 @@ def assert_exact(function: tl.Function, arguments: tuple[int, ...], name: str, l
         assert f"--max-{limit} N, or limits=tl.Limits({limit}=N)" in str(short.error)
 
 
+@pytest.mark.inner(first=4)
 @programs
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_firings_are_exact(function: tl.Function, arguments: tuple[int, ...], name: str) -> None:
@@ -100,6 +101,7 @@ def test_firings_are_exact(function: tl.Function, arguments: tuple[int, ...], na
     assert_exact(function, arguments, name, "firings", function.run(*arguments, schedule=name).firings)
 
 
+@pytest.mark.inner(first=7)
 @programs
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_tokens_are_exact(function: tl.Function, arguments: tuple[int, ...], name: str) -> None:
@@ -110,6 +112,7 @@ def test_tokens_are_exact(function: tl.Function, arguments: tuple[int, ...], nam
     assert_exact(function, arguments, name, "tokens", needed)
 
 
+@pytest.mark.inner(first=9)
 @programs
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_depth_is_exact(function: tl.Function, arguments: tuple[int, ...], name: str) -> None:
@@ -147,7 +150,7 @@ def test_bad_limits_are_refused(limit: str, number: Any) -> None:
         Limits(**{limit: number})
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("function", "limits"),
     [

@@ -35,6 +35,7 @@ def tagloom(folder: Path, *words: str) -> tuple[int, str, str]:
     return ran.returncode, ran.stdout, ran.stderr
 
 
+@pytest.mark.full
 def test_an_engine_is_an_entry_point(installed: Path) -> None:
     """An engine of 40 lines runs under `--engine` as soon as its package is installed, limits and traps included."""
     assert len(SOURCE.read_text().splitlines()) <= 40

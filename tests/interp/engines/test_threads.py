@@ -100,7 +100,7 @@ def test_one_function_in_many_threads(engine: str) -> None:
     assert actual == [sum(range(100 * k)) for k in range(THREADS)] and len(traced) == 1
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("engine", ENGINES)
 def test_different_functions_in_many_threads(engine: str) -> None:
     """Threads that make, trace, compile and run their own functions do not affect each other."""
@@ -120,6 +120,7 @@ def test_different_functions_in_many_threads(engine: str) -> None:
     assert run_together(*(lambda k=k: job(k) for k in range(THREADS))) == alone  # type: ignore[misc]
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_effects_belong_to_their_runs(engine: str) -> None:
     """Prints and callbacks of a run happen on its calling thread, in its own world."""
@@ -141,7 +142,7 @@ def test_effects_belong_to_their_runs(engine: str) -> None:
     assert all(run_together(*(lambda k=k: job(k) for k in range(THREADS))))  # type: ignore[misc]
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_first_runs_of_a_process(engine: str, tmp_path: Path) -> None:
     """Several threads can be the first to load an engine, at the same time."""
@@ -159,6 +160,7 @@ with ThreadPoolExecutor(4) as pool:
     assert ran.stdout == f"{[k * (k - 1) // 2 for k in range(40)]}\n", ran.stderr
 
 
+@pytest.mark.full
 def test_syntax_trees_in_many_threads() -> None:
     """Only one thread at a time builds syntax trees: CPython fails if the garbage collector switches threads
     meanwhile."""
@@ -176,6 +178,7 @@ def _switch_threads(*_: Any) -> None:
     """A Python function, at whose start threads may switch."""
 
 
+@pytest.mark.full
 def test_parts_in_many_threads() -> None:
     """Threads fetch parts of one function at the same time, of the main body and under tags."""
     fib = recursive()
@@ -183,7 +186,7 @@ def test_parts_in_many_threads() -> None:
     assert run_together(*jobs) == [False, 34] * 3
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("engine", ENGINES)
 def test_steps_share_variables(engine: str) -> None:
     """Concurrent steps read variables at their beginning and assign them at their end: none sees half of another's
@@ -215,6 +218,7 @@ def test_steps_share_variables(engine: str) -> None:
     assert sorted(reads) == list(range(20 * THREADS)) and int(one) == int(other) == 20 * THREADS
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_one_of_overlapping_steps_counts(engine: str) -> None:
     """Of several overlapping steps one assigns: five rounds count 5, and not 20."""
@@ -245,7 +249,7 @@ def test_tapes_and_traces_in_many_threads() -> None:
     assert run_together(*(lambda k=k: job(k) for k in range(THREADS))) == expected  # type: ignore[misc]
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("engine", ["fast", "compiled"])
 def test_threads_share_the_caches_of_engines(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads with more programs than an engine caches evict each other's programs, and get right results."""

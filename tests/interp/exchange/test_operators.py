@@ -37,6 +37,7 @@ def test_every_backend_has_all_operators() -> None:
     assert called - {"NAME"} <= set(dir(Operators))
 
 
+@pytest.mark.inner(first=6)
 @pytest.mark.parametrize(("function", "inputs"), CASES, ids=NAMES)
 def test_s_expressions_do_what_python_does(function: Any, inputs: Any) -> None:
     """A staged function returns what the function returns, or is refused in words; its text is read as itself."""
@@ -65,6 +66,7 @@ def test_exchanged_arms_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
             test_s_expressions_do_what_python_does(function, inputs)
 
 
+@pytest.mark.full
 def test_changes_of_an_arm_that_are_not_undone_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tagloom.core.frontend.source.state.Journal.undo", lambda self: None)
     with pytest.raises((AssertionError, tl.TagloomError)):
@@ -144,6 +146,7 @@ def descend(x, n):  # type: ignore[no-untyped-def]
     return step(1.0, n)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("function", [poly, power, descend], ids=lambda function: function.__name__)
 @pytest.mark.parametrize("x", [0.5, 1.25, 3.0])
 def test_gradients_are_those_of_programs(function: Any, x: float) -> None:
@@ -157,6 +160,7 @@ def test_gradients_are_those_of_programs(function: Any, x: float) -> None:
     assert str(SexprProgram.parse(text)) == text
 
 
+@pytest.mark.full
 def test_calls_in_tail_position_and_deep_recursion_need_no_stack_of_python() -> None:
     def depth(n):  # type: ignore[no-untyped-def]
         return 0 if n == 0 else 1 + depth(n - 1)

@@ -133,6 +133,7 @@ def test_variables_are_values_and_are_assigned_by_the_results() -> None:
     assert (outcome.value, outcome.variables, float(w)) == (16.0, {"count": 2, "w": -3.0}, -3.0)
 
 
+@pytest.mark.full
 def test_values_under_tags() -> None:
     """A tag and a name fetch one value, and a pattern fetches a dict by tags; loop variables have values too. The
     results of a loop or call have the tag around it."""
@@ -147,6 +148,7 @@ def test_values_under_tags() -> None:
     assert fib.partial("main/fib/fib_1/n")(5) == 2
 
 
+@pytest.mark.full
 def test_values_under_tags_of_loops_branches_and_recursion() -> None:
     """Values under tags of loops, branches and recursion are right when they are fetched, fed, or both."""
     assert list(under_tags()) == []
@@ -178,6 +180,7 @@ def test_unused_values_may_be_fed() -> None:
     assert model.partial("loop_s", feed={"main/loop[9]/add_1": 3.0})(1.0, 2.0) == H + H + H
 
 
+@pytest.mark.full
 def test_a_missing_value_is_explained() -> None:
     """The error about a value in a branch that was not taken, or in an iteration that was not run, explains why, back
     to the predicate."""

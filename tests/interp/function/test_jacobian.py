@@ -56,6 +56,7 @@ def network(params: Any, x: Any) -> Any:
     return {"y": params["layers"][1] @ hidden, "norm": (tl.sum(hidden * hidden),)}
 
 
+@pytest.mark.full
 def test_shapes_nest_as_in_jax() -> None:
     """For each part of the result there is the nest of derivatives by the targets, each of the shape of the part and
     the shape of the target."""
@@ -95,6 +96,7 @@ def power(n: Any, x: Any) -> Any:
     return tl.cond(n <= 0, lambda: x, lambda: power(n - 1, x * x[0]))
 
 
+@pytest.mark.full
 def test_jacobians_in_functions_loops_and_recursion() -> None:
     """A Jacobian of a recursive function may be taken in a loop, and be differentiated itself."""
 
@@ -116,6 +118,7 @@ def test_jacobians_in_functions_loops_and_recursion() -> None:
     np.testing.assert_allclose(np.asarray(tape.gradient(total, x)), 6.0 * POINT)
 
 
+@pytest.mark.full
 def test_every_engine_and_schedule() -> None:
     """All engines and schedules compute the same Jacobian; each element costs a constant number of firings."""
     square = tl.jacobian(lambda x: x * x)
@@ -133,6 +136,7 @@ def test_variables() -> None:
     assert np.asarray(by_w).tolist() == [[6.0, 0.0], [0.0, 12.0]]
 
 
+@pytest.mark.full
 def test_aux() -> None:
     """With has_aux, the first of two results is differentiated; the second is returned as it is, and computed once."""
 

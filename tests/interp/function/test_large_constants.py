@@ -57,6 +57,7 @@ def test_programs_that_differ_in_data_share_their_code() -> None:
     assert closing_over(POINT)(2.0) == 100.0 and closing_over(POINT + 1.0)(2.0) == 300.0
 
 
+@pytest.mark.full
 def test_gradients_are_those_of_an_argument() -> None:
     """The gradient with respect to other arguments is that of the function which takes the array as an argument, with
     as many firings: nothing is computed for the array itself. By `grad`, `vjp`, `jvp` and tapes."""
@@ -87,6 +88,7 @@ def test_a_constant_is_what_it_was_when_traced() -> None:
     assert twice(3.0) == 300.0
 
 
+@pytest.mark.full
 def test_recursion_branches_and_loops_pass_them_on() -> None:
     """Every region reads them; functions that call each other share one argument."""
 

@@ -45,7 +45,7 @@ def test_a_map_has_the_bits_of_a_python_loop(names: Sequence[str]) -> None:
     check_map_law(names, VALUES)
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", PIECES)
 def test_every_engine_and_schedule_maps(name: str) -> None:
     """All engines and schedules agree on mapped branches, loops and recursion."""
@@ -165,6 +165,7 @@ def test_axes_nest_as_arguments_do() -> None:
     assert is_same_value(result["b"][1], np.stack([row["b"][1] for row in rows], -1))
 
 
+@pytest.mark.full
 def test_maps_nest() -> None:
     """A map of a map goes over two axes; one in a branch of a recursive function works as well."""
     table = np.arange(6.0).reshape(2, 3)
@@ -179,6 +180,7 @@ def test_maps_nest() -> None:
     assert is_same_value(doubled(3, table[0]), 8.0 * table[0])
 
 
+@pytest.mark.full
 def test_gradients_and_maps() -> None:
     """The gradient of a sum of a map is the map of the gradient, bit for bit but for the sign of zeros, to which zeros
     are added; so are second derivatives."""
@@ -201,6 +203,7 @@ def test_sizes_known_only_to_the_run() -> None:
     assert powers.explain().count("\n") == 2, "one tracing"
 
 
+@pytest.mark.full
 def test_random_numbers_of_elements() -> None:
     """Each element draws its own numbers, the same on every engine and schedule."""
     drawn = tl.vmap(lambda x: x + tl.uniform(()))
@@ -209,6 +212,7 @@ def test_random_numbers_of_elements() -> None:
     assert np.array_equal(one, other) and len(set(one)) == 50
 
 
+@pytest.mark.full
 def test_defaults_are_passed_whole() -> None:
     """A default that a call leaves out is not mapped, and its number takes the dtype of the elements."""
 

@@ -67,7 +67,7 @@ def history_with_a_fork(history: History) -> None:
     assert branch.run() and branch.ask.index and history.children == (branch,)
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.usefixtures("handled")
 @pytest.mark.parametrize(
     "happens",
@@ -290,7 +290,7 @@ def breakpoints(graph: Any, **details: Any) -> tuple[tl.Breakpoints, int]:
     return stops, number
 
 
-@pytest.mark.inner(first=2)
+@pytest.mark.full
 @pytest.mark.parametrize("known", [0, 60, 400])
 def test_breakpoints_stop_a_history(known: int) -> None:
     """Breakpoints stop a history over known and new events, in both directions, with the lines of logpoints; ignored

@@ -46,7 +46,7 @@ def histories(*schedules: str) -> Iterator[History]:
         yield History(FIB, [6], schedule=schedule, spacing=10)
 
 
-@pytest.mark.inner(first=4)
+@pytest.mark.inner(first=1)
 @each_run
 @pytest.mark.parametrize("seed", range(4))
 def test_graphs_by_hand(graph: Graph, arguments: list[Any], seed: int) -> None:
@@ -252,7 +252,7 @@ def test_a_limit_can_be_raised() -> None:
         assert to_outcome_record(history.run()) == to_outcome_record(tl.run_graph(FIB, [6], schedule=history.schedule))
 
 
-@pytest.mark.inner(first=5)
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("until", ["quiet", "result", "trap"])
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
 @each_run
@@ -319,6 +319,7 @@ def test_options_are_in_the_log(tmp_path: Path) -> None:
     assert (again.run().schedule, again.choices) == ("hand", loaded.choices)
 
 
+@pytest.mark.full
 def test_a_fork_by_choice_has_a_log(tmp_path: Path) -> None:
     """A fork by another choice is by hand and has a log; it returns the same, since results do not depend on schedules.
     A choice that the schedule makes too is not by hand."""
@@ -436,6 +437,7 @@ def test_a_history_is_a_sequence_of_events() -> None:
             assert each[part] == tuple(events[part])
 
 
+@pytest.mark.full
 def test_an_edit_may_break_a_valid_graph() -> None:
     """An edit of a predicate at one switch only may break S4 in a valid graph: the what-if ends so, and the machine is
     not at fault."""
@@ -453,6 +455,7 @@ def test_an_edit_may_break_a_valid_graph() -> None:
     assert "Deadlocked" in statuses or "Broken" in statuses
 
 
+@pytest.mark.full
 def test_forks_nest() -> None:
     """Forks nest a thousand deep over the pasts of all ancestors. A fork made in its parent's past belongs to the
     history that ran there. Unreferenced forks are freed."""

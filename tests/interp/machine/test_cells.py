@@ -267,6 +267,7 @@ def test_s13_each_activation_creates_its_own_cells() -> None:
     assert summed.run(5).value == 10 * (1 + 4 + 9 + 16)
 
 
+@pytest.mark.full
 def test_s13_a_handle_refers_to_the_same_cells_everywhere() -> None:
     """S13: a handle that passes through a cond, a loop, a recursion and a call refers to the same cells."""
 

@@ -96,6 +96,7 @@ CASES: list[tuple[tl.Function, int, list[str]]] = [
 ]
 
 
+@pytest.mark.inner(first=19)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(("function", "n", "lines"), CASES)
 def test_lines_are_in_program_order(function: tl.Function, n: int, lines: list[str], schedule: str) -> None:
@@ -255,6 +256,7 @@ def test_an_error_of_the_output_is_no_trap() -> None:
         looped.run(1, world=tl.World(closed))
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("schedule", ["waves", "lifo", "random:1"])
 def test_s12_no_effect_happens_beyond_a_limit(schedule: str) -> None:
     """S12: with a limit of N firings, a run prints what its first N firings print; a limit on tokens acts likewise."""

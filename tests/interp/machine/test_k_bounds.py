@@ -67,13 +67,14 @@ def most_overlapping(outcome: Outcome) -> int:
     return max(sum(min(other) <= min(span) <= max(other) for other in spans.values()) for span in spans.values())
 
 
+@pytest.mark.full
 def test_s16_throttled_tokens_keep_the_outer_iteration_busy() -> None:
     """S16: an iteration of the outer loop is busy while tokens of its inner loop are throttled, even for the length of
     one event or wave."""
     assert list(bound_violations(Case(nested.program, [3]))) == []
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("function", [slow, tree, nested, ahead])
 def test_laws_of_bounds(function: tl.Function) -> None:
     """S16: the laws hold on a loop that runs ahead, a loop in a recursion, loops in loops, and one with parked gets."""
@@ -157,6 +158,7 @@ def test_wrong_bounds_are_refused(k: Any) -> None:
         looped.run(1)
 
 
+@pytest.mark.full
 def test_s12_throttled_tokens_are_live() -> None:
     """S12: throttled tokens count for the limit on tokens."""
     for k in (1, 2, 3):

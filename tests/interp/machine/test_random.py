@@ -256,6 +256,7 @@ def test_draws_look_random() -> None:
     assert abs(np.mean(np.abs(normal) < 1) - 0.6827) < 0.02
 
 
+@pytest.mark.full
 def test_all_permutations_occur() -> None:
     """Each of the six permutations of three numbers occurs about a hundred times in 600 seeds."""
     actual = [tuple(ordered.run(3, seed=seed).value.tolist()) for seed in range(600)]

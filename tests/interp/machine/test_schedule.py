@@ -84,6 +84,7 @@ def test_a_schedule_s_name_determines_the_run(name: str) -> None:
     assert once.schedule == name
 
 
+@pytest.mark.full
 def test_another_seed_is_another_run() -> None:
     """Different seeds deliver in different orders, with the same number of firings."""
     runs = [fib.run(6, schedule=f"random:{seed}", keep="events") for seed in range(8)]

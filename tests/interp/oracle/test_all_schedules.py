@@ -185,6 +185,7 @@ def test_a_race_has_witnesses() -> None:
     assert {each.outcome.status for each in outcomes.endings} == {"Broken"}
 
 
+@pytest.mark.full
 def test_counts_known_beforehand() -> None:
     """n independent deliveries have n! orders and 2^n states; a loop of 80 firings has 10^37 schedules."""
     builder = tl.GraphBuilder("wide")
@@ -209,6 +210,7 @@ CELLS = """func main(n: int64) -> int64 {
 """
 
 
+@pytest.mark.full
 def test_cells_have_one_ending_unless_put_twice() -> None:
     """A get that comes first is parked, and all schedules end alike. Of two puts to a cell, the first one decides the
     ending, and every ending has a trap for the other."""
@@ -233,6 +235,7 @@ def test_exploring_has_no_effects(capsys: pytest.CaptureFixture[str]) -> None:
         explore(tl.lower(tl.parse_program(calling)), [3])
 
 
+@pytest.mark.full
 def test_a_bound_on_iterations() -> None:
     """A bounded loop has fewer schedules than an unbounded one, and the same ending."""
     loop = """func main(n: int64) -> int64 {
@@ -256,6 +259,7 @@ def test_a_bound_on_iterations() -> None:
     assert bound.schedules < free.schedules
 
 
+@pytest.mark.full
 def test_runs_that_are_too_large_are_refused(monkeypatch: MonkeyPatch) -> None:
     """Both limits are exact, and the error names them; an endless run ends by one of them."""
     states = explore(sum_graph(), [3, 4]).states
@@ -298,6 +302,7 @@ def rows(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i: i < n, lambda i: (i * i * i, i + 1)[1], 0)[0]
 
 
+@pytest.mark.full
 def test_seeds_and_bounds() -> None:
     """Every schedule draws the numbers of the seed. A bound leaves fewer schedules, with the same ending."""
     drawn = [explore(rolled.graph, [0], seed=seed).endings for seed in (1, 2)]
@@ -333,6 +338,7 @@ def key(snapshot: Any) -> Any:
     return state_key(SimpleNamespace(snapshot=lambda: snapshot))  # type: ignore[arg-type]
 
 
+@pytest.mark.full
 def test_the_key_of_a_state_is_complete() -> None:
     """The key of a state depends on its whole snapshot and on nothing else: a change of any part gives another key,
     except traps, which are firings, and the clock of waves. The order of the flight does not change the key."""
@@ -371,6 +377,7 @@ def test_a_machine_with_a_race_is_caught(monkeypatch: MonkeyPatch) -> None:
     assert len(outcomes.endings) == 2
 
 
+@pytest.mark.full
 def test_broken_walks_are_caught(monkeypatch: MonkeyPatch) -> None:
     """Each twin breaks a law: states that are distinguished by their firings only, or by the order of the flight as
     well; firings that are forgotten; tokens that fire delivered before those that wait."""

@@ -43,6 +43,7 @@ def verdict(answer: Answer) -> str:
     return judge(ONE, [], run_reference(ONE, []), answer).verdict
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize(
     "way, kind, cause, message, judged",
     [
@@ -115,6 +116,7 @@ def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
     assert [answer.kind for answer in answers] == ["not started", "not started"]
 
 
+@pytest.mark.full
 def test_the_backend_in_c(tmp_path: Path) -> None:
     """The example in C compiles, has at most 80 lines, adds, and refuses what is no sum of two parameters."""
     compiler = shutil.which("cc") or shutil.which("gcc")

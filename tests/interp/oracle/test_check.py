@@ -54,6 +54,7 @@ def differing_ways(found: list[Verdict]) -> list[str]:
     return [verdict.variant for verdict in found if verdict.difference is not None]
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     ("function", "arguments", "message"),
     [(fib, (6,), "13"), (total, (5,), "12, 0.03125"), (wild, (0.5,), "nan"), (wild, (5.0,), "inf")],
@@ -84,6 +85,7 @@ def test_a_graph_alone_has_no_evaluator() -> None:
     assert [verdict.variant for verdict in check(fib.graph, None, [5])] == list(SCHEDULES)
 
 
+@pytest.mark.full
 def test_runs_ended_by_a_limit_are_compared_in_common_results() -> None:
     """Runs that a limit ended are compared in the results that both have, with the evaluator's too; how far they came
     is no difference."""
@@ -191,6 +193,7 @@ def test_a_machine_that_traps_elsewhere_differs(monkeypatch: MonkeyPatch) -> Non
     )
 
 
+@pytest.mark.full
 def test_a_wrong_evaluator_differs(monkeypatch: MonkeyPatch) -> None:
     """An evaluator with another ending, or with another trap, differs too."""
     for wrong, got in (

@@ -102,6 +102,7 @@ def test_a_right_case_agrees(case: str) -> None:
     assert verdict_of(case) is None
 
 
+@pytest.mark.inner(first=5)
 @pytest.mark.parametrize(("case", "got"), WRONG)
 def test_a_wrong_case_differs(case: str, got: str) -> None:
     """A case with a wrong ending, detail or count differs; the message says where it stands and what came instead."""

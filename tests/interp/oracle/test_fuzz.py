@@ -55,7 +55,7 @@ def test_a_wrong_backend_is_caught(twin: type[RightBackend]) -> None:
     assert judged(RightBackend(), case) == "alike"
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("twin", [OneTripLess, AtLeastOneTrip, LostHandover], ids=lambda twin: twin.__name__)
 def test_a_failure_is_shrunk(twin: type[RightBackend]) -> None:
     """The failure of a backend whose loops are wrong shrinks to at most 6 nodes, on which it fails in the same way, and
@@ -71,6 +71,7 @@ def test_there_are_enough_wrong_backends() -> None:
     assert len(WRONG_BACKENDS) + len(WRONG_OPS) >= 25
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number", range(3))
 def test_generated_programs_are_valid_and_repeatable(number: int) -> None:
     """The programs of a seed keep the rules, are the same in each run, and a right backend agrees on them."""
@@ -81,6 +82,7 @@ def test_generated_programs_are_valid_and_repeatable(number: int) -> None:
         assert judged(RightBackend(), case) in ("alike", "discarded")
 
 
+@pytest.mark.full
 def test_generated_programs_have_what_optimisers_recognise() -> None:
     """Among 200 programs there are steps of 2, 3, 5 and -1, comparisons either way round, loops in loops, dead nodes,
     constant predicates, and values yielded twice; fewer than half are discarded."""
@@ -100,7 +102,7 @@ def test_candidates_are_smaller() -> None:
         assert not [each for each in smaller_cases(smallest) if count_nodes(each.program) > 0]
 
 
-@pytest.mark.inner(first=2)
+@pytest.mark.full
 @pytest.mark.parametrize("twin", WRONG_OPS, ids=lambda twin: twin.__name__)
 def test_the_sweep_finds_a_wrong_op(twin: type[RightBackend]) -> None:
     """An op that is wrong is found by the sweep, in the group of operands that shows it; in a backend that is right the
@@ -130,6 +132,7 @@ class FailingBackend(RightBackend):
         return Answer("error", message=f"RuntimeError: node {Random(len(arguments)).random()}")
 
 
+@pytest.mark.full
 def test_one_finding_a_class(tmp_path: Path) -> None:
     """Failures of one class are one finding, whatever digits their messages have. Its folder has the program, both
     references' results, and no script for a backend that is not programmed in Python."""
@@ -142,6 +145,7 @@ def test_one_finding_a_class(tmp_path: Path) -> None:
     assert not (tmp_path / "one" / "script.py").exists()
 
 
+@pytest.mark.full
 def test_the_script_of_a_finding(tmp_path: Path) -> None:
     """The script of a finding runs the program in the backend's own API, and succeeds once the backend is right, which
     NumPy is already."""

@@ -137,6 +137,7 @@ def test_program_order_decides_between_equal_paths() -> None:
         assert [graph.nodes[firing.node].name for firing in path] == ["left", "both", "return"]
 
 
+@pytest.mark.inner(first=8)
 @pytest.mark.parametrize("numbers", [1, 2, 3, 4, 5, 8, 9, 31, 32, 33, 100])
 def test_a_sum_by_halves_follows_the_formula(numbers: int) -> None:
     """Sinf of a sum of k numbers by halves is 6 + 10 ceil(log2 k), and S1 is 23 k - 15.
@@ -243,6 +244,7 @@ def test_a_path_of_a_deep_recursion() -> None:
     assert max(firing.tag.depth for firing in path) == 4_000
 
 
+@pytest.mark.full
 def test_broken_measures_are_caught(monkeypatch: MonkeyPatch) -> None:
     """Each twin breaks a law on fib: a firing that depends on its last token only; equal paths distinguished by the
     order of events; room for one more firing in each unit of time; processors that idle although a firing is ready."""

@@ -144,7 +144,7 @@ def answer_lines(history: tl.History, node: str = "return") -> list[str]:
     return [re.sub(r" \(\w+\.py:\d+\)", "", line).strip() for line in lines]
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("schedule", ["fifo", "lifo"])
 def test_claims_about_leftover_tokens_are_true(schedule: str) -> None:
     """Claims about parked and throttled tokens agree with the events, at every few events of a run, and come true."""
@@ -285,6 +285,7 @@ def test_a_bound_that_holds_back() -> None:
     )
 
 
+@pytest.mark.full
 def test_a_bound_that_will_release() -> None:
     """While the earlier iteration computes, its tokens in flight must be delivered first; under `waves`, the wave must
     end too."""

@@ -70,6 +70,7 @@ LOST = tl.parse_graph(
 """The sum needs what the other side of the switch would send."""
 
 
+@pytest.mark.inner(first=7)
 @pytest.mark.parametrize("graph", [LOST, down.graph, stored.graph], ids=lambda graph: graph.name)
 @pytest.mark.parametrize("seed", range(4))
 def test_provenance_of_a_what_if(graph: Graph, seed: int) -> None:

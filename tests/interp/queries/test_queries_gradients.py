@@ -32,7 +32,7 @@ WRONG: dict[str, tuple[str, Any]] = {
 }
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_searches_of_loops_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin that searches the reverse pass of a loop wrongly claims that a node never fires, although it does."""

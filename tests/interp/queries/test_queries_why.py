@@ -71,6 +71,7 @@ def test_answers_hold_at_any_moment(case: Case, seed: int) -> None:
         assert list(reasons(state, index, dice)) == []
 
 
+@pytest.mark.inner(first=10)
 @pytest.mark.parametrize("graph", DEADLOCKS, ids=lambda graph: graph.name)
 def test_answers_hold_for_invalid_graphs(graph: Graph) -> None:
     """Answers about graphs that deadlock are true after each of their steps."""
@@ -216,6 +217,7 @@ def test_a_node_that_fired() -> None:
         why_not(index, state, number, ROOT)
 
 
+@pytest.mark.full
 def test_a_search_that_was_cut() -> None:
     """If more nodes wait than the search may follow, the answer claims only what it has seen."""
     state, index = ran(down.graph, [3_000], steps=100_000)

@@ -61,7 +61,7 @@ def assert_read_as_written(graph: Graph, arguments: list[Any], path: Path, **opt
     return lines
 
 
-@pytest.mark.inner(first=12)
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("schedule", ["waves", "fifo", "lifo", "random:7"])
 @pytest.mark.parametrize(("graph", "arguments"), EVERY, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(EVERY)])
 def test_a_log_is_the_run(graph: Graph, arguments: list[Any], schedule: str, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_log_is_the_run(graph: Graph, arguments: list[Any], schedule: str, tmp
     assert_read_as_written(graph, arguments, tmp_path / "run.jsonl", schedule=schedule)
 
 
-@pytest.mark.inner(first=8)
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("until", ["result", "trap"])
 @pytest.mark.parametrize(("graph", "arguments"), EVERY, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(EVERY)])
 def test_a_log_of_a_run_that_was_stopped(graph: Graph, arguments: list[Any], until: str, tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def test_a_recorded_world_answers_from_events() -> None:
         recorded_result(trapped)
 
 
-@pytest.mark.inner(first=6)
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("k", [None, 1, 2])
 @pytest.mark.parametrize("schedule", ["waves", "fifo", "lifo", "random:3"])
 def test_options_are_in_the_first_line(k: int | None, schedule: str, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ STAYS: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.inner(first=8)
+@pytest.mark.inner(first=4)
 @pytest.mark.parametrize(("key", "change", "error"), STAYS)
 def test_parked_and_throttled_tokens_are_checked(key: str, change: Any, error: str, tmp_path: Path) -> None:
     """S13, S16: the tokens that are parked, woken, throttled and released are those of the machine, with their
@@ -234,6 +234,7 @@ OPTIONS: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
+@pytest.mark.inner(first=5)
 @pytest.mark.parametrize(("change", "where", "required"), OPTIONS)
 def test_wrong_options_are_named(change: dict[str, Any], where: str, required: str, tmp_path: Path) -> None:
     """A seed has 64 bits, a bound is at least 1, and a log names no other file."""
@@ -245,6 +246,7 @@ def test_wrong_options_are_named(change: dict[str, Any], where: str, required: s
     assert (raised.value.where, raised.value.required) == (f"line 1: {where}", required)
 
 
+@pytest.mark.full
 def test_the_clock_may_end_a_run_anywhere(tmp_path: Path) -> None:
     """A limit on firings ends a run only before a firing. Seconds, memory and Ctrl-C end it before any step, and its
     outcome names the limit."""
@@ -303,7 +305,7 @@ def unfed() -> Graph:
 BROKEN = {"enter": elsewhere("enter"), "next": elsewhere("next_iteration"), "exit": elsewhere("exit"), "store": unfed()}
 
 
-@pytest.mark.inner(first=7)
+@pytest.mark.inner(first=4)
 @pytest.mark.parametrize("name", BROKEN)
 @pytest.mark.parametrize("schedule", ["waves", "fifo", "lifo"])
 def test_invalid_graphs_are_logged(name: str, schedule: str, tmp_path: Path) -> None:

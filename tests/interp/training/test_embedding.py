@@ -81,7 +81,7 @@ def check_rows(make: Callable[[], Any], ids: Any, shards: int, how: str) -> None
     assert np.array_equal(result[there], np.asarray(dense))
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("how", ["eager", "staged"])
 @pytest.mark.parametrize("name", RULES)
 def test_steps_by_rows(name: str, how: str) -> None:
@@ -107,6 +107,7 @@ class _Dense(of.Momentum):
         self.apply(tl.scatter_add(tl.zeros_like(variable), gradient.values, gradient.indices), variable)
 
 
+@pytest.mark.full
 def test_broken_steps_are_caught() -> None:
     """Repeated rows count, and absent rows do not move, although they have momentum."""
     with pytest.raises(AssertionError):

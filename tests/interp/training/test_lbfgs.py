@@ -110,6 +110,7 @@ def test_eager_and_staged_descents_have_the_same_bits() -> None:
         assert valley(LBFGS, how, 12) == expected
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", [tl.float64, tl.float32], ids=repr)
 def test_a_quadratic_form(dtype: Any) -> None:
     """It finds the minimum of a quadratic form, which solves a linear system, even if the form is ill-conditioned."""

@@ -65,6 +65,7 @@ class _Uncorrected(of.Adam):
         return moved, {"mean": mean, "squares": squares, "count": slots["count"] + 1}
 
 
+@pytest.mark.inner(first=14)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", RULES)
 def test_steps_follow_the_formulas(name: str, seed: int) -> None:
@@ -116,7 +117,7 @@ def test_peers(name: str) -> None:
     np.testing.assert_allclose(np.asarray(mine), theirs.detach().numpy(), rtol=1e-10)
 
 
-@pytest.mark.inner(first=2)
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("dtype", [tl.float64, tl.float32], ids=repr)
 @pytest.mark.parametrize("name", RULES)
 def test_eager_and_staged_steps_have_the_same_bits(name: str, dtype: Any) -> None:

@@ -60,7 +60,7 @@ def test_a_training_resumes_at_any_step(engine: str, tmp_path: Path) -> None:
         assert end_of_training(MAKERS["adam"], (end,), tmp_path / f"{end}", engine=engine) == whole
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", MAKERS)
 def test_every_optimizer(name: str, tmp_path: Path) -> None:
     """Every optimizer resumes with the state that it keeps between steps."""
@@ -76,7 +76,7 @@ def test_a_training_resumes_several_times(breaks: tuple[int, ...], tmp_path_fact
     assert end_of_training(MAKERS["adam"], breaks, folders[1]) == end_of_training(MAKERS["adam"], (), folders[0])
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("left_out", ["optimizer", "batches"])
 def test_state_that_is_not_saved_is_missed(left_out: str, tmp_path: Path) -> None:
     """Without the optimizer's slots, or without the generator, the weights differ."""

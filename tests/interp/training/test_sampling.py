@@ -42,6 +42,7 @@ def _with_hits(x: Any, labels: Any, weights: Any, biases: Any, candidates: Any) 
     return -tl.mean(tl.log_softmax(tl.concat([tl.expand_dims(right, axis=1), others], axis=1))[:, 0])
 
 
+@pytest.mark.full
 def test_all_classes() -> None:
     """With all classes as candidates, the sampled softmax is the full one; a twin that counts the label twice is
     not."""
@@ -88,6 +89,7 @@ def test_a_sample_is_corrected() -> None:
     assert float(result) == pytest.approx(np.mean(np.log(np.exp(pairs).sum(axis=1)) - pairs[:, 0]))
 
 
+@pytest.mark.full
 def test_a_table_of_classes() -> None:
     """Weights may be a sharded table. The loss then has a gradient by few of its rows, and by few biases."""
     candidates = tl.Candidates(np.array([1, 6]), np.ones(CLASSES))

@@ -287,7 +287,7 @@ def test_a_key_after_a_digit(folder: Path) -> None:
     shown(script, "fib.py:fib", "4")
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", TEXT_OF)
 def test_screens_are_as_stored(name: str) -> None:
     """Whole screens, without the inside of the graph, are as stored; `python tests/onscreen.py` writes them."""

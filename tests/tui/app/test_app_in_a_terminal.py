@@ -60,6 +60,7 @@ def test_a_terminal_without_unicode(tmp_path: Path) -> None:
         assert at.ends() == 0 and "\\u" not in at.seen
 
 
+@pytest.mark.full
 @pytest.mark.timeout(120)
 def test_the_plain_prompt(tmp_path: Path) -> None:
     """With --plain, the same session is a prompt."""

@@ -102,6 +102,7 @@ def test_keys_are_commands(folder: Path) -> None:
     shown(script, "fib.py:fib", "4")
 
 
+@pytest.mark.full
 def test_typing_replaces_suggested_arguments(folder: Path) -> None:
     """After `/` and `b`, the suggested condition is selected: a typed one replaces it, Enter takes it, and after an
     arrow key it is edited. A line that is to be continued has nothing selected."""

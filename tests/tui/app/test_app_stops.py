@@ -121,6 +121,7 @@ def test_escape_stops_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     shown(stopping, "fib.py:fib", "4", waits=False)
 
 
+@pytest.mark.full
 def test_escape_stops_a_snapshot(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The snapshot after a command may take long. Stopped, the lines show the position, and the next command takes a
     snapshot again. A snapshot in progress, as after a resize, is not dropped."""
@@ -154,6 +155,7 @@ def test_escape_stops_a_snapshot(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     shown(script, "fib.py:fib", "4")
 
 
+@pytest.mark.full
 def test_a_layout_that_nobody_stopped_starts_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupt that was meant for the layout before does not leave the pane empty; the help that Escape closes goes
     first, and the layout goes on behind it."""
@@ -175,6 +177,7 @@ def test_a_layout_that_nobody_stopped_starts_again(folder: Path, monkeypatch: py
     shown(script, "fib.py:fib", "4", waits=False)
 
 
+@pytest.mark.full
 def test_a_large_graph_has_a_draft() -> None:
     """A graph of many boxes is first drawn with its loops folded, under the same request, and a small one is not."""
     loops = "".join(

@@ -22,7 +22,7 @@ def assert_refused(run: Any, said: str) -> None:
     assert "Traceback" not in run.err
 
 
-@pytest.mark.inner(first=30)
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
     ("target", "said"),
@@ -89,7 +89,7 @@ def test_a_file_with_a_read_error(tagloom: Any, folder: Path) -> None:
     assert_refused(tagloom("run", "memory.py"), "this file cannot be read as Python (memory.py)\n  got: OSError: ...")
 
 
-@pytest.mark.inner(first=6)
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
     ("target", "said"),
@@ -130,7 +130,7 @@ def test_our_own_errors_keep_their_traceback(tagloom: Any, monkeypatch: pytest.M
         tagloom("show", "add.py")
 
 
-@pytest.mark.inner(first=25)
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("command", ["run", "check"])
 @pytest.mark.parametrize(
     ("words", "said"),
@@ -179,6 +179,7 @@ def test_an_argument_of_the_wrong_kind_for_an_op(tagloom: Any) -> None:
     )
 
 
+@pytest.mark.full
 def test_deep_brackets(tagloom: Any) -> None:
     """A hundred thousand brackets are no literal, without a RecursionError."""
     for brackets in ("[" * 100_000, "[" * 100_000 + "]" * 100_000):
@@ -186,6 +187,7 @@ def test_deep_brackets(tagloom: Any) -> None:
         assert (run.code, run.out, run.err[:17]) == (2, "", "argument v: not a")
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize(
     ("words", "option"),
     [
@@ -203,6 +205,7 @@ def test_unknown_options(tagloom: Any, words: list[str], option: str) -> None:
     assert_refused(run, f"...\n  hint: there is no option {option}")
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -224,7 +227,7 @@ def test_wrong_usage(tagloom: Any, words: list[str], said: str) -> None:
     assert "--help' for help" in err or "requires an argument" in err
 
 
-@pytest.mark.inner(first=6)
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -277,6 +280,7 @@ def test_an_output_file_that_must_not_be_written(tagloom: Any, folder: Path) -> 
     assert (folder / "x.tl").read_text() == "mine"
 
 
+@pytest.mark.full
 def test_missing_forms(tagloom: Any) -> None:
     """A graph has no structured program, and a function without annotations has no form without arguments."""
     assert_refused(

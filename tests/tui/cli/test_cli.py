@@ -14,6 +14,7 @@ from tagloom.interp.machine import fire
 from tagloom.interp.oracle.check import ENGINE_SCHEDULES, SCHEDULES
 
 
+@pytest.mark.full
 def test_values_are_printed(tagloom: Any) -> None:
     """stdout has the value only, and the exit code is 0."""
     assert tagloom("run", "add.py", "2", "3") == (0, "5\n", "")
@@ -46,6 +47,7 @@ def test_none_prints_nothing(tagloom: Any) -> None:
     assert tagloom("run", "show.py", "1") == (0, "1\n", "")
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize(
     ("name", "word", "printed"),
     [
@@ -82,17 +84,20 @@ def test_arguments_are_literals(tagloom: Any, name: str, word: str, printed: str
     assert tagloom("run", f"kinds.py:{name}", word) == (0, f"{printed}\n", "")
 
 
+@pytest.mark.full
 def test_negative_arguments_after_a_double_dash(tagloom: Any) -> None:
     """`--` is not needed, and allowed."""
     assert tagloom("run", "add.py", "--", "-2", "-3").out == tagloom("run", "add.py", "-2", "-3").out == "-5\n"
 
 
+@pytest.mark.full
 def test_options_stand_anywhere(tagloom: Any) -> None:
     """Options may stand before, between and after the arguments."""
     for words in (["--seed", "3", "2", "-3"], ["2", "--seed", "3", "-3"], ["2", "-3", "--seed", "3"]):
         assert tagloom("run", "add.py", *words) == (0, "-1\n", "")
 
 
+@pytest.mark.full
 def test_a_file_elsewhere(tagloom: Any, folder: Path, monkeypatch: MonkeyPatch) -> None:
     """A file is found by any path, and imports its neighbours; names that it imports are not its own programs."""
     (folder / "away").mkdir()
@@ -104,6 +109,7 @@ def test_a_file_elsewhere(tagloom: Any, folder: Path, monkeypatch: MonkeyPatch) 
     assert tagloom("run", str(folder / "uses.py"), "4") == (0, "8\n", "")
 
 
+@pytest.mark.full
 def test_a_name_with_a_colon_or_a_blank(tagloom: Any, folder: Path) -> None:
     """A file whose own name has a colon is found, with and without the name of a function."""
     for name in ("a:b.py", "a b.py"):
@@ -111,6 +117,7 @@ def test_a_name_with_a_colon_or_a_blank(tagloom: Any, folder: Path) -> None:
         assert tagloom("run", name, "1", "2") == tagloom("run", f"{name}:add", "1", "2") == (0, "3\n", "")
 
 
+@pytest.mark.full
 def test_stats_of_waves(tagloom: Any) -> None:
     """--stats prints the statistics after the value, and draws the profile."""
     code, out, err = tagloom("run", "fib.py:fib", "10", "--engine", "reference", "--stats")
@@ -159,6 +166,7 @@ def test_stats_of_a_small_run(tagloom: Any) -> None:
     assert out.endswith("firings in each wave\n1│██\n0└──\n  1\n2 firings in 2 waves, at most 1 in one\n")
 
 
+@pytest.mark.full
 def test_cores(tagloom: Any) -> None:
     """--cores is the number of cores that fast may use, and --stats says how many ran; wrong numbers are refused."""
     one = tagloom("run", "fib.py:fib", "24", "--engine", "fast", "--cores", "1", "--stats").out.splitlines()
@@ -183,6 +191,7 @@ def train(n: tl.int64) -> tuple[tl.Array[tl.int64, None], tl.Array[tl.int64, Non
 """
 
 
+@pytest.mark.full
 def test_large_arrays_are_abbreviated(tagloom: Any, folder: Path) -> None:
     """A result of at most 1,000 elements is printed in full; a larger one, and a variable of more than 32, with its
     type and a few elements. --json has every element."""
@@ -209,6 +218,7 @@ def test_json(tagloom: Any) -> None:
     assert document["stats"]["activations"] == {"both": 1}
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize(
     ("words", "value"),
     [
@@ -248,6 +258,7 @@ def test_schedules_and_seeds(tagloom: Any) -> None:
     assert len(drawn) == 3
 
 
+@pytest.mark.full
 def test_bounds(tagloom: Any) -> None:
     """--k bounds how many iterations of a loop overlap, and replaces the loops' own bounds."""
     assert tagloom("run", "acts.py:chain", "10", "--k", "9") == (0, "512\n", "")
@@ -255,6 +266,7 @@ def test_bounds(tagloom: Any) -> None:
     assert (code, out) == (1, "") and "a larger bound on the iterations of chain.loop may do: --k N" in error
 
 
+@pytest.mark.full
 def test_effects(tagloom: Any) -> None:
     """Prints come before the value. With --json they are on stderr, so that stdout is the document only. `check` prints
     nothing."""
@@ -264,6 +276,7 @@ def test_effects(tagloom: Any) -> None:
     assert "i is" not in tagloom("check", "acts.py:told", "2").out
 
 
+@pytest.mark.full
 def test_the_time_and_memory_of_a_run(tagloom: Any) -> None:
     """--timeout and --max-bytes end a run."""
     for words, text in (("--timeout 0", "0 on time, in seconds"), ("--max-bytes 1", "1 on bytes of memory")):
@@ -271,6 +284,7 @@ def test_the_time_and_memory_of_a_run(tagloom: Any) -> None:
         assert (code, out) == (1, "") and text in error
 
 
+@pytest.mark.full
 def test_until(tagloom: Any) -> None:
     """--until result stops at the result. Run to quiescence, the limit ends the run, and the result is printed."""
     words = ["run", "ends.py:first", "2", "2", "--max-firings", "1000"]
@@ -286,6 +300,7 @@ def test_until(tagloom: Any) -> None:
     assert (code, out, err.count("S5: ")) == (1, "", 1)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("limit", "what"), [("firings", "firings"), ("tokens", "tokens at once"), ("depth", "nested")])
 def test_limits(tagloom: Any, limit: str, what: str) -> None:
     """Any limit ends an endless program, with exit code 1 and an error that names the option."""
@@ -306,6 +321,7 @@ def test_traps(tagloom: Any) -> None:
     ]
 
 
+@pytest.mark.full
 def test_many_traps(tagloom: Any) -> None:
     """Of many traps, the first four in program order are printed, with the number of others."""
     code, out, err = tagloom("run", "ends.py:traps", "20")
@@ -315,6 +331,7 @@ def test_many_traps(tagloom: Any) -> None:
     assert tagloom("run", "ends.py:traps", "5").err.endswith("and 1 more trap\n")
 
 
+@pytest.mark.full
 def test_traps_are_printed_for_every_ending(tagloom: Any) -> None:
     """Traps are printed after a limit's own error, and for a run that stopped at its result."""
     quiet = tagloom("run", "ends.py:careless", "0")
@@ -328,6 +345,7 @@ def test_graphs_of_the_builder(tagloom: Any) -> None:
     assert tagloom("run", "graphs.py:double", "-4") == (0, "-8\n", "")
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     ("name", "rule", "ending"), [("race", "V11", "S4: node race.m got a second token"), ("stuck", "V10", "S12: ")]
 )
@@ -341,6 +359,7 @@ def test_an_invalid_graph(tagloom: Any, name: str, rule: str, ending: str) -> No
     assert "Traceback" not in err
 
 
+@pytest.mark.full
 def test_check_agrees(tagloom: Any) -> None:
     """check prints a line for each way to run the program, and exits with 0 if all agree."""
     code, out, err = tagloom("check", "fib.py", "7")
@@ -358,6 +377,7 @@ def json_firings(tagloom: Any) -> int:
     return result
 
 
+@pytest.mark.full
 def test_check_differs(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
     """If a way differs, its line says so, stderr has the first difference, and the exit code is 1."""
     monkeypatch.setitem(fire._ROUTING, "merge", lambda inputs, tag: ((0, 1),))
@@ -371,6 +391,7 @@ def test_check_differs(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
     ]
 
 
+@pytest.mark.full
 def test_check_with_limits(tagloom: Any) -> None:
     """If a limit ended the runs, check says how little was compared."""
     code, out, err = tagloom("check", "ends.py:endless", "2", "--max-firings", "100")
@@ -379,6 +400,7 @@ def test_check_with_limits(tagloom: Any) -> None:
     assert err == "a limit ended some of these runs: only the results that they had by then were compared\n"
 
 
+@pytest.mark.full
 def test_check_of_other_programs(tagloom: Any) -> None:
     """check accepts what run accepts: functions without annotations, graphs, traps."""
     assert tagloom("check", "kinds.py:anything", "2.5").code == 0
@@ -391,6 +413,7 @@ def test_check_of_other_programs(tagloom: Any) -> None:
     )
 
 
+@pytest.mark.full
 def test_show_prints_the_text_form(tagloom: Any) -> None:
     """Without an output file, show prints the text form of the graph or program."""
     code, out, err = tagloom("show", "add.py")
@@ -428,6 +451,7 @@ def test_version(tagloom: Any) -> None:
     assert tagloom("--version") == (0, f"tagloom {tl.__version__}\n", "")
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("words", [[], ["run"], ["check"], ["show"]])
 def test_help(tagloom: Any, words: list[str]) -> None:
     """Requested help goes to stdout and fits into 80 columns; -h is --help."""
@@ -444,6 +468,7 @@ def test_no_command(tagloom: Any) -> None:
     assert all(command in err for command in ("run", "check", "show"))
 
 
+@pytest.mark.full
 def test_a_backend_is_compared_with_the_reference(tagloom: Any) -> None:
     """`conform` says how a backend compares, and exits with 0 if it is right, and with 2 if it does not start."""
     code, out, err = tagloom("conform", "add.py", "2", "3")

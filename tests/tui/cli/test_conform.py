@@ -21,6 +21,7 @@ def one(tmp_path: Path) -> str:
     return str(tmp_path / "one.tl")
 
 
+@pytest.mark.full
 def test_a_program(one: str, capsys: pytest.CaptureFixture[str]) -> None:
     """NumPy agrees; as JSON, too."""
     assert run_command(["conform", one]) == 0
@@ -29,6 +30,7 @@ def test_a_program(one: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["verdict"] == "alike"
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     "way, code, words",
     [
@@ -44,6 +46,7 @@ def test_a_process(one: str, way: str, code: int, words: str, capsys: pytest.Cap
     assert words in capsys.readouterr().out
 
 
+@pytest.mark.full
 def test_a_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A difference shows both results; a corpus names the case."""
     (tmp_path / "two.tl").write_text(TWO)
@@ -55,6 +58,7 @@ def test_a_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "two.tl main() returns 2: result 0 differs" in capsys.readouterr().out
 
 
+@pytest.mark.full
 def test_ops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The sweep over one op prints its counts, and writes the profile."""
     assert run_command(["conform", "--ops", "--op", "logical_and", "-o", str(tmp_path / "profile.json")]) == 0
@@ -62,6 +66,7 @@ def test_ops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads((tmp_path / "profile.json").read_text())["ops"] == {"logical_and bool": {"ordinary": "alike"}}
 
 
+@pytest.mark.full
 def test_fuzz(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Fuzzing reports a class once, and writes its folder."""
     backend = f"{sys.executable} {BAD} error"

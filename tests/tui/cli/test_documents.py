@@ -19,6 +19,7 @@ def json_files(tagloom: Any) -> Any:
     return tagloom
 
 
+@pytest.mark.full
 def test_show_writes_json(json_files: Any, folder: Path) -> None:
     """`show -o x.json` writes the requested form, which defines the same program."""
     program, graph = (tl.read_json(folder / f"{form}.json") for form in ("program", "graph"))
@@ -26,7 +27,7 @@ def test_show_writes_json(json_files: Any, folder: Path) -> None:
     assert tl.lower(program) == graph
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("file", ["program.json", "graph.json", "program.json:fib", "graph.json:fib"])
 def test_json_files_are_programs(json_files: Any, file: str) -> None:
     """run, check and show take a program or a graph from JSON as from Python."""
@@ -36,6 +37,7 @@ def test_json_files_are_programs(json_files: Any, file: str) -> None:
     assert json_files("show", file, "--form", "graph").out == json_files("show", "fib.py:fib", "--form", "graph").out
 
 
+@pytest.mark.full
 def test_a_program_from_json_is_shown(json_files: Any) -> None:
     """The structured form is shown as in Python; a graph has none."""
     text = json_files("show", "fib.py:fib", "--form", "program").out
@@ -43,6 +45,7 @@ def test_a_program_from_json_is_shown(json_files: Any) -> None:
     assert json_files("show", "graph.json", "--form", "program").code == 2
 
 
+@pytest.mark.full
 def test_a_name_chooses_the_entry(tagloom: Any) -> None:
     """A name chooses a function of the program; another name is refused with the existing ones."""
     tagloom("show", "fib.py:main", "--form", "program", "-o", "main.json")
@@ -51,6 +54,7 @@ def test_a_name_chooses_the_entry(tagloom: Any) -> None:
     assert tagloom("run", "main.json:none", "10").err.startswith("no function is called 'none'\n  hint: there are main")
 
 
+@pytest.mark.full
 def test_keep_and_check(tagloom: Any, folder: Path) -> None:
     """`run --keep` writes a log, with the usual output; `check` replays it and says how long it was."""
     assert tagloom("run", "fib.py:fib", "6", "--keep", "run.jsonl") == tagloom("run", "fib.py:fib", "6")
@@ -61,6 +65,7 @@ def test_keep_and_check(tagloom: Any, folder: Path) -> None:
     assert tagloom("check", "cut.jsonl").out == f"waves      agrees   cut short  {events} events of fib\n"
 
 
+@pytest.mark.full
 def test_logs_in_columns(tagloom: Any, folder: Path) -> None:
     """A log in columns is checked, shown and stepped like one in lines; `show -o` writes the same lines."""
     for name in ("run.jsonl", "run.npz"):
@@ -77,6 +82,7 @@ def test_logs_in_columns(tagloom: Any, folder: Path) -> None:
     assert (code, out, err.splitlines()[0]) == (2, "", "this is not a log of events (wrong.npz)")
 
 
+@pytest.mark.full
 def test_keep_spares_other_files(tagloom: Any, folder: Path) -> None:
     """A log never overwrites a program: its name ends in .jsonl or .npz."""
     source = (folder / "fib.py").read_text()
@@ -90,6 +96,7 @@ def test_keep_spares_other_files(tagloom: Any, folder: Path) -> None:
     assert (folder / "fib.py").read_text() == source and not (folder / "events").exists()
 
 
+@pytest.mark.full
 def test_a_wrong_log_exits_1(tagloom: Any, folder: Path) -> None:
     """An event that the machine would not do is a difference, with its line, required and got; a file that is no log is
     bad input."""
@@ -114,7 +121,7 @@ def test_outcomes_can_be_read(tagloom: Any) -> None:
     assert (again.status, again.traps and again.traps[0].message) == ("Trapped", "integer division by zero")
 
 
-@pytest.mark.inner(first=3)
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -41,6 +41,7 @@ def test_one_ending(tagloom: Any) -> None:
     assert out.splitlines()[1] == f"{outcomes.schedules:,} schedules, {outcomes.states:,} states, 1 ending"
 
 
+@pytest.mark.full
 def test_endings_that_differ(tagloom: Any, folder: Path) -> None:
     """A race is refused without --unchecked. With it, each ending has its line, the difference has two scripts that
     lead to these endings, and the exit code is 1."""

@@ -201,7 +201,7 @@ WRONG_SOLUTIONS = [
 ]
 
 
-@pytest.mark.inner(first=9)
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("wrong", WRONG_SOLUTIONS, ids=lambda wrong: f"{wrong.exercise}: {wrong.replacement}")
 def test_the_first_mistake_of_a_wrong_solution_is_named(tagloom: Any, folder: Path, wrong: WrongSolution) -> None:
     """`check --against` reports the innermost wrong call, and the iteration, cell or node inside of it."""
@@ -240,6 +240,7 @@ def test_the_program_to_mend_is_wrong(tagloom: Any, folder: Path, name: str) -> 
     assert "differs   " in ran.out or "slow      " in ran.out
 
 
+@pytest.mark.full
 def test_hints_are_printed_one_at_a_time(tagloom: Any, folder: Path) -> None:
     """`--hint N` prints the N-th hint below the report; a number without a hint is refused."""
     tagloom("examples", "--copy", "lessons")
@@ -252,6 +253,7 @@ def test_hints_are_printed_one_at_a_time(tagloom: Any, folder: Path) -> None:
     assert tagloom("check", "lessons/fib.py", "3", "--hint", "1").code == 2
 
 
+@pytest.mark.full
 def test_correct_code_that_is_written_differently_is_not_blamed(tagloom: Any, folder: Path) -> None:
     """A wrong loop bound is reported, and not a condition that computes the same in another way."""
     text = """import tagloom as tl
@@ -274,6 +276,7 @@ def main(n: tl.int64) -> tl.int64:
     ]
 
 
+@pytest.mark.full
 def test_a_call_that_the_solution_does_not_make(tagloom: Any, folder: Path) -> None:
     """The solution runs a function alone on arguments that its own run does not have, and helpers that only the checked
     program has count as part of their callers."""
@@ -303,6 +306,7 @@ def test_a_helper_with_swapped_parameters_is_not_blamed(tagloom: Any, folder: Pa
     assert ran.code == 1 and "\nmain(5) is wrong" in ran.err and "less(1, 5) is wrong" not in ran.err
 
 
+@pytest.mark.full
 def test_a_read_of_wrong_cells_is_not_blamed(tagloom: Any, folder: Path) -> None:
     """A function that takes cells is part of its callers: what is in the cells is not its fault."""
     text = """read(a, i: tl.int64) -> tl.int64:
@@ -322,6 +326,7 @@ def main(n: tl.int64) -> tl.int64:
     assert "  a[1], of the cells made at mine.py:9\n    your program: 7\n    the solution: 6" in ran.err
 
 
+@pytest.mark.full
 def test_a_call_that_fills_cells_wrongly_is_blamed(tagloom: Any, folder: Path) -> None:
     """Cells that a call returns are compared by what the call stored in them."""
     text = """squares(n: tl.int64):
@@ -344,6 +349,7 @@ def main(n: tl.int64) -> tl.int64:
     assert ran.code == 1 and "\nmain(5) is wrong, and every call that it makes is right" in ran.err
 
 
+@pytest.mark.full
 def test_an_endless_loop_is_compared_with_the_loop_of_the_solution(tagloom: Any, folder: Path) -> None:
     """The first iteration that the solution does not make."""
     text = f"{HEAD}main(n: tl.int64) -> tl.int64:\n    return tl.while_loop(lambda i, s: i BOUND n, "
@@ -355,6 +361,7 @@ def test_an_endless_loop_is_compared_with_the_loop_of_the_solution(tagloom: Any,
     assert "iteration 2\n    your program: i = 4, s = 2\n    the solution: i = 2, s = 1" in ran.err
 
 
+@pytest.mark.full
 def test_endless_recursion_away_from_the_solution(tagloom: Any, folder: Path) -> None:
     """Where no call on the chain reaches the base of the solution, the first that makes another call is reported."""
     text = f"{HEAD}down(n: tl.int64) -> tl.int64:\n"
@@ -366,6 +373,7 @@ def test_endless_recursion_away_from_the_solution(tagloom: Any, folder: Path) ->
     assert "    your program: down(4), no result\n    the solution: down(2) = 2\n" in ran.err
 
 
+@pytest.mark.full
 def test_a_trap_is_the_fault_of_the_call_that_the_solution_answers(tagloom: Any, folder: Path) -> None:
     """The innermost call without a result for which the solution has one."""
     text = """part(n: tl.int64) -> tl.int64:

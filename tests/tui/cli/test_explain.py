@@ -8,6 +8,7 @@ from support.observe.event_text import check_words
 from tagloom.tui.cli.explain import RULE_EXAMPLES, describe_problem, describe_rule, parse_one, rule_problems, rule_texts
 
 
+@pytest.mark.full
 def test_every_rule_is_explained() -> None:
     """Every numbered rule is explained, in either case; an unknown number is refused with the known ones."""
     assert [number for number in rule_texts() if describe_rule(number.lower()).startswith(number)] == list(rule_texts())

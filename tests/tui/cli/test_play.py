@@ -20,6 +20,7 @@ def play(*words: str) -> tuple[int, str, str]:
     return ran.exit_code, ran.stdout, ran.stderr
 
 
+@pytest.mark.full
 def test_a_page_of_a_run(tmp_path: Path) -> None:
     """A page is one file, far smaller than 2 MB, that loads nothing from elsewhere."""
     target = tmp_path / "run.html"
@@ -29,6 +30,7 @@ def test_a_page_of_a_run(tmp_path: Path) -> None:
     assert "src=" not in html and "http" not in html.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
 
 
+@pytest.mark.full
 def test_omitted_parts_are_reported(tmp_path: Path) -> None:
     """If the page leaves something out, stderr and the page say so."""
     target = tmp_path / "run.html"
@@ -44,7 +46,7 @@ def test_omitted_parts_are_reported(tmp_path: Path) -> None:
     assert code == 0 and "those under main/fib" in text
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("option", "limit", "message"),
     [
@@ -62,6 +64,7 @@ def test_a_run_that_reaches_a_limit(tmp_path: Path, option: str, limit: str, mes
     assert '"Exhausted"' in html and message in html[html.index('"Exhausted"') :][:300]
 
 
+@pytest.mark.full
 def test_other_schedules_and_a_deadlock(tmp_path: Path) -> None:
     """Runs of other schedules, and deadlocks, can be played."""
     deadlock = str(Path(FIB).parents[1] / "roots" / "bounded_deadlock.py")
@@ -70,6 +73,7 @@ def test_other_schedules_and_a_deadlock(tmp_path: Path) -> None:
     assert '"Deadlocked"' in target.read_text()
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("words", [(), ("--under", "main/fib_1")])
 def test_a_run_stops_at_the_last_event_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
@@ -90,6 +94,7 @@ def test_a_run_stops_at_the_last_event_of_the_page(
     assert '"status": ""' in target.read_text() or '"status":""' in target.read_text()
 
 
+@pytest.mark.full
 def test_a_page_that_computes(tmp_path: Path) -> None:
     """--live writes a page with the graph and the machine, whatever the run would take; it loads nothing either."""
     target = tmp_path / "run.html"

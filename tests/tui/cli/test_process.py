@@ -62,6 +62,7 @@ def test_exit_codes(folder: Path) -> None:
     assert (refused.returncode, refused.stdout, refused.stderr[:10]) == (2, b"", b"argument y")
 
 
+@pytest.mark.full
 def test_the_script_is_the_module(folder: Path) -> None:
     """The installed command `tagloom` is `python -m tagloom`."""
     script = Path(sys.executable).parent / "tagloom"
@@ -82,7 +83,7 @@ def test_ascii_streams(folder: Path) -> None:
     assert rb"graph gr\xf6\xdfe(n: int64)" in shown.stdout
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"NO_COLOR": "1"}, {"FORCE_COLOR": "1"}])
 def test_colours_and_dumb_terminals(folder: Path, variables: dict[str, str]) -> None:
     """There are no colours, with or without NO_COLOR; a dumb terminal gets ASCII."""
@@ -121,7 +122,7 @@ def test_a_closed_stdout(folder: Path) -> None:
         assert (done.returncode, b"Traceback" in done.stderr) == (code, False)
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(("text", "delay"), [(ENDLESS, 0.3), (SLEEPY, 0.0)], ids=["running", "importing"])
 def test_ctrl_c_ends_a_process(folder: Path, text: str, delay: float) -> None:
     """Ctrl-C ends a run, or an import, within two seconds, without a traceback and with a nonzero exit code."""

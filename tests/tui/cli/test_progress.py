@@ -80,6 +80,7 @@ def test_a_resumed_training(tmp_path: Path) -> None:
     assert list(tl.read_metrics(tmp_path / "run.jsonl")["from_"].values()) == [0, 0, 2, 2, 2, 2]
 
 
+@pytest.mark.full
 def test_curve_draws_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     """`tagloom curve` draws the metrics."""
     monkeypatch.chdir(tmp_path)

@@ -13,7 +13,7 @@ def run(tagloom: Any, *words: str) -> tuple[int, str, str]:
     return code, out, err
 
 
-@pytest.mark.inner(first=8)
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize(
     ("words", "printed"),
     [
@@ -41,6 +41,7 @@ def test_parts_are_run(tagloom: Any, words: tuple[str, ...], printed: str) -> No
     assert "".join(line for line in out.splitlines(keepends=True) if not line.startswith("i is")) == printed
 
 
+@pytest.mark.full
 def test_text_has_parts(tagloom: Any, tmp_path: Any) -> None:
     """A part of a program in text form can be run like one of a Python function; a graph runs as a whole."""
     file = tmp_path / "two.tl"
@@ -53,6 +54,7 @@ def test_text_has_parts(tagloom: Any, tmp_path: Any) -> None:
     assert (code, out) == (2, "") and err.startswith("a graph is run as a whole")
 
 
+@pytest.mark.full
 def test_documents_have_fetched_values(tagloom: Any) -> None:
     """The value of a JSON document has the fetched names and tags, with null for a missing value."""
     words = ("fib.py", "3", "--fetch", "n", "--fetch", "main/fib/**/add", "--json")
@@ -63,7 +65,7 @@ def test_documents_have_fetched_values(tagloom: Any) -> None:
     assert code == 1 and json.loads(out)["value"] is None and json.loads(out)["status"] == "Deadlocked"
 
 
-@pytest.mark.inner(first=6)
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize(
     ("words", "message"),
     [

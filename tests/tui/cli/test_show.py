@@ -17,7 +17,7 @@ from tagloom.tui.load import find_program, program_and_graph
 RUNS = [form for form in PICTURE_FORMS if form not in STATIC_FORMS]
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("form", ["graph", *RUNS])
 def test_every_form_of_a_run(tagloom: Any, folder: Path, form: str) -> None:
     """With arguments a program is run and drawn into the file; nothing else is printed."""
@@ -57,6 +57,7 @@ CODE = """
 """
 
 
+@pytest.mark.full
 def test_show_prints_converted_code(tagloom: Any, folder: Path) -> None:
     """The converted code is printed after the numbers of the user's lines; a file of another kind has none."""
     (folder / "plain.py").write_text(PLAIN)
@@ -68,7 +69,7 @@ def test_show_prints_converted_code(tagloom: Any, folder: Path) -> None:
     assert refused.code == 2 and "only a function of Python has converted code" in refused.err
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("form", ["graph", "unfolded", "tags", "spacetime", "profile"])
 def test_at_a_moment(tagloom: Any, folder: Path, form: str) -> None:
     """--at N shows N events; the number of all events gives the picture without the option."""
@@ -92,6 +93,7 @@ def test_a_moment_far_ahead(tagloom: Any, folder: Path) -> None:
     assert out.code == 2 and "a limit ends the run before" in out.err and "--at 0 to 1" in out.err
 
 
+@pytest.mark.full
 def test_a_log_is_a_run(tagloom: Any, folder: Path) -> None:
     """A log of events is drawn like its run."""
     assert tagloom("run", "fib.py:fib", "3", "--keep", "run.jsonl").code == 0
@@ -100,6 +102,7 @@ def test_a_log_is_a_run(tagloom: Any, folder: Path) -> None:
     assert (folder / "1.dot").read_text() == (folder / "2.dot").read_text()
 
 
+@pytest.mark.full
 def test_runs_that_deadlock_or_break(tagloom: Any, folder: Path) -> None:
     """A run is drawn however it ended, with its ending; an invalid graph needs --unchecked."""
     assert tagloom("show", "acts.py:chain", "10", "-o", "run.dot").code == 0

@@ -41,6 +41,7 @@ ARGUMENTS = {
 }
 
 
+@pytest.mark.full
 def test_examples_are_listed_and_copied(tagloom: Any, folder: Path) -> None:
     """Each example has a line of description; a copy runs, with its stated results."""
     listed = tagloom("examples")
@@ -52,6 +53,7 @@ def test_examples_are_listed_and_copied(tagloom: Any, folder: Path) -> None:
         assert tagloom("run", f"lessons/{name}", *words) == (0, f"{value}\n", "")
 
 
+@pytest.mark.full
 def test_copying_again_keeps_edited_files(tagloom: Any, folder: Path) -> None:
     """A second copy keeps edited files, lists them, and copies the others."""
     assert tagloom("examples", "--copy", "lessons").code == 0
@@ -64,6 +66,7 @@ def test_copying_again_keeps_edited_files(tagloom: Any, folder: Path) -> None:
     assert (folder / "lessons" / "sums.py").read_text() == example_programs()["sums.py"]
 
 
+@pytest.mark.full
 def test_copies_stay_in_the_folder(tagloom: Any, folder: Path) -> None:
     """Copying follows no link out of the folder; a folder, or a file in place of the folder, is reported."""
     (folder / "lessons").mkdir()
@@ -77,6 +80,7 @@ def test_copies_stay_in_the_folder(tagloom: Any, folder: Path) -> None:
     assert ran.code == 2 and "got: file\n" in ran.err
 
 
+@pytest.mark.full
 def test_an_exercise_that_is_wrong(tagloom: Any, folder: Path) -> None:
     """The report has the first arguments on which it differs, what was required, and the innermost wrong call."""
     tagloom("examples", "--copy", "lessons")
@@ -118,6 +122,7 @@ def test_prints_and_endings_count(tagloom: Any, folder: Path, body: str, message
     assert ran.code == 1 and ran.err.startswith(message)
 
 
+@pytest.mark.full
 def test_files_are_loaded_once(tagloom: Any, folder: Path) -> None:
     """Files are loaded once for all runs. Their Python's prints go to stderr, and stdout has a line for each run."""
     body = "\n\n@tl.function\ndef main(n: tl.int64) -> tl.int64:\n    print('traced')\n    return n + 1\n"
@@ -129,6 +134,7 @@ def test_files_are_loaded_once(tagloom: Any, folder: Path) -> None:
     assert [ran.err.count(f"{name} is loaded") for name in ("mine", "right")] == [1, 1]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_floats_may_differ_by_rounding(tagloom: Any, folder: Path, dtype: str) -> None:
     """Floats may differ by rounding, as results and in prints; larger differences, and other types, count."""
@@ -169,6 +175,7 @@ def test_the_limit_can_be_raised(tagloom: Any, folder: Path) -> None:
     assert ran.code == 0 and ran.out.endswith("1 run agrees\n")
 
 
+@pytest.mark.full
 def test_programs_with_other_arguments(tagloom: Any, folder: Path) -> None:
     """Programs with different parameters are not run; the error has both signatures."""
     tagloom("examples", "--copy", "lessons")

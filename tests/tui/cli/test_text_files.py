@@ -52,7 +52,7 @@ ONE = """func f(x: int64) -> int64 {
 MAIN = ONE.replace("f(", "main(").replace("return x", "y = negative x\n  return y")
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -153,7 +153,7 @@ def test_show_prints_an_invalid_program(file: str) -> None:
     assert tagloom("show", f"{file}:broken").stderr.startswith("V3: ")
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("written", "message"),
     [
@@ -172,6 +172,7 @@ def test_unreadable_files_are_refused(tmp_path: Path, written: bytes, message: s
     assert ran.returncode == 2 and message in ran.stderr and "Traceback" not in ran.stderr
 
 
+@pytest.mark.full
 def test_check_tries_a_folder(tagloom: Any, tmp_path: Path) -> None:
     """For a folder, the cases of all its texts are tried, a line a file; differences and unreadable files are
     reported."""

@@ -33,6 +33,7 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[CompileTask]:
     return compiled
 
 
+@pytest.mark.full
 def test_machines(tagloom: Any, tasks: list[CompileTask]) -> None:
     """Without a file, all token machines are compiled; a second time, they are on disk."""
     code, out, err = tagloom("warm")
@@ -44,6 +45,7 @@ def test_machines(tagloom: Any, tasks: list[CompileTask]) -> None:
     assert all(line.endswith(" on disk") for line in again.out.splitlines())
 
 
+@pytest.mark.full
 def test_the_programs_of_a_file(tagloom: Any, tasks: list[CompileTask]) -> None:
     """With a file, the machine that its programs need is compiled, and each program; with a name, that one."""
     code, out, err = tagloom("warm", "fib.py")
@@ -53,6 +55,7 @@ def test_the_programs_of_a_file(tagloom: Any, tasks: list[CompileTask]) -> None:
     assert tagloom("warm", "fib.py:fib").out == f"{MACHINE}on disk\n{'fib':38} on disk\n"
 
 
+@pytest.mark.full
 def test_what_is_not_compiled(tagloom: Any, tasks: list[CompileTask]) -> None:
     """A function whose parameters have no types is skipped, unless arguments are given; so is a program that `compiled`
     does not run, with the reason."""
@@ -69,6 +72,7 @@ def test_bad_targets(tagloom: Any) -> None:
     assert (code, out) == (2, "") and err.startswith("there is no such file")
 
 
+@pytest.mark.full
 def test_what_fails(tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """If something cannot be compiled, a line on stderr says so, and the exit code is 1."""
     monkeypatch.setattr(compiler_process, "compile_and_wait", lambda task: None)
@@ -76,6 +80,7 @@ def test_what_fails(tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (code, out, len(err.splitlines())) == (1, "", 2) and err.startswith(f"{MACHINE}not compiled: ")
 
 
+@pytest.mark.full
 def test_no_compiler(tagloom: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without numba's compiler, or a folder for the code, the command says why it does nothing."""
     (tmp_path / "file").write_text("")

@@ -77,7 +77,7 @@ def wide(n: tl.int64) -> tl.int64:
 """
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("schedule", ["fifo", "lifo", "random:5"])
 def test_the_next_token_is_listed(folder: Path, schedule: str) -> None:
     """However many tokens are in flight, the next one is first; the number of those without room is given, on screen
@@ -96,6 +96,7 @@ def test_the_next_token_is_listed(folder: Path, schedule: str) -> None:
     assert [row["position"] for row in reply.data["flight"]] == positions
 
 
+@pytest.mark.full
 def test_hidden_tokens_are_counted(folder: Path) -> None:
     """If rows have no room, the number of their tokens is given."""
     session = session_after("fib.py:fib", "14", do="load fib.py:fib 14 --schedule fifo;goto 6000")
@@ -108,7 +109,7 @@ def is_under(tag: str, top: str) -> bool:
     return f"{tag}/".startswith(f"{top}/")
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
 def test_only_limits_panes_to_a_tag(folder: Path, schedule: str) -> None:
     """`only` limits tokens in flight, waiting tokens, cells, events and the timeline to those under a tag."""
@@ -165,6 +166,7 @@ def halve(n: tl.int64) -> tl.int64:
 """
 
 
+@pytest.mark.full
 def test_the_converted_code_is_lit_where_the_source_is(folder: Path) -> None:
     """At each firing, the code pane underlines the expression that the source pane underlines, and has its line number;
     firings of several lines are lit at their first one."""
@@ -233,7 +235,7 @@ def test_the_inspector(folder: Path) -> None:
     assert sorted(port.split()[2] for port in ports) == ["no", "▶"], "a merge takes one token"
 
 
-@pytest.mark.inner(first=2)
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("target", ["fib.py:fib", "acts.py:chain"])
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
 def test_ports_agree_with_the_events(folder: Path, target: str, schedule: str) -> None:

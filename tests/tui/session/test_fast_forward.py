@@ -62,6 +62,7 @@ def test_goto_a_far_event() -> None:
     assert session.history.position == 400_000 and session.history.state.snapshot() == first
 
 
+@pytest.mark.full
 def test_the_end_and_a_breakpoint(monkeypatch: MonkeyPatch) -> None:
     """`run` goes to the end, with the outcome and statistics of the run; `continue` goes to the first hit, or says why
     every event was stepped."""
@@ -126,6 +127,7 @@ def press_after(events: int, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.setattr(History, "_run_machine", pressed)
 
 
+@pytest.mark.full
 def test_escape_without_a_goal(monkeypatch: MonkeyPatch) -> None:
     """Escape on the way to the end stops at the position, and the session does not continue by itself."""
     near(monkeypatch)
@@ -280,6 +282,7 @@ def test_runs_that_cannot_fast_forward(monkeypatch: MonkeyPatch, tmp_path: Path)
     assert session.run.parent == "fib"
 
 
+@pytest.mark.full
 def test_an_exported_test_fast_forwards(monkeypatch: MonkeyPatch, tmp_path: Path) -> None:
     """The test goes to its moment as the session did."""
     session = session_of("22", schedule="lifo")
@@ -291,6 +294,7 @@ def test_an_exported_test_fast_forwards(monkeypatch: MonkeyPatch, tmp_path: Path
     exec(compile(text, str(tmp_path / "test_it.py"), "exec"), {"__file__": str(tmp_path / "test_it.py")}, known)
 
 
+@pytest.mark.full
 def test_options_of_fast_forwarding(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
     """`--at` begins far ahead, and `--whole` knows every event; a position that is never reached is an error."""
     near(monkeypatch)
@@ -303,6 +307,7 @@ def test_options_of_fast_forwarding(tagloom: Any, monkeypatch: MonkeyPatch) -> N
     assert ran.code == 2 and "event 250 is never reached" in ran.err
 
 
+@pytest.mark.full
 def test_ctrl_c_while_fast_forwarding(monkeypatch: MonkeyPatch) -> None:
     """The session stops at the machine's position, which is the new base, and continues from there in both
     directions."""
@@ -326,6 +331,7 @@ def far_interrupt(history: History) -> Any:
     return external_limit_error("interrupt", history.limits)
 
 
+@pytest.mark.full
 def test_histories_fast_forward() -> None:
     """Histories fast-forward without a session, and say what they cannot do."""
     history = session_of("20").history

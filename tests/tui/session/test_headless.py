@@ -53,6 +53,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("file", TRANSCRIPTS, ids=lambda file: file.stem)
 def test_transcripts(file: Path, programs: Path, tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The replies are as recorded, in text; JSON lines have the same texts."""
@@ -136,6 +137,7 @@ def sessions(page: Path) -> list[str]:
     return re.findall(r"```\n(\$ tagloom debug.*?)```\n", page.read_text(), re.DOTALL)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_sessions_of_pages(page: Path, tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The replies of every session in the guide and in the case studies are as written."""

@@ -61,7 +61,7 @@ def test_a_session_agrees_with_replay(case: Case, schedule: str, seed: int) -> N
     assert list(walk_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", RUNS)
 def test_the_laws_hold_on_runs_of_all_kinds(name: str) -> None:
     """The laws hold with loops, traps, cells and bounds, and on an invalid graph."""
@@ -84,7 +84,7 @@ def test_a_command_and_its_reverse(case: Case, schedule: str, seed: int) -> None
     assert list(motion_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["fib", "mixed", "chain"])
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
 def test_over_and_out_agree_with_tags(name: str, schedule: str) -> None:
@@ -100,7 +100,7 @@ def test_over_and_out_go_event_by_event(case: Case, schedule: str, seed: int) ->
     assert list(around_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", RUNS)
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
 def test_over_and_out_of_loops(name: str, schedule: str) -> None:
@@ -154,7 +154,7 @@ def test_any_condition_is_answered(name: str, text: str) -> None:
     assert session.execute("continue").ok and session.execute("reverse").ok and session.execute("breaks").ok
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", RUNS)
 def test_any_edit_is_answered(name: str) -> None:
     """A token can be edited or injected at every port of every node, or the reply says why not. Undone, nothing is left
@@ -199,6 +199,7 @@ def corpus_violations(file: Path, seed: int, moves: int) -> Iterator[str]:
         return
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("file", CORPUS[::16], ids=lambda file: file.stem)
 def test_some_of_the_corpus(file: Path) -> None:
     """The laws hold on some programs of the corpus, loaded as a user would load them."""
@@ -332,7 +333,7 @@ def violations(seed: int) -> Iterator[str]:
     yield from around_violations(begun(*RUNS["count"]), seed, 5)
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(("how", "message"), WRONG.items(), ids=[how.__name__ for how in WRONG])
 def test_the_laws_catch_a_wrong_session(how: Callable[[MonkeyPatch], None], message: str) -> None:
     """Each session that is wrong in one line breaks the law about it on some walk, on which the true one keeps all

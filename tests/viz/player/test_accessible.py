@@ -63,7 +63,7 @@ PAIRS = """[...document.querySelectorAll('p, button, h1, h2, .line, .number, li,
 """By text: its colour, that of the paper under it, and of the shape between them, with its opacity."""
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_contrast(tab: Tab, page: Path, scheme: str) -> None:
     """Text has contrast on light and dark paper, on highlighted lines, and in the graph: in second lines too, and on
@@ -84,7 +84,7 @@ def test_text_has_contrast(tab: Tab, page: Path, scheme: str) -> None:
     assert [pair for pair in actual if contrast(pair[0], blended(*pair[1:])) < ENOUGH] == []
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_cells_have_contrast(tab: Tab, cells: Path, scheme: str) -> None:
     """Full and empty cells have contrast."""
@@ -139,6 +139,7 @@ def test_the_keyboard_reaches_the_graph(tab: Tab, page: Path) -> None:
     assert tab.run("document.querySelector('.node.chosen').id") in (before, after)
 
 
+@pytest.mark.inner(first=5)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("key", ["End", "p", "?"])
 def test_axe_has_no_findings(tab: Tab, page: Path, cells: Path, scheme: str, key: str) -> None:

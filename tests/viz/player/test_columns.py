@@ -248,6 +248,7 @@ def test_runs_without_a_page() -> None:
         what_if.player()
 
 
+@pytest.mark.full
 def test_many_arguments_are_counted() -> None:
     """Titles and activations name the first arguments and count the others; the page has all of them as tooltips."""
 
@@ -266,6 +267,7 @@ def test_many_arguments_are_counted() -> None:
     assert page.name == tags["call"][0]
 
 
+@pytest.mark.full
 def test_large_values_are_cut() -> None:
     """No page contains an array of ten thousand numbers."""
 

@@ -103,6 +103,7 @@ def test_it_shows_what_the_player_shows(
         assert json.loads(computed) == json.loads(recorded), step
 
 
+@pytest.mark.full
 def test_arguments_and_schedule(tab: Tab, live_page: Path) -> None:
     """Other arguments and another schedule make another run; what is no argument is refused in words."""
     tab.open(live_page)
@@ -116,6 +117,7 @@ def test_arguments_and_schedule(tab: Tab, live_page: Path) -> None:
     assert tab.text("call") == "fib(7)"
 
 
+@pytest.mark.full
 def test_tokens_by_hand(tab: Tab, live_page: Path) -> None:
     """A token is delivered out of turn, another is changed, a third injected; the choices are undone one by one."""
     tab.open(live_page, "#step=40")
@@ -201,6 +203,7 @@ def test_its_logs_pass_the_check(tab: Tab, live_page: Path, tmp_path: Path) -> N
     assert log.schedule == "hand" and log.outcome is not None and log.outcome.status == "Returned"
 
 
+@pytest.mark.full
 def test_what_it_cannot_run_is_refused(tmp_path: Path) -> None:
     """Arrays and Python functions are refused in words before a page is written."""
     subject = parse("func f(x: float64[3]) -> float64[3] {\n  y = add x, x\n  return y\n}")["f"]

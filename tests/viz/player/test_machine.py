@@ -74,6 +74,7 @@ def check_batch(runs: list[Run]) -> int:
     return count
 
 
+@pytest.mark.full
 def test_a_part_of_the_corpus() -> None:
     """Recursion, loops, cells, bounds, prints and random numbers end as on the reference."""
     names = ("factorial", "bounded_loop", "cells_left_empty", "random_walk", "print_order", "trap_order", "race")
@@ -284,6 +285,7 @@ def is_different(expected: OutcomeRecord, printed: list[str], form: dict[str, An
     return lines != printed or bool(list(outcome_differences(expected, found)))
 
 
+@pytest.mark.full
 def test_the_command_reads_json(tmp_path: Path) -> None:
     """The command takes a graph and arguments as JSON, and writes an outcome and a log that passes the check."""
     program = parse("func twice(x: int8) -> int8 {\n  y = add x, x\n  return y\n}")["twice"]

@@ -25,6 +25,7 @@ def position(tab: Tab) -> int:
     return int(tab.run("document.getElementById('slider').value"))
 
 
+@pytest.mark.full
 def test_it_plays_to_the_end(tab: Tab, page: Path) -> None:
     """The space key plays to the end, which shows the value that the run returned."""
     tab.open(page)
@@ -78,6 +79,7 @@ def test_steps_that_overlap_leave_no_tokens(tab: Tab, page: Path, gap: int) -> N
     assert moved == expected
 
 
+@pytest.mark.full
 def test_fit_shows_all_of_a_large_graph(tab: Tab, tmp_path: Path) -> None:
     """After "Fit" no part of the graph needs scrolling, however many boxes it has."""
 
@@ -214,6 +216,7 @@ def test_a_run_that_a_limit_ends(tab: Tab, tmp_path: Path) -> None:
     assert tab.text("prompt") == "This page ends here; the run goes on."
 
 
+@pytest.mark.full
 def test_the_counts_of_tokens(tab: Tab, tmp_path: Path) -> None:
     """At its beginning, a page has the numbers of tokens that are in flight, waiting, parked or throttled."""
     history = fib.history(6)
@@ -224,6 +227,7 @@ def test_the_counts_of_tokens(tab: Tab, tmp_path: Path) -> None:
     assert tab.text("sentence").endswith(text)
 
 
+@pytest.mark.full
 def test_a_trap_is_described(tab: Tab, tmp_path: Path) -> None:
     """A trap is described before the other events of its wave, and is not counted as a firing."""
 
@@ -239,6 +243,7 @@ def test_a_trap_is_described(tab: Tab, tmp_path: Path) -> None:
     assert 0 < reply.index(" traps on 7, 0: ") < reply.index("2 firings at once: ")
 
 
+@pytest.mark.full
 def test_source_and_graph_are_highlighted_together(tab: Tab, page: Path) -> None:
     """A click on a line selects its nodes; a click on a node highlights its line, and describes the node."""
     tab.open(page, "#step=50")
@@ -252,6 +257,7 @@ def test_source_and_graph_are_highlighted_together(tab: Tab, page: Path) -> None
     assert "add 5, 3 → 8" in tab.text("inspector")
 
 
+@pytest.mark.full
 def test_an_activation_alone(tab: Tab, page: Path) -> None:
     """An activation that is selected in the tree shows its tokens, and steps by its events."""
     tab.open(page, "#step=60")

@@ -147,6 +147,7 @@ def test_paper_has_legible_moments(tab: Tab, page: Path) -> None:
     assert "firings at once" in tab.run("document.querySelectorAll('figcaption')[2].textContent")
 
 
+@pytest.mark.full
 def test_the_edge_cuts_no_mark(tab: Tab, tmp_path: Path) -> None:
     """A long result beside a box at the edge of the drawing is inside the pane."""
 
@@ -163,6 +164,7 @@ def test_the_edge_cuts_no_mark(tab: Tab, tmp_path: Path) -> None:
     assert tab.run(f"{marks}.every(each => each.getBoundingClientRect().left >= {left})")
 
 
+@pytest.mark.full
 def test_labels_cross_no_pill(tab: Tab, page: Path) -> None:
     """At no moment does the tag beside a token cover another token."""
     tab.open(page)

@@ -72,6 +72,7 @@ def test_the_chart_of_a_run_without_a_clock(tab: Tab, tmp_path: Path) -> None:
     assert position(tab) == 8 and tab.run(CURSOR) == 8
 
 
+@pytest.mark.full
 def test_announcements_for_screen_readers(tab: Tab, page: Path) -> None:
     """Each step of the user is announced, and none while the page plays; the slider has the position."""
     live = "document.getElementById('sentence').getAttribute('aria-live')"

@@ -79,7 +79,7 @@ WAYS = {
 }
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("way", WAYS)
 def test_a_prediction_is_of_a_whole_wave(tab: Tab, page: Path, run: tl.History, way: str) -> None:
     """However the user comes to a position, it is the end of a wave, and the nodes that fire in the whole next wave are

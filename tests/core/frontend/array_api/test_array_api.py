@@ -92,7 +92,7 @@ def _default(ours: list[Any], by_name: dict[str, Any], theirs: list[Any], each: 
     return (by_name.get(each.name) or ours[theirs.index(each)]).default
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("group", GROUPS)
 def test_answers(group: str) -> None:
     """Every call on operands of every dtype, with empty, 0-d and broadcast ones among them, gives the judge's dtypes,
@@ -101,6 +101,7 @@ def test_answers(group: str) -> None:
     assert [str(call) for call in different if call.text not in EXPLAINED] == []
 
 
+@pytest.mark.full
 def test_every_reason_is_needed() -> None:
     """Each difference with a reason is still a difference."""
     different = {c.text for c in calls() if c.text in EXPLAINED and not agrees(c)}

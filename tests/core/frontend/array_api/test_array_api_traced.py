@@ -86,7 +86,7 @@ def differences(engine: str, *, opened: bool, group: str) -> Iterator[str]:
                 yield f"{text} of {dtype!r}: {expected}, and as a program {result}"
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("opened", [False, True], ids=["known", "open"])
 @pytest.mark.parametrize("group", [group for group in GROUPS if group not in STATIC])
 def test_programs_give_the_same(group: str, opened: bool) -> None:

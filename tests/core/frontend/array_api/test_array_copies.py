@@ -44,6 +44,7 @@ def test_functions_agree_with_numpy(name: str) -> None:
     assert np.shape(traced(function, (None, None))(X[:0])) == np.shape(function(X[:0]))
 
 
+@pytest.mark.full
 def test_s12_copies_beyond_memory_are_refused() -> None:
     """S12: copies that do not fit into memory are refused before they are computed, and many copies of nothing take no
     time."""

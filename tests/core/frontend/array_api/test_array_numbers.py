@@ -70,7 +70,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.inner(first=2)
+@pytest.mark.full
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_dtypes_eagerly_and_traced(name: str) -> None:
     """NumPy arrays, concrete arrays and symbolic values give one dtype, or are refused alike."""

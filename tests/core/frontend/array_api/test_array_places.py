@@ -195,6 +195,7 @@ def test_windows(shape: Any, wide: Any, strides: Any, dtype: dtypes.DType) -> No
     assert is_same_value(np.asarray(tl.windows(x, wide, strides=strides)), admit(expected))
 
 
+@pytest.mark.full
 def test_lengths_are_within_one_ulp() -> None:
     """`hypot` is within 1 ulp of the exact length, for numbers of any size that do not overflow."""
     pairs = [*(DICE.normal(size=(4000, 2)) * 2.0 ** DICE.integers(-40, 40, (4000, 2))).tolist()]

@@ -44,7 +44,7 @@ def test_concrete(name: str) -> None:
     assert near(result, program(*arguments)) and all(isinstance(each, ConcreteArray) for each in several(result))
 
 
-@pytest.mark.inner(first=6)
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize(
     ("name", "engine"),
     [
@@ -59,6 +59,7 @@ def test_traced(name: str, engine: str) -> None:
     assert outcome.status == "Returned" and near(outcome.value, program(*arguments))
 
 
+@pytest.mark.inner(first=3)
 @each_program
 def test_float32(name: str) -> None:
     """In float32, all results are float32."""

@@ -107,6 +107,7 @@ SMOOTH = [
 ]  # fmt: skip
 
 
+@pytest.mark.inner(first=13)
 @pytest.mark.parametrize("name", CASES)
 def test_values(name: str) -> None:
     """Values are right for plain values, for concrete arrays, as a program, and in float32."""
@@ -132,6 +133,7 @@ def test_compiled_agrees(name: str) -> None:
     np.testing.assert_allclose(np.asarray(out.value), expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.inner(first=8)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_gradients(name: str) -> None:
     """The derivative along a random direction is the difference quotient."""

@@ -226,6 +226,7 @@ def test_loops_eagerly() -> None:
         tl.foldl(lambda carried, x: x, 0, 3)
 
 
+@pytest.mark.full
 def test_iterations_of_a_map_overlap() -> None:
     """The critical path of a map grows by the cost of counting for each iteration, and not by the cost of its
     function."""

@@ -86,6 +86,7 @@ def check(function: Any, expected: Callable[..., Any], engine: str, *arguments: 
         assert np.array_equal(result, number)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("engine", [*ENGINES[:2], pytest.param("compiled", marks=pytest.mark.heavy)])
 def test_run_time_sizes_are_those_of_numpy(engine: str) -> None:
     """Functions that create, slice and reshape arrays by symbolic sizes return what NumPy's return, on every engine."""
@@ -125,6 +126,7 @@ def test_sizes_that_do_not_fit_trap(engine: str) -> None:
         assert shapes.run(X, -1, engine=engine).value
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_draws_of_run_time_sizes_have_the_elements_of_static_ones(engine: str) -> None:
     """A draw of a symbolic size has the elements of one of that static size: they depend on the key and their index."""
@@ -196,6 +198,7 @@ def differences(function: Any, x: Any, *others: Any) -> Any:
     )
 
 
+@pytest.mark.full
 def test_gradients_go_back_through_run_time_sizes() -> None:
     """Gradients of the first and second order are those of central differences: adjoints are put back into the shape
     of the operand."""

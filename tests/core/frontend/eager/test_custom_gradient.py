@@ -92,7 +92,7 @@ def by_tapes(function: Callable[..., Any], x: Any, order: int) -> float:
     return by_tapes(slope, x, order - 1)
 
 
-@pytest.mark.inner(first=9)
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_tape_and_program_agree(name: str, order: int) -> None:
@@ -109,6 +109,7 @@ def test_tape_and_program_agree(name: str, order: int) -> None:
         assert np.allclose(actual, expected, rtol=1e-11, atol=1e-12, equal_nan=True)
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
 def test_the_right_pullback_changes_nothing(order: int) -> None:
     """A function whose pullback is its own gradient keeps its derivatives."""
@@ -251,6 +252,7 @@ def test_clipping() -> None:
         tl.clip_by_global_norm((), 1.0)
 
 
+@pytest.mark.full
 def test_jvp() -> None:
     """`jvp` is right eagerly, in a trace, with results that are no floats, and when differentiated."""
 

@@ -101,6 +101,7 @@ def violations(found: Sequence[Case], tables: dict[Any, Any]) -> Iterator[str]:
                         yield f"{case}, the {time} time: {result} and not {right}"
 
 
+@pytest.mark.inner(first=3)
 @each_row
 def test_the_table_changes_nothing(row: Op) -> None:
     """S5, V4: an op gives the same bits, or the same error with the same text, with and without a table, the first time
@@ -108,6 +109,7 @@ def test_the_table_changes_nothing(row: Op) -> None:
     assert next(violations(cases(row, 25), {}), None) is None
 
 
+@pytest.mark.inner(first=9)
 @each_row
 def test_eager_ops_agree_with_the_reference(row: Op) -> None:
     """An eager op gives the machine's bits, and is refused or traps with the same message."""

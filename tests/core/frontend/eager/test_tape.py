@@ -41,7 +41,7 @@ def by_tape(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     return tape.gradient(y, given)
 
 
-@pytest.mark.inner(first=7)
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("name", HAND_MADE)
 def test_a_tape_agrees_with_grad(name: str) -> None:
     """Tapes agree with `tl.grad` on functions written by hand, to the second order."""
@@ -271,6 +271,7 @@ def test_an_error_ends_recording() -> None:
     assert TAPE_STACK.get() == ()
 
 
+@pytest.mark.full
 def test_a_call_is_one_entry() -> None:
     """A tl.function is recorded as one call; its reverse pass is the derived program's, to any order."""
     x = tl.asarray(1.5)
@@ -304,6 +305,7 @@ def test_calls_nest() -> None:
     assert (np.asarray(da).tolist(), float(db)) == ([24.0, 24.0], 24.0)
 
 
+@pytest.mark.full
 def test_vjp_and_jvp_are_recorded() -> None:
     """`vjp` and `jvp` are recorded as calls."""
     x = tl.asarray(2.0)

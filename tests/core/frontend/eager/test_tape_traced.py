@@ -24,7 +24,7 @@ def again(gradients: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, y: sum(tl.sum(each * each * (0.5 + at)) for at, each in enumerate(gradients(x, y)))
 
 
-@pytest.mark.inner(first=4)
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", HAND_MADE)
 def test_a_tape_in_a_trace_agrees_with_grad(name: str) -> None:
     """Tapes in a trace agree with `tl.grad` on functions written by hand, to the second order."""
@@ -80,7 +80,7 @@ NESTED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", NESTED)
 def test_nested_tapes(name: str) -> None:
     """Nested tapes agree with nested `tl.grad`."""
@@ -90,6 +90,7 @@ def test_nested_tapes(name: str) -> None:
         assert tl.function(derivative(function, order))(1.25) == pytest.approx(expected(1.25), rel=1e-12)
 
 
+@pytest.mark.full
 def test_nested_tapes_have_the_same_bits() -> None:
     """For functions of ops only, nested tapes have the bits of `tl.grad`, and of eager tapes."""
     function = expected = NESTED["ops"]
@@ -100,7 +101,7 @@ def test_nested_tapes_have_the_same_bits() -> None:
             assert actual == expected(x) == float(derivative(function, order)(tl.asarray(x)))
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_engines_agree(engine: str) -> None:
     """A program with tapes runs alike on every engine."""
@@ -149,6 +150,7 @@ def test_d5_calls_with_effects_are_not_computed_again(persistent: bool) -> None:
         outer(2.0)
 
 
+@pytest.mark.full
 def test_a_persistent_tape() -> None:
     """A persistent tape gives several gradients, and records its own reverse pass while it records."""
 
@@ -224,6 +226,7 @@ def test_variables() -> None:
     assert [float(each["b"][0]) for each in (eager, actual)] == pytest.approx([2 * 0.5**5 * 81] * 2)
 
 
+@pytest.mark.full
 def test_a_training_step() -> None:
     """A training step by a tape, with an optimizer, has the bits of a step by `tl.grad`."""
 
@@ -250,6 +253,7 @@ def test_a_training_step() -> None:
     assert trained(by_tape=True) == trained(by_tape=False)
 
 
+@pytest.mark.full
 def test_arrays_that_a_function_closes_over() -> None:
     """Arrays from before the trace can be watched, and so can values of an outer function. An eager tape that watches
     such an array records the whole call."""
@@ -275,6 +279,7 @@ def test_arrays_that_a_function_closes_over() -> None:
     assert np.allclose(tape.gradient(total, w), 0.25 * 3.75 + 0.75 * 1.5 * np.array([1.0, 2.0]))
 
 
+@pytest.mark.full
 def test_branches_and_loops_have_tapes_of_their_own() -> None:
     """A tape in a branch or loop gives a gradient there; `tl.grad` of the whole, and of a map, is right, too."""
 
@@ -298,6 +303,7 @@ def test_branches_and_loops_have_tapes_of_their_own() -> None:
     assert np.allclose(each, [tl.grad(NESTED["a call"])(x) for x in (0.5, 1.5)])
 
 
+@pytest.mark.full
 def test_map_and_scan() -> None:
     """`map` and `scan` are recorded as one entry each."""
 
@@ -310,6 +316,7 @@ def test_map_and_scan() -> None:
     np.testing.assert_allclose(result, tl.grad(f)(xs), rtol=1e-12)
 
 
+@pytest.mark.full
 def test_vjp_and_jvp() -> None:
     """`vjp` and `jvp` under a tape are recorded."""
 

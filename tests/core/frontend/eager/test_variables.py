@@ -56,6 +56,7 @@ def test_wrong_uses_are_refused(wrong: Callable[[], Any]) -> None:
     assert "test_variables.py" in str(raised.value) and (raised.value.required or raised.value.got)
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_the_condition_of_a_loop_assigns(engine: str) -> None:
     """A condition assigns once more often than there are iterations, and before the body reads."""
@@ -118,6 +119,7 @@ def test_errors_of_a_loop_whose_condition_assigns() -> None:
         tl.function(lambda: tl.while_loop(lambda i: (n.assign(i), i)[1], lambda i: i + 1, 0))()
 
 
+@pytest.mark.full
 def test_a_run_that_does_not_return_changes_nothing() -> None:
     """If a run traps or reaches a limit, no variable is assigned."""
     n = tl.Variable(1, name="n")
@@ -233,6 +235,7 @@ def test_reads_in_recursion_add_up() -> None:
     assert tl.grad(tl.grad(power, w), w)(5) == 20 * 2.0**3
 
 
+@pytest.mark.full
 def test_training_steps_are_the_same_everywhere() -> None:
     """A training step has the same bits by a tape, traced, and on each engine."""
 

@@ -29,6 +29,7 @@ def is_caught(twin: Twin) -> bool:
             return True
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", TWINS)
 def test_broken_code_is_caught(name: str) -> None:
     """A function on which the sound code agrees with Python shows the fault."""

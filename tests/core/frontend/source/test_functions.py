@@ -173,6 +173,7 @@ FUNCTIONS: list[Callable[[Any], Any]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_calls_return_what_python_returns(function: Callable[[Any], Any]) -> None:
     """Functions whose callees are functions of the program, or must not be, return what Python returns."""
@@ -264,6 +265,7 @@ def test_a_recursion_that_changes_what_is_outside_is_refused() -> None:
         tl.function(counted)(3)
 
 
+@pytest.mark.full
 def test_a_recursion_over_ever_other_types_is_refused() -> None:
     """A recursion whose argument has another structure in each call is refused in words."""
 

@@ -33,6 +33,7 @@ def texts(listing: CodeListing, lines: list[str]) -> list[tuple[str, str]]:
     return pairs
 
 
+@pytest.mark.inner(first=14)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_expressions_are_found_in_the_text(function: Any) -> None:
     """The text of a name or number of the user's file has it, too."""
@@ -45,6 +46,7 @@ def test_expressions_are_found_in_the_text(function: Any) -> None:
         assert original in text
 
 
+@pytest.mark.inner(first=8)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_statements_have_the_lines_of_the_function(function: Any) -> None:
     """Each statement of the text has a line of the function, and its text is that of `to_code`."""

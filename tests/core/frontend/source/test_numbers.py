@@ -142,6 +142,7 @@ def narrow(n):
 FUNCTIONS = (sum_of_halves, halved_until_small, exchanged, grows_in_one_arm, counted, one_of_three, recursive, narrow)
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_variables_take_the_higher_kind(function: Callable[[Any], Any]) -> None:
     """A variable that may be an int or a float after a branch or loop is a float, of the same value; of a bool and an

@@ -25,6 +25,7 @@ RUNS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.inner(first=26)
 @pytest.mark.parametrize(("function", "arguments"), INPUTS, ids=NAMES)
 def test_converted_functions_do_what_python_does(function: Any, arguments: tuple[Any, ...]) -> None:
     """With concrete values, the converted function returns what the original returns."""
@@ -32,6 +33,7 @@ def test_converted_functions_do_what_python_does(function: Any, arguments: tuple
     assert convert(function)(*arguments) == function(*arguments)
 
 
+@pytest.mark.inner(first=8)
 @pytest.mark.parametrize(("function", "arguments"), INPUTS, ids=NAMES)
 def test_staged_functions_do_what_python_does(function: Any, arguments: tuple[Any, ...]) -> None:
     """With symbolic values, the program returns what the original returns, under each schedule, with equal counts of
@@ -79,12 +81,14 @@ def test_a_break_costs_few_firings_a_trip() -> None:
     assert counts[1] - counts[0] <= 21 * 20
 
 
+@pytest.mark.full
 def test_a_return_out_of_two_loops_costs_few_firings() -> None:
     """A search of an 8 x 8 table that finds nothing fires at most 2,200 nodes."""
     out = tl.function(search_table).run(np.arange(64).reshape(8, 8), -1, 8, engine="reference")
     assert out.value == -1 and out.firings <= 2200
 
 
+@pytest.mark.full
 def test_recursion_is_the_program_that_one_would_write() -> None:
     """Plain recursion without annotations fires as often as the same function written with cond."""
     assert staged_fib.run(10).firings == written_fib.run(10).firings == 1591

@@ -36,6 +36,7 @@ def check(program: PythonProgram, folder: Path, runs: Sequence[tuple[str, str]] 
     return "agrees"
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("seed", range(5))
 def test_small_programs(seed: int, tmp_path: Path) -> None:
     """Small programs of the same seeds agree with Python in value, type, printed lines and exception."""
@@ -85,6 +86,7 @@ def statistics(count: int, folder: Path) -> Counter[Any]:
     return seen
 
 
+@pytest.mark.full
 def test_programs_are_diverse(tmp_path: Path) -> None:
     """Each construct is in at least one in twenty programs, and one in ten raises, or prints."""
     seen = statistics(80, tmp_path)

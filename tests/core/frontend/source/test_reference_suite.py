@@ -28,6 +28,7 @@ ACCEPTED = parameters([each for each in ENTRIES if not each.refusal])
 REFUSED = parameters([each for each in ENTRIES if each.refusal])
 
 
+@pytest.mark.inner(first=16)
 @pytest.mark.parametrize("entry", ACCEPTED)
 def test_symbolic_arguments(entry: Entry) -> None:
     """The program does what Python does, and so does the converted function with concrete arguments."""
@@ -54,6 +55,7 @@ def test_compiled(entry: Entry) -> None:
     assert list(disagreements(entry.function, entry.inputs, [("compiled", "waves")], [symbolic])) == []
 
 
+@pytest.mark.inner(first=15)
 @pytest.mark.parametrize("entry", REFUSED)
 def test_refusals(entry: Entry) -> None:
     """What cannot be part of a program is refused in these words, at this line."""

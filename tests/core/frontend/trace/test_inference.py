@@ -144,6 +144,7 @@ def first_function(name: str, *, annotated: bool) -> tl.Function:
     return first_function
 
 
+@pytest.mark.inner(first=9)
 @pytest.mark.parametrize("name", SOURCES)
 def test_inference_gives_the_annotated_program(name: str) -> None:
     """A function without result types becomes the program that it is with the right annotations, name for name."""
@@ -388,6 +389,7 @@ def test_functions_made_within_functions() -> None:
     assert outer(10) == 56 and [f.name for f in outer.program.functions] == ["outer", "down", "fib"]
 
 
+@pytest.mark.full
 def test_a_long_chain() -> None:
     """Functions that call one another are inferred, even deeper than traces can nest."""
     functions: list[Any] = []

@@ -113,6 +113,7 @@ ACCUMULATORS = {
 }
 
 
+@pytest.mark.inner(first=6)
 @pytest.mark.parametrize("name", ACCUMULATORS)
 @pytest.mark.parametrize("dtype", NUMBERS, ids=repr)
 def test_accumulators_of_recursions_have_the_dtype_of_the_recursive_calls(dtype: dtypes.DType, name: str) -> None:

@@ -90,6 +90,7 @@ def simulate(particle: Particle, steps: tl.int64) -> Particle:
     return simulated(particle, steps)
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("steps", [0, 1, 7, 150])
 def test_a_particle(steps: int) -> None:
     """A dataclass of dataclasses is the state of a loop, and its methods run on symbols; the bits agree with plain
@@ -261,6 +262,7 @@ def test_fields_that_a_class_computes() -> None:
     assert f(Scaled(3.0)) == Scaled(6.0) and f(Scaled(0.1)) == Scaled(0.1)
 
 
+@pytest.mark.full
 def test_the_machines_see_flat_values() -> None:
     """A program has a parameter and a result for each leaf; all schedules and the evaluator agree on it."""
     traced = simulate.trace(Particle(Vector(0.0, 0.3), Vector(1.0, 0.5), 0), 3)

@@ -143,6 +143,7 @@ def network_parameters() -> Any:
     return {"layers": [Layer(draw(size=shape), draw(size=shape[:1])) for shape in shapes], 0: np.float64(0.5)}
 
 
+@pytest.mark.full
 def test_a_network_of_layers() -> None:
     """The gradient of a network agrees with that of its arrays as separate arguments, under every schedule, and the
     forward pass runs once."""

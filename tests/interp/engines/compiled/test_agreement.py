@@ -121,7 +121,7 @@ def test_ops_on_literals_wrap() -> None:
 EVEN, DRAWN, SPREAD, STRIPS = [[7], [8], [0]], [[9], [0]], [[11, -5, 2.5], [200, 1, 0.0]], [[5, 11], [9000, 3]]
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("function", "inputs"),
     [(even, EVEN), (drawn, DRAWN), (spread, SPREAD), (strips, STRIPS)],
@@ -157,7 +157,7 @@ def count_agreeing_cases(file: str) -> int:
     return count
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("file", FEW)
 def test_corpus(file: str) -> None:
     """Corpus programs have the reference's results."""

@@ -15,6 +15,7 @@ def raise_if_called(*arguments: Any, **options: Any) -> Any:
     raise AssertionError("the reference is not needed")
 
 
+@pytest.mark.full
 def test_a_compiled_program_does_not_begin_on_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     """A call of a program whose machine code is loaded does not begin on the reference; a run that asks for more than a
     value does."""
@@ -24,6 +25,7 @@ def test_a_compiled_program_does_not_begin_on_the_reference(monkeypatch: pytest.
     assert count(5) == 5
 
 
+@pytest.mark.full
 def test_recently_run_programs_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """The programs that ran last stay in memory, not those that were compiled last."""
     monkeypatch.setattr(run, "_MAX_PROGRAMS", 2)

@@ -115,6 +115,7 @@ def test_threads_are_reused() -> None:
     assert results == [2.0**20] * 12 and len(thread._idle_threads) <= thread._MAX_IDLE_THREADS
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::pytest.PytestUnraisableExceptionWarning")

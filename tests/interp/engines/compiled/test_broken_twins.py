@@ -96,7 +96,7 @@ QUICK = (
 """What is caught each time; the others take a second or two each, for numba to compile."""
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     "twin", [twin if twin in QUICK else pytest.param(twin, marks=pytest.mark.heavy) for twin in TWINS]
 )

@@ -96,6 +96,7 @@ def test_a_run_stopped_within_an_array_op_restarts(monkeypatch: pytest.MonkeyPat
     assert threads(monkeypatch, averaged, elements, many) == 1
 
 
+@pytest.mark.full
 def test_a_watchdog_that_sleeps_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin whose watchdog sleeps is caught by the test above."""
     monkeypatch.setattr(watchdog, "watch", lambda words: contextlib.nullcontext())

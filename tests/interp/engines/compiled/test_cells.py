@@ -54,7 +54,7 @@ def test_puts_before_gets_need_no_tokens(function: tl.Function, arguments: list[
     assert function.run(*arguments, engine="compiled").engine == "compiled"
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @each(LEFT)
 def test_other_programs_run_on_a_token_machine(function: tl.Function, arguments: list[Any]) -> None:
     """A program whose ending only tokens can tell runs on a token machine; its outcome is the reference's, and names
@@ -65,6 +65,7 @@ def test_other_programs_run_on_a_token_machine(function: tl.Function, arguments:
     assert str(outcome.error) == str(expected.error) and all(map(is_same_value, outcome.results, expected.results))
 
 
+@pytest.mark.full
 def test_a_negative_number_of_cells_traps() -> None:
     """A negative number of cells is a trap."""
     outcome, expected = (prefix.run(-3, engine=name) for name in ("compiled", "reference"))
@@ -107,6 +108,7 @@ def test_too_many_cells_move_to_another_engine() -> None:
     assert function.run(2**40, engine="compiled").value == 2**40
 
 
+@pytest.mark.full
 def test_too_many_array_cells_move_to_another_engine() -> None:
     """Cells of arrays allocate their references before any put, so a run with too many of them moves to `fast`."""
     vector = tl.Array[tl.float64, None]
@@ -130,7 +132,7 @@ def held_blocks() -> Callable[[], int]:
     return count
 
 
-@pytest.mark.inner(first=3)
+@pytest.mark.full
 @each(RUN + LEFT)
 def test_all_memory_is_freed(function: tl.Function, arguments: list[Any], held_blocks: Callable[[], int]) -> None:
     """When the last handle and the last array are gone, all their memory is freed."""
@@ -153,7 +155,7 @@ PAPERS = [
 ]
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(("file", "name", "arguments", "engine"), PAPERS)
 def test_programs_of_the_papers(file: str, name: str, arguments: list[Any], engine: str) -> None:
     """Programs of cells from the papers that read only what they have put run without tokens."""

@@ -32,7 +32,7 @@ def attempts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return result
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 def test_a_crash_has_the_program(attempts: list[int]) -> None:
     """The error names the exception, and its program is attached, as data and as text."""
     with pytest.raises(tl.Crash, match="cannot compile this program") as crashed:

@@ -54,6 +54,7 @@ def lines(function: tl.Function, *arguments: Any, **options: Any) -> tuple[Any, 
     return function.run(*arguments, world=tl.World(texts.append), engine="compiled", **options), texts
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("n", [0, 5])
 def test_effects_keep_their_order(n: int) -> None:
     """Printed lines and calls, with operands, are those of a sequential evaluation."""
@@ -78,6 +79,7 @@ def test_a_failing_callback_traps() -> None:
     assert outcome.error is not None and "callback recorder raised ValueError: three" in str(outcome.error)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [OSError, queue.Empty, KeyboardInterrupt])
 def test_a_world_that_fails(kind: type[BaseException]) -> None:
     """An error of the world itself ends the run, and is raised unchanged."""
@@ -89,6 +91,7 @@ def test_a_world_that_fails(kind: type[BaseException]) -> None:
         forever.run(7, engine="compiled", world=tl.World(full), limits=tl.Limits(seconds=5.0))
 
 
+@pytest.mark.full
 def test_no_effect_follows_a_limit() -> None:
     """A limit on seconds ends a run between two effects; no effect follows."""
     lines(forever, 0, limits=tl.Limits(seconds=0.0))
@@ -98,6 +101,7 @@ def test_no_effect_follows_a_limit() -> None:
     assert text == [f"at {number} [1.0, 2.0]" for number in range(len(text))] and text
 
 
+@pytest.mark.full
 def test_effects_free_their_arrays() -> None:
     """Operands and results of effects are freed, and so are those of effects that did not happen."""
     from numba.core.runtime import _nrt_python, rtsys
@@ -122,6 +126,7 @@ def test_effects_with_cells_are_refused() -> None:
     assert unsupported_program(told.program) is None
 
 
+@pytest.mark.full
 def test_auto_never_restarts_effects(monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto` hands a program with effects over, and never restarts it, compiled or not."""
     monkeypatch.setattr(auto, "WARMUP_FIRINGS", 30)

@@ -24,7 +24,7 @@ def run(function: tl.Function, *arguments: Any, **options: Any) -> Outcome:
     return run_compiled(function.program, function.graph, arguments, **options)
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("function", "inputs"),
     [(divided, [0, 8, 5]), (looped, [3, 100, 12]), (drawing, [3])],
@@ -49,6 +49,7 @@ def test_trap_at_the_bottom() -> None:
     assert str(outcome.error) == str(deep.run(20_000, engine="reference").error)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("function", "depth"), [(count, 100), (nested, 201)], ids=["calls", "loops"])
 def test_depth_is_exact(function: tl.Function, depth: int) -> None:
     """S12: a run one level deeper than the limit is Exhausted, as on the reference; calls and loops count."""
@@ -60,7 +61,7 @@ def test_depth_is_exact(function: tl.Function, depth: int) -> None:
     assert run(function, 100, limits=Limits(depth=depth - 1)).error.limit == "depth"  # type: ignore[union-attr]
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("function", [forever, counting, tree], ids=lambda function: function.name)
 def test_a_limit_on_seconds_ends_any_run(function: tl.Function) -> None:
     """A limit on seconds ends a run anywhere: in counting loops, in other loops, and in calls."""

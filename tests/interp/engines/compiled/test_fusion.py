@@ -56,7 +56,7 @@ def test_chains_of_mixed_types(size: int, others: int) -> None:
     assert not list(differences(mixed.program, mixed.graph, of_mixed(size, others)))
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(("rows", "shape"), [(4, (4, 3)), (1500, (1500, 3)), (4, (1, 3)), (1, (2, 1)), (2, (3, 3))])
 def test_chains_on_two_axes(rows: int, shape: tuple[int, int]) -> None:
     """A chain on two axes agrees with the reference."""
@@ -133,7 +133,7 @@ def generated(seed: int) -> tuple[Program, list[Any]]:
     return result, [array.astype(t) / (1 if "int" in t else 7) for array, t in zip(drawn, types.values(), strict=True)]
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.heavy] * (seed > 1)) for seed in range(80)])
 def test_generated_chains(seed: int) -> None:
     """Generated chains have the reference's bits, or its first trap."""

@@ -160,6 +160,7 @@ def test_which_sums_are_in_place() -> None:
     assert not re.search(r"strided_op\(0, .*, 32, 8, ", text)  # the transposition of x
 
 
+@pytest.mark.full
 def test_each_node_is_analyzed_once() -> None:
     """The analysis visits each node once, however deeply sums are nested."""
     assert len(sums.plan_accumulation(doubled_sums.program.main.body).sums) == 300

@@ -44,7 +44,7 @@ def product(helping: int, x: Any, y: Any) -> Any:
     return _wrapped(matrices.matmul, REALS[x.dtype.type])(state.ctypes.data, x, y)
 
 
-@pytest.mark.inner(first=3)
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("size", SIZES)
 def test_products_are_within_their_bound(size: tuple[int, int, int], dtype: Any) -> None:
@@ -65,6 +65,7 @@ def test_long_sums_are_exact(size: tuple[int, int, int]) -> None:
     assert np.abs(product(0, x, y) / (2**20 * 0.01) - 1.0).max() < 1e-3
 
 
+@pytest.mark.full
 def test_a_product_writes_its_elements_only() -> None:
     """A product writes all of its elements, and nothing else."""
     x, y = factors((ROWS + 3, 9, 77), np.float64)

@@ -67,6 +67,7 @@ def repeated_ranges(n: tl.int64):  # type: ignore[no-untyped-def]
     return tl.sum(tl.arange(n))
 
 
+@pytest.mark.full
 def test_a_result_beyond_memory_ends_the_run() -> None:
     """S12: a result that does not fit into memory ends the run with the same message as one of machine code."""
     one, other = (repeated_ranges.run(2**40, engine=engine) for engine in ("reference", "compiled"))
@@ -98,6 +99,7 @@ def printed_maxima(x: tl.Array[tl.int64, None]):  # type: ignore[no-untyped-def]
     return tl.take(x, y)
 
 
+@pytest.mark.full
 def test_effects_keep_their_order() -> None:
     """Effects keep their order, on the calling thread, with such ops between them."""
     assert unsupported_program(printed_maxima.program) is None
@@ -139,6 +141,7 @@ def test_broken_servers_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -
     assert any(actual)
 
 
+@pytest.mark.full
 def test_an_op_that_raises_is_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     """No exception passes through machine code: it becomes the cause of a Crash."""
 

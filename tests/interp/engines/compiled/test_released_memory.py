@@ -42,7 +42,7 @@ def raise_after_the_run(monkeypatch: pytest.MonkeyPatch, error: type[BaseExcepti
     monkeypatch.setattr(run, "entry_call", work)
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(("error", "status"), [(None, "Returned"), (MemoryError, "Exhausted")])
 def test_arguments_are_released(error: Any, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The arguments of a run that left an op to Python are released."""

@@ -63,7 +63,7 @@ def test_gradients_need_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     assert elsewhere[0].tobytes() == here.tobytes()
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(("function", "arguments"), [(scaled, [np.arange(4.0), 2.0]), (scaled, [np.arange(4.0), -2.0])])
 def test_quick_runs_use_the_calling_thread(
     monkeypatch: pytest.MonkeyPatch, function: tl.Function, arguments: list[Any]
@@ -90,6 +90,7 @@ def test_short_runs_end_as_on_the_reference() -> None:
         assert not list(differences(function.program, function.graph, admit_arguments(function.graph, arguments)))  # type: ignore[attr-defined]
 
 
+@pytest.mark.full
 def test_a_limit_on_bytes_ends_short_runs() -> None:
     """The limit on the process's memory ends short runs before they begin."""
     out = scaled.run(np.arange(4.0), 1.0, engine="compiled", limits=tl.Limits(bytes=1000))

@@ -74,7 +74,7 @@ WHOLE: list[tuple[tl.Function, list[Any]]] = [
 ]
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(("function", "arguments"), WHOLE, ids=lambda each: getattr(each, "name", ""))
 def test_exact_sums_are_equal(function: tl.Function, arguments: list[Any]) -> None:
     """Sums without rounding equal the reference's."""
@@ -91,6 +91,7 @@ def test_a_summed_array_is_never_written() -> None:
         ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "size", [3 * BLOCK_ELEMENTS + 7, thread_pool.PARALLEL_MIN_ELEMENTS + 1, 9 * thread_pool.CHUNK_ELEMENTS + 3]
 )

@@ -35,7 +35,7 @@ def arguments(size: int) -> list[Any]:
     return [dice.normal(size=size), dice.normal(size=size).astype(np.float32), np.float32(1.1)]
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     "size",
     [
@@ -92,6 +92,7 @@ def shared(s: int, words: int, size: int) -> bool:
     return thread_pool.parallel_for_large(s, thread_pool.function_address(count_visits), words, size)  # type: ignore[no-any-return, call-arg]
 
 
+@pytest.mark.inner(first=4)
 @pytest.mark.parametrize(
     "size",
     [
@@ -130,6 +131,7 @@ def test_signals_do_not_reach_helpers() -> None:
         signal.signal(signal.SIGUSR1, before)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not thread_pool.worker_count() or sys.platform != "linux", reason="nobody helps here")
 def test_idle_helpers_use_no_processor_time() -> None:
     """Helpers that find no work sleep, whether they have just started or just worked."""
@@ -189,6 +191,7 @@ def test_limits_hold_while_helpers_are_compiled(monkeypatch: pytest.MonkeyPatch)
     assert thread_pool.start_pool() and thread_pool.start_pool_async() == thread_pool.start_pool()
 
 
+@pytest.mark.full
 def test_the_pool_serves_one_run_at_a_time() -> None:
     """The pool serves one run at a time; a run that finds it busy computes alone."""
     given = arguments(3 * thread_pool.PARALLEL_MIN_ELEMENTS)

@@ -49,6 +49,7 @@ def test_signs_after_overflow() -> None:
     assert differences() == []
 
 
+@pytest.mark.full
 def test_operators_that_do_not_overflow_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin that uses numba's own operators, which assume that there is no overflow, is caught."""
     monkeypatch.setattr(run, "_compiled_programs", type(run._compiled_programs)())

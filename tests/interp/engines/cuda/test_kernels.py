@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from support.generators.edges import EDGES
 from support.observe.kernel_tables import ELEMENTARY, KernelSignature, same, signatures
 from tagloom.core.graph.graph import GraphNode, NodeOutput
@@ -73,6 +74,7 @@ def differences(fired: Sequence[Firing]) -> Iterator[str]:
                 yield f"{signature.row.name} of {signature.operands} {operands}: {value!r}, not {meant!r}"
 
 
+@pytest.mark.full
 def test_opcodes_on_edge_values() -> None:
     """Every opcode has the reference's bits and traps on edge values of every dtype."""
     fired = list(firings(Random(1)))

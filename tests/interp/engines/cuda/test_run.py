@@ -79,6 +79,7 @@ def endless(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i: i >= 0, lambda i: i * 0, n)[0]
 
 
+@pytest.mark.full
 def test_results_and_statistics() -> None:
     """A run has the reference's results and statistics: firings by node, critical path, profiles."""
     wanted, out = fib.run(5, engine="reference"), fib.run(5, engine="cuda")
@@ -144,7 +145,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wave, "allocate", used_before)
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize(("function", "argument"), [(fib, 7), (quotients, 100)], ids=["fib", "quotients"])
 def test_arrays_grow(monkeypatch: pytest.MonkeyPatch, function: tl.Function, argument: int) -> None:
@@ -221,6 +222,7 @@ def test_ctrl_c(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < out.firings < 20
 
 
+@pytest.mark.full
 def test_ctrl_c_in_the_last_wave(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in the last wave is raised."""
     fib.run(3, engine="cuda")
@@ -237,6 +239,7 @@ def test_ctrl_c_in_the_last_wave(handled: None, monkeypatch: pytest.MonkeyPatch)
         fib.run(3, engine="cuda")
 
 
+@pytest.mark.full
 def test_traps() -> None:
     """A run that traps continues on another engine from before that wave, and ends as on the reference."""
     wanted = quotients.run(100, engine="reference")
@@ -244,6 +247,7 @@ def test_traps() -> None:
     assert told(quotients.run(100, engine="cuda")) == told(wanted)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     "limits", [Limits(firings=57), Limits(tokens=6), Limits(depth=2), Limits(firings=1, depth=1)], ids=str
 )
@@ -303,6 +307,7 @@ def test_importing_loads_no_numba(tmp_path: Path) -> None:
     assert (ran.stdout, ran.stderr) == ("False\n", "")
 
 
+@pytest.mark.full
 def test_runs_in_several_threads() -> None:
     """Several threads use the simulator one at a time."""
     with ThreadPoolExecutor(3) as pool:

@@ -149,7 +149,7 @@ GRAPHS = [
 ]
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("graph", "arguments"), GRAPHS, ids=["quotient", "count", "trips", "fib", "nested", "even", "two_results"]
 )
@@ -159,7 +159,7 @@ def test_every_wave(graph: Graph, arguments: tuple[Any, ...]) -> None:
     assert not list(differences(graph, arguments))
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", NUMBERS)
 def test_every_wave_of_a_loop_over_a_dtype(name: str) -> None:
     """Numbers of every dtype wrap, round and overflow as in the reference."""
@@ -209,6 +209,7 @@ def test_kernels_are_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert (folder / "sums.json").exists()
 
 
+@pytest.mark.full
 def test_an_inspected_run_leaves_nothing() -> None:
     """A run that is inspected after each wave ends without tokens, activations and tags."""
     run = started_run(fib.graph, [4])
@@ -223,6 +224,7 @@ def test_an_inspected_run_leaves_nothing() -> None:
     )
 
 
+@pytest.mark.full
 def test_a_started_run_continues_on_the_device() -> None:
     """A run that the reference begins continues on the device after any wave, with the same end."""
     wanted = told(run_graph(fib.graph, [4], schedule="waves"))

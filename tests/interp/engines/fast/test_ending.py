@@ -34,7 +34,7 @@ def limit_of(outcome: tl.Outcome) -> str:
     return str(outcome.error.limit)
 
 
-@pytest.mark.inner(first=3)
+@pytest.mark.full
 @pytest.mark.parametrize("limit", ["firings", "tokens", "depth"])
 @pytest.mark.parametrize(("function", "argument"), [(fib, 3), (parking, 4)], ids=["fib", "parking"])
 def test_every_value_of_a_limit(function: tl.Function, argument: int, limit: str) -> None:
@@ -63,6 +63,7 @@ def test_a_get_parks_at_the_limit_on_firings() -> None:
     assert (out.status, len(out.residue)) == ("Deadlocked", 2)
 
 
+@pytest.mark.full
 def test_a_limit_on_seconds() -> None:
     """S12: a run ends soon after its seconds; with 0 it does not begin; with enough it is not affected."""
     begin = time.monotonic()
@@ -187,7 +188,7 @@ def test_no_limit_crashes_the_process(seed: int, runs: int) -> None:
     assert in_a_process(FUZZED.format(seed=seed, runs=runs), 3000.0) == [str(runs)]
 
 
-@pytest.mark.inner(first=2)
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", ["waves", "lifo"])
 @pytest.mark.parametrize("promised", [2**62, 2**28])
 def test_large_arrays_are_not_copied_when_they_grow(name: str, promised: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,6 +233,7 @@ def test_ten_million_live_activations() -> None:
     assert status in ("Returned", "Exhausted")
 
 
+@pytest.mark.full
 def test_statistics_of_waves_are_copied_on_demand() -> None:
     """A long run returns its outcome at once: figures of waves are copied only when they are read."""
 
@@ -245,6 +247,7 @@ def test_statistics_of_waves_are_copied_on_demand() -> None:
     assert (len(out.stats.profile), sum(out.stats.profile)) == (out.stats.critical_path, out.firings)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("limit", ["firings", "tokens", "depth", "bytes"])
 def test_limits_beyond_words(limit: str) -> None:
     """S12: on every engine, a limit too large for a machine word is no limit."""

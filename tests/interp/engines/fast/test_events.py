@@ -118,6 +118,7 @@ def test_kept_events_are_the_reference_s(function: Any, argument: int, name: str
     assert texts["fast"] == texts["reference"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("function", [fib, parking, asking])
 def test_auto_hands_its_events_over(function: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fast machine's events, wherever they are kept, follow those of the reference."""
@@ -139,6 +140,7 @@ EDGES: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("dtype", dtypes.BY_NAME.values(), ids=str)
 def test_every_number_is_written(dtype: dtypes.DType, tmp_path: Path) -> None:
     """Log lines with edge values of every dtype are the reference's, character by character."""
@@ -177,6 +179,7 @@ def test_a_window_may_be_wider_than_any_run(machine: str) -> None:
     assert (out.first_kept, len(out.events)) == (0, out.stats.steps)
 
 
+@pytest.mark.full
 def test_events_are_decoded_from_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Event objects are made from the journal on demand, from the end, and each once."""
     results, true_events = [0], JournalReader.events
@@ -215,6 +218,7 @@ def test_ctrl_c_while_events_are_decoded() -> None:
     assert lines_of(out.events) == lines_of(expected)
 
 
+@pytest.mark.full
 def test_arrays_are_freed_with_their_events() -> None:
     """Large arrays are freed with their events, but for a few: not a whole page of them is kept."""
     keeper, limits = LastEventKeeper(10), Limits()
@@ -240,6 +244,7 @@ def test_a_run_stops_at_a_breakpoint() -> None:
     assert rest == expected[at:]
 
 
+@pytest.mark.full
 def test_a_run_without_events_has_no_code_for_them() -> None:
     """The machine that keeps no events is compiled from source without any test for them."""
     plain = load.text()

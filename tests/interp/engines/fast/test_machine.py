@@ -159,7 +159,7 @@ def finished_run(
     return run
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @runs
 def test_picked_programs(function: tl.Function, arguments: tuple[Any, ...]) -> None:
     """Loops, recursion, mutual recursion, nested in each other, arrays and cells end as on the reference, under every
@@ -177,7 +177,7 @@ def test_graphs_written_by_hand() -> None:
     check(sum_graph(), [3, 2**63 - 1])
 
 
-@pytest.mark.inner(first=3)
+@pytest.mark.full
 @pytest.mark.parametrize("name", PAPERS)
 def test_programs_of_the_papers(name: str) -> None:
     """Every quick run that a paper's file lists ends as on the reference, under `waves` and depth first."""
@@ -268,7 +268,7 @@ def edges(dtype: Any) -> list[Any]:
     return sorted({low, low + 1, 0, 1, high - 1, high})
 
 
-@pytest.mark.inner(first=2)
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", dtypes.BY_NAME)
 def test_scalars_of_every_dtype(name: str) -> None:
     """Edge values of a dtype pass loops, calls and branches with every bit."""
@@ -341,6 +341,7 @@ def arrays_in_a_loop(n: tl.int64, x: tl.Array[tl.float64, 3]) -> tl.Array[tl.flo
     return tl.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a * 0.5 + x), 0, x)[1]
 
 
+@pytest.mark.full
 def test_a_long_loop_frees_its_tags() -> None:
     """Tag objects, made for draws, are freed with their activations."""
 

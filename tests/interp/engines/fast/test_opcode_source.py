@@ -73,7 +73,7 @@ def check(name: str, operands: Operands, given: Attributes) -> None:
     assert list(differences(graph, values, RunOptionsSample("fifo", Limits(firings=1_000)))) == []
 
 
-@pytest.mark.inner(first=1, of_each=r"\w+")
+@pytest.mark.inner(first=5)
 @pytest.mark.parametrize("has_other_dtypes", [False, True], ids=["one of a kind", "other dtypes"])
 @pytest.mark.parametrize("name", OPS)
 def test_ops_at_edges(name: str, has_other_dtypes: bool) -> None:

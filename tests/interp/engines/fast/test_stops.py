@@ -85,6 +85,7 @@ def test_a_run_stops_after_a_trap() -> None:
     )
 
 
+@pytest.mark.full
 def test_steps_in_any_portions_give_the_same_run() -> None:
     """Steps and stops in any mixture give the same run."""
     node, run = fib.graph.only("less_equal"), started_machine(fib, 9, "random:5")
@@ -117,7 +118,7 @@ SIGNS = {
 }  # fmt: skip
 
 
-@pytest.mark.inner(first=6)
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("name", ["lifo", "waves"])
 @pytest.mark.parametrize("what", READS)
 def test_a_run_stops_at_a_comparison(what: StopQuantity, name: str) -> None:

@@ -56,6 +56,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.full
 def test_a_requested_text_is_on_disk() -> None:
     """A request returns at once; later the code is on disk, and the process has ended; the next request finds it."""
     compilation = Compilation(ANSWER)
@@ -73,6 +74,7 @@ def test_a_requested_text_is_on_disk() -> None:
     assert other.poll() is CompileState.FAILED and not compiler_process._processes
 
 
+@pytest.mark.full
 def test_requests_wait_for_each_other() -> None:
     """There is one process at a time; what is requested meanwhile is compiled after it, and what a killed one had after
     that."""
@@ -87,6 +89,7 @@ def test_requests_wait_for_each_other() -> None:
     assert wait_until(lambda: second.poll() is CompileState.READY)
 
 
+@pytest.mark.full
 def test_waiting_for_a_text() -> None:
     """`compile_and_wait` returns when the code is on disk, or cannot be compiled."""
     compiler_process.compile_and_wait(ANSWER)
@@ -95,6 +98,7 @@ def test_waiting_for_a_text() -> None:
     assert not Compilation(BROKEN).is_on_disk() and not compiler_process._processes
 
 
+@pytest.mark.full
 def test_ctrl_c_while_waiting() -> None:
     """Ctrl-C ends the wait within 0.2 s, and the process."""
     with default_ctrl_c(), pytest.raises(KeyboardInterrupt):
@@ -179,6 +183,7 @@ def test_where_nothing_can_be_cached(tmp_path: Path, monkeypatch: pytest.MonkeyP
     compiler_process.compile_and_wait(ENDLESS)
 
 
+@pytest.mark.full
 def test_a_process_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system refuses another process, the request stays, and is tried again later; nothing else happens."""
     right, refusals = subprocess.Popen, list[object]()
@@ -213,6 +218,7 @@ def test_a_process_that_is_killed_is_no_failure() -> None:
     assert compilation.poll() is CompileState.FAILED
 
 
+@pytest.mark.full
 def test_a_queued_text_that_somebody_waits_for_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """`compile_and_wait` takes over a request that waits for its turn."""
     started, start_process = list[str](), compiler_process.start_process

@@ -68,7 +68,7 @@ def test_every_op_is_supported() -> None:
         assert not kernels.is_supported(row.name, operands, Type(result.dtype, (3,)))
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("group", grouped(QUICK), ids=lambda group: "-".join(group[0].lanes))
 def test_edges(group: list[KernelSignature]) -> None:
     """Compiled kernels have the reference's bits and traps on every combination of edge values."""
@@ -172,6 +172,7 @@ def test_no_fused_multiply_add() -> None:
         assert module["run"](x, y, z) == x * y + z
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)
 def test_literals(dtype: dtypes.DType) -> None:
     """The text of a scalar evaluates to that scalar, in its element type."""

@@ -55,7 +55,7 @@ def test_each_function_is_linked_once(object_path: Path, monkeypatch: MonkeyPatc
     assert all(each is first for each in others) and len(native._engines) == 1
 
 
-@pytest.mark.inner(first=2)
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("damage", [b"", b"{}\n", b"5\n[]\nabc", "cut", "changed"])
 def test_damaged_files_are_compiled_again(object_path: Path, damage: bytes | str) -> None:
     """An empty, truncated or changed file is written anew, and the function is right."""
@@ -88,6 +88,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: MonkeyPatc
     assert native.load_native("trial", TEXT, "run", 2)(2, 5) == WANTED
 
 
+@pytest.mark.full
 def test_a_folder_that_others_may_write_to(object_path: Path, monkeypatch: MonkeyPatch) -> None:
     """Files that others can write are neither run nor overwritten."""
     other = TEXT.replace("+ b", "- b")
@@ -105,6 +106,7 @@ def test_a_folder_that_others_may_write_to(object_path: Path, monkeypatch: Monke
     assert object_path.read_bytes() == planted
 
 
+@pytest.mark.full
 def test_code_with_numba_s_symbols_is_not_cached(object_path: Path) -> None:
     """Object code that calls symbols which only numba defines is not cached, since it would crash the next process."""
     text = TEXT.replace("return ", "c = np.zeros(a)\n    return np.int64(c[0]) + ")

@@ -79,7 +79,7 @@ def answer_of(program: Program, arguments: list[object]) -> Answer:
         return Answer("error", message=repr(error))
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("arrays", [False, True])
 def test_numpy_agrees_on_generated_programs(arrays: bool) -> None:
     """Of generated programs with conds, loops and recursion, NumPy computes what the reference does, under the policy;
