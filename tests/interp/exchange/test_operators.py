@@ -21,10 +21,14 @@ from tagloom.interp.exchange.sexpr.operators import SexprBackend, SexprProgram
 
 PASSES = Path(passes.__file__).parent
 NO_RANGES = {"sums_of_ranges": "a range with a symbolic bound"}
-NO_SEXPR = {"classes": "the class of a symbolic value", "identity": "`is` does not compare numbers", **NO_RANGES}
+NO_SEXPR = {
+    "isinstance_and_type": "the class of a symbolic value",
+    "identity": "`is` does not compare numbers",
+    **NO_RANGES,
+}
 NO_JAX = {
-    "mutual": "recursion of odd",
-    "ack": "recursion of ack",
+    "mutual_recursion": "recursion of odd",
+    "ackermann": "recursion of ackermann",
     "identity": "`is` does not compare numbers",
     **NO_RANGES,
 }
@@ -153,9 +157,9 @@ def test_gradients_are_those_of_programs(function: Any, x: float) -> None:
     """The gradient by continuations is the gradient of the program that `tl.function` makes."""
     n = 7
     program = tl.autograph.to_sexpr(function)
-    wanted = tl.grad(tl.function(function))(x, n)
+    expected = tl.grad(tl.function(function))(x, n)
     assert float(program(x, n)) == pytest.approx(float(tl.function(function)(x, n)))
-    assert float(program.gradient()(x, n)) == pytest.approx(float(wanted))
+    assert float(program.gradient()(x, n)) == pytest.approx(float(expected))
     text = str(program.gradient())
     assert str(SexprProgram.parse(text)) == text
 
@@ -192,7 +196,7 @@ def counts(n, seen):  # type: ignore[no-untyped-def]
     return n if n == 0 else counts(n - 1, seen)
 
 
-def shown(n):  # type: ignore[no-untyped-def]
+def prints(n):  # type: ignore[no-untyped-def]
     print(n)
     return n
 
@@ -208,7 +212,7 @@ def changes_a_list(n):  # type: ignore[no-untyped-def]
     ("function", "words"),
     [
         (always, "always calls itself on every path"),
-        (shown, "print of a symbolic value"),
+        (prints, "print of a symbolic value"),
         (changes_a_list, "arguments have another structure in each call"),
         (eval("lambda n: n"), "<lambda> cannot be staged"),
     ],
@@ -253,11 +257,11 @@ def test_jax_does_what_python_does(function: Any, inputs: Any) -> None:
         compiled = jax.jit(tl.autograph.convert(function, "jax"))
         for arguments in inputs:
             try:
-                made = compiled(*arguments)
+                result = compiled(*arguments)
             except tl.TagloomError as error:
                 assert NO_JAX.get(function.__name__, "?") in error.message
                 return
-            assert np.array_equal(np.asarray(made), np.asarray(function(*arguments))), arguments
+            assert np.array_equal(np.asarray(result), np.asarray(function(*arguments))), arguments
 
 
 def test_jax_differentiates_and_vectorizes_converted_functions() -> None:

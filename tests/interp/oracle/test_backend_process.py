@@ -45,7 +45,7 @@ def verdict(answer: Answer) -> str:
 
 @pytest.mark.inner(first=3)
 @pytest.mark.parametrize(
-    "way, kind, cause, message, judged",
+    "way, kind, cause, message, expected",
     [
         ("right", "returned", "", "", "alike"),
         ("slow", "returned", "", "", "alike"),
@@ -64,13 +64,13 @@ def verdict(answer: Answer) -> str:
         ("version", "not started", "hello", "it speaks version 2 of the protocol, not 1", "not run"),
     ],
 )
-def test_misbehaviour_is_an_answer(way: str, kind: str, cause: str, message: str, judged: str) -> None:
+def test_misbehaviour_is_an_answer(way: str, kind: str, cause: str, message: str, expected: str) -> None:
     """Each way in which a process can be wrong has its own answer, with a cause, and its own verdict."""
     with bad(way) as backend:
         answer = backend.run(ONE, [])
     assert (answer.kind, answer.cause) == (kind, cause)
     assert answer.message.startswith(message)
-    assert verdict(answer) == judged
+    assert verdict(answer) == expected
 
 
 @pytest.mark.full
@@ -96,7 +96,7 @@ def command_line(pid: str) -> bytes:
 @pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured on Linux")
 def test_a_process_that_eats_memory() -> None:
-    """A process that uses more memory than it may is ended, and the parent is not."""
+    """A process that uses more memory than it may is ended; the parent goes on."""
     with bad("memory", max_bytes=200 * 2**20) as backend:
         answer = backend.run(ONE, [])
     assert (answer.kind, answer.cause, verdict(answer)) == ("crash", "memory", "crash")
@@ -110,7 +110,7 @@ def test_a_process_whose_answers_vary() -> None:
 
 
 def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
-    """A command that cannot be started is absent, and no exception."""
+    """A command that cannot be started is an answer, not an exception."""
     with Backend([str(tmp_path / "nothing")]) as backend:
         answers = [backend.run(ONE, []) for _ in range(2)]
     assert [answer.kind for answer in answers] == ["not started", "not started"]

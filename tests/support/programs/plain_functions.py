@@ -44,7 +44,7 @@ def collatz(n):
 
 
 @case((10,), (0,), (30,))
-def cont(n):
+def continue_and_break(n):
     s = 0
     for i in range(n):
         if i % 3 == 0:
@@ -56,7 +56,7 @@ def cont(n):
 
 
 @case((10,), (3,))
-def forelse(n):
+def else_of_a_loop(n):
     for i in range(n):
         if i * i == 16:
             r = i
@@ -67,7 +67,7 @@ def forelse(n):
 
 
 @case((10, 5), (3, 2))
-def nested(n, k):
+def nested_loops(n, k):
     t = 0
     for i in range(n):
         for j in range(i):
@@ -80,7 +80,7 @@ def nested(n, k):
 
 
 @case((3, 4), (0, 5), (5, 0), (0, 0))
-def logic(a, b):
+def and_or_not(a, b):
     return (a and b), (a or b), not a, (a < b < 10)
 
 
@@ -100,7 +100,7 @@ def partial_exits(x):
 
 
 @case((5,), (2,), (-1,))
-def wl(x):
+def break_of_an_endless_loop(x):
     while True:
         x += 3
         if x > 10:
@@ -109,7 +109,7 @@ def wl(x):
 
 
 @case((5,), (25,))
-def whilereturn(n):
+def return_of_a_loop(n):
     k = 2
     while k * k <= n:
         if n % k == 0:
@@ -119,7 +119,7 @@ def whilereturn(n):
 
 
 @case((3,), (8,))
-def lists(n):
+def list_in_a_loop(n):
     xs = [0, 1]
     for i in range(n):
         xs[0], xs[1] = xs[1], xs[0] + xs[1]
@@ -127,7 +127,7 @@ def lists(n):
 
 
 @case((3,), (-8,))
-def listbranch(n):
+def list_in_a_branch(n):
     xs = []
     if n > 0:
         xs.append(n)
@@ -136,7 +136,7 @@ def listbranch(n):
     return xs[0] * 2
 
 
-class P:
+class Account:
     def __init__(self, v):
         self.v = v
         self.n = 0
@@ -149,23 +149,23 @@ class P:
 
 
 @case((3,), (-8,))
-def objects(d):
-    p = P(10)
+def object_in_a_branch(d):
+    p = Account(10)
     p.bump(d)
     p.bump(1)
     return p.v, p.n
 
 
 @case((3,), (8,))
-def objloop(d):
-    p = P(10)
+def object_in_a_loop(d):
+    p = Account(10)
     for i in range(d):
         p.bump(i - 2)
     return p.v, p.n
 
 
 @case((3,), (8,))
-def nonl(d):
+def nonlocal_variable(d):
     c = 0
 
     def inc(k):
@@ -180,14 +180,14 @@ def nonl(d):
 
 
 @case((3,), (8,))
-def walrus(d):
+def walrus_in_conditions(d):
     if (m := d * 2) > 10:
         return m
     return m + 1 if (q := m + d) > 3 else q
 
 
 @case((5,), (0,))
-def deflater(n):
+def assigned_in_the_loop_only(n):
     while n > 3:
         z = n * 2
         n -= 1
@@ -197,19 +197,19 @@ def deflater(n):
 
 
 @case((4,), (1,))
-def ternary(n):
+def ternaries(n):
     return (n if n > 2 else -n) + (1 if n == 4 else 0)
 
 
 @case((4,), (9,), (2,))
-def inn(n):
+def in_known_collections(n):
     if n in (1, 4, 9):
         return 1
     return 0 if n not in [2, 3] else 5
 
 
 @case((7,), (12,))
-def withret(n):
+def return_through_finally(n):
     try:
         if n > 10:
             return n * 2
@@ -220,7 +220,7 @@ def withret(n):
 
 
 @case((7,), (2,))
-def fs(x):
+def search_of_a_known_list(x):
     xs = [1, 3, 7]
     for v in xs:
         if v == x:
@@ -229,7 +229,7 @@ def fs(x):
 
 
 @case((7,), (2,))
-def aug(x):
+def augmented_items(x):
     d = {"a": 1, "b": x}
     if x > 5:
         d["a"] += x
@@ -246,19 +246,19 @@ def even(n):
 
 
 @case((7,), (2,))
-def mutual(x):
+def mutual_recursion(x):
     return odd(x)
 
 
 @case(
     (2, 3),
 )
-def ack(m, n):
+def ackermann(m, n):
     if m == 0:
         return n + 1
     if n == 0:
-        return ack(m - 1, 1)
-    return ack(m - 1, ack(m, n - 1))
+        return ackermann(m - 1, 1)
+    return ackermann(m - 1, ackermann(m, n - 1))
 
 
 @case((10,), (0,), (7,))
@@ -293,13 +293,13 @@ def quantifiers(n):
 
 
 @case((3,), (0,))
-def classes(n):
+def isinstance_and_type(n):
     is_number = isinstance(n, int) and not isinstance(n, float) and isinstance(n > 1, bool)
     return n if is_number and type(n) is int else -1
 
 
 @case((2.5,), (3.5,), (-0.4,))
-def rounded(x):
+def round_to_integer(x):
     return round(x)
 
 
@@ -476,7 +476,7 @@ def sums_of_ranges(n, m):
 
 @case((3,), (0,))
 def namespaces(n):
-    d = P(n)
+    d = Account(n)
     return vars(d)["v"] + eval("k + 1", {"k": n}) + len(dir(d)) * 0
 
 
