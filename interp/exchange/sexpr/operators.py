@@ -123,15 +123,15 @@ _install_operators()
 
 
 @dataclass
-class _Staged:
+class _StagedFunction:
     """A Python function that is, or is being, staged to a definition."""
 
     name: Identifier
     parameters: list[Identifier]
     result: TreeDef | None = None
     """The structure of its result, as soon as an arm that does not recur has shown it."""
-    is_guessed: bool = False
-    """Whether an arm was left out, since the structure of a result was not known."""
+    has_missing_arms: bool = False
+    """Whether an arm was left out, since the structure of a result was not known yet."""
     is_open: bool = False
     """Whether it is being staged."""
     is_provisional: bool = False
@@ -153,7 +153,7 @@ class SexprBackend:
 
     def __init__(self) -> None:
         self.names = UniqueNames()
-        self.staged: dict[tuple[Any, ...], _Staged] = {}
+        self.staged_functions: dict[tuple[Any, ...], _StagedFunction] = {}
         self.owner: object = None
         """The function of the program that is being staged."""
         self.codes: list[tuple[CodeType, int]] = []
@@ -238,7 +238,7 @@ class SexprBackend:
                 try:
                     leaves = arm()
                 except _ResultUnknown:
-                    self._current().is_guessed = True
+                    self._current().has_missing_arms = True
                 except Exception as error:
                     if not is_raised(error):
                         raise
@@ -250,7 +250,7 @@ class SexprBackend:
             if any(failure is None for _, _, failure in arms):
                 raise _ResultUnknown
             raised_error.expression = (
-                Identifier("if"), test, *(wrap(bindings, failure) for bindings, _, failure in arms)
+                Identifier("if"), test, *(let_expression(bindings, failure) for bindings, _, failure in arms)
             )  # fmt: skip
             raise raised_error
         columns = [arm if arm is not None else typed for _, arm, _ in arms]
@@ -261,7 +261,7 @@ class SexprBackend:
         if not chosen and not any(bindings for bindings, *_ in arms) and all(failure is None for *_, failure in arms):
             return results
         bodies = [
-            wrap(bindings, failure if failure is not None else self._pack([column[k] for k in chosen]))
+            let_expression(bindings, failure if failure is not None else self._pack([column[k] for k in chosen]))
             for (bindings, _, failure), column in zip(arms, columns, strict=True)
         ]
         for k, value in zip(chosen, self._unpack((Identifier("if"), test, *bodies), len(chosen)), strict=True):
@@ -287,12 +287,12 @@ class SexprBackend:
             try:
                 next_leaves = body(leaves)
             except _ResultUnknown:
-                self._current().is_guessed = True
+                self._current().has_missing_arms = True
                 return start
             again = (Identifier("call"), name, *map(self.to_expression, next_leaves))
-        choice = (Identifier("if"), go_on, wrap(body_bindings, again), self._pack(leaves))
+        choice = (Identifier("if"), go_on, let_expression(body_bindings, again), self._pack(leaves))
         bindings = tuple(zip(variables, map(self.to_expression, start), strict=True))
-        return self._unpack((Identifier("let"), name, bindings, wrap(test_bindings, choice)), len(start))
+        return self._unpack((Identifier("let"), name, bindings, let_expression(test_bindings, choice)), len(start))
 
     def assertion(self, predicate: Any, message: tuple[Any, ...]) -> None:
         self.bind((Identifier("assert"), self.to_expression(predicate), *map(str, message)))
@@ -326,27 +326,29 @@ class SexprBackend:
         contents = [CellPlace(cell, "").read() for cell in function.__closure__ or ()]
         parts = [type(each) if self.is_symbolic(each) else _identity_key(each) for each in contents]
         key = (function.__code__, tuple(bound.arguments), tree.treedef, *parts)
-        staged = self.staged.get(key)
+        staged = self.staged_functions.get(key)
         if staged is None:
-            versions = [each for (code, *_), each in self.staged.items() if code is function.__code__ and each.is_open]
+            versions = [
+                each for (code, *_), each in self.staged_functions.items() if code is function.__code__ and each.is_open
+            ]
             if len(versions) >= MAX_VERSIONS:
                 what = f"{function.__name__}, whose arguments have another structure in each call of itself,"
                 refuse(self, what, "pass numbers, arrays, and objects that stay the same")
             names = [self.fresh(name) for name in _parameter_names(bound, tree)]
             captured = [self.fresh("captured") for _ in cells]
-            staged = _Staged(
+            staged = _StagedFunction(
                 self.fresh(function.__name__),
                 [*names, *captured],
                 keep_alive=[function, *contents, *bound.arguments.values()],
             )
-            self.staged[key] = staged
+            self.staged_functions[key] = staged
             try:
                 self._define(staged, converted, bound, tree, cells)
             except BaseException:
-                del self.staged[key]
+                del self.staged_functions[key]
                 raise
         elif staged.result is None:
-            self._current().is_guessed = True
+            self._current().has_missing_arms = True
             raise _ResultUnknown
         elif staged.is_provisional and not staged.is_open:
             self._define(staged, converted, bound, tree, cells)
@@ -355,12 +357,12 @@ class SexprBackend:
         assert staged.result is not None, "a definition has a result"
         return Tree([], staged.result).rebuild(self._unpack(expression, staged.result.size, staged.name))
 
-    def _current(self) -> _Staged:
-        return self.owner if isinstance(self.owner, _Staged) else _Staged(Identifier("main"), [])
+    def _current(self) -> _StagedFunction:
+        return self.owner if isinstance(self.owner, _StagedFunction) else _StagedFunction(Identifier("main"), [])
 
     def _define(
         self,
-        staged: _Staged,
+        staged: _StagedFunction,
         converted: FunctionType,
         bound: inspect.BoundArguments,
         tree: Tree,
@@ -371,7 +373,7 @@ class SexprBackend:
         self.owner, staged.is_open = staged, True
         try:
             while True:
-                staged.is_guessed = False
+                staged.has_missing_arms = False
                 values = [SexprValue(self, name) for name in staged.parameters]
                 for cell, value in zip(cells, values[len(tree.leaves) :], strict=True):
                     cell.cell_contents = value
@@ -388,14 +390,18 @@ class SexprBackend:
                         packed, structure = _failure(error), LEAF
                     finally:
                         journal.undo()
-                is_settled = staged.result == structure or not staged.is_guessed
-                staged.result, staged.body, staged.is_provisional = structure, wrap(bindings, packed), staged.is_guessed
+                is_settled = staged.result == structure or not staged.has_missing_arms
+                staged.result, staged.body, staged.is_provisional = (
+                    structure,
+                    let_expression(bindings, packed),
+                    staged.has_missing_arms,
+                )
                 if is_settled:
                     break
-            if staged.is_provisional and isinstance(outer, _Staged):
-                outer.is_guessed = True
+            if staged.is_provisional and isinstance(outer, _StagedFunction):
+                outer.has_missing_arms = True
         except _ResultUnknown:
-            if staged.result is None and isinstance(outer, _Staged):
+            if staged.result is None and isinstance(outer, _StagedFunction):
                 raise
             raise Invalid(
                 f"{staged.name} calls itself on every path",
@@ -408,7 +414,7 @@ class SexprBackend:
             for cell, content in zip(cells, before, strict=True):
                 cell.cell_contents = content
 
-    def _check_changes(self, staged: _Staged, journal: Journal) -> None:
+    def _check_changes(self, staged: _StagedFunction, journal: Journal) -> None:
         outer_cells = {id(cell) for cell in _cells(staged.keep_alive)}
         for place, _ in journal.originals.values():
             if not isinstance(place, CellPlace) or id(place.cell) in outer_cells:
@@ -466,7 +472,7 @@ def _callees(function: FunctionType) -> list[FunctionType]:
     return [each for each in unwrapped if isinstance(each, FunctionType) and is_convertible(each)]
 
 
-def wrap(bindings: Sequence[tuple[Identifier, Expression]], result: Expression) -> Expression:
+def let_expression(bindings: Sequence[tuple[Identifier, Expression]], result: Expression) -> Expression:
     """The expression of a block. Parts of tuples that nothing reads are left out."""
     used, names = list[tuple[Identifier, Expression]](), _names(result)
     for name, value in reversed(bindings):
@@ -586,7 +592,7 @@ def to_sexpr(function: Callable[..., Any]) -> SexprProgram:
     values = {each.name: SexprValue(backend, Identifier(each.name)) for each in named}
     bound = inspect.BoundArguments(signature, values)
     operators.call(python, *bound.args, **bound.kwargs)
-    staged = list(backend.staged.values())
+    staged = list(backend.staged_functions.values())
     if not staged:
         raise Usage(f"{python.__name__} has no parameters", hint="call it")
     definitions = [_renumber(Definition(each.name, tuple(each.parameters), each.body)) for each in staged]
