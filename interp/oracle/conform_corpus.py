@@ -14,9 +14,9 @@ from .corpus import read_argument_words
 from .judge import Judgement, judge, run_reference
 
 
-def run_corpus(backend: Backend, document: Document) -> Iterator[tuple[str, Judgement]]:
-    """The judgement on each case of a text that returns or traps; its words name it. Cases of graphs, and those that
-    must be refused, break or not end, are the reference's own."""
+def run_corpus(backend: Backend, document: Document) -> Iterator[tuple[str, Program, Judgement]]:
+    """Each case of a text that returns or traps: its words, its program, and the judgement on it. Cases of graphs, and
+    those that must be refused, break or not end, are the reference's own."""
     for case in document.cases:
         program = document[case.name]
         if not isinstance(program, Program) or case.kind not in ("returns", "traps") or program_problems(program):
@@ -27,4 +27,4 @@ def run_corpus(backend: Backend, document: Document) -> Iterator[tuple[str, Judg
         )
         outcome = run_reference(program, values, graph=lower(program))
         judgement = judge(program, values, outcome, backend.run(program, values))
-        yield print_case(case).removeprefix("case "), judgement
+        yield print_case(case).removeprefix("case "), program, judgement

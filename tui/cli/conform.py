@@ -23,6 +23,7 @@ from ...interp.oracle.fuzz import FuzzOptions, FuzzReport, fuzz, write_finding
 from ...interp.oracle.judge import FAILURES, Judgement, judge, run_reference
 from ...interp.oracle.sweep import ORDINARY, SweepResult, sweep
 from ..load import all_arguments, check_rules, find_program, parse_arguments, program_and_graph, read_text
+from .conform_report import ReportParts, write_report
 from .options import Arguments
 from .terminal import print_diagnostic, print_text
 
@@ -34,9 +35,12 @@ def conform(
         str | None, typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl or .json file, and a name in it.")
     ] = None,
     args: Arguments = None,
-    backend: Annotated[
-        str, typer.Option(help=f"{', '.join(backend_names())}, or the command of a process: './mine --fast'.")
-    ] = "numpy",
+    backends: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--backend", help=f"{', '.join(backend_names())}, or the command of a process; several with --report."
+        ),
+    ] = None,
     ops: Annotated[bool, typer.Option("--ops", help="Try every op at every dtype, over edge values.")] = False,
     only: Annotated[list[str] | None, typer.Option("--op", help="With --ops: try this op only.")] = None,
     corpus: Annotated[Path | None, typer.Option(help="Try the cases of this folder of .tl files.")] = None,
@@ -47,6 +51,13 @@ def conform(
     findings: Annotated[Path, typer.Option(help="With --fuzz: the folder for findings.")] = Path("findings"),
     referee: Annotated[
         str | None, typer.Option(help="A second backend, which says who is right where the first one fails.")
+    ] = None,
+    report: Annotated[
+        list[Path] | None,
+        typer.Option(help="Write what came of all parts as .json, .html (a matrix) or .xml (JUnit); repeatable."),
+    ] = None,
+    compare: Annotated[
+        Path | None, typer.Option(help="With --report: an older .json report; exit 1 only if something broke.")
     ] = None,
     timeout: Annotated[
         float, typer.Option(help="The seconds that the backend has to start, to compile, and to run.")
@@ -61,19 +72,29 @@ def conform(
 
     The exit code is 1 if the backend differs, fails, crashes or hangs, 2 if it does not start, else 0.
     """
-    if sum((target is not None, ops, corpus is not None, fuzz_count > 0)) != 1:
-        raise Usage("conform compares one thing at a time", required="FILE, --ops, --corpus or --fuzz")
+    names = backends or ["numpy"]
     timeouts = Timeouts(timeout, timeout, timeout)
 
-    def open_backend(name: str = backend) -> Backend:
+    def open_backend(name: str = names[0]) -> Backend:
         return Backend(backend_command(name), timeouts=timeouts, max_bytes=max_bytes)
 
-    backend_command(backend)
+    for name in names:
+        backend_command(name)
+    if report or compare:
+        if target is not None or not report or not (ops or corpus or fuzz_count):
+            raise Usage("a report has parts", required="--report FILE with --ops, --corpus FOLDER or --fuzz N")
+        parts = ReportParts(ops, only, corpus, fuzz_count, seed)
+        raise typer.Exit(write_report(names, open_backend, parts, report, compare))
+    if len(names) > 1:
+        raise Usage("several backends need a report", got=", ".join(names), hint="--report report.html")
+    backend = names[0]
+    if sum((target is not None, ops, corpus is not None, fuzz_count > 0)) != 1:
+        raise Usage("conform compares one thing at a time", required="FILE, --ops, --corpus or --fuzz")
     judge_by = None if referee is None else open_backend(referee)
     if fuzz_count:
         options = FuzzOptions(fuzz_count, seed, minutes, jobs)
-        report = fuzz(open_backend, options, FuzzProgress(fuzz_count))
-        raise typer.Exit(report_fuzz(backend, options, findings, report, judge_by))
+        fuzz_report = fuzz(open_backend, options, FuzzProgress(fuzz_count))
+        raise typer.Exit(report_fuzz(backend, options, findings, fuzz_report, judge_by))
     with open_backend() as process:
         if ops:
             raise typer.Exit(report_sweep(backend, process, sweep(process, only), output))
@@ -182,7 +203,7 @@ def report_corpus(backend: str, process: Backend, folder: Path) -> int:
     counts: Counter[str] = Counter()
     refusals: Counter[str] = Counter()
     for file in sorted(folder.glob("*.tl")):
-        for case, judgement in run_corpus(process, read_text(file)):
+        for case, _, judgement in run_corpus(process, read_text(file)):
             counts[judgement.verdict] += 1
             refusals[judgement.answer.cause] += judgement.verdict == "refused"
             if judgement.verdict in FAILURES:

@@ -99,3 +99,41 @@ def test_a_referee(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"numpy {np.__version__} agrees with the reference: two against one" in capsys.readouterr().out
     assert run_command(["conform", str(tmp_path / "two.tl"), *backend, "--referee", backend[1]]) == 1
     assert "is different: 1" in capsys.readouterr().out
+
+
+@pytest.mark.full
+def test_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Several parts on several backends become files; with `--compare` only what is worse is an error."""
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "two.tl").write_text(TWO)
+    words = ["conform", "--corpus", str(tmp_path / "texts"), "--ops", "--op", "logical_and"]
+    old, new = tmp_path / "old.json", tmp_path / "new.html"
+    assert run_command([*words, "--report", str(old), "--report", str(tmp_path / "x.xml")]) == 0
+    assert f"numpy {np.__version__}, corpus: 1 alike" in capsys.readouterr().out
+    wrong = f"{sys.executable} {BAD} right"  # which answers 1
+    assert run_command([*words, "--backend", "numpy", "--backend", wrong, "--report", str(new)]) == 1
+    assert "numpy" in new.read_text() and "Failures of" in new.read_text()
+    report = json.loads(old.read_text())
+    report["backends"][0]["backend"] = wrong
+    old.write_text(json.dumps(report))
+    capsys.readouterr()
+    assert run_command([*words, "--backend", wrong, "--report", str(new), "--compare", str(old)]) == 1
+    assert "corpus: two.tl: main() returns 2: alike -> different" in capsys.readouterr().out
+    assert run_command([*words, "--backend", "numpy", "--report", str(new), "--compare", str(old)]) == 0
+    assert "0 verdicts changed, 0 for the worse" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["--ops", "--report", "x.txt"], "this is no format of reports"),
+        (["--report", "x.json"], "a report has parts"),
+        (["--ops", "--compare", "x.json"], "a report has parts"),
+        (["--ops", "--report", "x.json", "--compare", "nowhere.json"], "this is no report of conform"),
+        (["--ops", "--backend", "numpy", "--backend", "jax"], "several backends need a report"),
+    ],
+)
+def test_bad_usage_of_reports(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Bad usage is said before anything runs."""
+    assert run_command(["conform", *words]) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,293 @@
+"""Reports of conformance: what came of every case on every backend, as JSON, as XML of JUnit, and as a page of HTML.
+The page has a matrix of constructs, ops and dtypes by backends. Two reports are compared case by case.
+
+JSON lists the cases that are not alike, and the counts of all. Every percentage stands beside its count and beside what
+was refused.
+"""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+from ...core import dtypes
+from ...core.program.program import Program
+from ...core.text import Document
+from .backend_process import Backend
+from .conform_corpus import run_corpus
+from .fuzz import judge_case
+from .generate import generate_case
+from .judge import FAILURES
+from .sweep import sweep
+
+REPORT_VERSION = 1
+AXES = {"construct": "Constructs", "dtype": "Dtypes", "op": "Ops"}
+"""The axes of the matrix, with their headings."""
+CELL_VERDICTS = ("different", "error", "crash", "hang", "refused", "not run", "undecided", "claimed")
+"""What a cell of the matrix lists, in order. A difference that the policy permits for an op is `claimed`."""
+
+
+class CaseResult(NamedTuple):
+    """What came of a case on a backend. `groups` are the rows of the matrix in which it counts, as (axis, row)."""
+
+    name: str
+    verdict: str
+    reason: str
+    groups: tuple[tuple[str, str], ...]
+
+
+@dataclass
+class BackendReport:
+    """What came of all cases on a backend, by part: ops, corpus, programs."""
+
+    backend: str
+    label: str = ""
+    parts: dict[str, list[CaseResult]] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
+    """What each part tried: the same settings give the same cases."""
+    seconds: float = 0.0
+
+    def add(self, part: str, setting: str, results: Iterable[CaseResult]) -> Counter[str]:
+        """Run a part; returns its counts by verdict."""
+        start = time.monotonic()
+        self.settings[part] = setting
+        self.parts[part] = list(results)
+        self.seconds += time.monotonic() - start
+        return Counter(each.verdict for each in self.parts[part])
+
+
+def op_results(backend: Backend, names: list[str] | None = None) -> Iterator[CaseResult]:
+    """The sweep over ops: a case for each op, dtypes and group of operands."""
+    for result in sweep(backend, names):
+        is_claim = result.is_permitted and result.verdict in FAILURES
+        words = result.label.split()
+        groups = [("op", words[0]), *(("dtype", word) for word in words[1:] if word in dtypes.BY_NAME)]
+        reason = result.example or result.reason
+        yield CaseResult(
+            f"{result.label}, {result.group}", "claimed" if is_claim else result.verdict, reason, tuple(groups)
+        )
+
+
+def corpus_results(backend: Backend, texts: Mapping[str, Document]) -> Iterator[CaseResult]:
+    """The cases of texts, by the names of their files."""
+    for file, document in texts.items():
+        for name, program, judgement in run_corpus(backend, document):
+            groups = tuple(("construct", each) for each in constructs(program))
+            yield CaseResult(f"{file}: {name}", judgement.verdict, judgement.reason, groups)
+
+
+def program_results(backend: Backend, seed: int, count: int) -> Iterator[CaseResult]:
+    """Generated programs; those that take the reference too long are left out."""
+    for number in range(count):
+        case = generate_case(seed, number)
+        judgement = judge_case(backend, case)
+        if judgement is not None:
+            groups = tuple(("construct", each) for each in constructs(case.program))
+            yield CaseResult(f"{seed}-{number}", judgement.verdict, judgement.reason, groups)
+
+
+def constructs(program: Program) -> list[str]:
+    """The constructs of a program: conds, loops, loops in loops, calls, recursion, or none of them."""
+    functions = program.reachable_functions()
+    found = {node.op for function in functions for node in function.body.walk()} & {"cond", "while_loop", "call"}
+    calls = {
+        function.name: {node.attribute("function") for node in function.body.walk() if node.op == "call"}
+        for function in functions
+    }
+    for name in calls:
+        reachable, pending = set[str](), list(calls[name])
+        while pending:
+            callee = pending.pop()
+            if callee not in reachable:
+                reachable.add(callee)
+                pending.extend(calls.get(callee, ()))
+        if name in reachable:
+            found.add("recursion")
+    loops = [node for function in functions for node in function.body.walk() if node.op == "while_loop"]
+    if any(inner.op == "while_loop" for loop in loops for region in loop.regions for inner in region.walk()):
+        found.add("nested loops")
+    return sorted(found) or ["straight line"]
+
+
+def report_to_json(reports: Iterable[BackendReport], version: str) -> dict[str, Any]:
+    """Reports as JSON data."""
+    return {
+        "report": REPORT_VERSION,
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, tagloom {version}",
+        "backends": [backend_to_json(each) for each in reports],
+    }
+
+
+def backend_to_json(report: BackendReport) -> dict[str, Any]:
+    """The report of a backend as JSON data: counts, and the cases that are not alike."""
+    groups: dict[str, dict[str, Counter[str]]] = {axis: {} for axis in AXES}
+    for results in report.parts.values():
+        for result in results:
+            for axis, row in result.groups:
+                groups[axis].setdefault(row, Counter())[result.verdict] += 1
+    return {
+        "backend": report.backend,
+        "label": report.label,
+        "seconds": round(report.seconds, 1),
+        "settings": report.settings,
+        "counts": {part: dict(Counter(each.verdict for each in results)) for part, results in report.parts.items()},
+        "groups": {axis: {row: dict(counts) for row, counts in sorted(rows.items())} for axis, rows in groups.items()},
+        "cases": {
+            part: {each.name: [each.verdict, in_a_line(each.reason)] for each in results if each.verdict != "alike"}
+            for part, results in report.parts.items()
+        },
+    }
+
+
+def in_a_line(text: str) -> str:
+    """The first 160 characters of a text without line breaks."""
+    return " ".join(text.split())[:160]
+
+
+class Change(NamedTuple):
+    """A case whose verdict is not that of an older report."""
+
+    backend: str
+    part: str
+    name: str
+    old_verdict: str
+    new_verdict: str
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the backend fails now, and did not before."""
+        return self.new_verdict in FAILURES and self.old_verdict not in FAILURES
+
+
+def compare_reports(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+    """The cases whose verdicts changed, of backends and parts that both reports tried with the same settings."""
+    before = {each["backend"]: each for each in old["backends"]}
+    for report in new["backends"]:
+        other = before.get(report["backend"])
+        if other is None:
+            continue
+        for part, cases in report["cases"].items():
+            if other["settings"].get(part) != report["settings"][part]:
+                continue
+            for name in sorted({*cases, *other["cases"][part]}):
+                verdicts = [each["cases"][part].get(name, ["alike"])[0] for each in (other, report)]
+                if verdicts[0] != verdicts[1]:
+                    yield Change(report["backend"], part, name, *verdicts)
+
+
+def report_to_junit(reports: Iterable[BackendReport]) -> bytes:
+    """Reports as JUnit's XML: a suite for each backend and part; refused and undecided cases are skipped."""
+    root = ElementTree.Element("testsuites")
+    for report in reports:
+        for part, results in report.parts.items():
+            counts = Counter(each.verdict for each in results)
+            failures = sum(counts[verdict] for verdict in FAILURES - {"error"})
+            skipped = counts.total() - counts["alike"] - failures - counts["error"]
+            numbers = {"tests": len(results), "failures": failures, "errors": counts["error"], "skipped": skipped}
+            attributes = {key: str(value) for key, value in numbers.items()}
+            attributes["name"] = f"{report.label} {part}"
+            suite = ElementTree.SubElement(root, "testsuite", attributes)
+            for result in results:
+                case = ElementTree.SubElement(suite, "testcase", classname=f"{report.backend}.{part}", name=result.name)
+                if result.verdict == "alike":
+                    continue
+                kind = "failure" if result.verdict in FAILURES else "skipped"
+                kind = "error" if result.verdict == "error" else kind
+                message = f"{result.verdict}: {in_a_line(result.reason)}"
+                ElementTree.SubElement(case, kind, message=printable(message))
+    return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True))
+
+
+def printable(text: str) -> str:
+    """A text without the control characters that XML forbids."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Conformance of backends</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 15px/1.45 system-ui, sans-serif; margin: 2rem; }}
+.wide {{ overflow-x: auto; }}
+table {{ border-collapse: collapse; margin-block: 1rem 2rem; }}
+th, td {{ border: 1px solid #8888; padding: .25rem .5rem; text-align: right; vertical-align: top; }}
+th[scope=row], caption {{ text-align: left; }}
+caption {{ font-weight: 600; padding-block: .5rem; }}
+td.alike {{ background: #2a91; }}
+td.failing {{ background: #d334; font-weight: 600; }}
+td.refused {{ opacity: .65; }}
+small {{ display: block; opacity: .8; white-space: nowrap; font-weight: 400; }}
+li {{ margin-block: .2rem; }}
+</style>
+<h1>Conformance of backends</h1>
+<p>{date}. {system}. A cell says which share of the cases that a backend took are alike. Below stands what it refused,
+what failed, and what the policy leaves open (undecided, claimed).</p>
+{tables}
+{failures}
+</html>
+"""
+
+
+def report_to_html(report: Mapping[str, Any]) -> str:
+    """A report as one page, without scripts."""
+    backends = report["backends"]
+    parts = {part: part for each in backends for part in each["counts"]}
+    tables = [table("Parts", parts, backends, lambda each: each["counts"])]
+    for axis, heading in AXES.items():
+        rows = sorted({row for each in backends for row in each["groups"][axis]})
+        if rows:
+            tables.append(table(heading, rows, backends, lambda each, axis=axis: each["groups"][axis]))
+    failures = "".join(failure_list(each) for each in backends)
+    return PAGE.format(
+        date=escape(report["date"]), system=escape(report["system"]), tables="\n".join(tables), failures=failures
+    )
+
+
+def table(heading: str, rows: Iterable[str], backends: Any, counts_of: Any) -> str:
+    """A table of the matrix: a row for each group, a column for each backend."""
+    head = "".join(f'<th scope="col">{escape(each["label"])}</th>' for each in backends)
+    lines = [f"<tr><td></td>{head}</tr>"]
+    for row in rows:
+        cells = "".join(cell(counts_of(each).get(row, {})) for each in backends)
+        lines.append(f'<tr><th scope="row">{escape(row)}</th>{cells}</tr>')
+    return f'<div class="wide"><table><caption>{escape(heading)}</caption>{"".join(lines)}</table></div>'
+
+
+def cell(counts: Mapping[str, int]) -> str:
+    """A cell: the share of alike cases among those that were not refused.
+
+    >>> cell({"alike": 3, "different": 1, "refused": 2})
+    '<td class="failing">75 % of 4<small>1 different</small><small>2 refused</small></td>'
+    """
+    alike, refused = counts.get("alike", 0), counts.get("refused", 0) + counts.get("not run", 0)
+    taken = sum(counts.values()) - refused
+    rest = [f"{counts[verdict]} {verdict}" for verdict in CELL_VERDICTS if verdict != "alike" and counts.get(verdict)]
+    all_alike = "alike" if taken and alike == taken else "refused" if not taken else ""
+    name = "failing" if FAILURES & set(counts) else all_alike
+    # Rounded down: 100 % means all.
+    words = f"{100 * alike // taken} % of {taken}" if taken else "–"
+    return f'<td class="{name}">{words}{"".join(f"<small>{each}</small>" for each in rest)}</td>'
+
+
+def failure_list(backend: Mapping[str, Any]) -> str:
+    """The failures of a backend, as a list."""
+    items = [
+        f"<li>{escape(part)}: {escape(name)}: <b>{escape(verdict)}</b> {escape(reason)}</li>"
+        for part, cases in backend["cases"].items()
+        for name, (verdict, reason) in cases.items()
+        if verdict in FAILURES
+    ]
+    if not items:
+        return ""
+    return f"<h2>Failures of {escape(backend['label'])}: {len(items)}</h2><ul>{''.join(items)}</ul>"

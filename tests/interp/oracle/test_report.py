@@ -1,0 +1,126 @@
+"""Reports of conformance: their counts, their three formats, and the comparison of two."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import tagloom as tl
+from support.twins.wrong_backends import AtLeastOneTrip, RightBackend
+from tagloom.interp.oracle.generate import generate_case
+from tagloom.interp.oracle.judge import FAILURES
+from tagloom.interp.oracle.report import (
+    BackendReport,
+    CaseResult,
+    cell,
+    compare_reports,
+    constructs,
+    corpus_results,
+    op_results,
+    program_results,
+    report_to_html,
+    report_to_json,
+    report_to_junit,
+)
+
+TEXT = """
+func main(n: int64) -> int64 {
+  m = while_loop n {
+    while(k: int64) {
+      p = less k, 3
+      yield p
+    }
+    do(k: int64) {
+      j = add k, 1
+      yield j
+    }
+  }
+  return m
+}
+case main(1) returns 3
+case main(4) returns 4
+"""
+
+
+def report_of(backend: Any, name: str = "mine") -> BackendReport:
+    """A report of a backend on one op, a text of two cases, and twenty generated programs."""
+    report = BackendReport(name, f"{name} 1.0")
+    report.add("ops", "add", op_results(backend, ["logical_and"]))
+    report.add("corpus", "one text", corpus_results(backend, {"trips.tl": tl.parse(TEXT)}))
+    report.add("programs", "seed 1", program_results(backend, 1, 20))
+    return report
+
+
+def test_a_right_backend() -> None:
+    """Every case of a right backend is alike, in every row of the matrix; no case is listed."""
+    (data,) = report_to_json([report_of(RightBackend())], "0")["backends"]
+    assert data["counts"]["ops"] == {"alike": 1} and data["counts"]["corpus"] == {"alike": 2}
+    assert set(data["counts"]["programs"]) == {"alike"} and data["counts"]["programs"]["alike"] > 10
+    assert data["cases"] == {"ops": {}, "corpus": {}, "programs": {}}
+    assert data["groups"]["op"] == {"logical_and": {"alike": 1}} and data["groups"]["dtype"] == {"bool": {"alike": 1}}
+    assert data["groups"]["construct"]["while_loop"]["alike"] > 2
+
+
+def test_comparison() -> None:
+    """What a new version broke is worse, what it mended is not; parts with other settings are not compared."""
+    right, wrong = (report_to_json([report_of(backend())], "0") for backend in (RightBackend, AtLeastOneTrip))
+    broken = list(compare_reports(right, wrong))
+    assert ("mine", "corpus", "trips.tl: main(4) returns 4", "alike", "different") in broken
+    assert not any("main(1)" in change.name for change in broken)
+    assert all(change.is_worse and change.new_verdict in FAILURES for change in broken)
+    mended = list(compare_reports(wrong, right))
+    assert len(mended) == len(broken) and not any(change.is_worse for change in mended)
+    wrong["backends"][0]["settings"] = {"ops": "add", "corpus": "another text", "programs": "seed 2"}
+    assert list(compare_reports(right, wrong)) == []
+    wrong["backends"][0]["backend"] = "yours"
+    assert list(compare_reports(right, wrong)) == []
+
+
+def test_junit() -> None:
+    """JUnit has a suite for each part, whose numbers are those of its cases."""
+    reports = [report_of(AtLeastOneTrip())]
+    reports[0].parts["ops"].append(CaseResult("pow, trap", "refused", "op: \x00", ()))
+    root = ElementTree.fromstring(report_to_junit(reports))
+    suites = {suite.attrib["name"]: suite for suite in root}
+    assert list(suites) == ["mine 1.0 ops", "mine 1.0 corpus", "mine 1.0 programs"]
+    for suite in suites.values():
+        assert int(suite.attrib["tests"]) == len(suite)
+        assert int(suite.attrib["failures"]) == len(suite.findall("testcase/failure"))
+        assert int(suite.attrib["skipped"]) == len(suite.findall("testcase/skipped"))
+    assert suites["mine 1.0 corpus"].attrib["failures"] == "1"
+    assert suites["mine 1.0 ops"].find("testcase/skipped").attrib["message"] == "refused: op: ?"  # type: ignore[union-attr]
+
+
+def test_the_page() -> None:
+    """The page has a column for each backend and escapes what they say. 100 % is all."""
+    report = report_of(RightBackend(), "<b>")
+    page = report_to_html(report_to_json([report, report_of(AtLeastOneTrip())], "0"))
+    assert '<th scope="col">&lt;b&gt; 1.0</th>' in page and "<b> 1.0" not in page
+    assert "Failures of mine 1.0" in page and "Failures of &lt;b&gt;" not in page
+    assert cell({"alike": 999, "different": 1}).startswith('<td class="failing">99 % of 1000')
+    assert cell({"refused": 2}) == '<td class="refused">–<small>2 refused</small></td>'
+    assert cell({}) == '<td class="refused">–</td>'
+
+
+def test_constructs() -> None:
+    """A program counts for every construct in it."""
+    loop, fib = tl.parse(TEXT)["main"], tl.parse(FIB)["fib"]
+    assert constructs(loop) == ["while_loop"] and constructs(fib) == ["call", "recursion"]  # type: ignore[arg-type]
+    words = {each for number in range(40) for each in constructs(generate_case(3, number).program)}
+    assert words == {"call", "cond", "nested loops", "straight line", "while_loop"}
+
+
+FIB = "func fib(n: int64) -> int64 {\n  m = call fib n\n  return m\n}\n"
+
+
+def test_numbers_are_json() -> None:
+    """The report is JSON without NaN or infinity."""
+    json.dumps(report_to_json([report_of(AtLeastOneTrip())], "0"), allow_nan=False)
+
+
+@pytest.mark.parametrize("verdict", sorted(FAILURES))
+def test_failures_are_marked(verdict: str) -> None:
+    """Every kind of failure marks its cell."""
+    assert cell({"alike": 3, verdict: 1}) == f'<td class="failing">75 % of 4<small>1 {verdict}</small></td>'

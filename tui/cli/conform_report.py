@@ -1,0 +1,111 @@
+"""`tagloom conform --report`: several parts on several backends, written as files."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+from ...core.errors import Usage, plural
+from ...core.files import write_file
+from ...interp.oracle.backend_process import Backend
+from ...interp.oracle.judge import FAILURES
+from ...interp.oracle.report import (
+    REPORT_VERSION,
+    BackendReport,
+    compare_reports,
+    corpus_results,
+    op_results,
+    program_results,
+    report_to_html,
+    report_to_json,
+    report_to_junit,
+)
+from ..load import read_text
+from .terminal import print_text
+
+
+class ReportParts(NamedTuple):
+    """What a report tries."""
+
+    ops: bool
+    op_names: list[str] | None
+    corpus: Path | None
+    programs: int
+    seed: int
+
+
+def write_report(
+    names: Sequence[str],
+    open_backend: Callable[[str], Backend],
+    parts: ReportParts,
+    files: Sequence[Path],
+    older: Path | None,
+) -> int:
+    """Run the parts on each backend, print their counts, write the files, and return the exit code."""
+    for file in files:
+        if file.suffix not in (".json", ".html", ".xml"):
+            raise Usage("this is no format of reports", required=".json, .html or .xml", got=file.name)
+    before = None if older is None else read_report(older)
+    reports = [run_parts(name, open_backend, parts) for name in names]
+    data = report_to_json(reports, version("tagloom"))
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        match file.suffix:
+            case ".json":
+                write_file(file, (json.dumps(data, indent=1) + "\n").encode())
+            case ".html":
+                write_file(file, report_to_html(data).encode())
+            case _:
+                write_file(file, report_to_junit(reports))
+    verdicts = {result.verdict for report in reports for results in report.parts.values() for result in results}
+    if before is None:
+        return 1 if verdicts & FAILURES else 2 if "not run" in verdicts else 0
+    changes = list(compare_reports(before, data))
+    for change in changes:
+        word = "broke" if change.is_worse else "mended" if change.old_verdict in FAILURES else "changed"
+        print_text(
+            f"{word:7} {change.backend} {change.part}: {change.name}: {change.old_verdict} -> {change.new_verdict}"
+        )
+    worse = sum(change.is_worse for change in changes)
+    print_text(f"{plural(len(changes), 'verdict')} changed, {worse} for the worse")
+    return 1 if worse else 0
+
+
+def run_parts(name: str, open_backend: Callable[[str], Backend], parts: ReportParts) -> BackendReport:
+    """Run the parts on a backend; if it does not start, that is the result of each of its cases."""
+    report = BackendReport(name, name)
+
+    def add(part: str, setting: str, results: object) -> None:
+        counts: Counter[str] = report.add(part, setting, results)  # type: ignore[arg-type]
+        if backend.capabilities is not None:
+            report.label = f"{backend.capabilities.name} {backend.capabilities.version}"
+        words = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.most_common())
+        print_text(f"{report.label}, {part}: {words}", flush=True)
+
+    with open_backend(name) as backend:
+        if parts.ops:
+            add("ops", ", ".join(parts.op_names or ["all"]), op_results(backend, parts.op_names))
+        if parts.corpus is not None:
+            if not parts.corpus.is_dir():
+                raise Usage("this is no folder of .tl files", got=parts.corpus)
+            texts = {file.name: read_text(file) for file in sorted(parts.corpus.glob("*.tl"))}
+            add("corpus", f"{parts.corpus.name}, {len(texts)} files", corpus_results(backend, texts))
+        if parts.programs:
+            setting = f"seed {parts.seed}, {parts.programs} programs"
+            add("programs", setting, program_results(backend, parts.seed, parts.programs))
+    return report
+
+
+def read_report(file: Path) -> dict[str, object]:
+    """A report that was written before; raises Usage if this is none."""
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        if data["report"] == REPORT_VERSION and isinstance(data["backends"], list):
+            return dict(data)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Usage("this is no report of conform", got=file, hint="--report report.json writes one") from error
+    raise Usage("this report is of another version", required=f'"report": {REPORT_VERSION}', got=file)
