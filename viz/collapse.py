@@ -24,10 +24,6 @@ MAX_UNBUNDLED = 60
 """The most boxes of a view whose bundles are drawn in full."""
 
 
-LEGIBLE_BOXES = 40
-"""The number of boxes down to which calls of helpers are folded in a view of more than MAX_UNBUNDLED boxes."""
-
-
 MAX_NESTING = 100
 """The greatest depth of clusters that are drawn; deeper ones are folded."""
 
@@ -61,23 +57,6 @@ def fold_to_fit(view: View, most: int = MAX_BOXES) -> View:
     inside = total - sum(not box.kind.startswith("folded") for box in collapsed.boxes.values())
     collapsed.caption = "; ".join(filter(None, [view.caption, f"{inside:,} of {plural(total, 'node')} are folded"]))
     return collapsed
-
-
-def fold_scopes(view: View, most: int = MAX_UNBUNDLED, least: int = LEGIBLE_BOXES) -> View:
-    """Fold the calls of helpers in a view of more than `most` boxes, innermost first and the largest first at each
-    depth, until `least` are left; the caption says how many are folded."""
-    sizes, folded = _ClusterSizes(view.root), list[str]()
-    for _, cluster in clusters_by_depth(view.root, ()) if sizes.total > most else ():
-        if sizes.total > least and cluster.kind == "scope":
-            sizes.fold([cluster])
-            folded.append(cluster.name)
-    if not folded:
-        return view
-    result = collapse_clusters(view, folded)
-    count = sum(box.kind == "folded" for box in result.boxes.values())
-    note = f"{plural(count, 'call')} of Python helpers {'is' if count == 1 else 'are'} folded"
-    result.caption = "; ".join(filter(None, [view.caption, note]))
-    return result
 
 
 def folding_order(view: View, unfolded: Collection[str] = (), most: int = MAX_BOXES) -> tuple[list[str], int]:
@@ -155,7 +134,7 @@ def extract_clusters(view: View, names: Collection[str]) -> View:
     """The view of these clusters alone, with the boxes at the other ends of their arrows."""
     extracted = [cluster for cluster in view.root.walk() if cluster.name in names]
     inside = set(chain.from_iterable(each.boxes for cluster in extracted for each in cluster.walk()))
-    result = View(view.name, view.caption, bundles=view.bundles, places=view.places)
+    result = View(view.name, view.caption, bundles=view.bundles, places=view.places, is_static=view.is_static)
     result.arrows = [arrow for arrow in view.arrows if arrow.tail in inside or arrow.head in inside]
     ends = {end for arrow in result.arrows for end in (arrow.tail, arrow.head)} - inside
     result.root.boxes = {name: box for name, box in view.boxes.items() if name in ends}
@@ -216,7 +195,7 @@ def _fold_view(view: View, outside: Cluster, box_of: Mapping[str, str]) -> View:
     above = dict.fromkeys(
         (box_of.get(upper, upper), box_of.get(lower, lower)) for upper, lower in view.rank_constraints
     )
-    result = View(view.name, view.caption, outside, bundles=view.bundles)
+    result = View(view.name, view.caption, outside, bundles=view.bundles, is_static=view.is_static)
     result.places = {name: box_of.get(place, place) for name, place in view.places.items()} | dict(box_of)
     result.arrows = [
         arrow if arrow.head_cluster in remaining else arrow._replace(head_cluster="") for arrow in merge_arrows(arrows)

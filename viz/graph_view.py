@@ -41,7 +41,7 @@ def graph_view(graph: Graph) -> View:
     Nodes are called n0, n1, ... by their numbers, arguments a0, a1, ..., results r0, r1, .... The kind of an arrow is
     data, predicate, trigger, order, call, back or before.
     """
-    view = View(graph.name)
+    view = View(graph.name, is_static=True)
     for position, (name, output) in enumerate(graph.arguments):
         view.root.add_box(f"a{position}", "argument", name, tooltip=f"argument {name}: {output.type}")
         view.root.same_rank.append(f"a{position}")

@@ -18,11 +18,9 @@ from .activation_tree import activation_tree_view
 from .charts import profile_svg, spacetime_svg
 from .collapse import (
     MAX_BOXES,
-    bundle_to_fit,
     collapse_clusters,
     extract_clusters,
     find_clusters,
-    fold_scopes,
     fold_to_fit,
 )
 from .dot import to_dot
@@ -30,6 +28,7 @@ from .graph_view import graph_view
 from .labels import abbreviate_list
 from .program_view import program_view
 from .render import FORMATS, ProgressCallback, render
+from .screen import fit_screen
 from .state_view import state_view
 from .style import LIGHT, Theme
 from .unfolded import critical_view, side_by_side, unfolded_view
@@ -180,4 +179,4 @@ def trim_view(
         raise Usage("a picture needs at least one box", got=f"at most {most}")
     cut = extract_clusters(view, find_clusters(view, only)) if only else view
     folded = collapse_clusters(cut, find_clusters(cut, fold)) if fold else cut
-    return folded if full else fold_to_fit(fold_scopes(bundle_to_fit(folded)), most)
+    return folded if full else fold_to_fit(fit_screen(folded), most)

@@ -47,7 +47,7 @@ def program_view(program: Program) -> View:
     are f0n<k>_<word><j>; parameters are f0p<j>, results f0r<j>, and those of phase q f0p<j>_<q> and f0r<j>_<q>. The
     kind of an edge is data, predicate, control, call, back or before.
     """
-    view = View(program.entry)
+    view = View(program.entry, is_static=True)
     functions = sorted(program.functions, key=lambda function: function.name != program.entry)
     for number, function in enumerate(functions):
         _FunctionDrawer(view, f"f{number}", function.name).draw_function(function)

@@ -30,7 +30,7 @@ GREY = "#666666"
 FONT = "Helvetica,Arial,sans-serif"
 """A font name that every system maps to an installed font."""
 
-FONT_SIZE, SMALL_FONT_SIZE = 12, 9
+FONT_SIZE, SMALL_FONT_SIZE = 12, 10
 """Font sizes in points: of the first line of a node, and of its second line and edge labels."""
 
 

@@ -156,6 +156,8 @@ class View:
     """The boxes that large views draw as one; they have no box in common."""
     places: dict[str, str] = field(default_factory=dict)
     """For each box that was folded, the box that is drawn for it."""
+    is_static: bool = False
+    """Whether it shows a program or a graph, and not what unfolded in a run."""
 
     def add_arrow(self, tail: str, head: str, link: LinkKind, label: str = "", tooltip: str = "", **more: Any) -> None:
         """Add a new arrow; `more` are its other fields."""

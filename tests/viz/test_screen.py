@@ -1,0 +1,101 @@
+"""Pictures of networks are folded until a screen of 1,600 x 1,000 pixels shows all of them in legible letters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+import tagloom as tl
+from picture_sizes import grad_power, measure
+from support.laws.view_laws import place_violations
+from tagloom.core.graph.graph import Graph
+from tagloom.tui.load import find_program, program_and_graph
+from tagloom.viz import screen
+from tagloom.viz.graph_view import graph_view
+from tagloom.viz.pictures import trim_view
+from tagloom.viz.screen import LEAST_BOXES, SCREEN, fit_screen, is_within
+from tagloom.viz.size_estimate import PictureSize, estimate_size
+from tagloom.viz.state_view import state_view
+
+EXAMPLES = Path(tl.__file__).parent / "papers_examples"
+
+FILES = ("recursion/tree_lstm.py", "eager/l2hmc.py", "tensorflow/digits.py")
+
+
+@cache
+def network(file: str) -> Graph:
+    return program_and_graph(find_program(str(EXAMPLES / file)))[1]
+
+
+@tl.function
+def is_even(n: tl.int64) -> tl.bool:
+    return True if n == 0 else is_odd(n - 1)
+
+
+@tl.function
+def is_odd(n: tl.int64) -> tl.bool:
+    return False if n == 0 else is_even(n - 1)
+
+
+GRAPHS: dict[str, Callable[[], Graph]] = {
+    "gradient of a loop": lambda: grad_power.graph,
+    **{file: lambda file=file: network(file) for file in FILES},  # type: ignore[misc]
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_networks_are_folded_for_a_screen(name: str) -> None:
+    """A network has at least LEAST_BOXES boxes, its estimated size is that of the screen at most, and no node, edge or
+    token loses its place."""
+    whole = graph_view(GRAPHS[name]())
+    view = trim_view(whole)
+    assert is_within(view, SCREEN) and len(view.boxes) >= LEAST_BOXES
+    assert list(place_violations(whole, view)) == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", GRAPHS)
+def test_letters_can_be_read_on_a_screen(name: str) -> None:
+    """In Graphviz's own layout the smallest letters have 9 pixels, and the estimate of the size is right within two
+    fifths."""
+    view = trim_view(graph_view(GRAPHS[name]()))
+    size, estimate = measure(view), estimate_size(view)
+    assert size.letters >= 9
+    assert 0.6 < estimate.width / size.width < 1.4 and 0.6 < estimate.height / size.height < 1.4
+
+
+def test_an_estimate_of_nothing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If every view seems to fit, nothing is folded."""
+    monkeypatch.setattr(screen, "estimate_size", lambda view: PictureSize(0.0, 0.0))
+    assert not any(box.kind == "folded" for box in trim_view(graph_view(network(FILES[0]))).boxes.values())
+
+
+def test_small_views_are_unchanged() -> None:
+    """A view that fits is drawn as it is; what unfolded in a run is not folded for a screen."""
+    small = graph_view(is_even.graph)
+    assert fit_screen(small) is small
+    assert fit_screen(small, PictureSize(10.0, 10.0)) is not small
+    small.is_static = False
+    assert fit_screen(small, PictureSize(10.0, 10.0)) is small
+
+
+def test_tokens_do_not_change_the_folding() -> None:
+    """All moments of a run are folded in the same way, so that pictures of them can be compared."""
+    history = grad_power.history(1.5, 3)
+    history.run()
+    places = set[tuple[tuple[str, str], ...]]()
+    for position in (0, 7, 30, 60):
+        history.jump(position)
+        places.add(tuple(sorted(fit_screen(state_view(history.state)).places.items())))
+    assert len(places) == 1 and any(name != place for name, place in next(iter(places)))
+
+
+@pytest.mark.parametrize("side", ["wide", "high"])
+def test_functions_are_arranged_for_the_screen(side: str) -> None:
+    """On a wide screen functions stand side by side, on a high one a caller is above what it calls."""
+    view = graph_view(network(FILES[0]))
+    shape = PictureSize(9e5, 1.0) if side == "wide" else PictureSize(1.0, 9e5)
+    calls = [each for each in screen.arrange_functions(view, shape).arrows if each.link == "call"]
+    assert all(each.is_unconstrained for each in calls) == (side == "wide")

@@ -1,0 +1,108 @@
+"""Folding a static view until its picture can be read on a screen, without zooming.
+
+The size of a picture is estimated and not measured, because a layout takes Graphviz up to a second. Functions stand one
+above the other, or side by side, whichever fits the screen better. If neither fits, bundles are drawn as one box each;
+then clusters are folded: calls of Python helpers, reverse passes, called functions, and at last loops and branches.
+What still fits afterwards is unfolded again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..core.errors import plural
+from .collapse import clusters_by_depth, collapse_clusters, fold_bundles
+from .size_estimate import PictureSize, estimate_size
+from .view import View
+
+SCREEN = PictureSize(1600.0, 1000.0)
+"""The size in points for which pictures are folded. When a screen of 1,600 x 1,000 pixels shows all of such a picture,
+its smallest letters, of 10 points, have 10 pixels; they have 9 if the estimate is a tenth too small."""
+
+LEAST_BOXES = 15
+"""The least boxes that are left by folding."""
+
+
+def fit_screen(view: View, screen: PictureSize = SCREEN) -> View:
+    """The view, arranged and folded for a screen; its caption says what is folded. A view that is not static is
+    unchanged, since each of its boxes is one event."""
+    if not view.is_static:
+        return view
+    whole = arrange_functions(view, screen)
+    if is_within(whole, screen):
+        return whole
+    bundled = fold_bundles(view)
+    folded = fold_until_within(bundled, screen)
+    result = arrange_functions(collapse_clusters(bundled, folded) if folded else bundled, screen)
+    result.caption = "; ".join(filter(None, [view.caption, *folding_notes(view, bundled, result)]))
+    return result
+
+
+def fold_until_within(view: View, screen: PictureSize) -> Sequence[str]:
+    """The clusters to fold, so that the picture fits the screen if it can and has LEAST_BOXES boxes."""
+
+    def fits(folded: Sequence[str]) -> bool:
+        return is_within(arrange_functions(collapse_clusters(view, folded), screen), screen)
+
+    order = list[str]()
+    for name in interest_order(view):
+        if len(collapse_clusters(view, [*order, name]).boxes) >= LEAST_BOXES:
+            order.append(name)
+    count = bisect_left(range(len(order)), True, key=lambda count: fits(order[:count]))
+    folded = order[:count]
+    for name in folded:
+        others = [each for each in folded if each != name]
+        if fits(others):
+            folded = others
+    return folded
+
+
+def interest_order(view: View) -> list[str]:
+    """The clusters of a view, in the order in which they are folded for a screen: those of less interest first, in
+    each kind the innermost and largest first, and functions in reverse order of appearance. The function that is
+    called first stays."""
+    by_depth = [cluster for _, cluster in clusters_by_depth(view.root, ())]
+    functions = [cluster for cluster in view.root.clusters if cluster.kind == "function"]
+    return [
+        cluster.name
+        for cluster in (
+            *(each for each in by_depth if each.kind == "scope"),
+            *(each for each in by_depth if each.kind == "pullback"),
+            *reversed(functions[1:]),
+            *(each for each in by_depth if each.kind not in ("scope", "pullback", "function")),
+        )
+    ]
+
+
+def arrange_functions(view: View, screen: PictureSize) -> View:
+    """The view with functions one above the other, as calls lead, or side by side, whichever fits a screen better."""
+    side_by_side = replace(
+        view, arrows=[each._replace(is_unconstrained=True) if each.link == "call" else each for each in view.arrows]
+    )
+    return min(view, side_by_side, key=lambda each: excess(each, screen))
+
+
+def is_within(view: View, screen: PictureSize) -> bool:
+    """Whether a picture of the view is likely to fit the screen."""
+    return excess(view, screen) <= 1
+
+
+def excess(view: View, screen: PictureSize) -> float:
+    """How many times larger than the screen the picture of a view is likely to be."""
+    size = estimate_size(view)
+    return max(size.width / screen.width, size.height / screen.height)
+
+
+def folding_notes(view: View, bundled: View, result: View) -> list[str]:
+    """What is in bundles and in folded boxes, for a caption."""
+    notes = list[str]()
+    in_bundles = sum(name not in view.places for name in bundled.places)
+    if in_bundles:
+        notes.append(f"{in_bundles:,} of {plural(len(view.boxes), 'node')} are drawn in bundles")
+    titles = [box.title for box in result.boxes.values() if box.kind in ("folded", "folded_loop")]
+    if titles:
+        names = ", ".join(dict.fromkeys(titles))
+        notes.append(f"folded: {names}")
+    return notes
