@@ -61,9 +61,9 @@ def fold_until_within(view: View, screen: PictureSize) -> Sequence[str]:
 
 def interest_order(view: View) -> list[str]:
     """The clusters of a view, in the order in which they are folded for a screen: those of less interest first, in
-    each kind the innermost and largest first, and functions in reverse order of appearance. The function that is
-    called first stays."""
-    by_depth = [cluster for _, cluster in clusters_by_depth(view.root, ())]
+    each kind the innermost and largest first, and functions in reverse order of appearance. The outermost cluster of a
+    part, and the function that is called first, stay."""
+    by_depth = [cluster for depth, cluster in clusters_by_depth(view.root, ()) if depth > 1]
     functions = [cluster for cluster in view.root.clusters if cluster.kind == "function"]
     return [
         cluster.name

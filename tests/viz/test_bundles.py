@@ -13,7 +13,7 @@ import tagloom as tl
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.laws.view_laws import place_violations, runs
-from support.pictures.drawings import graphs, main, nested
+from support.pictures.drawings import graphs, nested
 from tagloom.core.graph.graph import Graph
 from tagloom.interp.history.history import History
 from tagloom.tui.load import find_program, program_and_graph
@@ -90,7 +90,7 @@ def test_a_fold_that_loses_something_is_caught(twin: str, monkeypatch: pytest.Mo
 @pytest.mark.full
 def test_small_graphs_are_drawn_in_full() -> None:
     """A graph of few boxes shows each node; a larger one has bundles, unless each node is asked for."""
-    view = graph_view(main.graph)
+    view = graph_view(network("recursion/fib.py"))
     assert trim_view(view) is view
     large = graph_view(network("recursion/tree_rnn.py"))
     assert len(trim_view(large, full=True).boxes) == len(large.boxes) > 3 * len(trim_view(large).boxes)

@@ -165,7 +165,7 @@ def titles(function: tl.Function, *arguments: object) -> list[str]:
 @pytest.mark.full
 def test_reverse_passes_in_cells() -> None:
     """In cells, a reenter and a back have their own ends and words, and the frame says what it contains."""
-    view = trim_view(graph_view(grad_power.graph), only=("power_split.loop",))
+    view = trim_view(graph_view(grad_power.graph), only=("power_split.loop",), full=True)
     text = "\n".join(draw_cells(view, width=size).text() for size in (90, 300))
     assert "∂ pullback" in text
     assert "reenter d_multiply>" in text or "[e d_multiply>" in text

@@ -18,6 +18,7 @@ from tagloom.core.value import format_value
 from tagloom.interp.machine.event import Token
 from tagloom.interp.machine.state import State
 from tagloom.interp.outcome.outcome import describe_value
+from tagloom.viz.collapse import MAX_BOXES
 from tagloom.viz.player.columns import MAX_VALUE_LENGTH, PlayerColumns
 from tagloom.viz.player.graph_layout import plan_view
 from tagloom.viz.player.page import PlayerSelection, page_of_history, script_json
@@ -26,10 +27,11 @@ from tagloom.viz.state_view import abbreviate_value
 
 
 def form_of(history: tl.History, **choice: Any) -> Any:
-    """The data of the page of a history, as the page reads them."""
+    """The data of the page of a history, as the page reads them; every node is drawn unless `boxes` limits them."""
     recording = record_tokens(history.graph, history[:], history.arguments)
-    boxes = choice.pop("boxes", 400)
-    form = PlayerColumns(select_segment(recording, **choice), plan_view(history.graph, boxes), ()).to_json()
+    boxes = choice.pop("boxes", None)
+    plan = plan_view(history.graph, boxes or MAX_BOXES, full=boxes is None)
+    form = PlayerColumns(select_segment(recording, **choice), plan, ()).to_json()
     return json.loads(script_json(form))
 
 
