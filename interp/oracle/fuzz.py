@@ -18,11 +18,15 @@ from typing import NamedTuple
 
 from ...core.errors import TagloomError
 from ...core.files import write_file
+from ...core.graph.lower import lower
 from ...core.json.value import value_to_json
 from ...core.program.evaluate import evaluate
+from ...core.program.program import Program
 from ...core.text import print_program
 from ...core.value import Value, format_value, is_same_value
+from ...core.world import World
 from ..engines.limits import Limits
+from ..engines.reference import run_graph
 from ..exchange.export.python_source import DIALECTS, to_script
 from ..exchange.export.walker import Refusal
 from .backend_process import Backend
@@ -185,6 +189,9 @@ def write_finding(
         "evaluator": describe_results(evaluation.results or ()),
         "backend_results": describe_results(finding.judgement.answer.results),
         "referee": referee,
+        "function": program.entry,
+        "words": [format_value(value) for value in arguments],
+        "first_difference": first_difference(program, arguments, finding.judgement.answer.results),
         "nodes": count_nodes(program),
         "again": f"tagloom conform program.tl:{program.entry} {words}".rstrip(),
     }
@@ -193,6 +200,18 @@ def write_finding(
         with suppress(Refusal, TagloomError):
             script = to_script(program, DIALECTS[dialect], arguments, outcome.results)
             write_file(folder / "script.py", script.encode())
+
+
+def first_difference(program: Program, arguments: Sequence[Value], actual: Sequence[Value]) -> dict[str, object] | None:
+    """Where the reference sends the first result that the backend has not: the number of events up to there, the node
+    that fires and its tag. Without results of the backend, the first result; None if no result differs."""
+    run = run_graph(lower(program), arguments, limits=FUZZ_LIMITS, keep="events", world=World(lambda line: None))
+    for position, event in enumerate(run.events):
+        for token in event.sent:
+            if token.node == -1 and not (token.port < len(actual) and is_same_value(actual[token.port], token.value)):
+                node = run.graph.nodes[run.graph.results[token.port]]
+                return {"events": position + 1, "result": token.port, "node": node.name, "tag": str(event.token.tag)}
+    return None
 
 
 def describe_results(results: Sequence[Value]) -> str:

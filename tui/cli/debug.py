@@ -34,7 +34,7 @@ def debug(
         str,
         typer.Argument(
             metavar="[FILE[:NAME]]",
-            help="A program, as for `run`, or a log of events. Without it, `load` a program later.",
+            help="A program, as for `run`, a log of events, or a finding of `conform`. Without it, `load` one later.",
         ),
     ] = "",
     args: Arguments = None,
@@ -68,10 +68,34 @@ def debug(
     """Step through a run, forwards and backwards; ask why things happened, and try what else could have happened."""
     if serve:
         raise typer.Exit(serve_command(port))
+    if is_finding(target):
+        target, args, first = open_finding(Path(target), args)
+        at = first if at is None else at
     limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
     start = RunRequest(target, tuple(args or ()), StartOptions(schedule, limits, seed, k, unchecked, whole))
     mode = DebugMode(headless, plain, commands, as_json, watch, at)
     raise typer.Exit(debug_program(start, mode))
+
+
+def is_finding(target: str) -> bool:
+    """Whether this is the folder of a finding of `tagloom conform --fuzz`."""
+    return bool(target) and (Path(target) / "finding.json").is_file()
+
+
+def open_finding(folder: Path, args: list[str] | None) -> tuple[str, list[str], int]:
+    """The program of a finding, its arguments, and the number of events up to the first result that differs.
+
+    Raises Usage if the finding cannot be read, or if there are other arguments.
+    """
+    if args:
+        raise Usage("a finding has its arguments", got=" ".join(args), hint=f"tagloom debug {folder}")
+    try:
+        finding = json.loads(read_file(folder / "finding.json"))
+        difference = finding["first_difference"]
+        events = 0 if difference is None else int(difference["events"])
+        return f"{folder / 'program.tl'}:{finding['function']}", list(map(str, finding["words"])), events
+    except (ValueError, KeyError, TypeError) as error:
+        raise Usage("this finding cannot be read", got=folder / "finding.json") from error
 
 
 def serve_command(port: int) -> int:

@@ -20,7 +20,7 @@ from support.twins.wrong_backends import (
     RightBackend,
 )
 from tagloom.core.program.validate import program_problems
-from tagloom.interp.oracle.fuzz import FuzzOptions, describe_symptom, fuzz, judge_case, write_finding
+from tagloom.interp.oracle.fuzz import FuzzOptions, describe_symptom, first_difference, fuzz, judge_case, write_finding
 from tagloom.interp.oracle.generate import FuzzCase, generate_case
 from tagloom.interp.oracle.judge import FAILURES
 from tagloom.interp.oracle.protocol import Answer
@@ -156,3 +156,34 @@ def test_the_script_of_a_finding(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
     script.write_text(script.read_text().replace("required = [", "required = [-1 + "))
     assert subprocess.run([sys.executable, script], capture_output=True).returncode == 1
+
+
+LOOPS = """
+func main(n: int64) -> int64, int64 {
+  a = while_loop n {
+    while(k: int64) {
+      p = less k, 3
+      yield p
+    }
+    do(k: int64) {
+      j = add k, 1
+      yield j
+    }
+  }
+  b = add a, 1
+  return b, n
+}
+"""
+
+
+def test_the_first_difference() -> None:
+    """The first difference is the event at which the reference sends the first result that the backend has not."""
+    program = tl.parse(LOOPS).program
+    assert program is not None
+    assert first_difference(program, (1,), (4, 1)) is None
+    second = first_difference(program, (1,), (4, 7))
+    first = first_difference(program, (1,), (3, 1))
+    both = first_difference(program, (1,), ())
+    assert first is not None and second is not None and both == second
+    assert (second["result"], first["result"]) == (1, 0) and second["events"] < first["events"]  # type: ignore[operator]
+    assert (second["node"], second["tag"]) == ("return_1", first["tag"])

@@ -137,3 +137,21 @@ def test_bad_usage_of_reports(words: list[str], message: str, capsys: pytest.Cap
     """Bad usage is said before anything runs."""
     assert run_command(["conform", *words]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.full
+def test_the_debugger_opens_a_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`tagloom debug FINDING` opens the program on the arguments of the finding, at the first result that differs."""
+    findings = tmp_path / "findings"
+    run_command(["conform", "--fuzz", "1", "--backend", f"{sys.executable} {BAD} error", "--findings", str(findings)])
+    folder = findings / "0-0"
+    events = json.loads((folder / "finding.json").read_text())["first_difference"]["events"]
+    (tmp_path / "commands").write_text("where\n")
+    capsys.readouterr()
+    assert run_command(["debug", str(folder), "--headless", "--commands", str(tmp_path / "commands")]) == 0
+    assert f"after {events} events" in capsys.readouterr().out
+    assert run_command(["debug", str(folder), "3", "--headless"]) == 2
+    assert "a finding has its arguments" in capsys.readouterr().err
+    (folder / "finding.json").write_text("{}")
+    assert run_command(["debug", str(folder), "--headless"]) == 2
+    assert "this finding cannot be read" in capsys.readouterr().err
