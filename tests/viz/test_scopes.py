@@ -104,3 +104,52 @@ def test_folding_helpers_loses_nothing() -> None:
     assert list(place_violations(whole, view)) == []
     titles = [box.title for box in view.boxes.values()]
     assert {"leaf", "combined", "guess"} <= set(titles)
+
+
+@tl.function
+def named_parts(x: tl.float64, n: tl.int64) -> tl.float64:
+    with tl.scope("encoder"):
+        y = sigmoid(2.0 * x)
+        if y > 0.5:
+            with tl.scope("large"):
+                y = y * 3.0 + 1.0
+        for _ in range(n):
+            with tl.scope("step"):
+                y = y * 2.0 + x
+        with tl.scope("encoder"):
+            y = y + x * 4.0
+    return y + 1.0
+
+
+def nested_titles(cluster: Cluster) -> list[Any]:
+    return [(inner.title, nested_titles(inner)) for inner in cluster.clusters]
+
+
+def test_scopes_by_hand() -> None:
+    """`with tl.scope(name):` frames what is traced inside it, in branches, loops and other scopes; helpers that are
+    called there are inside. It adds no node."""
+    ((function, inside),) = nested_titles(graph_view(named_parts.graph).root)
+    parts = [("sigmoid", []), ("large", []), ("while loop", [("step", [])]), ("encoder", [])]
+    assert function == "named_parts" and inside == [("encoder", parts)]
+    assert named_parts(0.3, 3) == named_parts.run(0.3, 3).value
+
+
+def test_scopes_end_with_their_statement() -> None:
+    """After an exception, too, what is traced next has no scope; a scope outside a trace does nothing."""
+    with pytest.raises(ZeroDivisionError), tl.scope("left"):
+        raise ZeroDivisionError
+    with tl.scope("eager"):
+        assert tl.sin(tl.asarray(0.0)) == 0.0
+
+        @tl.function
+        def inside(x: tl.float64) -> tl.float64:
+            return x * 2.0 + 1.0
+
+        assert scopes_of(graph_view(inside.graph)) == []
+
+
+@pytest.mark.parametrize(("name", "error"), [(3, TypeError), ("", ValueError)])
+def test_scopes_need_names(name: Any, error: type[Exception]) -> None:
+    """The name of a scope is a string that is not empty."""
+    with pytest.raises(error):
+        tl.scope(name)

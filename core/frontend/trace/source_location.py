@@ -6,6 +6,7 @@ import ast
 import linecache
 import os
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -116,20 +117,34 @@ _REGION_FUNCTIONS = ("trace_into_region", "trace_arm", "if_stmt", "while_stmt", 
 
 
 def call_scopes(frame: FrameType | None) -> tuple[ScopeEntry, ...]:
-    """The calls of helpers between the body of the function that is traced and a frame, outermost first. Bodies of
-    branches and loops, lambdas and comprehensions are no helpers."""
+    """The calls of helpers between the body of the function that is traced and a frame, and the scopes that these have
+    entered, outermost first. Bodies of branches and loops, lambdas and comprehensions are no helpers."""
     entries: list[ScopeEntry] = []
     helper: FrameType | None = None
     is_region = False
+    named = entered_scopes()
     while frame is not None and frame.f_code.co_name != _TRACING_FUNCTION:
         if is_internal_file(frame.f_code.co_filename):
             is_region = is_region or frame.f_code.co_name in _REGION_FUNCTIONS
         else:
             if helper is not None and not is_region and not helper.f_code.co_name.startswith("<"):
                 entries.append(ScopeEntry(helper_name(helper), frame.f_code, frame.f_lasti))
+            entries += [entry for place, entry in reversed(named) if place is frame]
             helper, is_region = frame, False
         frame = frame.f_back
     return () if frame is None else tuple(reversed(entries))
+
+
+_scopes = threading.local()
+"""The scopes that each thread has entered."""
+
+
+def entered_scopes() -> list[tuple[FrameType | None, ScopeEntry]]:
+    """The scopes that this thread has entered and not left, outermost first, each with the frame that did."""
+    entered: list[tuple[FrameType | None, ScopeEntry]] | None = getattr(_scopes, "entered", None)
+    if entered is None:
+        entered = _scopes.entered = []
+    return entered
 
 
 def helper_name(frame: FrameType) -> str:
