@@ -27,7 +27,7 @@ def python(code: str, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True, timeout=100)
 
 
-@pytest.mark.full
+@pytest.mark.full(first=3)
 @pytest.mark.parametrize("line", OLD)
 def test_documented_imports(line: str) -> None:
     """An import that the documentation showed works, and its warning gives the new name."""

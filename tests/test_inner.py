@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.inner import COMPILING, INNER_EXAMPLES, KINDS, inner_of, try_fewer_examples
+from support.inner import COMPILING, INNER_EXAMPLES, KINDS, inner_of, left_out_of_full, try_fewer_examples
 from tagloom.core import dtypes
 from tagloom.core.ops.op import OPS
 from tagloom.interp.engines.registry import engine_names
@@ -23,6 +23,9 @@ from tagloom.tui.cli.main import app
 ROOT = Path(__file__).resolve().parents[1]
 EVERY_COMMAND = "tests/tui/app/test_app_keys.py::test_every_command"
 """The test that runs every command of the debugger."""
+MAX_INNER = 10_000
+"""The most tests that the inner part may have. They take 20 ms on average: 100 s on two cores, beside 50 s for what is
+compiled, imported and collected."""
 SEVERAL_CORES = "tests/laws/test_parallel_laws.py"
 """The file whose laws need the machine of several cores, which no other test of the inner part does."""
 
@@ -96,6 +99,12 @@ def test_every_folder_and_law(product: list[ProductTest], inner: list[ProductTes
 
 
 @pytest.mark.full
+def test_the_inner_part_is_small(inner: list[ProductTest]) -> None:
+    """The inner part has at most MAX_INNER tests, so that people need not wait for it."""
+    assert len(inner) <= MAX_INNER
+
+
+@pytest.mark.full
 def test_every_op_engine_and_text(inner: list[ProductTest]) -> None:
     """Every op, engine and corpus text is a parameter of an inner test, or the engine has a folder of them."""
     words = {word for test in inner for word in re.findall(r"\w+", test.parameters)}
@@ -118,9 +127,9 @@ def test_every_command(inner: list[ProductTest]) -> None:
     assert any(test.function == EVERY_COMMAND for test in inner)
 
 
-def parametrised(ids: list[str], **inner: Any) -> list[Any]:
-    """Tests with these parameters, with the mark `inner` if it is given."""
-    markers = {"inner": SimpleNamespace(kwargs=inner)} if inner else {}
+def parametrised(ids: list[str], mark: str = "inner", **arguments: Any) -> list[Any]:
+    """Tests with these parameters, with a mark if its arguments are given."""
+    markers = {mark: SimpleNamespace(kwargs=arguments)} if arguments else {}
     return [SimpleNamespace(callspec=SimpleNamespace(id=id), get_closest_marker=markers.get) for id in ids]
 
 
@@ -135,6 +144,14 @@ def test_the_inner_part_of_a_test() -> None:
     assert ids_of(inner_of(parametrised(ids, first=2))) == [ids[1], ids[3]]
     assert ids_of(inner_of(parametrised([*ids, "cos-int64"], first=1, of_each=r"\w+"))) == [ids[1], *ids[3:]]
     assert ids_of(inner_of(parametrised(["int8", "float32"]))) == ["int8"]
+
+
+def test_the_full_product_of_a_test() -> None:
+    """The full product has the first parametrisations of a test that says so, and all of others."""
+    ids = ["add-int8", "add-bool", "cos-float64", "cos-float32"]
+    assert ids_of(left_out_of_full(parametrised(ids, "full", first=1))) == ids[1:]
+    assert ids_of(left_out_of_full(parametrised(ids, "full", first=1, of_each=r"\w+"))) == [ids[1], ids[3]]
+    assert left_out_of_full(parametrised(ids)) == left_out_of_full(parametrised(ids, first=1)) == []
 
 
 def test_every_dtype_has_a_kind() -> None:

@@ -181,7 +181,7 @@ def test_any_path_is_used_or_refused(user: str, path: str) -> None:
         assert str(error)
 
 
-@pytest.mark.full
+@pytest.mark.full(first=30)
 @pytest.mark.parametrize("path", [name for name in PATHS if name != "nul"])
 @pytest.mark.parametrize("command", ["run", "check", "show", "play", "debug", "warm", "curve"])
 def test_any_path_is_a_word_of_the_command_line(command: str, path: str) -> None:
@@ -215,7 +215,7 @@ STREAM_COMMANDS: dict[str, tuple[int | None, tuple[str, ...]]] = {
 """Commands, their exit codes, and the redirections that differ for them; the others are heavy, a process each."""
 
 
-@pytest.mark.full
+@pytest.mark.full(first=5)
 @pytest.mark.parametrize(
     ("words", "redirection"),
     [

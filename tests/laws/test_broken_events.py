@@ -215,7 +215,7 @@ def broken_law(case: Case) -> str | None:
         return repr(error)
 
 
-@pytest.mark.full
+@pytest.mark.full(first=8)
 @pytest.mark.parametrize("twin", TWINS)
 def test_the_laws_catch_a_broken_log(twin: BrokenLog) -> None:
     """Every broken log breaks a law on one of 100 programs on which the true one keeps the laws."""

@@ -31,7 +31,7 @@ RUNS: dict[str, tuple[Graph, list[Any]]] = {
 """Calls; loops, a trap and an array; cells with parked readers, and a bound."""
 
 
-@pytest.mark.full
+@pytest.mark.full(first=6)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("name", RUNS)
 def test_histories_with_bases_are_right(name: str, schedule: str) -> None:

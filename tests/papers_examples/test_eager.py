@@ -45,7 +45,7 @@ def test_eager_results_are_as_expected(name: str) -> None:
         assert plain(call()) == result
 
 
-@pytest.mark.full
+@pytest.mark.full(first=3)
 @pytest.mark.parametrize("name", FILES)
 def test_the_readme_has_the_tables(name: str) -> None:
     """The README has the tables that a file prints."""

@@ -280,7 +280,7 @@ def test_the_readme_names_every_file() -> None:
     assert [name for name in FILES if f"({name}.py)" not in readme] == []
 
 
-@pytest.mark.full
+@pytest.mark.full(first=4)
 @pytest.mark.parametrize("name", FILES)
 def test_the_command_line_runs_it(name: str) -> None:
     """`tagloom run FILE ARGS` exits with 0 if the program returns, and with 1 otherwise."""

@@ -19,7 +19,7 @@ def output_of(name: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.full
+@pytest.mark.full(first=4)
 @pytest.mark.parametrize("name", FILES)
 def test_a_script_prints_its_results(name: str) -> None:
     assert output_of(name).count("\n") >= 1

@@ -9,7 +9,9 @@ full product has. A test belongs to the inner part unless
 3. it is marked `inner(first=N)`, and N parametrisations that remain come before it. With `of_each=REGEX` those are
    counted separately for each text that REGEX matches at the start of an id, such as the name of an op.
 
-What rules 2 and 3 leave out is marked `full` as well. `tests/test_inner.py` proves what the inner part contains.
+What rules 2 and 3 leave out is marked `full` as well. Of a test that is marked `full(first=N)`, with or without
+`of_each`, only so many parametrisations are in the full product; the others are heavy. `tests/test_inner.py` proves
+what the inner part contains.
 """
 
 from __future__ import annotations
@@ -49,12 +51,15 @@ all."""
 
 
 def mark_full(items: Iterable[pytest.Item]) -> None:
-    """Marks as `full` every test that rules 2 and 3 leave out of the inner part."""
+    """Marks as `full` every test that rules 2 and 3 leave out of the inner part, and as `heavy` every one that the
+    full product leaves out."""
     tests: dict[str, list[pytest.Function]] = {}
     for item in items:
         if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for parametrised in tests.values():
+        for item in left_out_of_full(parametrised):
+            item.add_marker(pytest.mark.heavy)
         inner = {id(item) for item in inner_of(parametrised)}
         for item in parametrised:
             if id(item) not in inner:
@@ -67,6 +72,15 @@ def inner_of(items: list[pytest.Function]) -> list[pytest.Function]:
     represented = [item for item in unmarked if OTHER_DTYPES.isdisjoint(item.callspec.id.split("-"))] or unmarked[:1]
     marker = items[0].get_closest_marker("inner")
     return represented if marker is None else first_of(represented, **marker.kwargs)
+
+
+def left_out_of_full(items: list[pytest.Function]) -> list[pytest.Function]:
+    """The parametrisations of one test that are heavy because it is marked `full(first=N)`."""
+    marker = items[0].get_closest_marker("full")
+    if marker is None or not marker.kwargs:
+        return []
+    product = {id(item) for item in first_of(items, **marker.kwargs)}
+    return [item for item in items if id(item) not in product]
 
 
 def first_of(items: list[pytest.Function], first: int, of_each: str = "") -> list[pytest.Function]:

@@ -96,7 +96,6 @@ def check_unmapped_law(names: Sequence[str]) -> None:
                 tl.vmap(result, (0, None), None)(VALUES, 0.3)
 
 
-@pytest.mark.full
 @settings(max_examples=5, deadline=None)
 @given(FUNCTIONS)
 def test_results_that_depend_on_no_element_need_no_axis(names: Sequence[str]) -> None:

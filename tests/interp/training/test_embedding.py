@@ -81,7 +81,7 @@ def check_rows(make: Callable[[], Any], ids: Any, shards: int, how: str) -> None
     assert np.array_equal(result[there], np.asarray(dense))
 
 
-@pytest.mark.full
+@pytest.mark.full(first=6)
 @pytest.mark.parametrize("how", ["eager", "staged"])
 @pytest.mark.parametrize("name", RULES)
 def test_steps_by_rows(name: str, how: str) -> None:

@@ -52,7 +52,7 @@ ONE = """func f(x: int64) -> int64 {
 MAIN = ONE.replace("f(", "main(").replace("return x", "y = negative x\n  return y")
 
 
-@pytest.mark.full
+@pytest.mark.full(first=2)
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -153,7 +153,7 @@ def test_show_prints_an_invalid_program(file: str) -> None:
     assert tagloom("show", f"{file}:broken").stderr.startswith("V3: ")
 
 
-@pytest.mark.full
+@pytest.mark.full(first=2)
 @pytest.mark.parametrize(
     ("written", "message"),
     [

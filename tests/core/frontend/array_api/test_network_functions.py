@@ -125,7 +125,7 @@ def test_values(name: str) -> None:
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.full
+@pytest.mark.full(first=8)
 @pytest.mark.parametrize("name", CASES)
 def test_compiled_agrees(name: str) -> None:
     function, arguments, expected = CASES[name]

@@ -155,7 +155,7 @@ PAPERS = [
 ]
 
 
-@pytest.mark.full
+@pytest.mark.full(first=3)
 @pytest.mark.parametrize(("file", "name", "arguments", "engine"), PAPERS)
 def test_programs_of_the_papers(file: str, name: str, arguments: list[Any], engine: str) -> None:
     """Programs of cells from the papers that read only what they have put run without tokens."""

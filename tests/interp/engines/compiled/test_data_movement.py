@@ -87,7 +87,7 @@ def differing_cases(op: str, dtype: Any, is_open: bool) -> list[str]:
     return results
 
 
-@pytest.mark.full
+@pytest.mark.full(first=4)
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize(
     "op", [op if op in QUICK else pytest.param(op, marks=pytest.mark.heavy) for op in data_movement.MOVE_EMITTERS]

@@ -56,7 +56,7 @@ def test_chains_of_mixed_types(size: int, others: int) -> None:
     assert not list(differences(mixed.program, mixed.graph, of_mixed(size, others)))
 
 
-@pytest.mark.full
+@pytest.mark.full(first=3)
 @pytest.mark.parametrize(("rows", "shape"), [(4, (4, 3)), (1500, (1500, 3)), (4, (1, 3)), (1, (2, 1)), (2, (3, 3))])
 def test_chains_on_two_axes(rows: int, shape: tuple[int, int]) -> None:
     """A chain on two axes agrees with the reference."""

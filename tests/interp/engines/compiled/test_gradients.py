@@ -157,7 +157,7 @@ SLOW = ("nested", "descent", "mutual", "scanned", "halved")
 """What numba takes several seconds for."""
 
 
-@pytest.mark.full
+@pytest.mark.full(first=3)
 @pytest.mark.parametrize("name", [pytest.param(each, marks=[pytest.mark.heavy] * (each in SLOW)) for each in GRADS])
 def test_gradients(name: str) -> None:
     """Gradients agree with the reference: recursion, loops, branches, second orders, gradients in differentiated loops,

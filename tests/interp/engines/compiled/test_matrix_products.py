@@ -44,7 +44,7 @@ def product(helping: int, x: Any, y: Any) -> Any:
     return _wrapped(matrices.matmul, REALS[x.dtype.type])(state.ctypes.data, x, y)
 
 
-@pytest.mark.full
+@pytest.mark.full(first=12)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("size", SIZES)
 def test_products_are_within_their_bound(size: tuple[int, int, int], dtype: Any) -> None:

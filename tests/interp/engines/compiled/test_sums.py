@@ -74,7 +74,7 @@ WHOLE: list[tuple[tl.Function, list[Any]]] = [
 ]
 
 
-@pytest.mark.full
+@pytest.mark.full(first=5)
 @pytest.mark.parametrize(("function", "arguments"), WHOLE, ids=lambda each: getattr(each, "name", ""))
 def test_exact_sums_are_equal(function: tl.Function, arguments: list[Any]) -> None:
     """Sums without rounding equal the reference's."""

@@ -159,7 +159,7 @@ def finished_run(
     return run
 
 
-@pytest.mark.full
+@pytest.mark.full(first=4)
 @runs
 def test_picked_programs(function: tl.Function, arguments: tuple[Any, ...]) -> None:
     """Loops, recursion, mutual recursion, nested in each other, arrays and cells end as on the reference, under every

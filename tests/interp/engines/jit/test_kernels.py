@@ -68,7 +68,7 @@ def test_every_op_is_supported() -> None:
         assert not kernels.is_supported(row.name, operands, Type(result.dtype, (3,)))
 
 
-@pytest.mark.full
+@pytest.mark.full(first=10)
 @pytest.mark.parametrize("group", grouped(QUICK), ids=lambda group: "-".join(group[0].lanes))
 def test_edges(group: list[KernelSignature]) -> None:
     """Compiled kernels have the reference's bits and traps on every combination of edge values."""
