@@ -10,10 +10,12 @@ so it moves when the code is there. Results, errors and statistics do not depend
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -194,6 +196,8 @@ class EngineSelector:
             return True
         if not is_warm or not is_enabled:
             return is_warm
+        if not is_machine_prepared(variant):
+            return False
         try:
             compilation = machine_compilation(variant)
         except OSError:  # nothing can be cached
@@ -209,6 +213,30 @@ def machine_compilation(variant: Any) -> Compilation:
     from .fast import load
 
     return Compilation(load.machine_task(variant))
+
+
+_preparations: dict[Any, threading.Thread] = {}
+"""The threads of `is_machine_prepared`, by variants."""
+
+
+def is_machine_prepared(variant: Any) -> bool:
+    """Whether a thread has generated the text of a token machine, and loaded the machine if its code was on disk. The
+    first call starts the thread. That takes up to half a second, in which the run goes on, and ends at its limits."""
+
+    def prepare() -> None:
+        from .fast import load
+
+        with suppress(Exception):  # `fast` says why
+            if machine_compilation(variant).is_on_disk():
+                load.load_machine(variant)
+
+    if variant not in _preparations:
+        _preparations[variant] = threading.Thread(target=prepare, name="tagloom loader")
+        try:
+            _preparations[variant].start()
+        except RuntimeError:  # too many threads
+            prepare()
+    return not _preparations[variant].is_alive()
 
 
 MAX_TOKENS_FOR_VALUE = 2**20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from enum import IntEnum, StrEnum
 from functools import cache
 from pathlib import Path
@@ -113,8 +113,7 @@ def new_column_faults() -> dict[str, str]:
 def text(variant: MachineVariant = MachineVariant.BASE) -> str:
     """The source to compile: constants and functions. Names of columns become numbers, since numba is slow with
     enumerations, at compile time and at run time."""
-    source = jitted_source(_SOURCE_FILES[variant], _ENUMS, {"run"}, _VariantSelector(_VARIANT_FLAGS[variant]))
-    parts = source.split("\n@internal_njit\n")
+    parts = jitted_source(variant).split("\n@internal_njit\n")
     scalar = next(part for part in parts if part.startswith("def deliver_scalar("))
     other_parts = "\n@internal_njit\n".join(part for part in parts if part is not scalar)
     scalar_variants = [
@@ -124,18 +123,19 @@ def text(variant: MachineVariant = MachineVariant.BASE) -> str:
     return "\n".join([opcode_source.text(), _IMPORTS, other_parts, *scalar_variants])
 
 
-def jitted_source(
-    files: Iterable[str],
-    enums: Mapping[str, type[IntEnum]],
-    entry_points: Collection[str],
-    transformer: ast.NodeTransformer | None = None,
-) -> str:
-    """The constants and functions of files of this folder; all functions except the `entry_points` are jitted."""
-    folder, transformer = Path(__file__).parent, transformer or ast.NodeTransformer()
-    trees = [parse_python(folder.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in files]
+def jitted_source(variant: MachineVariant) -> str:
+    """The constants and functions of the files of a variant; all functions except `run` are jitted."""
+    body = inline_constants(variant_source(variant), _ENUMS)
+    return re.sub(r"(?m)^def (?!run\()", "@internal_njit\ndef ", body)
+
+
+@cache  # 0.1 s, and a machine is loaded from two such texts
+def variant_source(variant: MachineVariant) -> str:
+    """The constants and functions of the files of a variant, without the code of others."""
+    folder, selector = Path(__file__).parent, _VariantSelector(_VARIANT_FLAGS[variant])
+    trees = [parse_python(folder.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in _SOURCE_FILES[variant]]
     nodes = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign | ast.FunctionDef)]
-    body = inline_constants("\n".join(ast.unparse(transformer.visit(node)) for node in nodes), enums)
-    return re.sub(rf"(?m)^def (?!(?:{'|'.join(entry_points)})\()", "@internal_njit\ndef ", body)
+    return "\n".join(ast.unparse(selector.visit(node)) for node in nodes)
 
 
 class _VariantSelector(ast.NodeTransformer):

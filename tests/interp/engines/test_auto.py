@@ -47,6 +47,7 @@ def background(monkeypatch: pytest.MonkeyPatch) -> Iterator[Background]:
     monkeypatch.setattr(auto, "_warmups", {})
     monkeypatch.setattr(auto, "compiler_process", SimpleNamespace(is_enabled=lambda: True))
     monkeypatch.setattr(auto, "machine_compilation", lambda variant: background.machine)
+    monkeypatch.setattr(auto, "is_machine_prepared", lambda variant: True)
     monkeypatch.setattr(load, "is_machine_loaded", lambda variant: background.are_machines_loaded)
     monkeypatch.setattr(auto.compiled_engine, "code_compilation", lambda program: background.code)
     monkeypatch.setattr(auto.compiled_engine, "has_machine_code", lambda program: False)

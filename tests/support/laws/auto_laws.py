@@ -57,6 +57,7 @@ def code_ready_after(fast_looks: int, compiled_looks: int) -> Iterator[None]:
         patch.setattr(auto, "_warmups", {})
         patch.setattr(auto, "compiler_process", SimpleNamespace(is_enabled=lambda: True))
         patch.setattr(auto, "machine_compilation", lambda variant: machine)
+        patch.setattr(auto, "is_machine_prepared", lambda variant: True)
         patch.setattr(load, "is_machine_loaded", lambda variant: False)
         patch.setattr(auto.compiled_engine, "code_compilation", lambda program: code)
         patch.setattr(
