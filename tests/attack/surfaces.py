@@ -14,29 +14,38 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
+from html.parser import HTMLParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import tagloom as tl
 from attack.displays import begin_display, command_lines, display_violations
 from attack.flat_graphs import graph_and_arguments
-from attack.hostile_names import HOSTILE, faults
-from support.generators.json_edits import EVERY, arguments_for, documents, garbled, mutated, reordered
+from attack.hostile_names import HOSTILE, MARK, faults, rename
+from support.generators.json_edits import EVERY, PROGRAMS, arguments_for, documents, garbled, mutated, reordered
 from tagloom.core.files import read_array
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.program.program import Program
 from tagloom.core.program.validate import program_problems
 from tagloom.tui.session.commands import new_session
+from tagloom.viz.pictures import PICTURES
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMITS = tl.Limits(firings=300, tokens=10_000, depth=100)
 MAX_SECONDS = 60
+MARKUP = (
+    f"<{MARK} a=1>", f"</script><{MARK}>", f"</title><{MARK}>", f"--><{MARK}>", f"]]><{MARK}>", f"</svg><{MARK}/>",
+    f'" onmark="{MARK}', f"' onmark='{MARK}", f"&lt;{MARK}&gt;", f"\\u003c{MARK}\\u003e", "${1}`", "\\", "%s&#x0;",
+)  # fmt: skip
+"""Parts of names that HTML, SVG or a script could take for its own."""
 Attack = Callable[[random.Random, Path], None]
 """One input: generated from the dice, and used."""
 
@@ -144,6 +153,48 @@ def attack_displays(dice: random.Random, folder: Path) -> None:
     assert not problems, problems
 
 
+class _Page(HTMLParser):
+    """What a browser makes of a page: its elements, and the pages of its frames."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements, self.frames = list[tuple[str, dict[str, str | None]]](), list[str]()
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self.frames += [value for name, value in attrs if name == "srcdoc" and value]
+
+    handle_startendtag = handle_starttag
+
+
+def page_problems(text: str) -> Iterator[str]:
+    """What a name has put into the HTML or SVG of a notebook: elements, attributes, control characters."""
+    yield from faults(text)
+    page = _Page(text)
+    for tag, attributes in page.elements:
+        if tag == MARK.lower() or any(name.startswith((MARK.lower(), "onmark")) for name in attributes):
+            yield f"<{tag} {attributes}>"
+    for frame in page.frames:
+        yield from page_problems(frame)
+
+
+def attack_notebook(dice: random.Random, folder: Path) -> None:
+    part = dice.choice(MARKUP)
+    graph = lower(tl.from_json(json.dumps(rename(tl.to_json(dice.choice(PROGRAMS)), part))))
+    history = begin_display(graph, arguments_for(graph), "waves")
+    assert history is not None
+    for form in dice.sample(list(PICTURES), 3):
+        with suppress(tl.TagloomError):
+            svg = tl.picture(history, form)._repr_svg_()
+            ElementTree.fromstring(svg)
+            assert not list(page_problems(svg)), (form, part)
+    player = history.player()
+    page = player._repr_html_()
+    assert _Page(page).frames == [player.html] and not list(page_problems(page)), part
+
+
 SURFACES: dict[str, tuple[str, Attack, float]] = {
     "text": ("text form (.tl)", attack_text, 1),
     "document": ("programs, graphs and outcomes (.json)", attack_document, 1),
@@ -153,6 +204,7 @@ SURFACES: dict[str, tuple[str, Attack, float]] = {
     "array": ("arrays (.npy)", attack_array, 1),
     "metrics": ("metrics, drawn by `curve`", attack_metrics, 1),
     "session": ("ten lines of session commands, with hostile words", attack_session, 0.2),
+    "notebook": ("pictures and pages of a notebook, with markup in names", attack_notebook, 0.05),
     "displays": ("graphs of any shape, in all pictures, the player and the session", attack_displays, 0.03),
 }
 """For each surface: what it is, one attack, and the share of COUNT that the table's run has of it."""

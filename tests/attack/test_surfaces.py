@@ -10,6 +10,7 @@ import pytest
 import tagloom as tl
 from attack import surfaces
 from attack.surfaces import SURFACES, attack_failure
+from tagloom.viz.player import page
 
 QUICK = {name: 2 if SURFACES[name][2] < 1 else 15 for name in SURFACES}
 """The number of inputs in every run."""
@@ -45,3 +46,9 @@ def test_a_fault_is_a_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     for attack, is_failure in ((fail, True), (refuse, False)):
         monkeypatch.setitem(surfaces.SURFACES, "text", ("text", attack, 1))
         assert bool(attack_failure("text", 1, tmp_path)) == is_failure
+
+
+def test_a_name_that_is_not_escaped_is_a_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The law of notebooks fails where the page of a run is put into its frame as it is."""
+    monkeypatch.setattr(page, "escape", str)
+    assert "notebook" in attack_failure("notebook", 0, tmp_path)
