@@ -1,0 +1,66 @@
+"""Every op of the registry, on large operands, delays the end of a run by at most 0.2 s."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from lateness import ENGINES, LargeCase, array_rows, large_case, large_cases, measure_alone
+from tagloom.core.ops.op import OPS
+from tagloom.core.types import Type
+from tagloom.core.value import Value
+from tagloom.interp.engines import long_ops
+
+LATE_SECONDS = 0.2
+NAMES = tuple(row.name for row in array_rows())
+WITHOUT_LARGE_OPERANDS = {"arange", "uniform_at", "normal_at", "integers_at", "permutation_at", "broadcast_to"}
+"""Ops whose results alone are large."""
+
+
+def stretched_operands(case: LargeCase) -> list[Value]:
+    """Operands of the types of a case that take no memory."""
+    return [np.broadcast_to(type_.dtype.numpy.type(1), type_.shape or ()) for type_ in case.types]
+
+
+def ops_on_the_caller() -> Iterator[str]:
+    """The ops that a machine would compute on large operands without a helper thread: nothing could end them."""
+    for name in NAMES:
+        case = large_case(name)
+        result: Any = OPS[name].type_rule(*case.types, **dict(case.attributes))
+        if not long_ops.may_take_long(name, stretched_operands(case), result):
+            yield name
+
+
+def test_every_op_is_measured() -> None:
+    """The cases are those of all ops with large operands."""
+    assert set(OPS) - set(NAMES) == WITHOUT_LARGE_OPERANDS
+    assert all(any(each.types[0].shape for each in large_cases(OPS[name])) for name in NAMES)
+
+
+@pytest.mark.full
+def test_a_helper_thread_computes_every_op_on_large_operands() -> None:
+    """Whatever the op, a machine can abandon it; so it can where only the result is large."""
+    assert list(ops_on_the_caller()) == []
+    for name in ("broadcast_to", "arange"):
+        assert long_ops.may_take_long(name, (1.0,), Type(large_case("sin").types[0].dtype, (10**8,)))
+
+
+@pytest.mark.full
+def test_an_op_that_nothing_can_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The law fails where an op counts as short, whatever its operands."""
+    may_take_long = long_ops.may_take_long
+    monkeypatch.setattr(long_ops, "may_take_long", lambda op, *others: op != "sort" and may_take_long(op, *others))
+    assert list(ops_on_the_caller()) == ["sort"]
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_ends_on_time(name: str, engine: str) -> None:
+    """S12: a run ends at most 0.2 s after its limit on seconds, counted from its first step, while an op computes. The
+    shortest of three counts, since other processes delay what they share a core with."""
+    late = (measure_alone(name, engine) for _ in range(3))
+    assert any(each is None or each[1] <= LATE_SECONDS for each in late)
