@@ -6,6 +6,7 @@ With `--fetch NAME --feed NAME=LITERAL`, a part of the program is run, with some
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,9 +14,11 @@ from typing import Annotated, Any
 import typer
 
 from ...core.errors import Usage, plural
+from ...core.escape import escape_line
 from ...core.frontend.trace.pytree import unflatten
 from ...core.graph.graph import Graph
 from ...core.world import World
+from ...interp.engines.jit.compiler_process import has_unfinished
 from ...interp.engines.limits import Limits
 from ...interp.engines.protocol import Job, RunOptions
 from ...interp.engines.reference import breaks_rules, default_structure
@@ -53,7 +56,7 @@ from .options import (
     Unchecked,
     Until,
 )
-from .terminal import has_unicode, print_diagnostic, print_error, print_text, print_to_stderr
+from .terminal import has_unicode, is_terminal, print_diagnostic, print_error, print_text, print_to_stderr
 
 
 def build_partial(
@@ -151,6 +154,8 @@ def run(
         job = Job(graph, default_structure(graph), program, breaks_rules(graph, unchecked=unchecked))
         outcome = run_job(job, parse_arguments(subject, args or []), RunOptions(**options), engine)
     print_outcome(outcome, stats=stats, as_document=as_document, is_part=is_part)
+    if is_terminal(sys.stderr) and has_unfinished():
+        print_diagnostic(f"the run ended before its compiler: `tagloom warm {escape_line(target)}` compiles ahead")
     raise typer.Exit(0 if outcome.status == "Returned" else 1)
 
 

@@ -165,6 +165,11 @@ def is_switched_off(word: str) -> bool:
     return word.lower() in _OFF_WORDS
 
 
+def has_unfinished() -> bool:
+    """Whether code was requested that is not there yet; it never is if this process ends now."""
+    return any(not each.is_on_disk() and not each.has_ended for each in (*_running, *_pending))
+
+
 def _start_pending() -> None:
     """Start a process for the pending requests if the one before has ended."""
     if _background and _background[0].poll() is not None:

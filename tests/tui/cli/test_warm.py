@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tagloom.interp.engines.jit import compiler_process
 from tagloom.interp.engines.jit.compiler_process import CompileTask
+from tagloom.tui.cli import run
 
 MACHINE = f"{'the token machine':38} "
 
@@ -113,3 +114,17 @@ def test_as_a_process(folder: Path, tmp_path: Path) -> None:
     assert [line.split(" compiled in ")[0].strip() for line in ran.stdout.splitlines()] == ["the token machine", "add"]
     again = subprocess.run([*command, "add.py"], capture_output=True, text=True, env=environment, cwd=folder)
     assert again.stdout.count("on disk") == 2
+
+
+@pytest.mark.parametrize("is_terminal, is_unfinished", [(True, True), (True, False), (False, True)])
+def test_a_run_that_ends_before_its_compiler(
+    is_terminal: bool, is_unfinished: bool, tagloom: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run on a terminal whose code is not compiled when it ends says how to compile ahead."""
+    compilation = compiler_process.Compilation(CompileTask("test", module_text="x = 1\n"))
+    monkeypatch.setattr(compiler_process, "_pending", [compilation])
+    compilation.has_ended = not is_unfinished
+    monkeypatch.setattr(run, "is_terminal", lambda stream: is_terminal)
+    code, out, err = tagloom("run", "add.py", "1", "2", "--engine", "reference")
+    assert (code, out) == (0, "3\n")
+    assert ("`tagloom warm add.py` compiles ahead" in err) == (is_terminal and is_unfinished)
