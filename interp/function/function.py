@@ -325,7 +325,8 @@ class Function(SvgReprMixin):
     def tree_types(self, arguments: Sequence[Any]) -> tuple[TreeType, ...]:
         """The nesting of concrete arguments, one for each declared parameter, and the types that they are traced
         with."""
-        return self._flatten_arguments(arguments)[1]
+        leaves, forms = self._flatten_arguments(arguments)
+        return self._infer_number_types(forms, leaves)
 
     def leaves(self, arguments: Sequence[Any]) -> list[Any]:
         """The leaves of concrete arguments, one for each declared parameter, in the order of the program's

@@ -18,7 +18,7 @@ So the result types of a function depend on the function and its callees, not on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from types import CodeType
@@ -277,7 +277,7 @@ class ProgramBuilder:
             return self._resolve_local_call(function_spec, argument_types, weak, caller)
         callee = self._find_callee(function_spec, argument_types, weak, caller)
         has_error = callee.deferred_error is not None
-        if any(numbers) and (has_error or is_recursive_with_other_dtypes(callee, numbers)):
+        if any(numbers) and (has_error or other_dtypes(callee, numbers)):
             types = self.infer_number_types(function_spec, argument_types, numbers)
             pairs = zip(flat_types(types), flat_types(argument_types), weak, strict=False)
             weak = tuple(number if type_ == own_type else None for type_, own_type, number in pairs)
@@ -305,7 +305,8 @@ class ProgramBuilder:
         self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], numbers: WeakTypes
     ) -> tuple[TreeType, ...]:
         """The argument types of a call with Python numbers: a number takes the dtype, of its kind, that recursive calls
-        of the function give to the parameter, as a loop variable takes that of its next value. `numbers` are the weak
+        of the function give to the parameter, as a loop variable takes that of its next value; or else the one with
+        which the results have the types that they have for a number in the parameter's place. `numbers` are the weak
         values of the leaves that are Python numbers.
 
         The function is traced with the numbers as weak values, until no type changes."""
@@ -332,12 +333,43 @@ class ProgramBuilder:
                         types[k], remaining[k] = type_, None
             if remaining == list(numbers):
                 break
-            leaf_types = iter(types)
-            argument_types = tuple(
-                TreeType(each.treedef, tuple(next(leaf_types) for _ in each.types)) for each in argument_types
-            )
-            numbers = tuple(remaining)
+            argument_types, numbers = unflatten_types(argument_types, types), tuple(remaining)
+        for k, number in enumerate(numbers):
+            if number is not None:
+                argument_types, numbers = self._fit_number(function_spec, argument_types, numbers, k)
         return argument_types
+
+    def _fit_number(
+        self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], numbers: WeakTypes, position: int
+    ) -> tuple[tuple[TreeType, ...], WeakTypes]:
+        """The argument types and the weak values that are left, where the number at this position may have got the one
+        other dtype of its kind that the function has: if the results then have the types that they have for a weak
+        value, which they have not for the number's own type."""
+        typed = (*numbers[:position], None, *numbers[position + 1 :])
+        weak_callee = self._trace_alone(function_spec, argument_types, numbers)
+        own_callee = self._trace_alone(function_spec, argument_types, typed)
+        required = None if weak_callee.signature is None else weak_callee.signature.result_types
+        found = other_dtypes(weak_callee, numbers[position : position + 1])
+        if required is None or len(found) != 1:
+            return argument_types, numbers
+        (dtype,), types = found, flat_types(argument_types)
+        types[position] = Type(dtype)
+        fitted_types = unflatten_types(argument_types, types)
+        if has_results(own_callee, required):
+            return argument_types, numbers
+        callee = self._trace_alone(function_spec, fitted_types, typed)
+        return (fitted_types, typed) if has_results(callee, required) else (argument_types, numbers)
+
+    def _trace_alone(
+        self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], numbers: WeakTypes
+    ) -> Specialization:
+        """The specialization of a function for these types and weak values, traced for its results only. It has no
+        signature if it cannot be traced."""
+        callee = self.specialize(function_spec, argument_types, numbers if any(numbers) else (), None)
+        if callee.callee_signatures is None:
+            with suppress(Invalid, Usage):
+                self.trace_specialization(callee)
+        return callee
 
     def _resolve_local_call(
         self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], weak: WeakTypes, caller: Specialization
@@ -542,17 +574,30 @@ def flat_types(argument_types: Sequence[TreeType]) -> list[Type]:
     return [type_ for tree_type in argument_types for type_ in tree_type.types]
 
 
-def is_recursive_with_other_dtypes(callee: Specialization, numbers: WeakTypes) -> bool:
-    """Whether a function calls itself, and has values of other dtypes of the numbers' kinds than those that Python
+def has_results(function: Specialization, types: tuple[Type, ...]) -> bool:
+    """Whether a function was traced, and has results of these types."""
+    signature = function.signature
+    return function.deferred_error is None and signature is not None and signature.result_types == types
+
+
+def unflatten_types(argument_types: Sequence[TreeType], types: Sequence[Type]) -> tuple[TreeType, ...]:
+    """Argument types that nest as these do, with other types of the leaves."""
+    leaf_types = iter(types)
+    return tuple(TreeType(each.treedef, tuple(next(leaf_types) for _ in each.types)) for each in argument_types)
+
+
+def other_dtypes(callee: Specialization, numbers: WeakTypes) -> set[DType]:
+    """The dtypes, of the numbers' kinds, of values of a function and of what it calls, but for those that Python
     numbers have by themselves."""
     kinds = {kind for number in numbers for kind in number_kinds(number)}
-    reachable = reachable_specializations(*(callee.callee_signatures or ()))
-    return any(each.function_spec == callee.function_spec for each in reachable) and any(
-        value.type.dtype.kind in kinds and value.type.dtype not in PYTHON_DTYPES
-        for function in (callee, *reachable)
+    values = (
+        value
+        for function in reachable_specializations(callee)
         for region in function.regions
         for value in region.values.values()
     )
+    found = {value.type.dtype for value in values}
+    return {dtype for dtype in found if dtype.kind in kinds and dtype not in PYTHON_DTYPES}
 
 
 def check_functions_return(functions: Sequence[Specialization]) -> None:

@@ -1,5 +1,5 @@
-"""Loop variables that start with Python numbers have the dtypes that the body gives them, and parameters of recursive
-functions those that the recursive calls give them."""
+"""Loop variables that start with Python numbers have the dtypes that the body gives them, and parameters of functions
+those that the recursive calls, or the values that they meet, give them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from tagloom.core import dtypes
+from tagloom.core.frontend.trace import program_builder
 
 NUMBERS = [dtype for dtype in dtypes.ALL if dtype.kind != "b"]
 
@@ -75,6 +76,87 @@ def test_other_kinds_shapes_and_ranges_are_refused(start: Any, following: Any) -
     """V5: a number does not become one of another kind, an array, or a dtype that does not hold it."""
     with pytest.raises((tl.Invalid, tl.Usage), match=r"changes its type|does not fit into int8"):
         tl.function(lambda n: tl.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, following), 0, start))(3)
+
+
+def repeat(a: Any, x: Any) -> Any:
+    for _ in range(3):
+        a = a + x
+    return a
+
+
+def choose(a: Any, x: Any) -> Any:
+    return tl.cond(x > 0, lambda: a, lambda: x)
+
+
+def nest(a: Any, x: Any) -> Any:
+    return tl.function(add)(a, x) + a
+
+
+def add(a: Any, x: Any) -> Any:
+    return a + x
+
+
+BODIES: dict[str, Any] = {
+    "sum": add,
+    "tuple": lambda a, x: (x - a * x, {"b": a * a + x}),
+    "loop": repeat,
+    "branch": choose,
+    "call": nest,
+    "called Python": lambda a, x: add(a * 2, x),
+    "no meeting": lambda a, x: (a * 2, x + x),
+    "both": lambda a, x: (a, a + x),
+    "two dtypes": lambda a, x: (a * x, a * tl.astype(x, tl.float64)) if isinstance(a, float) else (a * x, x),
+}
+KEEPS_OWN_TYPE = ("both",)
+"""Functions that return the number itself, too: it keeps its own type everywhere."""
+
+
+def check_number_law(name: str, dtype: dtypes.DType) -> None:
+    """A function that is called with a Python number has the result types, and for numbers that all dtypes have the
+    values, that it has with the number in the parameter's place; a NumPy number keeps its type."""
+    body, number, x = BODIES[name], (0.5 if dtype.kind == "f" else 2), dtype.numpy.type(3)
+    required = tl.function(lambda x: body(number, x))
+    function = tl.function(lambda a, x: body(a, x))
+    for traced, arguments in ((function, (number, x)), (tl.function(lambda x: function(number, x)), (x,))):
+        types = [type_.dtype for type_ in traced.trace(*arguments).program.main.results]
+        assert types == [type_.dtype for type_ in required.trace(x).program.main.results]
+        for engine in ("reference", "fast"):
+            values = traced.run(*arguments, engine=engine).results, required.run(x, engine=engine).results
+            assert all(np.array_equal(*pair) for pair in zip(*values, strict=True))
+    if dtype.kind == "f":
+        assert np.asarray(tl.function(add)(np.float64(0.5), x)).dtype == np.float64
+
+
+@pytest.mark.inner(first=6)
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.int8, dtypes.float64, dtypes.int64], ids=repr)
+@pytest.mark.parametrize("name", [name for name in BODIES if name not in KEEPS_OWN_TYPE])
+def test_numbers_take_the_dtype_of_what_they_meet(name: str, dtype: dtypes.DType) -> None:
+    """A Python number that is passed to a function takes the dtype of the values that it meets there."""
+    check_number_law(name, dtype)
+
+
+def test_a_number_that_is_returned_keeps_its_type() -> None:
+    """A parameter has one type: if the number is a result, that is its own, and the value is not rounded."""
+    number, total = tl.function(BODIES["both"])(0.1, np.float32(1))
+    assert number == 0.1
+    assert np.asarray(total).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "name, broken",
+    [
+        ("_fit_number", lambda self, spec, types, numbers, k: (types, numbers)),
+        ("other_dtypes", lambda callee, numbers: set()),
+        ("has_results", lambda function, types: True),
+    ],
+)
+def test_broken_inference_of_numbers_is_caught(name: str, broken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The law fails where numbers are not fitted, no dtype is looked for, or every dtype counts as right."""
+    owner = program_builder.ProgramBuilder if name == "_fit_number" else program_builder
+    monkeypatch.setattr(owner, name, broken)
+    with pytest.raises((AssertionError, tl.Invalid)):
+        for each in ("sum", "branch", "no meeting", "two dtypes"):
+            check_number_law(each, dtypes.float32)
 
 
 @tl.function
