@@ -339,18 +339,6 @@ class Symbol(ArrayOperators):
         namespace = array_namespace()
         return namespace.sum(namespace.astype((abs(self) >> namespace.arange(64)) != 0, dtypes.int64))
 
-    def __getattr__(self, name: str) -> NoReturn:
-        """Raises AttributeError, which for a method of NumPy's arrays says what to write."""
-        if name.startswith("_") or not hasattr(array_namespace(), name):
-            raise AttributeError(f"a symbolic {self._type} has no attribute {name!r}")
-        raise Invalid(
-            f"arrays have no method {name}",
-            rule="F4",
-            where=user_location(),
-            hint=f"write tl.{name}(x)",
-            python=AttributeError,
-        )
-
     def __repr__(self) -> str:
         return f"<symbolic {self._tagloom_value.name}: {self._tagloom_value.type}>"
 

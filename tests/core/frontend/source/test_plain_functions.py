@@ -123,7 +123,7 @@ REFUSALS = {
     "a format": ("print(f'{tl.asarray([n]):03d}'); return n", "F1: a list of symbolic values is not a value"),
     "items": ("return (1, (2, 3))[n]", "F4: items of different structures are indexed by a symbolic value"),
     "a new key": ("d = {1: 2}\nd[n] = 3\nreturn 1", "F4: an item of a dict is assigned at a symbolic key"),
-    "a method": ("return tl.arange(n).sum()", "F4: arrays have no method sum"),
+    "a method": ("return tl.arange(n).sum()", "arrays have no attribute sum"),
     "a string of a length": ("return len('*' * n)", "F4: a str is repeated a symbolic number of times"),
     "identity": ("return n is n + 1", "F4: `is` does not compare numbers"),
     "repetition": ("return len([0] * n)", "F4: a list is repeated a symbolic number of times"),
@@ -141,7 +141,7 @@ def test_refusals_are_in_words(name: str, tmp_path: Path) -> None:
     path = tmp_path / "user.py"
     path.write_text(text, encoding="utf-8")
     namespace = runpy.run_path(str(path))
-    with pytest.raises(tl.Invalid) as refused:
+    with pytest.raises((tl.Invalid, tl.Usage)) as refused:
         namespace["f"](3)
     assert str(refused.value).startswith(words)
     assert "user.py:" in str(refused.value)
