@@ -483,3 +483,11 @@ def namespaces(n):
 @case((3,), (0,))
 def quantifiers_of_numbers(n):
     return any([0, 3]), all([1, n]), any([0, n])
+
+
+@case((0,), (3,), (9,))
+def last_number_of_a_range(n):
+    i = -1
+    for i in range(1, n, 2):
+        pass
+    return i
