@@ -62,12 +62,12 @@ def list_code(conversion: ConvertedCode) -> CodeListing:
     source_lines: dict[int, int] = {}
     spans: dict[SourceSpan, SourceSpan] = {}
     original: Any
-    written: Any
-    for original, written in _pairs(tree, parsed):
+    unparsed: Any
+    for original, unparsed in _pairs(tree, parsed):
         if isinstance(original, ast.stmt | ast.Lambda):
-            source_lines.setdefault(written.lineno, original.lineno)
+            source_lines.setdefault(unparsed.lineno, original.lineno)
         if isinstance(original, ast.expr) and not _is_operator(original):
-            spans.setdefault(_span(original), _span(written))
+            spans.setdefault(_span(original), _span(unparsed))
     return CodeListing(
         tuple(CodeLine(line, source_lines.get(number)) for number, line in enumerate(text.split("\n"), 1)), spans
     )
@@ -85,14 +85,14 @@ def find_listing(file: str, line: int) -> CodeListing | None:
     return None if best is None else list_code(best)
 
 
-def _pairs(original: ast.AST, written: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+def _pairs(original: ast.AST, unparsed: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
     """The nodes of both trees that have positions, as far as the trees are equal; outer ones first."""
-    if type(original) is not type(written):
+    if type(original) is not type(unparsed):
         return
-    if hasattr(original, "lineno") and hasattr(written, "lineno"):
-        yield original, written
+    if hasattr(original, "lineno") and hasattr(unparsed, "lineno"):
+        yield original, unparsed
     for name in original._fields:
-        one, other = getattr(original, name, None), getattr(written, name, None)
+        one, other = getattr(original, name, None), getattr(unparsed, name, None)
         if isinstance(one, ast.AST) and isinstance(other, ast.AST):
             yield from _pairs(one, other)
         elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):

@@ -41,8 +41,8 @@ from .writes import augment, delete_attribute, delete_item, set_attribute, set_i
 
 Thunk: TypeAlias = Callable[[], Any]
 LoopForm: TypeAlias = Literal["plain", "break", "exit", "exits"]
-"""What the body of a loop returns: nothing; whether the loop goes on; that, and whether an exit was taken that must be
-told; that, and the number of the exit taken, 0 if none."""
+"""What the body of a loop returns: nothing; whether the loop goes on; that, and whether an exit was taken; that, and
+the number of the exit taken, 0 if none."""
 
 _ITERATORS = (enumerate, zip, map, filter, reversed)
 _FRAME_READERS: dict[Any, float] = {locals: math.inf, globals: math.inf, eval: 2, exec: 2, vars: 1, dir: 1}
@@ -294,8 +294,8 @@ class Operators(ABC):
         form: LoopForm = "plain",
         parallel_iterations: int | None = None,
     ) -> Any:
-        """`while`: the number of the exit taken, if the form tells. The body of a loop with exits gets the test, and
-        calls it where the loop goes on.
+        """`while`: the number of the exit taken, where the form has one. The body of a loop with exits gets the test,
+        and calls it where the loop goes on.
 
         The loop runs in Python until its test is symbolic; the rest is staged."""
         variables = Variables(state, live)
@@ -347,8 +347,8 @@ class Operators(ABC):
         last: str = "",
         parallel_iterations: int | None = None,
     ) -> Any:
-        """`for`: the number of the exit taken, if the form tells. `target` assigns an item to the loop's target. `last`
-        is the name of the target if it is read after the loop and the body does not assign it."""
+        """`for`: the number of the exit taken, where the form has one. `target` assigns an item to the loop's target.
+        `last` is the name of the target if it is read after the loop and the body does not assign it."""
         if isinstance(iterable, CountedRange):
             return self._for_range(iterable, target, body, Variables(state, live), form, last, parallel_iterations)
         variables = Variables(state, [*live, *([last] if last else [])])

@@ -58,9 +58,9 @@ def test_after_a_break(patch: MonkeyPatch) -> None:
 @twin(loops.for_else, 5, 3)
 def else_after_a_break(patch: MonkeyPatch) -> None:
     """The `else` of a loop runs after a `break`, too."""
-    sound = control_flow._LoopSelection.dispatch
+    sound = control_flow._LoopExits.dispatch
     patch.setattr(
-        control_flow._LoopSelection,
+        control_flow._LoopExits,
         "dispatch",
         lambda self, otherwise=(): [*sound(self), *otherwise],
     )
@@ -157,7 +157,7 @@ def unassigned_is_zero(patch: MonkeyPatch) -> None:
 @twin(loops.return_on_each_path, 3)
 def one_exit_for_all(patch: MonkeyPatch) -> None:
     """All exits of a statement have the number of the first."""
-    patch.setattr(control_flow._Selection, "number", lambda self, statement: ast.Constant(1))
+    patch.setattr(control_flow._ExitSelection, "number", lambda self, statement: ast.Constant(1))
 
 
 @twin(places.a_nonlocal_variable, -1)

@@ -75,7 +75,7 @@ def convert_control_flow(node: FunctionNode) -> FunctionNode:
     """The function with operators for its control flow; nested functions stay as they are."""
     if isinstance(node, ast.Lambda):
         return node
-    node = _ResultsInPlace().convert(node)
+    node = _ReturnSplitter().convert(node)
     scope = function_scope(node)
     writer = _ControlFlow(scope, {name.id for name in ast.walk(node) if isinstance(name, ast.Name)})
     live = scope.captured_names | scope.nonlocal_names | scope.global_names
@@ -170,7 +170,7 @@ class _ControlFlow:
 
     def _selected_if(self, node: ast.If, follow: list[ast.stmt], block: _Block) -> list[ast.stmt]:
         """An `if` both arms of which may exit or go on: what follows is there once."""
-        selection = _Selection(self.names.fresh("exit"), find_exits([node]), self.local_names)
+        selection = _ExitSelection(self.names.fresh("exit"), find_exits([node]), self.local_names)
         rest = [*selection.dispatch(), *follow]
         live = live_before(rest, block.live, block.exits)
         inner = _Block(live, Exits(live, live, live), selection.end, selection.leave)
@@ -239,11 +239,11 @@ class _ControlFlow:
     def _loop(self, node: Loop, follow: list[ast.stmt], block: _Block) -> tuple[list[ast.stmt], list[ast.stmt]]:
         """The call of an operator for a loop, and the statements to convert after it."""
         breaks = [each for each in find_exits(node.body) if not isinstance(each, ast.Continue)]
-        is_told = bool(node.orelse) or any(isinstance(each, ast.Return) for each in breaks)
+        needs_number = bool(node.orelse) or any(isinstance(each, ast.Return) for each in breaks)
         test_names = written_names([node.test]) & self.local_names if isinstance(node, ast.While) else set()
-        form = "exit" if breaks and is_told else "break" if breaks or test_names else "plain"
+        form = "exit" if breaks and needs_number else "break" if breaks or test_names else "plain"
         name = self.names.fresh("exit") if form == "exit" else ""
-        selection = _LoopSelection(name, breaks, self.local_names, may_complete([node]))
+        selection = _LoopExits(name, breaks, self.local_names, may_complete([node]))
         rest = list(follow)
         if form == "exit":
             rest = [*selection.dispatch(node.orelse), *follow]
@@ -325,8 +325,8 @@ class _ControlFlow:
             for owner, field, part in _parts(result):
                 setattr(owner, field, self.convert(part, inner))
             return [result], follow
-        is_passed = may_complete([node], suppresses=False)
-        selection = _Selection(self.names.fresh("exit"), exits, self.local_names, is_passed)
+        has_end = may_complete([node], suppresses=False)
+        selection = _ExitSelection(self.names.fresh("exit"), exits, self.local_names, has_end)
         rest = [*selection.dispatch(), *follow]
         live = live_before(rest, block.live, block.exits) | read_names([node])
         inner = _Block(live, Exits(live, live, live), selection.end, selection.leave)
@@ -346,11 +346,11 @@ class _ControlFlow:
         return [*statements(f"name = {selection.no_exit}", node, name=selection.name), result], rest
 
 
-class _Selection:
+class _ExitSelection:
     """The exits of a statement by number, from 1; 0 says that none was taken. A single exit is a bool."""
 
-    def __init__(self, name: str, exits: Sequence[Exit], local_names: Set[str], is_passed: bool = True) -> None:
-        self.name, self.local_names, self.is_passed = name, local_names, is_passed
+    def __init__(self, name: str, exits: Sequence[Exit], local_names: Set[str], has_end: bool = True) -> None:
+        self.name, self.local_names, self.has_end = name, local_names, has_end
         self.exits = {ast.dump(each): each for each in exits}
 
     @property
@@ -375,18 +375,18 @@ class _Selection:
         """Statements that take the exit of the number; without one, `otherwise`."""
         result: list[ast.stmt] = []
         for position, each in enumerate(self.exits.values(), start=1):
-            if self.leads_further(each):
+            if self.is_taken_later(each):
                 template = "if name: leave" if len(self.exits) == 1 else "if name == number: leave"
-                if not self.is_passed and position == len(self.exits):
+                if not self.has_end and position == len(self.exits):
                     template = "if ag__.is_last_exit(name, number): leave"
-                leave = [self.taken_later(each)]
+                leave = [self.postpone(each)]
                 result += statements(template, each, name=self.name, number=self.number(each), leave=leave)
         if otherwise:
             template = "if not name: body" if len(self.exits) == 1 else "if name == 0: body"
             result += statements(template, otherwise[0], name=self.name, body=list(otherwise))
         return result
 
-    def taken_later(self, statement: Exit) -> Exit:
+    def postpone(self, statement: Exit) -> Exit:
         """A copy of an exit, to be taken after the statement: what it reads was assigned before it."""
         later = copy.deepcopy(statement)
         for each in walk_scope([later]):
@@ -394,15 +394,15 @@ class _Selection:
                 each.is_present = not getattr(each, "may_be_unassigned", False)  # type: ignore[attr-defined]
         return later
 
-    def leads_further(self, statement: Exit) -> bool:
-        """Whether the exit must be taken again after the statement."""
+    def is_taken_later(self, statement: Exit) -> bool:
+        """Whether the exit is taken after the statement."""
         return True
 
 
-class _LoopSelection(_Selection):
+class _LoopExits(_ExitSelection):
     """The exits of a loop; a `break` leads to what follows the loop."""
 
-    def leads_further(self, statement: Exit) -> bool:
+    def is_taken_later(self, statement: Exit) -> bool:
         return isinstance(statement, ast.Return)
 
 
@@ -441,7 +441,7 @@ def _tuple(items: Any) -> ast.expr:
     return ast.Tuple(list(items), ast.Load())
 
 
-class _ResultsInPlace(ast.NodeTransformer):
+class _ReturnSplitter(ast.NodeTransformer):
     """Splits each `return` inside of a `with` or `try`, so that its expression is evaluated there."""
 
     def __init__(self) -> None:

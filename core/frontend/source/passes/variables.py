@@ -73,16 +73,16 @@ class _Marker:
         self,
         node: ast.While | ast.For | ast.AsyncFor,
         assigned: frozenset[str],
-        inside: frozenset[str],
-        ended: frozenset[str] | None,
+        in_body: frozenset[str],
+        at_end: frozenset[str] | None,
     ) -> frozenset[str] | None:
         """The variables that are assigned after a loop, given those before it, in its body, and where it ends without a
         break."""
         self.partial_names |= (written_names([node]) & self.local_names) - assigned
         self.breaks.append(None)
-        self.visit_block(node.body, inside)
-        broken = self.breaks.pop()
-        return _meet(self.visit_block(node.orelse, ended), broken)
+        self.visit_block(node.body, in_body)
+        at_breaks = self.breaks.pop()
+        return _meet(self.visit_block(node.orelse, at_end), at_breaks)
 
     def visit(self, node: ast.stmt, assigned: frozenset[str]) -> frozenset[str] | None:
         match node:
@@ -94,8 +94,8 @@ class _Marker:
             case ast.While():
                 self.mark([node.test], assigned)
                 is_endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
-                inside, after = assigned | walrus_names(node.test, True), assigned | walrus_names(node.test, False)
-                return self.visit_loop(node, assigned, inside, None if is_endless else after)
+                in_body, after = assigned | walrus_names(node.test, True), assigned | walrus_names(node.test, False)
+                return self.visit_loop(node, assigned, in_body, None if is_endless else after)
             case ast.For() | ast.AsyncFor():
                 self.mark([node.iter], assigned)
                 return self.visit_loop(node, assigned, assigned | written_names([node.target]), assigned)
@@ -106,20 +106,20 @@ class _Marker:
                 return assigned | written_names(targets)
             case ast.Try() | ast.TryStar():
                 body = self.visit_block(node.body, assigned)
-                ended = self.visit_block(node.orelse, body) if body is not None else None
+                at_end = self.visit_block(node.orelse, body) if body is not None else None
                 for handler in node.handlers:
                     names = frozenset({handler.name} if handler.name else set())
-                    ended = _meet(ended, self.visit_block(handler.body, assigned | names))
+                    at_end = _meet(at_end, self.visit_block(handler.body, assigned | names))
                 last = self.visit_block(node.finalbody, assigned)
-                return None if last is None or ended is None else ended | last
+                return None if last is None or at_end is None else at_end | last
             case ast.Match():
                 self.mark([node.subject], assigned)
-                ended = assigned
+                at_end = assigned
                 for case in node.cases:
                     inner = assigned | written_names([case.pattern])
                     self.mark([case.guard] if case.guard else [], inner)
-                    ended = _meet(ended, self.visit_block(case.body, inner)) or frozenset()
-                return ended
+                    at_end = _meet(at_end, self.visit_block(case.body, inner)) or frozenset()
+                return at_end
             case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
                 self.mark([node], assigned)
                 if isinstance(node, ast.Break) and self.breaks:
