@@ -7,7 +7,7 @@ from ..program.program import ScopeEntry
 from .trace.source_location import entered_scopes, user_frame
 
 
-class Scope:
+class NamedScope:
     """The context manager of `scope`."""
 
     def __init__(self, name: str) -> None:
@@ -22,7 +22,7 @@ class Scope:
         entered_scopes().pop()
 
 
-def scope(name: str, /) -> Scope:
+def scope(name: str, /) -> NamedScope:
     """A name for the nodes that are traced inside `with tl.scope(name):`. Pictures and the debugger draw a frame around
     them, and fold it like the call of a Python helper; scopes and helpers may be inside one another. The meaning of the
     program does not change, and values of eager arrays have no scopes.
@@ -42,4 +42,4 @@ def scope(name: str, /) -> Scope:
         raise Usage("a scope has a name", got=repr(name), hint='write tl.scope("encoder")', python=TypeError)
     if not name:
         raise Usage("the name of a scope is empty", hint='write tl.scope("encoder")', python=ValueError)
-    return Scope(name)
+    return NamedScope(name)
