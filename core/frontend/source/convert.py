@@ -15,6 +15,7 @@ from typing import Any
 
 from ...errors import Usage
 from ..trace.source_location import definition_location, explain_unconverted, unconverted_reason
+from .passes.comprehensions import convert_comprehensions
 from .passes.control_flow import convert_control_flow
 from .passes.expressions import convert_expressions
 from .passes.mangling import mangle_names
@@ -93,7 +94,8 @@ def convert_tree(node: FunctionNode, class_name: str | None = None) -> FunctionN
 
 def convert_statements(node: FunctionNode) -> FunctionNode:
     """Apply the passes on statements to one function."""
-    return convert_control_flow(convert_writes(mark_loads(convert_matches(node))))
+    node = convert_comprehensions(convert_matches(node), convert_statements)
+    return convert_control_flow(convert_writes(mark_loads(node)))
 
 
 def _convert_nested(node: Any, convert_function: Callable[[FunctionNode], FunctionNode]) -> Any:

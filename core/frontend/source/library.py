@@ -77,3 +77,17 @@ def count_item(items, value):
         if item == value:
             count += 1
     return count
+
+
+def mapped(function, *iterables):
+    """`map(function, *iterables)`."""
+    if len(iterables) == 1:
+        return (function(item) for item in iterables[0])
+    return (function(*items) for items in zip(*iterables, strict=False))
+
+
+def filtered(function, iterable):
+    """`filter(function, iterable)`."""
+    if function is None:
+        return (item for item in iterable if item)
+    return (item for item in iterable if function(item))

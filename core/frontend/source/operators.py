@@ -238,6 +238,13 @@ class Operators(ABC):
             return is_within
         return self.and_(is_within, lambda: (item - start) % step == 0)
 
+    def generator(
+        self, iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], has_choices: bool
+    ) -> Any:
+        """A generator expression over an iterable: `native` makes it, `push(iterable, add)` calls `add` on each item.
+        `has_choices` says that it has further loops, or conditions."""
+        return native(iterable)
+
     def get_item(self, container: Any, index: Any) -> Any:
         """`container[index]`."""
         method = getattr(type(container), "__getitem__", None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -15,9 +15,10 @@ from ..eager.apply import apply
 from ..trace.captures import read_variable
 from ..trace.program_builder import current_region, to_operand, unwrap_weak
 from ..trace.symbol import Symbol, array_namespace
-from . import calls, items, methods, raising, staging, texts
-from .convert import OPERATORS
-from .operators import Operators, Thunk
+from . import calls, items, library, methods, raising, sequences, staging, texts
+from .convert import OPERATORS, convert
+from .operators import LoopForm, Operators, Thunk
+from .ranges import CountedRange
 from .state import Place, Variables
 
 __all__ = ["OPERATORS", "ProgramOperators"]
@@ -31,12 +32,22 @@ class ProgramOperators(Operators):
     format_percent = staticmethod(texts.format_percent)
     is_assumed = staticmethod(staging.is_assumed)
     join_text = staticmethod(texts.join_text)
+    generator = staticmethod(sequences.create_generator)
     set_item = staticmethod(items.set_item)
 
     def __init__(self) -> None:
         super().__init__()
         self.builtins |= calls.BUILTINS
-        self.builtins |= {pow: methods.power, sorted: functools.partial(methods.sort, self)}
+        self.builtins |= {
+            enumerate: sequences.enumerate_items,
+            filter: convert(library.filtered),
+            map: convert(library.mapped),
+            pow: methods.power,
+            reversed: sequences.reverse_items,
+            sorted: functools.partial(methods.sort, self),
+            sum: sequences.sum_items,
+            zip: sequences.zip_items,
+        }
 
     def is_symbolic(self, value: Any) -> bool:
         return staging.is_symbolic(read_variable(value))
@@ -78,6 +89,42 @@ class ProgramOperators(Operators):
     def call_opaque(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         result = methods.call_symbolic(self, function, arguments, keywords)
         return calls.call_opaque(function, arguments, keywords) if result is NotImplemented else result
+
+    def for_stmt(
+        self,
+        iterable: Any,
+        target: Callable[[Any], Any],
+        body: Callable[..., Any],
+        state: Thunk,
+        live: Sequence[str],
+        form: LoopForm = "plain",
+        last: str = "",
+        parallel_iterations: int | None = None,
+    ) -> Any:
+        """`for`; also over sequences of symbolic length, by their positions."""
+        if isinstance(iterable, CountedRange) or not sequences.is_counted(iterable):
+            return super().for_stmt(iterable, target, body, state, live, form, last, parallel_iterations)
+        sequence, names = sequences.as_sequence(iterable), [*live, *([last] if last else [])]
+        return super().for_stmt(
+            sequence.positions(),
+            lambda position: target(sequence.item(position)),
+            body,
+            state,
+            names,
+            form,
+            "",
+            parallel_iterations,
+        )
+
+    def _quantify(self, decisive: bool, items: Any, /) -> Any:
+        if isinstance(items, sequences.PushedItems):
+            return sequences.quantify(self, decisive, items)
+        return super()._quantify(decisive, items)
+
+    def _extremum(self, original: Any, is_better: Any, *arguments: Any, key: Any = None, **default: Any) -> Any:
+        if len(arguments) == 1 and isinstance(arguments[0], sequences.PushedItems):
+            return sequences.extremum(self, original.__name__, arguments[0], key, tuple(default.values()))
+        return super()._extremum(original, is_better, *arguments, key=key, **default)
 
     def get_item(self, container: Any, index: Any) -> Any:
         """`container[index]`; also at a symbolic index of known items."""

@@ -1,0 +1,106 @@
+"""The pass on generator expressions: each gets a function with the loops that it stands for, which hands over its items
+one by one. Such a loop may be one of the program.
+
+>>> import ast
+>>> (function,) = ast.parse("def f(n): return sum(k * k for k in range(n) if k != 3)").body
+>>> print(ast.unparse(convert_comprehensions(function, lambda inner: inner)))
+def f(n):
+<BLANKLINE>
+    def generate_1_(items_1_, add):
+        for k in items_1_:
+            if k != 3:
+                add(k * k)
+    return sum(ag__.generator(range(n), lambda items_1_: (k * k for k in items_1_ if k != 3), generate_1_, True))
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from ..reader import FunctionNode
+from ..scopes import COMPREHENSIONS, SCOPES
+from ..templates import expression, statements
+
+_QUANTIFIERS = ("any", "all")
+"""The builtins that may stop before the last item."""
+
+
+def convert_comprehensions(
+    node: FunctionNode, convert_function: Callable[[ast.FunctionDef], FunctionNode]
+) -> FunctionNode:
+    """The function, changed in place, with functions for its generator expressions, to which `convert_function` is
+    applied. Those in lambdas, in other comprehensions, and with `:=` or `await` stay as they are."""
+    if isinstance(node, ast.FunctionDef):
+        generators = _Generators(convert_function)
+        node.body = [part for each in node.body for part in generators.convert(each)]
+    return node
+
+
+class _Generators(ast.NodeTransformer):
+    def __init__(self, convert_function: Callable[[ast.FunctionDef], FunctionNode]) -> None:
+        self.convert_function = convert_function
+        self.definitions: list[ast.stmt] = []
+        self.count = 0
+
+    def convert(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The functions of the generator expressions of a statement, and the statement."""
+        outer, self.definitions = self.definitions, []
+        result = statement if isinstance(statement, SCOPES) else super().visit(statement)
+        parts, self.definitions = [*self.definitions, result], outer
+        return parts
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.stmt):
+            return self.convert(node)
+        if isinstance(node, ast.GeneratorExp):
+            return self._convert(node, may_stop=False)
+        if isinstance(node, (*SCOPES, *COMPREHENSIONS)):
+            return node
+        return super().visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        is_quantifier = isinstance(node.func, ast.Name) and node.func.id in _QUANTIFIERS
+        if is_quantifier and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
+            node.args = [self._convert(node.args[0], may_stop=True)]
+            return node
+        return self.generic_visit(node)
+
+    def _convert(self, node: ast.GeneratorExp, *, may_stop: bool) -> ast.expr:
+        if any(isinstance(each, ast.NamedExpr | ast.Await | ast.Yield) for each in ast.walk(node)) or any(
+            each.is_async for each in node.generators
+        ):
+            return node
+        first = node.generators[0]
+        first.iter = self.visit(first.iter)
+        self.count += 1
+        name, items = f"generate_{self.count}_", f"items_{self.count}_"
+        template = "if add(item): return True" if may_stop else "add(item)"
+        body = statements(template, node.elt, item=copy.deepcopy(node.elt))
+        for generator in reversed(node.generators):
+            for test in reversed(generator.ifs):
+                body = statements("if test: body", test, test=copy.deepcopy(test), body=body)
+            iterable = ast.Name(items, ast.Load()) if generator is first else copy.deepcopy(generator.iter)
+            (loop,) = statements("for target in iterable: body", generator.target, iterable=iterable, body=body)
+            assert isinstance(loop, ast.For)
+            loop.target = copy.deepcopy(generator.target)
+            body = [loop]
+        if may_stop:
+            body += statements("return False", node)
+        (function,) = statements("def name(items, add): body", node, name=name, items=items, body=body)
+        assert isinstance(function, ast.FunctionDef)
+        self.definitions.append(self.convert_function(function))  # type: ignore[arg-type]
+        native = copy.copy(node)
+        native.generators = [copy.copy(each) for each in node.generators]
+        native.generators[0].iter = ast.copy_location(ast.Name(items, ast.Load()), first.iter)
+        has_choices = len(node.generators) > 1 or bool(first.ifs)
+        return expression(  # type: ignore[no-any-return]
+            f"ag__.generator(iterable, lambda items: native, name, {has_choices})",
+            node,
+            iterable=first.iter,
+            items=items,
+            native=native,
+            name=name,
+        )

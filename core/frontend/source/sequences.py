@@ -1,0 +1,176 @@
+"""Sequences whose length or items are known only when the program runs: `zip`, `enumerate` and `reversed` of symbolic
+ranges and arrays, and generator expressions over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ...errors import Invalid
+from ..eager.apply import apply
+from ..trace.captures import read_variable
+from ..trace.program_builder import current_region
+from ..trace.source_location import user_location
+from ..trace.symbol import Symbol
+from . import items
+from .operators import Operators
+from .raising import raised, stage_assertion
+from .ranges import SymbolicRange
+from .staging import is_symbolic
+from .state import register_created
+from .writes import set_attribute
+
+
+class SymbolicSequence:
+    """Items by their positions, which a `for` loop counts through. The length may be symbolic."""
+
+    def __init__(self, length: Any, item: Callable[[Any], Any]) -> None:
+        self.length, self.item = length, item
+
+    def positions(self) -> Any:
+        """The range of the positions."""
+        return SymbolicRange(self.length) if is_symbolic(self.length) else range(self.length)
+
+    def __iter__(self) -> NoReturn:
+        raise Invalid(
+            "a sequence of symbolic length is counted through only by a for loop",
+            rule="F1",
+            where=user_location(),
+            hint="write a for loop",
+            python=TypeError,
+        )
+
+    __len__ = __getitem__ = __iter__
+
+
+def is_counted(iterable: Any) -> bool:
+    """Whether only a loop of the program can go through an iterable."""
+    if isinstance(iterable, SymbolicRange | SymbolicSequence):
+        return True
+    if isinstance(iterable, PushedItems):
+        return False
+    value = read_variable(iterable)
+    return isinstance(value, Symbol) and bool(value._type.shape) and value._type.shape[0] is None  # type: ignore[index]
+
+
+def as_sequence(iterable: Any) -> SymbolicSequence:
+    """The items of a range, array, list or tuple by their positions. Raises Invalid (F4) for other iterables."""
+    iterable = read_variable(iterable)
+    if isinstance(iterable, SymbolicSequence):
+        return iterable
+    if isinstance(iterable, SymbolicRange):
+        return SymbolicSequence(iterable.length(), lambda position: iterable.start + position * iterable.step)
+    if isinstance(iterable, Symbol):
+        return SymbolicSequence(iterable.shape[0], lambda position: iterable[position])  # type: ignore[index]
+    if isinstance(iterable, list | tuple | range | np.ndarray):
+        return SymbolicSequence(len(iterable), lambda position: _known_item(iterable, position))
+    raise Invalid(
+        f"a {type(iterable).__name__} is looped over together with a sequence of symbolic length",
+        rule="F4",
+        where=user_location(),
+        hint="make a list of it before",
+    )
+
+
+def _known_item(container: Any, position: Any) -> Any:
+    return items.get_item(container, position) if is_symbolic(position) else container[position]
+
+
+def zip_items(*iterables: Any, strict: bool = False) -> Any:
+    """`zip(*iterables)`."""
+    if not any(map(is_counted, iterables)):
+        return register_created(zip(*iterables, strict=strict))
+    sequences = [as_sequence(each) for each in iterables]
+    length = sequences[0].length
+    for each in sequences[1:]:
+        if strict:
+            stage_assertion(apply("equal", length, each.length), raised(ValueError("zip() arguments differ in length")))
+        length = apply("minimum", length, each.length)
+    return SymbolicSequence(length, lambda position: tuple(each.item(position) for each in sequences))
+
+
+def enumerate_items(iterable: Any, start: Any = 0) -> Any:
+    """`enumerate(iterable, start)`."""
+    if not is_counted(iterable):
+        if is_symbolic(read_variable(start)):
+            return register_created((start + position, item) for position, item in enumerate(iterable))
+        return register_created(enumerate(iterable, start))
+    sequence = as_sequence(iterable)
+    return SymbolicSequence(sequence.length, lambda position: (position + start, sequence.item(position)))
+
+
+def reverse_items(iterable: Any) -> Any:
+    """`reversed(iterable)`."""
+    if isinstance(iterable, SymbolicRange) or not is_counted(iterable):
+        return register_created(reversed(iterable))
+    sequence = as_sequence(iterable)
+    return SymbolicSequence(sequence.length, lambda position: sequence.item(sequence.length - 1 - position))
+
+
+class PushedItems:
+    """A generator expression: `push(iterable, add)` calls `add` on each item, in loops that may be of the program, and
+    iterating it makes Python's own generator."""
+
+    def __init__(self, iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any]) -> None:
+        self.iterable, self.native, self.push = iterable, native, push
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.native(self.iterable))
+
+
+class _Total:
+    """What is computed from the items so far."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.has_items: Any = False
+
+
+def create_generator(iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], has_choices: bool) -> Any:
+    """A generator expression; Python's own where the number of its items is known."""
+    if current_region() is not None and (has_choices or is_counted(iterable)):
+        return PushedItems(iterable, native, push)
+    return native(iterable)
+
+
+def sum_items(iterable: Any, /, start: Any = 0) -> Any:
+    """`sum(iterable, start)`."""
+    if isinstance(iterable, SymbolicRange):
+        return iterable.sum() + start
+    if not isinstance(iterable, PushedItems):
+        return sum(iterable, start)
+    total = register_created(_Total(start))
+    iterable.push(iterable.iterable, lambda item: set_attribute(total.value + item, total, "value"))
+    return total.value
+
+
+def quantify(operators: Operators, decisive: bool, generator: PushedItems) -> Any:
+    """`any`, which True decides, or `all`, which False decides, of a generator expression."""
+    is_decided = generator.push(generator.iterable, (lambda item: item) if decisive else operators.not_)
+    return is_decided if decisive else operators.not_(is_decided)
+
+
+def extremum(operators: Operators, name: str, generator: PushedItems, key: Any, default: tuple[Any, ...]) -> Any:
+    """`max` or `min` of a generator expression of numbers: of several that are equal, the first."""
+    total = register_created(_Total(False))
+    if key is not None:
+        raise Invalid(f"{name}() of symbolic items takes no key", rule="F4", where=user_location(), hint="write a loop")
+
+    def add(item: Any) -> None:
+        best = total.value
+        is_better = item > best if name == "max" else item < best
+        is_taken = operators.or_(operators.not_(total.has_items), lambda: is_better)
+        set_attribute(operators.if_exp(is_taken, lambda: item, lambda: best), total, "value")
+        set_attribute(True, total, "has_items")
+
+    generator.push(generator.iterable, add)
+    if default:
+        return operators.if_exp(total.has_items, lambda: total.value, lambda: default[0])
+    empty = ValueError(f"{name}() arg is an empty sequence")
+    if is_symbolic(total.has_items):
+        stage_assertion(total.has_items, raised(empty))
+    elif not total.has_items:
+        raise raised(empty)
+    return total.value
