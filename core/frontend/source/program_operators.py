@@ -40,8 +40,8 @@ class ProgramOperators(Operators):
         self.builtins |= calls.BUILTINS
         self.builtins |= {
             enumerate: sequences.enumerate_items,
-            filter: convert(library.filtered),
-            map: convert(library.mapped),
+            filter: convert(library.filtered),  # type: ignore[arg-type]
+            map: convert(library.mapped),  # type: ignore[arg-type]
             pow: methods.power,
             reversed: sequences.reverse_items,
             sorted: functools.partial(methods.sort, self),

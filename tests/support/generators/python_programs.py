@@ -117,7 +117,8 @@ class Writer:
             return simple[0]
         forms = ["sum", "difference", "product", "quotient", "remainder", "negative", "choice", "and", "or", "extreme"]
         forms += ["walrus", "truth", "power"]
-        forms += ["item", "length"] if names.lists else []
+        forms += ["item", "length", "computed item", "sorted"] if names.lists else []
+        forms += ["generator", "counted", "bits"] if self.chance(2) else []
         forms += ["attribute", "method"] if names.objects else []
         forms += ["call"] * 2 if names.functions else []
         forms += ["pair"] if names.pairs else []
@@ -158,6 +159,22 @@ class Writer:
             case "item":
                 name = self.pick(list(names.lists))
                 return f"{name}[{self.number(0, names.lists[name] - 1)}]"
+            case "computed item":
+                name = self.pick(list(names.lists))
+                return f"{name}[({one()}) % {names.lists[name]}]"
+            case "sorted":
+                return f"sorted({self.pick(list(names.lists))})[0]"
+            case "generator":
+                consumer = self.pick(["sum", "any", "all", "max"])
+                own = Names(ints=["g", *names.ints])
+                condition = f" if {self.truth(own, 0)}" if consumer != "max" and self.chance(2) else ""
+                small = f"({one()}) % 4" + (" + 1" if consumer == "max" else "")
+                return f"int({consumer}({self.integer(own, 1)} for g in range({small}){condition})) % 50"
+            case "counted":
+                kind = self.pick(["enumerate(range({0}), 2)", "zip(range({0}), range(2, 6))"])
+                return f"sum(g * h for g, h in {kind.format(f'({one()}) % 4')})"
+            case "bits":
+                return f"(({one()}) % 9).bit_length()"
             case "length":
                 return f"len({self.pick(list(names.lists))})"
             case "attribute":
@@ -245,7 +262,7 @@ class Writer:
 
     def statement(self, indent: int, names: Names, context: Context) -> bool:
         self.budget -= 1
-        forms = ["assign", "augment", "print"]
+        forms = ["assign", "augment", "print", "print"]
         forms += ["assign bool", "assign float", "swap", "list", "object", "pair", "closure", "assert", "delete"]
         forms += ["set item", "augment item"] if names.lists else []
         forms += ["set attribute", "augment attribute"] * 2 if names.objects else []
@@ -300,7 +317,14 @@ class Writer:
         return True
 
     def write_print(self, indent: int, names: Names, context: Context) -> bool:
-        text = self.pick([f'"{self.fresh("line")}"', f'f"t{{{self.integer(names, 0)}}}"'])
+        text = self.pick(
+            [
+                f'"{self.fresh("line")}"',
+                f'f"t{{{self.integer(names, 0)}}}"',
+                f'f"{{{self.integer(names, 0)}:3d}}"',
+                self.truth(names, 0),
+            ]
+        )
         self.write(indent, f"print({text}, {self.integer(names, 1)})")
         return True
 

@@ -9,8 +9,12 @@ from typing import Any, NamedTuple
 
 from pytest import MonkeyPatch
 from support.programs import plain_functions
+from support.programs.everyday import objects as everyday_objects
+from support.programs.everyday import sequences
 from support.programs.reference import calls, conditionals, exits, loops, places
-from tagloom.core.frontend.source import convert, raising, ranges, staging, state
+from tagloom.core.frontend.source import calls as call_operators
+from tagloom.core.frontend.source import convert, entry, items, program_operators, raising, ranges, staging, state
+from tagloom.core.frontend.source import sequences as symbolic_sequences
 from tagloom.core.frontend.source.entry import OPERATORS
 from tagloom.core.frontend.source.operators import Operators
 from tagloom.core.frontend.source.passes import control_flow, expressions, matches
@@ -274,3 +278,54 @@ def start_of_a_loop_lost(patch: MonkeyPatch) -> None:
 def nothing_after_the_last_exit(patch: MonkeyPatch) -> None:
     """A statement whose paths all return is followed by a return of nothing."""
     patch.setattr(operators, "is_last_exit", lambda chosen, number: chosen == number)
+
+
+@twin(sequences.pick_name_length, 2)
+def the_first_item_at_each_symbolic_index(patch: MonkeyPatch) -> None:
+    """A known list gives its first item at each symbolic index."""
+    sound = items.select
+    patch.setattr(items, "select", lambda container, index: sound([container[0]] * len(container), index))
+
+
+@twin(sequences.set_at, 1, 7)
+def an_item_assigned_everywhere(patch: MonkeyPatch) -> None:
+    """An assignment at a symbolic index changes all items."""
+    patch.setattr(items, "_choose", lambda test, then, otherwise: then)
+
+
+@twin(everyday_objects.print_kinds, 3, 2.5)
+def bools_printed_as_literals(patch: MonkeyPatch) -> None:
+    """A printed bool is `true`, as in the text form."""
+    patch.setattr(call_operators, "FormattedValue", lambda value: value)
+
+
+@twin(everyday_objects.same_condition, True, 4)
+def every_condition_is_assumed_the_other_way(patch: MonkeyPatch) -> None:
+    """A variable that one arm assigns is unassigned in that arm of the next branch on the same condition."""
+    patch.setattr(program_operators.ProgramOperators, "is_assumed", lambda self, condition: False)
+
+
+@twin(sequences.sum_nested_ranges, 4)
+def sums_forget_their_items(patch: MonkeyPatch) -> None:
+    """The sum of a generator expression over a symbolic range is its start."""
+    patch.setattr(symbolic_sequences, "set_attribute", lambda value, total, name: None)
+
+
+@twin(sequences.zipped_ranges, 4, 9)
+def zip_goes_on_to_the_longest(patch: MonkeyPatch) -> None:
+    """`zip` ends with the longest of its sequences."""
+    sound = symbolic_sequences.apply
+    patch.setattr(symbolic_sequences, "apply", lambda op, *operands: sound(op.replace("min", "max"), *operands))
+
+
+@twin(everyday_objects.tuple_match_values, 0, 4)
+def sequence_patterns_ignore_their_items(patch: MonkeyPatch) -> None:
+    """A sequence pattern matches each sequence of its length."""
+    sound = matches._tests
+    patch.setattr(matches, "_tests", lambda pattern, subject: sound(pattern, subject)[:1])
+
+
+@twin(exits.a_raise_after_a_raise_of_an_arm, -1)
+def the_last_raise_hides_the_first(patch: MonkeyPatch) -> None:
+    """A `raise` that no symbol decides on ends the trace, whatever comes first."""
+    patch.setattr(entry, "is_raised_after_effects", lambda region, error: False)

@@ -78,12 +78,13 @@ class _Generators(ast.NodeTransformer):
         self.count += 1
         name, items = f"generate_{self.count}_", f"items_{self.count}_"
         template = "if add(item): return True" if may_stop else "add(item)"
-        body = statements(template, node.elt, item=copy.deepcopy(node.elt))
+        body = statements(template, node, item=copy.deepcopy(node.elt))
         for generator in reversed(node.generators):
             for test in reversed(generator.ifs):
-                body = statements("if test: body", test, test=copy.deepcopy(test), body=body)
-            iterable = ast.Name(items, ast.Load()) if generator is first else copy.deepcopy(generator.iter)
-            (loop,) = statements("for target in iterable: body", generator.target, iterable=iterable, body=body)
+                body = statements("if test: body", node, test=copy.deepcopy(test), body=body)
+            counted = ast.copy_location(ast.Name(items, ast.Load()), node)
+            iterable = counted if generator is first else copy.deepcopy(generator.iter)
+            (loop,) = statements("for target in iterable: body", node, iterable=iterable, body=body)
             assert isinstance(loop, ast.For)
             loop.target = copy.deepcopy(generator.target)
             body = [loop]
@@ -94,7 +95,7 @@ class _Generators(ast.NodeTransformer):
         self.definitions.append(self.convert_function(function))  # type: ignore[arg-type]
         native = copy.copy(node)
         native.generators = [copy.copy(each) for each in node.generators]
-        native.generators[0].iter = ast.copy_location(ast.Name(items, ast.Load()), first.iter)
+        native.generators[0].iter = ast.copy_location(ast.Name(items, ast.Load()), node)
         has_choices = len(node.generators) > 1 or bool(first.ifs)
         return expression(  # type: ignore[no-any-return]
             f"ag__.generator(iterable, lambda items: native, name, {has_choices})",

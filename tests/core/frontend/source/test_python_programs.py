@@ -81,7 +81,7 @@ def statistics(count: int, folder: Path) -> Counter[Any]:
         seen["raises"] += any(ending.error is not None for ending in endings)
         seen["prints"] += any(ending.lines for ending in endings)
         seen["recursion"] += "recur(" in program.text
-        for word in ("for ", "while ", "else:", "match ", "finally:", "break", "continue", "nonlocal ", ":=", "Box("):
+        for word in ("for ", "while ", "else:", "match ", "finally:", "break", "continue", "nonlocal ", ":=", "Box(", " for g"):
             seen[word] += word in program.text
     return seen
 

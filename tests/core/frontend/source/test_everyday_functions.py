@@ -1,0 +1,71 @@
+"""Everyday functions: plain Python that was written without the converter in mind does what Python does, or is refused
+in words. Their table is the check of docs/autograph.md."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from typing import Any
+
+import pytest
+import tagloom as tl
+from support.laws.python_laws import RUNS, disagreements, is_refusal
+from support.programs.everyday import numbers, objects, sequences, simulations
+from support.programs.everyday.table import EVERYDAY
+from support.programs.reference.table import Entry
+
+SUBJECTS = (numbers, objects, sequences, simulations)
+assert SUBJECTS, "they fill the table"
+SAMPLE = EVERYDAY[::9]
+"""The functions that the plain test run checks."""
+
+
+def outcome(entry: Entry) -> str:
+    """How a converted function compares with Python, with all arguments symbolic, and with every second one."""
+    count = len(inspect.signature(entry.function).parameters)
+    masks = [[True] * count, *([[k % 2 == free for k in range(count)] for free in (0, 1)] if count > 1 else [])]
+    try:
+        found = list(disagreements(entry.function, entry.inputs, RUNS[:1], masks))
+    except tl.Invalid as error:
+        assert is_refusal(error), error
+        return f"refused: {error.rule}: {error.message}"
+    return "\n".join(found) or "right"
+
+
+def check(entry: Entry) -> None:
+    """An accepted function agrees; a refused one is refused in these words."""
+    found = outcome(entry)
+    assert found.startswith(f"refused: {entry.refusal}" if entry.refusal else "right"), found
+
+
+def parameters(entries: list[Entry]) -> list[Any]:
+    return [pytest.param(each, id=each.name) for each in entries]
+
+
+@pytest.mark.parametrize("entry", parameters(SAMPLE))
+def test_a_sample_of_everyday_functions(entry: Entry) -> None:
+    """One function in nine agrees with Python in value, type, printed lines and exception."""
+    check(entry)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("entry", parameters([each for each in EVERYDAY if each not in SAMPLE]))
+def test_everyday_functions(entry: Entry) -> None:
+    """All others agree, too."""
+    check(entry)
+
+
+def main() -> None:
+    """Print how many functions agree, differ and are refused, and those that do not agree."""
+    endings: Counter[str] = Counter()
+    for entry in EVERYDAY:
+        found = outcome(entry)
+        kind = "right" if found == "right" else "refused" if found.startswith("refused") else "wrong"
+        endings[kind] += 1
+        if kind != "right":
+            print(f"{entry.name}: {found}")
+    print(f"{len(EVERYDAY)} functions: {dict(endings)}")
+
+
+if __name__ == "__main__":
+    main()
