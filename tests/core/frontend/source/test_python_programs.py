@@ -71,6 +71,10 @@ def test_many_programs(first: int, tmp_path: Path) -> None:
     assert endings["refused"] <= 100 * MOST_REFUSED
 
 
+WORDS = ("for ", "while ", "else:", "match ", "finally:", "break", "continue", "nonlocal ", ":=", "Box(", " for g")
+"""Words of the constructs that generated programs have."""
+
+
 def statistics(count: int, folder: Path) -> Counter[Any]:
     """How many of the first programs have loops, recursion, exceptions and printed lines."""
     seen: Counter[Any] = Counter()
@@ -81,7 +85,7 @@ def statistics(count: int, folder: Path) -> Counter[Any]:
         seen["raises"] += any(ending.error is not None for ending in endings)
         seen["prints"] += any(ending.lines for ending in endings)
         seen["recursion"] += "recur(" in program.text
-        for word in ("for ", "while ", "else:", "match ", "finally:", "break", "continue", "nonlocal ", ":=", "Box(", " for g"):
+        for word in WORDS:
             seen[word] += word in program.text
     return seen
 
