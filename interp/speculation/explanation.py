@@ -62,6 +62,8 @@ class Explanation:
         width = max((len(row.source) for row in self.rows), default=0)
         width = min(width, 60)
         for row in self.rows:
+            if row.assumption == "nothing":  # an attribute or variable that is not there
+                continue
             broken = f", broken {plural(row.broken, 'time')}" if row.broken else ""
             where = f" ({row.location})" if row.location else ""
             lines.append(f"  {row.source[:60]:{width}}  {row.assumption}; checked {row.checked}{broken}{where}")

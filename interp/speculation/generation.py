@@ -31,7 +31,7 @@ from ...core.frontend.trace.program_builder import (
 from ...core.frontend.trace.pytree import flat_tuple_type, leaf_type
 from ...core.types import Type
 from . import arithmetic
-from .heap import FieldKey, HeapKey, VariableKey
+from .heap import FieldKey, HeapKey, VariableKey, is_compact
 from .layouts import (
     MAX_INTEGER,
     MISSING,
@@ -105,9 +105,10 @@ class Generation(Staging):
             for name, layout in zip(callee.names, callee.layouts, strict=True)
             for k in range(len(layout.types))
         ]
-        if self.requirements.needs_classes:
-            types.append(Type(dtypes.int64, (None,)))
-            labels.append("classes")
+        for is_needed, label in ((self.requirements.needs_classes, "classes"), (self.requirements.needs_rows, "rows")):
+            if is_needed:
+                types.append(Type(dtypes.int64, (None,)))
+                labels.append(label)
         for key in self.keys:
             parts = self.key_types(key)
             types += parts
@@ -128,6 +129,7 @@ class Generation(Staging):
         for name, layout in zip(callee.names, callee.layouts, strict=True):
             self.state.variables[name] = StagedValue(layout, tuple(next(remaining) for _ in layout.types))
         self.class_vector = next(remaining) if self.requirements.needs_classes else None
+        self.row_vector = next(remaining) if self.requirements.needs_rows else None
         for key in self.keys:
             self.state.heap[key] = tuple(next(remaining) for _ in self.key_types(key))
 
@@ -175,7 +177,7 @@ class Generation(Staging):
         callee.round = self.round
         region = current_region()
         assert region is not None
-        outer = self.state, self.class_vector
+        outer = self.state, self.class_vector, self.row_vector
         try:
             with enter_region(open_subregion(region.outermost)):
                 parameters = self._spec(callee, print).declared_parameters
@@ -184,7 +186,7 @@ class Generation(Staging):
         except (NoTypeYet, Unreachable):
             return
         finally:
-            self.state, self.class_vector = outer
+            self.state, self.class_vector, self.row_vector = outer
         joined = layout if callee.result is None else join(callee.result, layout)
         if joined != callee.result:
             callee.result, self.has_changed = joined, True
@@ -250,6 +252,8 @@ class Generation(Staging):
         ]
         if self.requirements.needs_classes:
             operands.append(self.class_vector)
+        if self.requirements.needs_rows:
+            operands.append(self.row_vector)
         for key in self.keys:
             types = self.key_types(key)
             operands += [as_start(leaf, type_) for leaf, type_ in zip(self.state.heap[key], types, strict=True)]
@@ -260,8 +264,11 @@ class Generation(Staging):
                 raise NoTypeYet
             results: list[Any] = [self.placeholder(type_) for type_ in self.result_types(callee)]
         else:
+            if callee.result is None:
+                assert self.current_node is not None
+                self.check(False, self.current_node, "it is not reached", f"{function.__name__} never returns")
+                raise Unreachable
             if callee.spec is None:
-                assert callee.result is not None
                 result_type = flat_tuple_type(self.result_types(callee))
                 callee.spec = self._spec(callee, self._runner(callee), result_type)
             spec = callee.spec
@@ -277,14 +284,14 @@ class Generation(Staging):
 
     def _runner(self, callee: Callee) -> Callable[..., Any]:
         def run(*symbols: Any) -> Any:
-            outer = self.state, self.class_vector, self.stack
+            outer = self.state, self.class_vector, self.row_vector, self.stack
             self.stack = []
             try:
                 return self._results(callee, self._run_body(callee, symbols))
             except Unreachable:
                 return tuple(_zero_of(type_) for type_ in self.result_types(callee))
             finally:
-                self.state, self.class_vector, self.stack = outer
+                self.state, self.class_vector, self.row_vector, self.stack = outer
 
         return run
 
@@ -702,7 +709,7 @@ class Generation(Staging):
         if not self.requirements.needs_classes:
             self.requirements.needs_classes = True
             raise Restart
-        number = self.take(self.class_vector, owner)
+        number = self.emit("take", self.class_vector, owner.leaves[0], axis=0)
 
         def choose(rest: list[type]) -> StagedValue:
             value = StagedValue(ReferenceLayout(frozenset(rest[:1]), False), owner.leaves)
@@ -713,9 +720,14 @@ class Generation(Staging):
 
         return choose(classes)
 
-    def take(self, vector: Any, owner: StagedValue) -> Any:
-        """The element of a vector for an object."""
-        return self.emit("take", vector, owner.leaves[0], axis=0)
+    def index_in(self, key: FieldKey, owner: StagedValue) -> Any:
+        """The index of an object in the vectors of a field."""
+        if not is_compact(self.layout_of_key(key)):
+            return owner.leaves[0]
+        if not self.requirements.needs_rows:
+            self.requirements.needs_rows = True
+            raise Restart
+        return self.emit("take", self.row_vector, owner.leaves[0], axis=0)
 
     def _read_field(self, kind: type, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
         member = self.require_class_value(kind, name)
@@ -734,7 +746,8 @@ class Generation(Staging):
             raise NotSpeculable(f"class attribute {kind.__qualname__}.{name} has no graph")
         if member is not UNASSIGNED and isinstance(layout, UnionLayout) and MISSING in layout.options:
             raise NotSpeculable(f"{name} is an attribute of some instances of {kind.__qualname__}, and of the class")
-        value = StagedValue(layout, tuple(self.take(vector, owner) for vector in self.state.heap[key]))
+        index = self.index_in(key, owner)
+        value = StagedValue(layout, tuple(self.emit("take", each, index, axis=0) for each in self.state.heap[key]))
         return self.present(value, node, f"{kind.__qualname__} has {name}")
 
     def _require_class_level(self, kind: type, name: str) -> None:
@@ -777,11 +790,12 @@ class Generation(Staging):
         if owner is None:
             self.state.heap[key] = leaves
             return
-        vectors = []
+        assert isinstance(key, FieldKey)
+        vectors, index = [], self.index_in(key, owner)
         for vector, leaf, type_ in zip(self.state.heap[key], leaves, layout.types, strict=True):
             if None in (type_.shape or ()):
                 raise NotSpeculable(f"{key} is assigned an array whose shape is not known")
-            vectors.append(self.emit("scatter", vector, as_start(leaf, type_), owner.leaves[0]))
+            vectors.append(self.emit("scatter", vector, as_start(leaf, type_), index))
         self.state.heap[key] = tuple(vectors)
 
     def _evaluate_binop(self, node: ast.BinOp) -> StagedValue:

@@ -84,6 +84,12 @@ HeapKey: TypeAlias = FieldKey | VariableKey
 """What a program reads and writes besides its local variables."""
 
 
+def is_compact(layout: Layout) -> bool:
+    """Whether the vectors of a field have rows for the objects of its class only, since some of its values are arrays:
+    then the row of an object is looked up. Other vectors have a row for each object of the table."""
+    return any(not type_.is_scalar for type_ in layout.types)
+
+
 class LayoutMiss(Exception):
     """A value is not of the layout that a graph assumes."""
 
@@ -261,7 +267,7 @@ class ObjectTable:
     def _vector(self, part: list[Any], type_: Type, rows: list[int], key: FieldKey) -> Any:
         sizes: tuple[Any, ...] = type_.shape or ()
         if None in sizes:
-            shapes = {np.shape(each) for each in part}
+            shapes = {np.shape(each) for each in part} or {tuple(size or 0 for size in sizes)}
             if len(shapes) != 1:
                 raise NotSpeculable(f"the arrays of {key} have different shapes in one call")
             sizes = shapes.pop()
@@ -276,11 +282,18 @@ class ObjectTable:
             and max(-values.min(), values.max()) >= MAX_INTEGER
         ):
             raise LayoutMiss(str(key), "an int of 62 bits", "a larger int")
-        if len(part) == len(self.objects):
+        if len(part) == len(self.objects) or is_compact(self.layouts[key]):
             return values
         vector = np.zeros((len(self.objects), *sizes), type_.dtype.numpy)
         vector[rows] = values
         return vector
+
+    def class_rows(self) -> Any:
+        """The number of each object among those of its class."""
+        rows = np.zeros(len(self.objects), np.int64)
+        for indices in self.rows.values():
+            rows[indices] = np.arange(len(indices))
+        return rows
 
     def class_numbers(self, numbers: Mapping[type, int]) -> Any:
         """The number of the class of each object."""
@@ -307,13 +320,18 @@ class ObjectTable:
 
     def changes(self, key: FieldKey, before: Sequence[Any], after: Sequence[Any]) -> Iterator[tuple[Any, str, Any]]:
         """The objects whose field a graph has changed, with the name and the new value."""
-        rows = set[int]()
+        positions = set[int]()
         for old, new in zip(before, after, strict=True):
             old, new = np.asarray(old), np.asarray(new)
             different = (old != new) | (np.signbit(old) != np.signbit(new)) if old.dtype.kind == "f" else old != new
-            rows.update(np.flatnonzero(different.any(axis=tuple(range(1, different.ndim)))).tolist())
-        for row in sorted(rows):
-            yield self.objects[row], key.name, self.decode(self.layouts[key], iter([part[row] for part in after]))
+            positions.update(np.flatnonzero(different.any(axis=tuple(range(1, different.ndim)))).tolist())
+        indices = self.rows.get(key.owner, []) if is_compact(self.layouts[key]) else range(len(self.objects))
+        for row in sorted(positions):
+            yield (
+                self.objects[indices[row]],
+                key.name,
+                self.decode(self.layouts[key], iter([part[row] for part in after])),
+            )
 
 
 class Observation:

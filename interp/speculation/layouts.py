@@ -228,9 +228,13 @@ def number_kind(layout: Layout) -> str | None:
 
 
 def is_within(layout: Layout, bound: Layout) -> bool:
-    """Whether every value of a layout is a value of a bound."""
+    """Whether every value of a layout is a value of a bound.
+
+    >>> is_within(NumberLayout("i"), UnionLayout((NumberLayout("f"), NumberLayout("i"))))
+    True
+    """
     try:
-        return join(layout, bound) == bound
+        return join(bound, layout) == bound  # in this order: options keep the order of the first
     except NotSpeculable:
         return False
 

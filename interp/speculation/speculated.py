@@ -29,7 +29,7 @@ from .assumptions import Assumption, number_in
 from .explanation import CallCounts, Explanation, Row
 from .generation import Generation, function_key
 from .heap import FieldKey, LayoutMiss, ObjectTable, Observation, VariableKey, static_attribute
-from .layouts import MAX_HEIGHT, NUMBER_CLASSES, UNASSIGNED, Layout, NotSpeculable
+from .layouts import MAX_HEIGHT, MISSING, NUMBER_CLASSES, UNASSIGNED, Layout, NotSpeculable
 from .recording import Recorder, SpeculatedFunction
 from .staging import Requirements, Restart
 from .testing import broken_number
@@ -38,6 +38,8 @@ MAX_LOSSES = 3
 """How many runs of the graph may break an assumption before it is asked whether the graph pays."""
 MIN_GAIN = 4
 """How many runs must return for each that breaks an assumption."""
+INTERNAL_ERROR = "speculation met an internal error"
+"""How a reason begins that is a fault of tagloom, not of the user."""
 MAX_RESTARTS = 200
 """How often generation may begin again, each time since it has met a field, a variable or an arm for the first time."""
 MAX_ATTEMPTS = 3
@@ -83,6 +85,8 @@ class SpeculatedGraph:
         table.follow()
         if self.generation.requirements.needs_classes:
             leaves.append(table.class_numbers(self.generation.class_numbers))
+        if self.generation.requirements.needs_rows:
+            leaves.append(table.class_rows())
         for key in self.generation.keys:
             leaves += outside[key] if isinstance(key, VariableKey) else table.vectors(key)
         return table, leaves
@@ -110,7 +114,7 @@ class SpeculatedGraph:
     def _split(self, leaves: Sequence[Any]) -> Iterator[tuple[FieldKey | VariableKey, list[Any]]]:
         """The values of each field and variable among the arguments of the program."""
         position = sum(len(layout.types) for layout in self.arguments.values())
-        position += self.generation.requirements.needs_classes
+        position += self.generation.requirements.needs_classes + self.generation.requirements.needs_rows
         for key in self.generation.keys:
             count = len(self.generation.key_types(key))
             yield key, list(leaves[position : position + count])
@@ -206,6 +210,9 @@ class Speculated(SpeculatedFunction):
             return None
         except LayoutMiss as miss:
             self._note_loss(str(miss))
+            return None
+        except Exception as error:  # a fault of speculation is none of the user's: nothing has been changed yet
+            self._refuse(f"{INTERNAL_ERROR}: {type(error).__name__}: {error}")
             return None
         outcome = self._execute(graph, leaves)
         self.last_outcome = outcome
@@ -305,8 +312,6 @@ class Speculated(SpeculatedFunction):
                 continue
             except TagloomError as error:
                 raise NotSpeculable(error.message) from None
-            except (RecursionError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
-                raise NotSpeculable(f"generation met {type(error).__name__}: {error}") from error
             break
         else:
             raise NotSpeculable(f"generation has begun {MAX_RESTARTS} times")
@@ -315,8 +320,8 @@ class Speculated(SpeculatedFunction):
             traced,
             generation,
             {name: observation.arguments[name] for name in roots},
-            {key: observation.fields[key] for key in requirements.fields if key in observation.fields},
-            {key: observation.variables[key] for key in requirements.variables},
+            {key: observation.fields.get(key, MISSING) for key in sorted(requirements.fields, key=str)},
+            {key: observation.variables[key] for key in sorted(requirements.variables, key=str)},
             {owner: frozenset(names) for owner, names in requirements.absent_names.items()},
             dict(requirements.class_values),
             dict(requirements.functions),

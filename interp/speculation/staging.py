@@ -102,6 +102,8 @@ class Requirements:
     """What classes must have under a name."""
     functions: dict[FunctionType, tuple[Any, ...]] = field(default_factory=dict)
     """The code and the defaults of the functions of the program."""
+    needs_rows: bool = False
+    """Whether the graph asks for the number of an object among those of its class."""
     needs_classes: bool = False
     """Whether the graph asks for the class of an object."""
     dropped_arms: dict[tuple[CodeType, int, int, bool], str] = field(default_factory=dict)
@@ -137,6 +139,9 @@ class Staging:
                 requirements.class_values.setdefault((owner, name), static_attribute(owner, name, UNASSIGNED))
         self.state = StagedState()
         self.class_vector: Any = None
+        """The number of the class of each object."""
+        self.row_vector: Any = None
+        """The number of each object among those of its class."""
         self.is_inferring = False
         self.round = 0
         self.has_changed = False
@@ -279,10 +284,13 @@ class Staging:
         tag = value.leaves[0]
         positions, leaves = list[int](), [list(zero_leaves(option)) for option in layout.options]
         for k, option in enumerate(value.layout.options):
-            position = next((p for p, each in enumerate(layout.options) if is_within(option, each)), 0)
+            position = next((p for p, each in enumerate(layout.options) if is_within(option, each)), None)
+            if position is None:
+                assert option == MISSING, "a union is coerced to one that has all its options"
+                positions.append(0)  # it is known to be assigned
+                continue
             positions.append(position)
-            if is_within(option, layout.options[position]):
-                leaves[position] = list(self.coerce(self.option(value, k), layout.options[position]).leaves)
+            leaves[position] = list(self.coerce(self.option(value, k), layout.options[position]).leaves)
         if positions != list(range(len(positions))):
             new = positions[-1]
             for k, position in reversed(list(enumerate(positions[:-1]))):

@@ -6,6 +6,8 @@ import copy
 import random
 from typing import Any
 
+import tagloom as tl
+
 
 class Node:
     def __init__(self, value, left=None, right=None):
@@ -211,6 +213,42 @@ class RedefinedCalls(list):
 _VALUE = Changing.value
 
 
+class Recurrent:
+    def __init__(self, size):
+        self.state = tl.asarray([0.0] * size)
+        self.weight = tl.asarray([[0.1 * (i - j) for j in range(size)] for i in range(size)])
+        self.steps, self.is_training, self.best = 0, True, -1.0
+
+    def step(self, x):
+        self.state = tl.tanh(x @ self.weight + self.state)
+        self.steps += 1
+        return self.state
+
+
+def train(model, x, n):
+    for _ in range(n):
+        y = model.step(x)
+        if model.is_training:
+            x = x * 0.5 + y
+    model.is_training = n != 3
+    return x, model.steps
+
+
+def tree_state(model, node):
+    if node is None:
+        return model.state
+    return tl.tanh((tree_state(model, node.left) + tree_state(model, node.right)) @ model.weight + node.value)
+
+
+def unions(n, counter):
+    for i in range(3):
+        if i == n:
+            return counter, n
+    if n > 4:
+        return n
+    return n, 0.5
+
+
 def double(n):
     return n + n
 
@@ -222,6 +260,11 @@ def mixed(n, x):
 def _trees(seed: int, sizes: tuple[int, ...] = (5, 3, 0, 8, 1, 12, 0, 7)) -> list[Any]:
     draw = random.Random(seed)
     return [tree(size, draw) for size in sizes]
+
+
+def _array_trees() -> list[Any]:
+    draw = random.Random(9)
+    return [tree(size, draw, lambda draw: tl.asarray([draw.random(), draw.random()])) for size in (3, 1, 5, 0, 4, 7, 2)]
 
 
 def _counters() -> list[Counter]:
@@ -277,6 +320,12 @@ SCENARIOS: dict[str, Any] = {
         lambda: [(a, b) for a, b in ((7, 2), (-7, 2), (7, -2), (-7, -2), (0, 5), (5, 0), (2**55, 3), (6, 3))],
     ),
     "redefined": (redefined, lambda: RedefinedCalls([(c, k) for c in [Changing(1)] for k in range(8)])),
+    "train": (
+        train,
+        lambda: [(m, tl.asarray([1.0, k, 0.5]), k) for m in [Recurrent(3)] for k in (1, 2, 3, 0, 3, 1, 2)],
+    ),
+    "tree_state": (tree_state, lambda: [(m, node) for m in [Recurrent(2)] for node in _array_trees()]),
+    "unions": (unions, lambda: [(n, Counter(1)) for n in (0, 3, 5, 1, 4, 6, 2, 7)]),
     "double": (double, lambda: [(n,) for n in (1, 2, 3, 4, 2.5, -0.0, 2**70, True, 5)]),
     "mixed": (
         mixed,

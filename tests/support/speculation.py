@@ -8,7 +8,9 @@ import io
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tagloom.interp.speculation.speculated import Speculated
+import numpy as np
+from tagloom.core.frontend.eager.array import ConcreteArray
+from tagloom.interp.speculation.speculated import INTERNAL_ERROR, Speculated
 
 Scenario = tuple[Callable[..., Any], Callable[[], list[tuple[Any, ...]]]]
 """A function, and what makes the arguments of its calls, which may share objects."""
@@ -34,8 +36,8 @@ def describe(*roots: Any) -> list[Any]:
             return type(value).__name__, repr(value)
         if type(value) is tuple:
             return tuple(map(describe_one, value))
-        if hasattr(value, "tolist") and hasattr(value, "dtype"):
-            return str(value.dtype), repr(value.tolist())
+        if isinstance(value, ConcreteArray):
+            return str(value.dtype), repr(np.asarray(value).tolist())
         if isinstance(value, type) or callable(value):
             return value
         if id(value) in numbers:
@@ -64,3 +66,4 @@ def compare(speculated: Speculated, calls: list[tuple[Any, ...]], variables: Seq
             seen.append((ending, describe(ending, both[side], *values[side].values())))
         assert seen[0][1] == seen[1][1], f"call {position}: {seen[0][0]} is not {seen[1][0]}, or objects differ"
     module |= {python.__name__: python, **values[1]}
+    assert not [event for event in speculated.misses if INTERNAL_ERROR in event]

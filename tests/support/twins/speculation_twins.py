@@ -9,9 +9,9 @@ from pytest import MonkeyPatch
 from tagloom.interp.speculation import arithmetic
 from tagloom.interp.speculation.generation import Generation
 from tagloom.interp.speculation.heap import ObjectTable
-from tagloom.interp.speculation.layouts import NumberLayout
+from tagloom.interp.speculation.layouts import NumberLayout, UnionLayout, zero_leaves
 from tagloom.interp.speculation.speculated import SpeculatedGraph
-from tagloom.interp.speculation.staging import StagedValue, Unreachable
+from tagloom.interp.speculation.staging import StagedValue, Staging, Unreachable
 
 
 class Twin(NamedTuple):
@@ -106,7 +106,18 @@ def _arms_exchanged(patch: MonkeyPatch) -> None:
     patch.setattr(Generation, "branch", branch)
 
 
+def _options_by_position(patch: MonkeyPatch) -> None:
+    def coerce_options(staging: Staging, value: StagedValue, layout: Any) -> StagedValue:
+        assert isinstance(value.layout, UnionLayout)
+        leaves = [leaf for option in layout.options for leaf in zero_leaves(option)]
+        own = list(value.leaves[1:])
+        return StagedValue(layout, (value.leaves[0], *(own + leaves[len(own) :])[: len(leaves)]))
+
+    patch.setattr(Staging, "coerce_options", coerce_options)
+
+
 TWINS = {
+    "options by position": Twin(_options_by_position, "unions"),
     "unchecked assumptions": Twin(_unchecked_assumptions, "rare_print"),
     "unchecked overflow": Twin(_unchecked_overflow, "power"),
     "lost aliases": Twin(_lost_aliases, "aliases"),

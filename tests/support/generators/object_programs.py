@@ -1,0 +1,158 @@
+"""Random functions on objects: attributes, aliases, classes, loops, exits, recursion and exceptions, and calls of them.
+
+A program is text; its functions take two objects of a linked class and a number. It reads and writes attributes, and
+may raise, as Python does.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+CLASSES = """
+class Item:
+    scale = 3
+
+    def __init__(self, n, x, link=None):
+        self.n, self.x, self.link = n, x, link
+
+    def add(self, k):
+        self.n = self.n + k
+        return self.n
+
+    @property
+    def size(self):
+        return self.n * self.scale
+
+
+class Special(Item):
+    def add(self, k):
+        self.x = self.x + 0.5
+        return k - self.n
+
+
+TOTAL = 0
+"""
+
+
+class _Writer:
+    def __init__(self, draw: random.Random) -> None:
+        self.draw, self.depth = draw, 0
+
+    def number(self, depth: int = 2) -> str:
+        """An int expression."""
+        draw = self.draw
+        leaves = [
+            "k",
+            "m",
+            "a.n",
+            "b.n",
+            "TOTAL",
+            "a.size",
+            str(draw.randrange(-3, 9)),
+            f"helper(a, {draw.randrange(4)})",
+        ]
+        if depth == 0 or draw.random() < 0.3:
+            return draw.choice(leaves)
+        one, other = self.number(depth - 1), self.number(depth - 1)
+        return draw.choice(
+            [
+                f"({one} {draw.choice('+-*')} {other})",
+                f"({one} // {other})",
+                f"({one} % {other})",
+                f"({one} if {self.test(depth - 1)} else {other})",
+                f"max({one}, {other})",
+                f"abs({one})",
+                f"{self.item()}.add({one})",
+                f"({one} and {other})",
+            ]
+        )
+
+    def test(self, depth: int = 1) -> str:
+        """A condition."""
+        draw = self.draw
+        tests = [
+            f"{self.number(0)} {draw.choice(['<', '<=', '==', '!=', '>'])} {self.number(0)}",
+            f"{self.item()} is {self.item()}",
+            f"{self.item()}.link is None",
+            f"{self.item()}.link is not None",
+            f"isinstance({self.item()}, Special)",
+            f"a.x {draw.choice(['<', '>'])} b.x",
+        ]
+        if depth == 0 or draw.random() < 0.6:
+            return draw.choice(tests)
+        one, other = self.test(depth - 1), self.test(depth - 1)
+        return draw.choice([f"({one} and {other})", f"({one} or {other})", f"not ({one})"])
+
+    def item(self) -> str:
+        return self.draw.choice(["a", "b", "a", "b", "c"])
+
+    def statement(self, depth: int, in_loop: bool) -> list[str]:
+        """The lines of a statement."""
+        draw = self.draw
+        simple = [
+            lambda: [f"{self.item()}.n = {self.number()}"],
+            lambda: [f"{self.item()}.n += {self.number(1)}"],
+            lambda: [f"{self.item()}.x = {self.item()}.x * {draw.choice(['0.5', '1.5', 'a.n'])}"],
+            lambda: [f"{self.item()}.link = {draw.choice(['a', 'b', 'c', 'None'])}"],
+            lambda: [f"{draw.choice('km')} = {self.number()}"],
+            lambda: [f"c = {draw.choice(['a', 'b', 'a.link', 'b.link'])}"],
+            lambda: [f"a, b = b, {draw.choice(['a', 'c'])}"],
+            lambda: [f"TOTAL = TOTAL + {self.number(1)}"],
+            lambda: [f"late = {self.number(0)}"],
+        ]
+        if depth == 0 or draw.random() < 0.45:
+            return draw.choice(simple)()
+        kind = draw.randrange(7)
+        if kind <= 2:
+            lines = [f"if {self.test()}:", *self.block(depth - 1, in_loop)]
+            if draw.random() < 0.6:
+                lines += ["else:", *self.block(depth - 1, in_loop)]
+            return lines
+        if kind == 3:
+            name = draw.choice("ij")
+            lines = [
+                f"for {name} in range({draw.choice(['3', '4', 'k % 4', 'b.n % 5'])}):",
+                *self.block(depth - 1, True),
+            ]
+            return lines + (["else:", *self.block(0, in_loop)] if draw.random() < 0.3 else [])
+        if kind == 4:
+            self.depth += 1
+            counter = f"w{self.depth}"
+            body = [f"    {counter} += 1", *self.block(depth - 1, True)]
+            return [f"{counter} = 0", f"while {counter} < {draw.randrange(1, 5)} and {self.test(0)}:", *body]
+        if kind == 5 and in_loop:
+            return [f"if {self.test()}:", f"    {draw.choice(['break', 'continue'])}"]
+        endings = ["return a, k", "return c", "raise ValueError('no')", "return late", "return a.x"]
+        return [f"if {self.test()}:", f"    {draw.choice([f'return {self.number()}', *endings])}"]
+
+    def block(self, depth: int, in_loop: bool) -> list[str]:
+        count = self.draw.randrange(1, 3 if depth else 2)
+        return [f"    {line}" for _ in range(count) for line in self.statement(depth, in_loop)]
+
+
+def write_object_program(seed: int) -> str:
+    """The text of a module: two classes, a helper that may recur, and the function `program(a, b, k)`."""
+    writer = _Writer(random.Random(seed))
+    lines = ["    global TOTAL", "    c, m = a, 1"]
+    for _ in range(writer.draw.randrange(2, 6)):
+        lines += [f"    {line}" for line in writer.statement(2, False)]
+    lines.append("    return " + writer.draw.choice(["k", "a.n", "c", "(k, b.x)", "a is b", "m"]))
+    helper = [
+        "def helper(item, depth):",
+        "    if item is None or depth <= 0:",
+        f"        return {writer.draw.choice(['0', '1', 'depth'])}",
+        f"    {writer.draw.choice(['item.n = item.n + 1', 'depth -= 0', 'item.x = -item.x'])}",
+        f"    return {writer.draw.choice(['item.n', '1'])} + helper(item.link, depth - 1)",
+    ]
+    return "\n".join([CLASSES, *helper, "", "", "def program(a, b, k):", *lines, ""])
+
+
+def write_calls(module: Any, seed: int, count: int) -> list[tuple[Any, ...]]:
+    """Calls of `program`, which share objects."""
+    draw = random.Random(seed)
+    items: list[Any] = []
+    for _ in range(4):
+        kind = module.Special if draw.random() < 0.25 else module.Item
+        items.append(kind(draw.randrange(-4, 9), draw.randrange(8) / 4, draw.choice([None, *items])))
+    return [(draw.choice(items), draw.choice(items), draw.randrange(-2, 6)) for _ in range(count)]
