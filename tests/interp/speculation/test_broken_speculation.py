@@ -10,6 +10,7 @@ from support.twins.broken_twin import broken
 from support.twins.speculation_twins import TWINS
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", TWINS)
 def test_broken_speculation_is_caught(name: str) -> None:
     """A scenario that the sound code passes fails."""

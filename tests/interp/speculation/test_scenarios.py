@@ -13,10 +13,14 @@ from support.speculation import compare
 
 ENGINES = ["reference", pytest.param("fast", marks=pytest.mark.full), pytest.param("compiled", marks=pytest.mark.full)]
 GLOBALS = ["GLOBAL_COUNT"]
+INNER = ("total", "aliases", "double")
+"""The scenarios of the inner part of the tests."""
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize(
+    "name", [name if name in INNER else pytest.param(name, marks=pytest.mark.full) for name in SCENARIOS]
+)
 def test_as_python(name: str, engine: str) -> None:
     function, make_calls = SCENARIOS[name]
     if engine == "compiled" and name in ("train", "tree_state"):
