@@ -145,6 +145,8 @@ class CompiledTorchAdapter(TorchAdapter):
 
 TENSORFLOW_REFUSALS = (
     "not in the list of allowed values",
+    "not in list of allowed values",
+    "No OpKernel was registered",
     "Could not find device for node",
     "No registered",
     "not supported",

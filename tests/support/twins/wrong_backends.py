@@ -16,6 +16,8 @@ from tagloom.core.value import Literal, Value, admit
 from tagloom.interp.oracle.protocol import Answer, check_results
 
 Values = list[Value]
+MOST_TRIPS = 3_000
+"""A backend that makes more trips hangs."""
 
 
 class RightBackend:
@@ -29,7 +31,7 @@ class RightBackend:
 
     def run(self, program: Program, arguments: Sequence[Value]) -> Answer:
         self.program, self.memory = program, {}
-        self.depth = 0
+        self.depth = self.trips = 0
         try:
             results = tuple(self.region(program.main.body, list(arguments)))
         except Answered as answered:
@@ -70,6 +72,9 @@ class RightBackend:
         return state
 
     def goes_on(self, node: Node, state: Values) -> bool:
+        self.trips += 1
+        if self.trips > MOST_TRIPS:
+            raise Answered(Answer("hang", cause="run", message="it did not answer run in time"))
         return bool(self.region(node.regions[0], state)[0])
 
     def trip(self, node: Node, state: Values) -> Values:
