@@ -24,7 +24,7 @@ from .passes.variables import convert_loads, mark_loads
 from .passes.writes import convert_writes
 from .reader import FUTURE_FLAGS, FunctionNode, NotConvertible, read_source
 from .scopes import SCOPES
-from .templates import statements
+from .templates import copy_tree, statements
 
 OPERATORS: CellType = CellType()
 """The module of operators, which sets it; converted functions close over it as `ag__`."""
@@ -74,7 +74,7 @@ def is_converted(function: FunctionType) -> bool:
 def convert_code(code: CodeType) -> ConvertedCode:
     """Convert the function that has this code; raises NotConvertible where that is not possible."""
     source = read_source(code)
-    node = copy.deepcopy(source.node)
+    node = copy_tree(source.node)
     tree = convert_tree(node, source.class_name)
     compiled = compile_tree(tree, code)
     pending = [compiled]

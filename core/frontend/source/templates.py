@@ -7,7 +7,6 @@ the position of the construct that they replace, so that lines and columns in er
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypeAlias
@@ -28,7 +27,7 @@ def statements(template: str, anchor: ast.AST, **fillers: Filler) -> list[ast.st
     """
     filled = _Filling(fillers)
     nodes: list[ast.stmt] = []
-    for statement in copy.deepcopy(_parse(template)):
+    for statement in copy_tree(_parse(template)):
         result = filled.visit(statement)
         nodes += result if isinstance(result, list) else [result]
     for node in nodes:
@@ -60,6 +59,22 @@ def index_expression(node: ast.expr) -> ast.expr:
     if isinstance(node, ast.Tuple):
         node.elts = [index_expression(each) for each in node.elts]
     return node
+
+
+def copy_tree(node: Any) -> Any:
+    """A copy of a syntax tree, with the marks that passes have set: a few times faster than `copy.deepcopy`.
+
+    >>> tree = parse_python("x + 1")
+    >>> copied = copy_tree(tree)
+    >>> ast.dump(copied) == ast.dump(tree), copied.body[0] is tree.body[0]
+    (True, False)
+    """
+    if isinstance(node, ast.AST):
+        copied = type(node).__new__(type(node))  # the constructor of 3.13 warns of missing fields
+        for name, part in vars(node).items():
+            setattr(copied, name, copy_tree(part) if isinstance(part, ast.AST | list) else part)
+        return copied
+    return [copy_tree(part) for part in node] if isinstance(node, list) else node
 
 
 @cache

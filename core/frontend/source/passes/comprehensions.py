@@ -22,7 +22,7 @@ from typing import Any
 
 from ..reader import FunctionNode
 from ..scopes import COMPREHENSIONS, SCOPES
-from ..templates import expression, statements
+from ..templates import copy_tree, expression, statements
 
 _QUANTIFIERS = ("any", "all")
 """The builtins that may stop before the last item."""
@@ -78,15 +78,15 @@ class _Generators(ast.NodeTransformer):
         self.count += 1
         name, items = f"generate_{self.count}_", f"items_{self.count}_"
         template = "if add(item): return True" if may_stop else "add(item)"
-        body = statements(template, node, item=copy.deepcopy(node.elt))
+        body = statements(template, node, item=copy_tree(node.elt))
         for generator in reversed(node.generators):
             for test in reversed(generator.ifs):
-                body = statements("if test: body", node, test=copy.deepcopy(test), body=body)
+                body = statements("if test: body", node, test=copy_tree(test), body=body)
             counted = ast.copy_location(ast.Name(items, ast.Load()), node)
-            iterable = counted if generator is first else copy.deepcopy(generator.iter)
+            iterable = counted if generator is first else copy_tree(generator.iter)
             (loop,) = statements("for target in iterable: body", node, iterable=iterable, body=body)
             assert isinstance(loop, ast.For)
-            loop.target = copy.deepcopy(generator.target)
+            loop.target = copy_tree(generator.target)
             body = [loop]
         if may_stop:
             body += statements("return False", node)

@@ -64,7 +64,7 @@ from ....program.program import UniqueNames
 from ..liveness import Exits, live_before
 from ..reader import FunctionNode
 from ..scopes import SCOPES, Scope, function_scope, read_names, walk_scope, written_names
-from ..templates import expression, statements
+from ..templates import copy_tree, expression, statements
 
 Exit: TypeAlias = ast.Return | ast.Break | ast.Continue
 """A statement that leaves a block before its end."""
@@ -388,7 +388,7 @@ class _ExitSelection:
 
     def postpone(self, statement: Exit) -> Exit:
         """A copy of an exit, to be taken after the statement: what it reads was assigned before it."""
-        later = copy.deepcopy(statement)
+        later: Exit = copy_tree(statement)
         for each in walk_scope([later]):
             if isinstance(each, ast.Name) and each.id in self.local_names:
                 each.is_present = not getattr(each, "may_be_unassigned", False)  # type: ignore[attr-defined]

@@ -22,11 +22,10 @@ return ag__.get_item(a, b) + a[0]
 from __future__ import annotations
 
 import ast
-import copy
 
 from ..reader import FunctionNode, NotConvertible
 from ..scopes import walk_scope
-from ..templates import expression, index_expression, statements
+from ..templates import copy_tree, expression, index_expression, statements
 
 _COMPARISONS = {
     ast.Lt: "less",
@@ -224,7 +223,7 @@ class _Expressions(ast.NodeTransformer):
     def visit_Try(self, node: ast.Try) -> ast.AST:
         self.generic_visit(node)
         if node.handlers:
-            kinds = [copy.deepcopy(each.type) for each in node.handlers if each.type is not None]
+            kinds = [copy_tree(each.type) for each in node.handlers if each.type is not None]
             caught = (
                 ast.Tuple(kinds, ast.Load()) if len(kinds) == len(node.handlers) else ast.Name("Exception", ast.Load())
             )

@@ -21,12 +21,11 @@ def f(n):
 from __future__ import annotations
 
 import ast
-import copy
 from typing import Any
 
 from ..reader import FunctionNode
 from ..scopes import SCOPES, written_names
-from ..templates import expression, statements
+from ..templates import copy_tree, expression, statements
 
 
 def convert_matches(node: FunctionNode) -> FunctionNode:
@@ -96,10 +95,10 @@ def _tests(pattern: ast.pattern, subject: ast.expr) -> list[ast.expr]:
         case ast.MatchSingleton():
             return [expression(f"subject is {pattern.value}", pattern, subject=subject)]
         case ast.MatchOr():
-            parts = [_conjunction(_tests(each, copy.deepcopy(subject)), each) for each in pattern.patterns]
+            parts = [_conjunction(_tests(each, copy_tree(subject)), each) for each in pattern.patterns]
             return [ast.copy_location(ast.BoolOp(ast.Or(), parts), pattern)]
         case ast.MatchAs():
-            tests = [] if pattern.pattern is None else _tests(pattern.pattern, copy.deepcopy(subject))
+            tests = [] if pattern.pattern is None else _tests(pattern.pattern, copy_tree(subject))
             if pattern.name is not None:
                 tests.append(expression(f"({pattern.name} := subject, True)[1]", pattern, subject=subject))
             return tests
@@ -107,7 +106,7 @@ def _tests(pattern: ast.pattern, subject: ast.expr) -> list[ast.expr]:
             count = len(pattern.patterns)
             tests = [expression(f"ag__.has_items(subject, {count})", pattern, subject=subject)]
             for position, each in enumerate(pattern.patterns):
-                item = expression(f"subject[{position}]", each, subject=copy.deepcopy(subject))
+                item = expression(f"subject[{position}]", each, subject=copy_tree(subject))
                 tests += _tests(each, item)
             return tests
     raise AssertionError("only plain patterns are converted")
