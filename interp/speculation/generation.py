@@ -10,7 +10,7 @@ import ast
 import builtins
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -682,7 +682,7 @@ class Generation(Staging):
         match owner.layout:
             case ReferenceLayout():
                 return self.for_each_class(owner, node, lambda kind, value: self._read_field(kind, value, name, node))
-            case ConstantLayout(value) if isinstance(value, ModuleType):
+            case ConstantLayout(value) if issubclass(type(value), ModuleType):
                 if name not in vars(value):
                     raise NotSpeculable(f"module {value.__name__} has no {name} of its own")
                 key = VariableKey(vars(value), name)
@@ -1004,14 +1004,14 @@ class Generation(Staging):
         python = python_function(target)
         if python in _ARRAY_FUNCTIONS_BY_IDENTITY:
             return self._call_array_function(python, arguments, keywords)
-        if isinstance(python, FunctionType):
+        if type(python) is FunctionType:
             return self.call_python(python, arguments, keywords, node)
         if python is isinstance and len(arguments) == 2 and not keywords:
             return self.dispatch(arguments[0], lambda value: self._isinstance([value, arguments[1]], node))
-        handler = arithmetic.BUILTINS.get(python) if _is_hashable(python) else None
+        handler = arithmetic.BUILTINS.get(python) if type(python) in (BuiltinFunctionType, type) else None
         if handler is not None and not keywords:
             return self.dispatch_all(arguments, lambda values: handler(self, values, node))
-        raise NotSpeculable(f"a call of {getattr(target, '__qualname__', target)} has no graph")
+        raise NotSpeculable(f"a call of {function.layout} has no graph")
 
     def call_python(
         self,
@@ -1106,14 +1106,6 @@ def _is_data_descriptor(member: Any) -> bool:
 def _has_private_names(node: ast.AST) -> bool:
     names = [each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "") for each in ast.walk(node)]
     return any(name.startswith("__") and not name.endswith("__") for name in names)
-
-
-def _is_hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 class _Identities:

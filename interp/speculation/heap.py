@@ -154,7 +154,7 @@ def layout_of(value: Any) -> Layout:
 
 def is_object(value: Any) -> bool:
     """Whether a value is an object of the user that can be in a table."""
-    return type(type(value)) is type and not isinstance(value, type) and class_problem(type(value)) is None
+    return type(type(value)) is type and not issubclass(type(value), type) and class_problem(type(value)) is None
 
 
 class ObjectTable:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -66,7 +67,12 @@ class ConstantLayout:
         return hash(self._key())
 
     def __str__(self) -> str:
-        return getattr(self.value, "__qualname__", None) or repr(self.value)
+        kind = type(self.value)
+        if kind in (bool, int, float, str, type(None), Unassigned):
+            return repr(self.value)
+        if kind in (FunctionType, BuiltinFunctionType, type):
+            return str(self.value.__qualname__)
+        return f"one {kind.__qualname__}"  # its own __repr__ is code of the user
 
     types: tuple[Type, ...] = ()
     height = 0

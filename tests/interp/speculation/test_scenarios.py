@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from typing import ClassVar
 
 import pytest
 import tagloom as tl
@@ -110,3 +111,36 @@ def test_bad_watch(wrong: object) -> None:
 def test_no_python_function(wrong: object) -> None:
     with pytest.raises(tl.Usage, match="Python function"):
         tl.speculate(wrong)
+
+
+class Watchful:
+    """An object whose special methods note that they were called."""
+
+    calls: ClassVar[list[str]] = []
+
+    def __getattr__(self, name):
+        Watchful.calls.append(name)
+        return 5
+
+    def __repr__(self):
+        Watchful.calls.append("repr")
+        return "Watchful"
+
+    def __hash__(self):
+        Watchful.calls.append("hash")
+        return 1
+
+
+def _read(owner, other):
+    return owner.n if other else owner
+
+
+def test_no_code_of_the_user_runs_but_its_own() -> None:
+    """Speculation asks an object neither for its text, nor its hash, nor an attribute."""
+    speculated, owner = tl.speculate(_read), Watchful()
+    for other in (False, False, False, False, True, False):
+        Watchful.calls.clear()
+        assert speculated(owner, other) is owner or other
+        assert Watchful.calls == (["n"] if other else [])
+    speculated.explain()
+    assert Watchful.calls == []
