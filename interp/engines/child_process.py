@@ -30,6 +30,7 @@ class ChildProcess(subprocess.Popen[bytes]):
 
     def __init__(self, command: Sequence[str], **options: Any) -> None:
         """Start the process. Raises OSError where that is impossible."""
+        self._parent_pid = os.getpid()
         with block_interrupt():
             super().__init__(command, **options)
             arguments = self.pid, ref(self)
@@ -50,7 +51,7 @@ class ChildProcess(subprocess.Popen[bytes]):
             raise
 
     def __del__(self) -> None:
-        if getattr(self, "pid", None) is not None:
+        if getattr(self, "pid", None) is not None and self._parent_pid == os.getpid():  # not in a forked process
             self.kill()
 
     def poll(self) -> int | None:

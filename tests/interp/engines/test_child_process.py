@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -89,6 +91,23 @@ def test_a_process_of_subprocess_may_stay(tmp_path: Path) -> None:
     """The law detects that `subprocess.Popen` leaves a process behind."""
     body = "import time; time.sleep(5)"
     assert "a process is left" in interrupt_everywhere("subprocess.Popen", "wait", body, tmp_path, 1)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # Python 3.12, since there are threads
+def test_a_process_without_references_is_killed() -> None:
+    """A process is killed when its last reference is gone, but not when a forked process loses its copy."""
+    read, write = os.pipe()
+    process = ChildProcess([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[write])
+    os.close(write)
+    forked = os.fork()
+    if not forked:
+        del process
+        os._exit(0)
+    os.waitpid(forked, 0)
+    assert process.poll() is None and not select.select([read], [], [], 0)[0]
+    del process
+    assert os.read(read, 1) == b"", "the end of the process closes the pipe"
+    os.close(read)
 
 
 def test_a_status_a_timeout_and_a_missing_program(tmp_path: Path) -> None:
