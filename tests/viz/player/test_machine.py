@@ -74,6 +74,19 @@ def check_batch(runs: list[Run]) -> int:
     return count
 
 
+def printed_kinds(n: Any, x: Any) -> Any:
+    print(n > 1, x, [n, x], f"{n} {{}} {x > 0!r}")
+    return n
+
+
+def test_printed_lines_of_converted_code() -> None:
+    """What converted code prints is what the reference prints, which for a bool differs from its literal."""
+    graph = lower(tl.function(printed_kinds).trace(3, 2.5).program)
+    runs = [Run(graph, (3, 2.5)), Run(graph, (0, -1e20))]
+    assert check_batch(runs) == 2
+    assert run_batch(runs)[0]["printed"] == ["True 2.5 [3, 2.5] 3 {} True"]
+
+
 @pytest.mark.full
 def test_a_part_of_the_corpus() -> None:
     """Recursion, loops, cells, bounds, prints and random numbers end as on the reference."""
