@@ -37,11 +37,11 @@ KINDS = {
 
 COMPILING = (
     "tests/interp/engines/fast/test_machine.py::test_corpus",
-    "tests/interp/engines/compiled/test_data_movement.py::test_traps[take a row]",
-    "tests/interp/engines/fast/test_events.py::test_kept_events_are_the_reference_s[pages-fib-9-waves]",
     "tests/tui/cli/test_cli.py::test_cores",
+    "tests/interp/engines/fast/test_events.py::test_kept_events_are_the_reference_s[pages-fib-9-waves]",
+    "tests/interp/engines/compiled/test_data_movement.py::test_traps[take a row]",
 )
-"""Tests, each of which needs machine code that is compiled once for all processes; the last is not in the inner
+"""Tests, each of which needs machine code that is compiled once for all processes; the second is not in the inner
 part."""
 
 OTHER_DTYPES = frozenset(dtype for dtypes in KINDS.values() for dtype in dtypes) - frozenset(KINDS)
@@ -97,15 +97,14 @@ def first_of(items: list[pytest.Function], first: int, of_each: str = "") -> lis
 
 
 def spread_compiling(items: list[pytest.Item]) -> None:
-    """Puts half of the tests that compile machines first, and half in the middle, where the second of two processes
+    """Puts the first half of COMPILING first, and the second half in the middle, where the second of two processes
     begins: each then compiles machines that the other one loads. The order of COMPILING counts: tests of compiled
-    programs load the token machine first."""
-    compiling = sorted(
-        (item for item in items if item.nodeid in COMPILING), key=lambda item: COMPILING.index(item.nodeid)
-    )
+    programs need the token machine too, which the other process has compiled by then, and follow in the middle."""
+    compiling = {item.nodeid: item for item in items if item.nodeid in COMPILING}
     others = [item for item in items if item.nodeid not in COMPILING]
-    half, middle = (len(compiling) + 1) // 2, len(others) // 2
-    items[:] = [*compiling[:half], *others[:middle], *compiling[half:], *others[middle:]]
+    half, middle = len(COMPILING) // 2, len(others) // 2
+    first, second = ([compiling[id] for id in ids if id in compiling] for ids in (COMPILING[:half], COMPILING[half:]))
+    items[:] = [*first, *others[:middle], *second, *others[middle:]]
 
 
 def is_law(item: pytest.Item) -> bool:
