@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from tagloom.interp.function import function
 
+NO_FORMAT = "unknown picture format\n  required: .svg, .png, .pdf, .dot, .tl, .json, .onnx, .mlir or .py\n  got: "
+
 COMMANDS = ("run", "check", "show")
 
 
@@ -256,8 +258,8 @@ def test_wrong_values_of_options(tagloom: Any, target: list[str], options: list[
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["-o", "x.foo"], "unknown picture format\n  required: .svg, .png, .pdf, .dot, .tl, .json, .onnx, .mlir or .py\n  got: .foo"),
-        (["-o", "x"], "unknown picture format\n  required: .svg, .png, .pdf, .dot, .tl, .json, .onnx, .mlir or .py\n  got: no suffix"),
+        (["-o", "x.foo"], f"{NO_FORMAT}.foo"),
+        (["-o", "x"], f"{NO_FORMAT}no suffix"),
         (["-o", "nowhere/x.svg"], "this file cannot be written\n  got: nowhere/x.svg\n  hint: No such file..."),
         (["-o", "folder.svg"], "this file cannot be written\n  got: folder.svg\n  hint: Is a directory"),
         (["-o", "add.py/x.tl"], "this file cannot be written\n  got: add.py/x.tl\n  hint: Not a directory"),
