@@ -166,13 +166,13 @@ class Writer:
                 return f"sorted({self.pick(list(names.lists))})[0]"
             case "generator":
                 consumer = self.pick(["sum", "any", "all", "max"])
-                own = Names(ints=["g", *names.ints])
+                own = Names(ints=list(names.ints), counters=["g"])
                 condition = f" if {self.truth(own, 0)}" if consumer != "max" and self.chance(2) else ""
-                small = f"({one()}) % 4" + (" + 1" if consumer == "max" else "")
+                small = f"{self.integer(names, 0)} % 4" + (" + 1" if consumer == "max" else "")
                 return f"int({consumer}({self.integer(own, 1)} for g in range({small}){condition})) % 50"
             case "counted":
                 kind = self.pick(["enumerate(range({0}), 2)", "zip(range({0}), range(2, 6))"])
-                return f"sum(g * h for g, h in {kind.format(f'({one()}) % 4')})"
+                return f"sum(g * h for g, h in {kind.format(f'{self.integer(names, 0)} % 4')})"
             case "bits":
                 return f"(({one()}) % 9).bit_length()"
             case "length":

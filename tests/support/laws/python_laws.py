@@ -52,6 +52,8 @@ def python_ending(function: Callable[..., Any], arguments: Sequence[Any]) -> End
 
 def is_refusal(error: BaseException | None) -> bool:
     """Whether an error says in words that something cannot be part of a program."""
+    if isinstance(error, tl.Usage):
+        return error.where is not None and error.hint is not None
     return isinstance(error, tl.Invalid) and error.rule in ("F1", "F4", "V5", "V3", "V4") and error.where is not None
 
 

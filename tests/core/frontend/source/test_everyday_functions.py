@@ -26,9 +26,9 @@ def outcome(entry: Entry) -> str:
     masks = [[True] * count, *([[k % 2 == free for k in range(count)] for free in (0, 1)] if count > 1 else [])]
     try:
         found = list(disagreements(entry.function, entry.inputs, RUNS[:1], masks))
-    except tl.Invalid as error:
+    except (tl.Invalid, tl.Usage) as error:
         assert is_refusal(error), error
-        return f"refused: {error.rule}: {error.message}"
+        return f"refused: {error}"
     return "\n".join(found) or "right"
 
 
