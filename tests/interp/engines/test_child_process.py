@@ -97,7 +97,7 @@ def test_a_process_of_subprocess_may_stay(tmp_path: Path) -> None:
 def test_a_process_without_references_is_killed() -> None:
     """A process is killed when its last reference is gone, but not when a forked process loses its copy."""
     read, write = os.pipe()
-    process = ChildProcess([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[write])
+    process = ChildProcess([sys.executable, "-S", "-c", "import time; time.sleep(600)"], pass_fds=[write])
     os.close(write)
     forked = os.fork()
     if not forked:
