@@ -49,6 +49,7 @@ from .layouts import (
     is_within,
     join,
     number_kind,
+    options_of,
 )
 from .recording import python_function
 from .staging import (
@@ -682,7 +683,7 @@ class Generation(Staging):
         match owner.layout:
             case ReferenceLayout():
                 return self.for_each_class(owner, node, lambda kind, value: self._read_field(kind, value, name, node))
-            case ConstantLayout(value) if issubclass(type(value), ModuleType):
+            case ConstantLayout(value) if type(value) is ModuleType:
                 if name not in vars(value):
                     raise NotSpeculable(f"module {value.__name__} has no {name} of its own")
                 key = VariableKey(vars(value), name)
@@ -853,8 +854,8 @@ class Generation(Staging):
         is_tuple = isinstance(container.layout, TupleLayout) or (
             isinstance(container.layout, ConstantLayout) and type(container.layout.value) is tuple
         )
-        kinds = [number_kind(each.layout) for each in (item, *(self.items(container) if is_tuple else ()))]
-        if "f" in kinds:
+        values = (item, *(self.items(container) if is_tuple else ()))
+        if any(number_kind(option) == "f" for each in values for option in options_of(each.layout)):
             raise NotSpeculable("`in` with floats has no graph: NaN is itself, but not equal to itself")
         if not is_tuple:
             raise NotSpeculable(f"`in` a {container.layout} has no graph")
@@ -1068,6 +1069,9 @@ class Generation(Staging):
             return self.constant(isinstance(layout.value, kinds))
         if not isinstance(layout, ReferenceLayout):
             raise NotSpeculable(f"isinstance() of a {layout} has no graph")
+        for owner in layout.classes:
+            if self.require_class_value(owner, "__class__") is not object.__dict__["__class__"]:
+                raise NotSpeculable(f"{owner.__qualname__} has __class__")
         instance = StagedValue(ReferenceLayout(layout.classes, False), value.leaves)
 
         def of_object() -> StagedValue:

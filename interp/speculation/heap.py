@@ -232,10 +232,10 @@ class ObjectTable:
             owner, attributes = type(instance), instance.__dict__
             self.rows.setdefault(owner, []).append(position)
             for name in self.absent_names.get(owner, ()):
-                if name in attributes:
+                if dict.__contains__(attributes, name):  # of dict, as Python does: `__dict__` may be of a subclass
                     raise LayoutMiss(f"{owner.__qualname__}.{name}", "an attribute of the class", "one of the instance")
             for key in self.keys.get(owner, ()):
-                value = attributes.get(key.name, UNASSIGNED)
+                value = dict.get(attributes, key.name, UNASSIGNED)
                 layout = self.layouts[key]
                 if type(layout) is ReferenceLayout:  # the common case, without a generator
                     if value is None and layout.is_optional:
@@ -363,7 +363,7 @@ class Observation:
                 seen.add(id(value))
                 attributes = value.__dict__
                 for key in names.get(type(value), ()):
-                    content = attributes.get(key.name, UNASSIGNED)
+                    content = dict.get(attributes, key.name, UNASSIGNED)
                     self._join(self.fields, key, content)
                     pending.append(content)
 

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from threading import RLock
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from ...core.errors import Exhausted, TagloomError, Usage, plural
@@ -67,6 +67,9 @@ class SpeculatedGraph:
 
     def check_definitions(self) -> None:
         """Raises LayoutMiss where a class or a function has changed since the graph was made."""
+        for owner, order in self.generation.resolution_orders.items():
+            if owner.__mro__ is not order:
+                raise LayoutMiss(f"{owner.__qualname__}.__bases__", "as before", "another one")
         for (owner, name), value in self.class_values.items():
             if static_attribute(owner, name, UNASSIGNED) is not value:
                 raise LayoutMiss(f"{owner.__qualname__}.{name}", "as before", "another one")
@@ -130,6 +133,38 @@ def _differs(one: Any, other: Any) -> bool:
     return one is not other and not is_equal
 
 
+def _takes_stars(code: CodeType) -> bool:
+    return bool(code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
+
+
+def _parameters(code: CodeType) -> tuple[str, ...]:
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def bind_arguments(function: FunctionType, arguments: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any] | None:
+    """The value of each parameter in a call, defaults included; None where the call does not fit.
+
+    It reads the function itself: `inspect.signature` would follow `__wrapped__`, and has the defaults of earlier.
+
+    >>> def power(base, /, exponent=2, *, scale=1): ...
+    >>> bind_arguments(power, (3,), {"scale": 5})
+    {'base': 3, 'exponent': 2, 'scale': 5}
+    >>> bind_arguments(power, (), {"base": 3}) is None
+    True
+    """
+    code = function.__code__
+    names = _parameters(code)
+    positional, by_keyword = names[: code.co_argcount], names[code.co_posonlyargcount :]
+    bound = dict(zip(positional, arguments, strict=False))
+    if _takes_stars(code) or len(arguments) > len(positional):
+        return None
+    if any(name in bound or name not in by_keyword for name in keywords):
+        return None
+    defaults = dict(zip(positional[::-1], (function.__defaults__ or ())[::-1], strict=False))
+    bound = {**defaults, **(function.__kwdefaults__ or {}), **bound, **keywords}
+    return {name: bound[name] for name in names} if all(name in bound for name in names) else None
+
+
 class Speculated(SpeculatedFunction):
     """A Python function that runs as a graph where its assumptions hold; `tl.speculate` makes it."""
 
@@ -138,11 +173,10 @@ class Speculated(SpeculatedFunction):
         self.python: FunctionType = python
         self.watch_count, self.engine = watch, engine
         self.name = python.__qualname__
-        self.signature = inspect.signature(python)
         self.recorder, self.counts = Recorder(), CallCounts()
         self.graph: SpeculatedGraph | None = None
         self.builds = 0
-        self.reason: str | None = self._unsupported_signature()
+        self.reason: str | None = "it takes * or ** parameters" if _takes_stars(python.__code__) else None
         """Why calls run in Python; None while they are speculated."""
         self.attempts = 0
         self.misses: list[str] = []
@@ -162,32 +196,26 @@ class Speculated(SpeculatedFunction):
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
-    def _unsupported_signature(self) -> str | None:
-        kinds = {each.kind for each in self.signature.parameters.values()}
-        return (
-            "it takes * or ** parameters"
-            if kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
-            else None
-        )
+    def __reduce__(self) -> str:
+        """A copy is the function itself, and it is pickled by its name, as functions are."""
+        return self.name
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(self, /, *arguments: Any, **keywords: Any) -> Any:
         """Call the function: watched, in the graph, or in Python; the result and all effects are those of Python."""
         if self.reason is not None:
             self.counts.python += 1
             return self.python(*arguments, **keywords)
         if id(self) in _RUNNING.get() or current_region() is not None or recording_tapes():
             return self.python(*arguments, **keywords)
-        try:
-            bound = self.signature.bind(*arguments, **keywords)
-        except TypeError:
+        roots = bind_arguments(self.python, arguments, keywords)
+        if roots is None:
             return self.python(*arguments, **keywords)
-        bound.apply_defaults()
         if self.counts.watch < self.watch_count:
             self.counts.watch += 1
-            self._samples.append(dict(bound.arguments))
+            self._samples.append(roots)
             return self._run_python(arguments, keywords)
         with self._lock:
-            attempt = self._run_graph(dict(bound.arguments))
+            attempt = self._run_graph(roots)
         if attempt is None:
             self.counts.python += 1
             return self._run_python(arguments, keywords)
@@ -337,7 +365,9 @@ class Speculated(SpeculatedFunction):
     @property
     def build_bound(self) -> int:
         """The most graphs that can be made: each place climbs its lattice, one step a graph."""
-        places = len(self.signature.parameters) + len(self._requirements.fields) + len(self._requirements.variables)
+        places = (
+            len(_parameters(self.python.__code__)) + len(self._requirements.fields) + len(self._requirements.variables)
+        )
         return 1 + MAX_HEIGHT * places + len(self._requirements.dropped_arms) + MAX_ATTEMPTS
 
     def explain(self, *, format: str = "text") -> Any:

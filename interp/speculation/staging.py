@@ -127,6 +127,7 @@ class Staging:
         self.arms_taken, self.broken_number = arms_taken, broken_number
         self.assumptions: dict[tuple[Any, ...], Assumption] = {}
         self.class_numbers: dict[type, int] = {}
+        self.resolution_orders: dict[type, tuple[type, ...]] = {}
         self.keys: list[HeapKey] = sorted(
             [*requirements.fields, *requirements.variables], key=lambda key: (type(key).__name__, str(key))
         )
@@ -135,6 +136,7 @@ class Staging:
             classes |= {owner for each in references(layout) for owner in each.classes}
         for owner in sorted(classes, key=lambda owner: (owner.__module__, owner.__qualname__)):
             self.class_numbers[owner] = len(self.class_numbers)
+            self.resolution_orders[owner] = owner.__mro__
             for name in SPECIAL_ATTRIBUTES:
                 requirements.class_values.setdefault((owner, name), static_attribute(owner, name, UNASSIGNED))
         self.state = StagedState()
@@ -223,8 +225,8 @@ class Staging:
         return self.number("i", leaf)
 
     def leaf_of(self, value: StagedValue) -> Any:
-        """The one value that stands for a number, constant or not."""
-        return value.layout.value if isinstance(value.layout, ConstantLayout) else value.leaves[0]
+        """The one value that stands for a number, constant or not. Raises NotSpeculable for an int of over 62 bits."""
+        return _constant_leaf(value.layout) if isinstance(value.layout, ConstantLayout) else value.leaves[0]
 
     def option(self, value: StagedValue, position: int) -> StagedValue:
         """A value of a union, as one of the option at this position."""
@@ -272,7 +274,7 @@ class Staging:
                 leaves += self.coerce(value, option).leaves if k == position else zero_leaves(option)
             return StagedValue(layout, tuple(leaves))
         if isinstance(own, ConstantLayout):
-            return StagedValue(layout, (-1 if own.value is None else own.value,))
+            return StagedValue(layout, (-1 if own.value is None else _constant_leaf(own),))
         if isinstance(own, TupleLayout) and isinstance(layout, TupleLayout):
             items = [self.coerce(*pair) for pair in zip(self.items(value), layout.items, strict=True)]
             return StagedValue(layout, tuple(leaf for item in items for leaf in item.leaves))
@@ -620,6 +622,12 @@ def references(layout: Layout) -> Iterator[ReferenceLayout]:
         case UnionLayout(options):
             for option in options:
                 yield from references(option)
+
+
+def _constant_leaf(layout: ConstantLayout) -> Any:
+    if type(layout.value) is int and abs(layout.value) >= MAX_INTEGER:
+        raise NotSpeculable(f"{layout.value} has more than 62 bits")
+    return layout.value
 
 
 def widened(layout: Layout) -> Layout:

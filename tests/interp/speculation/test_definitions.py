@@ -1,0 +1,131 @@
+"""What a graph takes from functions, classes and modules is what they are at the call."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import pickle
+from types import ModuleType
+from typing import Any
+
+import pytest
+import tagloom as tl
+from support.speculated_scenarios import Counter, double
+from support.speculation import call
+
+pytestmark = pytest.mark.full
+
+
+def _compare(speculated: Any, *calls: tuple[Any, ...]) -> None:
+    """Calls that change nothing have the same result as in Python."""
+    for arguments in calls:
+        assert call(speculated, arguments) == call(speculated.python, arguments)
+
+
+def _scaled(a, b=2, *, c=1):
+    return a * b + c
+
+
+def _product(a, b=3, *, c=1):
+    return a * b * c
+
+
+def test_parameters() -> None:
+    """Defaults and code may be replaced, and keywords are those of Python, whatever the names."""
+    speculated = tl.speculate(_function(_scaled))
+    _compare(speculated, (1,), (2,), (3,), (4,), (5, 6))
+    speculated.python.__defaults__ = (7,)
+    _compare(speculated, (5,), (6,))
+    speculated.python.__kwdefaults__["c"] = 8
+    _compare(speculated, (5,), (6,))
+    speculated.python.__code__ = _product.__code__
+    _compare(speculated, (5,), (6,), (), (1, 2, 3))
+    assert speculated.counts.graph > 4
+
+
+def _function(function: Any) -> Any:
+    """A new function with the same code."""
+    new = type(function)(function.__code__, function.__globals__, function.__name__, function.__defaults__)
+    new.__kwdefaults__ = dict(function.__kwdefaults__)
+    return new
+
+
+def _bump(self, by):
+    self.n += by
+    return self.n
+
+
+def test_parameter_self() -> None:
+    speculated, counter = tl.speculate(_bump), Counter(0)
+    assert [speculated(self=counter, by=k) for k in range(6)] == [0, 1, 3, 6, 10, 15]
+    assert speculated.counts.graph == 3
+
+
+def test_wrapper() -> None:
+    """The signature of a wrapper is its own, not that of the wrapped function."""
+
+    @functools.wraps(double)
+    def wrapper(n, k=5):
+        return n + k
+
+    _compare(tl.speculate(wrapper), *((n,) for n in range(6)))
+
+
+class _One:
+    pass
+
+
+class _Other:
+    pass
+
+
+class _Disguised:
+    __class__ = property(lambda self: _Other)
+
+
+def _is_other(value):
+    return isinstance(value, _Other)
+
+
+def test_bases() -> None:
+    """The bases of a class may change."""
+    derived = type("Derived", (_One,), {})
+    speculated = tl.speculate(_is_other)
+    _compare(speculated, *[(derived(),)] * 5)
+    derived.__bases__ = (_Other,)
+    assert speculated(derived())
+    assert speculated(derived())
+
+
+def test_class_in_disguise() -> None:
+    """`isinstance` asks for `__class__`, which may be a property."""
+    speculated = tl.speculate(_is_other)
+    assert all(speculated(_Disguised()) for _ in range(6))
+
+
+class _Module(ModuleType):
+    @property
+    def n(self) -> int:
+        return 42
+
+
+_module = _Module("module")
+_module.__dict__["n"] = 5
+
+
+def _add(k):
+    return _module.n + k
+
+
+def test_module_with_properties() -> None:
+    _compare(tl.speculate(_add), *((k,) for k in range(6)))
+
+
+@tl.speculate
+def _triple(n):
+    return 3 * n
+
+
+def test_copies() -> None:
+    """Copied and pickled as functions are."""
+    assert copy.copy(_triple) is copy.deepcopy([_triple])[0] is pickle.loads(pickle.dumps(_triple)) is _triple
