@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core import dtypes
+from ...core.frontend.trace.symbol import ArrayOperators, array_namespace
 from .layouts import (
     MAX_INTEGER,
     NUMBER_CLASSES,
@@ -58,6 +59,20 @@ _COMPARISONS = {
     "Eq": "equal",
     "NotEq": "not_equal",
 }
+_ARRAY_OPS = {
+    **_OPS,
+    **_COMPARISONS,
+    "Div": "divide",
+    "Pow": "pow",
+    "MatMult": "matmul",
+    "BitAnd": "logical_and",
+    "BitOr": "logical_or",
+    "BitXor": "logical_xor",
+    "USub": "negative",
+    "UAdd": "positive",
+    "Invert": "logical_not",
+}
+"""What an operator does with eager arrays: the op, before the dtype of the array decides."""
 MAX_POWER = 64
 """The largest exponent of a power of an int that is computed by products."""
 
@@ -90,7 +105,7 @@ def binary(staging: Staging, name: str, one: StagedValue, other: StagedValue, no
             leaves = (staging.leaf_of(one), staging.leaf_of(other))
             return staging.number("b", emit(f"logical_{_BITS[name]}", *leaves))
         operands = (as_kind(staging, one, "i"), as_kind(staging, other, "i"))
-        return staging.number("i", emit(f"bitwise_{_BITS[name]}", *operands))
+        return staging.integer(emit(f"bitwise_{_BITS[name]}", *operands), node)
     if name in ("LShift", "RShift", "MatMult"):
         raise NotSpeculable(f"`{name}` of numbers has no graph")
     kind = "f" if "f" in kinds else "i"
@@ -165,18 +180,22 @@ def _fold(staging: Staging, name: str, values: list[StagedValue], node: ast.AST)
     return staging.constant(result)
 
 
-def _on_arrays(staging: Staging, name: str, one: StagedValue, other: StagedValue) -> StagedValue:
-    if name not in _PYTHON:
+def _on_arrays(staging: Staging, name: str, *values: StagedValue) -> StagedValue:
+    """An operator of eager arrays. The operators of symbols would be wrong: they take a scalar for a Python number,
+    which has another promotion."""
+    if name not in _ARRAY_OPS:
         raise NotSpeculable(f"`{name}` of arrays has no graph")
-    operands = staging.array_operand(one), staging.array_operand(other)
-    return staging.wrap_array(staging.located(lambda: _PYTHON[name](*operands)))
+    operands = [staging.array_operand(value) for value in values]
+    array = next(each for each in operands if isinstance(each, ArrayOperators))
+    function = getattr(array_namespace(), array.resolve_op(_ARRAY_OPS[name]))
+    return staging.wrap_array(staging.located(lambda: function(*operands)))
 
 
 def unary(staging: Staging, name: str, value: StagedValue, node: ast.AST) -> StagedValue:
     """A unary operator but `not`."""
     kind = number_kind(value.layout)
     if isinstance(value.layout, ArrayLayout):
-        return staging.wrap_array(staging.located(lambda: _PYTHON[name](value.leaves[0])))
+        return _on_arrays(staging, name, value)
     if isinstance(value.layout, ConstantLayout):
         return _fold(staging, name, [value], node)
     if kind is None or (name == "Invert" and kind == "f"):
@@ -186,7 +205,9 @@ def unary(staging: Staging, name: str, value: StagedValue, node: ast.AST) -> Sta
     leaf = as_kind(staging, value, "i")
     if name == "UAdd":
         return staging.number("i", leaf)
-    return staging.number("i", staging.emit("negative" if name == "USub" else "bitwise_invert", leaf))
+    if name == "USub":
+        return staging.number("i", staging.emit("negative", leaf))
+    return staging.integer(staging.emit("bitwise_invert", leaf), node)
 
 
 def compare(staging: Staging, name: str, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:

@@ -211,6 +211,7 @@ class RedefinedCalls(list):
 
 
 _VALUE = Changing.value
+_NAN = float("nan")
 
 
 class Recurrent:
@@ -255,6 +256,45 @@ def double(n):
 
 def mixed(n, x):
     return n if n > 3 else x
+
+
+def inverted(n):
+    a = ~n
+    b = a + a
+    return b + b, abs(b), n & a
+
+
+def chosen(n, k, flag):
+    x = n if flag else k
+    return x + n
+
+
+def is_among(x, y):
+    return x in (y, 1)
+
+
+def scaled(a, b):
+    return a * b
+
+
+def read(owner):
+    return owner.n
+
+
+class Attributes(dict):
+    """The `__dict__` of an object, whose methods Python does not call."""
+
+    def get(self, *arguments):
+        return 99
+
+    def __contains__(self, name):
+        return False
+
+
+def _with_attributes(n: int) -> Counter:
+    counter = Counter(n)
+    counter.__dict__ = Attributes(counter.__dict__)
+    return counter
 
 
 def _trees(seed: int, sizes: tuple[int, ...] = (5, 3, 0, 8, 1, 12, 0, 7)) -> list[Any]:
@@ -327,6 +367,20 @@ SCENARIOS: dict[str, Any] = {
     "tree_state": (tree_state, lambda: [(m, node) for m in [Recurrent(2)] for node in _array_trees()]),
     "unions": (unions, lambda: [(n, Counter(1)) for n in (0, 3, 5, 1, 4, 6, 2, 7)]),
     "double": (double, lambda: [(n,) for n in (1, 2, 3, 4, 2.5, -0.0, 2**70, True, 5)]),
+    "inverted": (inverted, lambda: [(n,) for n in (1, 2, 3, 4, 2**62 - 1, -(2**62) + 1, 5)]),
+    "chosen": (chosen, lambda: [(n, n + 1, n % 2 == 0) for n in (1, 2, 3, 4, 2**63 - 1, 1, 2**62 - 1)]),
+    "is_among": (
+        is_among,
+        lambda: [(x, y) for x, y in ((1, 2), (2, 3), (3, 3), (4, 4), (2.5, 2.5), (_NAN, _NAN), (5, 1))],
+    ),
+    "scaled": (
+        scaled,
+        lambda: [
+            (tl.asarray(a, dtype=tl.float64), tl.asarray([b, 0.5]) if b else tl.asarray(2))
+            for a, b in ((1, 1.5), (2, 2.5), (3, 3.5), (4, 4.5), (5, None), (6, None), (7, 1.5))
+        ],
+    ),
+    "read": (read, lambda: [(_with_attributes(n),) for n in range(6)]),
     "mixed": (
         mixed,
         lambda: [(n, x) for n, x in ((1, 2), (5, 6), (2, 1.5), (7, 2.5), (0, True), (3, None), (4, "a"), (1, 9))],

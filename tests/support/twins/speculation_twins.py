@@ -116,7 +116,23 @@ def _options_by_position(patch: MonkeyPatch) -> None:
     patch.setattr(Staging, "coerce_options", coerce_options)
 
 
+def _operators_of_symbols(patch: MonkeyPatch) -> None:
+    """Scalar arrays are promoted as Python numbers are."""
+
+    def on_arrays(staging: Staging, name: str, *values: StagedValue) -> StagedValue:
+        operands = [staging.array_operand(value) for value in values]
+        return staging.wrap_array(staging.located(lambda: arithmetic._PYTHON[name](*operands)))
+
+    patch.setattr(arithmetic, "_on_arrays", on_arrays)
+
+
+def _unchecked_integers(patch: MonkeyPatch) -> None:
+    patch.setattr(Staging, "integer", lambda staging, leaf, node: staging.number("i", leaf))
+
+
 TWINS = {
+    "operators of symbols": Twin(_operators_of_symbols, "scaled"),
+    "unchecked integers": Twin(_unchecked_integers, "inverted"),
     "options by position": Twin(_options_by_position, "unions"),
     "unchecked assumptions": Twin(_unchecked_assumptions, "rare_print"),
     "unchecked overflow": Twin(_unchecked_overflow, "power"),
