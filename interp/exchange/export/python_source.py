@@ -113,7 +113,7 @@ def _while_loop(condition, body, *state):
 
 def to_python(program: Program, dialect: Dialect) -> str:
     """The source of a module whose function `main` computes a program. Raises Refusal where the system cannot."""
-    target = PythonTarget(dialect)
+    target = PythonTarget(dialect, program.entry)
     export(program, target, recursion=dialect.calls_recur)
     parts = [dialect.header]
     if dialect.loop.startswith("_while_loop") and target.has_loops:
@@ -139,19 +139,19 @@ def to_script(program: Program, dialect: Dialect, arguments: Sequence[Value], re
     )
 
 
-RESERVED_NAMES = ("np", "jnp", "jax", "lax", "torch", "tf", "state", "_while_loop")
-"""Names that the source of some system uses itself."""
+RESERVED_NAMES = ("main", "np", "jnp", "jax", "lax", "torch", "tf", "state", "_while_loop")
+"""Names that the source of some system uses itself. `main` is the entry function."""
 
 
 class PythonTarget:
     """Writes statements. What stands for a value is an expression: a name, or a constant."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, entry: str) -> None:
         self.dialect, self.has_loops = dialect, False
         self.functions: list[str] = []
         self.table = compositions(dialect.column or dialect.name)
         self.names = UniqueNames([*keyword.kwlist, *dir(builtins), *RESERVED_NAMES])
-        self.function_names: dict[str, str] = {}
+        self.function_names = {"main": "main"} if entry == "main" else {}
         self.scopes: list[list[str]] = []
 
     def function_name(self, name: str) -> str:

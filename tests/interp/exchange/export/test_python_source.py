@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -160,6 +161,24 @@ def test_the_loop_of_jax() -> None:
     """JAX gets its own loops and conds."""
     source = to_python(parse_program(LOOP), JAX)
     assert "lax.while_loop(lambda state: i_while(*state)[0], lambda state: i_do(*state)," in source
+
+
+def test_main_is_the_entry_function() -> None:
+    """A program may call a function named `main` that is not its entry."""
+    text = """
+    func f(n: int64) -> int64 {
+      m = call main n
+      y = add m, 1
+      return y
+    }
+    func main(n: int64) -> int64 {
+      y = multiply n, 2
+      return y
+    }
+    """
+    namespace: dict[str, Any] = {}
+    exec(to_python(parse_program(text), NUMPY), namespace)
+    assert namespace["main"](np.int64(5)) == (11,)
 
 
 def test_the_loops_of_tensorflow() -> None:
