@@ -69,7 +69,7 @@ def value_info(name: str, type_: Type) -> onnx.ValueInfoProto:
 
 
 class OnnxTarget:
-    """Writes nodes. What stands for a value is its name; names are unique in the whole model."""
+    """Writes nodes. What stands for a value is its name; names are unique in a function of the program."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -131,6 +131,7 @@ class OnnxTarget:
         return names
 
     def function(self, name: str, body: BoundRegion) -> None:
+        self.names = UniqueNames([""])
         parameters = [self.names.fresh(each.name) for each in body.parameters]
         inputs = [value_info(each, var.type) for each, var in zip(parameters, body.parameters, strict=True)]
         types = self.program[name].results

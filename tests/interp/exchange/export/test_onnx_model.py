@@ -85,6 +85,13 @@ def test_structure() -> None:
     assert [each.type.tensor_type.elem_type for each in model.graph.output] == [onnx.TensorProto.INT64, 11]
 
 
+def test_names_of_a_model() -> None:
+    """The inputs of a model have the names of the parameters, also where a function that is called has the same."""
+    model = model_of(parse_program(LOOP))
+    assert [each.name for each in model.graph.input] == ["n", "x"]
+    assert [each.name for each in model.graph.output] == ["result0", "result1"]
+
+
 @pytest.mark.parametrize("trips, right", [(0, [2.0, 3.0]), (1, [4.0, 9.0]), (3, [4.0, 9.0])])
 def test_a_loop_runs(trips: int, right: list[float]) -> None:
     """A loop makes as many trips as it should, also none."""
