@@ -30,6 +30,8 @@ from .sweep import sweep
 REPORT_VERSION = 1
 AXES = {"construct": "Constructs", "dtype": "Dtypes", "op": "Ops"}
 """The axes of the matrix, with their headings."""
+BROKEN_VERDICTS = FAILURES | {"not run"}
+"""What a backend that worked may come to."""
 CELL_VERDICTS = ("different", "error", "crash", "hang", "refused", "not run", "undecided", "claimed")
 """What a cell of the matrix lists, in order. A difference that the policy permits for an op is `claimed`."""
 
@@ -163,8 +165,34 @@ class Change(NamedTuple):
 
     @property
     def is_worse(self) -> bool:
-        """Whether the backend fails now, and did not before."""
-        return self.new_verdict in FAILURES and self.old_verdict not in FAILURES
+        """Whether the backend fails now or does not start, and did not before."""
+        return self.new_verdict in BROKEN_VERDICTS and self.old_verdict not in BROKEN_VERDICTS
+
+    @property
+    def is_better(self) -> bool:
+        """Whether a case that failed is alike now."""
+        return self.old_verdict in BROKEN_VERDICTS and self.new_verdict == "alike"
+
+
+def is_report(data: Any) -> bool:
+    """Whether JSON data is a report, as far as a comparison reads it."""
+    match data:
+        case {"report": int(), "backends": [*backends]}:
+            return all(map(_is_backend, backends))
+    return False
+
+
+def _is_backend(data: Any) -> bool:
+    match data:
+        case {"backend": str(), "settings": dict(settings), "cases": dict(parts)}:
+            return settings.keys() == parts.keys() and all(map(_has_verdicts, parts.values()))
+    return False
+
+
+def _has_verdicts(cases: Any) -> bool:
+    if not isinstance(cases, dict):
+        return False
+    return all(isinstance(case, list) and case and isinstance(case[0], str) for case in cases.values())
 
 
 def compare_reports(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...core.errors import Usage, plural
-from ...core.files import write_file
+from ...core.files import path_errors, read_file, write_file
 from ...interp.oracle.backend_process import Backend
 from ...interp.oracle.judge import FAILURES
 from ...interp.oracle.report import (
@@ -18,6 +18,7 @@ from ...interp.oracle.report import (
     BackendReport,
     compare_reports,
     corpus_results,
+    is_report,
     op_results,
     program_results,
     report_to_html,
@@ -49,11 +50,12 @@ def write_report(
     for file in files:
         if file.suffix not in (".json", ".html", ".xml"):
             raise Usage("this is no format of reports", required=".json, .html or .xml", got=file.name)
+        with path_errors(file, "this file cannot be written"):
+            file.parent.mkdir(parents=True, exist_ok=True)
     before = None if older is None else read_report(older)
     reports = [run_parts(name, open_backend, parts) for name in names]
     data = report_to_json(reports, version("tagloom"))
     for file in files:
-        file.parent.mkdir(parents=True, exist_ok=True)
         match file.suffix:
             case ".json":
                 write_file(file, (json.dumps(data, indent=1) + "\n").encode())
@@ -66,7 +68,7 @@ def write_report(
         return 1 if verdicts & FAILURES else 2 if "not run" in verdicts else 0
     changes = list(compare_reports(before, data))
     for change in changes:
-        word = "broke" if change.is_worse else "mended" if change.old_verdict in FAILURES else "changed"
+        word = "broke" if change.is_worse else "mended" if change.is_better else "changed"
         print_text(
             f"{word:7} {change.backend} {change.part}: {change.name}: {change.old_verdict} -> {change.new_verdict}"
         )
@@ -103,9 +105,11 @@ def run_parts(name: str, open_backend: Callable[[str], Backend], parts: ReportPa
 def read_report(file: Path) -> dict[str, object]:
     """A report that was written before; raises Usage if this is none."""
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-        if data["report"] == REPORT_VERSION and isinstance(data["backends"], list):
-            return dict(data)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Usage("this is no report of conform", got=file, hint="--report report.json writes one") from error
-    raise Usage("this report is of another version", required=f'"report": {REPORT_VERSION}', got=file)
+        data = json.loads(read_file(file, "report"))
+    except (ValueError, RecursionError):
+        data = None
+    if isinstance(data, dict) and data.get("report", REPORT_VERSION) != REPORT_VERSION:
+        raise Usage("this report is of another version", required=f'"report": {REPORT_VERSION}', got=file)
+    if not is_report(data):
+        raise Usage("this is no report of conform", got=file, hint="--report report.json writes one")
+    return dict(data)

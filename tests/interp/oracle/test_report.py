@@ -14,6 +14,7 @@ from tagloom.interp.oracle.judge import FAILURES
 from tagloom.interp.oracle.report import (
     BackendReport,
     CaseResult,
+    Change,
     cell,
     compare_reports,
     constructs,
@@ -72,10 +73,18 @@ def test_comparison() -> None:
     assert all(change.is_worse and change.new_verdict in FAILURES for change in broken)
     mended = list(compare_reports(wrong, right))
     assert len(mended) == len(broken) and not any(change.is_worse for change in mended)
+    assert all(change.is_better for change in mended)
     wrong["backends"][0]["settings"] = {"ops": "add", "corpus": "another text", "programs": "seed 2"}
     assert list(compare_reports(right, wrong)) == []
     wrong["backends"][0]["backend"] = "yours"
     assert list(compare_reports(right, wrong)) == []
+
+
+def test_a_backend_that_no_longer_starts_is_worse() -> None:
+    """`not run` is worse than any answer; to be refused is no improvement on a failure."""
+    assert Change("mine", "ops", "add", "alike", "not run").is_worse
+    assert not Change("mine", "ops", "add", "different", "not run").is_worse
+    assert not Change("mine", "ops", "add", "different", "refused").is_better
 
 
 def test_junit() -> None:

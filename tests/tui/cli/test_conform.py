@@ -129,7 +129,7 @@ def test_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--ops", "--report", "x.txt"], "this is no format of reports"),
         (["--report", "x.json"], "a report has parts"),
         (["--ops", "--compare", "x.json"], "a report has parts"),
-        (["--ops", "--report", "x.json", "--compare", "nowhere.json"], "this is no report of conform"),
+        (["--ops", "--report", "x.json", "--compare", "nowhere.json"], "this report cannot be read"),
         (["--ops", "--backend", "numpy", "--backend", "jax"], "several backends need a report"),
     ],
 )
@@ -137,6 +137,39 @@ def test_bad_usage_of_reports(words: list[str], message: str, capsys: pytest.Cap
     """Bad usage is said before anything runs."""
     assert run_command(["conform", *words]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("[1, 2", "this is no report of conform"),
+        ("[]", "this is no report of conform"),
+        ('{"report": 1, "backends": [3]}', "this is no report of conform"),
+        ('{"report": 1, "backends": [{"backend": "numpy"}]}', "this is no report of conform"),
+        (
+            '{"report": 1, "backends": [{"backend": "numpy", "settings": {"ops": "all"}, "cases": {"ops": {"x": 1}}}]}',
+            "this is no report of conform",
+        ),
+        ('{"report": 2}', "this report is of another version"),
+    ],
+)
+def test_a_comparison_needs_a_report(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Any other file is refused before anything runs."""
+    (tmp_path / "old.json").write_text(text)
+    words = ["--ops", "--report", str(tmp_path / "x.json"), "--compare", str(tmp_path / "old.json")]
+    assert run_command(["conform", *words]) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err and not printed.out
+
+
+def test_a_report_in_a_file_that_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A report that cannot be written is refused before anything runs."""
+    (tmp_path / "file").touch()
+    assert run_command(["conform", "--ops", "--report", str(tmp_path / "file" / "x.json")]) == 2
+    printed = capsys.readouterr()
+    assert "this file cannot be written" in printed.err and not printed.out
 
 
 @pytest.mark.full
