@@ -33,7 +33,7 @@ from ...viz.curves import curve as draw_curve
 from ...viz.pictures import PICTURES, Picture, moment_view, render_picture, run_picture, static_view, trim_view
 from ...viz.style import DARK, LIGHT
 from ...viz.view import View
-from ..load import find_program, program_and_graph, program_of
+from ..load import find_program, program_and_graph, program_of, split_target
 from ..run_start import RunRequest, StartOptions
 from ..session.fast_forward import FAST_FORWARD_THRESHOLD, check_interrupt, run_until
 from .export import EXPORT_SUFFIXES, export_bytes
@@ -71,7 +71,11 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
     Raises Usage if there is no such picture, or it cannot be written.
     """
     is_run = bool(start.words) or is_log(start.target) or request.at is not None
-    if request.output is not None and (suffix := output_suffix(request)) in EXPORT_SUFFIXES:
+    suffix = None if request.output is None else output_suffix(request)
+    if request.system != "numpy" and suffix != "py":
+        raise Usage("only a script in Python has a system", got=f"--system {request.system}", hint="-o x.py")
+    if request.output is not None and suffix in EXPORT_SUFFIXES:
+        require_export(start, request)
         write_file(request.output, export_bytes(start, suffix, request.system))
         return None
     if request.form in ("image", "code"):
@@ -111,6 +115,17 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
             contents = picture_bytes(static_view(subject), request)
     write_file(request.output, contents)
     return None
+
+
+def require_export(start: RunRequest, request: ShowRequest) -> None:
+    """Raises Usage if the options are those of a picture, or if the output would replace the program's own file."""
+    assert request.output is not None
+    if request.form not in STATIC_FORMS or request.at is not None or request.in_terminal:
+        hint = "leave out --form, --at and --ascii"
+        raise Usage("a file that another system reads is no picture", got=request.output, hint=hint)
+    source = Path(split_target(start.target)[0])
+    if request.output.exists() and source.exists() and request.output.samefile(source):
+        raise Usage("the output would replace the program", got=request.output, hint="name another file")
 
 
 def image_text(start: RunRequest) -> str:

@@ -53,6 +53,31 @@ def test_a_script_in_another_system(tagloom: Any, folder: Path, program: str) ->
     assert refused.code == 2 and "no system in Python is called 'fortran'" in refused.err
 
 
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (("-o", "x.onnx", "--system", "jax"), "only a script in Python has a system"),
+        (("--system", "jax"), "only a script in Python has a system"),
+        (("3", "-o", "x.mlir", "--form", "unfolded"), "a file that another system reads is no picture"),
+        (("3", "-o", "x.py", "--at", "2"), "a file that another system reads is no picture"),
+        (("-o", "x.py", "--ascii"), "a file that another system reads is no picture"),
+    ],
+)
+def test_options_that_do_not_apply(tagloom: Any, folder: Path, program: str, words: Any, message: str) -> None:
+    """An option that says nothing about the file is refused."""
+    refused = tagloom("show", program, *words)
+    assert refused.code == 2 and message in refused.err and not list(folder.glob("x.*"))
+
+
+def test_the_program_is_not_replaced(tagloom: Any, folder: Path) -> None:
+    """A script never takes the place of the Python file that it is made from, by whatever path."""
+    text = (folder / "fib.py").read_text()
+    for output in ("fib.py", str(folder / "fib.py")):
+        refused = tagloom("show", "fib.py:fib", "3", "-o", output)
+        assert refused.code == 2 and "the output would replace the program" in refused.err
+    assert (folder / "fib.py").read_text() == text
+
+
 def test_a_model(tagloom: Any, folder: Path, program: str) -> None:
     """A .onnx file is a model that the evaluator of the `onnx` package runs."""
     pytest.importorskip("onnx")
