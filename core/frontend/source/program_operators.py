@@ -71,8 +71,9 @@ class ProgramOperators(Operators):
         number = read_variable(value)
         if digits not in ((), (None,)) or not number._tagloom_value.type.is_scalar:
             return round(number, *digits)
-        is_float = number._tagloom_value.type.dtype.kind == "f"
-        return astype(array_namespace().round(number), dtypes.int64) if is_float else number
+        kind = number._tagloom_value.type.dtype.kind
+        rounded = array_namespace().round(number) if kind == "f" else number
+        return astype(rounded, dtypes.int64) if kind in "bf" else number
 
     def python_class(self, value: Any) -> type:
         type_ = read_variable(value)._tagloom_value.type

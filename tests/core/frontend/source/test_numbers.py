@@ -175,3 +175,15 @@ def test_a_number_takes_the_dtype_of_an_array() -> None:
     xs = tl.asarray([1.0, 2.0], dtype=tl.float32)
     result = scaled(xs, 3)
     assert result.dtype == tl.float32 and result[1] == 6.0
+
+
+@pytest.mark.parametrize("value", [True, 3, 2.5, -0.5])
+def test_round_gives_an_integer(value: Any) -> None:
+    """`round` of one number is an int, also of a bool."""
+
+    @tl.function
+    def rounded(x):  # type: ignore[no-untyped-def]
+        return round(x)
+
+    result = rounded(value)
+    assert (result, type(result)) == (round(value), int)
