@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import Usage
 from ..program.program import ScopeEntry
-from .trace.source_location import entered_scopes, user_frame
+from .trace.source_location import entered_scopes, user_frame, user_location
 
 
 class NamedScope:
@@ -39,7 +39,9 @@ def scope(name: str, /) -> NamedScope:
     [1, 1, 0]
     """
     if not isinstance(name, str):
-        raise Usage("a scope has a name", got=repr(name), hint='write tl.scope("encoder")', python=TypeError)
+        where, hint = user_location(), 'write tl.scope("encoder")'
+        raise Usage("a scope has a name", where=where, got=repr(name)[:80], hint=hint, python=TypeError)
     if not name:
-        raise Usage("the name of a scope is empty", hint='write tl.scope("encoder")', python=ValueError)
+        where, hint = user_location(), 'write tl.scope("encoder")'
+        raise Usage("the name of a scope is empty", where=where, hint=hint, python=ValueError)
     return NamedScope(name)

@@ -58,12 +58,12 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> F
     >>> vmap(power, in_axes=(None, 0))(2.0, tl.asarray([1, 2, 3]))
     asarray([2., 4., 8.], dtype=float64)
     """
-    for word, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+    for word, axes, what in (("in_axes", in_axes, "argument"), ("out_axes", out_axes, "result")):
         if not all(axis is None or type(axis) is int for axis in flatten(axes, is_leaf=None)[0]):
             raise Usage(
                 f"{word} of vmap must be integers or None",
                 where=user_location(),
-                required="0, or one for each argument, as in (0, None)",
+                required=f"0, or one for each {what}, as in (0, None)",
                 got=repr(axes)[:80],
                 hint="vmap(f) is a function: write vmap(f)(x) to map it over x",
                 python=TypeError,
