@@ -13,6 +13,7 @@ import typer
 
 from ...core.errors import Usage, plural
 from ...core.files import write_file
+from ...core.ops.op import lookup_op
 from ...core.program.program import Program
 from ...core.value import Value
 from ...interp.exchange.export.python_source import DIALECTS
@@ -23,7 +24,7 @@ from ...interp.oracle.fuzz import FuzzOptions, FuzzReport, fuzz, write_finding
 from ...interp.oracle.judge import FAILURES, Judgement, judge, run_reference
 from ...interp.oracle.sweep import ORDINARY, SweepResult, sweep
 from ..load import all_arguments, check_rules, find_program, parse_arguments, program_and_graph, read_text
-from .conform_report import ReportParts, write_report
+from .conform_report import ReportParts, text_files, write_report
 from .options import Arguments
 from .terminal import print_diagnostic, print_text
 
@@ -44,7 +45,7 @@ def conform(
     ops: Annotated[bool, typer.Option("--ops", help="Try every op at every dtype, over edge values.")] = False,
     only: Annotated[list[str] | None, typer.Option("--op", help="With --ops: try this op only.")] = None,
     corpus: Annotated[Path | None, typer.Option(help="Try the cases of this folder of .tl files.")] = None,
-    fuzz_count: Annotated[int, typer.Option("--fuzz", help="Try so many generated programs.")] = 0,
+    fuzz_count: Annotated[int, typer.Option("--fuzz", min=0, help="Try so many generated programs.")] = 0,
     seed: Annotated[int, typer.Option(help="With --fuzz: the seed of the programs.")] = 0,
     minutes: Annotated[float, typer.Option(help="With --fuzz: stop after this time.")] = 5.0,
     jobs: Annotated[int, typer.Option(help="With --fuzz: the number of processes of the backend.")] = 1,
@@ -72,6 +73,10 @@ def conform(
 
     The exit code is 1 if the backend differs, fails, crashes or hangs, 2 if it does not start, else 0.
     """
+    for name in only or ():
+        lookup_op(name)
+    if corpus is not None:
+        text_files(corpus)
     names = backends or ["numpy"]
     timeouts = Timeouts(timeout, timeout, timeout)
 
@@ -198,11 +203,9 @@ def report_sweep(backend: str, process: Backend, results: Iterable[SweepResult],
 
 def report_corpus(backend: str, process: Backend, folder: Path) -> int:
     """Print every case of a folder that is a failure, then the counts."""
-    if not folder.is_dir():
-        raise Usage("there is no such folder of .tl files", got=folder)
     counts: Counter[str] = Counter()
     refusals: Counter[str] = Counter()
-    for file in sorted(folder.glob("*.tl")):
+    for file in text_files(folder):
         for case, _, judgement in run_corpus(process, read_text(file)):
             counts[judgement.verdict] += 1
             refusals[judgement.answer.cause] += judgement.verdict == "refused"

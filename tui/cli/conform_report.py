@@ -92,14 +92,20 @@ def run_parts(name: str, open_backend: Callable[[str], Backend], parts: ReportPa
         if parts.ops:
             add("ops", ", ".join(parts.op_names or ["all"]), op_results(backend, parts.op_names))
         if parts.corpus is not None:
-            if not parts.corpus.is_dir():
-                raise Usage("this is no folder of .tl files", got=parts.corpus)
-            texts = {file.name: read_text(file) for file in sorted(parts.corpus.glob("*.tl"))}
+            texts = {file.name: read_text(file) for file in text_files(parts.corpus)}
             add("corpus", f"{parts.corpus.name}, {len(texts)} files", corpus_results(backend, texts))
         if parts.programs:
             setting = f"seed {parts.seed}, {parts.programs} programs"
             add("programs", setting, program_results(backend, parts.seed, parts.programs))
     return report
+
+
+def text_files(folder: Path) -> list[Path]:
+    """The .tl files of a folder, by name; raises Usage if there are none."""
+    files = sorted(folder.glob("*.tl"))
+    if not files:
+        raise Usage("there is no such folder of .tl files", got=folder)
+    return files
 
 
 def read_report(file: Path) -> dict[str, object]:

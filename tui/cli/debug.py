@@ -94,7 +94,7 @@ def open_finding(folder: Path, args: list[str] | None) -> tuple[str, list[str], 
         difference = finding["first_difference"]
         events = 0 if difference is None else int(difference["events"])
         return f"{folder / 'program.tl'}:{finding['function']}", list(map(str, finding["words"])), events
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise Usage("this finding cannot be read", got=folder / "finding.json") from error
 
 

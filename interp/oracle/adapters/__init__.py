@@ -64,7 +64,10 @@ def backend_command(name: str) -> list[str]:
     if name in backend_names():
         package = __package__.rpartition(".")[0]
         return [sys.executable, "-m", f"{package}.worker", name]
-    words = shlex.split(name)
+    try:
+        words = shlex.split(name)
+    except ValueError:  # a quotation is open
+        words = []
     if not words or shutil.which(words[0]) is None:
         raise Usage(f"no backend is called {name!r}, and no command", required=", ".join(backend_names()))
     return words

@@ -82,7 +82,12 @@ def test_fuzz(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ([], "conform compares one thing at a time"),
         (["--ops", "--fuzz", "3"], "conform compares one thing at a time"),
         (["--ops", "--backend", "nowhere"], "no backend is called 'nowhere', and no command"),
+        (["--ops", "--backend", "'"], 'no backend is called "\'", and no command'),
+        (["--ops", "--op", "nothing"], "no op is called 'nothing'"),
         (["--corpus", "nowhere"], "there is no such folder of .tl files"),
+        (["--corpus", str(Path(__file__).parent)], "there is no such folder of .tl files"),
+        (["--corpus", "nowhere", "--report", "x.json"], "there is no such folder of .tl files"),
+        (["--fuzz", "-1"], "Invalid value for '--fuzz'"),
     ],
 )
 def test_bad_usage(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
