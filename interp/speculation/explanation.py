@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Any
 
 from ...core.errors import plural
+
+MAX_SOURCE_WIDTH = 60
+"""How many characters of the source of an expression a line has."""
 
 
 @dataclass
@@ -25,31 +29,31 @@ class CallCounts:
 
 
 @dataclass(frozen=True)
-class Row:
-    """One thing that the graph takes for granted."""
+class AssumptionRow:
+    """One assumption of the graph."""
 
     location: str
     source: str
     assumption: str
     reason: str
     checked: str
-    """When it is checked."""
+    """When it is checked: "before each run", "when the graph is made" or "in the graph"."""
     broken: int
     """How often it broke."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What speculation has made of a function."""
+    """How the calls of a speculated function ran, and what its graph assumes."""
 
     name: str
     counts: CallCounts
     builds: int
     build_bound: int
     python_reason: str | None
-    rows: tuple[Row, ...]
+    rows: tuple[AssumptionRow, ...]
     events: tuple[str, ...]
-    """What made calls run in Python, or graphs be made again, in order."""
+    """Why calls ran in Python, and why the graph was made again: the last ones, in order."""
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as JSON values."""
@@ -59,13 +63,17 @@ class Explanation:
         lines = [f"{self.name}: {self.counts}", f"graphs made: {self.builds} of at most {self.build_bound}"]
         if self.python_reason is not None:
             lines.append(f"it stays in Python, since {self.python_reason}")
-        width = max((len(row.source) for row in self.rows), default=0)
-        width = min(width, 60)
-        for row in self.rows:
-            if row.assumption == "nothing":  # an attribute or variable that is not there
-                continue
-            broken = f", broken {plural(row.broken, 'time')}" if row.broken else ""
-            where = f" ({row.location})" if row.location else ""
-            lines.append(f"  {row.source[:60]:{width}}  {row.assumption}; checked {row.checked}{broken}{where}")
-        lines += [f"  {event}" for event in self.events[-20:]]
+        rows = [row for row in self.rows if row.assumption != "nothing"]  # that an attribute is not there
+        width = min(max((len(row.source) for row in rows), default=0), MAX_SOURCE_WIDTH)
+        for checked, group in groupby(rows, key=lambda row: row.checked):
+            lines.append(f"checked {checked}:")
+            for row in group:
+                broken = f", broken {plural(row.broken, 'time')}" if row.broken else ""
+                where = f" ({row.location})" if row.location else ""
+                lines.append(f"  {row.source[:MAX_SOURCE_WIDTH]:{width}}  {row.assumption}{broken}{where}")
+        if self.events:
+            lines.append("why calls ran in Python, or the graph was made again:")
+        for event, repetitions in groupby(self.events):
+            count = len(list(repetitions))
+            lines.append(f"  {event}" + (f" ({count} times)" if count > 1 else ""))
         return "\n".join(lines)

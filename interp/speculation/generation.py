@@ -171,7 +171,7 @@ class Generation(Staging):
                 break
         self.is_inferring = False
         if self.main.result is None:
-            raise NotSpeculable(f"{self.function.__name__} calls itself on every path")
+            raise NotSpeculable(f"{self.function.__name__} returns on no path of a graph")
 
     def _visit(self, callee: Callee) -> None:
         """Infer the layout of the result of a function, once a round."""
@@ -416,8 +416,7 @@ class Generation(Staging):
         """The value of an arm, by a test. An arm that has no graph is replaced by an assertion, unless no other was
         taken."""
         predicate = self.truth(self.evaluate(test), test)
-        if isinstance(predicate, bool | np.bool_):
-            self.note(test, f"{bool(predicate)} while the graph is made")
+        self.note_truth(test, bool(predicate) if isinstance(predicate, bool | np.bool_) else None)
         key = (self.stack[-1][0].__code__, test.lineno, test.col_offset)
         taken = self.arms_taken(*key)
 
@@ -440,7 +439,7 @@ class Generation(Staging):
                 try:
                     return arm()
                 except NotSpeculable as error:
-                    if taken == {is_true}:
+                    if taken == {is_true} or (*key, not is_true) in self.requirements.dropped_arms:
                         raise
                     self.requirements.dropped_arms[*key, is_true] = str(error)
                     raise Restart from None

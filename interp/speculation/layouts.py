@@ -19,6 +19,7 @@ from ...core import dtypes
 from ...core.dtypes import DType
 from ...core.frontend.eager.array import ConcreteArray
 from ...core.types import Type
+from .recording import python_function
 
 NUMBER_CLASSES: dict[type, str] = {bool: "b", int: "i", float: "f"}
 NUMBER_DTYPES: dict[str, DType] = {"b": dtypes.bool, "i": dtypes.int64, "f": dtypes.float64}
@@ -67,11 +68,12 @@ class ConstantLayout:
         return hash(self._key())
 
     def __str__(self) -> str:
-        kind = type(self.value)
+        value = python_function(self.value)
+        kind = type(value)
         if kind in (bool, int, float, str, type(None), Unassigned):
-            return repr(self.value)
+            return repr(value)
         if kind in (FunctionType, BuiltinFunctionType, type):
-            return str(self.value.__qualname__)
+            return str(value.__qualname__)
         return f"one {kind.__qualname__}"  # its own __repr__ is code of the user
 
     types: tuple[Type, ...] = ()

@@ -18,15 +18,17 @@ from ...core.frontend.source.reader import NotConvertible, read_source
 from ...core.frontend.source.templates import expression
 
 
-class SpeculatedFunction:
-    """A function that `tl.speculate` has decorated; `python` is the original."""
+class SpeculativeFunctionBase:
+    """The base class of speculated functions; `python` is the original function."""
 
     python: Any  # a FunctionType, which as an annotation would be a method
 
 
 def python_function(value: Any) -> Any:
     """The Python function behind a value, if it is a decorated one; else the value."""
-    return value.python if issubclass(type(value), SpeculatedFunction) else value  # no `__class__` of the user runs
+    return (
+        value.python if issubclass(type(value), SpeculativeFunctionBase) else value
+    )  # no `__class__` of the user runs
 
 
 _FRAME_READERS = ("super", "locals", "vars", "dir", "eval", "exec", "breakpoint")

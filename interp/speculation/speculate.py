@@ -10,13 +10,13 @@ from ...core.errors import Usage
 from ...core.frontend.trace.source_location import user_location
 
 if TYPE_CHECKING:
-    from .speculated import Speculated
+    from .speculative_function import SpeculativeFunction
 
 
 @overload
-def speculate(python: Callable[..., Any]) -> Speculated: ...
+def speculate(python: Callable[..., Any]) -> SpeculativeFunction: ...
 @overload
-def speculate(*, watch: int = 3, engine: str | None = None) -> Callable[[Callable[..., Any]], Speculated]: ...
+def speculate(*, watch: int = 3, engine: str | None = None) -> Callable[[Callable[..., Any]], SpeculativeFunction]: ...
 def speculate(python: Any = ..., *, watch: int = 3, engine: str | None = None) -> Any:
     """Run a Python function, with its objects and its state, as a graph where assumptions hold that were observed.
 
@@ -36,7 +36,7 @@ def speculate(python: Any = ..., *, watch: int = 3, engine: str | None = None) -
     if type(watch) is not int or watch < 1:
         raise Usage("watch is the number of calls to watch", required="1 at least", got=repr(watch), python=ValueError)
 
-    def decorate(python: Any) -> Speculated:
+    def decorate(python: Any) -> SpeculativeFunction:
         if not isinstance(python, FunctionType):
             raise Usage(
                 "tl.speculate needs a Python function",
@@ -44,8 +44,8 @@ def speculate(python: Any = ..., *, watch: int = 3, engine: str | None = None) -
                 where=user_location(),
                 python=TypeError,
             )
-        from .speculated import Speculated  # here: import tagloom needs no converter
+        from .speculative_function import SpeculativeFunction  # here: import tagloom needs no converter
 
-        return Speculated(python, watch=watch, engine=engine)
+        return SpeculativeFunction(python, watch=watch, engine=engine)
 
     return decorate if python is ... else decorate(python)

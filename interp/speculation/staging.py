@@ -149,8 +149,8 @@ class Staging:
         self.has_changed = False
         self.stack: list[tuple[FunctionType, frozenset[str]]] = []
         self.current_node: ast.AST | None = None
-        self.rows: dict[tuple[Any, ...], str] = {}
-        """What became of each expression, in words, by its position."""
+        self.truths: dict[tuple[Any, ...], set[bool | None]] = {}
+        """The truth of each test by its position, in all functions of the program; None where only a run decides it."""
 
     def layout_of_key(self, key: HeapKey) -> Layout:
         """The layout of a field or variable; raises Restart where it is not observed yet."""
@@ -190,9 +190,10 @@ class Staging:
         """The location of a syntax node of the function that is generated."""
         return Location(self.stack[-1][0].__code__.co_filename, getattr(node, "lineno", 0))
 
-    def note(self, node: ast.AST, text: str) -> None:
-        """Note what became of an expression."""
-        self.rows[(self.location_of(node), getattr(node, "col_offset", 0), ast.unparse(node))] = text
+    def note_truth(self, test: ast.expr, truth: bool | None) -> None:
+        """Note whether a test is decided when the graph is made."""
+        key = self.location_of(test), test.col_offset, ast.unparse(test)
+        self.truths.setdefault(key, set()).add(truth)
 
     def check(self, condition: Any, node: ast.AST, claim: str, reason: str) -> None:
         """Assume that a condition is true: an assertion. Raises Unreachable where it is known to be false."""

@@ -11,7 +11,7 @@ import pytest
 import tagloom as tl
 from support.generators.object_programs import write_calls, write_object_program
 from support.speculation import compare
-from tagloom.interp.speculation.speculated import Speculated
+from tagloom.interp.speculation.speculative_function import SpeculativeFunction
 
 
 def load(text: str, folder: Path, name: str) -> ModuleType:
@@ -27,7 +27,7 @@ def load(text: str, folder: Path, name: str) -> ModuleType:
     return module
 
 
-def check_program(seed: int, folder: Path, calls: int = 9) -> Speculated:
+def check_program(seed: int, folder: Path, calls: int = 9) -> SpeculativeFunction:
     """Compare a program of this seed with Python; returns the speculated function."""
     module = load(write_object_program(seed), folder, f"object_program_{seed}")
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from tagloom.core.frontend.eager.array import ConcreteArray
-from tagloom.interp.speculation.speculated import INTERNAL_ERROR, Speculated
+from tagloom.interp.speculation.speculative_function import INTERNAL_ERROR, SpeculativeFunction
 
 Scenario = tuple[Callable[..., Any], Callable[[], list[tuple[Any, ...]]]]
 """A function, and what makes the arguments of its calls, which may share objects."""
@@ -51,7 +51,7 @@ def describe(*roots: Any) -> list[Any]:
     return [describe_one(root) for root in roots]
 
 
-def compare(speculated: Speculated, calls: list[tuple[Any, ...]], variables: Sequence[str] = ()) -> None:
+def compare(speculated: SpeculativeFunction, calls: list[tuple[Any, ...]], variables: Sequence[str] = ()) -> None:
     """Call a function as Python, and speculated, with the same arguments: all that can be seen is the same after each
     call. `variables` are global variables that it changes. Recursive calls find the function of either side."""
     python, module = speculated.python, speculated.python.__globals__

@@ -10,7 +10,7 @@ from tagloom.interp.speculation import arithmetic
 from tagloom.interp.speculation.generation import Generation
 from tagloom.interp.speculation.heap import ObjectTable
 from tagloom.interp.speculation.layouts import NumberLayout, UnionLayout, zero_leaves
-from tagloom.interp.speculation.speculated import SpeculatedGraph
+from tagloom.interp.speculation.speculative_function import SpeculativeGraph
 from tagloom.interp.speculation.staging import StagedValue, Staging, Unreachable
 
 
@@ -68,16 +68,16 @@ def _commit_of_one_object(patch: MonkeyPatch) -> None:
 
 def _commit_before_assertions(patch: MonkeyPatch) -> None:
     """Numbers of the first argument are written before the run."""
-    sound = SpeculatedGraph.encode
+    sound = SpeculativeGraph.encode
 
-    def encode(graph: SpeculatedGraph, roots: dict[str, Any]) -> Any:
+    def encode(graph: SpeculativeGraph, roots: dict[str, Any]) -> Any:
         encoded = sound(graph, roots)
         for key in graph.fields:
             if key in graph.generation.requirements.assigned_keys and type(roots["counter"].n) is int:
                 roots["counter"].n += 1
         return encoded
 
-    patch.setattr(SpeculatedGraph, "encode", encode)
+    patch.setattr(SpeculativeGraph, "encode", encode)
 
 
 def _unchecked_numbers(patch: MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def _unchecked_numbers(patch: MonkeyPatch) -> None:
 
 
 def _unchecked_definitions(patch: MonkeyPatch) -> None:
-    patch.setattr(SpeculatedGraph, "check_definitions", lambda graph: None)
+    patch.setattr(SpeculativeGraph, "check_definitions", lambda graph: None)
 
 
 def _arms_exchanged(patch: MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -26,11 +27,11 @@ from ..function.function import Function
 from ..function.trace_cache import TracedProgram
 from ..outcome.outcome import Outcome
 from .assumptions import Assumption, number_in
-from .explanation import CallCounts, Explanation, Row
+from .explanation import AssumptionRow, CallCounts, Explanation
 from .generation import Generation, function_key
 from .heap import FieldKey, LayoutMiss, ObjectTable, Observation, VariableKey, static_attribute
 from .layouts import MAX_HEIGHT, MISSING, NUMBER_CLASSES, UNASSIGNED, Layout, NotSpeculable
-from .recording import Recorder, SpeculatedFunction
+from .recording import Recorder, SpeculativeFunctionBase
 from .staging import Requirements, Restart
 from .testing import broken_number
 
@@ -44,11 +45,13 @@ MAX_RESTARTS = 200
 """How often generation may begin again, each time since it has met a field, a variable or an arm for the first time."""
 MAX_ATTEMPTS = 3
 """How often a graph is attempted of a function that has none."""
+MAX_EVENTS = 100
+"""How many of the last events, such as a broken assumption, an explanation has."""
 _RUNNING: ContextVar[frozenset[int]] = ContextVar("functions running in Python", default=frozenset())
 
 
 @dataclass
-class SpeculatedGraph:
+class SpeculativeGraph:
     """A program made under assumptions, and what it needs of a call."""
 
     traced: TracedProgram
@@ -165,7 +168,7 @@ def bind_arguments(function: FunctionType, arguments: Sequence[Any], keywords: d
     return {name: bound[name] for name in names} if all(name in bound for name in names) else None
 
 
-class Speculated(SpeculatedFunction):
+class SpeculativeFunction(SpeculativeFunctionBase):
     """A Python function that runs as a graph where its assumptions hold; `tl.speculate` makes it."""
 
     def __init__(self, python: FunctionType, *, watch: int, engine: str | None) -> None:
@@ -174,19 +177,19 @@ class Speculated(SpeculatedFunction):
         self.watch_count, self.engine = watch, engine
         self.name = python.__qualname__
         self.recorder, self.counts = Recorder(), CallCounts()
-        self.graph: SpeculatedGraph | None = None
+        self.graph: SpeculativeGraph | None = None
         self.builds = 0
         self.reason: str | None = "it takes * or ** parameters" if _takes_stars(python.__code__) else None
         """Why calls run in Python; None while they are speculated."""
         self.attempts = 0
-        self.misses: list[str] = []
+        self.misses: deque[str] = deque(maxlen=MAX_EVENTS)
         self.broken: dict[tuple[str, int, str], int] = {}
         """How often each assumption broke, by its file, line and claim."""
         self.last_outcome: Outcome | None = None
         self._observation, self._requirements = Observation(), Requirements()
         self._samples: list[dict[str, Any]] = []
         """The arguments of watched calls, until there is a graph."""
-        self._broken: tuple[int | None, SpeculatedGraph | None, SpeculatedGraph] | None = None
+        self._broken: tuple[int | None, SpeculativeGraph | None, SpeculativeGraph] | None = None
         """The graph with an assertion that fails, by its number and the sound graph."""
         self._lock = RLock()
 
@@ -252,7 +255,7 @@ class Speculated(SpeculatedFunction):
         self.counts.graph += 1
         return (graph.commit(table, leaves, outcome.results),)
 
-    def _execute(self, graph: SpeculatedGraph, leaves: Sequence[Any]) -> Outcome:
+    def _execute(self, graph: SpeculativeGraph, leaves: Sequence[Any]) -> Outcome:
         until: Any = "trap" if self.engine in ("reference", "fast") else "quiet"
         traced = graph.traced
         job = Job(traced.graph, traced.structure, traced.program)
@@ -266,9 +269,9 @@ class Speculated(SpeculatedFunction):
         self._observation, self._requirements = Observation(), Requirements()
         if self.attempts >= MAX_ATTEMPTS:
             self.reason = reason
-        self.misses.append(f"no graph: {reason}")
+        self.misses.append(f"no graph is made, since {reason}")
 
-    def _note_failure(self, graph: SpeculatedGraph, outcome: Outcome) -> None:
+    def _note_failure(self, graph: SpeculativeGraph, outcome: Outcome) -> None:
         """A run of the graph has not returned: note the assumption that broke, and drop the graph."""
         error = outcome.error
         number = number_in(str(getattr(error, "message", "")))
@@ -279,7 +282,7 @@ class Speculated(SpeculatedFunction):
             assumption.broken_count += 1
             claim = f"`{assumption.source}`: {assumption.claim}"
             key = (assumption.location.file, assumption.location.line, assumption.claim)
-        self.misses.append(f"broken in the graph: {claim}")
+        self.misses.append(f"an assertion failed: {claim}")
         if broken_number() is not None:
             return
         self.broken[key] = self.broken.get(key, 0) + 1
@@ -292,7 +295,7 @@ class Speculated(SpeculatedFunction):
             calls = plural(self.counts.graph + self.counts.fallbacks, "call")
             self.reason = f"{self.counts.fallbacks} of {calls} broke an assumption, the last one {claim}"
 
-    def _match(self, roots: dict[str, Any]) -> tuple[SpeculatedGraph, ObjectTable, list[Any]]:
+    def _match(self, roots: dict[str, Any]) -> tuple[SpeculativeGraph, ObjectTable, list[Any]]:
         """A graph whose layouts a call has, with its objects and the arguments of the program.
 
         Where a layout is missed, the place climbs, and the graph is made again. Raises NotSpeculable."""
@@ -308,7 +311,7 @@ class Speculated(SpeculatedFunction):
                 self._climb(graph, roots, miss)
                 self.graph = None
 
-    def _climb(self, graph: SpeculatedGraph, roots: dict[str, Any], miss: LayoutMiss) -> None:
+    def _climb(self, graph: SpeculativeGraph, roots: dict[str, Any], miss: LayoutMiss) -> None:
         """Join the layouts of a call to those observed; raises the LayoutMiss where none becomes wider."""
         before = self._observation.climbs
         try:
@@ -321,7 +324,7 @@ class Speculated(SpeculatedFunction):
         if self._observation.climbs == before:
             raise miss
 
-    def _build(self, roots: dict[str, Any], broken_number: int | None = None) -> SpeculatedGraph:
+    def _build(self, roots: dict[str, Any], broken_number: int | None = None) -> SpeculativeGraph:
         """Make the graph, for all that was observed, and this call. Raises NotSpeculable."""
         if broken_number is None:
             if self.builds >= self.build_bound:
@@ -344,7 +347,7 @@ class Speculated(SpeculatedFunction):
         else:
             raise NotSpeculable(f"generation has begun {MAX_RESTARTS} times")
         self._samples.clear()
-        return SpeculatedGraph(
+        return SpeculativeGraph(
             traced,
             generation,
             {name: observation.arguments[name] for name in roots},
@@ -355,7 +358,7 @@ class Speculated(SpeculatedFunction):
             dict(requirements.functions),
         )
 
-    def _broken_graph(self, roots: dict[str, Any]) -> SpeculatedGraph:
+    def _broken_graph(self, roots: dict[str, Any]) -> SpeculativeGraph:
         """The graph with one assertion that fails."""
         number = broken_number()
         if self._broken is None or self._broken[:2] != (number, self.graph):
@@ -379,18 +382,20 @@ class Speculated(SpeculatedFunction):
         return explanation.to_json() if format == "json" else str(explanation)
 
     def _explanation(self) -> Explanation:
-        rows: list[Row] = []
+        rows: list[AssumptionRow] = []
         graph = self.graph
         if graph is not None:
             places: list[tuple[object, Layout]] = [*graph.arguments.items(), *graph.variables.items()]
             for place, layout in (*places, *graph.fields.items()):
-                rows.append(Row("", str(place), str(layout), "observed", "before the run", 0))
-            for (where, _, source), text in sorted(graph.generation.rows.items(), key=lambda row: str(row[0])):
-                rows.append(Row(str(where), source, text, "observed", "while the graph is made", 0))
+                rows.append(AssumptionRow("", str(place), str(layout), "observed", "before each run", 0))
+            for (where, _, source), truths in sorted(graph.generation.truths.items(), key=lambda row: str(row[0])):
+                if truths == {True} or truths == {False}:
+                    claim = f"it is always {truths == {True}}"
+                    rows.append(AssumptionRow(str(where), source, claim, "it follows", "when the graph is made", 0))
             for each in graph.assumptions:
                 key = (each.location.file, each.location.line, each.claim)
                 rows.append(
-                    Row(
+                    AssumptionRow(
                         str(each.location),
                         each.source,
                         each.claim,
