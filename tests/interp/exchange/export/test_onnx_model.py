@@ -155,6 +155,15 @@ def test_slices(key: str) -> None:
     assert is_same_value(results_of(parse_program(text.replace("float64[]", "float64")), x)[0], y[()])
 
 
+@pytest.mark.parametrize("op", ["any", "all"])
+@pytest.mark.parametrize("elements", [[], [False], [True, False], [True, True]])
+def test_reductions_to_bool(op: str, elements: list[bool]) -> None:
+    """`any` and `all` are those of NumPy, also of no elements."""
+    x = np.array(elements, bool)
+    text = f"func main(x: bool[{x.size}]) -> bool {{\n  y = {op} x, axis=0, keepdims=false\n  return y\n}}"
+    assert is_same_value(results_of(parse_program(text), x)[0], getattr(np, op)(x))
+
+
 @pytest.mark.parametrize(
     "text, kind, words",
     [
