@@ -2,7 +2,7 @@
 
 An object is an index into the table of its call, so identity and aliases are exact, and no pointer enters the graph. A
 field is a vector per class and attribute. `ObjectTable` encodes what a graph reads, and checks every layout while it
-does; `commit` writes back what the graph has changed. Only attributes that the program reads are followed.
+does; `changes` finds what the graph has changed. Only attributes that the program reads are followed.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from .generation import Generation, function_key
 from .heap import FieldKey, LayoutMiss, ObjectTable, Observation, VariableKey, static_attribute
 from .layouts import MAX_HEIGHT, MISSING, NUMBER_CLASSES, UNASSIGNED, Layout, NotSpeculable
 from .recording import Recorder, SpeculativeFunctionBase
-from .staging import Requirements, Restart
+from .staging import Requirements, Restart, Unreachable
 from .testing import broken_number
 
 MAX_LOSSES = 3
@@ -97,8 +97,10 @@ class SpeculativeGraph:
             leaves += outside[key] if isinstance(key, VariableKey) else table.vectors(key)
         return table, leaves
 
-    def commit(self, table: ObjectTable, leaves: Sequence[Any], results: Sequence[Any]) -> Any:
-        """Write what a run has changed to the objects and variables; returns the result of the function."""
+    def decode(
+        self, table: ObjectTable, leaves: Sequence[Any], results: Sequence[Any]
+    ) -> tuple[Any, list[Callable[[], None]]]:
+        """The result of the function, and what commits the changes of a run to the objects and variables."""
         main = self.generation.main
         assert main.result is not None
         remaining = iter(results)
@@ -113,9 +115,7 @@ class SpeculativeGraph:
                 writes += [partial(object.__setattr__, *change) for change in changes]
             elif any(_differs(*pair) for pair in zip(before[key], after, strict=True)):
                 writes.append(partial(key.write, table.decode(self.variables[key], iter(after))))
-        for write in writes:
-            write()
-        return value
+        return value, writes
 
     def _split(self, leaves: Sequence[Any]) -> Iterator[tuple[FieldKey | VariableKey, list[Any]]]:
         """The values of each field and variable among the arguments of the program."""
@@ -236,24 +236,26 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         """Run the call in the graph, and commit: the result, in a tuple. None where Python must run it."""
         try:
             graph, table, leaves = self._match(roots)
+            outcome = self.last_outcome = self._execute(graph, leaves)
+            if isinstance(outcome.error, Exhausted) and outcome.error.limit == "interrupt":
+                raise KeyboardInterrupt from outcome.error
+            if outcome.error is not None:
+                self._note_failure(graph, outcome)
+                return None
+            value, writes = graph.decode(table, leaves, outcome.results)
         except NotSpeculable as error:
             self._refuse(str(error))
             return None
         except LayoutMiss as miss:
             self._note_loss(str(miss))
             return None
-        except Exception as error:  # a fault of speculation is none of the user's: nothing has been changed yet
+        except Exception as error:  # a fault of tagloom itself: no object has been changed yet, so Python runs the call
             self._refuse(f"{INTERNAL_ERROR}: {type(error).__name__}: {error}")
             return None
-        outcome = self._execute(graph, leaves)
-        self.last_outcome = outcome
-        if isinstance(outcome.error, Exhausted) and outcome.error.limit == "interrupt":
-            raise KeyboardInterrupt from outcome.error
-        if outcome.error is not None:
-            self._note_failure(graph, outcome)
-            return None
+        for write in writes:
+            write()
         self.counts.graph += 1
-        return (graph.commit(table, leaves, outcome.results),)
+        return (value,)
 
     def _execute(self, graph: SpeculativeGraph, leaves: Sequence[Any]) -> Outcome:
         until: Any = "trap" if self.engine in ("reference", "fast") else "quiet"
@@ -343,6 +345,8 @@ class SpeculativeFunction(SpeculativeFunctionBase):
                 continue
             except TagloomError as error:
                 raise NotSpeculable(error.message) from None
+            except Unreachable:
+                raise NotSpeculable(f"{self.python.__name__} returns on no path of a graph") from None
             break
         else:
             raise NotSpeculable(f"generation has begun {MAX_RESTARTS} times")

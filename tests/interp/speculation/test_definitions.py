@@ -12,6 +12,7 @@ import pytest
 import tagloom as tl
 from support.speculated_scenarios import Counter, double
 from support.speculation import call
+from tagloom.interp.speculation.speculative_function import INTERNAL_ERROR, SpeculativeGraph
 
 pytestmark = pytest.mark.full
 
@@ -119,6 +120,20 @@ def _add(k):
 
 def test_module_with_properties() -> None:
     _compare(tl.speculate(_add), *((k,) for k in range(6)))
+
+
+@pytest.mark.parametrize("step", ["encode", "decode"])
+def test_internal_error(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a fault of tagloom itself Python runs the call, and each write is made once."""
+
+    def fail(*_: Any) -> None:
+        raise IndexError(step)
+
+    speculated, counter = tl.speculate(_bump), Counter(0)
+    assert [speculated(counter, 1) for _ in range(4)] == [1, 2, 3, 4]
+    monkeypatch.setattr(SpeculativeGraph, step, fail)
+    assert [speculated(counter, 1) for _ in range(4)] == [5, 6, 7, 8]
+    assert f"{INTERNAL_ERROR}: IndexError: {step}" in speculated.reason
 
 
 @tl.speculate
