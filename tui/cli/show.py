@@ -120,9 +120,9 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
 def require_export(start: RunRequest, request: ShowRequest) -> None:
     """Raises Usage if the options are those of a picture, or if the output would replace the program's own file."""
     assert request.output is not None
-    if request.form not in STATIC_FORMS or request.at is not None or request.in_terminal:
+    if request.form not in ("graph", "program") or request.at is not None or request.in_terminal:
         hint = "leave out --form, --at and --ascii"
-        raise Usage("a file that another system reads is no picture", got=request.output, hint=hint)
+        raise Usage("a file for another system has the whole program", got=request.output, hint=hint)
     source = Path(split_target(start.target)[0])
     if request.output.exists() and source.exists() and request.output.samefile(source):
         raise Usage("the output would replace the program", got=request.output, hint="name another file")

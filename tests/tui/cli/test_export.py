@@ -58,13 +58,14 @@ def test_a_script_in_another_system(tagloom: Any, folder: Path, program: str) ->
     [
         (("-o", "x.onnx", "--system", "jax"), "only a script in Python has a system"),
         (("--system", "jax"), "only a script in Python has a system"),
-        (("3", "-o", "x.mlir", "--form", "unfolded"), "a file that another system reads is no picture"),
-        (("3", "-o", "x.py", "--at", "2"), "a file that another system reads is no picture"),
-        (("-o", "x.py", "--ascii"), "a file that another system reads is no picture"),
+        (("3", "-o", "x.mlir", "--form", "unfolded"), "a file for another system has the whole program"),
+        (("3", "-o", "x.py", "--at", "2"), "a file for another system has the whole program"),
+        (("-o", "x.py", "--form", "code"), "a file for another system has the whole program"),
+        (("-o", "x.py", "--ascii"), "a file for another system has the whole program"),
     ],
 )
 def test_options_that_do_not_apply(tagloom: Any, folder: Path, program: str, words: Any, message: str) -> None:
-    """An option that says nothing about the file is refused."""
+    """An option that says nothing about the file is refused, and so is another form: converted code is not a script."""
     refused = tagloom("show", program, *words)
     assert refused.code == 2 and message in refused.err and not list(folder.glob("x.*"))
 
