@@ -10,7 +10,7 @@ from ...core.program.program import Location
 
 @dataclass
 class Assumption:
-    """Something that a graph asserts while it runs. All assertions come before anything is committed."""
+    """An assertion of a graph. All of them are checked before any change is committed."""
 
     number: int
     """Its number in the graph, from 0, for `tl.testing.break_assumption`."""
@@ -20,7 +20,7 @@ class Assumption:
     claim: str
     """What is assumed, in words."""
     reason: str
-    """Why."""
+    """Why it must be checked, in words."""
     broken_count: int = 0
     """How many runs ended at it."""
 

@@ -14,14 +14,14 @@ MAX_SOURCE_WIDTH = 60
 
 @dataclass
 class CallCounts:
-    """How calls ran."""
+    """How many calls were watched, ran in the graph, and ran in Python."""
 
     watch: int = 0
     graph: int = 0
     python: int = 0
-    """Not in the graph, for any reason."""
+    """All other calls: they ran in Python, for any reason."""
     fallbacks: int = 0
-    """In Python after a run of the graph that broke an assumption."""
+    """Those of them that broke an assumption."""
 
     def __str__(self) -> str:
         total = self.watch + self.graph + self.python

@@ -89,8 +89,6 @@ class Generation(Staging):
         super().__init__(*arguments, **options)
         self.callees: dict[tuple[Any, ...], Callee] = {}
 
-    # Layouts of the heap
-
     # The program
 
     def main_spec(self, names: Sequence[str]) -> FunctionSpec:
@@ -230,15 +228,7 @@ class Generation(Staging):
         """Note that the graph depends on the code and the defaults of a function."""
         self.requirements.functions.setdefault(function, function_key(function))
 
-    # Emission
-
-    # Values
-
-    # Branches
-
-    # Loops
-
-    # Calls
+    # Functions of the program
 
     def call_function(self, function: FunctionType, arguments: dict[str, StagedValue]) -> StagedValue:
         """A call of a Python function of the user: a call of the program."""

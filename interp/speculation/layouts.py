@@ -200,7 +200,7 @@ def join(one: Layout, other: Layout) -> Layout:
         else:
             options.append(each)
     if len(options) > MAX_OPTIONS:
-        raise NotSpeculable(f"a value may be one of {len(options)} kinds: {', '.join(map(str, options))}")
+        raise NotSpeculable(f"a value has more than {MAX_OPTIONS} layouts: {', '.join(map(str, options))}")
     return UnionLayout(tuple(options)) if len(options) > 1 else options[0]
 
 

@@ -1,4 +1,4 @@
-"""Recording: Python that runs as it is, and notes which way each test went.
+"""Recording: functions that run in Python, and note which way each test went.
 
 A watched function has the syntax of the original, with each test in a call that notes its truth. So it has the meaning,
 the frames and the lines of the original, and nothing is left out. A function whose source is not there runs unwatched.
@@ -74,7 +74,7 @@ class _FunctionRecorder:
 
 
 class Recorder:
-    """What was seen while functions ran as Python."""
+    """Counts which way each test went while functions ran in Python."""
 
     def __init__(self) -> None:
         self.counts: dict[tuple[CodeType, int, int], list[int]] = {}

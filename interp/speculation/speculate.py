@@ -18,14 +18,14 @@ def speculate(python: Callable[..., Any]) -> SpeculativeFunction: ...
 @overload
 def speculate(*, watch: int = 3, engine: str | None = None) -> Callable[[Callable[..., Any]], SpeculativeFunction]: ...
 def speculate(python: Any = ..., *, watch: int = 3, engine: str | None = None) -> Any:
-    """Run a Python function, with its objects and its state, as a graph where assumptions hold that were observed.
+    """A decorator: calls of a Python function run as a graph as long as what was seen in earlier calls holds.
 
-    The first `watch` calls run in Python. Then a graph is made, which takes objects as indices into a table, and their
-    attributes as vectors. A run of it changes nothing; where all its assertions have passed, its changes are committed.
-    Else Python runs the call from its start. So each call does what Python does; `explain()` says how it ran, and why.
-    `engine` is the engine of the graph, as in `tl.function`.
+    The first `watch` calls run in Python. Then a graph is made under assumptions, such as the classes of objects and
+    the types of attributes. A run of the graph changes no object. When all assumptions have passed, the changes are
+    written; otherwise Python runs the call from its start. So each call does what it does in Python. `explain()` of the
+    decorated function says how its calls ran, and why. `engine` is the engine of the graph, as in `tl.function`.
 
-    Raises Usage for what is no Python function, and for a `watch` below 1.
+    Raises Usage for anything but a Python function, and for a `watch` below 1.
 
     >>> @speculate
     ... def double(n):

@@ -36,15 +36,15 @@ from .staging import Requirements, Restart, Unreachable
 from .testing import broken_number
 
 MAX_LOSSES = 3
-"""How many runs of the graph may break an assumption before it is asked whether the graph pays."""
+"""After how many calls that broke an assumption a function may stay in Python: it does if they are too frequent."""
 MIN_GAIN = 4
-"""How many runs must return for each that breaks an assumption."""
+"""How many calls must return from the graph for each that breaks an assumption."""
 INTERNAL_ERROR = "speculation met an internal error"
-"""How a reason begins that is a fault of tagloom, not of the user."""
+"""The beginning of a reason that is a fault of tagloom, not of the user."""
 MAX_RESTARTS = 200
-"""How often generation may begin again, each time since it has met a field, a variable or an arm for the first time."""
+"""How often generation may start again: it does where it meets a field or variable that is new, or drops an arm."""
 MAX_ATTEMPTS = 3
-"""How often a graph is attempted of a function that has none."""
+"""How often generation may fail before the function stays in Python."""
 MAX_EVENTS = 100
 """How many of the last events, such as a broken assumption, an explanation has."""
 _RUNNING: ContextVar[frozenset[int]] = ContextVar("functions running in Python", default=frozenset())
@@ -52,7 +52,7 @@ _RUNNING: ContextVar[frozenset[int]] = ContextVar("functions running in Python",
 
 @dataclass
 class SpeculativeGraph:
-    """A program made under assumptions, and what it needs of a call."""
+    """A program made under assumptions, with the layouts and definitions that a call must have to run in it."""
 
     traced: TracedProgram
     generation: Generation
@@ -169,7 +169,7 @@ def bind_arguments(function: FunctionType, arguments: Sequence[Any], keywords: d
 
 
 class SpeculativeFunction(SpeculativeFunctionBase):
-    """A Python function that runs as a graph where its assumptions hold; `tl.speculate` makes it."""
+    """A Python function that `tl.speculate` has decorated."""
 
     def __init__(self, python: FunctionType, *, watch: int, engine: str | None) -> None:
         functools.update_wrapper(self, python)
@@ -274,7 +274,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         self.misses.append(f"no graph is made, since {reason}")
 
     def _note_failure(self, graph: SpeculativeGraph, outcome: Outcome) -> None:
-        """A run of the graph has not returned: note the assumption that broke, and drop the graph."""
+        """Note which assumption broke in a run of the graph that has not returned."""
         error = outcome.error
         number = number_in(str(getattr(error, "message", "")))
         if number is None:
@@ -291,16 +291,17 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         self._note_loss(claim)
 
     def _note_loss(self, claim: str) -> None:
-        """A call ran in Python, since it is not what the graph assumes: where that is often so, all calls will."""
+        """Count a call that broke an assumption. If such calls are frequent, the function stays in Python."""
         self.counts.fallbacks += 1
         if self.counts.fallbacks >= MAX_LOSSES and self.counts.fallbacks * MIN_GAIN > self.counts.graph:
             calls = plural(self.counts.graph + self.counts.fallbacks, "call")
             self.reason = f"{self.counts.fallbacks} of {calls} broke an assumption, the last one {claim}"
 
     def _match(self, roots: dict[str, Any]) -> tuple[SpeculativeGraph, ObjectTable, list[Any]]:
-        """A graph whose layouts a call has, with its objects and the arguments of the program.
+        """A graph that fits a call, with the call's objects and the arguments of the program.
 
-        Where a layout is missed, the place climbs, and the graph is made again. Raises NotSpeculable."""
+        Where a value does not fit its layout, the layout becomes wider, and the graph is made again. Raises
+        NotSpeculable if there is no graph, and LayoutMiss if no layout becomes wider."""
         while True:
             if self.graph is None:
                 self.graph = self._build(roots)
@@ -314,7 +315,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
                 self.graph = None
 
     def _climb(self, graph: SpeculativeGraph, roots: dict[str, Any], miss: LayoutMiss) -> None:
-        """Join the layouts of a call to those observed; raises the LayoutMiss where none becomes wider."""
+        """Widen the observed layouts to those of a call; raises the LayoutMiss if that changes none."""
         before = self._observation.climbs
         try:
             graph.check_definitions()
@@ -327,7 +328,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             raise miss
 
     def _build(self, roots: dict[str, Any], broken_number: int | None = None) -> SpeculativeGraph:
-        """Make the graph, for all that was observed, and this call. Raises NotSpeculable."""
+        """Make the graph, for what was observed and for this call. Raises NotSpeculable."""
         if broken_number is None:
             if self.builds >= self.build_bound:
                 raise NotSpeculable(f"it was made {self.builds} times")
@@ -378,8 +379,8 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         return 1 + MAX_HEIGHT * places + len(self._requirements.dropped_arms) + MAX_ATTEMPTS
 
     def explain(self, *, format: str = "text") -> Any:
-        """What speculation has made of the function: how calls ran, and a row per assumption. `format` is "text" or
-        "json": the same as a dict of JSON values. Raises Usage for another one."""
+        """How the calls ran, what the graph assumes, and why calls ran in Python. `format` is "text", or "json" for a
+        dict of JSON values. Raises Usage for another format."""
         if format not in ("text", "json"):
             raise Usage("there is no such format", got=repr(format), required="text, json", where=user_location())
         explanation = self._explanation()

@@ -54,9 +54,9 @@ from .layouts import (
 )
 
 RUNNING, BREAK, CONTINUE, RETURN = range(4)
-"""How a block was left."""
+"""The ways in which a block ends: at its last statement, or by a statement that leaves it."""
 MAX_VERSIONS = 12
-"""The most functions of a program that one Python function becomes."""
+"""The most functions of a program for one Python function, each for other layouts of the arguments."""
 MAX_UNROLLED = 64
 """The most trips of a loop over a tuple, which is unrolled."""
 
@@ -70,11 +70,11 @@ class StagedValue(NamedTuple):
 
 
 class Restart(BaseException):
-    """Raised where generation has learned what it must know from the start."""
+    """Raised to start generation again, with requirements that it has just met."""
 
 
 class Unreachable(BaseException):
-    """Raised where an assertion fails for certain: nothing that follows runs."""
+    """Raised where an assertion always fails: nothing that follows runs."""
 
 
 @dataclass
@@ -92,7 +92,7 @@ class StagedState:
 
 @dataclass
 class Requirements:
-    """What generation has learned about a function; it only grows."""
+    """What a graph needs of objects, classes and functions. It only grows while generation starts again."""
 
     fields: set[FieldKey] = field(default_factory=set)
     variables: set[VariableKey] = field(default_factory=set)
