@@ -631,18 +631,17 @@ class Generation(Staging):
         if isinstance(key, VariableKey):
             value = StagedValue(self.layout_of_key(key), self.state.heap[key])
             if value.layout == MISSING:  # it is no variable of the module, so a builtin
-                return self.constant(self._builtin(function, name))
+                return self._read_builtin(function, name)
             return self.present(value, node, f"{name} is assigned")
         return key
 
-    def _builtin(self, function: FunctionType, name: str) -> Any:
+    def _read_builtin(self, function: FunctionType, name: str) -> StagedValue:
         namespace = function.__globals__.get("__builtins__", builtins)
         namespace = vars(namespace) if isinstance(namespace, ModuleType) else namespace
         if name not in namespace:
             raise NotSpeculable(f"{name} is not defined")
         key = VariableKey(namespace, name)
-        self.layout_of_key(key)
-        return namespace[name]
+        return StagedValue(self.layout_of_key(key), self.state.heap[key])
 
     def _variable_key(self, function: FunctionType, name: str) -> VariableKey:
         names = function.__code__.co_freevars

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import copy
 import functools
 import pickle
@@ -120,6 +121,26 @@ def _add(k):
 
 def test_module_with_properties() -> None:
     _compare(tl.speculate(_add), *((k,) for k in range(6)))
+
+
+def _size(n):
+    return abs(n)
+
+
+def test_builtin_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A builtin may be replaced, and come back; a global variable may hide it."""
+    speculated = tl.speculate(_size)
+    calls = [(-n,) for n in range(5)]
+    _compare(speculated, *calls)
+    with monkeypatch.context() as patch:
+        patch.setattr(builtins, "abs", lambda n: 42)
+        _compare(speculated, *calls)
+    _compare(speculated, *calls)
+    with monkeypatch.context() as patch:
+        patch.setitem(globals(), "abs", lambda n: 43)
+        _compare(speculated, *calls)
+    _compare(speculated, *calls)
+    assert speculated.counts.graph > 10
 
 
 @pytest.mark.parametrize("step", ["encode", "decode"])
