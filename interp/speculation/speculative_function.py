@@ -331,7 +331,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         """Make the graph, for what was observed and for this call. Raises NotSpeculable."""
         if broken_number is None:
             if self.builds >= self.build_bound:
-                raise NotSpeculable(f"it was made {self.builds} times")
+                raise NotSpeculable(f"its graph was already made {self.builds} times, which is the bound")
             self.builds += 1
         observation, requirements = self._observation, self._requirements
         for _ in range(MAX_RESTARTS):
@@ -350,7 +350,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
                 raise NotSpeculable(f"{self.python.__name__} returns on no path of a graph") from None
             break
         else:
-            raise NotSpeculable(f"generation has begun {MAX_RESTARTS} times")
+            raise NotSpeculable(f"its generation started again {MAX_RESTARTS} times")
         self._samples.clear()
         return SpeculativeGraph(
             traced,
