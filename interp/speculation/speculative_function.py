@@ -72,14 +72,14 @@ class SpeculativeGraph:
         """Raises LayoutMiss where a class or a function has changed since the graph was made."""
         for owner, order in self.generation.resolution_orders.items():
             if owner.__mro__ is not order:
-                raise LayoutMiss(f"{owner.__qualname__}.__bases__", "as before", "another one")
+                raise LayoutMiss(f"{owner.__qualname__}.__bases__", "as it was", "changed")
         for (owner, name), value in self.class_values.items():
             if static_attribute(owner, name, UNASSIGNED) is not value:
-                raise LayoutMiss(f"{owner.__qualname__}.{name}", "as before", "another one")
+                raise LayoutMiss(f"{owner.__qualname__}.{name}", "as it was", "changed")
         for function, key in self.functions.items():
             now = function_key(function)
             if len(now) != len(key) or any(one is not other for one, other in zip(now, key, strict=True)):
-                raise LayoutMiss(function.__qualname__, "as before", "another one")
+                raise LayoutMiss(function.__qualname__, "as it was", "changed")
 
     def encode(self, roots: dict[str, Any]) -> tuple[ObjectTable, list[Any]]:
         """The objects of a call, and the arguments of the program; raises LayoutMiss where one has another layout."""
