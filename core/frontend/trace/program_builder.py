@@ -398,13 +398,14 @@ class ProgramBuilder:
         return callee, signature
 
     def _share(self, function: Specialization) -> Specialization:
-        """A local function that is equal to a new one, or the new one, for later calls."""
+        """A local function that is equal to a new one, or the new one, for later calls. A stale one is left out: its
+        caller's trace was replaced, and nothing would trace it again."""
         if function.signature is None:
             return function
         key = function.function_spec.python_function.__code__, number_callees(function)
         others = self.local_functions.setdefault(key, [])
         for other in others:
-            if is_same_function(function, other):
+            if is_same_function(function, other) and not other.is_stale:
                 return other
         others.append(function)
         return function

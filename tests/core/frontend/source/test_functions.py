@@ -12,6 +12,7 @@ from support.twins.broken_twin import broken
 from tagloom.core.frontend.source import functions
 from tagloom.core.frontend.source.state import Journal
 from tagloom.core.frontend.trace import program_builder
+from tagloom.core.frontend.trace.program_builder import ProgramBuilder, Specialization
 
 
 class Pair(NamedTuple):
@@ -311,3 +312,34 @@ def test_each_new_function_is_compared_with_equal_ones_only(monkeypatch: MonkeyP
     program = many_different_calls.trace(1.0).program
     assert sum(function.name.startswith("shifted") for function in program.functions) == 20
     assert len(pairs) == 20
+
+
+def even_sum(k: Any, a: Any) -> Any:
+    if k <= 0:
+        return a
+    return odd_sum(k - 1, a % 7) + odd_sum(k - 2, a)
+
+
+def odd_sum(k: Any, a: Any) -> Any:
+    if k <= 0:
+        return a
+    return even_sum(k - 1, a) + k
+
+
+def test_inference_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two functions that call one another, first with a known argument, then with a symbolic one, are traced a few
+    times each. (A new trace was replaced by an equal one that was stale, for ever.)"""
+    sound, traces = ProgramBuilder.trace_specialization, list[str]()
+
+    def counted(builder: ProgramBuilder, function: Specialization) -> None:
+        traces.append(function.name)
+        assert len(traces) < 60
+        sound(builder, function)
+
+    monkeypatch.setattr(ProgramBuilder, "trace_specialization", counted)
+
+    @tl.function
+    def product(n: tl.int64, m: tl.int64) -> tl.int64:
+        return even_sum(n, 4) * even_sum(n, m)
+
+    assert product(5, 3) == even_sum(5, 4) * even_sum(5, 3)
