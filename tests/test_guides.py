@@ -71,3 +71,15 @@ def test_the_names_of_conditions() -> None:
     """The page lists the names of conditions with the descriptions that the language has."""
     rows = re.findall(r"^\| `([\w.]+)` \| (.*) \|$", DEBUGGING.read_text().split("| name | |")[1], re.MULTILINE)
     assert rows == [(row.name, row.doc) for row in NAMES.values()]
+
+
+@pytest.mark.parametrize(
+    ("page", "folder"), [("autograph.md", "core/frontend/source"), ("speculation.md", "interp/speculation")]
+)
+def test_tables_of_files_are_complete(page: str, folder: str) -> None:
+    """The table of a page has each file of its folder."""
+    rows = re.findall(r"^\| (`[^|]*\.py`) \|", (DOCS / page).read_text(), re.MULTILINE)
+    listed = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    folder_path = DOCS.parent / folder
+    files = {path.relative_to(folder_path).as_posix() for path in folder_path.rglob("*.py")}
+    assert listed == {name for name in files if not name.endswith("__init__.py")}
