@@ -52,6 +52,7 @@ from tagloom.interp.image.opcodes import (
 from tagloom.interp.image.print_image import format_image
 
 CORPUS = Path(__file__).parents[2] / "corpus"
+ONE_OF_EACH_KIND = (dtypes.bool, dtypes.int64, dtypes.uint8, dtypes.float64)
 SOME = ("fibonacci", "loop_of_calls", "cells_wavefront", "bounded_loop", "graph_two_loops", "array_recursion")
 
 
@@ -67,9 +68,13 @@ def graphs(*names: str) -> Iterator[Graph]:
 
 
 def scalar_forms(row: Op) -> Iterator[tuple[list[Type], Type, tuple[tuple[str, dtypes.DType], ...]]]:
-    """The operand types, result type and attributes of an op, on scalars of every accepted combination of dtypes."""
+    """The operand types, result type and attributes of an op, on scalars of every accepted combination of dtypes; of
+    one dtype of each kind, if there are more than three operands."""
     for given_ in attributes(row):
-        every = (itertools.product(map(Type, dtypes.ALL), repeat=arity) for arity in arities(row, given_))
+        every = (
+            itertools.product(map(Type, dtypes.ALL if arity <= 3 else ONE_OF_EACH_KIND), repeat=arity)
+            for arity in arities(row, given_)
+        )
         for operands in itertools.chain(*every):
             try:
                 result = row.type_rule(*operands, **dict(given_))

@@ -88,7 +88,7 @@ def test_numpy_agrees_on_generated_programs(arrays: bool) -> None:
     judged: list[str] = []
 
     @given(cases(exact=True, arrays=arrays))
-    @settings(max_examples=60)
+    @settings(max_examples=25)
     def law(case: Case) -> None:
         outcome = run_reference(case.program, case.arguments, graph=lower(case.program))
         judgement = judge(case.program, case.arguments, outcome, answer_of(case.program, case.arguments))
