@@ -38,7 +38,7 @@ def fold_to_fit(view: View, most: int = MAX_BOXES) -> View:
     First the middle iterations of each loop become one box; then clusters are folded, innermost first, and the largest
     first at each depth. The caption says how many nodes are folded.
     """
-    sizes, deepest_first = _ClusterSizes(view.root), clusters_by_depth(view.root, ())
+    sizes, deepest_first = ClusterSizes(view.root), clusters_by_depth(view.root, ())
     total = sizes.total
     if total <= most and (not deepest_first or deepest_first[0][0] <= MAX_NESTING):
         return view
@@ -66,7 +66,7 @@ def folding_order(view: View, unfolded: Collection[str] = (), most: int = MAX_BO
     spared = {
         each.name for each in view.root.walk() if unfolded and any(inner.name in unfolded for inner in each.walk())
     }
-    sizes, order, must = _ClusterSizes(view.root), list[str](), 0
+    sizes, order, must = ClusterSizes(view.root), list[str](), 0
     for depth, cluster in clusters_by_depth(view.root, ()):
         if cluster.name not in spared:
             order.append(cluster.name)
@@ -76,7 +76,7 @@ def folding_order(view: View, unfolded: Collection[str] = (), most: int = MAX_BO
     return order, must
 
 
-class _ClusterSizes:
+class ClusterSizes:
     """The number of boxes in each cluster, updated as clusters are folded."""
 
     def __init__(self, outside: Cluster) -> None:
@@ -93,11 +93,18 @@ class _ClusterSizes:
 
     def fold(self, clusters: Sequence[Cluster]) -> None:
         """Count clusters with the same parent as one box."""
-        spared = sum(self._sizes[cluster.name] for cluster in clusters) - 1
-        name = clusters[0].name
-        while name in self._parents:
-            name = self._parents[name]
+        spared = self.spared_by(clusters)
+        for name in self.clusters_around(clusters[0].name):
             self._sizes[name] -= spared
+
+    def spared_by(self, clusters: Sequence[Cluster]) -> int:
+        """How many boxes fewer there are if clusters with the same parent become one box."""
+        return sum(self._sizes[cluster.name] for cluster in clusters) - 1
+
+    def clusters_around(self, name: str) -> Iterator[str]:
+        """The clusters around one, innermost first."""
+        while name in self._parents:
+            yield (name := self._parents[name])
 
 
 def middle_iterations(around: Cluster) -> Iterator[list[Cluster]]:

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..core.errors import plural
-from .collapse import clusters_by_depth, collapse_clusters, fold_bundles
+from .collapse import ClusterSizes, clusters_by_depth, collapse_clusters, fold_bundles
 from .size_estimate import PictureSize, estimate_size
-from .view import View
+from .view import Cluster, View
 
 SCREEN = PictureSize(1600.0, 1000.0)
 """The size in points for which pictures are folded. When a screen of 1,600 x 1,000 pixels shows all of such a picture,
@@ -46,33 +46,35 @@ def fold_until_within(view: View, screen: PictureSize) -> Sequence[str]:
     def fits(folded: Sequence[str]) -> bool:
         return is_within(arrange_functions(collapse_clusters(view, folded), screen), screen)
 
-    order = list[str]()
-    for name in interest_order(view):
-        if len(collapse_clusters(view, [*order, name]).boxes) >= LEAST_BOXES:
-            order.append(name)
-    count = bisect_left(range(len(order)), True, key=lambda count: fits(order[:count]))
-    folded = order[:count]
-    for name in folded:
+    sizes, order = ClusterSizes(view.root), dict[str, None]()
+    for cluster in interest_order(view):
+        if any(outer in order for outer in sizes.clusters_around(cluster.name)):  # it is folded already
+            order[cluster.name] = None
+        elif sizes.total - sizes.spared_by([cluster]) >= LEAST_BOXES:
+            sizes.fold([cluster])
+            order[cluster.name] = None
+    names = list(order)
+    folded = dict.fromkeys(names[: bisect_left(range(len(names)), True, key=lambda count: fits(names[:count]))])
+    if not fits(list(folded)):
+        return list(folded)
+    for name in list(folded):
         others = [each for each in folded if each != name]
-        if fits(others):
-            folded = others
-    return folded
+        if any(outer in folded for outer in sizes.clusters_around(name)) or fits(others):
+            del folded[name]
+    return list(folded)
 
 
-def interest_order(view: View) -> list[str]:
+def interest_order(view: View) -> list[Cluster]:
     """The clusters of a view, in the order in which they are folded for a screen: those of less interest first, in
     each kind the innermost and largest first, and functions in reverse order of appearance. The outermost cluster of a
     part, and the function that is called first, stay."""
     by_depth = [cluster for depth, cluster in clusters_by_depth(view.root, ()) if depth > 1]
     functions = [cluster for cluster in view.root.clusters if cluster.kind == "function"]
     return [
-        cluster.name
-        for cluster in (
-            *(each for each in by_depth if each.kind == "scope"),
-            *(each for each in by_depth if each.kind == "pullback"),
-            *reversed(functions[1:]),
-            *(each for each in by_depth if each.kind not in ("scope", "pullback", "function")),
-        )
+        *(each for each in by_depth if each.kind == "scope"),
+        *(each for each in by_depth if each.kind == "pullback"),
+        *reversed(functions[1:]),
+        *(each for each in by_depth if each.kind not in ("scope", "pullback", "function")),
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tagloom as tl
@@ -99,3 +100,22 @@ def test_functions_are_arranged_for_the_screen(side: str) -> None:
     shape = PictureSize(9e5, 1.0) if side == "wide" else PictureSize(1.0, 9e5)
     calls = [each for each in screen.arrange_functions(view, shape).arrows if each.link == "call"]
     assert all(each.is_unconstrained for each in calls) == (side == "wide")
+
+
+def test_folding_tries_few_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph with many calls of helpers takes a number of estimates that grows with the logarithm of theirs."""
+
+    @tl.autograph.inline
+    def helper(x: Any) -> Any:
+        return tl.tanh(x * 2.0) - x
+
+    @tl.function
+    def chain(x: tl.float64) -> tl.float64:
+        for _ in range(100):
+            x = helper(x) + 1.0
+        return x
+
+    estimates = list[int]()
+    monkeypatch.setattr(screen, "estimate_size", lambda view: (estimates.append(0), estimate_size(view))[1])
+    view = fit_screen(graph_view(chain.graph))
+    assert sum(box.kind == "folded" for box in view.boxes.values()) == 100 and len(estimates) < 40
