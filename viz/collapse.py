@@ -20,10 +20,6 @@ MAX_BOXES = 400
 """The most boxes that are drawn at once: Graphviz takes some seconds for them, and nobody can read more."""
 
 
-MAX_UNBUNDLED = 60
-"""The most boxes of a view whose bundles are drawn in full."""
-
-
 MAX_NESTING = 100
 """The greatest depth of clusters that are drawn; deeper ones are folded."""
 
@@ -181,18 +177,6 @@ def fold_bundles(view: View, unfolded: Collection[str] = ()) -> View:
         cluster.boxes = {name: box_by_name.get(name) or cluster.boxes[name] for name in names}
         cluster.same_rank = list(dict.fromkeys(box_of.get(name, name) for name in cluster.same_rank))
     return _fold_view(view, outside, box_of)
-
-
-def bundle_to_fit(view: View, unfolded: Collection[str] = (), most: int = MAX_UNBUNDLED) -> View:
-    """Fold the bundles of a view that has more than `most` boxes; the caption says how many nodes are in them."""
-    total = len(view.boxes)
-    if total <= most or not view.bundles:
-        return view
-    result = fold_bundles(view, unfolded)
-    bundled = sum(name not in view.places for name in result.places)
-    note = f"{bundled:,} of {plural(total, 'node')} are drawn in bundles"
-    result.caption = "; ".join(filter(None, [view.caption, note]))
-    return result
 
 
 def _fold_view(view: View, outside: Cluster, box_of: Mapping[str, str]) -> View:

@@ -9,11 +9,12 @@ What still fits afterwards is unfolded again.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from ..core.errors import plural
-from .collapse import ClusterSizes, clusters_by_depth, collapse_clusters, fold_bundles
+from .collapse import ClusterSizes, clusters_by_depth, collapse_clusters, find_clusters, fold_bundles
 from .size_estimate import PictureSize, estimate_size
 from .view import Cluster, View
 
@@ -25,19 +26,57 @@ LEAST_BOXES = 15
 """The least boxes that are left by folding."""
 
 
+class Folding(NamedTuple):
+    """What is folded in a view. It can be applied to every view of the same graph, whatever its badges."""
+
+    is_bundled: bool = False
+    unfolded: tuple[str, ...] = ()
+    """The subjects of the bundles that are drawn in full nevertheless."""
+    clusters: tuple[str, ...] = ()
+    """The names of the clusters that are drawn as one box each."""
+
+    def apply(self, view: View) -> View:
+        """The view, folded."""
+        bundled = fold_bundles(view, self.unfolded) if self.is_bundled else view
+        return collapse_clusters(bundled, self.clusters) if self.clusters else bundled
+
+
 def fit_screen(view: View, screen: PictureSize = SCREEN) -> View:
     """The view, arranged and folded for a screen; its caption says what is folded. A view that is not static is
     unchanged, since each of its boxes is one event."""
     if not view.is_static:
         return view
-    whole = arrange_functions(view, screen)
-    if is_within(whole, screen):
-        return whole
-    bundled = fold_bundles(view)
-    folded = fold_until_within(bundled, screen)
-    result = arrange_functions(collapse_clusters(bundled, folded) if folded else bundled, screen)
-    result.caption = "; ".join(filter(None, [view.caption, *folding_notes(view, bundled, result)]))
+    folding = choose_folding(view, screen)
+    folded = folding.apply(view)
+    result = arrange_functions(folded, screen)
+    if folding.is_bundled:
+        result.caption = "; ".join(filter(None, [view.caption, *folding_notes(view, result)]))
     return result
+
+
+def choose_folding(view: View, screen: PictureSize = SCREEN) -> Folding:
+    """The folding of a static view for a screen."""
+    if is_within(arrange_functions(view, screen), screen):
+        return Folding()
+    return Folding(True, (), tuple(fold_until_within(fold_bundles(view), screen)))
+
+
+def adjust_folding(view: View, folding: Folding, folded: Collection[str], unfolded: Collection[str]) -> Folding:
+    """A folding with the functions, loops, helpers and bundles of some names folded or unfolded, and all else as it
+    was. The clusters inside one that is unfolded stay folded, so that one level is opened at a time."""
+    bundles = tuple(bundle.subject for bundle in view.bundles if bundle.subject in unfolded)
+    chosen = find_clusters(view, [name for name in unfolded if name not in bundles])
+    opened = {each.name for each in view.root.walk() if any(inner.name in chosen for inner in each.walk())}
+    inside = {each.name: [inner.name for inner in each.clusters] for each in view.root.walk()}
+    waiting, clusters = list(reversed(folding.clusters)), list[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in opened:
+            waiting += reversed(inside[name])
+        else:
+            clusters.append(name)
+    own = sorted(find_clusters(view, folded))
+    return folding._replace(unfolded=bundles, clusters=tuple(dict.fromkeys([*clusters, *own])))
 
 
 def fold_until_within(view: View, screen: PictureSize) -> Sequence[str]:
@@ -97,10 +136,10 @@ def excess(view: View, screen: PictureSize) -> float:
     return max(size.width / screen.width, size.height / screen.height)
 
 
-def folding_notes(view: View, bundled: View, result: View) -> list[str]:
+def folding_notes(view: View, result: View) -> list[str]:
     """What is in bundles and in folded boxes, for a caption."""
-    notes = list[str]()
-    in_bundles = sum(name not in view.places for name in bundled.places)
+    notes, bundled = list[str](), {name for bundle in view.bundles for name in bundle.members}
+    in_bundles = len(bundled & (result.places.keys() - view.places.keys()))
     if in_bundles:
         notes.append(f"{in_bundles:,} of {plural(len(view.boxes), 'node')} are drawn in bundles")
     titles = [box.title for box in result.boxes.values() if box.kind in ("folded", "folded_loop")]

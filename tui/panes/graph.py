@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ...core.graph.graph import Graph
-from ...viz.collapse import bundle_to_fit, collapse_clusters, find_clusters, folding_order
+from ...viz.collapse import folding_order
 from ...viz.graph_view import graph_view
+from ...viz.screen import SCREEN, Folding, adjust_folding, arrange_functions, choose_folding
+from ...viz.size_estimate import PictureSize
 from ...viz.state_view import overlay_state
 from ...viz.terminal.badges import CellPositions, cell_positions
 from ...viz.terminal.drawing import Drawing, draw_cells, redraw
@@ -20,9 +21,8 @@ MAX_TOKENS = 1000
 """The most tokens in flight, and activations with waiting tokens, that are drawn."""
 
 
-MAX_PANE_RATIO = 2.5
-"""How many times wider or higher than its pane a graph may be before functions and loops are folded."""
-
+POINTS_PER_COLUMN, POINTS_PER_ROW = 11.0, 27.0
+"""The width and height in points of a picture that take a cell of the pane."""
 
 MAX_SHRINK = 1.5
 """The most by which a less legible style can shrink a graph, as a factor."""
@@ -36,36 +36,46 @@ class LayoutRequest(NamedTuple):
     width: int
     height: int
     zoom: int = 0
-    """The zoom. A graph that is larger than its pane by more than MAX_PANE_RATIO has inner loops and functions folded
-    until it fits. Each step of the zoom doubles that limit; below 0 the whole graph fits the pane."""
+    """The zoom. At 0 the graph is folded as in every other picture, for a screen; each step doubles that screen, and
+    below 0 it is the pane."""
     unfolded: tuple[str, ...] = ()
-    """The functions, loops and bundles that stay unfolded, however large the graph becomes."""
+    """The functions, loops and bundles that the user has unfolded."""
     is_full: bool = False
-    """Whether each node is drawn, without bundles."""
+    """Whether each node is drawn."""
+
+    @property
+    def screen(self) -> PictureSize:
+        """The size in points for which the graph is folded."""
+        if self.zoom < 0:
+            return PictureSize(self.width * POINTS_PER_COLUMN, self.height * POINTS_PER_ROW)
+        return PictureSize(*(side * 2**self.zoom for side in SCREEN))
 
     def matches(self, graph: Graph, focus: Focus) -> bool:
         """Whether the layout is of this graph, with the folding that the focus has."""
         folding = (focus.folded_names, focus.unfolded_names, focus.is_full)
         return self.graph is graph and (self.folded, self.unfolded, self.is_full) == folding
 
-    def bundle(self, view: View) -> View:
-        """The view of the graph with its bundles drawn as one box each, if there are to be any."""
-        return view if self.is_full else bundle_to_fit(view, self.unfolded)
+    def find_folding(self, view: View) -> Folding:
+        """What is folded in the view of the graph. It has at most MAX_BOXES boxes."""
+        chosen = Folding() if self.is_full else choose_folding(view, self.screen)
+        folding = adjust_folding(view, chosen, self.folded, self.unfolded)
+        order, least = folding_order(folding.apply(view))
+        return folding._replace(clusters=(*folding.clusters, *order[:least]))
 
 
 @dataclass(frozen=True, slots=True)
 class GraphLayout:
-    """The layout of a graph: the plain view, the drawing without tokens, the cells of each box and arrow, and the
-    names of the folded clusters."""
+    """The layout of a graph: the plain view, the drawing without tokens, and the cells of each box and
+    arrow."""
 
     request: LayoutRequest
     view: View
-    """The view of the graph, neither bundled nor folded."""
+    """The view of the graph, in full."""
+    folding: Folding
     places: Mapping[str, str]
     """For each bundled or folded box, the box that is drawn for it."""
     drawing: Drawing
     cell_positions: CellPositions
-    folded: frozenset[str]
     folded_subjects: tuple[str, ...]
     """The functions and loops that are drawn as boxes."""
     nodes: Mapping[str, str]
@@ -88,62 +98,25 @@ class GraphPicture(NamedTuple):
     """The highlighted boxes, by row."""
 
 
-DRAFT_BOXES = 24
-"""The most boxes of a draft, which is laid out within a second."""
-
-
 def lay_out_graph(request: LayoutRequest) -> GraphLayout:
     """Lay out a graph, which takes much longer than drawing tokens on it. Raises Usage if Graphviz fails."""
-    whole, plain, folded = prepare_view(request)
-    order, least = folding_order(plain, protected_clusters(plain, request) - folded)
-    drawings = dict[int, tuple[Drawing, frozenset[str]]]()
-
-    def fits(count: int) -> bool:
-        here = frozenset(folded.union(order[:count]))
-        drawing = draw_view(collapse_clusters(plain, here) if here else plain, request)
-        drawings[count] = drawing, here
-        return _size_ratio(drawing, request) <= 1
-
-    count = least if fits(least) else bisect_left(range(least + 1, len(order)), True, key=fits) + least + 1
-    if count not in drawings:
-        count = min(count, len(order))
-        fits(count)
-    return build_layout(request, whole, plain, *drawings[count])
+    view = graph_view(request.graph)
+    folding = request.find_folding(view)
+    drawn = arrange_functions(folding.apply(view), request.screen)
+    drawing = draw_view(drawn, request)
+    boxes = drawn.boxes
+    nodes = {name: str(request.graph.nodes[int(name[1:])]) for name in boxes if name[1:].isdigit() and name[0] == "n"}
+    folded_subjects = tuple(each.subject for each in view.root.walk() if each.subject and each.name in boxes)
+    commands = {name: f"select {node}" for name, node in nodes.items()} | dict(fold_commands(view, boxes))
+    positions = cell_positions(drawing.base_rows)
+    return GraphLayout(request, view, folding, drawn.places, drawing, positions, folded_subjects, nodes, commands)
 
 
 def draft_layout(request: LayoutRequest) -> GraphLayout | None:
-    """A first layout of a large graph, with functions and loops folded until it has few boxes; None if the graph is
-    small, or cannot be folded that far."""
-    whole, plain, folded = prepare_view(request)
-    order, least = folding_order(plain, protected_clusters(plain, request) - folded, DRAFT_BOXES)
-    here = frozenset(folded.union(order[:least]))
-    if len(plain.boxes) <= DRAFT_BOXES or not here:
-        return None
-    view = collapse_clusters(plain, here)
-    if len(view.boxes) > 2 * DRAFT_BOXES:
-        return None
-    drawing = draw_cells(view, width=request.width, height=request.height, style_count=1)
-    return build_layout(request, whole, plain, drawing, here)
-
-
-def prepare_view(request: LayoutRequest) -> tuple[View, View, set[str]]:
-    """The view of a graph, the same with bundles, and the names of the clusters that the user has folded."""
-    whole = graph_view(request.graph)
-    plain = request.bundle(whole)
-    return whole, plain, find_clusters(plain, request.folded) if request.folded else set[str]()
-
-
-def build_layout(
-    request: LayoutRequest, whole: View, plain: View, drawing: Drawing, folded: frozenset[str]
-) -> GraphLayout:
-    """The layout with the drawing of a view whose clusters are folded."""
-    drawn = collapse_clusters(plain, folded) if folded else plain
-    boxes = drawn.boxes
-    nodes = {name: str(request.graph.nodes[int(name[1:])]) for name in boxes if name[1:].isdigit() and name[0] == "n"}
-    folded_subjects = tuple(each.subject for each in plain.root.walk() if each.name in folded and each.name in boxes)
-    commands = {name: f"select {node}" for name, node in nodes.items()} | dict(fold_commands(plain, boxes))
-    positions = cell_positions(drawing.base_rows)
-    return GraphLayout(request, whole, drawn.places, drawing, positions, folded, folded_subjects, nodes, commands)
+    """A first layout of a graph of which the user has unfolded much: the graph as it is folded without being asked.
+    None if that is what is requested."""
+    folded = request._replace(zoom=min(request.zoom, 0), unfolded=(), is_full=False)
+    return None if folded == request else replace(lay_out_graph(folded), request=request)
 
 
 def fold_commands(plain: View, boxes: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -156,41 +129,25 @@ def fold_commands(plain: View, boxes: Collection[str]) -> Iterator[tuple[str, st
             yield cluster.name, f"{'unfold' if cluster.name in boxes else 'fold'} {cluster.subject}"
 
 
-def protected_clusters(plain: View, request: LayoutRequest) -> set[str]:
-    """The clusters that are not folded automatically: those that the user unfolded, and the program's entry
-    function."""
-    own = {each.name for each in plain.root.clusters if each.subject == request.graph.name}
-    bundles = {bundle.subject for bundle in plain.bundles}
-    return own | find_clusters(plain, [name for name in request.unfolded if name not in bundles])
-
-
-def _size_ratio(drawing: Drawing, request: LayoutRequest) -> float:
-    """How many times larger a drawing is than its limit."""
-    columns, rows = drawing.size
-    far = MAX_PANE_RATIO * 2**request.zoom if request.zoom >= 0 else 1
-    return max(columns / request.width, rows / request.height) / far
-
-
 def draw_view(view: View, request: LayoutRequest) -> Drawing:
     """Draw a view in the most legible style that fits the pane; if none does, exceed the height rather than the width.
     For a graph that is far too large, less legible styles are not tried, because each takes as long."""
-    width, height, zoom = request.width, request.height, request.zoom
-    times = 2 ** max(zoom, 0)
-    drawing = draw_cells(view, width=width * times, height=height * times, style_count=1)
-    if zoom > 0 or drawing.fits or _size_ratio(drawing, request) > MAX_SHRINK:
+    times = 2 ** max(request.zoom, 0)
+    width, height = request.width * times, request.height * times
+    drawing = draw_cells(view, width=width, height=height, style_count=1)
+    if request.zoom > 0 or drawing.fits or max(drawing.size[0] / width, drawing.size[1] / height) > MAX_SHRINK:
         return drawing
-    if zoom < 0:
+    if request.zoom < 0:
         return draw_cells(view, width=width, height=height)
     higher = draw_cells(view, width=width * 6 // 5, height=height * 3)
-    return higher if higher.fits or _size_ratio(higher, request) <= _size_ratio(drawing, request) else drawing
+    return higher if higher.fits or higher.size[0] < drawing.size[0] else drawing
 
 
 def draw_tokens(layout: GraphLayout, session: Session) -> GraphPicture:
     """Draw the graph with its tokens."""
     history, folded = session.history, layout.folded_subjects
     moment = overlay_state(layout.view, history.state, history.last_event, under=session.root_tag, limit=MAX_TOKENS)
-    bundled = layout.request.bundle(moment)
-    view = collapse_clusters(bundled, layout.folded) if layout.folded else bundled
+    view = layout.folding.apply(moment)
     drawing = redraw(layout.drawing, view, layout.cell_positions)
     flight = len(history.state.flight)
     parts = [

@@ -14,7 +14,7 @@ from tagloom.tui.app import app
 from tagloom.tui.app.graph import GraphPane
 from tagloom.tui.app.themes import load_preference, save_preference
 from tagloom.tui.app.worker import FileWatcher
-from tagloom.tui.panes.graph import DRAFT_BOXES, GraphLayout, LayoutRequest, draft_layout, lay_out_graph
+from tagloom.tui.panes.graph import GraphLayout, LayoutRequest, draft_layout, lay_out_graph
 from tagloom.tui.run_start import RunRequest
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.run_index import RunIndex
@@ -178,31 +178,18 @@ def test_a_layout_that_nobody_stopped_starts_again(folder: Path, monkeypatch: py
 
 
 @pytest.mark.full
-def test_a_large_graph_has_a_draft() -> None:
-    """A graph of many boxes is first drawn with its loops folded, under the same request, and a small one is not."""
-    loops = "".join(
-        f"""
-  i{n} = while_loop 0 {{
-    while(i: int64) {{
-      c = less i, 3
-      yield c
-    }}
-    do(i: int64) {{
-      j = add i, 1
-      k = add j, 1
-      yield k
-    }}
-  }}"""
-        for n in range(8)
+def test_an_unfolded_graph_has_a_draft() -> None:
+    """While every node of a large graph is laid out, it is shown as it was folded, under the same request; what is
+    folded as by default needs no draft."""
+    loop = "while(i: int64) {\nc = less i, 3\nyield c\n}\ndo(i: int64) {\nj = add i, 1\nk = add j, 1\nyield k\n}\n"
+    loops = "".join(f"i{number} = while_loop 0 {{\n{loop}}}\n" for number in range(8))
+    default = LayoutRequest(
+        tl.lower(tl.parse_program(f"func main(n: int64) -> int64 {{\n{loops}return n\n}}")), (), 80, 40
     )
-    large, small = (
-        LayoutRequest(tl.lower(tl.parse_program(f"func main(n: int64) -> int64 {{{body}\n  return n\n}}")), (), 80, 40)
-        for body in (loops, "")
-    )
-    draft = draft_layout(large)
-    assert draft is not None and draft.folded_subjects and draft.request == large
-    assert len(draft.nodes) + len(draft.folded_subjects) <= DRAFT_BOXES
-    assert draft_layout(small) is None
+    full = default._replace(is_full=True)
+    draft = draft_layout(full)
+    assert draft is not None and draft.request == full and draft.folding == default.find_folding(draft.view)
+    assert draft.folded_subjects and draft_layout(default) is None
 
 
 # Leaving

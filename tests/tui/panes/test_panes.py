@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from onscreen import DEADLOCK, ROOT
+from tagloom.core.graph.graph import Graph
 from tagloom.interp.engines.interrupt import interrupt_thread
 from tagloom.interp.outcome.outcome import describe_value
 from tagloom.tui.app.themes import CONTRAST, contrast, legible_colour
+from tagloom.tui.load import find_program, program_and_graph
 from tagloom.tui.panes.arrange import PANES, arrange_panes
 from tagloom.tui.panes.code import code_page
 from tagloom.tui.panes.events import events_page
-from tagloom.tui.panes.graph import MAX_PANE_RATIO, LayoutRequest, draw_tokens, lay_out_graph
+from tagloom.tui.panes.graph import LayoutRequest, draw_tokens, lay_out_graph
 from tagloom.tui.panes.help import key_hints
 from tagloom.tui.panes.inspector import array_rows, inspector_page
 from tagloom.tui.panes.screen import PaneSize, ScreenPresenter, status_row, suggest_line
@@ -28,11 +31,11 @@ from tagloom.tui.run_start import RunRequest
 from tagloom.tui.session import listing
 from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.session import Session
-from tagloom.viz.collapse import collapse_clusters, folding_order
+from tagloom.viz.collapse import folding_order
 from tagloom.viz.graph_view import graph_view
+from tagloom.viz.pictures import trim_view
 from tagloom.viz.state_view import overlay_state, state_view
 from tagloom.viz.style import DARK, LIGHT, PALETTE
-from tagloom.viz.terminal.drawing import Drawing, draw_cells
 
 
 def session_after(target: str, *words: str, do: str = "") -> Session:
@@ -403,19 +406,42 @@ def test_inner_loops_are_folded_first(folder: Path) -> None:
     assert [names[each] for each in folding_order(view, {inner})[0]] == ["element"]
 
 
+NETWORKS = ("recursion/tree_lstm.py", "eager/l2hmc.py", "recursion/gradient.py", "recursion/fib.py")
+
+
+@cache
+def example(file: str) -> Graph:
+    return program_and_graph(find_program(str(ROOT / "papers_examples" / file)))[1]
+
+
 @pytest.mark.full
-def test_no_fold_is_needless() -> None:
-    """With one fold less, the graph would be too large, even with the largest writing."""
-    graph = session_after(str(ROOT / "papers_examples/recursion/gradient.py"), "5.0").history.graph
-    draft = lay_out_graph(LayoutRequest(graph, (), 62, 29))
-    assert draft.folded and _times(draft.drawing) <= MAX_PANE_RATIO
-    less = folding_order(draft.view, {"main"})[0][: len(draft.folded) - 1]
-    assert _times(draw_cells(collapse_clusters(draft.view, less), width=62, height=29, style_count=1)) > MAX_PANE_RATIO
+@pytest.mark.parametrize("size", [(48, 16), (86, 48)])
+@pytest.mark.parametrize("file", NETWORKS)
+def test_the_pane_is_folded_as_all_pictures(file: str, size: tuple[int, int]) -> None:
+    """In a pane of any size, a box is drawn for each node as in `tagloom show`."""
+    graph = example(file)
+    layout = lay_out_graph(LayoutRequest(graph, (), *size))
+    places = trim_view(graph_view(graph)).places
+    assert {name: place for name, place in layout.places.items() if name != place} == {
+        name: place for name, place in places.items() if name != place
+    }
 
 
-def _times(drawing: Drawing) -> float:
-    columns, rows = drawing.size
-    return max(columns / 62, rows / 29)
+def test_a_fold_opens_by_one_level() -> None:
+    """What is unfolded shows the clusters inside it as boxes, and all others stay as they are; folded again, it is as
+    before. Each node can be drawn, and is, if everything is unfolded."""
+    graph = example("eager/l2hmc.py")
+    first = LayoutRequest(graph, (), 86, 48)
+    view = graph_view(graph)
+    clusters = {each.name: each for each in view.root.walk()}
+    default = first.find_folding(view).clusters
+    name = next(each for each in default if clusters[each].clusters)
+    opened = first._replace(unfolded=(clusters[name].subject,)).find_folding(view).clusters
+    assert set(opened) == {*default, *(inner.name for inner in clusters[name].clusters)} - {name}
+    closed = first._replace(folded=(clusters[name].subject,)).find_folding(view).clusters
+    assert set(closed) == set(default)
+    subjects = tuple(filter(None, (each.subject for each in clusters.values())))
+    assert not first._replace(unfolded=subjects).find_folding(view).clusters
 
 
 def test_a_query_on_a_row_of_a_tag(folder: Path) -> None:
