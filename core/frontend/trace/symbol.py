@@ -390,9 +390,13 @@ class Symbol(ArrayOperators):
             raise _concrete_value_error(self, "a format", "tl.print prints values when the program runs")
         return str(self)
 
-    __setitem__ = _refusing_method(
-        "assigning to an element", "values do not change; write x = tl.scatter(x, value, i), or tl.put"
-    )
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """`cells[i] = value`; raises Invalid (F1) for an array, since values do not change."""
+        if not isinstance(self.dtype, HandleType):
+            raise _concrete_value_error(
+                self, "assigning to an element", "values do not change; write x = tl.scatter(x, value, i)"
+            )
+        array_namespace().put(self, key, value)
 
     def __getitem__(self, key: Any) -> Any:
         """`cells[i]`, or an element or slice of an array."""

@@ -347,3 +347,37 @@ def test_programs_with_handles_are_pickled() -> None:
 
     graph = pickle.loads(pickle.dumps(first.graph))
     assert graph == first.graph and tl.run_graph(graph, [1]).status == "Returned"
+
+
+@tl.function
+def chain_by_items(n: tl.int64) -> tl.int64:
+    a = tl.cells(n, tl.int64)
+    a[0] = 1
+    for i in range(1, n):
+        a[i] = a[i - 1] + 1
+    return a[n - 1]
+
+
+@tl.function
+def chain_by_put(n: tl.int64) -> tl.int64:
+    a = tl.cells(n, tl.int64)
+    tl.put(a, 0, 1)
+    for i in range(1, n):
+        tl.put(a, i, tl.get(a, i - 1) + 1)
+    return tl.get(a, n - 1)
+
+
+def test_an_assignment_to_a_cell_is_a_put() -> None:
+    items, puts = chain_by_items.run(5), chain_by_put.run(5)
+    assert items.value == puts.value == 5
+    assert items.firings == puts.firings
+
+
+def test_an_element_of_a_symbolic_array_cannot_be_assigned() -> None:
+    @tl.function
+    def first(x):
+        x[0] = 1.0
+        return x
+
+    with pytest.raises(tl.Invalid, match=r"F1: assigning to an element .*\n.*tl.scatter"):
+        first(tl.zeros(3))
