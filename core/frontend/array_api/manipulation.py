@@ -7,6 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...errors import Invalid, Usage
 from ...ops.indexing import format_key
 from ...ops.op import MAX_ELEMENTS
@@ -18,6 +20,7 @@ from ..trace.source_location import user_location
 from ..trace.symbol import Symbol
 from .common import (
     check_matrix,
+    element_count,
     rank_of,
     resolve_axes,
     resolve_axis,
@@ -206,8 +209,12 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
 
 @cache_single_op
 def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
-    steps = static_integers(shift, "a shift")
+    shift_values = shift if isinstance(shift, tuple | list) else (shift,)
+    is_symbolic = any(isinstance(step, Symbol) for step in shift_values)
+    steps = tuple(shift_values) if is_symbolic else static_integers(shift_values, "a shift")
     if axis is None:
+        if is_symbolic:
+            return apply("reshape_like", _roll_axis(apply("reshape", x, shape=(-1,)), sum(steps), 0), x)
         return apply("roll", x, shift=(reduce_shift(sum(steps), type_of(x).shape),), axis=None)
     axes = static_integers(axis, "an axis")
     shifts = steps * len(axes) if len(steps) == 1 else steps
@@ -216,6 +223,10 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
         raise Usage(
             "there is not one shift for each axis", where=user_location(), required=len(shifted_axes), got=len(shifts)
         )
+    if is_symbolic:
+        for step, position in zip(shifts, shifted_axes, strict=True):
+            x = _roll_axis(x, step, resolve_axis(position, x))
+        return x
     sizes = [shape_of(x)[resolve_axis(position, x)] for position in shifted_axes]
     return apply(
         "roll",
@@ -223,6 +234,15 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
         shift=tuple(reduce_shift(step, (n,)) for step, n in zip(shifts, sizes, strict=True)),
         axis=shifted_axes,
     )
+
+
+def _roll_axis(x: Any, shift: Any, axis: int) -> Any:
+    """`x` rolled along one axis by a shift that may be symbolic: element i is element i - shift, modulo the size."""
+    size = element_count(x, axis)
+    numbers = np.arange(size) if type(size) is int else apply("arange", 0, size, 1)
+    modulus = apply("maximum", size, 1)  # a remainder by 0 would trap; then there are no elements
+    difference = apply("subtract", numbers, apply("remainder", shift, modulus))
+    return apply("take", x, apply("remainder", difference, modulus), axis=axis)
 
 
 def reduce_shift(shift: int, shape: Shape) -> int:

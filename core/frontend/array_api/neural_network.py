@@ -21,6 +21,7 @@ from ..effects import uniform
 from ..sizes import static_size
 from ..trace.pytree import flatten, is_number_list, unflatten
 from ..trace.source_location import user_location
+from ..trace.symbol import Symbol
 from .common import (
     astype,
     check_floating,
@@ -97,18 +98,18 @@ def gelu(x: Any, /, *, approximate: bool = False) -> Any:
     return apply("multiply", apply("multiply", x, 0.5), apply("erfc", apply("multiply", x, -math.sqrt(0.5))))
 
 
-def one_hot(indices: Any, count: int, /, *, dtype: DType | None = None) -> Any:
+def one_hot(indices: Any, count: Any, /, *, dtype: DType | None = None) -> Any:
     """The one-hot encoding of indices: along a new last axis of size `count`, 1 at the index and 0 elsewhere.
 
-    An index out of range becomes zeros only. The dtype is float64 by default. Raises Invalid (V4) for indices that are
-    not integers.
+    An index out of range becomes zeros only. The dtype is float64 by default. The count may be symbolic; then a
+    negative one traps. Raises Invalid (V4) for indices that are not integers.
 
     >>> one_hot([1, 0], 3, dtype=dtypes.int64).tolist()
     [[0, 1, 0], [1, 0, 0]]
     """
     check_indices(indices)
     wide_dtype = dtypes.uint64 if type_of(indices).dtype is dtypes.uint64 else dtypes.int64
-    positions = astype(iota(static_size(count, "the count")), wide_dtype)
+    positions = astype(iota(count if isinstance(count, Symbol) else static_size(count, "the count")), wide_dtype)
     return astype(apply("equal", expand_dims(astype(indices, wide_dtype), -1), positions), dtype or dtypes.float64)
 
 

@@ -36,6 +36,7 @@ def creations(n: tl.int64) -> Any:
         tl.tile(tl.asarray([1, 2]), n),
         tl.tile(tl.asarray([1, 2]), (n, 2)),
         tl.repeat(tl.asarray([1, 2]), n),
+        tl.one_hot(tl.asarray([1, 0]), n),
     )
 
 
@@ -54,6 +55,7 @@ def numpy_creations(n: int) -> Any:
         np.tile([1, 2], n),
         np.tile([1, 2], (n, 2)),
         np.repeat([1, 2], n),
+        np.eye(max(n, 2))[[1, 0], :n],
     )
 
 
@@ -78,6 +80,18 @@ def numpy_shapes(x: Any, n: int) -> Any:
     return x.reshape(n, -1), x.reshape(-1), np.broadcast_to(x[0], (len(x), n, 3)), len(x)
 
 
+@tl.function
+def rolls(x: MATRIX, i: tl.int64, j: tl.int64) -> Any:
+    return tl.roll(x, i), tl.roll(x, i, axis=0), tl.roll(x, (i, 1, j), axis=(0, 1, -1)), tl.roll(x, i, axis=(0, 1))
+
+
+def numpy_rolls(x: Any, i: int, j: int) -> Any:
+    size, (rows, columns) = max(x.size, 1), x.shape
+    both = np.roll(np.roll(x, i % max(rows, 1), axis=0), (1 + j) % columns, axis=1)
+    equally = np.roll(np.roll(x, i % max(rows, 1), axis=0), i % columns, axis=1)
+    return np.roll(x, i % size), np.roll(x, i % max(rows, 1), axis=0), both, equally
+
+
 def check(function: Any, expected: Callable[..., Any], engine: str, *arguments: Any) -> None:
     """The results of a run are those of NumPy."""
     results = function.run(*arguments, engine=engine).value
@@ -96,6 +110,8 @@ def test_run_time_sizes_are_those_of_numpy(engine: str) -> None:
         check(parts, numpy_parts, engine, X, *bounds)
     for n in (1, 2, 12):
         check(shapes, numpy_shapes, engine, X, n)
+    for x, i, j in ((X, 1, -5), (X, 0, 13), (X, -(2**63), 2**62), (X[:0], 1, 1)):
+        check(rolls, numpy_rolls, engine, x, i, j)
 
 
 @tl.function
