@@ -125,7 +125,7 @@ PYTHON_DTYPES = frozenset(BY_PYTHON.values())
 
 
 def promote(one: DType, other: DType) -> DType | None:
-    """The dtype of an op's result on operands of these two, as the Array API says; None where it leaves that open.
+    """The dtype to which these two promote by the Array API standard; None where the standard leaves it open.
 
     The wider of two of one kind; the narrowest signed integer that holds both a signed and an unsigned one. Kinds
     do not mix otherwise.

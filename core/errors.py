@@ -61,7 +61,7 @@ class TagloomError(Exception):
         hint: str | None = None,
         excerpt: str | None = None,
     ) -> None:
-        Exception.__init__(self, message)  # not that of a user's exception, which may take other arguments
+        Exception.__init__(self, message)  # `super()` could be a user's exception, with other parameters
         self.message = message
         self.rule = rule
         self.where = where
@@ -109,7 +109,7 @@ def can_join(kind: type[TagloomError], python: type[BaseException]) -> bool:
     """
     try:
         return issubclass(python, Exception) and isinstance(kind("", python=python), python)
-    except Exception:  # the classes do not fit together, or the class of a user refuses
+    except Exception:  # incompatible layouts, or a user's class whose constructor raises
         return False
 
 

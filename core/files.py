@@ -49,10 +49,10 @@ def path_errors(path: str | os.PathLike[str], message: str, where: object = None
         raise Usage(message, where=where, got=os.fspath(path), hint=hint, python=python) from None
 
 
-def read_file(path: str | os.PathLike[str], what: str = "file") -> bytes:
+def read_file(path: str | os.PathLike[str], noun: str = "file") -> bytes:
     """The content of a file; raises Usage, which is also an OSError, where it cannot be read, and Usage if it has more
     than MAX_FILE_BYTES, or, for pipes and devices, more than MAX_STREAM_BYTES."""
-    message = f"this {what} cannot be read"
+    message = f"this {noun} cannot be read"
     with path_errors(path, message), open(path, "rb") as file:
         is_regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
         limit = MAX_FILE_BYTES if is_regular else MAX_STREAM_BYTES
@@ -67,12 +67,12 @@ def read_file(path: str | os.PathLike[str], what: str = "file") -> bytes:
     return b"".join(chunks)
 
 
-def bounded_lines(file: BinaryIO, path: str | os.PathLike[str], what: str = "file") -> Iterator[bytes]:
+def bounded_lines(file: BinaryIO, path: str | os.PathLike[str], noun: str = "file") -> Iterator[bytes]:
     """The lines of an open file; raises Usage for one of more than MAX_LINE_BYTES."""
     while line := file.readline(MAX_LINE_BYTES + 1):
         if len(line) > MAX_LINE_BYTES:
             required = f"lines of at most {MAX_LINE_BYTES:,} bytes"
-            raise Usage(f"this {what} cannot be read", required=required, got=os.fspath(path))
+            raise Usage(f"this {noun} cannot be read", required=required, got=os.fspath(path))
         yield line
 
 
@@ -101,9 +101,9 @@ def read_array(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
     return array
 
 
-def write_file(path: str | os.PathLike[str], content: bytes, what: str = "file") -> None:
+def write_file(path: str | os.PathLike[str], content: bytes, noun: str = "file") -> None:
     """Create or overwrite a file; raises Usage, which is also an OSError, where it cannot be written."""
-    with path_errors(path, f"this {what} cannot be written"):
+    with path_errors(path, f"this {noun} cannot be written"):
         Path(path).write_bytes(content)
 
 

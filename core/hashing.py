@@ -21,10 +21,10 @@ def splitmix64(seed: int, number: int) -> int:
 
 
 @cache
-def name_key(word: str) -> int:
+def name_key(name: str) -> int:
     """The key of a name: its 8-byte BLAKE2b digest, in UTF-8, as a little-endian integer.
 
     >>> hex(name_key("main"))
     '0xefd1609ecb636e02'
     """
-    return int.from_bytes(blake2b(word.encode(errors="surrogatepass"), digest_size=8).digest(), "little")
+    return int.from_bytes(blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest(), "little")

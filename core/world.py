@@ -1,4 +1,7 @@
-"""Worlds: the outside of a program, which performs its effects."""
+"""Worlds: the host side of a program. A world handles its effects: it prints lines, and calls Python functions.
+
+The machines call a world and never print or call Python themselves, so another world can record or replay effects.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ class World:
         self.callbacks = dict(callbacks or {})
 
     def with_callbacks(self, callbacks: Mapping[str, Callable[..., Any]]) -> World:
-        """A copy of this world with more callbacks; its own win over new ones of the same name."""
+        """A copy of this world with more callbacks. If two have one name, this world's is kept."""
         world = copy(self)
         world.callbacks = {**callbacks, **self.callbacks}
         return world
@@ -53,8 +56,7 @@ class World:
 
 
 def resolve_world(world: object, callbacks: Mapping[str, Callable[..., Any]]) -> World:
-    """The world itself, or a default one if it is None, with these callbacks added; raises Usage for anything
-    else."""
+    """The world itself, or a default one for None, with these callbacks added; raises Usage for another object."""
     if world is not None and not isinstance(world, World):
         raise Usage(
             "the world is not a tl.World", required="world=tl.World(output=...)", got=repr(world)[:80], python=TypeError

@@ -313,7 +313,7 @@ class _HandleFlowAnalysis:
             if handle not in filled_handles
         )
         worklist = list(empty)
-        for handle in worklist:  # the loop appends to it
+        for handle in worklist:  # a worklist: the loop appends to it
             successors = [*self.call_flow[handle], *self.local_flow[handle]]
             new = [each for each in successors if each not in empty and each not in filled_in_function]
             empty.update(dict.fromkeys(new))
@@ -333,7 +333,7 @@ class _HandleFlowAnalysis:
     def following_puts(self, read: _CellUse) -> list[_CellUse]:
         """The puts to the cell of a read that follow it in its region or one around it."""
         handles, following_uses = [read.handle], list[_CellUse]()
-        for handle in handles:  # the loop appends to it
+        for handle in handles:  # a worklist: the loop appends to it
             puts = [put for put in self.puts[handle] if put.node.op == "put"]
             following_uses += [put for put in puts if read.node.op == "collect" or _is_same_cell(read, put)]
             handles += [(id(put.activity), put.node.name) for put in puts]
@@ -345,7 +345,7 @@ def _reachable_handles(handles: Iterable[HandleKey], *flows: HandleFlow) -> Set[
     """The handles reachable along these flows, in a deterministic order."""
     reachable = dict.fromkeys(handles)
     worklist = list(reachable)
-    for handle in worklist:  # the loop appends to it
+    for handle in worklist:  # a worklist: the loop appends to it
         successors = [target for flow in flows for target in flow[handle] if target not in reachable]
         reachable.update(dict.fromkeys(successors))
         worklist += successors

@@ -66,7 +66,7 @@ def propagate_rows(analysis: ActivityAnalysis, requests: Iterable[tuple[str, Ite
     """Give these parameters row adjoints, and also the parameters of called functions and branches to which they are
     passed."""
     worklist = list(requests)
-    for name, positions in worklist:  # the loop appends to it
+    for name, positions in worklist:  # a worklist: the loop appends to it
         parameters = analysis.program[name].body.parameters
         worklist += _mark_tables(
             analysis, analysis.regions[name], {parameters[position].name for position in positions}

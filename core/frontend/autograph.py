@@ -28,7 +28,7 @@ def do_not_convert(function: _Function) -> _Function:
     """
     python = underlying_function(function)
     pending: list[CodeType] = [python.__code__]
-    for code in pending:  # grows while it is walked
+    for code in pending:  # a worklist: the loop appends to it
         explain_unconverted(code, f"{python.__name__} is marked do_not_convert")
         pending += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     return function

@@ -329,7 +329,9 @@ class _ProgramLowering:
             for source, entry in zip(call_outputs, entries[callee, phase], strict=True):
                 self.builder.connect_new_port(source, entry.node)
         for callee, phase, numbers in self.pending_returns:
-            for source, number in zip(results[callee, phase], numbers, strict=False):  # not the entry's order tokens
+            for source, number in zip(
+                results[callee, phase], numbers, strict=False
+            ):  # the entry's order tokens are not returned
                 self.builder.connect(source, number, 0)
         return self.builder.build(return_nodes=return_nodes, hidden_count=len(self._hidden_parameters(main)))
 

@@ -133,7 +133,7 @@ def adjoint_dependent_nodes(graph: Graph) -> frozenset[int]:
     them."""
     dependent = {number for number, node in enumerate(graph.nodes) if node.phase}
     worklist = list(dependent)
-    for number in worklist:  # the loop appends to it
+    for number in worklist:  # a worklist: the loop appends to it
         for output in graph.nodes[number].outputs:
             for edge in output.edges:
                 if edge.node not in dependent:

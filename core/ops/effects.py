@@ -68,7 +68,7 @@ _REGISTRY: dict[str, EffectOp] = {}
 EFFECT_OPS: Mapping[str, EffectOp] = MappingProxyType(_REGISTRY)
 """Every op that does more than compute, by name, in the order of the families."""
 OpRow: TypeAlias = Op | EffectOp
-ALL_OPS: Mapping[str, OpRow] = ChainMap(_REGISTRY, OPS)  # type: ignore[arg-type]  # neither is ever written through it
+ALL_OPS: Mapping[str, OpRow] = ChainMap(_REGISTRY, OPS)  # type: ignore[arg-type]  # a ChainMap that is only read
 """Every op that a node may have, except those that route tokens or have regions."""
 
 
@@ -95,7 +95,7 @@ def resource_of(op: str) -> str | None:
 
 
 def draw_trap_message(row: EffectOp, operands: tuple[Value, ...], attributes: Attributes) -> str | None:
-    """Why there are no such random numbers; None if there are. Raises MemoryError for a size that no array has."""
+    """The trap message where these operands allow no draw, or None. Raises MemoryError for a size that no array has."""
     try:
         others, _ = fill_dynamic_sizes(row, operands, attributes)
     except Invalid as error:

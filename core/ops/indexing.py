@@ -272,10 +272,10 @@ takes 34 us for 1,000."""
 
 
 def scatter_array(x: Any, values: Any, *indices: Any) -> Any:
-    """The last of several values for one position wins; NumPy leaves that open."""
+    """If several values have one position, the last one wins. NumPy leaves that open."""
     positions = np.broadcast_arrays(*int64_indices(*indices))
     if not positions[0].size:
-        return np.asarray(x)  # which is not copied where arrays are shared
+        return np.asarray(x)  # nothing to write, so no copy is needed
     result = np.array(x, order="C")
     sizes, rest = result.shape[: len(positions)], result.shape[len(positions) :]
     rows = np.broadcast_to(values, (*positions[0].shape, *rest)).reshape(positions[0].size, *rest)

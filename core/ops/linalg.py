@@ -184,7 +184,7 @@ def cache_last_result(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*operands: Any, **attributes: Any) -> Any:
         key = (*map(id, operands), *attributes.items())
         result = cache.get(key)
-        if result is None:  # other threads may forget it at any time
+        if result is None:  # also if another thread has just cleared the cache
             result = function(*operands, **attributes)
             cache.clear()
             cache[key] = result

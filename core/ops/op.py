@@ -306,7 +306,7 @@ def _name_column(name: str, column: str, function: Callable[..., Any]) -> Callab
 
 
 class SizedRow(Protocol):
-    """The columns of a row that say how many operands its op takes."""
+    """The columns from which the number of operands of an op follows."""
 
     @property
     def arity(self) -> int | None: ...
@@ -411,7 +411,7 @@ def build_kernel(
 def _dynamic_size_kernel(
     row: Op, operands: Sequence[Type], result: Type, attributes: Attributes, *, may_alias: bool
 ) -> Kernel:
-    """The kernel of an op some of whose operands hold sizes: at run time, that of the op without them."""
+    """A kernel for an op with sizes as operands. At run time it reads the sizes and calls the kernel for these."""
     types = operands[: row.arity]
 
     def compute(*operands: Value) -> Value:
@@ -479,7 +479,7 @@ def _array_kernel(
     )
     casts = list(map(float64_cast if is_wide else numpy_cast, operands))
     if fills_new_array and len({type_.dtype for type_ in operands}) == 1 and not is_wide:
-        casts = [None] * len(operands)  # beside an array NumPy takes Python's numbers for its dtype
+        casts = [None] * len(operands)  # NumPy gives Python numbers the dtype of the array operand
     numpy_dtype, array, number = result.dtype.numpy, np.ndarray, _scalar_constructor(result.dtype)
     if fills_new_array and result.shape:
         return build_elementwise(column, casts, numpy_dtype)
@@ -496,7 +496,7 @@ def _array_kernel(
         elif not may_alias and (output.base is not None or any(output is operand for operand in operands)):
             output = output.copy()
         flags = output.flags
-        if may_alias and not flags.writeable and flags.c_contiguous:  # a part of an operand
+        if may_alias and not flags.writeable and flags.c_contiguous:  # a view of an operand
             return output  # type: ignore[no-any-return]
         if not flags.c_contiguous or (may_alias and output.base is not None):
             output = output.copy()
@@ -555,7 +555,7 @@ more."""
 
 
 def trap_message(row: Op, operands: tuple[Value, ...], attributes: Attributes = ()) -> str | None:
-    """Why the op has no value for these operands; None if it has one.
+    """The trap message if the op has no value for these operands, or None.
 
     Every op traps where sizes that types leave unknown do not fit at run time. An op that computes element by element
     does not trap if its result has no elements.

@@ -173,7 +173,7 @@ def counted_draw_type(row: EffectOp, seed: Type, count: Type, *operands: Type, *
     types = (seed, count, *operands)
     if any(type_ != _INT64 for type_ in types):
         raise Invalid("seeds, counts and bounds are int64", required="int64", got=", ".join(map(str, types)))
-    sizes = (_INT64,) * dynamic_size_count(row, attributes)  # which the rule of this op has checked
+    sizes = (_INT64,) * dynamic_size_count(row, attributes)  # sizes: `check_dynamic_sizes` has checked them
     return row.type_rule(*operands, *sizes, **attributes)
 
 

@@ -96,7 +96,7 @@ take 1.1 and 1.7."""
 def sum_by_dot(x: Any, ones: Any) -> Any:
     """The sum of few elements of float32, in float64."""
     total = x.ravel().astype(_FLOAT64).dot(ones)
-    return total if total else np.add.reduce(x, None, _FLOAT64)  # which begins with 0.0
+    return total if total else np.add.reduce(x, None, _FLOAT64)  # its initial 0.0 makes every zero sum +0.0
 
 
 def sum_float32(x: Any) -> Any:
@@ -280,7 +280,7 @@ op(
     numpy=ufunc_reduction(np.add),
     specialize_numpy=sum_kernel,
     accepts_float32=True,
-    numpy_scalar=lambda x: x + 0,  # NumPy begins with 0, which makes 0.0 of -0.0
+    numpy_scalar=lambda x: x + 0,  # NumPy's initial 0 turns -0.0 into 0.0
     attributes=("axis", "keepdims"),
     shape_rule=None,
     error_bound=sum_error_bound,

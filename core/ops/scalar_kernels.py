@@ -153,7 +153,7 @@ def log10(x: float) -> float:
 
 def logaddexp(x: float, y: float) -> float:
     """Computed from the difference of the operands, so that no intermediate result overflows."""
-    if x == y:  # infinities too, whose difference is NaN
+    if x == y:  # includes equal infinities, whose difference is NaN
         return x + _LN_2
     difference = x - y
     if difference > 0.0:

@@ -87,23 +87,23 @@ def example(op: str) -> str:
     return f"as in `y = {op} {', '.join([*'abcd'[:count], *attributes])}`"
 
 
-def suggest_name(word: str, candidates: Collection[str], op: str = "") -> str | None:
+def suggest_name(name: str, candidates: Collection[str], op: str = "") -> str | None:
     """A hint for an undefined name: a literal, a dtype, or a similar name. For a dtype the hint names the attribute of
     `op` that takes one.
 
     >>> suggest_name("True", []), suggest_name("float64", []), suggest_name("trigonometry", ["trigonometri"])
     ('write `true`', 'a dtype is an attribute: write `dtype=float64`', 'do you mean trigonometri?')
     """
-    if word.lower() in _LITERAL_SPELLINGS:
-        return f"write `{_LITERAL_SPELLINGS[word.lower()]}`"
-    if word == "None":
+    if name.lower() in _LITERAL_SPELLINGS:
+        return f"write `{_LITERAL_SPELLINGS[name.lower()]}`"
+    if name == "None":
         return "a value is a number, a bool, or an array of them"
-    if word in dtypes.BY_NAME:
+    if name in dtypes.BY_NAME:
         attribute = next(
             (name for name in ALL_OPS[op].attributes if name in TYPE_ATTRIBUTES) if op in ALL_OPS else iter(()), "dtype"
         )
-        return f"a dtype is an attribute: write `{attribute}={word}`"
-    matches = get_close_matches(word, candidates, 1)
+        return f"a dtype is an attribute: write `{attribute}={name}`"
+    matches = get_close_matches(name, candidates, 1)
     return f"do you mean {matches[0]}?" if matches else None
 
 

@@ -262,7 +262,7 @@ def reachable_names(functions: Mapping[str, FunctionDef], entry: str) -> list[st
     """The names of a function and of those that it may call, in the order of their first calls. They need not be
     defined."""
     names, visited_names = [entry], {entry}
-    for name in names:  # the loop appends to it
+    for name in names:  # a worklist: the loop appends to it
         for callee in callees(functions[name]) if name in functions else ():
             if callee not in visited_names:
                 visited_names.add(callee)

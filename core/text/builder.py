@@ -51,28 +51,30 @@ _INTEGER_PATTERN = re.compile("[+-]?[0-9]{1,18}")
 _SIZE_PATTERN = re.compile("[0-9]{1,19}")
 
 
-def read_name(word: SyntaxToken) -> str:
+def read_name(token: SyntaxToken) -> str:
     """An identifier."""
-    if word.text in LITERAL_WORDS:
-        raise SyntaxFault(f"{word.text} is a literal, not a name", word.position)
-    if not word.text.isidentifier():
-        raise SyntaxFault(f"{word.text!r} is not a name", word.position, required="letters, digits and _, as in Python")
-    return word.text
+    if token.text in LITERAL_WORDS:
+        raise SyntaxFault(f"{token.text} is a literal, not a name", token.position)
+    if not token.text.isidentifier():
+        raise SyntaxFault(
+            f"{token.text!r} is not a name", token.position, required="letters, digits and _, as in Python"
+        )
+    return token.text
 
 
-def read_qualified_name(word: SyntaxToken, owner: str) -> tuple[str, str]:
+def read_qualified_name(token: SyntaxToken, owner: str) -> tuple[str, str]:
     """The function and the name in `fib.loop.i`; a name without a dot belongs to `owner`."""
-    if not all(part.isidentifier() and part not in LITERAL_WORDS for part in word.text.split(".")):
-        raise SyntaxFault(f"{word.text!r} is not a name", word.position, required="names with dots between them")
-    function, dot, name = word.text.partition(".")
+    if not all(part.isidentifier() and part not in LITERAL_WORDS for part in token.text.split(".")):
+        raise SyntaxFault(f"{token.text!r} is not a name", token.position, required="names with dots between them")
+    function, dot, name = token.text.partition(".")
     return (function, name) if dot else (owner, function)
 
 
-def read_type(word: SyntaxToken) -> Type:
+def read_type(token: SyntaxToken) -> Type:
     """A type: `float64[3, ?]`, `cells[float64]`."""
-    head, bracket, tail = word.text.partition("[")
+    head, bracket, tail = token.text.partition("[")
     if head.strip() == "cells":
-        return read_handle_type(tail.removesuffix("]").strip(), word)
+        return read_handle_type(tail.removesuffix("]").strip(), token)
     dtype = dtypes.BY_NAME.get(head.strip())
     if dtype is None:
         usual = {"int": "int64", "float": "float64", "double": "float64", "boolean": "bool", "cell": "cells[...]"}
@@ -80,7 +82,7 @@ def read_type(word: SyntaxToken) -> Type:
         matches = list(filter(None, matches))
         hint = f"do you mean {matches[0]}?" if matches else None
         raise SyntaxFault(
-            f"there is no dtype {head.strip()!r}", word.position, required=", ".join(dtypes.BY_NAME), hint=hint
+            f"there is no dtype {head.strip()!r}", token.position, required=", ".join(dtypes.BY_NAME), hint=hint
         )
     if not bracket:
         return Type(dtype)
@@ -89,19 +91,19 @@ def read_type(word: SyntaxToken) -> Type:
         return Type(dtype, None)
     sizes = [size.strip() for size in sizes_text.split(",")] if sizes_text else []
     if len(sizes) > MAX_AXES:
-        raise SyntaxFault("too many sizes", word.position, required=f"{MAX_AXES} at most", got=len(sizes))
+        raise SyntaxFault("too many sizes", token.position, required=f"{MAX_AXES} at most", got=len(sizes))
     if not all(size == "?" or (_SIZE_PATTERN.fullmatch(size) and int(size) < 2**63) for size in sizes):
         required = "sizes, ? for an unknown one, or ... for an unknown shape"
-        raise SyntaxFault(f"{word.text!r} is not a type", word.position, required=required)
+        raise SyntaxFault(f"{token.text!r} is not a type", token.position, required=required)
     return Type(dtype, tuple(None if size == "?" else int(size) for size in sizes))
 
 
-def read_handle_type(element: str, word: SyntaxToken) -> Type:
+def read_handle_type(element: str, token: SyntaxToken) -> Type:
     """The type `cells[...]`, from the text in its brackets."""
     required = "the type of a number or an array in the brackets, as in cells[float64]"
     if not element or element.partition("[")[0].strip() == "cells":
-        raise SyntaxFault("the type of the cells is missing", word.position, required=required, got=word.text)
-    return handle_type(read_type(SyntaxToken(element, word.position)))
+        raise SyntaxFault("the type of the cells is missing", token.position, required=required, got=token.text)
+    return handle_type(read_type(SyntaxToken(element, token.position)))
 
 
 def read_literal(node: LiteralSyntax) -> Literal:
@@ -112,13 +114,13 @@ def read_literal(node: LiteralSyntax) -> Literal:
         raise SyntaxFault(error.message, node.position, required=error.required, hint=error.hint) from None
 
 
-def read_string(word: SyntaxToken) -> str:
+def read_string(token: SyntaxToken) -> str:
     """The text of a string in double quotes, with the escapes of JSON."""
     try:
-        return str(json.loads(word.text, strict=False))
+        return str(json.loads(token.text, strict=False))
     except ValueError:
         hint = r"escapes are \" \\ \n \t and \u00e9"
-        raise SyntaxFault("the text has an unknown escape", word.position, hint=hint) from None
+        raise SyntaxFault("the text has an unknown escape", token.position, hint=hint) from None
 
 
 def read_attribute(attribute: AttributeSyntax) -> tuple[str, object]:
@@ -245,7 +247,7 @@ def build_region(region: syntax.RegionSyntax, lines: LocationResolver, depth: in
             lines.enter_source_file(statement)
         else:
             nodes.append(build_program_node(statement, lines, depth))
-    parameters = tuple(Var(read_name(word), build_declared_type(type_)) for word, type_ in region.parameters)
+    parameters = tuple(Var(read_name(name), build_declared_type(type_)) for name, type_ in region.parameters)
     return Region(parameters, tuple(nodes), tuple(map(build_operand, region.results)))
 
 
@@ -266,7 +268,7 @@ def build_program_node(node: syntax.NodeSyntax, lines: LocationResolver, depth: 
     return Node(
         read_name(node.op),
         tuple(map(build_operand, operand_syntax(node.arguments))),
-        tuple(Var(read_name(word), build_declared_type(type_)) for word, type_ in node.targets),
+        tuple(Var(read_name(name), build_declared_type(type_)) for name, type_ in node.targets),
         tuple(
             link_phases([build_region(region, lines, depth + 1) for region in phases]) for phases in group_phases(node)
         ),
@@ -320,13 +322,13 @@ def check_regions(node: syntax.NodeSyntax) -> None:
             )
         return
     keywords = [phases[0].keyword for phases in group_phases(node)]
-    if tuple(word.text for word in keywords) == expected or all(word.text == "region" for word in keywords):
+    if tuple(keyword.text for keyword in keywords) == expected or all(keyword.text == "region" for keyword in keywords):
         return
     if not expected:
         raise SyntaxFault(
             f"{op.text} takes no regions", keywords[0].position, hint="only cond and while_loop have regions"
         )
-    misplaced_keywords = [word for k, word in enumerate(keywords) if word.text not in expected[k : k + 1]]
+    misplaced_keywords = [keyword for k, keyword in enumerate(keywords) if keyword.text not in expected[k : k + 1]]
     raise SyntaxFault(
         f"these are not the regions of {op.text}",
         (misplaced_keywords or [op])[0].position,
@@ -350,7 +352,7 @@ class _GraphSyntaxBuilder:
             line for line in graph.statements if isinstance(line, syntax.GraphNodeSyntax)
         ]
         self.arguments = [(read_name(argument.name), self.argument_type(argument)) for argument in graph.arguments]
-        self.argument_positions = {word: k for k, (word, _) in enumerate(self.arguments)}
+        self.argument_positions = {name: k for k, (name, _) in enumerate(self.arguments)}
         self.node_numbers: dict[tuple[str, str], int] = {}
         self.nodes: list[GraphNode] = []
         self.edges: dict[OutputRef, list[Edge]] = {}
@@ -383,7 +385,7 @@ class _GraphSyntaxBuilder:
             for n, node in enumerate(self.nodes)
         ]
         arguments = [
-            (word, self.build_output(OutputRef(-1, k), type_)) for k, (word, type_) in enumerate(self.arguments)
+            (name, self.build_output(OutputRef(-1, k), type_)) for k, (name, type_) in enumerate(self.arguments)
         ]
         return Graph(self.name, tuple(nodes), tuple(arguments), tuple(results), tuple(calls), sum(hidden_flags))
 
@@ -466,11 +468,11 @@ class _GraphSyntaxBuilder:
             )
         return source
 
-    def unknown_name_fault(self, word: syntax.SyntaxToken) -> SyntaxFault:
-        hint = hints.suggest_name(word.text, [*self.argument_positions, *(name for _, name in self.node_numbers)])
-        if any(name == word.text for _, name in self.node_numbers):
-            hint = f"write {next(f for f, name in self.node_numbers if name == word.text)}.{word.text}"
-        return SyntaxFault(f"{word.text} is not defined", word.position, required="an argument, or a node", hint=hint)
+    def unknown_name_fault(self, token: syntax.SyntaxToken) -> SyntaxFault:
+        hint = hints.suggest_name(token.text, [*self.argument_positions, *(name for _, name in self.node_numbers)])
+        if any(name == token.text for _, name in self.node_numbers):
+            hint = f"write {next(f for f, name in self.node_numbers if name == token.text)}.{token.text}"
+        return SyntaxFault(f"{token.text} is not defined", token.position, required="an argument, or a node", hint=hint)
 
     def build_results(self, lines: LocationResolver) -> list[int]:
         """The node numbers of the results. `return` adds a return node for each that is not one already."""

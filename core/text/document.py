@@ -42,8 +42,8 @@ def build_case(case: syntax.CaseSyntax, lines: LocationResolver) -> Case:
     """The case of this syntax; raises SyntaxFault where one of its literals is malformed."""
     for argument in case.arguments:
         read_literal_text(argument)
-    word, details = case.expectation
-    kind: CaseKind = word.text  # type: ignore[assignment]  # the grammar has these words and no others
+    keyword, details = case.expectation
+    kind: CaseKind = keyword.text  # type: ignore[assignment]  # the grammar admits no other keyword
     return Case(
         read_name(case.name),
         tuple(argument.text for argument in case.arguments),
@@ -180,6 +180,6 @@ def functions_called_from(program: Program, entry: str) -> tuple[FunctionDef, ..
     return tuple(function for function in program.functions if function.name in names)
 
 
-def _check_name_is_unused(word: syntax.SyntaxToken, *used_names: set[str]) -> None:
-    if any(word.text in names for names in used_names):
-        raise SyntaxFault("two graphs, or a graph and a function, have the same name", word.position)
+def _check_name_is_unused(name: syntax.SyntaxToken, *used_names: set[str]) -> None:
+    if any(name.text in names for names in used_names):
+        raise SyntaxFault("two graphs, or a graph and a function, have the same name", name.position)

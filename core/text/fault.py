@@ -160,9 +160,9 @@ def describe_terminals(terminals: set[str]) -> str:
     return f"{', '.join(names)} or {last_name}" if names else last_name
 
 
-def quote_input(word: str) -> str:
+def quote_input(text: str) -> str:
     """A part of a text as messages show it: in backquotes, cut after 40 characters."""
-    return f"`{word if len(word) < 40 else word[:37] + '...'}`" if word.isprintable() else repr(word)
+    return f"`{text if len(text) < 40 else text[:37] + '...'}`" if text.isprintable() else repr(text)
 
 
 def context_hint(following: str, before: str) -> str | None:

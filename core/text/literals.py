@@ -90,10 +90,10 @@ def split_type(text: str) -> tuple[Type, str] | None:
     match = _TYPED_LITERAL.fullmatch(text)
     if match is None:
         return None
-    word, shape, content = match.groups()
-    if word not in dtypes.BY_NAME:
+    dtype_name, shape, content = match.groups()
+    if dtype_name not in dtypes.BY_NAME:
         raise Malformed("there is no such dtype", required=", ".join(dtypes.BY_NAME), got=text)
-    return Type(dtypes.BY_NAME[word], parse_shape(shape, text)), content
+    return Type(dtypes.BY_NAME[dtype_name], parse_shape(shape, text)), content
 
 
 def parse_shape(brackets: str | None, text: str) -> Shape:

@@ -90,11 +90,11 @@ class TextWriter:
         return "\n".join([*lines, ""])
 
 
-def format_name(word: str) -> str:
+def format_name(name: str) -> str:
     """The name, if it is an identifier; raises Usage where the text form cannot write it."""
-    if not word.isidentifier() or word in LITERAL_WORDS:
-        raise Usage("the text form cannot write this name", got=repr(word), required="a name as in Python")
-    return word
+    if not name.isidentifier() or name in LITERAL_WORDS:
+        raise Usage("the text form cannot write this name", got=repr(name), required="a name as in Python")
+    return name
 
 
 def format_typed_name(name: str, type_: Type) -> str:
@@ -201,9 +201,9 @@ def write_node(writer: TextWriter, node: Node, types: Iterator[list[Type]], dept
     if node.regions and depth == MAX_NESTING:
         raise unwritable_error(f"more than {MAX_NESTING} nested regions", node.op)
     writer.add_line(f"{head} {{", node.location)
-    words = REGION_KEYWORDS.get(node.op, ())
-    for word, region in keyword_phases(node, words if len(words) == len(node.regions) else repeat("region")):
-        opening = f"{indent}  {word}({format_parameters(region)}) {{"
+    keywords = REGION_KEYWORDS.get(node.op, ())
+    for keyword, region in keyword_phases(node, keywords if len(keywords) == len(node.regions) else repeat("region")):
+        opening = f"{indent}  {keyword}({format_parameters(region)}) {{"
         if region.nodes:
             writer.add_line(opening)
             write_body(writer, region, "yield", types, depth + 1)
@@ -213,10 +213,10 @@ def write_node(writer: TextWriter, node: Node, types: Iterator[list[Type]], dept
     writer.add_line(f"{indent}}}")
 
 
-def keyword_phases(node: Node, words: Iterable[str]) -> Iterator[tuple[str, Region]]:
+def keyword_phases(node: Node, keywords: Iterable[str]) -> Iterator[tuple[str, Region]]:
     """The regions of a node with their phases, each with its keyword."""
-    for word, region in zip(words, node.regions, strict=False):
-        yield from zip(chain([word], repeat("pullback")), region.phases(), strict=False)
+    for keyword, region in zip(keywords, node.regions, strict=False):
+        yield from zip(chain([keyword], repeat("pullback")), region.phases(), strict=False)
 
 
 def format_targets(node: Node, inferred: Sequence[Type]) -> str:

@@ -546,7 +546,9 @@ class PhasePruner:
         if phases > len(function.pullback_result_types):
             return name
         if (name, phases) not in self._pruned_names:
-            fresh = self._pruned_names[name, phases] = self.fresh_name(name)  # first, since the body may call it
+            fresh = self._pruned_names[name, phases] = self.fresh_name(
+                name
+            )  # before the body is pruned, which may call it
             self.pruned_functions[fresh] = replace(
                 function,
                 name=fresh,

@@ -100,9 +100,9 @@ def parse_nodes(metadata: Mapping[str, str], path: str, tensors: Sequence[str]) 
     if METADATA_KEY not in metadata:
         hint = "safetensors.numpy.load_file reads its tensors"
         raise Malformed("this is not a tagloom checkpoint", where=path, required=f"metadata {METADATA_KEY}", hint=hint)
-    at = JsonCursor(parse_json(metadata[METADATA_KEY], f"{path}: $"), f"{path}: $")
-    read_form(at, ("checkpoint",))
-    listed = at.fields("tagloom", "version", "nodes")[2]
+    cursor = JsonCursor(parse_json(metadata[METADATA_KEY], f"{path}: $"), f"{path}: $")
+    read_form(cursor, ("checkpoint",))
+    listed = cursor.fields("tagloom", "version", "nodes")[2]
     nodes = listed.map_entries(lambda node: parse_node(node, len(listed.raw_list())))
     if not nodes or nodes[0].tensor is not None:
         listed.refuse("a root, which has edges")
@@ -113,19 +113,19 @@ def parse_nodes(metadata: Mapping[str, str], path: str, tensors: Sequence[str]) 
     return nodes
 
 
-def parse_node(at: JsonCursor, count: int) -> CheckpointNode:
+def parse_node(cursor: JsonCursor, count: int) -> CheckpointNode:
     """An object of the graph of objects, which has `count` objects."""
-    if "tensor" in at.mapping():
-        return CheckpointNode({}, at.fields("tensor")[0].text())
-    (edges,) = at.fields("edges")
+    if "tensor" in cursor.mapping():
+        return CheckpointNode({}, cursor.fields("tensor")[0].text())
+    (edges,) = cursor.fields("edges")
     return CheckpointNode({name: parse_node_number(target, count) for name, target in edges.items()})
 
 
-def parse_node_number(at: JsonCursor, count: int) -> int:
+def parse_node_number(cursor: JsonCursor, count: int) -> int:
     """The number of an object: an integer from 0 to below `count`."""
-    number = at.integer(0)
+    number = cursor.integer(0)
     if number >= count:
-        at.refuse(f"the number of a node, below {count}")
+        cursor.refuse(f"the number of a node, below {count}")
     return number
 
 

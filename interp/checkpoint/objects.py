@@ -159,7 +159,7 @@ def find_objects(root: object, extra_edges: Mapping[int, Mapping[str, object]] |
     `extra_edges` has additional edges, by the identity of an object, which follow its own.
     """
     nodes, numbers = [ObjectNode(root)], {id(root): 0}
-    for number, each in enumerate(nodes):  # grows during the loop
+    for number, each in enumerate(nodes):  # a worklist: the loop appends to it
         edges, each.unnamed_parts = find_edges(each.value)
         for name, part in (edges | dict((extra_edges or {}).get(id(each.value), {}))).items():
             if id(part) not in numbers:
@@ -214,7 +214,7 @@ def check_all_named(nodes: Sequence[ObjectNode]) -> None:
 def find_unreached_variable(parts: Sequence[object], reached: set[int]) -> Variable | None:
     """The first variable reachable from these objects that is not in `reached`."""
     queue, visited = [part for part in parts if id(part) not in reached], {id(part) for part in parts}
-    for each in queue:  # grows during the loop
+    for each in queue:  # a worklist: the loop appends to it
         if isinstance(each, Variable):
             return each
         by_name, unnamed_parts = find_edges(each)
@@ -238,7 +238,7 @@ def find_ancestors(targets: Iterable[int], edges: Sequence[Mapping[str, int]]) -
             sources.setdefault(target, []).append(number)
     queue = list(targets)
     ancestors = set(queue)
-    for number in queue:  # grows during the loop
+    for number in queue:  # a worklist: the loop appends to it
         new = [source for source in sources.get(number, ()) if source not in ancestors]
         ancestors.update(new)
         queue.extend(new)

@@ -144,7 +144,7 @@ class Restoration:
 
         objects = ((each, number) for each, number in pairs if not isinstance(each, Variable))
         missing = {id(each): missing_parts(number, find_edges(each).by_name) for each, number in objects}
-        for part, number in unfinished:  # grows during the loop
+        for part, number in unfinished:  # a worklist: the loop appends to it
             part.update(missing_parts(number, ()))
         return missing
 
@@ -158,7 +158,7 @@ class Restoration:
     def _match_objects(self) -> list[tuple[object, int]]:
         """The objects of the program, with the numbers of the matching objects of the file, nearest first."""
         pairs, matched = [(self._root, 0)], {id(self._root)}
-        for each, number in pairs:  # grows during the loop
+        for each, number in pairs:  # a worklist: the loop appends to it
             node = self._nodes[number]
             for name, part in find_edges(each).by_name.items():
                 if name in node.edges and id(part) not in matched:

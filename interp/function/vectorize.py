@@ -216,7 +216,7 @@ def has_changing_results(node: Node, functions: Mapping[str, Specialization]) ->
     """Whether each firing of a node may have other results: it, or a node of its regions or of functions that it calls,
     draws or calls Python."""
     pending, seen = [node], set[str]()
-    for each in pending:  # grows while it is walked
+    for each in pending:  # a worklist: the loop appends to it
         row = EFFECT_OPS.get(each.op)
         if row is not None and (row.draw is not None or each.op == "callback"):
             return True

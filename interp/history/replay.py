@@ -178,31 +178,31 @@ class Replay:
                 raise
             return error
 
-    def read_line(self, at: JsonCursor, where: str) -> Event | None:
+    def read_line(self, cursor: JsonCursor, where: str) -> Event | None:
         """The event of a line, checked; None for the lines of tags and of the outcome."""
         if self.outcome is not None:
-            at.refuse("the end of the log, after the outcome")
-        if at.has_key("deliver"):
-            return self.check_event(at, where)
-        if at.has_key("tag"):
-            self.tags.declare(at, self.sites, self._meter.deepest_tag)
+            cursor.refuse("the end of the log, after the outcome")
+        if cursor.has_key("deliver"):
+            return self.check_event(cursor, where)
+        if cursor.has_key("tag"):
+            self.tags.declare(cursor, self.sites, self._meter.deepest_tag)
         else:
             self.tags.refuse_unused()
-            outcome = at.fields("outcome")[0]
+            outcome = cursor.fields("outcome")[0]
             read_form(outcome, ("outcome",))
             record = read_outcome(outcome)
             self.check_outcome(record, where)
             self.outcome = record
         return None
 
-    def check_event(self, at: JsonCursor, where: str) -> Event:
+    def check_event(self, cursor: JsonCursor, where: str) -> Event:
         """The event of a line; raises Disagreement if the machine makes another."""
-        position = read_position(at)
+        position = read_position(cursor)
         if position >= len(self.state.flight):
             raise_disagreement(where, "position", f"below {len(self.state.flight)}, the tokens in flight", position)
         if self.pick is not None and position != self.pick(self.state):
             raise_disagreement(where, "position", f"{self.pick(self.state)}, under {self.schedule}", position)
-        self._world.set_result(*(read_effect_result(at) if self.reaches_callback(position) else (None, None)))
+        self._world.set_result(*(read_effect_result(cursor) if self.reaches_callback(position) else (None, None)))
         event = self._step(position)
         if isinstance(event, Exhausted):
             event.where = where
@@ -210,7 +210,7 @@ class Replay:
         if not isinstance(event, Event):
             raise_disagreement(where, "line", f"the end of the run: {event}", "an event")
         self.tags.assign_numbers(event)
-        for key, required, got in event_differences(at, event, self.tags.tag_numbers):
+        for key, required, got in event_differences(cursor, event, self.tags.tag_numbers):
             raise_disagreement(where, key, required, got)
         return event
 
@@ -290,11 +290,11 @@ class _LogHeader(NamedTuple):
     bound: int | None
 
 
-def read_header(at: JsonCursor) -> _LogHeader:
+def read_header(cursor: JsonCursor) -> _LogHeader:
     """Read the first line."""
-    read_form(at, ("events",))
+    read_form(cursor, ("events",))
     names = ("graph", "arguments", "schedule", "sites")
-    _, _, graph, arguments, schedule, sites = at.fields("tagloom", "version", *names, optional=("seed", "bound"))
+    _, _, graph, arguments, schedule, sites = cursor.fields("tagloom", "version", *names, optional=("seed", "bound"))
     read_form(graph, ("graph",))
     parsed_graph = read_graph(graph)
     problems = graph_problems(parsed_graph)
@@ -306,36 +306,36 @@ def read_header(at: JsonCursor) -> _LogHeader:
         sites.refuse(f"the sites of the graph: {', '.join(map(str, graph_sites(parsed_graph))) or 'none'}")
     admitted = read_arguments(arguments, parsed_graph)
     pick = read_schedule(schedule)
-    seed = read_uint64(at.value_at("seed")) if at.has_key("seed") else 0
-    bound = at.value_at("bound").optional(lambda number: number.integer(1)) if at.has_key("bound") else None
+    seed = read_uint64(cursor.value_at("seed")) if cursor.has_key("seed") else 0
+    bound = cursor.value_at("bound").optional(lambda number: number.integer(1)) if cursor.has_key("bound") else None
     return _LogHeader(parsed_graph, bool(problems), admitted, schedule.text(), pick, site_list, seed, bound)
 
 
-def read_arguments(at: JsonCursor, graph: Graph) -> tuple[Value, ...]:
+def read_arguments(cursor: JsonCursor, graph: Graph) -> tuple[Value, ...]:
     """The arguments; raises Malformed if they do not have the types of the graph's parameters."""
     types = [output.type for _, output in graph.arguments[graph.hidden_count :]]
-    if len(at.raw_list()) != len(types):
-        at.refuse(plural(len(types), "argument"))
-    return tuple(map(_read_argument, at.entries(), types))
+    if len(cursor.raw_list()) != len(types):
+        cursor.refuse(plural(len(types), "argument"))
+    return tuple(map(_read_argument, cursor.entries(), types))
 
 
-def _read_argument(at: JsonCursor, required: Type) -> Value:
-    value = read_value(at)
+def _read_argument(cursor: JsonCursor, required: Type) -> Value:
+    value = read_value(cursor)
     if not required.admits(type_of(value)):
-        at.refuse(f"a value of type {required}", f"one of type {type_of(value)}")
+        cursor.refuse(f"a value of type {required}", f"one of type {type_of(value)}")
     return value
 
 
-def read_schedule(at: JsonCursor) -> Pick | None:
+def read_schedule(cursor: JsonCursor) -> Pick | None:
     """The schedule; None if tokens were picked by hand."""
-    if at.text() == BY_HAND:
+    if cursor.text() == BY_HAND:
         return None
     try:
-        if at.text().startswith(BY_HAND):
+        if cursor.text().startswith(BY_HAND):
             raise Usage("the positions by hand are in the log itself, not in another file")
-        return schedule_named(at.text())
+        return schedule_named(cursor.text())
     except Usage:
-        at.refuse(f"one of {', '.join(_LOGGED_SCHEDULES)}")
+        cursor.refuse(f"one of {', '.join(_LOGGED_SCHEDULES)}")
 
 
 def recorded_result(event: Event) -> Value:

@@ -66,11 +66,11 @@ def cells_rule(number: int, node: GraphNode) -> EffectRule:
     """S13: sends the handle; the state makes the cells."""
     dtype = node.outputs[0].type.dtype
 
-    def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
+    def perform(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         trap = effects.size_trap_message(_checked_int64(inputs[0]))
         return EffectResult(trap=trap) if trap else EffectResult(((0, Handle(number, token.tag, inputs[0], dtype)),))
 
-    return act
+    return perform
 
 
 def _checked_int64(number: Any) -> int:
@@ -83,7 +83,7 @@ def _checked_int64(number: Any) -> int:
 def store_rule(number: int, node: GraphNode) -> EffectRule:
     """S13: fills a cell and wakes its deferred reads."""
 
-    def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
+    def perform(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         """S13."""
         handle, index, _ = inputs
         trap = effects.index_trap_message(handle, _checked_int64(index))
@@ -93,13 +93,13 @@ def store_rule(number: int, node: GraphNode) -> EffectRule:
             EffectResult(trap=trap) if trap else EffectResult(woken_tokens=blocks[handle].deferred_reads.get(index, ()))
         )
 
-    return act
+    return perform
 
 
 def get_rule(number: int, node: GraphNode) -> EffectRule:
     """S13: reads a cell; at an empty one the read is deferred."""
 
-    def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
+    def perform(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         """S13."""
         handle, index = inputs
         trap = effects.index_trap_message(handle, _checked_int64(index))
@@ -112,13 +112,13 @@ def get_rule(number: int, node: GraphNode) -> EffectRule:
             else EffectResult(deferred_at=CellAddress(handle, index))
         )
 
-    return act
+    return perform
 
 
 def collect_rule(number: int, node: GraphNode) -> EffectRule:
     """S13: reads all cells of a handle; at the first empty one the read is deferred."""
 
-    def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
+    def perform(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         """S13."""
         handle = inputs[0]
         block = blocks[handle]
@@ -133,28 +133,28 @@ def collect_rule(number: int, node: GraphNode) -> EffectRule:
             else EffectResult(((0, effects.stack_values(values, element_type(Type(handle.dtype)))),))
         )
 
-    return act
+    return perform
 
 
 def cell_zeros_rule(number: int, node: GraphNode) -> EffectRule:
     """S13, for ops that take the handle alone."""
 
-    def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
+    def perform(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         return EffectResult(((0, effects.build_zeros(inputs[0], element_type(Type(inputs[0].dtype)))),))
 
-    return act
+    return perform
 
 
 def print_rule(number: int, node: GraphNode) -> EffectRule:
     """S14: prints a line."""
     text = dict(node.attributes)["text"]
 
-    def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
+    def perform(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         """S14."""
         world.print(format_text(text, inputs[:-1]))
         return EffectResult(((0, True), (1, True)))
 
-    return act
+    return perform
 
 
 def callback_rule(number: int, node: GraphNode) -> EffectRule:
@@ -162,14 +162,14 @@ def callback_rule(number: int, node: GraphNode) -> EffectRule:
     attributes = dict(node.attributes)
     function, returns = attributes["function"], attributes["returns"]
 
-    def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
+    def perform(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         """S14."""
         try:
             return EffectResult(((0, world.call(function, inputs[:-1], returns)), (1, True)))
         except CallbackError as error:
             return EffectResult(trap=str(error))
 
-    return act
+    return perform
 
 
 _EFFECT_RULES: dict[str, Callable[[int, GraphNode], EffectRule]] = {

@@ -99,9 +99,9 @@ def write_script(script: Script, path: str | os.PathLike[str]) -> None:
 
 def read_script(path: str | os.PathLike[str]) -> Script:
     """Read a script from a file; raises Usage where there is no such file, Malformed where it is not a script."""
-    at = JsonCursor(parse_json(read_file(path, "script")), "$")
-    read_form(at, ("schedule",))
-    _, _, positions, then = at.fields("tagloom", "version", "positions", "then")
+    cursor = JsonCursor(parse_json(read_file(path, "script")), "$")
+    read_form(cursor, ("schedule",))
+    _, _, positions, then = cursor.fields("tagloom", "version", "positions", "then")
     if then.text() not in FIXED_SCHEDULES and random_seed(then.text()) is None:
         then.refuse(f"one of {', '.join(FIXED_SCHEDULES)}, random:SEED")
     return Script(positions.map_entries(lambda position: position.integer(0)), then.text())

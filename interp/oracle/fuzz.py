@@ -193,7 +193,7 @@ def write_finding(
         "words": [format_value(value) for value in arguments],
         "first_difference": first_difference(program, arguments, finding.judgement.answer.results),
         "nodes": count_nodes(program),
-        "again": f"tagloom conform program.tl:{program.entry} {words}".rstrip(),
+        "command": f"tagloom conform program.tl:{program.entry} {words}".rstrip(),
     }
     write_file(folder / "finding.json", (json.dumps(report, indent=2) + "\n").encode())
     if dialect is not None:

@@ -44,7 +44,7 @@ class PolicyRule(NamedTuple):
 
 
 @cache
-def policy() -> tuple[PolicyRule, ...]:
+def policy_rules() -> tuple[PolicyRule, ...]:
     """The rows of the policy, in order."""
     lines = files(__package__).joinpath("policy.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines if line and not line.startswith("#")][1:]
@@ -56,7 +56,7 @@ def policy() -> tuple[PolicyRule, ...]:
 
 def rules_for(op: str, operands: Sequence[Type]) -> list[PolicyRule]:
     """The rows for an op on operands of these types."""
-    return [rule for rule in policy() if rule.covers(op, operands)]
+    return [rule for rule in policy_rules() if rule.covers(op, operands)]
 
 
 def window_of(op: str, operands: Sequence[Type]) -> int:

@@ -100,9 +100,9 @@ class WrongCall:
         return "\n".join(lines)
 
 
-def two_sides(head: str, mine: str, correct: str) -> str:
+def two_sides(head: str, actual: str, solution: str) -> str:
     """A line about something, and below it what each program has."""
-    return f"  {head}\n    your program: {mine}\n    the solution: {correct}"
+    return f"  {head}\n    your program: {actual}\n    the solution: {solution}"
 
 
 def describe_call(call: FunctionCall) -> str:
@@ -156,12 +156,12 @@ class CorrectCalls:
         the same names, too, these must have the same order."""
         if name == self.tree.graph.name:
             return True
-        mine, correct = tree.parameters(name), self.tree.parameters(name)
+        parameters, correct_parameters = tree.parameters(name), self.tree.parameters(name)
         return name in self._functions and (
-            mine == correct
+            parameters == correct_parameters
             or (
-                [type_ for _, type_ in mine] == [type_ for _, type_ in correct]
-                and dict(mine).keys() != dict(correct).keys()
+                [type_ for _, type_ in parameters] == [type_ for _, type_ in correct_parameters]
+                and dict(parameters).keys() != dict(correct_parameters).keys()
             )
         )
 
@@ -260,10 +260,10 @@ class WrongCallSearch:
         correct = self.expected(root)
         if correct is None or not self.is_wrong(root, correct):
             return None
-        found = self._descend(root, correct)
-        if found is None and self.is_endless:
+        wrong_call = self._descend(root, correct)
+        if wrong_call is None and self.is_endless:
             return self._first_other_call(root, correct)
-        return found
+        return wrong_call
 
     def _descend(self, call: FunctionCall, correct: FunctionCall) -> tuple[FunctionCall, FunctionCall] | None:
         """Depth first over calls without results; of calls with results, the first wrong one suffices."""
@@ -313,9 +313,9 @@ class WrongCallSearch:
         """The first call on a chain of calls without results that makes a call which the correct program does not make
         there."""
         for _ in range(MAX_ENDLESS_CALLS):
-            known = {self.correct_calls.key(each.function, each) for each in correct.own_calls}
+            correct_keys = {self.correct_calls.key(each.function, each) for each in correct.own_calls}
             unfinished = [pair for pair in self.comparable_calls(call) if not pair[0].is_finished]
-            if any(self.correct_calls.key(self.name(each), each) not in known for each, _ in unfinished):
+            if any(self.correct_calls.key(self.name(each), each) not in correct_keys for each, _ in unfinished):
                 return call, correct
             if not unfinished:
                 return None
@@ -329,34 +329,34 @@ def is_longer(loop: LoopRun, correct: FunctionCall) -> bool:
 
 
 def find_wrong_call(
-    mine: EventIndex, reference: EventIndex, correct_calls: CorrectCalls, *, is_endless: bool
+    index: EventIndex, reference: EventIndex, correct_calls: CorrectCalls, *, is_endless: bool
 ) -> WrongCall | None:
     """The innermost wrong call of a run whose own calls are right, with the differences inside; None if there is none,
     or if none is known."""
-    tree = CallTree(mine.graph, mine.arguments[mine.graph.hidden_count :], mine.events)
+    tree = CallTree(index.graph, index.arguments[index.graph.hidden_count :], index.events)
     search = WrongCallSearch(tree, correct_calls, is_endless)
-    found = search.find()
-    if found is None:
+    wrong_pair = search.find()
+    if wrong_pair is None:
         return None
-    call, correct = found
+    call, correct = wrong_pair
     correct_tree = correct_calls.tree_of(search.name(call), call)
-    known = [each for each, _ in search.comparable_calls(call)]
+    comparable_calls = [each for each, _ in search.comparable_calls(call)]
     return WrongCall(
         call,
         correct,
         tree.location(call.function),
-        any(each not in known for each in call.own_calls),
+        any(each not in comparable_calls for each in call.own_calls),
         loop_difference(tree, call, correct_tree, correct, correct_calls.is_close),
         cell_difference(tree, call, correct_tree, correct, correct_calls.is_close),
-        node_difference(mine, reference, call.tag) if correct_tree is correct_calls.tree else None,
+        node_difference(index, reference, call.tag) if correct_tree is correct_calls.tree else None,
     )
 
 
-def node_difference(mine: EventIndex, reference: EventIndex, tag: Tag) -> Difference | None:
+def node_difference(index: EventIndex, reference: EventIndex, tag: Tag) -> Difference | None:
     """The first firing that differs, if both graphs have one shape, and if it belongs to this call."""
-    if not has_same_shape(mine.graph, reference.graph):
+    if not has_same_shape(index.graph, reference.graph):
         return None
-    difference = first_difference(mine, reference, by_number=True)
+    difference = first_difference(index, reference, by_number=True)
     if difference is None or difference.firing is None:
         return None
     calls = (each for each in difference.firing.tag.self_and_ancestors() if each.site.kind == "call")
@@ -380,15 +380,15 @@ def _shape(graph: Graph, number: int) -> object:
 
 
 def loop_difference(
-    mine: CallTree,
-    call: FunctionCall,
     tree: CallTree,
+    call: FunctionCall,
+    correct_tree: CallTree,
     correct: FunctionCall,
     is_close: Callable[[Value, Value], bool],
 ) -> LoopDifference | None:
     """The first iteration that differs in a loop of two calls; None if their functions do not have the same loops with
     the same variables. What is inside of an iteration comes first."""
-    ordinals, correct_ordinals = mine.loop_ordinals(call.function), tree.loop_ordinals(correct.function)
+    ordinals, correct_ordinals = tree.loop_ordinals(call.function), correct_tree.loop_ordinals(correct.function)
     if sorted(ordinals.values()) != sorted(correct_ordinals.values()):
         return None
     runs = {_loop_path(loop, correct.tag, correct_ordinals): loop for loop in correct.loops}
@@ -396,17 +396,17 @@ def loop_difference(
     for loop in call.loops:
         path = _loop_path(loop, call.tag, ordinals)
         other = runs.get(path)
-        pairs = None if other is None else _variable_pairs(mine, loop, tree, other)
-        found = None if other is None or pairs is None else _first_iteration(mine, loop, other, pairs, is_close)
-        if found is not None:
-            differences.append((path, found))
+        pairs = None if other is None else _variable_pairs(tree, loop, correct_tree, other)
+        difference = None if other is None or pairs is None else _first_iteration(tree, loop, other, pairs, is_close)
+        if difference is not None:
+            differences.append((path, difference))
     if not differences:
         return None
     # An outer loop differs from iteration k on because of iteration k - 1: a loop inside of that comes first.
     path, first = differences[0]
-    for inner, found in differences[1:]:
+    for inner, difference in differences[1:]:
         if inner[: len(path)] == path and inner[len(path)] == first.iteration - 1:
-            return found
+            return difference
     return first
 
 
@@ -421,10 +421,10 @@ def _loop_path(loop: LoopRun, call: Tag, ordinals: Mapping[Site, tuple[int, ...]
 
 
 def _variable_pairs(
-    mine: CallTree, loop: LoopRun, tree: CallTree, other: LoopRun
+    tree: CallTree, loop: LoopRun, correct_tree: CallTree, other: LoopRun
 ) -> list[tuple[CarriedVariable, CarriedVariable]] | None:
     """The variables of two loops that correspond: by name, or in order if the names differ."""
-    variables, others = mine.loop_variables(loop.site), tree.loop_variables(other.site)
+    variables, others = tree.loop_variables(loop.site), correct_tree.loop_variables(other.site)
     if len(variables) != len(others):
         return None
     by_name = {each.name: each for each in others}
@@ -432,13 +432,13 @@ def _variable_pairs(
         others = tuple(by_name[each.name] for each in variables)
     types = [
         [each.graph.nodes[variable.merge].outputs[0].type for variable in group]
-        for each, group in ((mine, variables), (tree, others))
+        for each, group in ((tree, variables), (correct_tree, others))
     ]
     return list(zip(variables, others, strict=True)) if types[0] == types[1] else None
 
 
 def _first_iteration(
-    mine: CallTree,
+    tree: CallTree,
     loop: LoopRun,
     other: LoopRun,
     pairs: Sequence[tuple[CarriedVariable, CarriedVariable]],
@@ -449,7 +449,7 @@ def _first_iteration(
     compared = [pair for pair in pairs if pair[0].is_result and pair[1].is_result]
     if not compared:
         return None
-    node = next(node for node in mine.graph.nodes if node.site == loop.site)
+    node = next(node for node in tree.graph.nodes if node.site == loop.site)
     name = f"the loop at {node.location}" if node.location else f"the loop {loop.site}"
     rows = list(zip(loop.iterations, other.iterations, strict=False))
     for number, (row, right) in enumerate(rows):
@@ -480,9 +480,9 @@ def _describe_row(variables: Sequence[CarriedVariable], row: dict[int, Value]) -
 
 
 def cell_difference(
-    mine: CallTree,
-    call: FunctionCall,
     tree: CallTree,
+    call: FunctionCall,
+    correct_tree: CallTree,
     correct: FunctionCall,
     is_close: Callable[[Value, Value], bool],
 ) -> CellDifference | None:
@@ -493,7 +493,7 @@ def cell_difference(
         return None
     differences: list[tuple[int, CellDifference]] = []
     for (handle, stores), others in zip(call.cells.items(), correct.cells.values(), strict=True):
-        node = mine.graph.nodes[handle.node]
+        node = tree.graph.nodes[handle.node]
         for number, store in stores.items():
             if number in others and not is_close(store.value, others[number].value):
                 cell = f"{array_name(node)}[{number}], of the cells made at {node.origin}"

@@ -74,10 +74,10 @@ class TagTable:
             self.numbers[each] = len(self.rows)
 
 
-def read_sites(at: JsonCursor) -> tuple[Site, ...]:
+def read_sites(cursor: JsonCursor) -> tuple[Site, ...]:
     """The sites of a document, by number; raises Malformed for a duplicate."""
     sites: dict[Site, int] = {}
-    for number, entry in enumerate(at.entries()):
+    for number, entry in enumerate(cursor.entries()):
         first = sites.setdefault(read_site(entry), number)
         if first != number:
             entry.refuse("each site once", f"that of number {first} again")
@@ -108,17 +108,17 @@ def parse_valid_tag(row: object, parents: int, sites: int) -> tuple[int, int, in
     return (parent, site, iteration) if fits else None
 
 
-def read_tag_row(at: JsonCursor, parents: int, sites: int) -> tuple[int, int, int]:
+def read_tag_row(cursor: JsonCursor, parents: int, sites: int) -> tuple[int, int, int]:
     """A row of the table of tags: parent, site, iteration; raises Malformed if a number is out of range."""
-    parent, site, iteration = at.fixed_list("parent", "site", "iteration")
+    parent, site, iteration = cursor.fixed_list("parent", "site", "iteration")
     return read_index(parent, parents), read_index(site, sites), iteration.integer(0)
 
 
-def read_index(at: JsonCursor, end: int) -> int:
+def read_index(cursor: JsonCursor, end: int) -> int:
     """A number from 0 up to but not including `end`; raises Malformed for others."""
-    if at.integer(0) >= end:
-        at.refuse(f"a number below {end}")
-    return at.integer()
+    if cursor.integer(0) >= end:
+        cursor.refuse(f"a number below {end}")
+    return cursor.integer()
 
 
 STATUS_NAMES = ("Broken", "Exhausted", "Trapped", "Returned", "Deadlocked")
@@ -351,11 +351,11 @@ def error_form(error: ErrorRecord) -> JsonValue:
     return form if error.limit is not None else {key: value for key, value in form.items() if key != "limit"}
 
 
-def read_outcome(at: JsonCursor) -> OutcomeRecord:
+def read_outcome(cursor: JsonCursor) -> OutcomeRecord:
     """Read an outcome from a document. `value` is for people, and is not read."""
     names = ("status", "results", "firings", "stats", "engine", "schedule")
     more = ("traps", "residue", "open_activations", "error", "sites", "tags")
-    _, _, *cursors = at.fields("tagloom", "version", *names, *more, optional=["value"])
+    _, _, *cursors = cursor.fields("tagloom", "version", *names, *more, optional=["value"])
     status, results, firings, stats, engine, schedule, traps, residue, open_activations, error, sites, tags = cursors
     table = read_tags(sites, tags)
     return OutcomeRecord(
@@ -372,11 +372,13 @@ def read_outcome(at: JsonCursor) -> OutcomeRecord:
     )
 
 
-def read_stats(at: JsonCursor, table: list[Tag]) -> StatsDict:
+def read_stats(cursor: JsonCursor, table: list[Tag]) -> StatsDict:
     """The statistics of a document."""
     names = (*_COUNT_STATS, "parallelism", *_WAVE_STATS, *_MAPPING_STATS)
-    cursors = dict(zip(names, at.fields(*names, optional=_OPTIONAL_STATS), strict=True))
-    *counts, by_site, path = (at.value_at(name) if at.has_key(name) else JsonCursor(None) for name in _OPTIONAL_STATS)
+    cursors = dict(zip(names, cursor.fields(*names, optional=_OPTIONAL_STATS), strict=True))
+    *counts, by_site, path = (
+        cursor.value_at(name) if cursor.has_key(name) else JsonCursor(None) for name in _OPTIONAL_STATS
+    )
     return {
         **{name: cursors[name].optional(read_natural) for name in _COUNT_STATS},
         "parallelism": cursors["parallelism"].optional(JsonCursor.number),
@@ -388,25 +390,25 @@ def read_stats(at: JsonCursor, table: list[Tag]) -> StatsDict:
     }
 
 
-def read_firing(at: JsonCursor, table: list[Tag]) -> tuple[int, Tag]:
+def read_firing(cursor: JsonCursor, table: list[Tag]) -> tuple[int, Tag]:
     """The node and tag of a firing."""
-    node, tag = at.fixed_list("node", "tag")
+    node, tag = cursor.fixed_list("node", "tag")
     return read_natural(node), table[read_index(tag, len(table))]
 
 
-def read_counts(at: JsonCursor) -> dict[str, int]:
+def read_counts(cursor: JsonCursor) -> dict[str, int]:
     """Counts by name."""
-    return {name: read_natural(count) for name, count in at.items()}
+    return {name: read_natural(count) for name, count in cursor.items()}
 
 
-def read_share(at: JsonCursor) -> dict[str, int]:
+def read_share(cursor: JsonCursor) -> dict[str, int]:
     """The share of a site."""
-    return dict(zip(SiteShare._fields, map(read_natural, at.fields(*SiteShare._fields)), strict=True))
+    return dict(zip(SiteShare._fields, map(read_natural, cursor.fields(*SiteShare._fields)), strict=True))
 
 
-def read_trap(at: JsonCursor, tags: list[Tag]) -> TrapRecord:
+def read_trap(cursor: JsonCursor, tags: list[Tag]) -> TrapRecord:
     """A trap of a document."""
-    node, name, tag, message, operands, where, words = at.fields(
+    node, name, tag, message, operands, where, words = cursor.fields(
         "node", "name", "tag", "message", "operands", "where", "words"
     )
     return TrapRecord(
@@ -415,11 +417,11 @@ def read_trap(at: JsonCursor, tags: list[Tag]) -> TrapRecord:
     )  # fmt: skip
 
 
-def read_residue_token(at: JsonCursor, tags: list[Tag]) -> ResidueRecord:
+def read_residue_token(cursor: JsonCursor, tags: list[Tag]) -> ResidueRecord:
     """A token of the residue of a document."""
     names = ("node", "port", "tag", "value")
     node, port, tag, value, *rest = (
-        at.fixed_list(*names, "blocked_on") if len(at.raw_list()) > len(names) else at.fixed_list(*names)
+        cursor.fixed_list(*names, "blocked_on") if len(cursor.raw_list()) > len(names) else cursor.fixed_list(*names)
     )
     blocked_on = read_blocked_on(rest[0]) if rest else None
     return ResidueRecord(
@@ -427,18 +429,18 @@ def read_residue_token(at: JsonCursor, tags: list[Tag]) -> ResidueRecord:
     )
 
 
-def read_blocked_on(at: JsonCursor) -> CellRecord | int:
+def read_blocked_on(cursor: JsonCursor) -> CellRecord | int:
     """The cell, or the bound, that a token waits for."""
-    if at.has_key("held"):
-        return at.fields("held")[0].integer(1)
-    handle, number = at.fields("parked")[0].fixed_list("handle", "number")
+    if cursor.has_key("held"):
+        return cursor.fields("held")[0].integer(1)
+    handle, number = cursor.fields("parked")[0].fixed_list("handle", "number")
     return CellRecord(read_token_literal(handle), read_natural(number))
 
 
-def read_error(at: JsonCursor) -> ErrorRecord:
+def read_error(cursor: JsonCursor) -> ErrorRecord:
     """The error of a document."""
-    rule, message, words = at.fields("rule", "message", "words", optional=["limit"])
-    limit = at.value_at("limit").optional(JsonCursor.text) if at.has_key("limit") else None
+    rule, message, words = cursor.fields("rule", "message", "words", optional=["limit"])
+    limit = cursor.value_at("limit").optional(JsonCursor.text) if cursor.has_key("limit") else None
     return ErrorRecord(rule.optional(JsonCursor.text), message.text(), words.optional(JsonCursor.text), limit)
 
 
@@ -554,8 +556,8 @@ def from_json(document: object) -> Program | Graph | OutcomeRecord:
 def read_document(document: object, file: str | None) -> Program | Graph | OutcomeRecord:
     """The content of a document; `file` names the file that it came from, if any."""
     try:
-        at = JsonCursor(parse_json(document) if isinstance(document, str | bytes) else document, file=file)
-        return _READERS[read_form(at, _READERS)](at)
+        cursor = JsonCursor(parse_json(document) if isinstance(document, str | bytes) else document, file=file)
+        return _READERS[read_form(cursor, _READERS)](cursor)
     except RecursionError:
         raise Malformed("the document does not fit its form", where="$", got="data nested too deep") from None
     except Malformed as error:

@@ -226,10 +226,10 @@ class OpenTags:
         """The line of the first of these."""
         self._next_number = 1
 
-    def declare(self, at: JsonCursor, sites: Sequence[Site], deepest: int) -> None:
+    def declare(self, cursor: JsonCursor, sites: Sequence[Site], deepest: int) -> None:
         """Read a line that declares a tag. Raises Malformed if the tag is open already, if its parent is not open, or
         if the tag is more than one step deeper than the `deepest` so far, since no event opens such a tag."""
-        number, parent, site, iteration = at.fields("tag", "parent", "site", "iteration")
+        number, parent, site, iteration = cursor.fields("tag", "parent", "site", "iteration")
         if number.integer() != self._next_number:
             number.refuse(f"{self._next_number}, the next number")
         if site.integer(0) >= len(sites):
@@ -237,23 +237,23 @@ class OpenTags:
         tag = self._read_parent(parent).child(sites[site.integer()], iteration.integer(0))
         if tag in self.tag_numbers:
             first = self.tag_numbers[tag]
-            at.refuse("one line for a tag while it is open", f"a second one; the first is that of {first}")
+            cursor.refuse("one line for a tag while it is open", f"a second one; the first is that of {first}")
         if tag.depth > deepest + 1:
-            at.refuse(
+            cursor.refuse(
                 "a tag that the next event uses", f"one of depth {tag.depth:,}, where the deepest has {deepest:,}"
             )
-        self._first_declaration = self._first_declaration or at
+        self._first_declaration = self._first_declaration or cursor
         self._declared_tags.append(tag)
         self._next_number += 1
 
-    def _read_parent(self, at: JsonCursor) -> Tag:
-        number = at.integer(0)
+    def _read_parent(self, cursor: JsonCursor) -> Tag:
+        number = cursor.integer(0)
         if self._declared_tags:
             if number != self._next_number - 1:
-                at.refuse(f"{self._next_number - 1}, since an event opens one tag, and what is around it")
+                cursor.refuse(f"{self._next_number - 1}, since an event opens one tag, and what is around it")
             return self._declared_tags[-1]
         if number not in self._tags_by_number:
-            at.refuse("a tag that is open, with a line before this one")
+            cursor.refuse("a tag that is open, with a line before this one")
         return self._tags_by_number[number]
 
     def assign_numbers(self, event: Event) -> None:
@@ -276,26 +276,28 @@ class OpenTags:
                 del self._tags_by_number[self.tag_numbers.pop(tag)]
 
 
-def read_position(at: JsonCursor) -> int:
+def read_position(cursor: JsonCursor) -> int:
     """The position in the line of an event; raises Malformed if the line has unexpected keys."""
-    fired = at.has_key("inputs") or at.has_key("outputs")
+    fired = cursor.has_key("inputs") or cursor.has_key("outputs")
     required = ("deliver", "position", "inputs", "outputs") if fired else ("deliver", "position")
-    return at.fields(*required, optional=_FIELD_DEFAULTS.keys() - set(required))[1].integer(0)
+    return cursor.fields(*required, optional=_FIELD_DEFAULTS.keys() - set(required))[1].integer(0)
 
 
-def read_effect_result(at: JsonCursor) -> tuple[Value | None, str | None]:
+def read_effect_result(cursor: JsonCursor) -> tuple[Value | None, str | None]:
     """The result of an effect in the line of an event, or the reason why it trapped; or neither."""
-    trap = at.value_at("trap").text() if at.has_key("trap") else None
+    trap = cursor.value_at("trap").text() if cursor.has_key("trap") else None
     outputs = (
-        [row.fixed_list("output", "value") for row in at.value_at("outputs").entries()] if at.has_key("outputs") else []
+        [row.fixed_list("output", "value") for row in cursor.value_at("outputs").entries()]
+        if cursor.has_key("outputs")
+        else []
     )
     return next((read_token_value(value) for output, value in outputs if output.integer(0) == 0), None), trap
 
 
-def event_differences(at: JsonCursor, event: Event, numbers: dict[Tag, int]) -> Iterator[tuple[str, str, str]]:
+def event_differences(cursor: JsonCursor, event: Event, numbers: dict[Tag, int]) -> Iterator[tuple[str, str, str]]:
     """The differences between a line and the expected event: key, required value, and the line's value."""
     for key, form in event_fields(event, numbers).items():
-        line = at.value_at(key) if at.has_key(key) else None
+        line = cursor.value_at(key) if cursor.has_key(key) else None
         if key == "sent" and event.sent and event.sent[0].tag not in numbers:
             yield (
                 key,
@@ -340,53 +342,53 @@ def cell_form(cell: CellAddress) -> list[Any]:
     return [value_to_json(cell.handle), cell.number]
 
 
-def read_token(at: JsonCursor) -> Any:
+def read_token(cursor: JsonCursor) -> Any:
     """A token of a line, in a form that `==` compares by bits."""
-    node, port, tag, value = at.fixed_list("node", "port", "tag", "value")
+    node, port, tag, value = cursor.fixed_list("node", "port", "tag", "value")
     return node.integer(-1), port.integer(0), tag.integer(0), read_fingerprint(value)
 
 
-def read_fingerprint(at: JsonCursor) -> Any:
+def read_fingerprint(cursor: JsonCursor) -> Any:
     """A value of a line, in a form that `==` compares by bits."""
-    value: Value = read_token_value(at)
+    value: Value = read_token_value(cursor)
     return fingerprint(value)
 
 
-def read_output(at: JsonCursor) -> Any:
+def read_output(cursor: JsonCursor) -> Any:
     """The number of an output, and the fingerprint of its value."""
-    output, value = at.fixed_list("output", "value")
+    output, value = cursor.fixed_list("output", "value")
     return output.integer(0), read_fingerprint(value)
 
 
-def read_closed_activation(at: JsonCursor) -> Any:
+def read_closed_activation(cursor: JsonCursor) -> Any:
     """The number of a tag, and the nodes that fired under it, in order."""
-    tag, nodes = at.fixed_list("tag", "nodes")
+    tag, nodes = cursor.fixed_list("tag", "nodes")
     return tag.integer(0), sorted(nodes.map_entries(lambda node: node.integer(0)))
 
 
-def read_cell_address(at: JsonCursor) -> Any:
+def read_cell_address(cursor: JsonCursor) -> Any:
     """The fingerprint of a handle, and the number of a cell."""
-    handle, number = at.fixed_list("handle", "number")
+    handle, number = cursor.fixed_list("handle", "number")
     return read_fingerprint(handle), number.integer(0)
 
 
-def read_released_token(at: JsonCursor) -> Any:
+def read_released_token(cursor: JsonCursor) -> Any:
     """The step that sent a token, and the token."""
-    step, token = at.fixed_list("step", "token")
+    step, token = cursor.fixed_list("step", "token")
     return step.integer(0), read_token(token)
 
 
 _FIELD_READERS: dict[str, Any] = {
     "deliver": read_token,
-    "inputs": lambda at: at.map_entries(read_fingerprint),
-    "outputs": lambda at: at.map_entries(read_output),
+    "inputs": lambda cursor: cursor.map_entries(read_fingerprint),
+    "outputs": lambda cursor: cursor.map_entries(read_output),
     "trap": JsonCursor.text,
-    "sent": lambda at: at.map_entries(read_token),
-    "closed": lambda at: at.map_entries(read_closed_activation),
+    "sent": lambda cursor: cursor.map_entries(read_token),
+    "closed": lambda cursor: cursor.map_entries(read_closed_activation),
     "parked": read_cell_address,
-    "woken": lambda at: at.map_entries(read_token),
+    "woken": lambda cursor: cursor.map_entries(read_token),
     "held": JsonCursor.boolean,
-    "released": lambda at: at.map_entries(read_released_token),
+    "released": lambda cursor: cursor.map_entries(read_released_token),
 }
 _FIELD_DEFAULTS: dict[str, Any] = {
     "inputs": None, "outputs": None, "trap": None, "sent": (), "closed": (),

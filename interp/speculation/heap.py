@@ -356,7 +356,7 @@ class Observation:
             value = variable.read()
             self._join(self.variables, variable, value)
             pending.append(value)
-        for value in pending:  # grows while it is walked
+        for value in pending:  # a worklist: the loop appends to it
             if type(value) is tuple:
                 pending += value
             elif id(value) not in seen and is_object(value):

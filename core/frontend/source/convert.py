@@ -78,7 +78,7 @@ def convert_code(code: CodeType) -> ConvertedCode:
     tree = convert_tree(node, source.class_name)
     compiled = compile_tree(tree, code)
     pending = [compiled]
-    for each in pending:  # grows while it is walked
+    for each in pending:  # a worklist: the loop appends to it
         _GENERATED.add((each, each.co_filename))
         pending += [constant for constant in each.co_consts if isinstance(constant, CodeType)]
     return ConvertedCode(compiled, tree)
@@ -111,7 +111,7 @@ def _convert_nested(node: Any, convert_function: Callable[[FunctionNode], Functi
 
 def _is_generator(node: ast.FunctionDef) -> bool:
     pending: list[ast.AST] = list(node.body)
-    for each in pending:  # grows while it is walked
+    for each in pending:  # a worklist: the loop appends to it
         if isinstance(each, ast.Yield | ast.YieldFrom | ast.Await):
             return True
         if not isinstance(each, SCOPES):

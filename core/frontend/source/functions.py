@@ -155,7 +155,7 @@ class _TracedFunctionCall:
             leaves[position] = symbol
         result = unflatten(self.result.treedef, leaves)
         pending = [result]
-        for each in pending:  # grows while it is walked
+        for each in pending:  # a worklist: the loop appends to it
             if type(each) in (list, dict):
                 register_created(each)
             if type(each) in (list, tuple, dict):
@@ -189,7 +189,7 @@ def _is_value(result: Any, tree: Tree, journal: Journal, arguments: list[Any]) -
     """Whether a result can be rebuilt from its leaves in the caller: its lists and dicts are new, each is there once,
     and it has no object that may refer to values of the function."""
     pending, identities = [result], list[int]()
-    for each in pending:  # grows while it is walked
+    for each in pending:  # a worklist: the loop appends to it
         if type(each) in (list, dict):
             identities.append(id(each))
             if id(each) not in journal.created_objects or is_rebuilt(each):

@@ -58,7 +58,7 @@ FUNCTIONS: dict[Callable[..., Any], MathFunction] = {
     math.trunc: MathFunction("trunc", gives_integer=True),
 }
 """The functions of `math` that are ops on numbers."""
-WRITTEN: dict[Callable[..., Any], Callable[..., Any]] = {
+PYTHON_IMPLEMENTATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     math.isqrt: library.integer_root,
     math.gcd: library.greatest_common_divisor,
     math.factorial: library.factorial,
@@ -72,10 +72,10 @@ def apply_math(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     kinds = [number_kind(each) for each in arguments]
     if None in kinds:
         return NotImplemented
-    written = WRITTEN.get(function)
-    if written is not None:
-        is_like = len(arguments) == written.__code__.co_argcount and "f" not in kinds
-        return convert(written)(*arguments) if is_like else NotImplemented  # type: ignore[arg-type]
+    implementation = PYTHON_IMPLEMENTATIONS.get(function)
+    if implementation is not None:
+        is_applicable = len(arguments) == implementation.__code__.co_argcount and "f" not in kinds
+        return convert(implementation)(*arguments) if is_applicable else NotImplemented  # type: ignore[arg-type]
     row = FUNCTIONS.get(function)
     if row is None:
         return NotImplemented

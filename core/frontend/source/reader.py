@@ -109,7 +109,7 @@ def _parse_functions(file: str, text: str) -> tuple[FunctionSource, ...]:
 def _module_imports(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """The imports of a module outside of functions and classes."""
     pending: list[ast.AST] = list(body)
-    for node in pending:  # grows while it is walked
+    for node in pending:  # a worklist: the loop appends to it
         if isinstance(node, ast.Import | ast.ImportFrom):
             if not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
                 yield node
@@ -163,7 +163,7 @@ def _compile_statement(source: FunctionSource, flags: int) -> dict[tuple[str, in
         module = compile(ast.Module([*source.imports, statement], []), source.file, "exec", flags, dont_inherit=True)
         codes: dict[tuple[str, int], list[CodeType]] = {}
         pending = [module]
-        for code in pending:  # grows while it is walked
+        for code in pending:  # a worklist: the loop appends to it
             codes.setdefault((code.co_name, code.co_firstlineno), []).append(code)
             pending += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
         _COMPILED_STATEMENTS[key] = statement, codes

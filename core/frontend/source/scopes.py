@@ -95,7 +95,7 @@ def own_written_names(statement: ast.stmt) -> set[str]:
         return written_names([statement])
     names: set[str] = set()
     pending: list[ast.AST] = [statement]
-    for node in pending:  # grows while it is walked
+    for node in pending:  # a worklist: the loop appends to it
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.ExceptHandler | ast.match_case):
                 names |= {child.name} if isinstance(child, ast.ExceptHandler) and child.name else set()

@@ -45,7 +45,7 @@ def _note_rebuilt(state: Any) -> Any:
     """Register the lists and dicts of rebuilt state; returns it."""
     region = current_region()
     pending = [state] if region is not None else []
-    for each in pending:  # grows while it is walked
+    for each in pending:  # a worklist: the loop appends to it
         if type(each) in (list, dict):
             assert region is not None, "only a trace has pending state"
             region.specialization.rebuilt_containers[id(each)] = each

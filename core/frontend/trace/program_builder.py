@@ -495,7 +495,7 @@ def called_specializations(functions: Sequence[Specialization]) -> list[Speciali
     by_name = {function.name: function for function in functions}
     called = {function: None for function in functions if not function.function_spec.is_local}
     pending = list(called)
-    for function in pending:  # grows while it is walked
+    for function in pending:  # a worklist: the loop appends to it
         bodies = [function.body, *(each.body for each in function.auxiliary_functions)]
         for name in (name for body in bodies if body is not None for name in called_names(body)):
             callee = by_name.get(name)
@@ -526,7 +526,7 @@ def is_same_function(one: Specialization, other: Specialization) -> bool:
     functions that they call. How their results nest does not matter."""
     assumed: set[tuple[str, str]] = set()
     pending = [(one, other)]
-    for first, second in pending:  # grows while it is walked
+    for first, second in pending:  # a worklist: the loop appends to it
         if first is second or (first.name, second.name) in assumed:
             continue
         assumed.add((first.name, second.name))
@@ -562,7 +562,7 @@ def reachable_specializations(*entries: Specialization) -> list[Specialization]:
     """These functions and all that they call as far as traced, breadth first, in the order of first calls."""
     reachable = dict.fromkeys(entries)
     order = list(reachable)
-    for function in order:  # grows while it is walked
+    for function in order:  # a worklist: the loop appends to it
         for callee in function.callee_signatures or ():
             if callee not in reachable:
                 reachable[callee] = None
@@ -814,7 +814,7 @@ class Specialization:
     def is_stale(self) -> bool:
         """Whether the function must be traced, or traced again."""
         pending = [self]
-        for function in pending:  # grows while it is walked: a trace includes traces of local functions
+        for function in pending:  # a worklist: a trace includes traces of local functions
             if function.callee_signatures is None or function.is_invalidated:
                 return True
             for callee, signature in function.callee_signatures.items():

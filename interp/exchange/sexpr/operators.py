@@ -452,7 +452,7 @@ class SexprBackend:
 def _is_recursive(function: FunctionType) -> bool:
     """Whether a function can reach itself by the functions that it names."""
     pending, seen = _callees(function), set[int]()
-    for each in pending:  # grows while it is walked
+    for each in pending:  # a worklist: the loop appends to it
         if each.__code__ is function.__code__:
             return True
         if id(each) not in seen:
@@ -464,7 +464,7 @@ def _is_recursive(function: FunctionType) -> bool:
 def _callees(function: FunctionType) -> list[FunctionType]:
     """The Python functions that a function names, in its module and in the functions around it."""
     codes = [function.__code__]
-    for code in codes:  # grows while it is walked
+    for code in codes:  # a worklist: the loop appends to it
         codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     named = [function.__globals__.get(name) for code in codes for name in code.co_names]
     closed = [CellPlace(cell, "").read() for cell in function.__closure__ or ()]
@@ -526,7 +526,7 @@ def _identity_key(value: Any) -> Any:
 def _cells(objects: Sequence[Any]) -> list[CellType]:
     """The cells that functions close over, and the functions that are in these cells."""
     pending, seen, cells = list(objects), set[int](), list[CellType]()
-    for each in pending:  # grows while it is walked
+    for each in pending:  # a worklist: the loop appends to it
         if isinstance(each, FunctionType) and id(each) not in seen:
             seen.add(id(each))
             own = [cell for cell in each.__closure__ or () if all(cell is not other for other in cells)]

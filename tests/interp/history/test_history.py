@@ -258,20 +258,20 @@ def test_a_limit_can_be_raised() -> None:
 @each_run
 def test_logs(graph: Graph, arguments: list[Any], schedule: str, until: Until, tmp_path: Path) -> None:
     """A history writes the same log as the run, byte by byte, and can be read from it."""
-    written, saved, again = (tmp_path / f"{name}.jsonl" for name in ("written", "saved", "again"))
-    wanted = tl.run_graph(graph, arguments, schedule=schedule, until=until, keep=written, unchecked=True)
+    run_log, history_log, reloaded_log = (tmp_path / f"{name}.jsonl" for name in ("run", "history", "reloaded"))
+    expected = tl.run_graph(graph, arguments, schedule=schedule, until=until, keep=run_log, unchecked=True)
     history = History(graph, arguments, schedule=schedule, unchecked=True)
-    assert to_outcome_record(history.run(until)) == to_outcome_record(wanted)
+    assert to_outcome_record(history.run(until)) == to_outcome_record(expected)
     history.jump(len(history) // 2)
-    history.save(saved)
-    assert saved.read_bytes() == written.read_bytes()
-    loaded = History.load(saved, spacing=3)
+    history.save(history_log)
+    assert history_log.read_bytes() == run_log.read_bytes()
+    loaded = History.load(history_log, spacing=3)
     assert loaded.position == len(loaded) == len(history) and loaded.choices == history.choices
     for position in range(len(loaded), -1, -1):
         assert seen(loaded.jump(position)) == seen(history.at(position))
-    assert loaded.outcome().status == wanted.status
-    loaded.save(again)
-    assert again.read_bytes() == written.read_bytes()
+    assert loaded.outcome().status == expected.status
+    loaded.save(reloaded_log)
+    assert reloaded_log.read_bytes() == run_log.read_bytes()
 
 
 def test_an_exhausted_run_continues_from_its_log(tmp_path: Path) -> None:

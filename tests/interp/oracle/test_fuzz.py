@@ -141,6 +141,7 @@ def test_one_finding_a_class(tmp_path: Path) -> None:
     write_finding(report.findings[0], tmp_path / "one", "mine", None, 5)
     finding = json.loads((tmp_path / "one" / "finding.json").read_text())
     assert finding["machine"] == finding["evaluator"] and finding["nodes"] == 0
+    assert finding["command"].startswith("tagloom conform program.tl:")
     assert tl.parse((tmp_path / "one" / "program.tl").read_text()).program is not None
     assert not (tmp_path / "one" / "script.py").exists()
 

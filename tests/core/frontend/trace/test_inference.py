@@ -155,54 +155,54 @@ def test_inference_gives_the_annotated_program(name: str) -> None:
 
 
 NAMES = ("f", "g", "h")
-Written = tuple[str, frozenset[str], Callable[[set[str]], bool]]
+GeneratedExpression = tuple[str, frozenset[str], Callable[[set[str]], bool]]
 """An expression as text, the functions that it calls, and whether it has a type when those of a set have one."""
 
 
-def _sum(one: Written, other: Written) -> Written:
+def _sum(one: GeneratedExpression, other: GeneratedExpression) -> GeneratedExpression:
     return f"({one[0]} + {other[0]})", one[1] | other[1], lambda typed: one[2](typed) and other[2](typed)
 
 
-def _cond(one: Written, other: Written) -> Written:
+def _cond(one: GeneratedExpression, other: GeneratedExpression) -> GeneratedExpression:
     text = f"tl.cond(n < 2, lambda: {one[0]}, lambda: {other[0]})"
     return text, one[1] | other[1], lambda typed: one[2](typed) or other[2](typed)
 
 
-def _loop(one: Written, other: Written) -> Written:
+def _loop(one: GeneratedExpression, other: GeneratedExpression) -> GeneratedExpression:
     text = f"tl.while_loop(lambda i, s: i < {one[0]}, lambda i, s: (i + 1, s + {other[0]}), 0, 1)[1]"
     return text, one[1] | other[1], lambda typed: True
 
 
-def _call(name: str) -> Written:
+def _call(name: str) -> GeneratedExpression:
     return f"{name}(n - 1)", frozenset({name}), lambda typed: name in typed
 
 
-def _grown(inner: st.SearchStrategy[Written]) -> st.SearchStrategy[Written]:
-    return st.one_of(*(st.builds(grow, inner, inner) for grow in (_sum, _cond, _cond, _cond, _loop)))
+def _compound_expressions(inner: st.SearchStrategy[GeneratedExpression]) -> st.SearchStrategy[GeneratedExpression]:
+    return st.one_of(*(st.builds(combine, inner, inner) for combine in (_sum, _cond, _cond, _cond, _loop)))
 
 
-SIMPLE: st.SearchStrategy[Written] = st.sampled_from(("n", "1")).map(
+SIMPLE: st.SearchStrategy[GeneratedExpression] = st.sampled_from(("n", "1")).map(
     lambda text: (text, frozenset(), lambda typed: True)
 )
-WRITTEN = st.recursive(SIMPLE | st.sampled_from(NAMES).map(_call), _grown, max_leaves=6)
+EXPRESSIONS = st.recursive(SIMPLE | st.sampled_from(NAMES).map(_call), _compound_expressions, max_leaves=6)
 
 
-@given(st.tuples(WRITTEN, WRITTEN, WRITTEN))
-def test_generated_functions(bodies: tuple[Written, Written, Written]) -> None:
+@given(st.tuples(EXPRESSIONS, EXPRESSIONS, EXPRESSIONS))
+def test_generated_functions(bodies: tuple[GeneratedExpression, GeneratedExpression, GeneratedExpression]) -> None:
     """For any three functions that call each other, inference gives the program of the annotated ones. It refuses them
     exactly if one that is called has no branch that ends."""
-    written = dict(zip(NAMES, bodies, strict=True))
-    called, typed = {"f"}, set[str]()
+    expression_of = dict(zip(NAMES, bodies, strict=True))
+    reachable, typed = {"f"}, set[str]()
     for _ in NAMES:
-        called |= {callee for name in called for callee in written[name][1]}
-        typed |= {name for name in NAMES if written[name][2](typed)}
+        reachable |= {callee for name in reachable for callee in expression_of[name][1]}
+        typed |= {name for name in NAMES if expression_of[name][2](typed)}
     scopes: list[dict[str, Any]] = []
     for result in ("", " -> tl.int64"):
         scopes.append({"tl": tl})
         for name in NAMES:
-            exec(f"@tl.function\ndef {name}(n: tl.int64){result}:\n    return {written[name][0]}\n", scopes[-1])
+            exec(f"@tl.function\ndef {name}(n: tl.int64){result}:\n    return {expression_of[name][0]}\n", scopes[-1])
     inferred, annotated = (scope["f"] for scope in scopes)
-    if called <= typed:
+    if reachable <= typed:
         assert without_locations(inferred.program) == without_locations(annotated.program)
     else:
         with pytest.raises(tl.Invalid, match="never returns"):
