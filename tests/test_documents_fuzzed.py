@@ -23,11 +23,11 @@ from support.generators.json_edits import (
     PROGRAMS,
     RUNS,
     arguments_for,
+    corrupt_text,
     documents,
+    edit_lines,
     fib,
-    garbled,
-    mutated,
-    reordered,
+    mutate_data,
 )
 from support.observe.event_bits import bits
 from tagloom.core.graph.graph import Graph
@@ -119,9 +119,9 @@ def fuzz_documents(seeds: range) -> None:
     for seed in seeds:
         dice = random.Random(seed)
         if dice.random() < 0.5:
-            text = garbled(dice, dice.choice(texts))
+            text = corrupt_text(dice, dice.choice(texts))
         else:
-            text = json.dumps(mutated(dice, dice.choice(originals), dice.choice([1, 1, 2, 5]))).encode()
+            text = json.dumps(mutate_data(dice, dice.choice(originals), dice.choice([1, 1, 2, 5]))).encode()
         try:
             subject = read(text)
             use(subject)
@@ -164,9 +164,9 @@ def fuzz_logs(seeds: range, path: Path) -> None:
 def _changed_log(dice: random.Random, log: bytes) -> bytes:
     """A log with changed bytes or lines; in an archive, with changed or missing members."""
     if dice.random() < 0.4:
-        return garbled(dice, log)
+        return corrupt_text(dice, log)
     if not log.startswith(b"PK"):
-        return b"".join(reordered(dice, log.splitlines(keepends=True)))
+        return b"".join(edit_lines(dice, log.splitlines(keepends=True)))
     with zipfile.ZipFile(io.BytesIO(log)) as archive:
         members = [(info.filename, archive.read(info)) for info in archive.infolist()]
     for _ in range(dice.choice((1, 1, 2, 5))):
@@ -182,7 +182,7 @@ def _changed_log(dice: random.Random, log: bytes) -> bytes:
                     (dice.choice((f"9/{name}", "0/texts/ends.npy", "0/closed/fired.npy", "x", "x/")), content)
                 )
             case 3:
-                members[where] = (name, garbled(dice, content))
+                members[where] = (name, corrupt_text(dice, content))
             case 4:
                 changed = bytearray(content)
                 at = dice.randrange(min(128, len(content) - 1), len(content))

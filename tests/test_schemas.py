@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from referencing import Registry, Resource
 from support.generators.effect_programs import Witness, act_cases
 from support.generators.generator import Case, cases
-from support.generators.json_edits import EVERY, documents, mutated
+from support.generators.json_edits import EVERY, documents, mutate_data
 from support.laws.machine_laws import LIMITS
 from tagloom.core import dtypes
 from tagloom.core.graph.lower import lower
@@ -97,7 +97,7 @@ def assert_refused_alike(seeds: range) -> None:
     for seed in seeds:
         dice = random.Random(seed)
         original = dice.choice(originals)
-        document = mutated(dice, original, dice.choice([1, 1, 3]))
+        document = mutate_data(dice, original, dice.choice([1, 1, 3]))
         complaint = problem(original["tagloom"], document)
         if complaint is None:
             continue
@@ -129,7 +129,7 @@ def assert_lines_refused_alike(seeds: range, path: Path) -> None:
         for seed in seeds:
             dice = random.Random(f"{number} {seed}")
             where = dice.randrange(len(lines))
-            changed = mutated(dice, lines[where])
+            changed = mutate_data(dice, lines[where])
             complaint = problem("events", changed)
             if complaint is None:
                 continue

@@ -29,7 +29,15 @@ import tagloom as tl
 from attack.displays import begin_display, command_lines, display_violations
 from attack.flat_graphs import graph_and_arguments
 from attack.hostile_names import HOSTILE, MARK, faults, rename
-from support.generators.json_edits import EVERY, PROGRAMS, arguments_for, documents, garbled, mutated, reordered
+from support.generators.json_edits import (
+    EVERY,
+    PROGRAMS,
+    arguments_for,
+    corrupt_text,
+    documents,
+    edit_lines,
+    mutate_data,
+)
 from tagloom.core.files import read_array
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
@@ -90,45 +98,45 @@ def _checkpoint() -> bytes:
 
 
 def attack_text(dice: random.Random, folder: Path) -> None:
-    _use(tl.parse(garbled(dice, dice.choice(_texts())).decode(errors="replace")))
+    _use(tl.parse(corrupt_text(dice, dice.choice(_texts())).decode(errors="replace")))
 
 
 def attack_document(dice: random.Random, folder: Path) -> None:
     document = dice.choice(_documents())
     if dice.random() < 0.5:
-        _use(tl.from_json(garbled(dice, json.dumps(document).encode())))
+        _use(tl.from_json(corrupt_text(dice, json.dumps(document).encode())))
     else:
-        _use(tl.from_json(json.dumps(mutated(dice, document, dice.choice([1, 1, 2, 5])))))
+        _use(tl.from_json(json.dumps(mutate_data(dice, document, dice.choice([1, 1, 2, 5])))))
 
 
 def attack_json_log(dice: random.Random, folder: Path) -> None:
     content = dice.choice(_logs(".jsonl"))
     lines = content.splitlines(keepends=True)
-    content = garbled(dice, content) if dice.random() < 0.5 else b"".join(reordered(dice, lines))
+    content = corrupt_text(dice, content) if dice.random() < 0.5 else b"".join(edit_lines(dice, lines))
     (folder / "a.jsonl").write_bytes(content)
     tl.read_events(folder / "a.jsonl")
 
 
 def attack_column_log(dice: random.Random, folder: Path) -> None:
-    (folder / "a.npz").write_bytes(garbled(dice, dice.choice(_logs(".npz"))))
+    (folder / "a.npz").write_bytes(corrupt_text(dice, dice.choice(_logs(".npz"))))
     tl.read_events(folder / "a.npz")
 
 
 def attack_checkpoint(dice: random.Random, folder: Path) -> None:
-    (folder / "a.safetensors").write_bytes(garbled(dice, _checkpoint()))
+    (folder / "a.safetensors").write_bytes(corrupt_text(dice, _checkpoint()))
     str(tl.Checkpoint(v=tl.Variable(np.zeros(6)), parts=[]).restore(folder / "a.safetensors"))
 
 
 def attack_array(dice: random.Random, folder: Path) -> None:
     file = io.BytesIO()
     np.save(file, np.zeros(dice.choice([(), (3,), (2, 0)]), dice.choice(["<i8", ">f4", "?", "U3", "c16"])))
-    (folder / "a.npy").write_bytes(garbled(dice, file.getvalue()))
+    (folder / "a.npy").write_bytes(corrupt_text(dice, file.getvalue()))
     tl.asarray(read_array(folder / "a.npy"))
 
 
 def attack_metrics(dice: random.Random, folder: Path) -> None:
     lines = [json.dumps({"step": step, "loss": dice.choice([0.5, "nan", 1e308, step])}) for step in range(5)]
-    content = garbled(dice, "".join(f"{line}\n" for line in lines).encode())
+    content = corrupt_text(dice, "".join(f"{line}\n" for line in lines).encode())
     (folder / "a.jsonl").write_bytes(content)
     problems = list(faults(tl.curve(folder / "a.jsonl").svg))
     assert not problems, problems

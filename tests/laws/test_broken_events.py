@@ -41,18 +41,18 @@ SPEAKING = st.just(Case(drawn.program, [6]))
 class BrokenLog:
     """A broken log of events, its description, and the programs that should catch it."""
 
-    said: str
+    description: str
     how: Break
     programs: st.SearchStrategy[Case] = PLAIN
 
     def __str__(self) -> str:
-        return self.said
+        return self.description
 
 
 _compiled: dict[str, Any] = {}
 
 
-def code_twin(said: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
+def code_twin(description: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
     """A machine with another line of machine code, which takes seconds to compile."""
 
     def how(patch: MonkeyPatch) -> None:
@@ -64,18 +64,20 @@ def code_twin(said: str, line: str, instead: str, programs: st.SearchStrategy[Ca
         )
         assert old in text, f"no line of the machine is {line}"
         patch.setattr(load, "text", lambda variant: text.replace(old, new))
-        patch.setattr(run, "load_machine", _compiled.setdefault(said, cache(load.load_machine.__wrapped__)))
+        patch.setattr(run, "load_machine", _compiled.setdefault(description, cache(load.load_machine.__wrapped__)))
 
-    return pytest.param(BrokenLog(said, how, programs), id=said.replace(" ", "_"), marks=pytest.mark.heavy)
+    return pytest.param(
+        BrokenLog(description, how, programs), id=description.replace(" ", "_"), marks=pytest.mark.heavy
+    )
 
 
-def function_twin(said: str, of: Any, name: str, instead: Callable[[Any], Any], programs: Any = PLAIN) -> Any:
+def function_twin(description: str, of: Any, name: str, instead: Callable[[Any], Any], programs: Any = PLAIN) -> Any:
     """A twin in which `instead`, called with the true function, replaces it."""
 
     def how(patch: MonkeyPatch) -> None:
         patch.setattr(of, name, instead(getattr(of, name)))
 
-    return pytest.param(BrokenLog(said, how, programs), id=said.replace(" ", "_"))
+    return pytest.param(BrokenLog(description, how, programs), id=description.replace(" ", "_"))
 
 
 def free_last_pages(true_forget: Any) -> Any:

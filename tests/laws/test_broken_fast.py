@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pytest import MonkeyPatch
 from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
-from support.laws.fast_laws import in_step, inexact, violations
+from support.laws.fast_laws import option_violations, step_violations, violations
 from support.twins.broken_twin import Break, broken, caught
 from tagloom.core.tag import Tag
 from tagloom.interp.engines.fast import load, run
@@ -40,34 +40,36 @@ NARROW = st.just(Case(doubled.program, [np.int8(7), 5]))
 class BrokenFastMachine:
     """A broken fast machine, its description, and the programs that should catch it."""
 
-    said: str
+    description: str
     how: Break
     programs: st.SearchStrategy[Case] = PLAIN
 
     def __str__(self) -> str:
-        return self.said
+        return self.description
 
 
-def rewritten(said: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
+def rewritten(description: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
     """A machine in whose source a line is replaced everywhere. It takes seconds to compile."""
-    return _rewritten(said, {line: instead}, programs)
+    return _rewritten(description, {line: instead}, programs)
 
 
-def general(said: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
+def general(description: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
     """The same for a machine that delivers nothing by `deliver_scalar`."""
-    return _rewritten(said, {line: instead, "peek(o, MachineOption.HAS_SCALAR_PATH)": "False"}, programs)
+    return _rewritten(description, {line: instead, "peek(o, MachineOption.HAS_SCALAR_PATH)": "False"}, programs)
 
 
-def _rewritten(said: str, lines: dict[str, str], programs: st.SearchStrategy[Case]) -> Any:
+def _rewritten(description: str, lines: dict[str, str], programs: st.SearchStrategy[Case]) -> Any:
     def how(patch: MonkeyPatch) -> None:
         text = load.text()
         for line, instead in lines.items():
             assert in_numbers(line) in text, f"no line of the machine is {line}"
             text = text.replace(in_numbers(line), in_numbers(instead))
         patch.setattr(load, "text", lambda variant: text)
-        patch.setattr(run, "load_machine", _machines.setdefault(said, cache(load.load_machine.__wrapped__)))
+        patch.setattr(run, "load_machine", _machines.setdefault(description, cache(load.load_machine.__wrapped__)))
 
-    return pytest.param(BrokenFastMachine(said, how, programs), id=said.replace(" ", "_"), marks=pytest.mark.heavy)
+    return pytest.param(
+        BrokenFastMachine(description, how, programs), id=description.replace(" ", "_"), marks=pytest.mark.heavy
+    )
 
 
 _machines: dict[str, Any] = {}
@@ -78,7 +80,7 @@ def in_numbers(line: str) -> str:
     return load.inline_constants(line, load._ENUMS)
 
 
-def imaged(said: str, change: Callable[[Image], None]) -> Any:
+def imaged(description: str, change: Callable[[Image], None]) -> Any:
     """A machine that runs a changed image of the graph."""
 
     def how(patch: MonkeyPatch) -> None:
@@ -89,7 +91,7 @@ def imaged(said: str, change: Callable[[Image], None]) -> Any:
 
         patch.setattr(run, "cached_image", changed)
 
-    return pytest.param(BrokenFastMachine(said, how), id=said.replace(" ", "_"))
+    return pytest.param(BrokenFastMachine(description, how), id=description.replace(" ", "_"))
 
 
 def wrong_opcode(made: Image) -> None:
@@ -186,8 +188,8 @@ TWINS = (
 def broken_law(case: Case) -> str | None:
     """The first law that is broken, if any; a crash breaks one too."""
     try:
-        whole, limits = violations(case, ("waves", "lifo"), handovers=(0, 40)), inexact(case, Random(1), 3)
-        return next(chain(whole, limits, in_step(case, "fifo", 300)), None)
+        whole, limits = violations(case, ("waves", "lifo"), handovers=(0, 40)), option_violations(case, Random(1), 3)
+        return next(chain(whole, limits, step_violations(case, "fifo", 300)), None)
     except (AssertionError, LookupError, OverflowError, ValueError, tl.Crash) as error:
         return repr(error)
 

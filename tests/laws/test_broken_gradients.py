@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tagloom as tl
 from support.generators.generator import Case
-from support.generators.gradient_programs import differentiated, inexact, performed
+from support.generators.gradient_programs import differentiate, gradient_difference, run_on_machine
 from support.generators.smooth_programs import is_seen
 from tagloom.core.autodiff import activity
 from tagloom.core.autodiff.activity import ActivityAnalysis, RegionActivity, rule_parameters
@@ -299,9 +299,9 @@ def test_lost_adjoints_of_effects_are_caught(name: str, monkeypatch: pytest.Monk
 
     def told() -> str | None:
         case = Case(bounded().trace(0.7).program, [0.7])
-        derived = differentiated(case)
+        derived = differentiate(case)
         assert derived is not None
-        return inexact(case, derived, performed(derived, "waves"))
+        return gradient_difference(case, derived, run_on_machine(derived, "waves"))
 
     assert told() == ""
     PAST_ACTS[name](monkeypatch)

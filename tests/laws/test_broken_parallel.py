@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from pytest import MonkeyPatch
-from support.laws.parallel_laws import wrong
+from support.laws.parallel_laws import turn_violations
 from support.programs.parallel_programs import careless, fib, fragile, relayed, sums, tak, twice
 from support.twins.broken_twin import Break, broken
 from tagloom.core.errors import TagloomError
@@ -24,20 +24,20 @@ from tagloom.interp.image.image import Image, WordArray
 _machines: dict[str, Any] = {}
 
 
-def rewritten(said: str, line: str, instead: str, *marks: Any) -> Any:
+def rewritten(description: str, line: str, instead: str, *marks: Any) -> Any:
     """Cores in whose source a line is replaced everywhere. They take seconds to compile."""
 
     def how(patch: MonkeyPatch) -> None:
         text, numbered = load.text(load.MachineVariant.MULTICORE), lambda line: load.inline_constants(line, load._ENUMS)
         assert numbered(line) in text, f"no line of the machine is {line}"
         patch.setattr(load, "text", lambda variant: text.replace(numbered(line), numbered(instead)))
-        patch.setattr(several, "load_machine", _machines.setdefault(said, cache(load.load_machine.__wrapped__)))
+        patch.setattr(several, "load_machine", _machines.setdefault(description, cache(load.load_machine.__wrapped__)))
 
-    return pytest.param(how, id=said.replace(" ", "_"), marks=marks)
+    return pytest.param(how, id=description.replace(" ", "_"), marks=marks)
 
 
-def in_python(said: str, how: Break) -> Any:
-    return pytest.param(how, id=said.replace(" ", "_"))
+def in_python(description: str, how: Break) -> Any:
+    return pytest.param(how, id=description.replace(" ", "_"))
 
 
 def forgets_a_core(patch: MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ def violations() -> Iterator[str]:
     )
     for seed in range(40):
         for function, arguments in programs:
-            result = wrong(function.graph, arguments, 2 + seed % 3, Random(seed), Limits())
+            result = turn_violations(function.graph, arguments, 2 + seed % 3, Random(seed), Limits())
             yield from (each for each in result if isinstance(each, str))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from support.laws.partial_laws import everything, under_tags
+from support.laws.partial_laws import each_value_violations, tagged_value_violations
 from support.programs.partial_programs import ALL
 from tagloom.core.ops.effects import resource_of
 from tagloom.core.program.program import FunctionDef, Node, Program, Region
@@ -25,7 +25,7 @@ Broken = Callable[[pytest.MonkeyPatch], None]
 def keeps_what_is_fed(patch: pytest.MonkeyPatch) -> None:
     """The node of a fed value still fires."""
     right = prune.MainBody.required_nodes
-    patch.setattr(prune.MainBody, "required_nodes", lambda self, wanted, fed, keep: right(self, wanted, (), keep))
+    patch.setattr(prune.MainBody, "required_nodes", lambda self, expected, fed, keep: right(self, expected, (), keep))
 
 
 def leaves_the_old_value(patch: pytest.MonkeyPatch) -> None:
@@ -47,9 +47,9 @@ def keeps_effects(patch: pytest.MonkeyPatch) -> None:
     """Effects happen although nothing needs them."""
     right = prune.MainBody.required_nodes
 
-    def needed(self: Any, wanted: Any, fed: Any, keep: Iterable[str]) -> set[str]:
+    def needed(self: Any, expected: Any, fed: Any, keep: Iterable[str]) -> set[str]:
         effects = [node.name for node in self.body.nodes if resource_of(node.op)]
-        return right(self, wanted, fed, [*keep, *effects])
+        return right(self, expected, fed, [*keep, *effects])
 
     patch.setattr(prune.MainBody, "required_nodes", needed)
 
@@ -115,7 +115,9 @@ def keeps_parameters(patch: pytest.MonkeyPatch) -> None:
 def yields_the_first(patch: pytest.MonkeyPatch) -> None:
     """A region with fewer results keeps the first ones."""
     right = ResultPruner.prune_region
-    patch.setattr(ResultPruner, "prune_region", lambda self, region, wanted: right(self, region, range(len(wanted))))
+    patch.setattr(
+        ResultPruner, "prune_region", lambda self, region, expected: right(self, region, range(len(expected)))
+    )
 
 
 def drops_puts(patch: pytest.MonkeyPatch) -> None:
@@ -127,9 +129,9 @@ def forgets_the_next_values(patch: pytest.MonkeyPatch) -> None:
     """A loop variable is kept only if its result is needed, even if the next values of others use it."""
     right = ResultPruner.prune_loop
 
-    def loop(self: ResultPruner, node: Node, wanted: list[int]) -> Node:
+    def loop(self: ResultPruner, node: Node, expected: list[int]) -> Node:
         patch.setattr(prune, "used_parameters", lambda region: [])
-        return right(self, node, wanted)
+        return right(self, node, expected)
 
     patch.setattr(ResultPruner, "prune_loop", loop)
 
@@ -262,7 +264,7 @@ def test_broken_fetching_under_tags_is_caught(broken: Broken, monkeypatch: pytes
     """With every twin, some value under a tag is wrong or missing."""
     broken(monkeypatch)
     try:
-        wrong = next(under_tags(), None)
+        wrong = next(tagged_value_violations(), None)
     except (tl.Deadlock, tl.Exhausted) as error:
         wrong = str(error)
     assert wrong is not None
@@ -273,4 +275,4 @@ def test_broken_fetching_under_tags_is_caught(broken: Broken, monkeypatch: pytes
 def test_a_broken_pruning_is_caught(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every twin is wrong on some small program."""
     broken(monkeypatch)
-    assert any(next(everything(case), None) for case in ALL.values())
+    assert any(next(each_value_violations(case), None) for case in ALL.values())

@@ -10,7 +10,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
-from support.laws.event_laws import replayed, violations
+from support.laws.event_laws import replay_violations, violations
 from support.laws.fast_laws import SCHEDULES
 
 DICE = st.integers(0, 2**32 - 1).map(Random)
@@ -45,7 +45,7 @@ def test_a_log_replays_to_the_outcome(kind: str, tmp_path_factory: Any) -> None:
     @settings(max_examples=3, phases=[Phase.generate])
     @given(PROGRAMS[kind], st.sampled_from(SCHEDULES))
     def hold(case: Case, name: str) -> None:
-        assert list(replayed(case, name, folder / "run.jsonl")) == []
+        assert list(replay_violations(case, name, folder / "run.jsonl")) == []
 
     hold()
 

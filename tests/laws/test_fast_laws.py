@@ -11,7 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from support.generators.effect_programs import Witness, act_cases
 from support.generators.generator import Case, cases
-from support.laws.fast_laws import LIMITS, SCHEDULES, in_step, inexact, violations
+from support.laws.fast_laws import LIMITS, SCHEDULES, option_violations, step_violations, violations
 from tagloom.core.errors import Exhausted
 from tagloom.core.graph.lower import lower
 from tagloom.core.ops.effects import EFFECT_OPS
@@ -34,8 +34,8 @@ def check(case: Case, dice: Random) -> None:
     """Check two schedules in full, and some runs with limits."""
     schedules = ("waves", dice.choice(SCHEDULES[1:]))
     assert list(violations(case, schedules, handovers=HANDOVERS)) == []
-    assert list(inexact(case, dice, 2)) == []
-    assert list(in_step(case, dice.choice(SCHEDULES), 60)) == []
+    assert list(option_violations(case, dice, 2)) == []
+    assert list(step_violations(case, dice.choice(SCHEDULES), 60)) == []
 
 
 @settings(max_examples=20, phases=[Phase.generate])
@@ -81,8 +81,8 @@ def test_many_programs(kind: str) -> None:
     def hold(case: Case, dice: Random) -> Any:
         assert list(violations(case, ("waves", dice.choice(SCHEDULES[1:])))) == []
         if dice.random() < 0.2:
-            assert list(inexact(case, dice, 5)) == []
-            assert list(in_step(case, dice.choice(SCHEDULES), 300)) == []
+            assert list(option_violations(case, dice, 5)) == []
+            assert list(step_violations(case, dice.choice(SCHEDULES), 300)) == []
 
     hold()
 

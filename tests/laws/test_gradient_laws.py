@@ -7,7 +7,7 @@ from hypothesis import Phase, assume, given, settings
 from hypothesis.strategies import SearchStrategy
 from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
-from support.generators.gradient_programs import differentiated, inexact, performed, slope
+from support.generators.gradient_programs import differentiate, finite_difference, gradient_difference, run_on_machine
 from support.generators.smooth_programs import smooth_cases
 from support.laws.effect_laws import violations as act_violations
 from support.laws.machine_laws import LIMITS, run_graph, violations
@@ -20,13 +20,13 @@ FEW = ("fifo", "lifo", "random:1", "random:2")
 
 def gradient_violations(case: Case, order: int = 1) -> list[str]:
     """The violations of a program's derivative: in its graph, in its runs, and in its numbers."""
-    before = case if order == 1 else differentiated(case, order - 1)
-    derived = differentiated(case, order)
+    before = case if order == 1 else differentiate(case, order - 1)
+    derived = differentiate(case, order)
     assert before is not None and derived is not None
     results = [str(problem) for problem in program_problems(derived.program)]
     if not results:
         results = list(violations(derived, schedules=FEW))
-    return results or [text for text in [inexact(before, derived)] if text]
+    return results or [text for text in [gradient_difference(before, derived)] if text]
 
 
 @settings(max_examples=15)
@@ -98,14 +98,14 @@ def test_adjoints_of_programs_with_effects(case: Case) -> None:
     """Adjoints of programs with deferred gets and bounds equal finite differences if those converge."""
     derived = unless_refused(case)
     if derived is not None:
-        assert not inexact(case, derived, performed(derived, "waves"))
+        assert not gradient_difference(case, derived, run_on_machine(derived, "waves"))
 
 
 def unless_refused(case: Case) -> Case | None:
     """The derivative; None if it is refused because of cells beside their thread, unknown sizes, or results from
     Python."""
     try:
-        return differentiated(case)
+        return differentiate(case)
     except Invalid as error:
         assume(error.rule != "D4" and "unknown sizes" not in error.message)
         assume(error.message != "callback cannot be differentiated")
@@ -117,9 +117,9 @@ def unless_refused(case: Case) -> Case | None:
 def test_gradients_of_smooth_programs_with_effects(case: Case) -> None:
     """Effects, random numbers, bounds, and constants that are read before they are put change no adjoint: under every
     schedule adjoints equal finite differences."""
-    derived = differentiated(case)
+    derived = differentiate(case)
     assert derived is not None
-    assert not any(inexact(case, derived, performed(derived, name)) for name in ("waves", "random:1"))
+    assert not any(gradient_difference(case, derived, run_on_machine(derived, name)) for name in ("waves", "random:1"))
 
 
 @pytest.mark.heavy
@@ -146,9 +146,11 @@ def test_gradients_of_many_smooth_programs_with_cells(case: Case) -> None:
 @pytest.mark.timeout(1800)
 def test_gradients_of_many_smooth_programs_with_effects(case: Case) -> None:
     """Adjoints of many more programs with effects, random numbers and bounds equal finite differences."""
-    derived = differentiated(case)
+    derived = differentiate(case)
     assert derived is not None
-    assert not any(inexact(case, derived, performed(derived, name)) for name in ("waves", "lifo", "random:1"))
+    assert not any(
+        gradient_difference(case, derived, run_on_machine(derived, name)) for name in ("waves", "lifo", "random:1")
+    )
 
 
 @pytest.mark.heavy
@@ -173,11 +175,11 @@ def test_smooth_programs_have_slopes(by_acts: bool) -> None:
     @settings(max_examples=60 - 40 * by_acts, database=None, derandomize=True)
     @given(smooth_cases(by_acts=by_acts))
     def draw(case: Case) -> None:
-        derived = differentiated(case)
+        derived = differentiate(case)
         assert derived is not None
-        run = performed(derived, "waves") if by_acts else None
-        told.append(inexact(case, derived, run) is not None)
-        steep.append((slope(case, 1e-5, run) or 0.0) != 0.0)
+        run = run_on_machine(derived, "waves") if by_acts else None
+        told.append(gradient_difference(case, derived, run) is not None)
+        steep.append((finite_difference(case, 1e-5, run) or 0.0) != 0.0)
 
     draw()
     assert sum(told) > 0.6 * len(told)
@@ -194,7 +196,7 @@ def test_most_derivatives_are_short_enough(programs: SearchStrategy[Case], order
     @settings(max_examples=40, phases=[Phase.generate], database=None, derandomize=True)
     @given(programs)
     def draw(case: Case) -> None:
-        derived = differentiated(case, order)
+        derived = differentiate(case, order)
         assert derived is not None
         run = run_graph(lower(derived.program), derived.arguments, limits=LIMITS)
         ended.append(run.status != "Exhausted")

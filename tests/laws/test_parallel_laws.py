@@ -19,8 +19,16 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
-from support.laws.fast_laws import LIMITS, told
-from support.laws.parallel_laws import by_waves, differing, eager, in_turns, is_too_deep, unordered, wrong
+from support.laws.fast_laws import LIMITS, comparable_fields
+from support.laws.parallel_laws import (
+    eager_requests,
+    is_too_deep,
+    order_independent_fields,
+    parallel_violations,
+    run_in_turns,
+    turn_violations,
+    wave_fields,
+)
 from support.observe.ctrl_c import default_ctrl_c
 from support.programs.parallel_programs import careless, fib, fragile, relayed, sums, tak, twice
 from tagloom.core.errors import Usage
@@ -59,7 +67,9 @@ def is_of_words(graph: Graph) -> bool:
 def test_generated_programs(case: Case, dice: Random) -> None:
     """Cores that take turns in random order end a program as the reference does, with the same statistics."""
     for cores in (1, 3):
-        assert [each for each in wrong(lower(case.program), case.arguments, cores, dice) if isinstance(each, str)] == []
+        assert [
+            each for each in turn_violations(lower(case.program), case.arguments, cores, dice) if isinstance(each, str)
+        ] == []
 
 
 @pytest.mark.heavy
@@ -68,7 +78,9 @@ def test_generated_programs(case: Case, dice: Random) -> None:
 def test_many_generated_programs(case: Case, dice: Random) -> None:
     """Cores that take turns end many more programs as the reference does, with more cores."""
     for cores in (1, 2, 3, 7):
-        assert [each for each in wrong(lower(case.program), case.arguments, cores, dice) if isinstance(each, str)] == []
+        assert [
+            each for each in turn_violations(lower(case.program), case.arguments, cores, dice) if isinstance(each, str)
+        ] == []
 
 
 @settings(max_examples=15, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
@@ -78,8 +90,8 @@ def test_any_program(case: Case, dice: Random) -> None:
     reference's."""
     near = Limits(firings=dice.randrange(200)), Limits(firings=1_500, tokens=dice.randrange(40))
     limits = dice.choice((LIMITS, *near))
-    with eager():
-        assert list(differing(lower(case.program), case.arguments, 2, limits)) == []
+    with eager_requests():
+        assert list(parallel_violations(lower(case.program), case.arguments, 2, limits)) == []
 
 
 def of_the_corpus() -> Iterator[tuple[Graph, list[Value]]]:
@@ -103,7 +115,7 @@ def test_corpus_programs() -> None:
     activations."""
     limits, given = Limits(firings=4_000), []
     for number, (graph, arguments) in enumerate(of_the_corpus()):
-        actual = list(wrong(graph, arguments, 3, Random(number), limits))
+        actual = list(turn_violations(graph, arguments, 3, Random(number), limits))
         assert [each for each in actual if isinstance(each, str)] == []
         if any(node.op in ("call", "enter") for node in graph.nodes):
             given.append(actual[0])
@@ -119,7 +131,7 @@ def test_any_turns_give_the_same_run(function: tl.Function, arguments: list[int]
     """The run is the same for every number of cores and every length of turns, and donates many activations."""
     counts = []
     for seed in range(12):
-        given, *actual = wrong(function.graph, arguments, 2 + seed % 4, Random(seed), Limits())
+        given, *actual = turn_violations(function.graph, arguments, 2 + seed % 4, Random(seed), Limits())
         assert actual == []
         counts.append(given)
     assert min(counts) > 0
@@ -134,7 +146,7 @@ def test_states_between_turns_are_consistent(function: tl.Function, arguments: l
     events = function.run(*arguments, engine="reference", keep="events").events
     delivered, around = {event.token for event in events}, 0
     for seed in range(20):
-        run, given = in_turns(first_state(function.graph, arguments, "waves"), Limits(), 3, Random(seed), 12 * seed)
+        run, given = run_in_turns(first_state(function.graph, arguments, "waves"), Limits(), 3, Random(seed), 12 * seed)
         run.end_reason = run.end_reason or "interrupt"
         out = run.outcome(flat_treedef(1))
         assert len(out.residue) == len(list(out.residue))
@@ -167,7 +179,7 @@ def test_concurrent_threads_give_one_result(cores: int) -> None:
         for function, arguments, one in ((fib, [17], expected[0]), (sums, [12], expected[1])):
             run = several(function, arguments, cores, burst_tokens=burst, bursts_before_threads=0)
             assert run.end_reason == "quiet"
-            assert told(run.outcome(flat_treedef(1))) == told(one)
+            assert comparable_fields(run.outcome(flat_treedef(1))) == comparable_fields(one)
 
 
 @pytest.mark.full
@@ -179,8 +191,8 @@ def test_long_runs_are_shared() -> None:
     assert min(int(store.registers[Register.FIRINGS]) for store in run.stores) > run.firings // 20
     assert fib.run(5, engine="fast", cores=2).cores == 1
     one = fib.run(25, engine="fast")
-    by_waves = replace(one.stats, largest_store=out.stats.largest_store, largest_flight=out.stats.largest_flight)
-    assert out.stats == by_waves
+    expected_stats = replace(one.stats, largest_store=out.stats.largest_store, largest_flight=out.stats.largest_flight)
+    assert out.stats == expected_stats
 
 
 @tl.function
@@ -221,15 +233,15 @@ def test_other_endings(function: tl.Function, arguments: list[int], limits: Limi
     """A shared run that traps or reaches the limit on depth ends as a run on one core does, and is not run again. One
     with a limit on firings or tokens, which are exact, has one core from its beginning."""
     one = function.run(*arguments, engine="fast", limits=limits)
-    with eager() as runs, single_core_runs() as single:
+    with eager_requests() as runs, single_core_runs() as single:
         out = function.run(*arguments, engine="fast", cores=2, limits=limits)
     is_shared = limits == Limits(depth=limits.depth)
     assert [run.given > 0 for run in runs] == ([True] if is_shared else [])
     assert (out.status, out.cores, len(single)) == (status, 2 if is_shared else 1, 0 if is_shared else 1)
-    expected = unordered(one)
+    expected = order_independent_fields(one)
     if is_shared and not is_too_deep(one):
-        expected = by_waves(one, function.graph, arguments, limits)
-    assert unordered(out) == expected
+        expected = wave_fields(one, function.graph, arguments, limits)
+    assert order_independent_fields(out) == expected
 
 
 @contextmanager
@@ -265,7 +277,7 @@ def test_other_endings_of_turns(function: tl.Function, arguments: list[int], lim
     same traps, in program order, the same statistics, residue and open activations."""
     counts = []
     for seed in range(8):
-        given, *actual = wrong(function.graph, arguments, 2 + seed % 4, Random(seed), limits)
+        given, *actual = turn_violations(function.graph, arguments, 2 + seed % 4, Random(seed), limits)
         assert actual == []
         counts.append(given)
     assert sum(counts) > 8
@@ -277,7 +289,7 @@ def test_s12_limits_end_a_shared_run(limit: str, function: tl.Function, argument
     """S12: limits on seconds and bytes end a shared run, whose outcome has its firings and residue up to then."""
     began = time.monotonic()
     ends = {"seconds": 0.3} if limit == "seconds" else {"bytes": resident_memory() + 2**26}
-    with eager() as runs:
+    with eager_requests() as runs:
         out = function.run(argument, engine="fast", cores=3, limits=Limits(**ends))  # type: ignore[arg-type]
     assert time.monotonic() - began < 10
     assert (out.status, out.error.limit, out.cores) == ("Exhausted", limit, 3)  # type: ignore[union-attr]
@@ -373,7 +385,7 @@ def test_a_run_continues_without_threads(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_no_core_donates_to_itself() -> None:
     """No core donates an activation to itself; one could that gets work after it has requested some."""
     for seed in range(20):
-        run, _ = in_turns(first_state(tak.graph, [6, 3, 1], "waves"), Limits(), 3, Random(seed))
+        run, _ = run_in_turns(first_state(tak.graph, [6, 3, 1], "waves"), Limits(), 3, Random(seed))
         written = run.shared_words.reshape(-1, CACHE_LINE_WORDS)[4 : 4 + 2 * 9, 0].reshape(3, 3, 2)
         assert written.any()
         assert not written.diagonal().any()

@@ -53,10 +53,12 @@ def task(graph: Graph, arguments: list[Any], schedule: str, limits: dict[str, in
 
 def differences(graph: Graph, arguments: list[Any], schedule: str, **limits: int) -> list[Any]:
     """Where the second machine's outcome differs from the reference's: in how the run ends, and in all other fields."""
-    wanted = to_outcome_record(run_graph(graph, arguments, schedule=schedule, limits=Limits(**limits), unchecked=True))
+    expected = to_outcome_record(
+        run_graph(graph, arguments, schedule=schedule, limits=Limits(**limits), unchecked=True)
+    )
     found = tl.from_json(json.dumps(run_second(**task(graph, arguments, schedule, limits))))
     assert isinstance(found, OutcomeRecord) and found.firings is not None and found.stats is not None
-    return list(outcome_differences(wanted, found))
+    return list(outcome_differences(expected, found))
 
 
 def is_known(graph: Graph) -> bool:

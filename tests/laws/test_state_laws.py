@@ -9,7 +9,7 @@ import pytest
 import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.generators.stateful import Statement, built, contents, programs, variables
+from support.generators.stateful import Statement, build_function, programs, variable_bits, variables
 from tagloom.core.frontend.trace import control_flow as looping
 from tagloom.core.frontend.trace.program_builder import RegionBuilder
 
@@ -19,15 +19,15 @@ X = 0.75
 
 def eagerly(program: tuple[Statement, ...]) -> tuple[bytes, dict[str, bytes]]:
     held = variables()
-    result = built(program, held)(tl.asarray(X))
-    return np.asarray(result).tobytes(), contents(held)
+    result = build_function(program, held)(tl.asarray(X))
+    return np.asarray(result).tobytes(), variable_bits(held)
 
 
 def staged(program: tuple[Statement, ...], **options: Any) -> tuple[bytes, dict[str, bytes]]:
     held = variables()
-    outcome = tl.function(built(program, held)).run(X, **options)
+    outcome = tl.function(build_function(program, held)).run(X, **options)
     assert outcome.status == "Returned" and not outcome.residue
-    return np.asarray(outcome.value).tobytes(), contents(held)
+    return np.asarray(outcome.value).tobytes(), variable_bits(held)
 
 
 @settings(max_examples=20)
@@ -54,14 +54,14 @@ def gradients_eagerly(program: tuple[Statement, ...]) -> list[Any]:
     x = tl.asarray(X)
     with tl.Tape() as tape:
         tape.watch(x)
-        result = built(program, held)(x)
+        result = build_function(program, held)(x)
     return list(tape.gradient(result, (x, *floats)))
 
 
 def gradients_staged(program: tuple[Statement, ...]) -> list[Any]:
     held = variables()
     floats = [held[name] for name in "abw"]
-    return list(tl.grad(built(program, held), (0, *floats)).run(X, engine="reference").value)
+    return list(tl.grad(build_function(program, held), (0, *floats)).run(X, engine="reference").value)
 
 
 @settings(max_examples=20)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from support.generators.generator import Case
-from support.generators.gradient_programs import differentiated
+from support.generators.gradient_programs import differentiate
 from support.programs.eager_run import EagerRun, TooLong
 from support.programs.gradient_cases import FLAT, REFUSED
 from tagloom.core import dtypes
@@ -70,7 +70,7 @@ def is_float(value: Any) -> bool:
 
 
 def increasing(nth: int, shape: tuple[int, ...]) -> Any:
-    """The adjoints that `differentiated` pulls back."""
+    """The adjoints that `differentiate` pulls back."""
     return np.full(shape, 0.5 + nth)
 
 
@@ -134,7 +134,7 @@ def verdict(case: Case, peer: Peer, orders: int = 2) -> Verdict:
 def of_machine(case: Case, order: int) -> list[Any]:
     """The floats that the derivative of a program returns; raises Unable if there is no derivative, or no result."""
     try:
-        derived = differentiated(case, order)
+        derived = differentiate(case, order)
     except Invalid as error:
         raise Unable(f"{error.rule}") from error
     if derived is None:

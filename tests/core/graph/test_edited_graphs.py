@@ -10,7 +10,7 @@ import tagloom as tl
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from support.generators.generator import Case, cases
-from support.generators.graph_edits import EDITS, Edit, Wire, inserted, wires
+from support.generators.graph_edits import EDITS, Edit, Wire, insert_on_wire, wires
 from tagloom.core.graph.graph import Edge, Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
@@ -88,7 +88,7 @@ def test_v7_to_v15_a_node_on_an_edge_changes_nothing(case: Case, seed: int) -> N
     for source, edge in dice.sample(inner := list(inner_edges(graph)), min(8, len(inner))):
         function = graph.nodes[source.node].function
         op = "identity" if carries_a_predicate(graph, edge) else dice.choice(["identity", "merge"])
-        longer = inserted(graph, (source, edge), op, function)
+        longer = insert_on_wire(graph, (source, edge), op, function)
         assert graph_problems(longer) == [], tl.print_graph(longer)
         run = run_graph(longer, case.arguments, limits=LIMITS)
         if "Exhausted" not in (run.status, expected.status):

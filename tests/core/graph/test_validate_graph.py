@@ -8,7 +8,7 @@ import pytest
 import tagloom as tl
 from hypothesis import given, settings
 from support.generators.generator import Case, cases
-from support.generators.graph_edits import changed, feed, number, rewired, source, typed, wires
+from support.generators.graph_edits import change_node, feed, number, retype_outputs, source, wires, with_wires
 from support.observe.event_text import check_words
 from tagloom.core.graph.graph import Edge, Graph, NodeOutput
 from tagloom.core.graph.lower import lower
@@ -59,12 +59,12 @@ LOOP, NEW = Site("total", "loop", "loop"), Site("fac", "new", "call")
 def outputs(graph: Graph, name: str, count: int) -> Graph:
     """A node with fewer outputs, or with one more that is unused."""
     old = graph.nodes[number(graph, name)].outputs
-    return changed(graph, name, outputs=(*old, NodeOutput(INT, ()))[:count])
+    return change_node(graph, name, outputs=(*old, NodeOutput(INT, ()))[:count])
 
 
 def edge(graph: Graph, name: str, to: Edge) -> Graph:
     """One more edge, to any port."""
-    return rewired(graph, [*wires(graph), (source(graph, name), to)])
+    return with_wires(graph, [*wires(graph), (source(graph, name), to)])
 
 
 def ports(graph: Graph, name: str, *given: object, has_trigger: bool = False) -> Graph:
@@ -72,29 +72,29 @@ def ports(graph: Graph, name: str, *given: object, has_trigger: bool = False) ->
     end, kept = number(graph, name), [port for port, value in enumerate(given) if value is None]
     new = [(leaving, to) for leaving, to in wires(graph) if to.node != end or to.port in kept]
     fixed = tuple(None if value is None else literal(value) for value in given)
-    return changed(rewired(graph, new), name, ports=fixed, has_trigger=has_trigger)
+    return change_node(with_wires(graph, new), name, ports=fixed, has_trigger=has_trigger)
 
 
 def merging(graph: Graph, name: str, *names: str) -> Graph:
     """A node turned into a merge of these outputs."""
-    graph = changed(ports(graph, name), name, op="merge", ports=(None,) * len(names))
+    graph = change_node(ports(graph, name), name, op="merge", ports=(None,) * len(names))
     for port, each in enumerate(names):
         graph = feed(graph, name, port, each)
     return graph
 
 
 BROKEN: dict[str, tuple[str, Graph, str]] = {
-    "an op that does not exist": ("V7", changed(FAC, "fac.multiply", op="times"), "times"),
-    "a port too many": ("V7", changed(FAC, "fac.multiply", op="abs"), "got: 2 ports and 1 output"),
+    "an op that does not exist": ("V7", change_node(FAC, "fac.multiply", op="times"), "times"),
+    "a port too many": ("V7", change_node(FAC, "fac.multiply", op="abs"), "got: 2 ports and 1 output"),
     "a merge without ports": ("V7", ports(FAC, "fac.cond"), "some ports and 1 output"),
     "a switch with one side": ("V7", outputs(FAC, "fac.cond.switch_trigger", 1), "2 ports and 2 outputs"),
     "an output too many": ("V7", outputs(FAC, "fac.subtract", 2), "2 ports and 2 outputs"),
-    "an enter without a site": ("V7", changed(TOTAL, "total.loop.enter_n", site=None), "loop"),
-    "an ordinary node with a site": ("V7", changed(TOTAL, "total.add", site=LOOP), "total.loop"),
-    "a loop at the site of a call": ("V7", changed(FAC, "fac.fac.call_n", op="enter"), "fac.fac"),
+    "an enter without a site": ("V7", change_node(TOTAL, "total.loop.enter_n", site=None), "loop"),
+    "an ordinary node with a site": ("V7", change_node(TOTAL, "total.add", site=LOOP), "total.loop"),
+    "a loop at the site of a call": ("V7", change_node(FAC, "fac.fac.call_n", op="enter"), "fac.fac"),
     "a call of no function": ("V7", replace(FAC, calls=()), "fac.fac"),
-    "an attribute too few": ("V7", changed(FAC, "fac.literal", op="astype"), "got: none"),
-    "an attribute too many": ("V7", changed(FAC, "fac.cond", attributes=(("dtype", tl.int64),)), "got: dtype"),
+    "an attribute too few": ("V7", change_node(FAC, "fac.literal", op="astype"), "got: none"),
+    "an attribute too many": ("V7", change_node(FAC, "fac.cond", attributes=(("dtype", tl.int64),)), "got: dtype"),
     "more hidden than there is": ("V7", replace(TOTAL, hidden_count=3), "got: 3"),
     "fewer hidden than none": ("V7", replace(FAC, hidden_count=-1), "got: -1"),
     "a port without a source": ("V8", feed(FAC, "fac.multiply", 1), "port 1 of fac.multiply has no source"),
@@ -107,14 +107,14 @@ BROKEN: dict[str, tuple[str, Graph, str]] = {
     "a merge of a literal": ("V8", ports(FAC, "fac.cond", 1, None), "merge has a literal on a port"),
     "a switch on a literal": ("V8", ports(FAC, "fac.cond.switch_n", None, True), "switch has a literal on a port"),
     "literals without a trigger": ("V8", ports(FAC, "fac.literal", 1), "literals only, and no trigger"),
-    "a trigger without need": ("V8", changed(FAC, "fac.multiply", op="abs", has_trigger=True), "it does not need"),
+    "a trigger without need": ("V8", change_node(FAC, "fac.multiply", op="abs", has_trigger=True), "it does not need"),
     "a literal as trigger": ("V8", ports(FAC, "fac.literal", 1, True, has_trigger=True), "identity has a literal"),
     "an integer and a float": ("V9", ports(FAC, "fac.subtract", None, 1.0), "int64, float64"),
-    "an output of another type": ("V9", typed(FAC, "fac.less_equal", INT), "got: int64"),
+    "an output of another type": ("V9", retype_outputs(FAC, "fac.less_equal", INT), "got: int64"),
     "a predicate that is no bool": ("V9", feed(FAC, "fac.cond.switch_n", 1, "fac.n"), "got: int64"),
     "a merge of another type": ("V9", feed(FAC, "fac.cond", 0, "fac.cond.switch_trigger:0"), "required: bool"),
-    "trips that are no integer": ("V9", typed(TOTAL, "total.loop", INT, FLOAT), "int64, float64"),
-    "a call of another type": ("V9", typed(FAC, "fac.fac.call_n", FLOAT), "required: float64"),
+    "trips that are no integer": ("V9", retype_outputs(TOTAL, "total.loop", INT, FLOAT), "int64, float64"),
+    "a call of another type": ("V9", retype_outputs(FAC, "fac.fac.call_n", FLOAT), "required: float64"),
     "a hidden argument that is no bool": ("V9", replace(FAC, hidden_count=1), "got: int64"),
     "an outer value in a branch": (
         "V10",
@@ -141,7 +141,7 @@ BROKEN: dict[str, tuple[str, Graph, str]] = {
         feed(TOTAL, "total.return", 0, "total.add_1"),
         "total.loop where total.less holds",
     ),
-    "an exit from another loop": ("V10", changed(TWO, "two.loop", site=Site("two", "loop_1", "loop")), "two.loop"),
+    "an exit from another loop": ("V10", change_node(TWO, "two.loop", site=Site("two", "loop_1", "loop")), "two.loop"),
     "a next_iteration elsewhere": (
         "V10",
         feed(TOTAL, "total.loop.next_n", 0, "total.n"),
@@ -149,14 +149,14 @@ BROKEN: dict[str, tuple[str, Graph, str]] = {
     ),
     "a loop that is left and never entered": (
         "V10",
-        changed(TOTAL, "total.loop", site=LOOP._replace(name="l")),
+        change_node(TOTAL, "total.loop", site=LOOP._replace(name="l")),
         "total.l",
     ),
     "a value of another function": ("V10", feed(PAIR, "pair.add", 0, "low.a"), "tokens of low; tokens of pair"),
-    "a node in another function": ("V10", changed(PAIR, "pair.add", function="low"), "got: pair"),
-    "a merge in another function": ("V10", changed(TOTAL, "total.loop.n", function="sum"), "got: total"),
-    "a return in another function": ("V10", changed(PAIR, "pair.low", function="low"), "got: pair"),
-    "a result in another function": ("V10", changed(PAIR, "pair.return", function="low"), "required: low"),
+    "a node in another function": ("V10", change_node(PAIR, "pair.add", function="low"), "got: pair"),
+    "a merge in another function": ("V10", change_node(TOTAL, "total.loop.n", function="sum"), "got: total"),
+    "a return in another function": ("V10", change_node(PAIR, "pair.low", function="low"), "got: pair"),
+    "a result in another function": ("V10", change_node(PAIR, "pair.return", function="low"), "required: low"),
     "a result of another function": ("V10", feed(PAIR, "pair.return", 0, "low.cond"), "required: tokens of pair"),
     "a return of the caller's value": ("V10", feed(PAIR, "pair.low", 0, "pair.n"), "required: tokens of low"),
     "a return under a branch": ("V10", feed(PAIR, "pair.low", 0, "low.cond.switch_a:0"), "low where low.less holds"),
@@ -179,7 +179,7 @@ BROKEN: dict[str, tuple[str, Graph, str]] = {
     "a loop going on without an enter": ("V11", feed(TOTAL, "total.loop.n", 0, "total.loop.next_s"), "one enter"),
     "a variable of two loops": ("V11", feed(TWO, "two.loop_1.j", 0, "two.loop.enter_i"), "of one loop"),
     "a parameter from one call twice": ("V11", feed(PAIR, "low.a", 1, "pair.low.call_b"), "each site that calls"),
-    "a parameter of another function": ("V11", changed(PAIR, "low.a", function="pair"), "each site that calls"),
+    "a parameter of another function": ("V11", change_node(PAIR, "low.a", function="pair"), "each site that calls"),
     "an argument or a value": ("V11", feed(PAIR, "low.a", 1, "low.b"), "each site that calls"),
     "an argument twice": ("V11", merging(FAC, "fac.n", "n", "n"), "each site that calls"),
     "two parameters from one call": ("V12", feed(PAIR, "low.b", 0, "pair.low.call_a"), "the arguments of pair.low "),
@@ -229,7 +229,7 @@ BROKEN: dict[str, tuple[str, Graph, str]] = {
     ),
     "a return of a call not made": (
         "V14",
-        changed(replace(FAC, calls=(*FAC.calls, (NEW, "fac"))), "fac.fac", site=NEW),
+        change_node(replace(FAC, calls=(*FAC.calls, (NEW, "fac"))), "fac.fac", site=NEW),
         "fac.fac",
     ),
     "a result that is no return": ("V15", replace(FAC, results=(number(FAC, "fac.multiply"),)), "not a return"),
@@ -315,7 +315,7 @@ def test_a_mistake_in_text_is_one_problem(name: str) -> None:
 
 def test_v7_shape_comes_first() -> None:
     """V7 to V15: types and control contexts are checked only if every node has the right shape."""
-    broken = feed(changed(FAC, "fac.multiply", op="times"), "fac.less_equal", 0, "fac.literal")
+    broken = feed(change_node(FAC, "fac.multiply", op="times"), "fac.less_equal", 0, "fac.literal")
     assert [problem.rule for problem in graph_problems(broken)] == ["V7"]
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
-from support.generators.gradient_programs import differentiated
-from support.laws.partial_laws import asked, everything, needed, violations
+from support.generators.gradient_programs import differentiate
+from support.laws.partial_laws import draw_request, each_value_violations, needed_nodes, violations
 from support.programs.partial_programs import (
     ALL,
     CALLED,
@@ -35,7 +35,7 @@ Asked = tuple[Case, list[str] | None, list[str]]
 
 
 @settings(max_examples=50)
-@given(asked(cases()))
+@given(draw_request(cases()))
 def test_parts_of_generated_programs(question: Asked) -> None:
     """A fetched value is that of a run of the whole program, also with other values fed. The part is valid, fires no
     node more often than the whole, and none that is not needed (P1 to P4)."""
@@ -43,21 +43,21 @@ def test_parts_of_generated_programs(question: Asked) -> None:
 
 
 @settings(max_examples=50)
-@given(asked(act_cases(bounded=False)))
+@given(draw_request(act_cases(bounded=False)))
 def test_parts_of_programs_with_effects(question: Asked) -> None:
     """The law holds with cells, effects and random numbers (P3, P4, P5)."""
     assert list(violations(*question)) == []
 
 
 @settings(max_examples=30)
-@given(asked(cases(floats=True).map(differentiated)))
+@given(draw_request(cases(floats=True).map(differentiate)))
 def test_parts_of_programs_with_gradients(question: Asked) -> None:
     """The law holds with pullbacks: if no adjoint is needed, there is no reverse pass (P4)."""
     assert list(violations(*question)) == []
 
 
 @settings(max_examples=8)
-@given(asked(cases(floats=True).map(lambda case: differentiated(case, 2))))
+@given(draw_request(cases(floats=True).map(lambda case: differentiate(case, 2))))
 def test_parts_of_programs_with_second_derivatives(question: Asked) -> None:
     """The law holds with four phases."""
     assert list(violations(*question)) == []
@@ -65,7 +65,7 @@ def test_parts_of_programs_with_second_derivatives(question: Asked) -> None:
 
 @pytest.mark.heavy
 @settings(max_examples=80)
-@given(asked(st.one_of(act_cases(bounded=False), cases(arrays=True), cases(floats=True).map(differentiated))))
+@given(draw_request(st.one_of(act_cases(bounded=False), cases(arrays=True), cases(floats=True).map(differentiate))))
 def test_parts_of_many_programs(question: Asked) -> None:
     """The law holds for many programs."""
     assert list(violations(*question)) == []
@@ -75,7 +75,7 @@ def test_parts_of_many_programs(question: Asked) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_every_value_is_fetched_and_fed(name: str) -> None:
     """The law holds for small programs, for each value and each pair of values."""
-    assert list(everything(ALL[name])) == []
+    assert list(each_value_violations(ALL[name])) == []
 
 
 def text(program: Program) -> str:
@@ -256,4 +256,4 @@ def test_the_place_of_a_value() -> None:
 
 def test_the_law_s_search_agrees_on_a_chain() -> None:
     """On a chain, the search of the law finds the nodes that the rules need."""
-    assert needed(MODEL.program, ["tanh"], []) == {"multiply", "tanh"}
+    assert needed_nodes(MODEL.program, ["tanh"], []) == {"multiply", "tanh"}

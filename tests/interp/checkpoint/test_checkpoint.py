@@ -16,7 +16,16 @@ from hypothesis import given, settings
 from pytest import MonkeyPatch
 from safetensors import safe_open
 from safetensors.numpy import load_file
-from support.generators.object_graphs import Object, Spec, bits, blank, build, followed, reached, specs
+from support.generators.object_graphs import (
+    Object,
+    Spec,
+    bits,
+    build,
+    follow_path,
+    other_leaf_value,
+    reachable_variables,
+    specs,
+)
 from tagloom.interp.checkpoint import checkpoint, restore
 from tagloom.interp.checkpoint.file import write_checkpoint
 from tagloom.interp.checkpoint.objects import find_objects
@@ -25,7 +34,7 @@ from tagloom.interp.checkpoint.restore import Restoration
 
 def violations(spec: Spec, path: Path) -> Any:
     """The laws broken by saving a graph, and restoring it into one with the same edges and other values."""
-    there, back = build(spec), build(spec, list(map(blank, spec.leaves)))
+    there, back = build(spec), build(spec, list(map(other_leaf_value, spec.leaves)))
     expected, untouched = list(map(bits, there.variables)), list(map(bits, back.variables))
     tl.Checkpoint(**there.root).save(path)
     if list(map(bits, there.variables)) != expected:
@@ -33,7 +42,7 @@ def violations(spec: Spec, path: Path) -> Any:
     yield from _file_violations(there.root, path)
     again = tl.Checkpoint(**back.root)
     report = again.restore(path)
-    ids = set(map(id, reached(back.root)))
+    ids = set(map(id, reachable_variables(back.root)))
     for variable, new, old in zip(back.variables, expected, untouched, strict=True):
         if bits(variable) != (new if id(variable) in ids else old):
             yield f"{variable!r} has not the bits that were saved"
@@ -47,11 +56,11 @@ def violations(spec: Spec, path: Path) -> Any:
 
 def _file_violations(root: Any, path: Path) -> Any:
     """Any reader of safetensors finds each variable once, under a path that leads to it."""
-    tensors, variables = load_file(path), list(reached(root))
+    tensors, variables = load_file(path), list(reachable_variables(root))
     if len(tensors) != len(variables):
         yield f"{len(variables)} variables, and {len(tensors)} tensors"
     for name, array in tensors.items():
-        variable = followed(root, "__metadata__" if name == "\\__metadata__" else name)
+        variable = follow_path(root, "__metadata__" if name == "\\__metadata__" else name)
         if not isinstance(variable, tl.Variable) or bits(variable) != (array.dtype, array.shape, array.tobytes()):
             yield f"{name} does not lead to what is under it"
 
@@ -61,7 +70,7 @@ def _file_violations(root: Any, path: Path) -> Any:
 def test_round_trip(tmp_path_factory: Any, spec: Spec) -> None:
     """Restored variables have the saved bits: every dtype, scalars, empty arrays, NaNs of any payload. Shared parts are
     saved once, cycles end, and names in the file are paths."""
-    if any(True for _ in reached(build(spec).root)):
+    if any(True for _ in reachable_variables(build(spec).root)):
         assert list(violations(spec, tmp_path_factory.mktemp("checkpoint") / "it.safetensors")) == []
 
 
@@ -70,7 +79,7 @@ def test_round_trip(tmp_path_factory: Any, spec: Spec) -> None:
 @settings(max_examples=600)
 def test_round_trip_600(tmp_path_factory: Any, spec: Spec) -> None:
     """The law of `test_round_trip`, on more graphs."""
-    if any(True for _ in reached(build(spec).root)):
+    if any(True for _ in reachable_variables(build(spec).root)):
         assert list(violations(spec, tmp_path_factory.mktemp("checkpoint") / "it.safetensors")) == []
 
 

@@ -20,7 +20,7 @@ import tagloom as tl
 from pytest import MonkeyPatch
 from safetensors import safe_open
 from safetensors.numpy import load_file, save
-from support.generators.json_edits import mutated
+from support.generators.json_edits import mutate_data
 from support.programs import checkpoint_writer
 from support.programs.checkpoint_writer import model
 from tagloom.core.files import lock_file
@@ -283,7 +283,7 @@ def test_the_schema(tmp_path: Path) -> None:
     SCHEMA.validate(FORM)
     dice, rejected = random.Random(7), 0
     for _ in range(400):
-        form = mutated(dice, FORM, 1)
+        form = mutate_data(dice, FORM, 1)
         if not SCHEMA.is_valid(form):
             rejected += 1
             assert isinstance(message_of_refusal(write_file(tmp_path / "it", form)), tl.Malformed), form
@@ -296,7 +296,7 @@ def test_mutations(tmp_path: Path) -> None:
     dice, path = random.Random(5), tmp_path / "it"
     read = {True: 0, False: 0}
     for _ in range(300):
-        read[message_of_refusal(write_file(path, mutated(dice, FORM, dice.choice([1, 1, 3])))) is None] += 1
+        read[message_of_refusal(write_file(path, mutate_data(dice, FORM, dice.choice([1, 1, 3])))) is None] += 1
     data = write_file(path).read_bytes()
     for _ in range(700):
         changed = bytearray(data)

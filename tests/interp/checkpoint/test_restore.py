@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pytest import MonkeyPatch
 from safetensors.numpy import load_file
-from support.generators.object_graphs import Object, Spec, bits, blank, build, reached, specs
+from support.generators.object_graphs import Object, Spec, bits, build, other_leaf_value, reachable_variables, specs
 from tagloom.core.types import Type
 from tagloom.interp.checkpoint.checkpoint import Checkpoint
 from tagloom.interp.checkpoint.objects import find_objects, find_variables, object_path
@@ -35,7 +35,7 @@ def test_a_partial_restore(tmp_path_factory: Any, one: Spec, other: Spec, dice: 
     changed = one._replace(edges=tuple(tuple(e for e in edges if dice.random() < 0.7) for edges in one.edges))
     for spec in (other, changed):
         saved, program = build(one).root, build(spec).root
-        assume(any(True for _ in reached(saved)))
+        assume(any(True for _ in reachable_variables(saved)))
         path = tmp_path_factory.mktemp("checkpoint") / "it"
         tl.Checkpoint(**saved).save(path)
         theirs, mine = {n: (v._type, bits(v)) for n, v in named(saved).items()}, named(program)
@@ -80,7 +80,7 @@ def test_removed_variables_are_not_saved(tmp_path: Path, more: dict[str, float])
 def faults_of_the_file(folder: Path, one: Spec, other: Spec) -> Iterator[str]:
     """What is wrong with the file of a program that has restored another one's."""
     saved, program = build(one).root, build(other).root
-    if not any(True for _ in reached(saved)):
+    if not any(True for _ in reachable_variables(saved)):
         return
     tl.Checkpoint(**saved).save(folder / "one")
     checkpoint = tl.Checkpoint(**program)
@@ -95,7 +95,7 @@ def faults_of_the_file(folder: Path, one: Spec, other: Spec) -> Iterator[str]:
     tensors = {name: (each.dtype, each.shape, each.tobytes()) for name, each in load_file(folder / "other").items()}
     if tensors != expected:
         yield f"{sorted(tensors)} or other bits in the file, and not {sorted(expected)}"
-    back = build(one, list(map(blank, one.leaves))).root
+    back = build(one, list(map(other_leaf_value, one.leaves))).root
     report = tl.Checkpoint(**back).restore(folder / "other")
     if not {*kept} <= {*report.restored}:
         yield f"{sorted({*kept} - {*report.restored})} was not restored again"

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.generators.effect_programs import Witness, act_cases
 from support.generators.generator import Case, cases
-from support.laws.partial_laws import LIMITS, bits, under_tags
+from support.laws.partial_laws import LIMITS, bits, tagged_value_violations
 from support.programs.partial_programs import endless, fib, model
 from tagloom.core.graph.lower import lower
 from tagloom.core.types import HandleType
@@ -151,7 +151,7 @@ def test_values_under_tags() -> None:
 @pytest.mark.full
 def test_values_under_tags_of_loops_branches_and_recursion() -> None:
     """Values under tags of loops, branches and recursion are right when they are fetched, fed, or both."""
-    assert list(under_tags()) == []
+    assert list(tagged_value_violations()) == []
 
 
 def test_a_run_stops_at_the_fetched_values() -> None:

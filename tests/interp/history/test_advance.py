@@ -13,7 +13,7 @@ from weakref import ref
 import pytest
 import tagloom as tl
 from support.generators.json_edits import fib
-from support.laws.history_laws import replayed, seen
+from support.laws.history_laws import replay_state, state_fields
 from support.programs.hand_written_graphs import race
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.limits import Limits
@@ -87,16 +87,16 @@ def test_a_long_history_is_freed(happens: Callable[[History], None], monkeypatch
 
 def test_indexed_events_are_not_indexed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Events that were indexed for a query are not indexed again, neither after going back nor in a fork."""
-    history, seen, see = History(FIB, [6]), [], EventIndex.add
-    monkeypatch.setattr(EventIndex, "add", lambda self, event: (seen.append(event), see(self, event))[1])
+    history, indexed, see = History(FIB, [6]), [], EventIndex.add
+    monkeypatch.setattr(EventIndex, "add", lambda self, event: (indexed.append(event), see(self, event))[1])
     history.run()
-    assert len(history.ask.index) == len(seen) == len(history)
+    assert len(history.ask.index) == len(indexed) == len(history)
     history.jump(9)
     branch = history.branch()
     assert len(history.ask.index) == len(branch.ask.index) == 9
     branch.deliver(len(branch.state.flight) - 1)
     assert branch.ask.index.events == [*history[:9], branch[9]] and len(history.ask.index) == 9
-    assert seen == [*history, branch[9]]
+    assert indexed == [*history, branch[9]]
 
 
 def test_a_limit_ends_a_search() -> None:
@@ -130,10 +130,12 @@ def test_a_search_sets_up_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert history.forward_to(wanted) is history[29] and (history.position, len(history)) == (30, 30)
     assert calls == [10] and places == [(position, True, True) for position in range(6, 31)]
-    assert seen(history.state) == seen(replayed(history, 30))
+    assert state_fields(history.state) == state_fields(replay_state(history, 30))
     with pytest.raises(ZeroDivisionError):
         history.forward_to(lambda state, event: 1 // 0 > 0)
-    assert (history.position, len(history)) == (31, 31) and seen(history.state) == seen(replayed(history, 31))
+    assert (history.position, len(history)) == (31, 31) and state_fields(history.state) == state_fields(
+        replay_state(history, 31)
+    )
     assert to_outcome_record(history.run()) == to_outcome_record(tl.run_graph(FIB, [6]))
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support.generators.generator import Case, cases
 from support.generators.graph_edits import EDITS
 from support.generators.json_edits import FILL, RUNS, fib, mean, quotients
-from support.laws.history_laws import other_value, replayed, seen, walk_violations
+from support.laws.history_laws import other_value, replay_state, state_fields, walk_violations
 from support.programs.papers import of_paper
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
@@ -268,7 +268,7 @@ def test_logs(graph: Graph, arguments: list[Any], schedule: str, until: Until, t
     loaded = History.load(history_log, spacing=3)
     assert loaded.position == len(loaded) == len(history) and loaded.choices == history.choices
     for position in range(len(loaded), -1, -1):
-        assert seen(loaded.jump(position)) == seen(history.at(position))
+        assert state_fields(loaded.jump(position)) == state_fields(history.at(position))
     assert loaded.outcome().status == expected.status
     loaded.save(reloaded_log)
     assert reloaded_log.read_bytes() == run_log.read_bytes()
@@ -375,7 +375,7 @@ def test_a_waiting_token_can_be_edited() -> None:
     """Tokens that wait in the store can be edited too, in a record of the fork's own."""
     history = History(FIB, [6])
     assert history.forward_to(lambda state, event: not event.fired) is not None
-    before = seen(history.state)
+    before = state_fields(history.state)
     ((tag, number, port),) = (
         (tag, number, port)
         for tag, record in history.state.records.items()
@@ -383,9 +383,9 @@ def test_a_waiting_token_can_be_edited() -> None:
         for port in held
     )
     branch = history.change(TokenSlot(number, port, tag), history.state.records[tag].waiting_operands[number][port])
-    assert seen(branch.state) == before == seen(history.state)
+    assert state_fields(branch.state) == before == state_fields(history.state)
     other = history.change(TokenSlot(number, port, tag), 0)
-    assert seen(other.state) != before == seen(history.state) == seen(branch.state)
+    assert state_fields(other.state) != before == state_fields(history.state) == state_fields(branch.state)
     with pytest.raises(tl.Usage, match="no token waits"):
         history.change(TokenSlot(number, 7, tag), 1)
 
@@ -451,7 +451,7 @@ def test_an_edit_may_break_a_valid_graph() -> None:
                 branch = history.change(place, not token.value)
                 branch.limits = Limits(firings=500)
                 statuses.add(branch.run().status)
-                assert seen(branch.at(position)) == seen(replayed(branch, position))
+                assert state_fields(branch.at(position)) == state_fields(replay_state(branch, position))
     assert "Deadlocked" in statuses or "Broken" in statuses
 
 
@@ -504,10 +504,10 @@ def test_an_interrupted_history_is_consistent(monkeypatch: pytest.MonkeyPatch) -
                         history.jump(len(history))
                         for _ in range(length % 5):
                             history.forward()
-            assert seen(history.state) == seen(replayed(history, history.position))
+            assert state_fields(history.state) == state_fields(replay_state(history, history.position))
             assert to_outcome_record(history.run()) == to_outcome_record(tl.run_graph(FIB, [6]))
             for position in range(0, len(history), 41):
-                assert seen(history.at(position)) == seen(replayed(history, position))
+                assert state_fields(history.at(position)) == state_fields(replay_state(history, position))
 
 
 def test_near_positions_need_no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -549,7 +549,7 @@ def test_an_event_that_breaks_the_state_is_left_out(monkeypatch: pytest.MonkeyPa
         patch.setattr(State, "apply", breaking)
         out = history.run()
     assert (out.status, out.stats.steps, len(history)) == ("Broken", 1, 1)
-    assert seen(history.state) == seen(replayed(history, 1)) == seen(history.at(1))
+    assert state_fields(history.state) == state_fields(replay_state(history, 1)) == state_fields(history.at(1))
 
 
 def _interrupt(patch: pytest.MonkeyPatch, owner: type, method: str, after: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import tagloom as tl
-from support.laws.history_laws import seen
+from support.laws.history_laws import state_fields
 from support.observe.event_bits import bits
 from support.observe.moments import RUNS, chain, fib
 from tagloom.interp.breakpoints.breakpoint import breakpoint_on
@@ -77,7 +77,7 @@ def test_events_cover_forks_and_edits() -> None:
     branch.run()
     at = branch.position
     for position, (state, event) in enumerate(branch.events(2, at), 3):
-        assert seen(state) == seen(branch.at(position)) and bits(event) == bits(branch[position - 1])
+        assert state_fields(state) == state_fields(branch.at(position)) and bits(event) == bits(branch[position - 1])
     assert branch.position == at
 
 

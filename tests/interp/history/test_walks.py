@@ -6,7 +6,7 @@ import random
 
 import pytest
 import tagloom as tl
-from support.laws.history_laws import other_value, wrong_places
+from support.laws.history_laws import other_value, position_violations
 from support.observe.moments import fib
 from tagloom.interp.history.history import History
 
@@ -33,7 +33,7 @@ def test_a_token_into_an_empty_flight(schedule: str) -> None:
     since = len(what_if)
     assert what_if.run().value == 32
     assert [event.ends_wave for event in what_if[since:]] == [True] * (len(what_if) - since)
-    assert list(wrong_places(what_if, "injecting", random.Random(1), 5)) == []
+    assert list(position_violations(what_if, "injecting", random.Random(1), 5)) == []
 
 
 @pytest.mark.parametrize("schedule", ["waves", "fifo", "lifo"])

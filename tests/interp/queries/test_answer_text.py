@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import tagloom as tl
-from support.laws.query_laws import begun, ran
+from support.laws.query_laws import begun, run_and_index
 from support.programs.hand_written_graphs import stuck, sum_graph
 from tagloom.core.graph.graph import Graph, OutputRef
 from tagloom.core.tag import ROOT
@@ -97,7 +97,7 @@ OUTSIDE = tl.parse_graph(
 def test_a_token_that_comes_under_another_tag() -> None:
     """The text names the argument that the loop needs and never gets, what the node has received, and that nothing else
     can come."""
-    state, index = ran(OUTSIDE, [7, 3])
+    state, index = run_and_index(OUTSIDE, [7, 3])
     assert str(why_not(index, state, OUTSIDE.results[0], ROOT)).splitlines() == [
         "S2: node outside.return has not fired under main",
         "  required: a token on port 0",

@@ -7,7 +7,7 @@ import re
 
 import pytest
 import tagloom as tl
-from support.laws.query_laws import begun, quietness, reasons
+from support.laws.query_laws import begun, quiescence_violations, reason_violations
 from tagloom.core.tag import ROOT
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import drive
@@ -153,9 +153,9 @@ def test_claims_about_leftover_tokens_are_true(schedule: str) -> None:
         state, index = begun(function.graph, [3])
         for event in drive(state, schedules(schedule), Limits()):
             index.add(event)
-            assert list(quietness(state, index)) == []
+            assert list(quiescence_violations(state, index)) == []
             if dice.random() < 0.06:
-                assert list(reasons(state, index, dice)) == []
+                assert list(reason_violations(state, index, dice)) == []
 
 
 @pytest.mark.inner(first=1)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.generators.effect_programs import Witness, act_cases
 from support.generators.generator import Case, cases
-from support.laws.query_laws import edits, moments, provenance, ran
+from support.laws.query_laws import edits_by_token, past_query_violations, provenance_violations, run_and_index
 from support.programs.hand_written_graphs import sum_graph
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
@@ -42,8 +42,10 @@ def test_provenance_agrees_with_the_events(case: Case, seed: int) -> None:
     """Every token's sender and user, all that it depends on, and all that depends on it agree with a replay of the
     events in another store."""
     dice = random.Random(seed)
-    _, index = ran(lower(case.program), case.arguments, f"random:{dice.randrange(99)}", dice.choice([50, 400, 900]))
-    assert list(provenance(index, dice)) == []
+    _, index = run_and_index(
+        lower(case.program), case.arguments, f"random:{dice.randrange(99)}", dice.choice([50, 400, 900])
+    )
+    assert list(provenance_violations(index, dice)) == []
 
 
 @settings(max_examples=12)
@@ -52,7 +54,7 @@ def test_a_history_answers_for_its_position(case: Case, seed: int) -> None:
     """A history and its forks answer for their current position as if they had just reached it."""
     history = History(lower(case.program), case.arguments, limits=Limits(firings=200), world=Witness())
     history.run()
-    assert list(moments(history, random.Random(seed))) == []
+    assert list(past_query_violations(history, random.Random(seed))) == []
 
 
 LOST = tl.parse_graph(
@@ -84,8 +86,8 @@ def test_provenance_of_a_what_if(graph: Graph, seed: int) -> None:
         history = what_if(history, dice)
     for position in sorted({*(at for at, _ in history.edits), *(dice.randint(0, len(history)) for _ in range(3))}):
         history.jump(position)
-        assert list(edits(history.ask.index)) == []
-        assert list(provenance(history.ask.index, dice)) == []
+        assert list(edits_by_token(history.ask.index)) == []
+        assert list(provenance_violations(history.ask.index, dice)) == []
 
 
 def what_if(history: History, dice: random.Random) -> History:
@@ -101,7 +103,7 @@ def what_if(history: History, dice: random.Random) -> History:
 
 def test_the_provenance_of_a_sum() -> None:
     """(x + y) + y: two sums and three arguments; y is used twice and listed once."""
-    _, index = ran(sum_graph(), [3, 4])
+    _, index = run_and_index(sum_graph(), [3, 4])
     assert list(map(str, where_from(index, RESULT))) == [
         "sum.return under main at event 4: return 11 -> 11",
         "sum.outer under main at event 3: add 7, 4 -> 11",
@@ -119,7 +121,7 @@ def test_the_provenance_of_a_sum() -> None:
 
 def test_the_consumers_of_an_argument() -> None:
     """y goes to both sums directly, and to the result in the end."""
-    _, index = ran(sum_graph(), [3, 4])
+    _, index = run_and_index(sum_graph(), [3, 4])
     y = ArgumentOrigin(1, "y", 4)
     assert [link.number for link in who_used(index, y)] == [1, 3]
     assert [(link.depth, link.number) for link in who_used(index, y, None)] == [(1, 1), (1, 3), (2, 4)]
@@ -131,7 +133,7 @@ def test_the_consumers_of_an_argument() -> None:
 
 def test_a_tree_prints_each_firing_once() -> None:
     """A tree prints each firing once, and nothing below the requested depth."""
-    _, index = ran(sum_graph(), [3, 4])
+    _, index = run_and_index(sum_graph(), [3, 4])
     assert tree(index, RESULT, 2).splitlines() == [
         "sum.return under main at event 4: return 11 -> 11",
         "  port 0: sum.outer under main at event 3: add 7, 4 -> 11",
@@ -145,7 +147,7 @@ def test_a_tree_prints_each_firing_once() -> None:
 
 def test_a_tree_ends_after_a_hundred_lines() -> None:
     """By default a tree has at most a hundred lines, and four levels below a firing."""
-    _, index = ran(down.graph, [50])
+    _, index = run_and_index(down.graph, [50])
     assert tree(index, RESULT, 999).splitlines()[100:] == ["..."]
     assert max(line.index(line.strip()) for line in tree(index, RESULT).splitlines()) == 8
 
@@ -158,10 +160,10 @@ SIDE = tl.parse_graph(
 
 def test_an_unsent_token_has_no_sender() -> None:
     """A switch sends to one side only, even if it is the first node to fire; a complete token is named by its place."""
-    _, index = ran(SIDE, [3])
+    _, index = run_and_index(SIDE, [3])
     (merge,) = SIDE.find("y")
     assert (index.sender(merge, 0, ROOT), index.sender(merge, 1, ROOT)) == (0, None)
-    assert list(provenance(index, random.Random(1))) == []
+    assert list(provenance_violations(index, random.Random(1))) == []
     (result,) = index.events[-1].sent
     assert list(where_from(index, result)) == list(where_from(index, RESULT))
     assert list(who_used(index, index.events[0].sent[0])) == list(who_used(index, TokenKey(merge, 0, ROOT)))
@@ -170,14 +172,14 @@ def test_an_unsent_token_has_no_sender() -> None:
 @pytest.mark.full
 def test_a_walk_takes_time_for_the_requested_links_only() -> None:
     """Below thousands of calls, the first links come at once, and all of them without Python's stack."""
-    _, index = ran(down.graph, [3_000], steps=100_000)
+    _, index = run_and_index(down.graph, [3_000], steps=100_000)
     assert [link.depth for link in islice(where_from(index, RESULT), 3)] == [0, 1, 2]
     assert sum(1 for _ in where_from(index, RESULT)) > 15_000
 
 
 def test_a_token_that_never_came_is_refused() -> None:
     """The provenance of a token that was never sent is refused."""
-    _, index = ran(sum_graph(), [3, 4], steps=1)
+    _, index = run_and_index(sum_graph(), [3, 4], steps=1)
     with pytest.raises(tl.Usage, match="no token has come to result 0 under main"):
         where_from(index, RESULT)
     with pytest.raises(tl.Usage, match=r"no token has come to port 0 of sum\.outer under main"):

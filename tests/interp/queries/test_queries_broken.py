@@ -12,8 +12,14 @@ import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
 from support.generators.effect_programs import Witness
-from support.laws.difference_laws import divergence
-from support.laws.query_laws import moments, provenance, ran, readiness, reasons
+from support.laws.difference_laws import difference_violations
+from support.laws.query_laws import (
+    past_query_violations,
+    provenance_violations,
+    readiness_violations,
+    reason_violations,
+    run_and_index,
+)
 from support.programs.hand_written_graphs import stuck
 from support.twins.broken_twin import Break, broken
 from tagloom.core.graph.graph import Graph
@@ -102,14 +108,14 @@ def violations() -> Iterator[str]:
     for graph, argument, most in (*runs, (ahead.graph, 4, 80), (stuck(), 1, 5), (PAIR, 1, 2)):
         assert graph is not None
         for steps in sorted({dice.randint(1, most) for _ in range(10)}):
-            state, seen = ran(graph, [argument], dice.choice(["fifo", "lifo", "random:5"]), steps)
-            yield from provenance(seen, dice)
-            yield from readiness(state)
-            yield from reasons(state, seen, dice)
+            state, seen = run_and_index(graph, [argument], dice.choice(["fifo", "lifo", "random:5"]), steps)
+            yield from provenance_violations(seen, dice)
+            yield from readiness_violations(state)
+            yield from reason_violations(state, seen, dice)
     for graph, argument, _ in runs:
         history = History(graph, [argument], world=Witness())
         history.run()
-        yield from moments(history, dice)
+        yield from past_query_violations(history, dice)
     yield from differences()
 
 
@@ -123,13 +129,16 @@ def differences() -> Iterator[str]:
     for one, given, two, others in pairs:
         told = set()
         for names in (("fifo", "lifo"), ("random:1", "random:2"), ("lifo", "fifo")):
-            first, second = ran(one, given, names[0])[1], ran(two, others, names[1])[1]
+            first, second = run_and_index(one, given, names[0])[1], run_and_index(two, others, names[1])[1]
             result = difference.first_difference(first, second)
-            yield from divergence(first, second, result)
+            yield from difference_violations(first, second, result)
             told.add(result and result.firing and (result.kind, str(result.firing.node), result.firing.tag))
         if len(told) > 1:
             yield f"what is told depends on the schedule: {told}"
-    if difference.first_difference(ran(graph, [4], "fifo", 90)[1], ran(graph, [4], "lifo", 90)[1]) is not None:
+    if (
+        difference.first_difference(run_and_index(graph, [4], "fifo", 90)[1], run_and_index(graph, [4], "lifo", 90)[1])
+        is not None
+    ):
         yield "what a run had not come to is a difference"
 
 

@@ -11,8 +11,8 @@ import tagloom as tl
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.generators.generator import Case, cases, values
-from support.laws.difference_laws import divergence, edited
-from support.laws.query_laws import ran
+from support.laws.difference_laws import difference_violations, edit_graph
+from support.laws.query_laws import run_and_index
 from support.programs.hand_written_graphs import stuck, sum_graph
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
@@ -35,20 +35,20 @@ def test_the_first_difference_is_first_and_does_not_depend_on_schedules(
     graph, other, arguments = lower(case.program), lower(case.program), list(case.arguments)
     match dice.choice(["same", "edited", "edited", "arguments"]):
         case "edited":
-            other = edited(graph, dice)
+            other = edit_graph(graph, dice)
         case "arguments":
             expected = graph.arguments[graph.hidden_count :]
             arguments = [data.draw(values(output.type)) for _, output in expected]
     difference_lines = []
     for one, two in SCHEDULES:
-        (state, first), (end, second) = ran(graph, case.arguments, one), ran(other, arguments, two)
+        (state, first), (end, second) = run_and_index(graph, case.arguments, one), run_and_index(other, arguments, two)
         assume(not state.flight and not end.flight and max(len(first.events), len(second.events)) <= MOST_EVENTS)
         difference = first_difference(first, second)
-        assert list(divergence(first, second, difference)) == []
+        assert list(difference_violations(first, second, difference)) == []
         difference_lines.append(
             difference and (difference.kind, difference.firing and (difference.firing.node, difference.firing.tag))
         )
-        assert list(divergence(second, first, first_difference(second, first))) == []
+        assert list(difference_violations(second, first, first_difference(second, first))) == []
     assert difference_lines == difference_lines[:1] * len(difference_lines)
 
 
@@ -57,7 +57,10 @@ def test_the_first_difference_is_first_and_does_not_depend_on_schedules(
 def test_stopping_early_is_no_difference(case: Case, one: int, other: int) -> None:
     """Two runs of one program do not differ, wherever each was stopped, under any schedule."""
     graph = lower(case.program)
-    first, second = ran(graph, case.arguments, "lifo", one)[1], ran(graph, case.arguments, "fifo", other)[1]
+    first, second = (
+        run_and_index(graph, case.arguments, "lifo", one)[1],
+        run_and_index(graph, case.arguments, "fifo", other)[1],
+    )
     assert first_difference(first, second) is None
 
 
@@ -69,7 +72,7 @@ def changed(graph: Graph, which: str, **to: object) -> Graph:
 
 
 def difference_lines(one: Graph, given: list[int], two: Graph, others: list[int]) -> list[str]:
-    return str(first_difference(ran(one, given)[1], ran(two, others)[1])).splitlines()
+    return str(first_difference(run_and_index(one, given)[1], run_and_index(two, others)[1])).splitlines()
 
 
 def test_a_different_op() -> None:
@@ -135,7 +138,9 @@ def test_a_node_that_got_no_token() -> None:
 
 def test_no_difference() -> None:
     """The answer is None if all firings agree."""
-    assert first_difference(ran(sum_graph(), [3, 4])[1], ran(sum_graph(), [3, 4], "lifo")[1]) is None
+    assert (
+        first_difference(run_and_index(sum_graph(), [3, 4])[1], run_and_index(sum_graph(), [3, 4], "lifo")[1]) is None
+    )
 
 
 def test_cells_of_an_edited_program() -> None:
@@ -272,9 +277,9 @@ A, Z = "a = add x, 1", "z = negative y"
 def test_the_first_difference_of_small_programs(one: Graph, two: Graph, node: str, kind: str, lines: list[str]) -> None:
     """For small programs with one difference or two: which firing is the first, how it differs, and where its different
     operands came from."""
-    first, second = ran(one, [1, 2])[1], ran(two, [1, 2])[1]
+    first, second = run_and_index(one, [1, 2])[1], run_and_index(two, [1, 2])[1]
     difference = first_difference(first, second)
-    assert list(divergence(first, second, difference)) == []
+    assert list(difference_violations(first, second, difference)) == []
     assert difference is not None and difference.firing is not None
     assert (str(difference.firing.node), difference.kind) == (f"g.{node}", kind)
     assert list(map(str, difference.operands)) == lines
@@ -293,7 +298,7 @@ def test_the_first_difference_of_small_programs(one: Graph, two: Graph, node: st
 )
 def test_equal_firings(one: Graph, two: Graph) -> None:
     """A merge has one operand, whatever the port, and cells are identified by the name of their node."""
-    assert first_difference(ran(one, [1, 2])[1], ran(two, [1, 2])[1]) is None
+    assert first_difference(run_and_index(one, [1, 2])[1], run_and_index(two, [1, 2])[1]) is None
 
 
 @pytest.mark.parametrize(
@@ -303,7 +308,7 @@ def test_equal_firings(one: Graph, two: Graph) -> None:
 def test_values_with_equal_bits_and_types(first: float, second: float, same: bool) -> None:
     """Values are equal if they have the same bits and the same type."""
     one, two = (g("n = negative x", takes=f"x: {type(value).__name__}64") for value in (first, second))
-    difference_lines = first_difference(ran(one, [first])[1], ran(two, [second])[1])
+    difference_lines = first_difference(run_and_index(one, [first])[1], run_and_index(two, [second])[1])
     assert (difference_lines is None) == same
     assert difference_lines is None or difference_lines.kind == "operands"
 

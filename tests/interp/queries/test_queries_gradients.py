@@ -6,7 +6,13 @@ import random
 from typing import Any
 
 import pytest
-from support.laws.query_laws import provenance, quietness, ran, readiness, reasons
+from support.laws.query_laws import (
+    provenance_violations,
+    quiescence_violations,
+    readiness_violations,
+    reason_violations,
+    run_and_index,
+)
 from support.programs.gradient_functions import GRADIENTS, grad_power
 from tagloom.interp.queries import why_not as why
 
@@ -19,11 +25,11 @@ def test_provenance_and_reasons_hold_going_back(name: str, seed: int) -> None:
     function, arguments = GRADIENTS[name]
     dice = random.Random(seed)
     for steps in (dice.randrange(20, 120), dice.randrange(120, 300), 3_000):
-        state, index = ran(function.graph, arguments, f"random:{seed}", steps)
-        assert list(provenance(index, dice)) == []
-        assert list(readiness(state)) == []
-        assert list(quietness(state, index)) == []
-        assert list(reasons(state, index, dice)) == []
+        state, index = run_and_index(function.graph, arguments, f"random:{seed}", steps)
+        assert list(provenance_violations(index, dice)) == []
+        assert list(readiness_violations(state)) == []
+        assert list(quiescence_violations(state, index)) == []
+        assert list(reason_violations(state, index, dice)) == []
 
 
 WRONG: dict[str, tuple[str, Any]] = {
@@ -41,6 +47,6 @@ def test_wrong_searches_of_loops_are_caught(name: str, monkeypatch: pytest.Monke
     graph, arguments = grad_power.graph, (3.0, 3)
     texts: list[str] = []
     for steps in range(20, 140, 10):
-        state, index = ran(graph, arguments, "fifo", steps)
-        texts += reasons(state, index, random.Random(steps))
+        state, index = run_and_index(graph, arguments, "fifo", steps)
+        texts += reason_violations(state, index, random.Random(steps))
     assert any("it fired in the end" in each for each in texts)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
-from support.laws.query_laws import begun, quietness, ran, readiness, reasons
+from support.laws.query_laws import begun, quiescence_violations, readiness_violations, reason_violations, run_and_index
 from support.programs.hand_written_graphs import stuck
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
@@ -49,7 +49,7 @@ def half_full(n: tl.int64) -> tl.int64:
 
 def answer_lines(graph: Graph, argument: int, steps: int = 10_000, **options: object) -> list[str]:
     """The lines of the answer why the first result has not come, after this many steps."""
-    state, index = ran(graph, [argument], "fifo", steps)
+    state, index = run_and_index(graph, [argument], "fifo", steps)
     return str(why_not(index, state, graph.results[0], ROOT, **options)).splitlines()  # type: ignore[arg-type]
 
 
@@ -65,10 +65,10 @@ def test_answers_hold_at_any_moment(case: Case, seed: int) -> None:
     does; what it says may fire does not while the tokens that it names are withheld."""
     dice = random.Random(seed)
     for steps in (dice.randrange(1, 20), dice.randrange(20, 400), 2_000):
-        state, index = ran(lower(case.program), case.arguments, f"random:{dice.randrange(99)}", steps)
-        assert list(readiness(state)) == []
-        assert list(quietness(state, index)) == []
-        assert list(reasons(state, index, dice)) == []
+        state, index = run_and_index(lower(case.program), case.arguments, f"random:{dice.randrange(99)}", steps)
+        assert list(readiness_violations(state)) == []
+        assert list(quiescence_violations(state, index)) == []
+        assert list(reason_violations(state, index, dice)) == []
 
 
 @pytest.mark.inner(first=10)
@@ -76,11 +76,11 @@ def test_answers_hold_at_any_moment(case: Case, seed: int) -> None:
 def test_answers_hold_for_invalid_graphs(graph: Graph) -> None:
     """Answers about graphs that deadlock are true after each of their steps."""
     dice = random.Random(1)
-    for steps in range(1, ran(graph, [2])[0].steps + 1):
-        state, index = ran(graph, [2], "lifo", steps)
-        assert list(readiness(state)) == []
-        assert list(quietness(state, index)) == []
-        assert list(reasons(state, index, dice)) == []
+    for steps in range(1, run_and_index(graph, [2])[0].steps + 1):
+        state, index = run_and_index(graph, [2], "lifo", steps)
+        assert list(readiness_violations(state)) == []
+        assert list(quiescence_violations(state, index)) == []
+        assert list(reason_violations(state, index, dice)) == []
 
 
 def test_a_switch_went_the_other_way() -> None:
@@ -98,7 +98,7 @@ def test_a_switch_went_the_other_way() -> None:
 
 def test_the_waiting_token_is_named() -> None:
     """The answer names the token that waits and its sender."""
-    state, index = ran(stuck(), [1])
+    state, index = run_and_index(stuck(), [1])
     (number,) = stuck().find("sum")
     reply = str(why_not(index, state, number, ROOT)).splitlines()
     assert reply[1:3] == ["  required: tokens on the ports 0, 1", "  got: 1 on port 0 from stuck.switch at event 2"]
@@ -140,7 +140,7 @@ def test_a_trap_upstream() -> None:
 
 def test_a_trap_in_a_loop_that_went_on() -> None:
     """If a loop ended without one of its variables, the first root is the trap, in its iteration."""
-    state, index = ran(ratios.graph, [4])
+    state, index = run_and_index(ratios.graph, [4])
     answer = why_not(index, state, ratios.graph.results[0], ROOT)
     assert "under main/loop[1] at event" in answer.root_causes[0].reason.describe(ratios.graph)
     assert answer.verdict == "never"
@@ -150,11 +150,11 @@ def test_quiescence_follows_from_the_events() -> None:
     """This holds at every moment of a recursive function, all of whose nodes receive tokens."""
     state, index = begun(down.graph, [2])
     while state.flight:
-        assert list(quietness(state, index)) == []
+        assert list(quiescence_violations(state, index)) == []
         event = step(state, 0)
         state.apply(event)
         index.add(event)
-    assert list(quietness(state, index)) == []
+    assert list(quiescence_violations(state, index)) == []
 
 
 def test_nodes_that_wait_for_each_other() -> None:
@@ -177,14 +177,14 @@ def test_a_node_with_literals_only() -> None:
         "  bare.a under main: nothing is connected to it",
         "  hint: it never will",
     ]
-    state, index = ran(graph, [1])
+    state, index = run_and_index(graph, [1])
     assert str(why_not(index, state, 0, ROOT)).splitlines()[1:3] == ["  required: a token on a port", "  got: none"]
-    assert list(reasons(state, index, random.Random(1))) == []
+    assert list(reason_violations(state, index, random.Random(1))) == []
 
 
 def test_an_activation_that_did_not_open() -> None:
     """A node of a call that never happened waits for the call; so does a node of a call inside it."""
-    state, index = ran(down.graph, [0])
+    state, index = run_and_index(down.graph, [0])
     site = next(node.site for node in down.graph.nodes if node.op == "call")
     assert site is not None
     (number,) = down.graph.find("less")
@@ -207,7 +207,7 @@ def test_an_activation_that_did_not_open() -> None:
 
 def test_a_node_that_fired() -> None:
     """If the node has fired, its firing is the answer. An index that is behind its state is refused."""
-    state, index = ran(stuck(), [1])
+    state, index = run_and_index(stuck(), [1])
     (number,) = stuck().find("less")
     assert str(why_not(index, state, number, ROOT)) == (
         "node stuck.less has fired: stuck.less under main at event 0: less 1, 3 -> true"
@@ -220,9 +220,9 @@ def test_a_node_that_fired() -> None:
 @pytest.mark.full
 def test_a_search_that_was_cut() -> None:
     """If more nodes wait than the search may follow, the answer claims only what it has seen."""
-    state, index = ran(down.graph, [3_000], steps=100_000)
+    state, index = run_and_index(down.graph, [3_000], steps=100_000)
     assert why_not(index, state, down.graph.results[0], ROOT, max_waiters=50).verdict == "unknown"
-    state, index = ran(down.graph, [3], steps=40)
+    state, index = run_and_index(down.graph, [3], steps=40)
     whole = why_not(index, state, down.graph.results[0], ROOT)
     for most in range(1, len(whole.wait_entries) + 2):
         cut = why_not(index, state, down.graph.results[0], ROOT, max_waiters=most)
@@ -246,7 +246,7 @@ def test_a_get_of_a_cell_that_nothing_fills() -> None:
 
 def test_the_provenance_of_a_value_from_a_cell() -> None:
     """The value of a get comes from the store, which sent no token, and from the value that it put."""
-    _, index = ran(half_full.graph, [5])
+    _, index = run_and_index(half_full.graph, [5])
     (add,) = half_full.graph.find("add")
     links = list(where_from(index, TokenKey(add, 0, ROOT), 1))
     assert [link.number < 0 or index.origin(link.number).node.op for link in links] == ["get", "cells", "store"]

@@ -24,17 +24,17 @@ Running: TypeAlias = Callable[[list[Any]], Sequence[Any] | None]
 """A function from a program's arguments to its results; None if it does not return."""
 
 
-def differentiated(case: Case, order: int = 1) -> Case | None:
+def differentiate(case: Case, order: int = 1) -> Case | None:
     """The derivative of a program: it returns the program's results and the adjoints of its float arguments, with small
     constants as the adjoints of the results. Orders above 1 differentiate again. None if no argument or no result is a
     float."""
     program: Program | None = case.program
     for nth in range(order):
-        program = asked(program, f"derivative_{nth + 1}") if program else None
+        program = pull_back_entry(program, f"derivative_{nth + 1}") if program else None
     return Case(resolve_pullbacks(program), case.arguments) if program else None
 
 
-def asked(program: Program, name: str) -> Program | None:
+def pull_back_entry(program: Program, name: str) -> Program | None:
     """The program with a new entry, which calls the old one and pulls back through that call."""
     entry = program.main
     taken = [var for var in entry.body.parameters if _is_float(var.type)]
@@ -62,7 +62,7 @@ def _is_float(type_: Type) -> bool:
     return type_.dtype.kind == "f"
 
 
-def weights(program: Program) -> list[float]:
+def result_adjoints(program: Program) -> list[float]:
     """The adjoints of the float results, which are pulled back."""
     return [0.5 + nth for nth, type_ in enumerate(t for t in program.main.results if _is_float(t))]
 
@@ -70,15 +70,15 @@ def weights(program: Program) -> list[float]:
 def total(case: Case, results: Any) -> float:
     """The weighted sum of all float results: the function whose gradient the adjoints are."""
     floats = [each for each, type_ in zip(results, case.program.main.results, strict=True) if _is_float(type_)]
-    return float(sum(weight * np.sum(each) for weight, each in zip(weights(case.program), floats, strict=True)))
+    return float(sum(weight * np.sum(each) for weight, each in zip(result_adjoints(case.program), floats, strict=True)))
 
 
-def evaluated(case: Case, most: int = 10_000_000) -> Running:
+def run_on_evaluator(case: Case, most: int = 10_000_000) -> Running:
     """Runs the program with the evaluator, in `most` steps at most."""
     return lambda arguments: evaluate(case.program, arguments, max_steps=most).results
 
 
-def performed(case: Case, schedule: str) -> Running:
+def run_on_machine(case: Case, schedule: str) -> Running:
     """Runs the program on the machine, with the bounds of its loops, so gets may be deferred and effects happen."""
     graph = lower(case.program)
 
@@ -89,10 +89,10 @@ def performed(case: Case, schedule: str) -> Running:
     return run
 
 
-def slope(case: Case, step: float, run: Running | None = None) -> float | None:
+def finite_difference(case: Case, step: float, run: Running | None = None) -> float | None:
     """The derivative of `total` along one direction, by a central difference; None if the program does not return
     finite numbers on both sides. `run` runs it, and may return more values than the program has results."""
-    ends, run = [], run or evaluated(case, 20_000)
+    ends, run = [], run or run_on_evaluator(case, 20_000)
     for side in (step, -step):
         moved = [_moved(value, side * (1 + 0.1 * at)) for at, value in enumerate(case.arguments)]
         results = run(moved)
@@ -106,7 +106,7 @@ def _moved(value: Any, by: float) -> Any:
     return value + by if isinstance(value, float) or np.asarray(value).dtype == np.float64 else value
 
 
-def along(case: Case, adjoints: list[Any]) -> float:
+def directional_derivative(case: Case, adjoints: list[Any]) -> float:
     """The derivative along the same direction, by the adjoints of all float arguments."""
     floats = [
         (at, type_) for at, type_ in enumerate(v.type for v in case.program.main.body.parameters) if _is_float(type_)
@@ -116,20 +116,20 @@ def along(case: Case, adjoints: list[Any]) -> float:
     return float(sum((1 + 0.1 * at) * np.sum(adjoint) for at, adjoint in wide))
 
 
-def inexact(case: Case, derived: Case, run: Running | None = None) -> str | None:
+def gradient_difference(case: Case, derived: Case, run: Running | None = None) -> str | None:
     """How the adjoints of a program differ from finite differences; "" if they agree. None if the differences of three
     step sizes disagree, or if the program contains `stop_gradient`, which differences cannot see. With `run`, the
     derivative is run for the differences too, since it draws its own random numbers."""
     if any(node.op == "stop_gradient" for each in case.program.functions for node in each.body.walk()):
         return None
-    slopes = [slope(case, step, run) for step in (1e-4, 1e-5, 1e-6)]
+    slopes = [finite_difference(case, step, run) for step in (1e-4, 1e-5, 1e-6)]
     if None in slopes or max(slopes) - min(slopes) > 1e-4 * (1e-3 + max(map(abs, slopes))):  # type: ignore[type-var,operator,arg-type]
         return None
-    results = (run or evaluated(derived))(derived.arguments)
+    results = (run or run_on_evaluator(derived))(derived.arguments)
     if results is None:
         return "the program returns, and its derivative does not"
     adjoints = list(results[len(case.program.main.results) :])
-    result, expected = along(case, adjoints), slopes[1]
+    result, expected = directional_derivative(case, adjoints), slopes[1]
     if abs(result - expected) > 1e-3 * (1e-2 + abs(expected)):  # type: ignore[operator,arg-type]
         return f"adjoints {adjoints} say {result}, differences {slopes}"
     return ""

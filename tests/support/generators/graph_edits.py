@@ -24,7 +24,7 @@ def wires(graph: Graph) -> list[Wire]:
     return [(source, edge) for edge, sources in graph.sources().items() for source in sources]
 
 
-def rewired(graph: Graph, new: list[Wire]) -> Graph:
+def with_wires(graph: Graph, new: list[Wire]) -> Graph:
     """The graph with these edges only."""
 
     def output(source: OutputRef, old: NodeOutput) -> NodeOutput:
@@ -55,18 +55,18 @@ def feed(graph: Graph, name: str, port: int, *names: str) -> Graph:
     """The graph in which only these outputs feed the port."""
     edge = Edge(number(graph, name), port)
     others = [wire for wire in wires(graph) if wire[1] != edge]
-    return rewired(graph, [*others, *((source(graph, each), edge) for each in names)])
+    return with_wires(graph, [*others, *((source(graph, each), edge) for each in names)])
 
 
-def changed(graph: Graph, name: str, **fields: Any) -> Graph:
+def change_node(graph: Graph, name: str, **fields: Any) -> Graph:
     """The graph in which one node has other fields."""
     return at(graph, number(graph, name), **fields)
 
 
-def typed(graph: Graph, name: str, *types: Type) -> Graph:
+def retype_outputs(graph: Graph, name: str, *types: Type) -> Graph:
     """The graph in which the outputs of one node have other types."""
     old = graph.nodes[number(graph, name)].outputs
-    return changed(graph, name, outputs=tuple(replace(o, type=t) for o, t in zip(old, types, strict=True)))
+    return change_node(graph, name, outputs=tuple(replace(o, type=t) for o, t in zip(old, types, strict=True)))
 
 
 def at(graph: Graph, position: int, **fields: Any) -> Graph:
@@ -93,7 +93,7 @@ def swap_two_edges(dice: random.Random, graph: Graph) -> Graph:
     like = graph.output(new[one][0]).type
     other = dice.choice([k for k, (leaving, _) in enumerate(new) if graph.output(leaving).type == like])
     new[one], new[other] = (new[one][0], new[other][1]), (new[other][0], new[one][1])
-    return rewired(graph, new)
+    return with_wires(graph, new)
 
 
 def feed_from_elsewhere(dice: random.Random, graph: Graph) -> Graph:
@@ -101,7 +101,7 @@ def feed_from_elsewhere(dice: random.Random, graph: Graph) -> Graph:
     new = wires(graph)
     k = dice.randrange(len(new))
     new[k] = (dice.choice(sources(graph, graph.output(new[k][0]).type)), new[k][1])
-    return rewired(graph, new)
+    return with_wires(graph, new)
 
 
 def feed_from_next_door(dice: random.Random, graph: Graph) -> Graph:
@@ -111,7 +111,7 @@ def feed_from_next_door(dice: random.Random, graph: Graph) -> Graph:
     site = graph.nodes[new[k][1].node].site
     near = [s for s in sources(graph, graph.output(new[k][0]).type) if s.node >= 0 and graph.nodes[s.node].site == site]
     new[k] = (dice.choice(near or [new[k][0]]), new[k][1])
-    return rewired(graph, new)
+    return with_wires(graph, new)
 
 
 def move_edge(dice: random.Random, graph: Graph) -> Graph:
@@ -119,19 +119,19 @@ def move_edge(dice: random.Random, graph: Graph) -> Graph:
     new = wires(graph)
     k, node = dice.randrange(len(new)), dice.randrange(-1, len(graph.nodes) + 1)
     new[k] = (new[k][0], Edge(node, dice.randrange(-1, 4)))
-    return rewired(graph, new)
+    return with_wires(graph, new)
 
 
 def drop_edge(dice: random.Random, graph: Graph) -> Graph:
     new = wires(graph)
     del new[dice.randrange(len(new))]
-    return rewired(graph, new)
+    return with_wires(graph, new)
 
 
 def duplicate_edge(dice: random.Random, graph: Graph) -> Graph:
     """A port gets a second edge, from any output."""
     new = wires(graph)
-    return rewired(graph, [*new, (dice.choice(sources(graph)), dice.choice(new)[1])])
+    return with_wires(graph, [*new, (dice.choice(sources(graph)), dice.choice(new)[1])])
 
 
 def change_op(dice: random.Random, graph: Graph) -> Graph:
@@ -174,7 +174,7 @@ def literal_for_token(dice: random.Random, graph: Graph) -> Graph:
     simple = literal({"b": True, "f": 1.5}.get(dtype.kind, 3), Type(dtype))
     ports = list(graph.nodes[edge.node].ports)
     ports[edge.port] = simple
-    return rewired(at(graph, edge.node, ports=tuple(ports)), new)
+    return with_wires(at(graph, edge.node, ports=tuple(ports)), new)
 
 
 def token_for_literal(dice: random.Random, graph: Graph) -> Graph:
@@ -186,7 +186,7 @@ def token_for_literal(dice: random.Random, graph: Graph) -> Graph:
     ports = list(graph.nodes[edge.node].ports)
     ports[edge.port] = None
     result = at(graph, edge.node, ports=tuple(ports))
-    return dice.choice([result, rewired(result, [*wires(result), (dice.choice(sources(result)), edge)])])
+    return dice.choice([result, with_wires(result, [*wires(result), (dice.choice(sources(result)), edge)])])
 
 
 def token_for_trigger(dice: random.Random, graph: Graph) -> Graph:
@@ -197,7 +197,7 @@ def token_for_trigger(dice: random.Random, graph: Graph) -> Graph:
     position = dice.choice(triggered)
     ports = graph.nodes[position].ports[:-1]
     moved = [(s, Edge(position, 0) if e == Edge(position, len(ports)) else e) for s, e in wires(graph)]
-    return rewired(at(graph, position, ports=(None, *ports[1:]), has_trigger=False), moved)
+    return with_wires(at(graph, position, ports=(None, *ports[1:]), has_trigger=False), moved)
 
 
 def change_trigger(dice: random.Random, graph: Graph) -> Graph:
@@ -272,7 +272,7 @@ def drop_node(dice: random.Random, graph: Graph) -> Graph:
         if gone not in (leaving.node, edge.node)
     ]
     results = tuple(moved(number) for number in graph.results if number != gone)
-    return rewired(replace(graph, nodes=graph.nodes[:gone] + graph.nodes[gone + 1 :], results=results), new)
+    return with_wires(replace(graph, nodes=graph.nodes[:gone] + graph.nodes[gone + 1 :], results=results), new)
 
 
 def swap_ports(dice: random.Random, graph: Graph) -> Graph:
@@ -283,7 +283,7 @@ def swap_ports(dice: random.Random, graph: Graph) -> Graph:
     ports[one], ports[other] = ports[other], ports[one]
     turned = {Edge(position, one): Edge(position, other), Edge(position, other): Edge(position, one)}
     new = [(leaving, turned.get(edge, edge)) for leaving, edge in wires(graph)]
-    return rewired(at(graph, position, ports=tuple(ports)), new)
+    return with_wires(at(graph, position, ports=tuple(ports)), new)
 
 
 def reuse_site(dice: random.Random, graph: Graph) -> Graph:
@@ -306,7 +306,7 @@ def drop_merge_port(dice: random.Random, graph: Graph) -> Graph:
         for leaving, edge in wires(graph)
         if edge != Edge(position, gone)
     ]
-    return rewired(at(graph, position, ports=ports[1:]), new)
+    return with_wires(at(graph, position, ports=ports[1:]), new)
 
 
 def add_merge_port(dice: random.Random, graph: Graph) -> Graph:
@@ -314,7 +314,7 @@ def add_merge_port(dice: random.Random, graph: Graph) -> Graph:
     position = dice.choice(_any(graph, "merge") or [0])
     node = graph.nodes[position]
     new = (dice.choice(sources(graph, node.outputs[0].type)), Edge(position, len(node.ports)))
-    return rewired(at(graph, position, ports=(*node.ports, None)), [*wires(graph), new])
+    return with_wires(at(graph, position, ports=(*node.ports, None)), [*wires(graph), new])
 
 
 def insert_node(dice: random.Random, graph: Graph) -> Graph:
@@ -322,17 +322,17 @@ def insert_node(dice: random.Random, graph: Graph) -> Graph:
     wire = dice.choice(wires(graph))
     others = dice.choice([[], [dice.choice(sources(graph, graph.output(wire[0]).type))]])
     op = "merge" if others else dice.choice(["merge", "identity"])
-    return inserted(graph, wire, op, graph.nodes[wire[1].node].function, *others)
+    return insert_on_wire(graph, wire, op, graph.nodes[wire[1].node].function, *others)
 
 
-def inserted(graph: Graph, wire: Wire, op: str, function: str, *others: OutputRef) -> Graph:
+def insert_on_wire(graph: Graph, wire: Wire, op: str, function: str, *others: OutputRef) -> Graph:
     """The graph with a new node on an edge; the node may also read other outputs."""
     (leaving, edge), position = wire, len(graph.nodes)
     feeding = [leaving, *others]
     result = GraphNode("new", op, (None,) * len(feeding), (NodeOutput(graph.output(leaving).type, ()),), function)
     new = [other for other in wires(graph) if other != wire]
     new += [(each, Edge(position, port)) for port, each in enumerate(feeding)]
-    return rewired(replace(graph, nodes=(*graph.nodes, result)), [*new, (OutputRef(position, 0), edge)])
+    return with_wires(replace(graph, nodes=(*graph.nodes, result)), [*new, (OutputRef(position, 0), edge)])
 
 
 EDITS: tuple[Edit, ...] = (

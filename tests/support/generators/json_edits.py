@@ -126,7 +126,7 @@ def places(data: Any) -> Iterator[Place]:
             ahead.append(at[key])
 
 
-def mutated(dice: random.Random, document: Any, times: int = 1) -> Any:
+def mutate_data(dice: random.Random, document: Any, times: int = 1) -> Any:
     """A copy of a document with some random changes."""
     result = copy.deepcopy(document)
     for _ in range(times):
@@ -159,7 +159,7 @@ def _change(dice: random.Random, place: Place, others: list[Place]) -> None:
             at[key] = copy.deepcopy(there[other])
 
 
-def garbled(dice: random.Random, text: bytes) -> bytes:
+def corrupt_text(dice: random.Random, text: bytes) -> bytes:
     """A text with a few bytes changed, dropped or added."""
     result = bytearray(text)
     for _ in range(dice.choice([1, 1, 2, 5])):
@@ -179,7 +179,7 @@ def garbled(dice: random.Random, text: bytes) -> bytes:
     return bytes(result)
 
 
-def reordered(dice: random.Random, lines: list[bytes]) -> list[bytes]:
+def edit_lines(dice: random.Random, lines: list[bytes]) -> list[bytes]:
     """The lines of a log, one of them dropped, duplicated, moved, cut or changed as data."""
     result, where = list(lines), dice.randrange(len(lines))
     match dice.randrange(6):
@@ -192,7 +192,7 @@ def reordered(dice: random.Random, lines: list[bytes]) -> list[bytes]:
         case 3:
             result[where:] = [result[where][: dice.randrange(len(result[where]))]]
         case _:
-            changed = mutated(dice, json.loads(result[where]), dice.choice([1, 1, 2]))
+            changed = mutate_data(dice, json.loads(result[where]), dice.choice([1, 1, 2]))
             result[where] = json.dumps(changed).encode() + b"\n"
     return result
 

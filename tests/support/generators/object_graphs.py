@@ -122,7 +122,7 @@ def put(holder: Any, name: str, part: Any) -> None:
             setattr(holder, name, part)
 
 
-def followed(root: Any, path: str) -> Any:
+def follow_path(root: Any, path: str) -> Any:
     """The object at the end of a path."""
     names = [re.sub(r"\\(.)", r"\1", name) for name in re.findall(r"(?:\A|\.)((?:[^.\\]|\\.)*)", path)]
     for name in names:
@@ -135,7 +135,7 @@ def followed(root: Any, path: str) -> Any:
     return root
 
 
-def reached(root: Any) -> Iterator[tl.Variable]:
+def reachable_variables(root: Any) -> Iterator[tl.Variable]:
     """The reachable variables, each once, found without tagloom."""
     waiting, seen = [root], set()
     while waiting:
@@ -161,6 +161,6 @@ def bits(variable: tl.Variable) -> tuple[Any, ...]:
     return array.dtype, array.shape, array.tobytes()
 
 
-def blank(leaf: Leaf) -> np.ndarray[Any, Any]:
+def other_leaf_value(leaf: Leaf) -> np.ndarray[Any, Any]:
     """Another value of a leaf's type, if the type has one."""
     return np.frombuffer(bytes(byte ^ 1 for byte in leaf.bits), leaf.dtype.numpy).reshape(leaf.shape)

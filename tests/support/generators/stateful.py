@@ -19,7 +19,7 @@ def variables() -> dict[str, tl.Variable]:
     return {name: tl.Variable(start, name=name) for name, start in STARTS.items()}
 
 
-def contents(found: dict[str, tl.Variable]) -> dict[str, bytes]:
+def variable_bits(found: dict[str, tl.Variable]) -> dict[str, bytes]:
     """The bits of all variables."""
     return {name: np.asarray(each).tobytes() for name, each in found.items()}
 
@@ -51,7 +51,7 @@ def _around(inner: st.SearchStrategy[Statement]) -> st.SearchStrategy[Statement]
 programs = st.lists(st.recursive(simple, _around, max_leaves=8), min_size=1, max_size=4).map(tuple)
 
 
-def built(program: Sequence[Statement], held: dict[str, tl.Variable]) -> Callable[[Any], Any]:
+def build_function(program: Sequence[Statement], held: dict[str, tl.Variable]) -> Callable[[Any], Any]:
     """The Python function of a program. The functions that it calls are `tl.function`s, eagerly and in a trace."""
     blocks = {statement: _function(statement, held) for statement in _calls(program)}
 

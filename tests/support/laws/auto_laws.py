@@ -12,7 +12,7 @@ import pytest
 from support.generators.effect_programs import Witness
 from support.generators.generator import Case
 from support.laws.compiled_laws import differences_from_reference
-from support.laws.fast_laws import exact, told
+from support.laws.fast_laws import comparable_fields, with_value_bits
 from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines import auto, registry
@@ -74,22 +74,24 @@ def switch_violations(case: Case, looks: tuple[int, int], *, account: bool, runs
     with code_ready_after(*looks):
         for seed in range(runs):
             worlds = Witness(), Witness()
-            wanted = run_graph(graph, case.arguments, seed=seed, world=worlds[0])
+            expected = run_graph(graph, case.arguments, seed=seed, world=worlds[0])
             options = RunOptions(seed=seed, world=worlds[1], account=account)
             got = registry.run(job, case.arguments, options, "auto")
             where = f"run {seed} of {looks}, on {got.engine}"
             if got.engine == "compiled" and account:
                 yield f"{where}: measures were wanted"
             elif got.engine == "compiled":
-                yield from (f"{where}: {each}" for each in differences_from_reference(wanted, got))
+                yield from (f"{where}: {each}" for each in differences_from_reference(expected, got))
             else:
-                yield from differing_fields(where, told(wanted), told(got))
-            if worlds[0].lines != worlds[1].lines or exact(worlds[0].calls) != exact(worlds[1].calls):
+                yield from differing_fields(where, comparable_fields(expected), comparable_fields(got))
+            if worlds[0].lines != worlds[1].lines or with_value_bits(worlds[0].calls) != with_value_bits(
+                worlds[1].calls
+            ):
                 yield f"{where}: the effects differ: {worlds[1].lines} and not {worlds[0].lines}"
 
 
-def differing_fields(where: str, wanted: dict[str, Any], got: dict[str, Any]) -> Iterator[str]:
+def differing_fields(where: str, expected: dict[str, Any], got: dict[str, Any]) -> Iterator[str]:
     """The fields of an outcome that differ."""
-    for key, value in wanted.items():
+    for key, value in expected.items():
         if got[key] != value:
             yield f"{where}: {key} is {got[key]} and not {value}"

@@ -224,15 +224,15 @@ def _ascii(drawing: Drawing) -> Iterator[str]:
                 yield f"{cell} is blank in one form only"
 
 
-def _arrows(said: Sequence[ReadArrow], drawing: Drawing, view: View) -> Iterator[str]:
+def _arrows(description: Sequence[ReadArrow], drawing: Drawing, view: View) -> Iterator[str]:
     """The arrows that the reader finds are those of the view."""
     expected = Counter((arrow.tail, arrow.head) for arrow in view.arrows)
-    result = Counter((arrow.tail, arrow.head) for arrow in said)
+    result = Counter((arrow.tail, arrow.head) for arrow in description)
     if expected != result:
         yield f"not drawn: {expected - result}, drawn but not there: {result - expected}"
     kinds = {(arrow.tail, arrow.head, arrow.link): LINES[arrow.link] for arrow in view.arrows}
     heads = Counter((arrow.tail, arrow.head, LINES[arrow.link][1]) for arrow in view.arrows)
-    for one in said:
+    for one in description:
         fitting = [
             (lines, signs)
             for (tail, head, _), (lines, signs) in kinds.items()
@@ -241,19 +241,19 @@ def _arrows(said: Sequence[ReadArrow], drawing: Drawing, view: View) -> Iterator
         if not fitting:
             yield f"{one} looks like no arrow from {one.tail} to {one.head}"
     for (tail, head, signs), count in heads.items():
-        if sum((one.tail, one.head) == (tail, head) and one.sign in signs for one in said) != count:
+        if sum((one.tail, one.head) == (tail, head) and one.sign in signs for one in description) != count:
             yield f"heads from {tail} to {head} are not {count} of {signs}"
-    yield from _labels(said, drawing, view)
+    yield from _labels(description, drawing, view)
 
 
-def _labels(said: Sequence[ReadArrow], drawing: Drawing, view: View) -> Iterator[str]:
+def _labels(description: Sequence[ReadArrow], drawing: Drawing, view: View) -> Iterator[str]:
     """An arrow that leaves a labelled output begins below its label."""
     where = drawing.cell_positions()
     for tail, head in {(arrow.tail, arrow.head) for arrow in view.arrows}:
         labels = {arrow.label for arrow in view.arrows if (arrow.tail, arrow.head) == (tail, head)}
         (row, left) = where[tail][0]
         line = "".join(drawing.rows[row][column].glyph for _, column in where[tail])
-        for one in said:
+        for one in description:
             above = (line[: one.start - left + 1].split() or [""])[-1]
             named = any(label.startswith(above) or not label for label in labels)
             if one[:2] == (tail, head) and not named and one.sign in "▼▽◇":

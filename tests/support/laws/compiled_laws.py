@@ -37,17 +37,17 @@ class Trial(NamedTuple):
 
 def differences(program: Program, graph: Graph, arguments: Sequence[Any], seed: int = 0) -> list[str]:
     """Where the compiled engine differs: in results, in the description of the first trap, or in effects."""
-    return tried(program, graph, arguments, seed).differences
+    return run_trial(program, graph, arguments, seed).differences
 
 
-def differs(function: Function, given: Sequence[Any]) -> list[str]:
+def function_differences(function: Function, given: Sequence[Any]) -> list[str]:
     """Where the compiled engine differs on a function, traced for these arguments."""
     program = function.trace(*given).program
     graph = lower(program)
     return differences(program, graph, admit_arguments(graph, given))
 
 
-def tried(program: Program, graph: Graph, arguments: Sequence[Any], seed: int = 0) -> Trial:
+def run_trial(program: Program, graph: Graph, arguments: Sequence[Any], seed: int = 0) -> Trial:
     """Run a program on the compiled engine, and compare."""
     worlds = Witness(), Witness(), Witness()
     compiled = run_compiled(program, graph, arguments, limits=SHORT, seed=seed, world=worlds[0])

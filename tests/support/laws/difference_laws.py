@@ -15,7 +15,7 @@ from tagloom.interp.queries import difference
 from tagloom.interp.queries.index import EventIndex
 
 
-def edited(graph: Graph, dice: random.Random) -> Graph:
+def edit_graph(graph: Graph, dice: random.Random) -> Graph:
     """The graph with one change that leaves it well-formed: another op, literal, or name."""
     others = {"add": "subtract", "subtract": "multiply", "multiply": "add", "less": "greater", "equal": "less"}
     others |= {"minimum": "maximum", "maximum": "minimum", "less_equal": "less", "negative": "abs"}
@@ -64,7 +64,7 @@ def ancestors(index: EventIndex) -> dict[Named, set[Named]]:
     return results
 
 
-def divergence(first: EventIndex, second: EventIndex, told: difference.Difference | None) -> Iterator[str]:
+def difference_violations(first: EventIndex, second: EventIndex, told: difference.Difference | None) -> Iterator[str]:
     """Laws for two quiescent runs: no difference is reported if and only if all firings are equal; a reported
     difference is real, and all firings on which it depends, in either run, agree."""
     one, other = named_firings(first), named_firings(second)

@@ -44,17 +44,17 @@ def violations(
     graph = lower(case.program)
     for name in schedules:
         with patch.object(store, "PAGE_WORDS", dice.choice((0, store.PAGE_WORDS))):
-            yield from kept(graph, case, name, limits, dice)
+            yield from run_violations(graph, case, name, limits, dice)
 
 
-def kept(graph: Graph, case: Case, name: str, limits: Limits, dice: Random) -> Iterator[str]:
+def run_violations(graph: Graph, case: Case, name: str, limits: Limits, dice: Random) -> Iterator[str]:
     """Violations of one run that keeps its events in three ways, with random beginnings and pauses."""
-    expected = of_reference(graph, case, name, limits)
+    expected = reference_events(graph, case, name, limits)
     begin = dice.choice((0, 0, dice.randint(0, len(expected))))
     count = dice.choice((1, 10, dice.randint(1, len(expected) + 1)))
-    yield from whole(graph, case, name, limits, expected, begin, pauses(dice))
-    yield from last(graph, case, name, limits, expected, begin, pauses(dice), count, dice)
-    yield from written(graph, case, name, limits, begin, pauses(dice), dice)
+    yield from all_events_violations(graph, case, name, limits, expected, begin, pauses(dice))
+    yield from last_events_violations(graph, case, name, limits, expected, begin, pauses(dice), count, dice)
+    yield from log_violations(graph, case, name, limits, begin, pauses(dice), dice)
 
 
 def pauses(dice: Random) -> list[int | None]:
@@ -62,7 +62,7 @@ def pauses(dice: Random) -> list[int | None]:
     return [*dice.choice(([], [dice.randint(1, 300)] * dice.randint(1, 5))), None]
 
 
-def of_reference(graph: Graph, case: Case, name: str, limits: Limits) -> list[Event]:
+def reference_events(graph: Graph, case: Case, name: str, limits: Limits) -> list[Event]:
     """The events of a run on the reference, up to its limits."""
     state = first_state(graph, list(case.arguments), name, world=Witness())
     return list(until_exhausted(drive(state, schedule(name), limits)))
@@ -75,7 +75,7 @@ def until_exhausted(events: Iterator[Event]) -> Iterator[Event]:
         return
 
 
-def begun(graph: Graph, case: Case, name: str, limits: Limits, begin: int, keeper: EventKeeper) -> FastRun:
+def start_run_at(graph: Graph, case: Case, name: str, limits: Limits, begin: int, keeper: EventKeeper) -> FastRun:
     """A run that begins on the reference and continues on the fast engine with this keeper."""
     state = first_state(graph, list(case.arguments), name, world=Witness())
     for _ in islice(until_exhausted(drive(state, schedule(name), limits)), begin):
@@ -83,71 +83,71 @@ def begun(graph: Graph, case: Case, name: str, limits: Limits, begin: int, keepe
     return FastRun(state, name, until="quiet", limits=limits, keeper=keeper)
 
 
-def whole(
-    graph: Graph, case: Case, name: str, limits: Limits, wanted: list[Event], begin: int, steps: list[int | None]
+def all_events_violations(
+    graph: Graph, case: Case, name: str, limits: Limits, expected: list[Event], begin: int, steps: list[int | None]
 ) -> Iterator[str]:
     """All events of a run that is imported at some event, and pauses, equal the reference's from there on."""
     got: list[Event] = []
-    run = begun(graph, case, name, limits, begin, forward_events(got.append))
+    run = start_run_at(graph, case, name, limits, begin, forward_events(got.append))
     for pause in steps:
         run.resume(pause)
-    yield from compared(f"{name}, all from {begin}", wanted[begin:], got)
+    yield from first_event_difference(f"{name}, all from {begin}", expected[begin:], got)
 
 
-def last(
-    graph: Graph, case: Case, name: str, limits: Limits, wanted: list[Event], begin: int, steps: list[int | None],
+def last_events_violations(
+    graph: Graph, case: Case, name: str, limits: Limits, expected: list[Event], begin: int, steps: list[int | None],
     count: int, dice: Random,
 ) -> Iterator[str]:  # fmt: skip
     """The last events equal the reference's last events, wherever the run pauses and in whatever order they are read,
     including events from before the import."""
     keeper = LastEventKeeper(count)
-    run = begun(graph, case, name, limits, begin, keeper)
+    run = start_run_at(graph, case, name, limits, begin, keeper)
     done = begin
     for pause in steps:
         run.resume(pause)
-        done = len(wanted) if pause is None else min(done + pause, len(wanted))
-        before = deque(wanted[:begin], maxlen=count)
-        got, there = keeper.window(before), wanted[:done][-count:]
-        yield from looked(f"{name}, {count} from {begin}", there, got, dice)
-        yield from compared(f"{name}, {count} from {begin}", there, got)
+        done = len(expected) if pause is None else min(done + pause, len(expected))
+        before = deque(expected[:begin], maxlen=count)
+        got, there = keeper.window(before), expected[:done][-count:]
+        yield from slice_violations(f"{name}, {count} from {begin}", there, got, dice)
+        yield from first_event_difference(f"{name}, {count} from {begin}", there, got)
 
 
-def looked(said: str, wanted: Sequence[Event], got: Sequence[Event], dice: Random) -> Iterator[str]:
+def slice_violations(description: str, expected: Sequence[Event], got: Sequence[Event], dice: Random) -> Iterator[str]:
     """Any slice of a window of events equals that slice of the whole."""
-    for _ in range(min(len(wanted), 3)):
-        place, other = dice.randrange(-len(wanted), len(wanted)), dice.randrange(-len(wanted), len(wanted))
+    for _ in range(min(len(expected), 3)):
+        place, other = dice.randrange(-len(expected), len(expected)), dice.randrange(-len(expected), len(expected))
         part = slice(place, other, dice.choice((None, 2, -1)))
-        yield from compared(f"{said}, {place}", [wanted[place]], [got[place]])
-        yield from compared(f"{said}, {part}", wanted[part], got[part])
+        yield from first_event_difference(f"{description}, {place}", [expected[place]], [got[place]])
+        yield from first_event_difference(f"{description}, {part}", expected[part], got[part])
 
 
-def written(
+def log_violations(
     graph: Graph, case: Case, name: str, limits: Limits, begin: int, steps: list[int | None], dice: Random
 ) -> Iterator[str]:
     """A log that the reference begins and the fast engine continues has the reference's lines, whether it is written as
     lines or as columns; so has a log in columns that the reference writes."""
     expected, got = StringIO(), StringIO()
     reference = JsonLogWriter(graph, expected.write)
-    events = of_reference(graph, case, name, limits)
+    events = reference_events(graph, case, name, limits)
     for event in events:
         reference.write_event(event)
-    continued(graph, case, name, limits, begin, steps, JsonLogWriter(graph, got.write))
-    yield from compared_lines(f"{name}, from {begin}", expected.getvalue(), got.getvalue())
+    write_continued_log(graph, case, name, limits, begin, steps, JsonLogWriter(graph, got.write))
+    yield from first_line_difference(f"{name}, from {begin}", expected.getvalue(), got.getvalue())
     sizes = {"PAGE_WORDS": dice.choice((1000, column_log.PAGE_WORDS)), "BLOCK_ROWS": dice.choice((1, 7, 2**13))}
     with TemporaryDirectory() as folder, patch.multiple(column_log, **sizes):
         path, header = Path(folder, "run.npz"), header_line(graph, case.arguments, name)
         with create_column_log(path, graph, header) as log:
-            continued(graph, case, name, limits, begin, steps, log)
+            write_continued_log(graph, case, name, limits, begin, steps, log)
         columns = b"".join(log_lines(path)).decode()
-        yield from compared_lines(f"{name}, columns from {begin}", f"{header}\n{expected.getvalue()}", columns)
+        yield from first_line_difference(f"{name}, columns from {begin}", f"{header}\n{expected.getvalue()}", columns)
         with create_column_log(path, graph, header) as log:
             for event in events:
                 log.write_event(event)
         columns = b"".join(log_lines(path)).decode()
-        yield from compared_lines(f"{name}, columns", f"{header}\n{expected.getvalue()}", columns)
+        yield from first_line_difference(f"{name}, columns", f"{header}\n{expected.getvalue()}", columns)
 
 
-def continued(
+def write_continued_log(
     graph: Graph, case: Case, name: str, limits: Limits, begin: int, steps: list[int | None], log: LogWriter
 ) -> None:
     """Write a run to a log: `begin` events on the reference, the others on the fast engine."""
@@ -159,30 +159,30 @@ def continued(
         run.resume(pause)
 
 
-def compared_lines(said: str, wanted: str, got: str) -> Iterator[str]:
+def first_line_difference(description: str, expected: str, got: str) -> Iterator[str]:
     """The first line that differs, if any."""
-    if wanted != got:
-        lines = zip_longest(wanted.splitlines(), got.splitlines())
+    if expected != got:
+        lines = zip_longest(expected.splitlines(), got.splitlines())
         number, (one, other) = next((n, pair) for n, pair in enumerate(lines) if pair[0] != pair[1])
-        yield f"{said}: line {number} is\n{other}, and not\n{one}"
+        yield f"{description}: line {number} is\n{other}, and not\n{one}"
 
 
-def compared(said: str, wanted: Sequence[Event], got: Sequence[Event]) -> Iterator[str]:
+def first_event_difference(description: str, expected: Sequence[Event], got: Sequence[Event]) -> Iterator[str]:
     """The first event that differs, if any."""
-    if len(wanted) != len(got):
-        yield f"{said}: {len(got)} events, and not {len(wanted)}"
-    for number, (one, other) in enumerate(zip(wanted, got, strict=False)):
-        if told(one) != told(other):
-            yield f"{said}: event {number} is {other}, and not {one}"
+    if len(expected) != len(got):
+        yield f"{description}: {len(got)} events, and not {len(expected)}"
+    for number, (one, other) in enumerate(zip(expected, got, strict=False)):
+        if comparable_event(one) != comparable_event(other):
+            yield f"{description}: event {number} is {other}, and not {one}"
             return
 
 
-def told(event: Event) -> Any:
+def comparable_event(event: Event) -> Any:
     """An event with the types and bits of its values."""
     return bits(event), [type(value) for value in event.inputs or ()], type(event.token.value)
 
 
-def replayed(case: Case, name: str, path: Path) -> Iterator[str]:
+def replay_violations(case: Case, name: str, path: Path) -> Iterator[str]:
     """The log of a whole run equals the reference's except for the engine's name, and its replay ends alike."""
     graph, texts = lower(case.program), []
     options: dict[str, Any] = {"schedule": name, "limits": LIMITS, "keep": path}
@@ -198,7 +198,7 @@ def replayed(case: Case, name: str, path: Path) -> Iterator[str]:
         graph, case.arguments, structure=structure, until="quiet", world=Witness(), **(options | {"keep": columns})
     )
     lines = b"".join(log_lines(columns)).decode().replace('"engine":"fast"', '"engine":"reference"')
-    yield from compared_lines(f"{name}, columns", texts[0], lines)
+    yield from first_line_difference(f"{name}, columns", texts[0], lines)
     log = read_events(path)
     if log.outcome != to_outcome_record(outcome):
         yield f"{name}: the log ends in {log.outcome}, and the run in {to_outcome_record(outcome)}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pytest import MonkeyPatch
-from support.laws.history_laws import seen
+from support.laws.history_laws import state_fields
 from support.observe.event_bits import bits
 from tagloom.core.errors import Usage
 from tagloom.core.graph.graph import Graph
@@ -98,7 +98,7 @@ def same_places(late: History, whole: History, dice: random.Random, places: int 
         return
     for position in (late.base, len(late), *(dice.randint(late.base, len(late)) for _ in range(places))):
         whole.jump(position)
-        if seen(late.at(position)) != seen(whole.state):
+        if state_fields(late.at(position)) != state_fields(whole.state):
             yield f"another state at {position}, known from {late.base} on"
             return
         late.jump(position)
@@ -199,7 +199,7 @@ def stop_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed:
         while len(whole) < len(start):
             whole.forward()
         whole.forward_to(points[1])
-        if late.position != whole.position or seen(late.state) != seen(whole.state):
+        if late.position != whole.position or state_fields(late.state) != state_fields(whole.state):
             yield f"{condition} from {len(start)} on is hit at {late.position}, and not at {whole.position}"
 
 
@@ -280,7 +280,7 @@ def session_violations(graph: Graph, arguments: Sequence[Any], schedule: str, se
 def same_session(far: Session, whole: Session, line: str) -> Iterator[str]:
     """Both sessions are at the same position, and describe it alike."""
     here, there = far.history, whole.history
-    if here.position != there.position or seen(here.state) != seen(there.state):
+    if here.position != there.position or state_fields(here.state) != state_fields(there.state):
         yield f"after {line}, another state at {here.position}, known from {here.base} on, than at {there.position}"
         return
     for place in PLACES if here.position > here.base else ():

@@ -29,7 +29,7 @@ LIMITS = Limits(firings=1_500)
 SCHEDULES = ("waves", "fifo", "lifo", "random:7")
 
 
-def told(outcome: Outcome) -> dict[str, Any]:
+def comparable_fields(outcome: Outcome) -> dict[str, Any]:
     """All fields of an outcome except the engine."""
     return {
         "status": outcome.status,
@@ -40,11 +40,11 @@ def told(outcome: Outcome) -> dict[str, Any]:
         "left": len(outcome.residue),
         "open": outcome.open_activations,
         "stats": outcome.stats,
-        "trapped": [exact(event[:7]) for event in outcome.trap_events],
+        "trapped": [with_value_bits(event[:7]) for event in outcome.trap_events],
     }
 
 
-def begun(
+def start_fast_run(
     graph: Graph, arguments: Sequence[Value], name: str, limits: Limits, world: Witness, **options: Any
 ) -> FastRun:
     """A run on the fast engine that has not made a step; `options` are those of `first_state`."""
@@ -56,7 +56,7 @@ def run_fast(
     graph: Graph, arguments: Sequence[Value], name: str, limits: Limits, world: Witness, **options: Any
 ) -> Outcome:
     """A run on the fast engine."""
-    run = begun(graph, arguments, name, limits, world, **options)
+    run = start_fast_run(graph, arguments, name, limits, world, **options)
     return run.outcome(run.resume(), flat_treedef(len(graph.results)))
 
 
@@ -74,29 +74,31 @@ def violations(
         if differ:
             return
     for name in schedules:
-        expected = told(run_graph(graph, case.arguments, schedule=name, limits=limits, world=Witness()))
+        expected = comparable_fields(run_graph(graph, case.arguments, schedule=name, limits=limits, world=Witness()))
         for steps in handovers:
-            yield from handed_over(graph, case.arguments, name, steps, limits)
-            yield from taken_over(graph, case.arguments, name, steps, limits, expected)
+            yield from export_violations(graph, case.arguments, name, steps, limits)
+            yield from import_violations(graph, case.arguments, name, steps, limits, expected)
 
 
-def in_step(case: Case, name: str, steps: int, limits: Limits = LIMITS) -> Iterator[str]:
+def step_violations(case: Case, name: str, steps: int, limits: Limits = LIMITS) -> Iterator[str]:
     """Both machines send the same tokens at each step, which results alone do not show."""
     graph = lower(case.program)
-    run = begun(graph, case.arguments, name, limits, Witness())
+    run = start_fast_run(graph, case.arguments, name, limits, Witness())
     state = first_state(graph, list(case.arguments), name, world=Witness())
     try:
         for event in islice(drive(state, schedule(name), limits), steps):
             run.resume(1)
             here = [token for token in (*event.sent, *event.woken) if token.node >= 0 and not event.is_throttled]
-            if here and exact(newest(run, len(here) + len(event.released))[: len(here)]) != exact(here):
-                yield f"{name}: step {state.steps} is {event}, and {newest(run, len(here))} in the fast engine"
+            if here and with_value_bits(
+                newest_tokens(run, len(here) + len(event.released))[: len(here)]
+            ) != with_value_bits(here):
+                yield f"{name}: step {state.steps} is {event}, and {newest_tokens(run, len(here))} in the fast engine"
                 return
     except Exhausted:
         return
 
 
-def newest(run: FastRun, count: int) -> list[Token]:
+def newest_tokens(run: FastRun, count: int) -> list[Token]:
     """The tokens in flight that were sent last."""
     store, image = run.store, run.store.image
     results = []
@@ -123,24 +125,24 @@ def differences(graph: Graph, arguments: Sequence[Value], asked: RunOptionsSampl
     name, limits, *_ = asked
     options: dict[str, Any] = {"until": asked.until, "seed": asked.seed, "k": asked.k}
     worlds = Witness(asked.callbacks), Witness(asked.callbacks)
-    expected = told(run_graph(graph, arguments, schedule=name, limits=limits, world=worlds[0], **options))
-    got = told(run_fast(graph, arguments, name, limits, worlds[1], **options))
+    expected = comparable_fields(run_graph(graph, arguments, schedule=name, limits=limits, world=worlds[0], **options))
+    got = comparable_fields(run_fast(graph, arguments, name, limits, worlds[1], **options))
     for key, value in expected.items():
         if got[key] != value:
             yield f"{asked}: {key} is {got[key]} and not {value}"
-    if worlds[0].lines != worlds[1].lines or exact(worlds[0].calls) != exact(worlds[1].calls):
+    if worlds[0].lines != worlds[1].lines or with_value_bits(worlds[0].calls) != with_value_bits(worlds[1].calls):
         yield f"{asked}: what it did to the world differs"
 
 
-def inexact(case: Case, dice: Random, tries: int) -> Iterator[str]:
+def option_violations(case: Case, dice: Random, tries: int) -> Iterator[str]:
     """Where limits, `until`, seeds and bounds, chosen at random, have another effect on the fast engine."""
     graph = lower(case.program)
     stats = run_graph(graph, case.arguments, limits=LIMITS, world=Witness()).stats
     for _ in range(tries):
-        yield from differences(graph, case.arguments, at_random(dice, stats))
+        yield from differences(graph, case.arguments, random_options(dice, stats))
 
 
-def at_random(dice: Random, stats: Stats) -> RunOptionsSample:
+def random_options(dice: Random, stats: Stats) -> RunOptionsSample:
     """Random options for a run with these statistics: its limits are often exactly met, or missed by one."""
     most = {
         "firings": stats.firings,
@@ -158,9 +160,9 @@ def at_random(dice: Random, stats: Stats) -> RunOptionsSample:
     )
 
 
-def handed_over(graph: Graph, arguments: Sequence[Value], name: str, steps: int, limits: Limits) -> Iterator[str]:
+def export_violations(graph: Graph, arguments: Sequence[Value], name: str, steps: int, limits: Limits) -> Iterator[str]:
     """After this many steps the fast engine's state equals the reference's."""
-    run = begun(graph, arguments, name, limits, Witness())
+    run = start_fast_run(graph, arguments, name, limits, Witness())
     state = first_state(graph, list(arguments), name, world=Witness())
     stopped = run.resume(steps)
     try:
@@ -169,21 +171,21 @@ def handed_over(graph: Graph, arguments: Sequence[Value], name: str, steps: int,
         if str(error) != str(stopped):
             yield f"{name}: the reference ended with {error}, the fast engine with {stopped}"
         return
-    if exact(run.state().snapshot()) != exact(state.snapshot()):
+    if with_value_bits(run.state().snapshot()) != with_value_bits(state.snapshot()):
         yield f"{name}: the states differ after {done} steps"
 
 
-def exact(said: Any) -> Any:
+def with_value_bits(value: Any) -> Any:
     """A description of a state, with the bits of its values."""
-    if isinstance(said, tuple | list):
-        return tuple(map(exact, said))
-    return fingerprint(said) if isinstance(said, float | np.ndarray | np.generic) else said
+    if isinstance(value, tuple | list):
+        return tuple(map(with_value_bits, value))
+    return fingerprint(value) if isinstance(value, float | np.ndarray | np.generic) else value
 
 
-def taken_over(
-    graph: Graph, arguments: Sequence[Value], name: str, steps: int, limits: Limits, wanted: dict[str, Any]
+def import_violations(
+    graph: Graph, arguments: Sequence[Value], name: str, steps: int, limits: Limits, expected: dict[str, Any]
 ) -> Iterator[str]:
-    """A run that the reference begins and the fast engine continues ends as `wanted`: as the reference alone ends
+    """A run that the reference begins and the fast engine continues ends as `expected`: as the reference alone ends
     it."""
     state = first_state(graph, list(arguments), name, world=Witness())
     meter = Meter(state, is_clocked=state.is_clocked)
@@ -193,7 +195,7 @@ def taken_over(
     except Exhausted:
         return
     run = FastRun(state, name, until="quiet", limits=limits, meter=meter)
-    got = told(run.outcome(run.resume(), flat_treedef(len(graph.results))))
-    for key, value in wanted.items():
+    got = comparable_fields(run.outcome(run.resume(), flat_treedef(len(graph.results))))
+    for key, value in expected.items():
         if got[key] != value:
             yield f"{name}: taken over after {steps} steps, {key} is {got[key]} and not {value}"

@@ -26,13 +26,13 @@ NOTHING: Mapping[str, Callable[..., Any]] = {}
 MOST_EVENTS, MOST_HISTORIES = 60, 5
 
 
-def seen(state: State) -> Any:
+def state_fields(state: State) -> Any:
     """All fields of a state; events by their bits."""
     flight, records, results, traps, *rest = state.snapshot()
     return flight, records, results, [bits(event) for event in traps], rest
 
 
-def replayed(history: History, position: int) -> State:
+def replay_state(history: History, position: int) -> State:
     """The state at a position, computed by the machine alone: from the arguments, by the schedule's choices, with the
     edits."""
     choices, clocked, quiet = history.choices, history.schedule == "waves", _quiet(history.world.callbacks)
@@ -104,30 +104,30 @@ def walk_violations(
         histories = [result]
         for _ in range(moves):
             chosen = dice.choice(histories)
-            others = [(other, len(other), seen(other.state)) for other in histories if other is not chosen]
+            others = [(other, len(other), state_fields(other.state)) for other in histories if other is not chosen]
             before = chosen.position
             did, branch = _move(chosen, dice)
             if branch is not None:
-                others.append((chosen, len(chosen), seen(chosen.at(before))))
+                others.append((chosen, len(chosen), state_fields(chosen.at(before))))
                 histories = [*histories, branch][-MOST_HISTORIES:]
             for history in (chosen, *([branch] if branch else [])):
-                yield from wrong_places(history, did, dice)
+                yield from position_violations(history, did, dice)
             for other, length, known in others:
-                if len(other) != length or seen(other.state) != known:
+                if len(other) != length or state_fields(other.state) != known:
                     yield f"{did} on {chosen} disturbed {other}"
         for history in histories:
-            yield from wrong_places(history, "the walk", dice, 5)
+            yield from position_violations(history, "the walk", dice, 5)
     except Exception as error:
         yield f"the walk failed: {type(error).__name__}: {error}"
 
 
-def wrong_places(history: History, did: str, dice: random.Random, places: int = 1) -> Iterator[str]:
+def position_violations(history: History, did: str, dice: random.Random, places: int = 1) -> Iterator[str]:
     """Where a history at event i differs from replay to i: at its own position, and at positions that it is asked
     about."""
-    if seen(history.state) != seen(replayed(history, history.position)):
+    if state_fields(history.state) != state_fields(replay_state(history, history.position)):
         yield f"after {did}, {history} is not where replay is"
     for position in (dice.randint(0, len(history)) for _ in range(places)):
-        if seen(history.at(position)) != seen(replayed(history, position)):
+        if state_fields(history.at(position)) != state_fields(replay_state(history, position)):
             yield f"after {did}, {history} gives another state at {position} than replay"
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from pytest import MonkeyPatch
 from support.generators.effect_programs import Witness
-from support.laws.fast_laws import LIMITS, exact, told
+from support.laws.fast_laws import LIMITS, comparable_fields, with_value_bits
 from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.core.graph.graph import Graph
 from tagloom.core.value import Value
@@ -54,7 +54,7 @@ class EagerRequests(ParallelRun):
 
 
 @contextmanager
-def eager() -> Iterator[list[EagerRequests]]:
+def eager_requests() -> Iterator[list[EagerRequests]]:
     """In this context, runs on several cores are `EagerRequests`; yields the list of these runs."""
     runs: list[EagerRequests] = []
 
@@ -74,7 +74,7 @@ class RunInTurns(NamedTuple):
     given: int
 
 
-def in_turns(state: State, limits: Limits, cores: int, dice: Random, rounds: int = ROUNDS) -> RunInTurns:
+def run_in_turns(state: State, limits: Limits, cores: int, dice: Random, rounds: int = ROUNDS) -> RunInTurns:
     """A run whose cores take turns of a few tokens each, in random order; the same random numbers give the same run."""
     run = ParallelRun(state, limits, cores)
     for _ in range(rounds):
@@ -99,19 +99,22 @@ def ends_of_waves(graph: Graph, arguments: Sequence[Value], limits: Limits) -> t
     return store, flight
 
 
-def by_waves(outcome: Outcome, graph: Graph, arguments: Sequence[Value], limits: Limits) -> dict[str, Any]:
+def wave_fields(outcome: Outcome, graph: Graph, arguments: Sequence[Value], limits: Limits) -> dict[str, Any]:
     """All fields of a reference outcome that do not depend on the order of the steps of a wave, with the largest store
     and flight taken at the ends of waves."""
     store, flight = ends_of_waves(graph, arguments, limits)
-    return {**unordered(outcome), "stats": replace(outcome.stats, largest_store=store, largest_flight=flight)}
+    return {
+        **order_independent_fields(outcome),
+        "stats": replace(outcome.stats, largest_store=store, largest_flight=flight),
+    }
 
 
-def unordered(outcome: Outcome) -> dict[str, Any]:
+def order_independent_fields(outcome: Outcome) -> dict[str, Any]:
     """All fields of an outcome that do not depend on the order of the steps of a wave: a run that ended at the limit on
     depth had fired other nodes by then."""
-    fields = told(outcome)
+    fields = comparable_fields(outcome)
     fields["trapped"] = [
-        exact((event.token.node, event.token.tag, event.inputs, event.trap)) for event in outcome.trap_events
+        with_value_bits((event.token.node, event.token.tag, event.inputs, event.trap)) for event in outcome.trap_events
     ]
     return {name: fields[name] for name in ("status", "error")} if is_too_deep(outcome) else fields
 
@@ -121,28 +124,30 @@ def is_too_deep(outcome: Outcome) -> bool:
     return getattr(outcome.error, "limit", None) == "depth"
 
 
-def wrong(
+def turn_violations(
     graph: Graph, arguments: Sequence[Value], cores: int, dice: Random, limits: Limits = LIMITS
 ) -> Iterator[str | int]:
     """Where a run on this many cores, which take turns, differs from one on the reference, and the number of donated
     activations. If the limit on firings ended both, nothing is compared: cores that take turns have it only to end."""
     expected = run_graph(graph, arguments, limits=limits, world=Witness())
-    run, given = in_turns(first_state(graph, list(arguments), "waves"), limits, cores, dice)
+    run, given = run_in_turns(first_state(graph, list(arguments), "waves"), limits, cores, dice)
     yield given
     if expected.status == "Exhausted" and (run.end_reason is None or not is_too_deep(expected)):
         return
     if run.end_reason is None:
         yield f"{cores} cores did not end, the reference {expected.status}"
         return
-    got, wanted = unordered(run.outcome(flat_treedef(len(graph.results)))), unordered(expected)
-    if not is_too_deep(expected):
-        wanted = by_waves(expected, graph, arguments, limits)
-    for key, value in wanted.items():
+    got = order_independent_fields(run.outcome(flat_treedef(len(graph.results))))
+    is_deep = is_too_deep(expected)
+    fields = order_independent_fields(expected) if is_deep else wave_fields(expected, graph, arguments, limits)
+    for key, value in fields.items():
         if got[key] != value:
             yield f"{cores} cores: {key} is {got[key]} and not {value}"
 
 
-def differing(graph: Graph, arguments: Sequence[Value], cores: int, limits: Limits, **options: Any) -> Iterator[str]:
+def parallel_violations(
+    graph: Graph, arguments: Sequence[Value], cores: int, limits: Limits, **options: Any
+) -> Iterator[str]:
     """Where a run on this many cores, as users start it, differs from one on the reference."""
     expected = run_graph(graph, arguments, limits=limits, world=Witness(), **options)
     structure = flat_treedef(len(graph.results))
@@ -150,9 +155,8 @@ def differing(graph: Graph, arguments: Sequence[Value], cores: int, limits: Limi
         cores, graph, arguments, schedule="waves", until="quiet", limits=limits, structure=structure, world=Witness(),
         **options,
     )  # fmt: skip
-    if told(outcome) != told(expected):
-        got, wanted = unordered(outcome), unordered(expected)
-        if not is_too_deep(expected):
-            wanted = by_waves(expected, graph, arguments, limits)
-        if got != wanted:
-            yield f"{cores} cores: {got} and not {wanted}"
+    if comparable_fields(outcome) != comparable_fields(expected):
+        got, is_deep = order_independent_fields(outcome), is_too_deep(expected)
+        fields = order_independent_fields(expected) if is_deep else wave_fields(expected, graph, arguments, limits)
+        if got != fields:
+            yield f"{cores} cores: {got} and not {fields}"

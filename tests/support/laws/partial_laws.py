@@ -40,7 +40,7 @@ def types(program: Program) -> dict[str, Type]:
 
 
 @st.composite
-def asked(draw: Any, cases: st.SearchStrategy[Any]) -> tuple[Case, list[str] | None, list[str]]:
+def draw_request(draw: Any, cases: st.SearchStrategy[Any]) -> tuple[Case, list[str] | None, list[str]]:
     """A case, and the values of it to fetch and feed; None stands for its results."""
     case = draw(cases.filter(lambda case: case is not None))
     several = st.lists(st.sampled_from(names(case.program) or ["?"]), unique=True, max_size=3)
@@ -79,7 +79,7 @@ def violations(case: Case, fetches: Sequence[str] | None, feeds: Sequence[str]) 
         yield f"the part fires {more[0]}, and the whole does not"
     if Counter(seen.lines) - Counter(world.lines) or Counter(map(repr, seen.calls)) - Counter(map(repr, world.calls)):
         yield "the part has effects that the whole has not"
-    unneeded = {node.name for node in part.main.body.nodes} - needed(program, operands, fed)
+    unneeded = {node.name for node in part.main.body.nodes} - needed_nodes(program, operands, fed)
     if unneeded:
         yield f"{sorted(unneeded)} are there, and {operands} do not depend on them"
     results = {result.name for node in part.main.body.nodes for result in node.results}
@@ -146,7 +146,7 @@ def is_literal(name: str) -> bool:
     return name.startswith("literal")
 
 
-def needed(program: Program, operands: Sequence[Any], fed: Sequence[str]) -> set[str]:
+def needed_nodes(program: Program, operands: Sequence[Any], fed: Sequence[str]) -> set[str]:
     """The nodes of the main body that some values may need, found by a search through names. If cells are among them,
     every node that takes a cell may be needed."""
     body, all_types = program.main.body, types(program)
@@ -167,7 +167,7 @@ def needed(program: Program, operands: Sequence[Any], fed: Sequence[str]) -> set
     return results
 
 
-def everything(case: Case) -> Iterator[str]:
+def each_value_violations(case: Case) -> Iterator[str]:
     """What is wrong when each value is fetched, and when each is fed and the results are fetched."""
     known = names(case.program)
     for name in known:
@@ -178,7 +178,7 @@ def everything(case: Case) -> Iterator[str]:
             yield from violations(case, [name], [other])
 
 
-def under_tags() -> Iterator[str]:
+def tagged_value_violations() -> Iterator[str]:
     """What is wrong with some values under tags; the right ones are known."""
     known: list[tuple[Any, dict[str, Any], Any]] = [
         ("main/loop[1]/add_1", {}, 1.0),

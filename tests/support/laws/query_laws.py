@@ -56,7 +56,9 @@ def begun(graph: Graph, arguments: Sequence[Any]) -> tuple[State, EventIndex]:
     return State(graph, values, world=Witness()), EventIndex(graph, values)
 
 
-def ran(graph: Graph, arguments: Sequence[Any], name: str = "fifo", steps: int = 2_000) -> tuple[State, EventIndex]:
+def run_and_index(
+    graph: Graph, arguments: Sequence[Any], name: str = "fifo", steps: int = 2_000
+) -> tuple[State, EventIndex]:
     """A state and its index, after at most this many steps of a run."""
     state, index = begun(graph, arguments)
     for event in drive(state, schedule(name), Limits()):
@@ -115,7 +117,7 @@ class Links:
         return result
 
 
-def edits(index: EventIndex) -> Iterator[str]:
+def edits_by_token(index: EventIndex) -> Iterator[str]:
     """The last edit of every token, and for every sender its edited tokens in order."""
     links = Links(index)
     for token, sender in links.sent.items():
@@ -143,7 +145,7 @@ def edits(index: EventIndex) -> Iterator[str]:
             yield f"{origin} was not injected by {sender}"
 
 
-def provenance(index: EventIndex, dice: random.Random) -> Iterator[str]:
+def provenance_violations(index: EventIndex, dice: random.Random) -> Iterator[str]:
     """Every token's sender and consumer; all firings on which a token depends, and all that depend on it, with
     distances."""
     links = Links(index)
@@ -189,11 +191,13 @@ def _in_order(links: Links, index: EventIndex, number: int) -> list[int]:
 
 
 def _walked(
-    links: Links, said: Iterator[queries.DependenceLink], wanted: dict[int, int], most: int | None
+    links: Links, link_iterator: Iterator[queries.DependenceLink], expected_depths: dict[int, int], most: int | None
 ) -> Iterator[str]:
-    results = list(said)
-    if {link.number: link.depth for link in results} != {n: d for n, d in wanted.items() if most is None or d <= most}:
-        yield f"walked to {[(link.number, link.depth) for link in results]}, not {wanted} up to {most}"
+    results = list(link_iterator)
+    if {link.number: link.depth for link in results} != {
+        n: d for n, d in expected_depths.items() if most is None or d <= most
+    }:
+        yield f"walked to {[(link.number, link.depth) for link in results]}, not {expected_depths} up to {most}"
     if [link.depth for link in results] != sorted(link.depth for link in results):
         yield "the nearest do not come first"
     for link in results:
@@ -201,12 +205,12 @@ def _walked(
             yield f"event {link.number} consumed {links.behind[link.number]}, not {link.operands}"
 
 
-def closed(index: EventIndex) -> list[Tag]:
+def closed_activations(index: EventIndex) -> list[Tag]:
     """The activations that have closed, by the events."""
     return [each.tag for event in index.events[: len(index)] for each in event.closed]
 
 
-def moments(history: History, dice: random.Random, moves: int = 12) -> Iterator[str]:
+def past_query_violations(history: History, dice: random.Random, moves: int = 12) -> Iterator[str]:
     """Queries about the past of a history and its forks, at random positions, agree with a fresh index up to there."""
     walks = [history]
     for _ in range(moves):
@@ -233,7 +237,7 @@ def _told(index: EventIndex, node: int, port: int, tag: Tag) -> Any:
     return len(index), sender, user, links, index.firing_event(node, tag), opened, index.has_closed(tag)
 
 
-def readiness(state: State) -> Iterator[str]:
+def readiness_violations(state: State) -> Iterator[str]:
     """`could_fire` is true exactly for nodes that a single step would fire."""
     expected = []
     for position, token in enumerate(state.flight):
@@ -280,7 +284,7 @@ def questions(state: State, future: Future, index: EventIndex, dice: random.Rand
     results = [(node, ROOT) for node in state.graph.results]
     waiting = [(node, tag) for tag, record in state.records.items() for node in record.waiting_operands]
     order = sorted(future.fired, key=str)
-    tags = [*state.records, *closed(index), *sorted(future.opened, key=str)]
+    tags = [*state.records, *closed_activations(index), *sorted(future.opened, key=str)]
     anywhere = [(dice.randrange(len(state.graph.nodes)), dice.choice(tags)) for _ in range(6)]
     beyond = [(node, tag.child(tag.site, 7) if tag.parent else tag) for node, tag in anywhere[:1]]
     return [*results, *_some(dice, waiting, 4), *_some(dice, order, 6), *anywhere, *beyond]
@@ -290,7 +294,7 @@ def _some(dice: random.Random, given: list[Any], most: int) -> list[Any]:
     return dice.sample(given, min(most, len(given)))
 
 
-def reasons(state: State, index: EventIndex, dice: random.Random) -> Iterator[str]:
+def reason_violations(state: State, index: EventIndex, dice: random.Random) -> Iterator[str]:
     """The claims of `why_not` at one position of a run are true, and stay true while the run continues."""
     future = Future(index)
     withheld = 2
@@ -330,7 +334,7 @@ def _claims(answer: WhyNotAnswer, state: State, index: EventIndex, future: Futur
         ):
             yield f"{root} is not among the reasons"
     yield from _around(answer)
-    if answer.tag in (*state.records, *closed(index), *future.opened):
+    if answer.tag in (*state.records, *closed_activations(index), *future.opened):
         yield from _astray(answer, index)
     if [waits.is_live for waits in answer.wait_entries] != _alive(answer, bool(state.flight)):
         yield "who may still fire does not follow from the reasons"
@@ -500,7 +504,7 @@ def sent_to_stores(index: EventIndex) -> dict[Place, dict[int, Any]]:
     return results
 
 
-def quietness(state: State, index: EventIndex) -> Iterator[str]:
+def quiescence_violations(state: State, index: EventIndex) -> Iterator[str]:
     """The events tell whether a run became quiescent, as the state does."""
     if difference._is_quiescent(index) == bool(state.flight):
         yield f"that it is quiet is said with {len(state.flight)} tokens in flight"
@@ -531,7 +535,7 @@ def _held_holds(place: ThrottledToken, waits: Any, state: State, future: Future)
     if held != {reason.tag for reason in reasons if isinstance(reason, ThrottledToken)}:
         yield f"{held} are held back in {place.busy_iteration}"
     parked = {cell for cell in _cells(state) if any(token.tag in inside for token in _parked(state, cell))}
-    if parked != {reason.cell for reason in reasons if isinstance(reason, DeferredRead)}:
+    if parked != {reason.cell for reason in reason_violations if isinstance(reason, DeferredRead)}:
         yield f"what is parked in {place.busy_iteration} is at {parked}"
 
 

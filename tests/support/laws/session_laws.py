@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from support.laws.history_laws import other_value, replayed, seen
+from support.laws.history_laws import other_value, replay_state, state_fields
 from tagloom.core.graph.graph import Graph
 from tagloom.core.types import Handle
 from tagloom.core.value import format_value
@@ -47,7 +47,7 @@ def begun(graph: Graph, arguments: Sequence[Any], schedule: str = "waves", unche
 def shown(session: Session) -> Any:
     """All that a session shows, except the number of known events."""
     now = session.snapshot
-    states = [(run.name, run.history.position, seen(run.history.state)) for run in now.runs]
+    states = [(run.name, run.history.position, state_fields(run.history.state)) for run in now.runs]
     noted = (now.current, now.breakpoints, now.last_breakpoint_number, now.watches, now.bookmarks, now.difference)
     texts = [
         (session.execute(line).text, session.execute(line).data)
@@ -142,11 +142,11 @@ class Replays:
     def __init__(self) -> None:
         self._seen: dict[Any, Any] = {}
 
-    def seen(self, history: History) -> Any:
+    def state_fields(self, history: History) -> Any:
         """The state that replay reaches at a history's position."""
         key = (history, id(history.edits), *map(id, history[: history.position]))
         if key not in self._seen:
-            self._seen[key] = seen(replayed(history, history.position))
+            self._seen[key] = state_fields(replay_state(history, history.position))
         return self._seen[key]
 
 
@@ -154,7 +154,7 @@ def place_violations(session: Session, line: str, replays: Replays) -> Iterator[
     """Every run is in the state to which its choices and edits lead from event 0."""
     for run in session.snapshot.runs:
         history = run.history
-        if seen(history.state) != replays.seen(history):
+        if state_fields(history.state) != replays.seen(history):
             yield f"after {line}, {history} is not where replay is"
 
 

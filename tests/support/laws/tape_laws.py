@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import tagloom as tl
 from support.generators.generator import Case
-from support.generators.gradient_programs import differentiated
+from support.generators.gradient_programs import differentiate
 from support.generators.retraced_programs import InTrace, as_function
 from support.programs.eager_run import MOST_STEPS, EagerRun, TooLong
 from tagloom.core.frontend.eager.apply import apply
@@ -71,7 +71,7 @@ def violations(case: Case, order: int, tape: type[tl.Tape] = tl.Tape, way: Way =
     """How a tape differs from the derivative of a program that returns: in any bit for a program of ops alone,
     otherwise by more than the order of additions explains. At higher orders the adjoints of results are pulled back
     together with those of adjoints, and the tape adds the former first."""
-    derived = differentiated(case, order)
+    derived = differentiate(case, order)
     expected = evaluate(derived.program, derived.arguments, max_steps=20 * MOST_STEPS).results if derived else None
     if expected is None:
         return []

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.generators.compiled_cases import KINDS, SCALARS
 from support.generators.effect_programs import Witness
 from support.generators.generator import Case
-from support.laws.compiled_laws import STEPS, differences, needs_tokens, tried
+from support.laws.compiled_laws import STEPS, differences, needs_tokens, run_trial
 from support.programs.compiled_programs import drawn, even, spread, strips
 from tagloom.core import dtypes
 from tagloom.core.graph.lower import lower
@@ -29,7 +29,7 @@ from tagloom.interp.engines.reference import admit_arguments
 def check(case: Case) -> str:
     """What a case was compared with; fails if the engine differs."""
     assert unsupported_program(case.program) is None
-    by, actual = tried(case.program, lower(case.program), case.arguments)
+    by, actual = run_trial(case.program, lower(case.program), case.arguments)
     assert not actual
     return by
 

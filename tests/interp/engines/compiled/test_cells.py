@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from support.generators.edges import EDGES
-from support.laws.compiled_laws import tried
+from support.laws.compiled_laws import run_trial
 from support.programs.compiled_programs import exchanged, late, planted, prefix, ragged, rows, twice
 from support.programs.papers import of_paper
 from tagloom.core import dtypes
@@ -43,7 +43,7 @@ def each(programs: list[tuple[tl.Function, list[list[Any]]]]) -> Any:
 
 
 def compare(function: tl.Function, arguments: list[Any]) -> Any:
-    return tried(function.program, function.graph, admit_arguments(function.graph, arguments))
+    return run_trial(function.program, function.graph, admit_arguments(function.graph, arguments))
 
 
 @pytest.mark.full
@@ -95,7 +95,7 @@ def test_every_type(dtype: tl.DType) -> None:
     program = tl.parse_program("\n".join(lines))
     edges = np.array(EDGES[dtype], dtype.numpy)
     given = [np.resize(each, shape)[()] for shape in SHAPES.values() for each in (edges[::-1], edges)]
-    assert tried(program, lower(program), admit_arguments(lower(program), given)) == ("reference", [])
+    assert run_trial(program, lower(program), admit_arguments(lower(program), given)) == ("reference", [])
 
 
 @pytest.mark.full

@@ -11,8 +11,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
-from support.generators.gradient_programs import differentiated
-from support.laws.compiled_laws import differs, tried
+from support.generators.gradient_programs import differentiate
+from support.laws.compiled_laws import function_differences, run_trial
 from support.programs.gradient_functions import GRADIENTS, nested, power
 from support.twins.compiled_twins import broken
 from tagloom.core.errors import Invalid
@@ -34,14 +34,14 @@ KINDS: dict[str, st.SearchStrategy[Case]] = {
 def check(case: Case, order: int) -> str:
     """What the derivative of a program was compared with; fails if it differs."""
     try:
-        derived = differentiated(case, order)
+        derived = differentiate(case, order)
     except Invalid as error:
         assert error.rule in ("D1", "D4")
         return "refused"
     if derived is None:
         return "no floats"
     assert unsupported_program(derived.program) is None
-    by, actual = tried(derived.program, lower(derived.program), derived.arguments)
+    by, actual = run_trial(derived.program, lower(derived.program), derived.arguments)
     assert not actual
     return by
 
@@ -162,7 +162,7 @@ SLOW = ("nested", "descent", "mutual", "scanned", "halved")
 def test_gradients(name: str) -> None:
     """Gradients agree with the reference: recursion, loops, branches, second orders, gradients in differentiated loops,
     traps in the reverse pass, arrays, and pullbacks in any order."""
-    assert not differs(*GRADS[name])
+    assert not function_differences(*GRADS[name])
 
 
 TWINS = {
@@ -200,7 +200,7 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every twin with broken records differs from the reference."""
     pattern, instead, name = TWINS[twin]
     broken(monkeypatch, pattern, instead)
-    assert differs(*GRADS[name])
+    assert function_differences(*GRADS[name])
 
 
 def peak_of_records(monkeypatch: pytest.MonkeyPatch, function: tl.Function, *arguments: Any) -> int:

@@ -15,7 +15,7 @@ import tagloom as tl
 from hypothesis import Phase, given, settings
 from support.generators.generator import Case
 from support.generators.sum_cases import sum_cases
-from support.laws.compiled_laws import differences, differs
+from support.laws.compiled_laws import differences, function_differences
 from support.twins.compiled_twins import afresh, broken
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.compiled import codegen, emitter
@@ -140,7 +140,7 @@ SLOW = ("given back", "no zeros", "repeated")
 @pytest.mark.parametrize("name", [pytest.param(each, marks=[pytest.mark.heavy] * (each in SLOW)) for each in RUNS])
 def test_sums_in_place_are_exact(name: str) -> None:
     """Sums in place have the reference's bits, with zeros of either sign."""
-    assert not differs(*RUNS[name])
+    assert not function_differences(*RUNS[name])
 
 
 @pytest.mark.heavy
@@ -251,4 +251,4 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     change, name = TWINS[twin]
     afresh(monkeypatch)
     change(monkeypatch)
-    assert differs(*RUNS[name])
+    assert function_differences(*RUNS[name])

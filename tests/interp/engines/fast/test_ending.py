@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from support.generators.effect_programs import Witness
-from support.laws.fast_laws import RunOptionsSample, begun, differences
+from support.laws.fast_laws import RunOptionsSample, differences, start_fast_run
 from support.programs.fast_programs import endless, flood, parking, printing, triangle
 from tagloom.interp.engines.fast import store
 from tagloom.interp.engines.fast.lazy_sequences import IntegerSeries
@@ -110,7 +110,7 @@ def test_ctrl_c_completes_the_firing() -> None:
                 os.kill(os.getpid(), signal.SIGINT)
 
         world.print = press  # type: ignore[method-assign]
-        run = begun(printing.graph, [8], "fifo", Limits(), world)
+        run = start_fast_run(printing.graph, [8], "fifo", Limits(), world)
         stopped = run.resume()
         assert isinstance(stopped, tl.Exhausted) and stopped.limit == "interrupt"
         printed = [number for number, node in enumerate(printing.graph.nodes) if node.op == "print"]

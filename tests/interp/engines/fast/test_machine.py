@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from support.generators.effect_programs import Witness
-from support.laws.fast_laws import SCHEDULES, RunOptionsSample, begun, differences
+from support.laws.fast_laws import SCHEDULES, RunOptionsSample, differences, start_fast_run
 from support.programs.hand_written_graphs import counting_loop, sum_graph
 from support.programs.papers import EXAMPLES, of_paper
 from tagloom.core import dtypes
@@ -154,7 +154,9 @@ def finished_run(
     function: tl.Function, arguments: Sequence[Any], name: str = "fifo", limits: Limits | None = None
 ) -> FastRun:
     """A finished run."""
-    run = begun(function.graph, admit_arguments(function.graph, arguments), name, limits or Limits(), Witness())
+    run = start_fast_run(
+        function.graph, admit_arguments(function.graph, arguments), name, limits or Limits(), Witness()
+    )
     assert run.resume() is None
     return run
 
