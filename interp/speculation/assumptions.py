@@ -21,6 +21,8 @@ class Assumption:
     """What is assumed, in words."""
     reason: str
     """Why it must be checked, in words."""
+    grows: type | None = None
+    """The pool of lists, or the class, that must have more room where the assertion fails."""
     broken_count: int = 0
     """How many runs ended at it."""
 

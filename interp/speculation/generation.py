@@ -30,8 +30,8 @@ from ...core.frontend.trace.program_builder import (
 )
 from ...core.frontend.trace.pytree import flat_tuple_type, leaf_type
 from ...core.types import Type
-from . import arithmetic
-from .heap import FieldKey, HeapKey, VariableKey, is_compact
+from . import arithmetic, containers
+from .heap import FieldKey, HeapKey, VariableKey
 from .layouts import (
     MAX_INTEGER,
     MISSING,
@@ -43,9 +43,11 @@ from .layouts import (
     Layout,
     NotSpeculable,
     NumberLayout,
+    Pool,
     ReferenceLayout,
     TupleLayout,
     UnionLayout,
+    class_name,
     is_within,
     join,
     number_kind,
@@ -377,7 +379,11 @@ class Generation(Staging):
                 owner, target.attr, self.binary(statement.op, old, self.evaluate(statement.value), statement), target
             )
         else:
-            raise NotSpeculable("an assignment to an item has no graph")
+            owner, index = self.evaluate(target.value), self.evaluate(target.slice)
+            old = self.read_item(owner, index, target)
+            self.write_item(
+                owner, index, self.binary(statement.op, old, self.evaluate(statement.value), statement), target
+            )
 
     def binary(self, op: ast.operator, one: StagedValue, other: StagedValue, node: ast.AST) -> StagedValue:
         """A binary operator of Python."""
@@ -483,14 +489,18 @@ class Generation(Staging):
         def test() -> Any:
             return self.truth(self.evaluate(statement.test), statement.test)
 
-        self._run_loop(statement, test, lambda: None, lambda: None)
+        self._run_loop(statement, test, lambda: None)
 
     def _run_for(self, statement: ast.For) -> None:
         call = statement.iter
         if isinstance(call, ast.Call) and self._is_builtin(call.func, range) and not call.keywords:
             self._run_range(statement, [self.evaluate(each) for each in call.args])
             return
-        value = self.evaluate(statement.iter)
+        iteration = self._iteration(statement.iter)
+        if isinstance(iteration, containers.Iteration):
+            self._run_iteration(statement, iteration)
+            return
+        value = iteration
         is_tuple = isinstance(value.layout, TupleLayout) or (
             isinstance(value.layout, ConstantLayout) and type(value.layout.value) is tuple
         )
@@ -499,6 +509,32 @@ class Generation(Staging):
         for item in self.items(value):
             self.assign(statement.target, item)
             self.run_block(statement.body)
+
+    def _iteration(self, node: ast.expr) -> containers.Iteration | StagedValue:
+        """The iteration of a list, or of `enumerate` or `zip` of lists; for another expression its value."""
+        if isinstance(node, ast.Call) and not any(isinstance(each, ast.Starred) for each in node.args):
+            is_zip = self._is_builtin(node.func, zip) and len(node.args) > 0 and not node.keywords
+            if is_zip or (self._is_builtin(node.func, enumerate) and len(node.args) == 1 and not node.keywords):
+                parts = [self._iteration(each) for each in node.args]
+                inner = [each for each in parts if isinstance(each, containers.Iteration)]
+                if len(inner) < len(parts):
+                    raise NotSpeculable(f"`{ast.unparse(node)}` of what is no list has no graph")
+                return containers.zipped(self, inner) if is_zip else containers.enumerated(self, inner[0])
+        value = self.evaluate(node)
+        is_reference = isinstance(value.layout, ReferenceLayout)
+        return containers.iterate_list(self, value, node) if is_reference else value
+
+    def _run_iteration(self, statement: ast.For, iteration: containers.Iteration) -> None:
+        name = f" counter {statement.lineno}:{statement.col_offset}"
+        self.state.variables[name] = self.number("i", 0)
+
+        def begin() -> None:
+            position = self.state.variables[name].leaves[0]
+            self.state.variables[name] = self.number("i", self.emit("add", position, 1))
+            self.assign(statement.target, iteration.item(position))
+
+        self._run_loop(statement, lambda: iteration.has_item(self.state.variables[name].leaves[0]), begin)
+        self.state.variables.pop(name, None)
 
     def _run_range(self, statement: ast.For, bounds: list[StagedValue]) -> None:
         if not 1 <= len(bounds) <= 3 or any(number_kind(each.layout) not in ("i", "b") for each in bounds):
@@ -521,7 +557,7 @@ class Generation(Staging):
             self.state.variables[name] = self.number("i", self.emit("add", counter.leaves[0], stride))
             self.assign(statement.target, counter)
 
-        self._run_loop(statement, test, begin, lambda: None)
+        self._run_loop(statement, test, begin)
         self.state.variables.pop(name, None)
 
     def _run_loop(
@@ -529,7 +565,6 @@ class Generation(Staging):
         statement: ast.While | ast.For,
         test: Callable[[], Any],
         begin: Callable[[], None],
-        end: Callable[[], None],
     ) -> None:
         exits = find_exits(statement.body)
         outer = self.state.exit
@@ -597,8 +632,10 @@ class Generation(Staging):
                     raise NotSpeculable(f"a {value.layout} is unpacked into {len(targets)} targets")
                 for each, item in zip(targets, self.items(value), strict=True):
                     self.assign(each, item)
+            case ast.Subscript(value=owner, slice=index):
+                self.write_item(self.evaluate(owner), self.evaluate(index), value, target)
             case _:
-                raise NotSpeculable("an assignment to an item has no graph")
+                raise NotSpeculable(f"`{ast.unparse(target)}` is assigned")
 
     # Expressions
 
@@ -649,17 +686,6 @@ class Generation(Staging):
             return VariableKey((function.__closure__ or ())[names.index(name)], name)
         return VariableKey(function.__globals__, name)
 
-    def present(self, value: StagedValue, node: ast.AST, claim: str) -> StagedValue:
-        """A value that is assumed to be assigned."""
-        if value.layout == MISSING:
-            self.check(False, node, claim, "Python raises an error where it is not")
-        if not isinstance(value.layout, UnionLayout) or MISSING not in value.layout.options:
-            return value
-        position = value.layout.options.index(MISSING)
-        is_assigned = self.emit("not_equal", value.leaves[0], position)
-        self.check(is_assigned, node, claim, "Python raises an error where it is not")
-        return self.assigned(value)
-
     def _evaluate_attribute(self, node: ast.Attribute) -> StagedValue:
         return self.read_attribute(self.evaluate(node.value), node.attr, node)
 
@@ -682,43 +708,9 @@ class Generation(Staging):
             self.check(False, node, "it is not None", "Python raises AttributeError where it is")
         raise NotSpeculable(f"attribute {name} of {owner.layout} has no graph")
 
-    def for_each_class(
-        self, owner: StagedValue, node: ast.AST, action: Callable[[type, StagedValue], StagedValue]
-    ) -> StagedValue:
-        """`action` of an object, which is assumed not to be None, with a branch for each class that it may have."""
-        layout = owner.layout
-        assert isinstance(layout, ReferenceLayout)
-        if layout.is_optional:
-            is_object = self.emit("greater_equal", owner.leaves[0], 0)
-            claim = f"{ast.unparse(node.value if isinstance(node, ast.Attribute) else node)} is not None"
-            self.check(is_object, node, claim, "Python raises AttributeError where it is")
-        classes = sorted(layout.classes, key=lambda each: self.class_numbers[each])
-        if len(classes) == 1:
-            return action(classes[0], owner)
-        if not self.requirements.needs_classes:
-            self.requirements.needs_classes = True
-            raise Restart
-        number = self.emit("take", self.class_vector, owner.leaves[0], axis=0)
-
-        def choose(rest: list[type]) -> StagedValue:
-            value = StagedValue(ReferenceLayout(frozenset(rest[:1]), False), owner.leaves)
-            if len(rest) == 1:
-                return action(rest[0], value)
-            is_this = self.emit("equal", number, self.class_numbers[rest[0]])
-            return self.branch(is_this, lambda: action(rest[0], value), lambda: choose(rest[1:]))
-
-        return choose(classes)
-
-    def index_in(self, key: FieldKey, owner: StagedValue) -> Any:
-        """The index of an object in the vectors of a field."""
-        if not is_compact(self.layout_of_key(key)):
-            return owner.leaves[0]
-        if not self.requirements.needs_rows:
-            self.requirements.needs_rows = True
-            raise Restart
-        return self.emit("take", self.row_vector, owner.leaves[0], axis=0)
-
     def _read_field(self, kind: type, owner: StagedValue, name: str, node: ast.AST) -> StagedValue:
+        if issubclass(kind, Pool):
+            raise NotSpeculable(f"attribute {name} of a {class_name(kind)} has no graph")
         member = self.require_class_value(kind, name)
         if isinstance(member, property):
             if not isinstance(member.fget, FunctionType):
@@ -735,9 +727,7 @@ class Generation(Staging):
             raise NotSpeculable(f"class attribute {kind.__qualname__}.{name} has no graph")
         if member is not UNASSIGNED and isinstance(layout, UnionLayout) and MISSING in layout.options:
             raise NotSpeculable(f"{name} is an attribute of some instances of {kind.__qualname__}, and of the class")
-        index = self.index_in(key, owner)
-        value = StagedValue(layout, tuple(self.emit("take", each, index, axis=0) for each in self.state.heap[key]))
-        return self.present(value, node, f"{kind.__qualname__} has {name}")
+        return self.read_row(key, owner, node)
 
     def _require_class_level(self, kind: type, name: str) -> None:
         self.requirements.absent_names.setdefault(kind, set()).add(name)
@@ -746,10 +736,13 @@ class Generation(Staging):
         """`owner.name = value`."""
 
         def write(kind: type, instance: StagedValue) -> StagedValue:
+            if issubclass(kind, Pool):
+                raise NotSpeculable(f"an attribute of a {class_name(kind)} is assigned")
             member = self.require_class_value(kind, name)
             if member is not UNASSIGNED and (_is_data_descriptor(member) or isinstance(member, property)):
                 raise NotSpeculable(f"{kind.__qualname__}.{name} is a descriptor")
-            self.write_heap(FieldKey(kind, name), value, node, instance)
+            key = FieldKey(kind, name)
+            self.write_heap(key, value, node, lambda: self.index_in(key, instance))
             return StagedValue(NONE, ())
 
         def write_each(each: StagedValue) -> StagedValue:
@@ -760,32 +753,6 @@ class Generation(Staging):
             return self.for_each_class(each, node, write)
 
         self.dispatch(owner, write_each)
-
-    def write_heap(self, key: HeapKey, value: StagedValue, node: ast.AST, owner: StagedValue | None = None) -> None:
-        """Write a field of an object, or a variable of a module or cell."""
-        layout = self.layout_of_key(key)
-        if key not in self.requirements.assigned_keys:
-            self.requirements.assigned_keys.add(key)
-            raise Restart
-        if MISSING in (layout, *(layout.options if isinstance(layout, UnionLayout) else ())):
-            raise NotSpeculable(f"{key} is assigned where it may not be there yet")
-        wide = widened(value.layout)
-        if not is_within(wide, layout):
-            layouts: Any = self.observation.fields if isinstance(key, FieldKey) else self.observation.variables
-            layouts[key] = join(layout, wide)
-            self.observation.climbs += 1
-            raise Restart
-        leaves = self.coerce(value, layout).leaves
-        if owner is None:
-            self.state.heap[key] = leaves
-            return
-        assert isinstance(key, FieldKey)
-        vectors, index = [], self.index_in(key, owner)
-        for vector, leaf, type_ in zip(self.state.heap[key], leaves, layout.types, strict=True):
-            if None in (type_.shape or ()):
-                raise NotSpeculable(f"{key} is assigned an array whose shape is not known")
-            vectors.append(self.emit("scatter", vector, as_start(leaf, type_), index))
-        self.state.heap[key] = tuple(vectors)
 
     def _evaluate_binop(self, node: ast.BinOp) -> StagedValue:
         one = self.evaluate(node.left)
@@ -839,6 +806,16 @@ class Generation(Staging):
         return self.dispatch_all([one, other], lambda pair: self._compare(name, pair[0], pair[1], node))
 
     def _contains(self, name: str, item: StagedValue, container: StagedValue, node: ast.AST) -> StagedValue:
+        if isinstance(container.layout, ReferenceLayout):
+            has_key = self.truth(
+                self.for_each_class(
+                    container, node, lambda kind, each: containers.contains_key(self, kind, each, item)
+                ),
+                node,
+            )
+            if name == "NotIn":
+                has_key = not has_key if isinstance(has_key, bool) else self.emit("logical_not", has_key)
+            return self.predicate_value(has_key)
         is_tuple = isinstance(container.layout, TupleLayout) or (
             isinstance(container.layout, ConstantLayout) and type(container.layout.value) is tuple
         )
@@ -877,6 +854,8 @@ class Generation(Staging):
         for layout in layouts:
             if isinstance(layout, ReferenceLayout):
                 for owner in layout.classes:
+                    if issubclass(owner, Pool):
+                        raise NotSpeculable(f"`==` of a {class_name(owner)} has no graph")
                     if self.require_class_value(owner, "__eq__") is not object.__eq__:
                         raise NotSpeculable(f"{owner.__qualname__} has __eq__")
                     if self.require_class_value(owner, "__ne__") is not object.__ne__:
@@ -925,10 +904,7 @@ class Generation(Staging):
     def _evaluate_tuple(self, node: ast.Tuple) -> StagedValue:
         if any(isinstance(each, ast.Starred) for each in node.elts):
             raise NotSpeculable("a starred item has no graph")
-        items = [self.evaluate(each) for each in node.elts]
-        return StagedValue(
-            TupleLayout(tuple(item.layout for item in items)), tuple(leaf for item in items for leaf in item.leaves)
-        )
+        return self.tuple_of([self.evaluate(each) for each in node.elts])
 
     def _evaluate_namedexpr(self, node: ast.NamedExpr) -> StagedValue:
         value = self.evaluate(node.value)
@@ -937,7 +913,33 @@ class Generation(Staging):
 
     def _evaluate_subscript(self, node: ast.Subscript) -> StagedValue:
         value = self.evaluate(node.value)
-        index = self.evaluate(node.slice)
+        return self.read_item(value, self.evaluate(node.slice), node)
+
+    def read_item(self, owner: StagedValue, index: StagedValue, node: ast.AST) -> StagedValue:
+        """`owner[index]`."""
+        return self.dispatch_all([owner, index], lambda pair: self._read_item(pair[0], pair[1], node))
+
+    def write_item(self, owner: StagedValue, index: StagedValue, value: StagedValue, node: ast.AST) -> None:
+        """`owner[index] = value`."""
+
+        def write(pair: Sequence[StagedValue]) -> StagedValue:
+            one, position = pair
+            if not isinstance(one.layout, ReferenceLayout):
+                raise NotSpeculable(f"an assignment to an item of {one.layout} has no graph")
+
+            def write_one(kind: type, instance: StagedValue) -> StagedValue:
+                containers.write_item(self, kind, instance, position, value, node)
+                return StagedValue(NONE, ())
+
+            return self.for_each_class(one, node, write_one)
+
+        self.dispatch_all([owner, index], write)
+
+    def _read_item(self, value: StagedValue, index: StagedValue, node: ast.AST) -> StagedValue:
+        if isinstance(value.layout, ReferenceLayout):
+            return self.for_each_class(
+                value, node, lambda kind, each: containers.read_item(self, kind, each, index, node)
+            )
         if isinstance(value.layout, TupleLayout) and isinstance(index.layout, ConstantLayout):
             position = index.layout.value
             if type(position) is int and -len(value.layout.items) <= position < len(value.layout.items):
@@ -969,6 +971,12 @@ class Generation(Staging):
             raise NotSpeculable(f"method {name} of {owner.layout} has no graph")
 
         def call(kind: type, instance: StagedValue) -> StagedValue:
+            if issubclass(kind, Pool):
+                if node.keywords:
+                    raise NotSpeculable(f"method {name} of a {class_name(kind)} with keywords has no graph")
+                values = [self.evaluate(each) for each in node.args]
+                self.current_node = node
+                return containers.call_method(self, kind, instance, name, values, node)
             member = python_function(self.require_class_value(kind, name))
             if isinstance(member, FunctionType):
                 if self.layout_of_key(FieldKey(kind, name)) != MISSING:
@@ -997,10 +1005,38 @@ class Generation(Staging):
             return self.call_python(python, arguments, keywords, node)
         if python is isinstance and len(arguments) == 2 and not keywords:
             return self.dispatch(arguments[0], lambda value: self._isinstance([value, arguments[1]], node))
+        if python is len and len(arguments) == 1 and isinstance(arguments[0].layout, ReferenceLayout):
+            return self.length(arguments[0], node)
         handler = arithmetic.BUILTINS.get(python) if type(python) in (BuiltinFunctionType, type) else None
         if handler is not None and not keywords:
             return self.dispatch_all(arguments, lambda values: handler(self, values, node))
         raise NotSpeculable(f"a call of {function.layout} has no graph")
+
+    def length(self, value: StagedValue, node: ast.AST) -> StagedValue:
+        """`len` of a list."""
+        return self.for_each_class(
+            value, node, lambda kind, each: self.number("i", containers.length(self, kind, each))
+        )
+
+    def truth_of_container(self, value: StagedValue, node: ast.AST) -> Any:
+        """The truth of what may be a list or dict: a list is true if it has items."""
+        assert isinstance(value.layout, ReferenceLayout)
+        owner = StagedValue(ReferenceLayout(value.layout.classes, False), value.leaves)
+
+        def truth_of_object() -> StagedValue:
+            return self.for_each_class(owner, node, truth_of_class)
+
+        def truth_of_class(kind: type, each: StagedValue) -> StagedValue:
+            if issubclass(kind, Pool):
+                return self.number("b", self.emit("greater", containers.length(self, kind, each), 0))
+            for name in ("__bool__", "__len__"):
+                self.require_absent(kind, name)
+            return self.constant(True)
+
+        if not value.layout.is_optional:
+            return self.truth(truth_of_object(), node)
+        is_object = self.emit("greater_equal", value.leaves[0], 0)
+        return self.truth(self.branch(is_object, truth_of_object, lambda: self.constant(False)), node)
 
     def call_python(
         self,
@@ -1058,12 +1094,21 @@ class Generation(Staging):
         if not isinstance(layout, ReferenceLayout):
             raise NotSpeculable(f"isinstance() of a {layout} has no graph")
         for owner in layout.classes:
-            if self.require_class_value(owner, "__class__") is not object.__dict__["__class__"]:
+            if (
+                not issubclass(owner, Pool)
+                and self.require_class_value(owner, "__class__") is not object.__dict__["__class__"]
+            ):
                 raise NotSpeculable(f"{owner.__qualname__} has __class__")
         instance = StagedValue(ReferenceLayout(layout.classes, False), value.leaves)
 
         def of_object() -> StagedValue:
-            return self.for_each_class(instance, node, lambda owner, _: self.constant(issubclass(owner, kinds)))
+            return self.for_each_class(
+                instance,
+                node,
+                lambda owner, _: self.constant(
+                    issubclass(owner.python_class if issubclass(owner, Pool) else owner, kinds)
+                ),
+            )
 
         if not layout.is_optional:
             return of_object()

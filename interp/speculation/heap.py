@@ -1,15 +1,17 @@
 """The heap of a call: the objects that a graph reads, as a table of indices and vectors of fields.
 
 An object is an index into the table of its call, so identity and aliases are exact, and no pointer enters the graph. A
-field is a vector per class and attribute. `ObjectTable` encodes what a graph reads, and checks every layout while it
-does; `changes` finds what the graph has changed. Only attributes that the program reads are followed.
+field is a vector per class and attribute. Lists and dicts are objects, too: the items of the lists of one place are one
+vector, and a key of dicts is a field. `ObjectTable` encodes what a graph reads, and checks every layout while it does;
+`changes` finds what the graph has changed. Only attributes that the program reads are followed.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import CellType, GetSetDescriptorType
+from types import CellType, GetSetDescriptorType, MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,31 +22,52 @@ from ...core.types import Type
 from ...core.value import literal
 from .layouts import (
     MAX_INTEGER,
+    MISSING,
     NONE,
     NUMBER_CLASSES,
+    POOLS,
     UNASSIGNED,
     ArrayLayout,
     ConstantLayout,
+    DictPool,
     Layout,
+    ListPool,
     NotSpeculable,
     NumberLayout,
+    Pool,
     ReferenceLayout,
     TupleLayout,
     UnionLayout,
     join,
+    references,
+    replace_class,
     zero_leaves,
 )
 
 
 @dataclass(frozen=True)
 class FieldKey:
-    """An attribute of the instances of a class."""
+    """An attribute of the instances of a class, a key of dicts, or one of ITEMS, LENGTH, START and LIMIT of lists."""
 
     owner: type
     name: str
 
     def __str__(self) -> str:
+        if issubclass(self.owner, DictPool):
+            return f"{self.owner.place}[{self.name!r}]"
+        if issubclass(self.owner, ListPool):
+            return f"{self.owner.place}[]" if self.name == ITEMS else f"{self.name} of {self.owner.place}"
         return f"{self.owner.__qualname__}.{self.name}"
+
+    @property
+    def is_items(self) -> bool:
+        """Whether it stands for the items of lists, whose vectors have a row for each item."""
+        return self.name == ITEMS and issubclass(self.owner, ListPool)
+
+
+ITEMS, LENGTH, START, LIMIT = "items", "length", "start", "limit"
+"""The fields of lists: the items of all, and for each list its length, where its items begin, and where they must
+end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +111,10 @@ def is_compact(layout: Layout) -> bool:
     """Whether the vectors of a field have rows for the objects of its class only, since some of its values are arrays:
     then the row of an object is looked up. Other vectors have a row for each object of the table."""
     return any(not type_.is_scalar for type_ in layout.types)
+
+
+_SINGLE = NumberLayout | ReferenceLayout | ArrayLayout
+"""Layouts with one value, which the columns of fields have as it is; for others they have lists of values."""
 
 
 class LayoutMiss(Exception):
@@ -160,25 +187,41 @@ def is_object(value: Any) -> bool:
 class ObjectTable:
     """The objects that a call reaches, each with its index."""
 
-    def __init__(self, fields: Mapping[FieldKey, Layout], absent_names: Mapping[type, frozenset[str]]) -> None:
+    def __init__(
+        self,
+        fields: Mapping[FieldKey, Layout],
+        absent_names: Mapping[type, frozenset[str]],
+        room: Mapping[type, int] = MappingProxyType({}),
+    ) -> None:
         """`fields` has the layouts of the attributes to follow. No instance of a class may have an attribute of its own
-        under one of its `absent_names`: the graph takes what the class has."""
+        under one of its `absent_names`: the graph takes what the class has. Each list of a pool that may grow has
+        `room` for so many items more."""
+        self.room = room
         self.indices: dict[int, int] = {}
         self.objects: list[Any] = []
+        self.classes: list[type] = []
+        """The class of each object, which for lists and dicts is their pool."""
         self.rows: dict[type, list[int]] = {}
         """The indices of the objects of each class."""
+        self.cells: dict[type, int] = {}
+        """How many items the lists of each pool have."""
         self.columns: dict[FieldKey, list[Any]] = {key: [] for key in fields}
-        """The values of each field, one for each object of its class."""
+        """The values of each field, one for each object of its class, or for each item of its lists."""
         self.layouts, self.absent_names = fields, absent_names
         self.keys: dict[type, list[FieldKey]] = {}
         for key in fields:
             self.keys.setdefault(key.owner, []).append(key)
 
-    def index(self, instance: Any) -> int:
-        """The index of an object, which joins the table if it is new."""
+    def index(self, instance: Any, owner: type) -> int:
+        """The index of an object of a class, which joins the table if it is new; raises LayoutMiss for a list or dict
+        that is of another pool."""
         index = self.indices.setdefault(id(instance), len(self.objects))
         if index == len(self.objects):
             self.objects.append(instance)
+            self.classes.append(owner)
+        elif self.classes[index] is not owner:
+            places = [each.place for each in (owner, self.classes[index]) if issubclass(each, Pool)]
+            raise LayoutMiss(str(places[0]), f"a {type(instance).__name__} of its own", f"one object with {places[1]}")
         return index
 
     def encode(self, value: Any, layout: Layout, place: object) -> Iterator[Any]:
@@ -191,9 +234,10 @@ class ObjectTable:
             case ConstantLayout():
                 if layout == ConstantLayout(value):
                     return
-            case ReferenceLayout(classes, is_optional):
-                if type(value) in classes:
-                    yield self.index(value)
+            case ReferenceLayout(_, is_optional):
+                owner = layout.class_of(value)
+                if owner is not None:
+                    yield self.index(value, owner)
                     return
                 if value is None and is_optional:
                     yield -1
@@ -225,29 +269,86 @@ class ObjectTable:
         raise LayoutMiss(str(place), UnionLayout(tuple(options)), layout_of(value))
 
     def follow(self) -> None:
-        """Follow the fields of all objects, those found on the way included; raises LayoutMiss."""
+        """Follow the fields of all objects, those found on the way included; raises LayoutMiss. Each field of each
+        object passes here, so the common layouts have their code in the loop: three times as fast on trees."""
+        objects, classes, indices, get = self.objects, self.classes, self.indices, dict.get
+        plans: dict[type, tuple[list[int], list[Any]]] = {}
         position = 0
-        while position < len(self.objects):
-            instance = self.objects[position]
-            owner, attributes = type(instance), instance.__dict__
-            self.rows.setdefault(owner, []).append(position)
+        while position < len(objects):
+            instance, owner = objects[position], classes[position]
+            if owner not in plans:
+                fields = [(key, self.layouts[key], self.columns[key].append) for key in self.keys.get(owner, ())]
+                plans[owner] = (
+                    self.rows.setdefault(owner, []),
+                    [(key, key.name, type(layout), layout, add, dict[int, Type]()) for key, layout, add in fields],
+                )
+            rows, plan = plans[owner]
+            rows.append(position)
+            position += 1
+            if issubclass(owner, ListPool):
+                self._follow_list(instance, owner)
+                continue
+            attributes = instance if issubclass(owner, DictPool) else instance.__dict__
             for name in self.absent_names.get(owner, ()):
                 if dict.__contains__(attributes, name):  # of dict, as Python does: `__dict__` may be of a subclass
                     raise LayoutMiss(f"{owner.__qualname__}.{name}", "an attribute of the class", "one of the instance")
-            for key in self.keys.get(owner, ()):
-                value = dict.get(attributes, key.name, UNASSIGNED)
-                layout = self.layouts[key]
-                if type(layout) is ReferenceLayout:  # the common case, without a generator
-                    if value is None and layout.is_optional:
-                        value = -1
-                    elif type(value) in layout.classes:
-                        value = self.index(value)
-                    else:
-                        raise LayoutMiss(str(key), layout, layout_of(value))
-                elif type(layout) is not NumberLayout:
-                    value = list(self.encode(value, layout, key))
-                self.columns[key].append(value)
-            position += 1
+            for key, name, kind, layout, add, admitted in plan:
+                value = get(attributes, name, UNASSIGNED)
+                if kind is ReferenceLayout and value is None and layout.is_optional:
+                    add(-1)
+                elif kind is ReferenceLayout and type(value) in layout.classes:
+                    index = indices.get(id(value))
+                    if index is None:
+                        index = indices[id(value)] = len(objects)
+                        objects.append(value)
+                        classes.append(type(value))
+                    add(index)
+                elif kind is NumberLayout:
+                    add(value)
+                elif kind is ArrayLayout and type(value) is ConcreteArray:
+                    type_ = value._type
+                    if id(type_) not in admitted:
+                        if not layout.type.admits(type_):
+                            raise LayoutMiss(str(key), layout, layout_of(value))
+                        admitted[id(type_)] = type_
+                    add(value._value)
+                else:
+                    self._encode_rows([value], key)
+
+    def _follow_list(self, instance: list[Any], owner: type) -> None:
+        start = self.cells.get(owner, 0)
+        end = start + len(instance)
+        limit = end + (self.room.get(owner, 0) if FieldKey(owner, LIMIT) in self.layouts else 0)
+        self.cells[owner] = limit
+        numbers = {LENGTH: len(instance), START: start, LIMIT: limit}
+        for key in self.keys.get(owner, ()):
+            if key.is_items:
+                self._encode_rows(instance, key)
+                if limit > end:
+                    zero = list(zero_leaves(self.layouts[key]))
+                    is_single = isinstance(self.layouts[key], _SINGLE)
+                    self.columns[key] += (zero if is_single else [zero]) * (limit - end)
+            else:
+                self.columns[key].append(numbers[key.name])
+
+    def _encode_rows(self, values: Sequence[Any], key: FieldKey) -> None:
+        """Append values to the column of a field; numbers are checked later, all at once."""
+        column, layout = self.columns[key], self.layouts[key]
+        if type(layout) is NumberLayout:
+            column += values
+        elif type(layout) is ReferenceLayout:  # the common case, without a generator
+            for value in values:
+                if value is None and layout.is_optional:
+                    column.append(-1)
+                    continue
+                owner = layout.class_of(value)
+                if owner is None:
+                    raise LayoutMiss(str(key), layout, layout_of(value))
+                column.append(self.index(value, owner))
+        elif type(layout) is ArrayLayout:
+            column += [leaf for value in values for leaf in self.encode(value, layout, key)]
+        else:
+            column += [list(self.encode(value, layout, key)) for value in values]
 
     def vectors(self, key: FieldKey) -> list[Any]:
         """The vectors of a field, one for each of its values; an object of another class has zeros there."""
@@ -258,7 +359,7 @@ class ObjectTable:
                 wrong = next(each for each in column if NUMBER_CLASSES.get(type(each)) != layout.kind)
                 raise LayoutMiss(str(key), layout, layout_of(wrong))
         parts: list[list[Any]]
-        if isinstance(layout, NumberLayout | ReferenceLayout):
+        if isinstance(layout, _SINGLE):
             parts = [column]
         else:
             parts = [list(part) for part in zip(*column, strict=True)] or [[] for _ in layout.types]
@@ -282,7 +383,7 @@ class ObjectTable:
             and max(-values.min(), values.max()) >= MAX_INTEGER
         ):
             raise LayoutMiss(str(key), "an int of 62 bits", "a larger int")
-        if len(part) == len(self.objects) or is_compact(self.layouts[key]):
+        if len(part) == len(self.objects) or key.is_items or is_compact(self.layouts[key]):
             return values
         vector = np.zeros((len(self.objects), *sizes), type_.dtype.numpy)
         vector[rows] = values
@@ -297,7 +398,7 @@ class ObjectTable:
 
     def class_numbers(self, numbers: Mapping[type, int]) -> Any:
         """The number of the class of each object."""
-        return np.array([numbers[type(each)] for each in self.objects], np.int64)
+        return np.array([numbers[each] for each in self.classes], np.int64)
 
     def decode(self, layout: Layout, leaves: Iterator[Any]) -> Any:
         """The Python value of a layout that these values stand for."""
@@ -320,18 +421,51 @@ class ObjectTable:
 
     def changes(self, key: FieldKey, before: Sequence[Any], after: Sequence[Any]) -> Iterator[tuple[Any, str, Any]]:
         """The objects whose field a graph has changed, with the name and the new value."""
-        positions = set[int]()
-        for old, new in zip(before, after, strict=True):
-            old, new = np.asarray(old), np.asarray(new)
-            different = (old != new) | (np.signbit(old) != np.signbit(new)) if old.dtype.kind == "f" else old != new
-            positions.update(np.flatnonzero(different.any(axis=tuple(range(1, different.ndim)))).tolist())
         indices = self.rows.get(key.owner, []) if is_compact(self.layouts[key]) else range(len(self.objects))
-        for row in sorted(positions):
-            yield (
-                self.objects[indices[row]],
-                key.name,
-                self.decode(self.layouts[key], iter([part[row] for part in after])),
-            )
+        for row in _changed_rows(before, after):
+            yield self.objects[indices[row]], key.name, self.decode_row(key, after, row)
+
+    def decode_row(self, key: FieldKey, vectors: Sequence[Any], row: int) -> Any:
+        """The Python value of a row of a field."""
+        return self.decode(self.layouts[key], iter([part[row] for part in vectors]))
+
+    def list_changes(
+        self, owner: type, before: Mapping[str, Sequence[Any]], after: Mapping[str, Sequence[Any]]
+    ) -> Iterator[tuple[list[Any], list[tuple[int, Any]], int, list[Any]]]:
+        """The lists of a pool that a graph has changed: each with its new items by position, the length that it keeps
+        of its own, and the items behind that. `before` and `after` have the vectors of fields by name."""
+        indices = np.array(self.rows.get(owner, ()), np.int64)
+        starts, lengths, new_lengths = (
+            np.asarray(each)[indices] for each in (before[START][0], before[LENGTH][0], after[LENGTH][0])
+        )
+        rows = _changed_rows(before[ITEMS], after[ITEMS]) if ITEMS in after else []
+        key = FieldKey(owner, ITEMS)
+        for index, start, length, new_length in zip(
+            indices.tolist(), starts.tolist(), lengths.tolist(), new_lengths.tolist(), strict=True
+        ):
+            common = min(length, new_length)
+            own = rows[bisect_left(rows, start) : bisect_left(rows, start + common)]
+            if own or length != new_length:
+                items = [(row - start, self.decode_row(key, after[ITEMS], row)) for row in own]
+                tail = [self.decode_row(key, after[ITEMS], start + k) for k in range(common, new_length)]
+                yield self.objects[index], items, common, tail
+
+
+def _changed_rows(before: Sequence[Any], after: Sequence[Any]) -> list[int]:
+    """The rows in which vectors differ, in order."""
+    positions = set[int]()
+    for old, new in zip(before, after, strict=True):
+        old, new = np.asarray(old), np.asarray(new)
+        different = (old != new) | (np.signbit(old) != np.signbit(new)) if old.dtype.kind == "f" else old != new
+        positions.update(np.flatnonzero(different.any(axis=tuple(range(1, different.ndim)))).tolist())
+    return sorted(positions)
+
+
+def write_list(instance: list[Any], items: Sequence[tuple[int, Any]], length: int, tail: Sequence[Any]) -> None:
+    """Write items of a list by position, and replace what follows a length."""
+    for position, value in items:
+        instance[position] = value
+    instance[length:] = tail
 
 
 class Observation:
@@ -343,6 +477,25 @@ class Observation:
         self.variables: dict[VariableKey, Layout] = {}
         self.climbs = 0
         """How often a layout has become a wider one."""
+        self.pools: dict[tuple[type, object], type] = {}
+        """The pool of the lists, or dicts, of each place."""
+        self.merged_pools: dict[type, type] = {}
+        """Pools that are part of another, since one list was in both."""
+        self._pool_by_id: dict[int, type] = {}
+        self.room: dict[type, int] = {}
+        """For how many items more the lists of a pool have room."""
+
+    def layout(self, key: FieldKey) -> Layout:
+        """The layout of a field; MISSING where none was seen."""
+        if issubclass(key.owner, ListPool) and not key.is_items:
+            return NumberLayout("i")
+        return self.fields.get(key, MISSING)
+
+    def canonical(self, owner: type) -> type:
+        """The pool that a pool is part of; another class is itself."""
+        while owner in self.merged_pools:
+            owner = self.merged_pools[owner]
+        return owner
 
     def observe(self, roots: Mapping[str, Any], fields: Sequence[FieldKey], variables: Sequence[VariableKey]) -> None:
         """Join the layouts of arguments by name, and of these fields and variables, in what they reach."""
@@ -350,6 +503,7 @@ class Observation:
         for key in fields:
             names.setdefault(key.owner, []).append(key)
         pending, seen = list(roots.values()), set[int]()
+        self._pool_by_id = {}
         for name, value in roots.items():
             self._join(self.arguments, name, value)
         for variable in variables:
@@ -359,20 +513,85 @@ class Observation:
         for value in pending:  # a worklist: the loop appends to it
             if type(value) is tuple:
                 pending += value
-            elif id(value) not in seen and is_object(value):
+            elif id(value) not in seen and (type(value) in POOLS or is_object(value)):
                 seen.add(id(value))
-                attributes = value.__dict__
-                for key in names.get(type(value), ()):
-                    content = dict.get(attributes, key.name, UNASSIGNED)
-                    self._join(self.fields, key, content)
-                    pending.append(content)
+                owner = self.canonical(self._pool_by_id[id(value)]) if type(value) in POOLS else type(value)
+                for key in names.get(owner, ()):
+                    for content in _contents(value, key):
+                        self._join(self.fields, key, content)
+                        pending.append(content)
+
+    def layout_of(self, value: Any, place: object) -> Layout:
+        """The lowest layout of a value that was seen at a place."""
+        if type(value) in POOLS:
+            return ReferenceLayout(frozenset([self._pool_of(value, place)]), False)
+        if type(value) is tuple:
+            return TupleLayout(tuple(self.layout_of(item, _ItemPlace(place, k)) for k, item in enumerate(value)))
+        return layout_of(value)
+
+    def _pool_of(self, value: Any, place: object) -> type:
+        """The pool of a list or dict: that of its place, which is merged with any other where it was seen."""
+        pool = self.pool(type(value), place)
+        other = self.canonical(self._pool_by_id.setdefault(id(value), pool))
+        if other is not pool:
+            self.merge_pools(other, pool)
+        return other
+
+    def pool(self, python_class: type, place: object) -> type:
+        """The pool of the lists, or of the dicts, of a place."""
+        base = POOLS[python_class]
+        pool = self.pools.get((base, place))
+        if pool is None:
+            pool = self.pools[base, place] = type(f"{python_class.__name__} {place}", (base,), {"place": place})
+        return self.canonical(pool)
+
+    def merge_pools(self, pool: type, other: type) -> None:
+        """Make a pool part of another: it is replaced in all layouts."""
+        self.merged_pools[other] = pool
+        self.climbs += 1
+        places: list[dict[Any, Layout]] = [self.arguments, self.fields, self.variables]
+        for layouts in places:
+            for key in list(layouts):
+                layouts[key] = replace_class(layouts[key], other, pool)
+        for key in [each for each in self.fields if each.owner is other]:
+            layout, new = self.fields.pop(key), FieldKey(pool, key.name)
+            self.set_layout(self.fields, new, join(self.fields[new], layout) if new in self.fields else layout)
+
+    def set_layout(self, layouts: dict[Any, Layout], key: Any, layout: Layout) -> None:
+        """Set the layout of a place. All lists of a place are of one pool, and so are all dicts."""
+        layouts[key] = layout
+        for reference in references(layout):
+            for base in POOLS.values():
+                pools = sorted((each for each in reference.classes if issubclass(each, base)), key=str)
+                for other in pools[1:]:
+                    if self.canonical(other) is not self.canonical(pools[0]):
+                        self.merge_pools(self.canonical(pools[0]), self.canonical(other))
 
     def _join(self, layouts: dict[Any, Layout], key: Any, value: Any) -> None:
-        before, layout = layouts.get(key), layout_of(value)
+        layout = self.layout_of(value, key)
+        before = layouts.get(key)
         try:
             joined = layout if before is None else join(before, layout)
         except NotSpeculable as error:
             raise NotSpeculable(f"{key}: {error}") from None
-        if before is not None and joined != before:
+        if joined != before:
             self.climbs += 1
-        layouts[key] = joined
+        self.set_layout(layouts, key, joined)
+
+
+@dataclass(frozen=True)
+class _ItemPlace:
+    """An item of the tuples of a place."""
+
+    place: object
+    position: int
+
+    def __str__(self) -> str:
+        return f"{self.place}[{self.position}]"
+
+
+def _contents(value: Any, key: FieldKey) -> Sequence[Any]:
+    """The values that an object has under a key: one, or all items of a list."""
+    if type(value) is list:
+        return value if key.is_items else ()
+    return (dict.get(value if type(value) is dict else value.__dict__, key.name, UNASSIGNED),)

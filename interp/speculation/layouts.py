@@ -39,6 +39,33 @@ class NotSpeculable(BaseException):
     Exception` in code of the user does not catch it."""
 
 
+class Pool:
+    """The base of classes that stand for the lists, or dicts, of one place of a program: each place has a subclass."""
+
+    python_class: type
+    place: object
+
+
+class ListPool(Pool):
+    """The lists of one place: their items are in one vector, `items`, from `start` on; `length` says how many."""
+
+    python_class = list
+
+
+class DictPool(Pool):
+    """The dicts of one place, whose keys are strings: each key is a field, as an attribute of an object is."""
+
+    python_class = dict
+
+
+POOLS: dict[type, type[Pool]] = {list: ListPool, dict: DictPool}
+
+
+def class_name(owner: type) -> str:
+    """The name of a class; `list` or `dict` for a pool."""
+    return owner.python_class.__name__ if issubclass(owner, Pool) else owner.__qualname__
+
+
 class Unassigned:
     """The value of a variable that is not assigned."""
 
@@ -98,14 +125,22 @@ class NumberLayout:
 
 @dataclass(frozen=True)
 class ReferenceLayout:
-    """An object of one of these classes, or None if `is_optional`."""
+    """An object of one of these classes, or None if `is_optional`. A list or dict is of the class of its pool."""
 
     classes: frozenset[type]
     is_optional: bool
 
     def __str__(self) -> str:
-        names = sorted(each.__qualname__ for each in self.classes)
+        names = sorted({class_name(each) for each in self.classes})
         return " | ".join([*names, *(["None"] if self.is_optional else [])])
+
+    def class_of(self, value: Any) -> type | None:
+        """The class of these that a value has, if any."""
+        kind = type(value)
+        if kind in self.classes:
+            return kind
+        pool = POOLS.get(kind)
+        return None if pool is None else next((each for each in self.classes if issubclass(each, pool)), None)
 
     types = (Type(dtypes.int64),)
 
@@ -233,6 +268,31 @@ def number_kind(layout: Layout) -> str | None:
     if isinstance(layout, NumberLayout):
         return layout.kind
     return NUMBER_CLASSES.get(type(layout.value)) if isinstance(layout, ConstantLayout) else None
+
+
+def references(layout: Layout) -> Iterator[ReferenceLayout]:
+    """The references among a layout and its parts."""
+    match layout:
+        case ReferenceLayout():
+            yield layout
+        case TupleLayout(items):
+            for item in items:
+                yield from references(item)
+        case UnionLayout(options):
+            for option in options:
+                yield from references(option)
+
+
+def replace_class(layout: Layout, owner: type, new: type) -> Layout:
+    """A layout whose references to one class are to another."""
+    match layout:
+        case ReferenceLayout(classes, is_optional) if owner in classes:
+            return ReferenceLayout(classes - {owner} | {new}, is_optional)
+        case TupleLayout(items):
+            return TupleLayout(tuple(replace_class(item, owner, new) for item in items))
+        case UnionLayout(options):
+            return UnionLayout(tuple(replace_class(option, owner, new) for option in options))
+    return layout
 
 
 def is_within(layout: Layout, bound: Layout) -> bool:

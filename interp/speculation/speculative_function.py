@@ -29,8 +29,8 @@ from ..outcome.outcome import Outcome
 from .assumptions import Assumption, number_in
 from .explanation import AssumptionRow, CallCounts, Explanation
 from .generation import Generation, function_key
-from .heap import FieldKey, LayoutMiss, ObjectTable, Observation, VariableKey, static_attribute
-from .layouts import MAX_HEIGHT, MISSING, NUMBER_CLASSES, UNASSIGNED, Layout, NotSpeculable
+from .heap import FieldKey, LayoutMiss, ObjectTable, Observation, VariableKey, static_attribute, write_list
+from .layouts import MAX_HEIGHT, NUMBER_CLASSES, UNASSIGNED, DictPool, Layout, ListPool, NotSpeculable
 from .recording import Recorder, SpeculativeFunctionBase
 from .staging import Requirements, Restart, Unreachable
 from .testing import broken_number
@@ -41,6 +41,8 @@ MIN_GAIN = 4
 """How many calls must return from the graph for each that breaks an assumption."""
 INTERNAL_ERROR = "speculation met an internal error"
 """The beginning of a reason that is a fault of tagloom, not of the user."""
+MIN_ROOM, MAX_ROOM = 8, 2**22
+"""How much room each list of a pool that grows gets at first, and all lists at most."""
 MAX_RESTARTS = 200
 """How often generation may start again: it does where it meets a field or variable that is new, or drops an arm."""
 MAX_ATTEMPTS = 3
@@ -62,6 +64,7 @@ class SpeculativeGraph:
     absent_names: dict[type, frozenset[str]]
     class_values: dict[tuple[type, str], Any]
     functions: dict[FunctionType, tuple[Any, ...]]
+    room: dict[type, int]
 
     @property
     def assumptions(self) -> list[Assumption]:
@@ -83,7 +86,7 @@ class SpeculativeGraph:
 
     def encode(self, roots: dict[str, Any]) -> tuple[ObjectTable, list[Any]]:
         """The objects of a call, and the arguments of the program; raises LayoutMiss where one has another layout."""
-        table = ObjectTable(self.fields, self.absent_names)
+        table = ObjectTable(self.fields, self.absent_names, self.room)
         leaves: list[Any] = []
         for name, layout in self.arguments.items():
             leaves += table.encode(roots[name], layout, name)
@@ -106,15 +109,21 @@ class SpeculativeGraph:
         remaining = iter(results)
         value = table.decode(main.result, iter([next(remaining) for _ in main.result.types]))
         before, writes = dict(self._split(leaves)), list[Callable[[], None]]()
+        lists: dict[type, dict[str, Sequence[Any]]] = {}
         for key in self.generation.keys:
             if key not in self.generation.requirements.assigned_keys:
                 continue
             after = [next(remaining) for _ in self.generation.key_types(key)]
-            if isinstance(key, FieldKey):
-                changes = table.changes(key, before[key], after)
-                writes += [partial(object.__setattr__, *change) for change in changes]
+            if isinstance(key, FieldKey) and issubclass(key.owner, ListPool):
+                lists.setdefault(key.owner, {})[key.name] = after
+            elif isinstance(key, FieldKey):
+                write: Any = dict.__setitem__ if issubclass(key.owner, DictPool) else object.__setattr__
+                writes += [partial(write, *change) for change in table.changes(key, before[key], after)]
             elif any(_differs(*pair) for pair in zip(before[key], after, strict=True)):
                 writes.append(partial(key.write, table.decode(self.variables[key], iter(after))))
+        for owner, vectors in lists.items():
+            own = {key.name: each for key, each in before.items() if isinstance(key, FieldKey) and key.owner is owner}
+            writes += [partial(write_list, *change) for change in table.list_changes(owner, own, {**own, **vectors})]
         return value, writes
 
     def _split(self, leaves: Sequence[Any]) -> Iterator[tuple[FieldKey | VariableKey, list[Any]]]:
@@ -237,6 +246,9 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         try:
             graph, table, leaves = self._match(roots)
             outcome = self.last_outcome = self._execute(graph, leaves)
+            while self._grow_room(graph, table, outcome):
+                table, leaves = graph.encode(roots)
+                outcome = self.last_outcome = self._execute(graph, leaves)
             if isinstance(outcome.error, Exhausted) and outcome.error.limit == "interrupt":
                 raise KeyboardInterrupt from outcome.error
             if outcome.error is not None:
@@ -264,6 +276,18 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         return run(
             job, traced.all_arguments(leaves), RunOptions(until=until, account=self.engine == "reference"), self.engine
         )
+
+    def _grow_room(self, graph: SpeculativeGraph, table: ObjectTable, outcome: Outcome) -> bool:
+        """Whether a run ended since there was not enough room, and there is more now."""
+        number = None if outcome.error is None else number_in(str(getattr(outcome.error, "message", "")))
+        owner = None if number is None else graph.assumptions[number].grows
+        if owner is None or broken_number() is not None:
+            return False
+        room = max(MIN_ROOM, graph.room.get(owner, 0) * 4)
+        if room * max(1, len(table.rows.get(owner, ()))) > MAX_ROOM:
+            return False
+        graph.room[owner] = room
+        return True
 
     def _refuse(self, reason: str) -> None:
         self.attempts += 1
@@ -338,6 +362,8 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             fields, variables = list(requirements.fields), list(requirements.variables)
             for sample in (*self._samples, roots):
                 observation.observe(sample, fields, variables)
+            if requirements.rename_pools(observation):
+                continue
             generation = Generation(self.python, observation, requirements, self.recorder.arms_taken, broken_number)
             try:
                 spec = generation.main_spec(list(roots))
@@ -356,11 +382,12 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             traced,
             generation,
             {name: observation.arguments[name] for name in roots},
-            {key: observation.fields.get(key, MISSING) for key in sorted(requirements.fields, key=str)},
+            {key: observation.layout(key) for key in sorted(requirements.fields, key=str)},
             {key: observation.variables[key] for key in sorted(requirements.variables, key=str)},
             {owner: frozenset(names) for owner, names in requirements.absent_names.items()},
             dict(requirements.class_values),
             dict(requirements.functions),
+            observation.room,
         )
 
     def _broken_graph(self, roots: dict[str, Any]) -> SpeculativeGraph:

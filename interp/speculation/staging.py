@@ -8,7 +8,7 @@ an assertion. What Python's syntax does is in `generation`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ from ...core.frontend.trace.symbol import Symbol
 from ...core.program.program import Location
 from ...core.types import Type
 from .assumptions import Assumption, label
-from .heap import SPECIAL_ATTRIBUTES, FieldKey, HeapKey, Observation, VariableKey, static_attribute
+from .heap import SPECIAL_ATTRIBUTES, FieldKey, HeapKey, Observation, VariableKey, is_compact, static_attribute
 from .layouts import (
     MAX_INTEGER,
     MISSING,
@@ -44,12 +44,14 @@ from .layouts import (
     Layout,
     NotSpeculable,
     NumberLayout,
+    Pool,
     ReferenceLayout,
     TupleLayout,
     UnionLayout,
     is_within,
     join,
     number_kind,
+    references,
     zero_leaves,
 )
 
@@ -109,6 +111,18 @@ class Requirements:
     dropped_arms: dict[tuple[CodeType, int, int, bool], str] = field(default_factory=dict)
     """The arms that the graph does not have, by the code and the position of the test, and its truth; with why."""
 
+    def rename_pools(self, observation: Observation) -> bool:
+        """Replace the pools that were merged into another; returns whether there were any."""
+        count = len(self.fields)
+
+        def rename(key: Any) -> Any:
+            return FieldKey(observation.canonical(key.owner), key.name) if isinstance(key, FieldKey) else key
+
+        fields = {*map(rename, self.fields)}
+        is_changed = fields != self.fields or len(fields) != count
+        self.fields, self.assigned_keys = fields, {*map(rename, self.assigned_keys)}
+        return is_changed
+
 
 class Staging:
     """A program while it is generated: its state, and what it assumes."""
@@ -158,8 +172,9 @@ class Staging:
         if key not in known:
             known.add(key)
             raise Restart
-        layouts: Any = self.observation.fields if isinstance(key, FieldKey) else self.observation.variables
-        return layouts.get(key, MISSING)  # type: ignore[no-any-return]
+        if isinstance(key, FieldKey):
+            return self.observation.layout(key)
+        return self.observation.variables.get(key, MISSING)
 
     def key_types(self, key: HeapKey) -> list[Type]:
         """The types of the values that stand for a field, which are vectors, or for a variable."""
@@ -195,14 +210,17 @@ class Staging:
         key = self.location_of(test), test.col_offset, ast.unparse(test)
         self.truths.setdefault(key, set()).add(truth)
 
-    def check(self, condition: Any, node: ast.AST, claim: str, reason: str) -> None:
-        """Assume that a condition is true: an assertion. Raises Unreachable where it is known to be false."""
+    def check(self, condition: Any, node: ast.AST, claim: str, reason: str, grows: type | None = None) -> None:
+        """Assume that a condition is true: an assertion. Raises Unreachable where it is known to be false. Where it
+        fails, the class that `grows` gets more room."""
         if isinstance(condition, bool | np.bool_) and condition:
             return
-        key = (self.location_of(node), getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0), claim)
+        key = (self.location_of(node), getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0), claim, grows)
         assumption = self.assumptions.get(key)
         if assumption is None:
-            assumption = Assumption(len(self.assumptions), self.location_of(node), ast.unparse(node), claim, reason)
+            assumption = Assumption(
+                len(self.assumptions), self.location_of(node), ast.unparse(node), claim, reason, grows
+            )
             self.assumptions[key] = assumption
         is_broken = assumption.number == self.broken_number
         before, self.current_node = self.current_node, node
@@ -324,6 +342,8 @@ class Staging:
             case TupleLayout(items):
                 return bool(items)
             case ReferenceLayout(classes, is_optional):
+                if any(issubclass(owner, Pool) for owner in classes):
+                    return self.truth_of_container(value, node)
                 for owner in classes:
                     for name in ("__bool__", "__len__"):
                         self.require_absent(owner, name)
@@ -338,6 +358,10 @@ class Staging:
     def _truth_value(self, value: StagedValue, node: ast.AST) -> StagedValue:
         truth = self.truth(value, node)
         return self.constant(truth) if isinstance(truth, bool) else self.number("b", truth)
+
+    def truth_of_container(self, value: StagedValue, node: ast.AST) -> Any:
+        """The truth of what may be a list or dict."""
+        raise NotImplementedError
 
     def require_absent(self, owner: type, name: str) -> None:
         """Assume that a class has no attribute of this name."""
@@ -579,6 +603,93 @@ class Staging:
             return self.coerce_options(value, UnionLayout(tuple(options)))
         return self.option(value, value.layout.options.index(options[0]))
 
+    def present(self, value: StagedValue, node: ast.AST, claim: str) -> StagedValue:
+        """A value that is assumed to be assigned."""
+        if value.layout == MISSING:
+            self.check(False, node, claim, "Python raises an error where it is not")
+        if not isinstance(value.layout, UnionLayout) or MISSING not in value.layout.options:
+            return value
+        position = value.layout.options.index(MISSING)
+        is_assigned = self.emit("not_equal", value.leaves[0], position)
+        self.check(is_assigned, node, claim, "Python raises an error where it is not")
+        return self.assigned(value)
+
+    def for_each_class(
+        self, owner: StagedValue, node: ast.AST, action: Callable[[type, StagedValue], StagedValue]
+    ) -> StagedValue:
+        """`action` of an object, which is assumed not to be None, with a branch for each class that it may have."""
+        layout = owner.layout
+        assert isinstance(layout, ReferenceLayout)
+        if layout.is_optional:
+            is_object = self.emit("greater_equal", owner.leaves[0], 0)
+            claim = f"{ast.unparse(node.value if isinstance(node, ast.Attribute) else node)} is not None"
+            self.check(is_object, node, claim, "Python raises AttributeError where it is")
+        classes = sorted(layout.classes, key=lambda each: self.class_numbers[each])
+        if len(classes) == 1:
+            return action(classes[0], owner)
+        if not self.requirements.needs_classes:
+            self.requirements.needs_classes = True
+            raise Restart
+        number = self.emit("take", self.class_vector, owner.leaves[0], axis=0)
+
+        def choose(rest: list[type]) -> StagedValue:
+            value = StagedValue(ReferenceLayout(frozenset(rest[:1]), False), owner.leaves)
+            if len(rest) == 1:
+                return action(rest[0], value)
+            is_this = self.emit("equal", number, self.class_numbers[rest[0]])
+            return self.branch(is_this, lambda: action(rest[0], value), lambda: choose(rest[1:]))
+
+        return choose(classes)
+
+    def index_in(self, key: FieldKey, owner: StagedValue) -> Any:
+        """The index of an object in the vectors of a field."""
+        if not is_compact(self.layout_of_key(key)):
+            return owner.leaves[0]
+        if not self.requirements.needs_rows:
+            self.requirements.needs_rows = True
+            raise Restart
+        return self.emit("take", self.row_vector, owner.leaves[0], axis=0)
+
+    def read_row(self, key: FieldKey, owner: StagedValue, node: ast.AST) -> StagedValue:
+        """The value of a field of an object, which is assumed to be there."""
+        layout, index = self.layout_of_key(key), self.index_in(key, owner)
+        value = StagedValue(layout, tuple(self.emit("take", each, index, axis=0) for each in self.state.heap[key]))
+        return self.present(value, node, f"{key} is there")
+
+    def write_heap(
+        self, key: HeapKey, value: StagedValue, node: ast.AST, find_row: Callable[[], Any] | None = None
+    ) -> None:
+        """Write a field of an object, whose row `find_row` returns, or a variable of a module or cell."""
+        layout = self.layout_of_key(key)
+        if key not in self.requirements.assigned_keys:
+            self.requirements.assigned_keys.add(key)
+            raise Restart
+        is_new = layout == MISSING and isinstance(key, FieldKey) and key.is_items
+        if not is_new and MISSING in (layout, *(layout.options if isinstance(layout, UnionLayout) else ())):
+            raise NotSpeculable(f"{key} is assigned where it may not be there yet")
+        wide = widened(value.layout)
+        if not is_within(wide, layout):
+            layouts: Any = self.observation.fields if isinstance(key, FieldKey) else self.observation.variables
+            self.observation.set_layout(layouts, key, wide if is_new else join(layout, wide))
+            self.observation.climbs += 1
+            raise Restart
+        leaves = self.coerce(value, layout).leaves
+        if find_row is None:
+            self.state.heap[key] = leaves
+            return
+        vectors, index = [], find_row()
+        for vector, leaf, type_ in zip(self.state.heap[key], leaves, layout.types, strict=True):
+            if None in (type_.shape or ()):
+                raise NotSpeculable(f"{key} is assigned an array whose shape is not known")
+            vectors.append(self.emit("scatter", vector, as_start(leaf, type_), index))
+        self.state.heap[key] = tuple(vectors)
+
+    def tuple_of(self, items: Sequence[StagedValue]) -> StagedValue:
+        """A tuple of these items."""
+        return StagedValue(
+            TupleLayout(tuple(item.layout for item in items)), tuple(leaf for item in items for leaf in item.leaves)
+        )
+
     def array_operand(self, value: StagedValue) -> Any:
         """An operand of an op on arrays. A number beside an array takes its dtype only if it is known."""
         if isinstance(value.layout, ArrayLayout | ConstantLayout):
@@ -611,18 +722,6 @@ class _VectorLayout:
     key: HeapKey
     types: tuple[Type, ...]
     height = 0
-
-
-def references(layout: Layout) -> Iterator[ReferenceLayout]:
-    match layout:
-        case ReferenceLayout():
-            yield layout
-        case TupleLayout(items):
-            for item in items:
-                yield from references(item)
-        case UnionLayout(options):
-            for option in options:
-                yield from references(option)
 
 
 def _constant_leaf(layout: ConstantLayout) -> Any:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 import tagloom as tl
-from support.generators.object_programs import write_calls, write_object_program
+from support.generators.object_programs import write_calls, write_container_program, write_object_program
 from support.speculation import compare
 from tagloom.interp.speculation.speculative_function import SpeculativeFunction
 
@@ -27,9 +28,11 @@ def load(text: str, folder: Path, name: str) -> ModuleType:
     return module
 
 
-def check_program(seed: int, folder: Path, calls: int = 9) -> SpeculativeFunction:
+def check_program(
+    seed: int, folder: Path, write: Callable[[int], str] = write_object_program, calls: int = 9
+) -> SpeculativeFunction:
     """Compare a program of this seed with Python; returns the speculated function."""
-    module = load(write_object_program(seed), folder, f"object_program_{seed}")
+    module = load(write(seed), folder, f"object_program_{seed}")
     try:
         speculated = tl.speculate(engine="reference")(module.program)
         compare(speculated, write_calls(module, seed, calls), ["TOTAL"])
@@ -38,9 +41,9 @@ def check_program(seed: int, folder: Path, calls: int = 9) -> SpeculativeFunctio
         del sys.modules[module.__name__]
 
 
-def check_programs(seeds: range, folder: Path) -> int:
+def check_programs(seeds: range, folder: Path, write: Callable[[int], str] = write_object_program) -> int:
     """Compare programs with Python; returns how many calls ran in a graph."""
-    functions = [check_program(seed, folder) for seed in seeds]
+    functions = [check_program(seed, folder, write) for seed in seeds]
     assert all(each.builds <= each.build_bound for each in functions)
     return sum(each.counts.graph for each in functions)
 
@@ -49,6 +52,12 @@ def check_programs(seeds: range, folder: Path) -> int:
 def test_programs(tmp_path: Path) -> None:
     """Twelve programs, most of whose calls run in a graph."""
     assert check_programs(range(12), tmp_path) > 30
+
+
+@pytest.mark.full
+def test_programs_with_containers(tmp_path: Path) -> None:
+    """Eight programs with lists and dicts."""
+    assert check_programs(range(8), tmp_path, write_container_program) > 15
 
 
 @pytest.mark.full
@@ -63,3 +72,10 @@ def test_programs_that_were_wrong(seed: int, tmp_path: Path) -> None:
 def test_many_programs(part: int, tmp_path: Path) -> None:
     """1,000 programs in ten parts."""
     assert check_programs(range(1000 + 100 * part, 1100 + 100 * part), tmp_path) > 150
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("part", range(10))
+def test_many_programs_with_containers(part: int, tmp_path: Path) -> None:
+    """300 programs in ten parts."""
+    assert check_programs(range(1000 + 30 * part, 1030 + 30 * part), tmp_path, write_container_program) > 40

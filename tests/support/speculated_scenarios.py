@@ -281,6 +281,102 @@ def read(owner):
     return owner.n
 
 
+class Layer:
+    def __init__(self, weight, bias):
+        self.weight, self.bias = weight, bias
+
+    def apply(self, x):
+        return x * self.weight + self.bias
+
+
+class Network:
+    def __init__(self, layers):
+        self.layers, self.sizes, self.options = layers, [], {"count": 0, "rate": 0.5}
+
+
+def run_layers(network, x):
+    for layer in network.layers:
+        x = layer.apply(x)
+    network.sizes.append(len(network.layers))
+    network.options["count"] += 1
+    if "rate" in network.options and "other" not in network.options:
+        network.options["rate"] = network.options["rate"] * 0.5
+    return x, network.options["rate"]
+
+
+def sort(numbers):
+    for i in range(len(numbers)):
+        for j in range(len(numbers) - 1 - i):
+            if numbers[j] > numbers[j + 1]:
+                numbers[j], numbers[j + 1] = numbers[j + 1], numbers[j]
+    return numbers
+
+
+def push_and_pop(numbers, n):
+    for i in range(n):
+        numbers.append(i * i)
+    s = 0
+    while numbers:
+        s += numbers.pop()
+        if s > 300:
+            break
+    for i, x in enumerate(numbers):
+        s -= x * i
+    return s, numbers[-1]
+
+
+def list_aliases(a, b):
+    a[0] = b[1]
+    b.append(a[0])
+    return a is b, len(a), len(b), a
+
+
+class Branching:
+    def __init__(self, value, children):
+        self.value, self.children = value, children
+
+
+def sum_branches(node):
+    s = node.value
+    for child in node.children:
+        s += sum_branches(child)
+    node.value = s
+    return s
+
+
+def grow_rows(rows):
+    s = 0
+    for row in rows:
+        for x in row:
+            s += x
+        row[0] = s
+        if s < 9:
+            row.append(1)
+    return s
+
+
+def dot(a, b):
+    s = 0.0
+    for x, y in zip(a, b):  # noqa: B905
+        s += x * y
+    return s
+
+
+def grow_while_iterating(numbers, limit):
+    for x in numbers:
+        if len(numbers) < limit:
+            numbers.append(x + 1)
+    return numbers[len(numbers) - 1], numbers[-2]
+
+
+def rotate(owners, position):
+    first = owners[position]
+    owners[position] = owners[0]
+    owners[0] = first
+    first.n = first.n + 1
+    return first is owners[0], owners[position].n
+
+
 class Attributes(dict):
     """The `__dict__` of an object, whose methods Python does not call."""
 
@@ -323,7 +419,34 @@ def _expressions() -> list[Any]:
     return [three, three, Product(two, two), Leaf(4), Leaf(2.5), Product(Leaf(2.5), two), three, Product(three, three)]
 
 
+def _branching(draw: random.Random, depth: int) -> Branching:
+    children = [_branching(draw, depth - 1) for _ in range(draw.randrange(3) if depth else 0)]
+    return Branching(draw.randrange(9), children)
+
+
+def _network(size: int) -> Network:
+    return Network([Layer(tl.asarray([k + 1.0, 0.5]), tl.asarray([0.5, -1.0])) for k in range(size)])
+
+
+def _lists() -> list[tuple[Any, ...]]:
+    lists = [[1, 2], [3, 4], [5, 6]]
+    pairs = ((0, 1), (1, 2), (0, 2), (2, 1), (1, 1), (2, 2), (0, 1), (0, 0), (1, 0))
+    return [(lists[i], lists[j]) for i, j in pairs]
+
+
 SCENARIOS: dict[str, Any] = {
+    "run_layers": (
+        run_layers,
+        lambda: [(each, tl.asarray([1.0, k])) for each in (_network(2), _network(3)) for k in range(4)],
+    ),
+    "sort": (sort, lambda: [([7 * k % 5 - k % 3 for k in range(size)],) for size in (3, 4, 0, 5, 8, 1, 9)]),
+    "push_and_pop": (push_and_pop, lambda: [(each, n) for each in [[1, 2, 3]] for n in (2, 3, 4, 5, 30, 40, 0, 1)]),
+    "list_aliases": (list_aliases, _lists),
+    "sum_branches": (sum_branches, lambda: [(_branching(random.Random(seed), 3),) for seed in range(7)]),
+    "grow_rows": (grow_rows, lambda: [([[1, 2], [3], [4, 5, 6]][:k],) for k in (1, 2, 3, 3, 2, 1, 0, 3)]),
+    "dot": (dot, lambda: [([1.0, 2.0, 3.0][:i], [0.5, 0.25][:j]) for i in range(4) for j in range(3)]),
+    "grow_while_iterating": (grow_while_iterating, lambda: [([k, 2], 5 + 2 * k) for k in range(7)]),
+    "rotate": (rotate, lambda: [(each, k) for each in [_counters()] for k in (0, 1, 2, -1, 1, 3, -3, 2)]),
     "total": (total, lambda: [(each,) for each in _trees(1)]),
     "depth": (depth, lambda: [(each,) for each in _trees(2)]),
     "largest": (largest, lambda: [(each, -1000) for each in _trees(3)]),

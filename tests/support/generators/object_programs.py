@@ -7,6 +7,7 @@ may raise, as Python does.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 CLASSES = """
@@ -15,6 +16,7 @@ class Item:
 
     def __init__(self, n, x, link=None):
         self.n, self.x, self.link = n, x, link
+        self.items, self.table = [n, 2], {"n": n, "owner": link}
 
     def add(self, k):
         self.n = self.n + k
@@ -51,6 +53,7 @@ class _Writer:
             "a.size",
             str(draw.randrange(-3, 9)),
             f"helper(a, {draw.randrange(4)})",
+            *self.other_numbers(),
         ]
         if depth == 0 or draw.random() < 0.3:
             return draw.choice(leaves)
@@ -67,6 +70,14 @@ class _Writer:
                 f"({one} and {other})",
             ]
         )
+
+    def other_numbers(self) -> list[str]:
+        """More int expressions."""
+        return []
+
+    def other_statements(self) -> list[Callable[[], list[str]]]:
+        """More statements without a block."""
+        return []
 
     def test(self, depth: int = 1) -> str:
         """A condition."""
@@ -91,6 +102,7 @@ class _Writer:
         """The lines of a statement."""
         draw = self.draw
         simple = [
+            *self.other_statements(),
             lambda: [f"{self.item()}.n = {self.number()}"],
             lambda: [f"{self.item()}.n += {self.number(1)}"],
             lambda: [f"{self.item()}.x = {self.item()}.x * {draw.choice(['0.5', '1.5', 'a.n'])}"],
@@ -131,9 +143,34 @@ class _Writer:
         return [f"    {line}" for _ in range(count) for line in self.statement(depth, in_loop)]
 
 
-def write_object_program(seed: int) -> str:
+class _ContainerWriter(_Writer):
+    """Programs with lists and dicts, which objects share, too."""
+
+    def other_numbers(self) -> list[str]:
+        one = self.item()
+        position = self.draw.choice(["0", "1", "-1", "k", "m", "-2"])
+        return [f"len({one}.items)", f"{one}.items[{position}]", f"{one}.table['n']", f"({one}.items is b.items)"]
+
+    def other_statements(self) -> list[Callable[[], list[str]]]:
+        draw, one = self.draw, f"{self.item()}.items"
+        owner = draw.choice(["a", "b", "c", "None"])
+        return [
+            lambda: [f"{one}.append({self.number(1)})"],
+            lambda: [f"{one}[{draw.choice(['0', '-1', 'k'])}] = {self.number(1)}"],
+            lambda: [f"{one}[0] += {self.number(0)}"],
+            lambda: [f"if {one}:", f"    m = {one}.pop()"],
+            lambda: [f"for x in {one}:", f"    {draw.choice(['m = m + x', 'k = x', self.item() + '.n = x'])}"],
+            lambda: [f"for i, x in enumerate({one}):", "    m = i - x"],
+            lambda: [f"{self.item()}.items = {self.item()}.items"],
+            lambda: [f"{self.item()}.table['n'] = {self.number(1)}"],
+            lambda: [f"{self.item()}.table['owner'] = {owner}"],
+            lambda: [f"c = {self.item()}.table['owner']"],
+        ]
+
+
+def write_object_program(seed: int, kind: type[_Writer] = _Writer) -> str:
     """The text of a module: two classes, a helper that may recur, and the function `program(a, b, k)`."""
-    writer = _Writer(random.Random(seed))
+    writer = kind(random.Random(seed))
     lines = ["    global TOTAL", "    c, m = a, 1"]
     for _ in range(writer.draw.randrange(2, 6)):
         lines += [f"    {line}" for line in writer.statement(2, False)]
@@ -146,6 +183,11 @@ def write_object_program(seed: int) -> str:
         f"    return {writer.draw.choice(['item.n', '1'])} + helper(item.link, depth - 1)",
     ]
     return "\n".join([CLASSES, *helper, "", "", "def program(a, b, k):", *lines, ""])
+
+
+def write_container_program(seed: int) -> str:
+    """The text of a module as `write_object_program` writes it, with lists and dicts."""
+    return write_object_program(seed, _ContainerWriter)
 
 
 def write_calls(module: Any, seed: int, count: int) -> list[tuple[Any, ...]]:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from pytest import MonkeyPatch
-from tagloom.interp.speculation import arithmetic
+from tagloom.interp.speculation import arithmetic, containers, speculative_function
 from tagloom.interp.speculation.generation import Generation
-from tagloom.interp.speculation.heap import ObjectTable
+from tagloom.interp.speculation.heap import LIMIT, ObjectTable
 from tagloom.interp.speculation.layouts import NumberLayout, UnionLayout, zero_leaves
 from tagloom.interp.speculation.speculative_function import SpeculativeGraph
 from tagloom.interp.speculation.staging import StagedValue, Staging, Unreachable
@@ -34,8 +34,9 @@ def _unchecked_overflow(patch: MonkeyPatch) -> None:
 
 
 def _lost_aliases(patch: MonkeyPatch) -> None:
-    def index(table: ObjectTable, instance: Any) -> int:
+    def index(table: ObjectTable, instance: Any, owner: type) -> int:
         table.objects.append(instance)
+        table.classes.append(owner)
         return len(table.objects) - 1
 
     patch.setattr(ObjectTable, "index", index)
@@ -130,7 +131,37 @@ def _unchecked_integers(patch: MonkeyPatch) -> None:
     patch.setattr(Staging, "integer", lambda staging, leaf, node: staging.number("i", leaf))
 
 
+def _unchecked_pools(patch: MonkeyPatch) -> None:
+    """A list in two pools is in the table twice."""
+
+    def index(table: ObjectTable, instance: Any, owner: type) -> int:
+        index = table.indices.setdefault((id(instance), owner), len(table.objects))  # type: ignore[call-overload]
+        if index == len(table.objects):
+            table.objects.append(instance)
+            table.classes.append(owner)
+        return int(index)
+
+    patch.setattr(ObjectTable, "index", index)
+
+
+def _lost_items(patch: MonkeyPatch) -> None:
+    patch.setattr(speculative_function, "write_list", lambda instance, items, length, tail: None)
+
+
+def _unchecked_room(patch: MonkeyPatch) -> None:
+    """Lists grow into the items of the next list."""
+    sound = containers._number
+
+    def number(staging: Staging, pool: type, name: str, owner: StagedValue) -> Any:
+        return 2**40 if name == LIMIT else sound(staging, pool, name, owner)
+
+    patch.setattr(containers, "_number", number)
+
+
 TWINS = {
+    "unchecked pools": Twin(_unchecked_pools, "list_aliases"),
+    "lost items": Twin(_lost_items, "sort"),
+    "unchecked room": Twin(_unchecked_room, "grow_rows"),
     "operators of symbols": Twin(_operators_of_symbols, "scaled"),
     "unchecked integers": Twin(_unchecked_integers, "inverted"),
     "options by position": Twin(_options_by_position, "unions"),

@@ -1,0 +1,217 @@
+"""Containers: what Python's operations on lists and dicts do, as ops of a program.
+
+A list has a length, and its items are a stretch of the vector that all lists of its place share. A key of a dict is a
+field. An index is asserted to be in range. A list that grows has room for some items more; where that is not enough,
+the graph runs again with more room.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import arithmetic
+from .heap import ITEMS, LENGTH, LIMIT, START, FieldKey
+from .layouts import (
+    MISSING,
+    NONE,
+    ConstantLayout,
+    DictPool,
+    ListPool,
+    NotSpeculable,
+    UnionLayout,
+    class_name,
+    number_kind,
+)
+from .staging import StagedValue, Staging
+
+
+def length(staging: Staging, pool: type, owner: StagedValue) -> Any:
+    """The length of a list."""
+    if not issubclass(pool, ListPool):
+        raise NotSpeculable(f"the length of a {class_name(pool)} has no graph")
+    return _number(staging, pool, LENGTH, owner)
+
+
+def _number(staging: Staging, pool: type, name: str, owner: StagedValue) -> Any:
+    key = FieldKey(pool, name)
+    staging.layout_of_key(key)
+    return staging.emit("take", staging.state.heap[key][0], owner.leaves[0], axis=0)
+
+
+def _cell(staging: Staging, pool: type, owner: StagedValue, position: Any) -> Any:
+    """The row of an item in the vectors of all lists of a pool."""
+    return staging.emit("add", _number(staging, pool, START, owner), position)
+
+
+def read_cell(staging: Staging, pool: type, owner: StagedValue, position: Any) -> StagedValue:
+    """The item of a list at a position that is in range."""
+    key = FieldKey(pool, ITEMS)
+    layout = staging.layout_of_key(key)
+    if layout == MISSING:  # no list with an item was seen: the code that follows has no layout to begin with
+        assert staging.current_node is not None
+        staging.check(False, staging.current_node, "it is not reached", "all lists of this place were empty")
+    cell = _cell(staging, pool, owner, position)
+    leaves = tuple(staging.emit("take", each, cell, axis=0) for each in staging.state.heap[key])
+    return StagedValue(layout, leaves)
+
+
+def _position(staging: Staging, pool: type, owner: StagedValue, index: StagedValue, node: ast.AST) -> Any:
+    """The position of an index, which is assumed to be in range."""
+    if number_kind(index.layout) not in ("i", "b"):
+        raise NotSpeculable(f"an item of a list under a {index.layout} has no graph")
+    count, position = length(staging, pool, owner), arithmetic.as_kind(staging, index, "i")
+    if not isinstance(index.layout, ConstantLayout):
+        is_negative = staging.emit("less", position, 0)
+        position = staging.emit("where", is_negative, staging.emit("add", position, count), position)
+        is_inside = staging.emit("greater_equal", position, 0)
+        is_inside = staging.emit("logical_and", is_inside, staging.emit("less", position, count))
+    elif position < 0:
+        is_inside = staging.emit("greater_equal", count, -position)
+        position = staging.emit("add", position, count)
+    else:
+        is_inside = staging.emit("greater", count, position)
+    staging.check(is_inside, node, "the index is in range", "Python raises IndexError where it is not")
+    return position
+
+
+def _dict_key(pool: type, index: StagedValue) -> FieldKey:
+    if not isinstance(index.layout, ConstantLayout) or type(index.layout.value) is not str:
+        raise NotSpeculable("a key of a dict other than a constant string has no graph")
+    return FieldKey(pool, index.layout.value)
+
+
+def read_item(staging: Staging, pool: type, owner: StagedValue, index: StagedValue, node: ast.AST) -> StagedValue:
+    """`owner[index]`."""
+    if issubclass(pool, ListPool):
+        return read_cell(staging, pool, owner, _position(staging, pool, owner, index, node))
+    if issubclass(pool, DictPool):
+        return staging.read_row(_dict_key(pool, index), owner, node)
+    raise NotSpeculable(f"an item of a {class_name(pool)} has no graph")
+
+
+def write_item(
+    staging: Staging, pool: type, owner: StagedValue, index: StagedValue, value: StagedValue, node: ast.AST
+) -> None:
+    """`owner[index] = value`."""
+    if issubclass(pool, ListPool):
+        position = _position(staging, pool, owner, index, node)
+        cell = _cell(staging, pool, owner, position)
+        staging.write_heap(FieldKey(pool, ITEMS), value, node, lambda: cell)
+    elif issubclass(pool, DictPool):
+        key = _dict_key(pool, index)
+        staging.write_heap(key, value, node, lambda: staging.index_in(key, owner))
+    else:
+        raise NotSpeculable(f"an item of a {class_name(pool)} is assigned")
+
+
+def _write_length(staging: Staging, pool: type, owner: StagedValue, count: Any, node: ast.AST) -> None:
+    staging.write_heap(FieldKey(pool, LENGTH), staging.number("i", count), node, lambda: owner.leaves[0])
+
+
+def _append(
+    staging: Staging, pool: type, owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
+) -> StagedValue:
+    (value,) = values
+    count = length(staging, pool, owner)
+    cell = _cell(staging, pool, owner, count)
+    has_room = staging.emit("less", cell, _number(staging, pool, LIMIT, owner))
+    claim = "the list has room for an item more"
+    staging.check(has_room, node, claim, "the graph runs again with more room where it has not", grows=pool)
+    cell = staging.emit("where", has_room, cell, 0)
+    staging.write_heap(FieldKey(pool, ITEMS), value, node, lambda: cell)
+    _write_length(staging, pool, owner, staging.emit("add", count, 1), node)
+    return StagedValue(NONE, ())
+
+
+def _pop(staging: Staging, pool: type, owner: StagedValue, values: Sequence[StagedValue], node: ast.AST) -> StagedValue:
+    if values:
+        raise NotSpeculable("pop() of an item other than the last has no graph")
+    position = _position(staging, pool, owner, staging.constant(-1), node)
+    value = read_cell(staging, pool, owner, position)
+    _write_length(staging, pool, owner, position, node)
+    return value
+
+
+def _clear(
+    staging: Staging, pool: type, owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
+) -> StagedValue:
+    _write_length(staging, pool, owner, 0, node)
+    return StagedValue(NONE, ())
+
+
+METHODS: dict[str, tuple[int, Callable[..., StagedValue]]] = {
+    "append": (1, _append),
+    "pop": (0, _pop),
+    "clear": (0, _clear),
+}
+"""The methods of lists that a graph may call, each with its number of arguments."""
+
+
+def call_method(
+    staging: Staging, pool: type, owner: StagedValue, name: str, values: Sequence[StagedValue], node: ast.AST
+) -> StagedValue:
+    """`owner.name(*values)`."""
+    if not issubclass(pool, ListPool) or name not in METHODS or len(values) != METHODS[name][0]:
+        raise NotSpeculable(f"method {name} of a {class_name(pool)} with {len(values)} arguments has no graph")
+    return METHODS[name][1](staging, pool, owner, values, node)
+
+
+def contains_key(staging: Staging, pool: type, owner: StagedValue, index: StagedValue) -> StagedValue:
+    """Whether a dict has a key."""
+    if not issubclass(pool, DictPool):
+        raise NotSpeculable(f"`in` a {class_name(pool)} has no graph")
+    key = _dict_key(pool, index)
+    layout = staging.layout_of_key(key)
+    if not isinstance(layout, UnionLayout) or MISSING not in layout.options:
+        return staging.constant(layout != MISSING)
+    option = staging.emit("take", staging.state.heap[key][0], staging.index_in(key, owner), axis=0)
+    return staging.number("b", staging.emit("not_equal", option, layout.options.index(MISSING)))
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """An iteration by position, from 0: whether there is an item, and the item."""
+
+    has_item: Callable[[Any], Any]
+    item: Callable[[Any], StagedValue]
+
+
+def iterate_list(staging: Staging, owner: StagedValue, node: ast.AST) -> Iteration:
+    """The iteration of a list. As in Python, its length is asked for each item."""
+
+    def has_item(position: Any) -> Any:
+        def is_before_end(pool: type, each: StagedValue) -> StagedValue:
+            return staging.number("b", staging.emit("less", position, length(staging, pool, each)))
+
+        return staging.for_each_class(owner, node, is_before_end).leaves[0]
+
+    def item(position: Any) -> StagedValue:
+        return staging.for_each_class(owner, node, lambda pool, each: read_cell(staging, pool, each, position))
+
+    return Iteration(has_item, item)
+
+
+def enumerated(staging: Staging, inner: Iteration) -> Iteration:
+    """The iteration of `enumerate`."""
+
+    def item(position: Any) -> StagedValue:
+        number = staging.number("i", position)
+        return staging.tuple_of([number, inner.item(position)])
+
+    return Iteration(inner.has_item, item)
+
+
+def zipped(staging: Staging, parts: Sequence[Iteration]) -> Iteration:
+    """The iteration of `zip`: it ends where the first of its parts ends."""
+
+    def has_item(position: Any) -> Any:
+        has_all: Any = True
+        for part in parts:
+            has_one = part.has_item(position)
+            has_all = has_one if has_all is True else staging.emit("logical_and", has_all, has_one)
+        return has_all
+
+    return Iteration(has_item, lambda position: staging.tuple_of([part.item(position) for part in parts]))
