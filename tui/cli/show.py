@@ -17,6 +17,7 @@ from ...core.escape import escape_for_stdout
 from ...core.files import write_file
 from ...core.frontend.trace.annotation import underlying_function
 from ...core.graph.graph import Graph
+from ...core.graph.segments import format_segments, segment_graph
 from ...core.text import print_graph, print_program
 from ...core.world import World
 from ...interp.engines.limits import Limits
@@ -40,7 +41,7 @@ from .export import EXPORT_SUFFIXES, export_bytes
 from .options import Arguments, Bound, Boxes, Fold, Full, Schedule, Seed, ShownFirings, Target, Unchecked
 from .terminal import print_to_stderr, terminal_text
 
-STATIC_FORMS = ("program", "graph", "image", "code")
+STATIC_FORMS = ("program", "graph", "image", "segments", "code")
 """The forms of a picture without a run; `graph` is also one of a run."""
 PICTURE_FORMS = (*STATIC_FORMS, *(name for name in PICTURES if name != "moment"))
 """All forms: the static ones, and the pictures of a run; the picture `moment` is the form `graph`."""
@@ -78,12 +79,11 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
         require_export(start, request)
         write_file(request.output, export_bytes(start, suffix, request.system))
         return None
-    if request.form in ("image", "code"):
+    if request.form in TEXT_FORMS:
         if is_run or request.output is not None or request.in_terminal:
-            noun = "an image" if request.form == "image" else "converted code"
-            what, hint = f"{noun} is text, without a run", "leave out ARGS, --at, -o and --ascii"
+            what, hint = f"{TEXT_FORMS[request.form][0]} is text, without a run", "leave out ARGS, --at, -o and --ascii"
             raise Usage(what, got=f"--form {request.form}", hint=hint)
-        return image_text(start) if request.form == "image" else code_text(start)
+        return TEXT_FORMS[request.form][1](start)
     if request.output is not None and request.output.suffix == JSON_SUFFIX and is_log(start.target):
         convert_log(Path(start.target), request.output)
         return None
@@ -135,6 +135,13 @@ def image_text(start: RunRequest) -> str:
     return format_image(build_image(graph))
 
 
+def segments_text(start: RunRequest) -> str:
+    """The segments of a graph: nodes that fire together, as text."""
+    graph = program_and_graph(find_program(start.target))[1]
+    breaks_rules(graph, unchecked=False)
+    return format_segments(segment_graph(graph))
+
+
 def code_text(start: RunRequest) -> str:
     """The converted code of a Python function, each statement after the number of its line in the user's file."""
     program = find_program(start.target)
@@ -145,6 +152,14 @@ def code_text(start: RunRequest) -> str:
 
     lines = list_code(converted_code(underlying_function(program._python))).lines
     return "".join(f"{each.source_line or '':>5}  {each.text}".rstrip() + "\n" for each in lines)
+
+
+TEXT_FORMS = {
+    "image": ("an image", image_text),
+    "segments": ("a list of segments", segments_text),
+    "code": ("converted code", code_text),
+}
+"""The static forms that are text only: what each is, and the function that makes it."""
 
 
 def picture_of_history(history: History, request: ShowRequest) -> Picture:

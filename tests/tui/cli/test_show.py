@@ -35,6 +35,19 @@ def test_show_prints_an_image(tagloom: Any, folder: Path) -> None:
         assert refused.code == 2 and "an image is text, without a run" in refused.err
 
 
+@pytest.mark.full
+def test_show_prints_segments(tagloom: Any, folder: Path) -> None:
+    """fib has two segments: what its argument suffices for, and what also needs the results of both calls."""
+    out = tagloom("show", "fib.py:fib", "--form", "segments")
+    assert out.code == 0
+    assert [line for line in out.out.splitlines() if line.startswith("segment")] == [
+        "segment of fib, needs 0",
+        "segment of fib, needs 0, 1, 2",
+    ]
+    refused = tagloom("show", "fib.py:fib", "3", "--form", "segments")
+    assert refused.code == 2 and "a list of segments is text, without a run" in refused.err
+
+
 PLAIN = """import tagloom as tl
 
 
