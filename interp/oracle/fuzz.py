@@ -38,8 +38,8 @@ FUZZ_STEPS, FUZZ_LIMITS = 1_000, Limits(firings=20_000, depth=200)
 """The limits of the evaluator, in nodes, and of the machine; a program beyond them is discarded."""
 
 
-VARYING_WORDS = r"[\d.]+|'[^']*'|%\S+"
-"""Parts of a message that differ between failures of one class: numbers and names."""
+VARYING_WORDS = r"\([^()]*\)|[\d.]+|'[^']*'|%\S+"
+"""Parts of a message that differ between failures of one class: numbers, names, and what stands in parentheses."""
 
 
 class FuzzFinding(NamedTuple):
@@ -129,7 +129,8 @@ def try_number(backend: Backend, options: FuzzOptions, number: int, report: Fuzz
     symptom = describe_symptom(judgement)
     with lock:
         report.verdicts[judgement.verdict] += 1
-    if judgement.verdict not in FAILURES:
+        is_reported = judgement.verdict == "error" and any(each.symptom == symptom for each in report.findings)
+    if judgement.verdict not in FAILURES or is_reported:
         return
 
     def is_interesting(candidate: FuzzCase) -> bool:

@@ -17,23 +17,31 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core import dtypes
+from ...core.ops.op import Attributes
 from ...core.program.program import FunctionDef, Node, Operand, Program, Region, Var
 from ...core.types import Type
 from ...core.value import Literal, Value, admit
 
 BOOL, INT32, INT64 = Type(dtypes.bool), Type(dtypes.int32), Type(dtypes.int64)
 FLOAT, VECTOR = Type(dtypes.float64), Type(dtypes.float64, (3,))
-VALUE_TYPES = (INT64, INT64, INT32, FLOAT, FLOAT, VECTOR, BOOL)
+COLUMN, GROWING = Type(dtypes.float64, (2, 1)), Type(dtypes.float64, (None,))
+"""A matrix of one column, and a vector whose size may change in a loop. Only a loop variable is `GROWING`: some targets
+need all sizes before the run, and refuse it."""
+VALUE_TYPES = (INT64, INT64, INT32, FLOAT, FLOAT, VECTOR, COLUMN, BOOL)
+GROWING_SHARE = 0.04
+"""The share of loops with a variable whose size changes."""
 COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "not_equal")
 MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
 """The comparison that means the same with its operands exchanged; the others are symmetric."""
 VARIABLE_KINDS = ("accumulator", "accumulator", "invariant", "constant", "swapped", "unused", "copy")
 """The kinds of loop variables beside the counter and its bound: one that is computed from others, one that stays, one
 that becomes a constant, two that are exchanged, one that is not used, and two with one start."""
-NUMBERS = (0, 1, 2, 3, 5, 7, -1, -2)
+NUMBERS = (0, 1, 2, 3, 5, 7, -0.0, -1, -2, -7)
+"""The numbers of literals; in floats zero has a sign."""
+DIVISORS = (2, 3, 5, -2, -3)
 STEPS = (1, 1, 2, 3, 5, -1)
 NUMBER_OPS = ("add", "add", "subtract", "multiply", "minimum", "maximum", "where", "negative")
-MAX_DEPTH, MAX_LOOPS, MAX_NODES = 3, 4, 40
+MAX_DEPTH, MAX_LOOPS, MAX_NODES = 3, 4, 50
 
 
 class FuzzCase(NamedTuple):
@@ -61,7 +69,7 @@ class FuzzWriter:
 
     def write_case(self) -> FuzzCase:
         """A program whose main takes up to three parameters, and arguments for it."""
-        if self.has_calls and self.random.random() < 0.3:
+        if self.has_calls and self.random.random() < 0.4:
             self.helpers.append(self.write_function("helper", 4))
         main = self.write_function("main", 8)
         arguments = tuple(self.number(parameter.type) for parameter in main.body.parameters)
@@ -93,10 +101,8 @@ class FuzzWriter:
         """A small whole number of a type."""
         if type_.dtype.kind == "b":
             return self.random.random() < 0.5
-        shape = tuple(size or 0 for size in type_.shape or ())
-        numbers = [
-            self.random.choice((0, 1, 2, 3, 5, 7, -1, -2)) for _ in range(math.prod(size or 0 for size in shape))
-        ]
+        shape = tuple(2 if size is None else size for size in type_.shape or ())
+        numbers = [self.random.choice(NUMBERS) for _ in range(math.prod(shape))]
         return admit(np.array(numbers, type_.dtype.numpy).reshape([size or 0 for size in shape]))
 
     def literal(self, type_: Type) -> Literal:
@@ -109,10 +115,12 @@ class FuzzWriter:
             return self.literal(type_)
         return self.random.choice(names[-3:] if self.random.random() < 0.6 else names)
 
-    def emit(self, draft: RegionDraft, op: str, inputs: Sequence[Operand], type_: Type) -> str:
+    def emit(
+        self, draft: RegionDraft, op: str, inputs: Sequence[Operand], type_: Type, attributes: Attributes = ()
+    ) -> str:
         """Append a node of an op; returns the name of its result."""
         result = Var(self.fresh("v"), type_)
-        draft.nodes.append(Node(op, tuple(inputs), (result,)))
+        draft.nodes.append(Node(op, tuple(inputs), (result,), attributes=attributes))
         draft.scope[result.name] = type_
         self.nodes_left -= 1
         return result.name
@@ -126,7 +134,7 @@ class FuzzWriter:
                 self.write_loop(draft, depth)
             elif depth < MAX_DEPTH and chance < 0.45:
                 self.write_cond(draft, depth)
-            elif self.helpers and chance < 0.5:
+            elif self.helpers and chance < 0.6:
                 self.write_call(draft)
             else:
                 self.write_op(draft)
@@ -135,14 +143,33 @@ class FuzzWriter:
         type_ = self.random.choice(VALUE_TYPES)
         if type_ is BOOL:
             self.write_predicate(draft)
-        elif type_.dtype.is_integer and self.random.random() < 0.15:
-            divisor = Literal(admit(self.random.choice((2, 3, 5)), type_), type_)
+        elif type_.dtype.is_integer and self.random.random() < 0.25:
+            divisor = Literal(admit(self.random.choice(DIVISORS), type_), type_)
             op = self.random.choice(("floor_divide", "remainder"))
-            self.emit(draft, op, (self.operand(draft, type_, 0.1), divisor), type_)
+            self.emit(draft, op, (self.dividend(draft, type_), divisor), type_)
+        elif type_.shape and self.random.random() < 0.3:
+            self.write_reshape(draft, type_)
         else:
             op = self.random.choice(NUMBER_OPS)
             operands = [self.operand(draft, type_) for _ in range(1 if op == "negative" else 2)]
             self.emit(draft, op, [self.operand(draft, BOOL)] * (op == "where") + operands, type_)
+
+    def dividend(self, draft: RegionDraft, type_: Type) -> Operand:
+        """A value to divide; half of them are subtracted from a number, since systems round negative quotients in
+        different ways."""
+        operand = self.operand(draft, type_, 0.1)
+        if self.random.random() < 0.5:
+            return operand
+        return self.emit(draft, "subtract", (self.literal(type_), operand), type_)
+
+    def write_reshape(self, draft: RegionDraft, type_: Type) -> None:
+        """A reshape to the same shape with one size left open, mostly combined with the value itself."""
+        shape = (-1, *(type_.shape or ())[1:])
+        operand = self.operand(draft, type_, 0.1)
+        other = self.emit(draft, "reshape", (operand,), type_, (("shape", shape),))
+        if self.random.random() < 0.7:
+            pair = (operand, other) if self.random.random() < 0.5 else (other, operand)
+            self.emit(draft, self.random.choice(NUMBER_OPS[:6]), pair, type_)
 
     def write_predicate(self, draft: RegionDraft) -> Operand:
         """A comparison of data, or a constant."""
@@ -198,12 +225,14 @@ class FuzzWriter:
         for _ in range(self.random.randint(0, 4)):
             kind = self.random.choice(VARIABLE_KINDS)
             type_ = self.random.choice(VALUE_TYPES)
-            first = self.operand(draft, type_, 0.4)
+            first = self.operand(draft, type_, 0.1 if depth else 0.4)
             variables.append((first, type_, kind))
             if kind == "swapped":
                 variables.append((self.operand(draft, type_, 0.4), type_, kind))
             if kind == "copy":
                 variables.append((first, type_, "accumulator"))
+        if self.random.random() < GROWING_SHARE:
+            variables.append((self.literal(VECTOR), GROWING, "growing"))
         self.random.shuffle(variables)
         self.append_loop(draft, depth, variables, comparison, step, None if dynamic_bound else bound)
 
@@ -269,6 +298,10 @@ class FuzzWriter:
                     results.append(self.literal(type_))
                 case "accumulator" | "copy":
                     results.append(self.operand(body, type_, 0.05))
+                case "growing":
+                    parts: list[Operand] = [parameters[position].name, self.literal(VECTOR)]
+                    self.random.shuffle(parts)
+                    results.append(self.emit(body, "concat", parts, type_, (("axis", 0),)))
                 case "swapped":
                     same = [other for other in swapped if types[other] == type_ and other != position]
                     results.append(parameters[self.random.choice(same)].name)

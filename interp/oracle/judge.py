@@ -188,7 +188,9 @@ def ulp_distance(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> npt.NDArray[
     [1.0, 1.0, inf]
     """
     low, high = np.sort([_float_rank(one), _float_rank(other)], axis=0).view(np.uint64)
-    return np.where(np.isfinite(one) & np.isfinite(other), (high - low).astype(np.float64), np.inf)
+    with np.errstate(over="ignore"):  # the difference of a positive and a negative rank wraps round to the right one
+        distance = (high - low).astype(np.float64)
+    return np.where(np.isfinite(one) & np.isfinite(other), distance, np.inf)
 
 
 def _float_rank(array: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

@@ -1,21 +1,25 @@
-"""Makes a program smaller while a symptom stays. A loop becomes its starts, a cond one of its branches, a node an
-operand or a literal; literals become smaller, and unused parts go one by one.
+"""Makes a program smaller while a symptom stays. A part of it stands alone, on the values that the rest computed for
+it: a node, the inside of a branch, of an iteration, or of a call. A loop becomes its starts, a cond one of its
+branches, a node an operand or a literal, an operand a literal; loop variables are dropped, merged or made invariant;
+literals become smaller, and unused parts go one by one.
 
 A candidate that breaks a rule of programs is never tried.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import TypeVar
 
 import numpy as np
 
 from ...core.ops.op import OPS, build_kernel, trap_message
-from ...core.program.program import FunctionDef, Node, Operand, Program, Region
+from ...core.program.evaluate import evaluate
+from ...core.program.program import FunctionDef, Node, Operand, Program, Region, Var
 from ...core.program.validate import program_problems
-from ...core.types import Type
+from ...core.types import Type, type_of
 from ...core.value import Literal, Value, admit, is_same_value
 from .generate import FuzzCase
 
@@ -26,24 +30,139 @@ MAX_TRIES = 600
 
 
 def shrink(case: FuzzCase, is_interesting: Callable[[FuzzCase], bool], max_tries: int = MAX_TRIES) -> FuzzCase:
-    """The smallest case found that is still interesting. Each candidate that is kept starts the search again from the
-    place where it was found, until no candidate is left or too many were tried."""
-    tries, position = 0, 0
+    """The smallest case found that is still interesting. First single parts on the values that they had, then small
+    changes: each candidate that is kept starts the search again from the place where it was found, until no candidate
+    is left or too many were tried. No candidate is tried twice."""
+    tried = {case_key(case)}
+    tries = 0
+
+    def accepts(candidate: FuzzCase) -> bool:
+        nonlocal tries
+        key = case_key(candidate)
+        if tries >= max_tries or key in tried or not is_valid(candidate):
+            return False
+        tried.add(key)
+        tries += 1
+        return is_interesting(candidate)
+
+    while (part := next(filter(accepts, isolated_parts(case)), None)) is not None:
+        case = part
+    position = 0
     while tries < max_tries:
         for index, candidate in enumerate(smaller_cases(case)):
-            if index < position or not is_valid(candidate):
-                continue
-            tries += 1
-            if is_interesting(candidate):
+            if index >= position and accepts(candidate):
                 case, position = candidate, index
                 break
-            if tries >= max_tries:
-                return case
         else:
-            if position == 0:
+            part = next(filter(accepts, isolated_parts(case)), None)
+            if part is None and position == 0:
                 return case
-            position = 0
+            case, position = part or case, 0
     return case
+
+
+def case_key(case: FuzzCase) -> str:
+    """What two cases have in common if they are the same."""
+    return repr((case.program, [repr(np.asarray(value)) for value in case.arguments]))
+
+
+def isolated_parts(case: FuzzCase) -> Iterator[FuzzCase]:
+    """Parts of main on constants, which are the values that the rest computes for them: one node, the inside of a
+    region, the nodes from one on, the nodes up to one. Each has fewer nodes than the case."""
+    main = case.program.main
+    names = [result for node in main.body.nodes for result in node.results]
+    state = region_values(case.program, main.body, case.arguments)
+    if state is None:
+        return
+    literals: dict[str, Operand] = {
+        var.name: Literal(value, type_of(value))
+        for var, value in zip((*main.body.parameters, *names), (*case.arguments, *state), strict=True)
+    }
+    nodes = main.body.nodes
+
+    def with_main(body: Region, results: Sequence[Type]) -> FuzzCase:
+        functions = tuple(
+            replace(main, body=body, results=tuple(results)) if each is main else each
+            for each in case.program.functions
+        )
+        return FuzzCase(replace(case.program, functions=functions), ())
+
+    def with_nodes(part: tuple[Node, ...], results: Sequence[Var]) -> FuzzCase:
+        inside = {result.name for node in part for result in node.results}
+        outside = {name: value for name, value in literals.items() if name not in inside}
+        operands = tuple(result.name for result in results)
+        return with_main(substitute(Region((), part, operands), outside), [each.type for each in results])
+
+    structured = [node for node in nodes if node.regions or node.op == "call"]
+    for node in structured if len(nodes) > 1 else ():
+        yield with_nodes((node,), node.results)
+    for node in structured:
+        for region, arguments in entered_regions(case.program, node, literals):
+            values: dict[str, Operand] = {
+                parameter.name: Literal(value, type_of(value))
+                for parameter, value in zip(region.parameters, arguments, strict=True)
+            }
+            results = [var for inner in region.nodes for var in inner.results]
+            if results:
+                body = substitute(Region((), region.nodes, tuple(var.name for var in results)), values)
+                yield with_main(body, [var.type for var in results])
+    for position in range(len(nodes) - 1, 0, -1):
+        names_after = {result.name for node in nodes[position:] for result in node.results}
+        outside = {name: value for name, value in literals.items() if name not in names_after}
+        body = substitute(Region((), nodes[position:], main.body.results), outside)
+        yield with_main(body, main.results)
+        if not nodes[position - 1].regions:
+            yield with_nodes((nodes[position - 1],), nodes[position - 1].results)
+    for position in range(1, len(nodes)):
+        body = Region(main.body.parameters, nodes[:position], tuple(var.name for var in nodes[position - 1].results))
+        yield with_main(body, [var.type for var in nodes[position - 1].results])._replace(arguments=case.arguments)
+
+
+MOST_ENTRIES = 12
+"""The most iterations of a loop whose values are computed."""
+
+
+def entered_regions(
+    program: Program, node: Node, literals: Mapping[str, Operand]
+) -> Iterator[tuple[Region, tuple[Value, ...]]]:
+    """The regions that a node on these values enters, with the arguments of each entry; of a loop the last iterations
+    first. A call enters the body of its function."""
+    inputs = tuple(
+        each.value
+        for operand in node.inputs
+        if isinstance(each := literals[operand] if isinstance(operand, str) else operand, Literal)
+    )
+    if node.op == "call":
+        yield program[node.attribute("function")].body, inputs
+    elif node.op == "cond":
+        yield node.regions[0 if inputs[0] else 1], inputs[1:]
+    elif node.op == "while_loop":
+        entries = [inputs]
+        while len(entries) < MOST_ENTRIES:
+            goes_on = evaluate_region(program, node.regions[0], entries[-1])
+            following = evaluate_region(program, node.regions[1], entries[-1]) if goes_on and goes_on[0] else None
+            if following is None:
+                break
+            entries.append(following)
+        for entry in reversed(entries[:-1]):
+            yield node.regions[1], entry
+        yield node.regions[0], entries[-1]
+
+
+def evaluate_region(program: Program, region: Region, arguments: Sequence[Value]) -> tuple[Value, ...] | None:
+    """The results of a region on its arguments; None if it does not return."""
+    types = region_types(region)
+    results = tuple(types[each] if isinstance(each, str) else each.type for each in region.results)
+    entry = replace(program.main, body=region, results=results)
+    functions = tuple(entry if each is program.main else each for each in program.functions)
+    evaluation = evaluate(replace(program, functions=functions), arguments, max_steps=5_000, max_depth=200)
+    return evaluation.results
+
+
+def region_values(program: Program, region: Region, arguments: Sequence[Value]) -> tuple[Value, ...] | None:
+    """The values of all results of a region's nodes, in order; None if the region does not return."""
+    names = tuple(result.name for node in region.nodes for result in node.results)
+    return evaluate_region(program, replace(region, results=names), arguments)
 
 
 def is_valid(case: FuzzCase) -> bool:
@@ -101,14 +220,27 @@ def smaller_regions(region: Region) -> Iterator[Region]:
         for nodes, values in (*(((), each) for each in replacements(node, types)), *inline_regions(node)):
             changed = substitute(rest, values)
             yield Region(region.parameters, (*before, *nodes, *changed.nodes), changed.results)
-        for smaller in smaller_nodes(node):
+        for smaller in smaller_nodes(node, types):
             if not used & (names - {result.name for result in smaller.results}):
                 yield Region(region.parameters, (*before, smaller, *after), region.results)
     for position, result in enumerate(region.results):
-        if isinstance(result, Literal):
+        if isinstance(result, str):
+            for other in simpler_operands(region, result, types):
+                results = (*region.results[:position], other, *region.results[position + 1 :])
+                yield replace(region, results=results)
+        else:
             for value in smaller_values(result.value):
                 results = (*region.results[:position], Literal(value, result.type), *region.results[position + 1 :])
                 yield replace(region, results=results)
+
+
+def simpler_operands(region: Region, name: str, types: Mapping[str, Type]) -> Iterator[Operand]:
+    """What may stand for a result of a region: a literal, and for the result of a node a parameter of its type."""
+    type_ = types[name]
+    yield from literals_of(type_)
+    parameters = [each.name for each in region.parameters]
+    if name not in parameters:
+        yield from (each.name for each in region.parameters if each.type == type_)
 
 
 def region_types(region: Region) -> dict[str, Type]:
@@ -149,6 +281,13 @@ def replacements(node: Node, types: dict[str, Type]) -> Iterator[dict[str, Opera
         }
 
 
+def literals_of(type_: Type) -> Iterator[Literal]:
+    """Literals that may stand for a value of a type: zero, and one or true."""
+    zero = zero_literal(type_)
+    yield zero
+    yield Literal(admit(np.ones_like(np.asarray(zero.value))), type_)
+
+
 def zero_literal(type_: Type) -> Literal:
     """The zero of a type."""
     return Literal(admit(np.zeros([size or 0 for size in type_.shape or ()], type_.dtype.numpy)), type_)
@@ -165,16 +304,23 @@ def inline_regions(node: Node) -> Iterator[tuple[tuple[Node, ...], dict[str, Ope
         yield body.nodes, {result.name: value for result, value in zip(node.results, body.results, strict=True)}
 
 
-def smaller_nodes(node: Node) -> Iterator[Node]:
+def smaller_nodes(node: Node, types: Mapping[str, Type]) -> Iterator[Node]:
     """The node with a smaller region, with a smaller literal, without a loop variable, or without an unused result."""
     for position, region in enumerate(node.regions):
         for smaller in smaller_regions(region):
             yield replace(node, regions=(*node.regions[:position], smaller, *node.regions[position + 1 :]))
     for position, operand in enumerate(node.inputs):
+        values: Iterable[Operand] = ()
         if isinstance(operand, Literal):
-            for value in smaller_values(operand.value):
-                inputs = (*node.inputs[:position], Literal(value, operand.type), *node.inputs[position + 1 :])
-                yield replace(node, inputs=inputs)
+            values = (Literal(value, operand.type) for value in smaller_values(operand.value))
+        elif operand in types:
+            values = literals_of(types[operand])
+        for value in values:
+            yield replace(node, inputs=(*node.inputs[:position], value, *node.inputs[position + 1 :]))
+    if node.op == "while_loop":
+        for first, second in combinations(range(len(node.inputs)), 2):
+            if node.results[first].type == node.results[second].type:
+                yield from (merge_variables(node, *pair) for pair in ((first, second), (second, first)))
     if node.op == "while_loop" and len(node.inputs) > 1:
         for position in range(len(node.inputs)):
             yield drop_variable(node, position)
@@ -213,6 +359,21 @@ def drop_variable(node: Node, position: int) -> Node:
     )
 
 
+def merge_variables(node: Node, position: int, other: int) -> Node:
+    """A loop without a variable: another one stands for it. Its result must not be used."""
+    regions = []
+    for region in node.regions:
+        names: dict[str, Operand] = {region.parameters[position].name: region.parameters[other].name}
+        regions.append(substitute(replace(region, parameters=drop_item(region.parameters, position)), names))
+    condition, body = regions
+    return replace(
+        node,
+        inputs=drop_item(node.inputs, position),
+        results=drop_item(node.results, position),
+        regions=(condition, replace(body, results=drop_item(body.results, position))),
+    )
+
+
 def drop_branch_operand(node: Node, position: int) -> Node:
     """A cond without an operand of its branches: zero stands for it, or the literal that it is."""
     operand = node.inputs[1 + position]
@@ -227,9 +388,9 @@ def drop_branch_operand(node: Node, position: int) -> Node:
 
 
 def smaller_values(value: Value) -> Iterator[Value]:
-    """Simpler values of the same type: zero, one, half."""
+    """Simpler values of the same type: zero, one, half without its fraction."""
     array = np.asarray(value)
-    for candidate in (np.zeros_like(array), np.ones_like(array), (array / 2).astype(array.dtype)):
+    for candidate in (np.zeros_like(array), np.ones_like(array), np.trunc(array / 2).astype(array.dtype)):
         smaller = admit(candidate[()] if candidate.ndim == 0 else candidate)
         if not is_same_value(smaller, value) and complexity(smaller) < complexity(value):
             yield smaller

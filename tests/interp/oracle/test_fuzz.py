@@ -150,7 +150,7 @@ def test_one_finding_a_class(tmp_path: Path) -> None:
 def test_the_script_of_a_finding(tmp_path: Path) -> None:
     """The script of a finding runs the program in the backend's own API, and succeeds once the backend is right, which
     NumPy is already."""
-    report = fuzz(FailingBackend, FuzzOptions(1, 5, 1.0, 1, max_tries=0))  # type: ignore[arg-type]
+    report = fuzz(FailingBackend, FuzzOptions(4, 5, 1.0, 1, max_tries=0))  # type: ignore[arg-type]
     write_finding(report.findings[0], tmp_path, "numpy", "numpy", 5)
     script = tmp_path / "script.py"
     run = subprocess.run([sys.executable, script], capture_output=True, text=True)
