@@ -1,5 +1,5 @@
 """The process of a Python backend: `python -m tagloom.interp.oracle.worker NAME` serves an adapter under the
-conformance protocol.
+conformance protocol; further arguments are the optimisations that it disables.
 
 Standard output is the protocol's alone: whatever a library prints goes to standard error.
 """
@@ -94,12 +94,12 @@ def describe_exception(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:MAX_MESSAGE]
 
 
-def main(name: str) -> None:
-    """Serve the adapter of this name on this process's standard streams."""
+def main(name: str, disabled_flags: Sequence[str] = ()) -> None:
+    """Serve the adapter of this name on this process's standard streams, without these optimisations."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints
     try:
-        adapter = load_adapter(name)
+        adapter = load_adapter(name, disabled_flags)
     except (TagloomError, ImportError) as error:
         sys.exit(f"the backend {name} cannot be loaded: {error}")
     sys.setrecursionlimit(MAX_PYTHON_DEPTH)
@@ -110,4 +110,4 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2:])

@@ -17,13 +17,15 @@ from ...core.ops.op import lookup_op
 from ...core.program.program import Program
 from ...core.value import Value
 from ...interp.exchange.export.python_source import DIALECTS
-from ...interp.oracle.adapters import backend_command, backend_names
+from ...interp.oracle.adapters import backend_command, backend_flags, backend_names
 from ...interp.oracle.backend_process import Backend, Timeouts
+from ...interp.oracle.blame import Blame, find_blame
 from ...interp.oracle.conform_corpus import run_corpus
 from ...interp.oracle.fuzz import FuzzOptions, FuzzReport, fuzz, write_finding
 from ...interp.oracle.judge import FAILURES, Judgement, judge, run_reference
 from ...interp.oracle.sweep import ORDINARY, SweepResult, sweep
 from ..load import all_arguments, check_rules, find_program, parse_arguments, program_and_graph, read_text
+from .conform_finding import finding_backend, is_finding, open_finding
 from .conform_report import ReportParts, text_files, write_report
 from .options import Arguments
 from .terminal import print_diagnostic, print_text
@@ -31,9 +33,15 @@ from .terminal import print_diagnostic, print_text
 DEFAULT_MEMORY = 8 * 2**30
 
 
+WITHOUT_REPORT = ("minutes", "jobs", "findings", "referee", "output", "as_json", "blame")
+"""Options that mean nothing for a report."""
+
+
 def conform(
+    context: typer.Context,
     target: Annotated[
-        str | None, typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl or .json file, and a name in it.")
+        str | None,
+        typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl or .json file, and a name in it; or a finding."),
     ] = None,
     args: Arguments = None,
     backends: Annotated[
@@ -68,6 +76,9 @@ def conform(
         Path | None, typer.Option("-o", "--output", help="With --ops: write the profile as JSON.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the judgement of one program as JSON.")] = False,
+    blame: Annotated[
+        bool, typer.Option("--blame", help="Of one program: find the optimisations without which it is right.")
+    ] = False,
 ) -> None:
     """Run programs on another system, and compare them with the reference.
 
@@ -75,6 +86,9 @@ def conform(
     """
     for name in only or ():
         lookup_op(name)
+    if target is not None and is_finding(target):
+        backends = backends or [finding_backend(Path(target))]
+        target, args, _ = open_finding(Path(target), args)
     if corpus is not None:
         text_files(corpus)
     names = backends or ["numpy"]
@@ -88,6 +102,11 @@ def conform(
     if report or compare:
         if target is not None or not report or not (ops or corpus or fuzz_count):
             raise Usage("a report has parts", required="--report FILE with --ops, --corpus FOLDER or --fuzz N")
+        for option in WITHOUT_REPORT:
+            source = context.get_parameter_source(option)
+            if source is not None and source.name == "COMMANDLINE":
+                words = option.removeprefix("as_")
+                raise Usage(f"--report takes no --{words}", required="--ops, --op, --corpus, --fuzz, --seed, --compare")
         parts = ReportParts(ops, only, corpus, fuzz_count, seed)
         raise typer.Exit(write_report(names, open_backend, parts, report, compare))
     if len(names) > 1:
@@ -95,6 +114,8 @@ def conform(
     backend = names[0]
     if sum((target is not None, ops, corpus is not None, fuzz_count > 0)) != 1:
         raise Usage("conform compares one thing at a time", required="FILE, --ops, --corpus or --fuzz")
+    if blame and target is None:
+        raise Usage("--blame is for one program", required="FILE, or the folder of a finding")
     judge_by = None if referee is None else open_backend(referee)
     if fuzz_count:
         options = FuzzOptions(fuzz_count, seed, minutes, jobs)
@@ -106,7 +127,25 @@ def conform(
         if corpus is not None:
             raise typer.Exit(report_corpus(backend, process, corpus))
         assert target is not None
-        raise typer.Exit(report_program(backend, process, target, args or [], judge_by, as_json=as_json))
+        code = report_program(backend, process, target, args or [], judge_by, as_json=as_json)
+    if blame and code == 1:
+        print_text(f"  {blame_program(backend, timeouts, target, args or [])}")
+    raise typer.Exit(code)
+
+
+def blame_program(backend: str, timeouts: Timeouts, target: str, words: list[str]) -> Blame:
+    """Which optimisations of a backend make a program wrong. Each setting has a process of its own."""
+    subject = find_program(target)
+    values = parse_arguments(subject, words)
+    program, _ = program_and_graph(subject, values)
+    assert program is not None
+    arguments = all_arguments(subject, values)
+
+    def is_cured_without(flags: frozenset[str]) -> bool:
+        with Backend(backend_command(backend, sorted(flags)), timeouts=timeouts) as process:
+            return run_case(process, program, arguments).verdict == "alike"
+
+    return find_blame(backend_flags(backend), is_cured_without)
 
 
 def report_program(

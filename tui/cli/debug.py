@@ -23,6 +23,7 @@ from ..session.commands import new_session
 from ..session.fast_forward import goto_event
 from ..session.session import Session, completions
 from ..signals import SIGNAL_EXIT_CODE, handle_signals
+from .conform_finding import is_finding, open_finding
 from .options import DEFAULT_LIMITS, Arguments, Bound, Bytes, Depth, Firings, Schedule, Seconds, Seed, Tokens, Unchecked
 from .terminal import has_unicode, is_terminal
 
@@ -75,27 +76,6 @@ def debug(
     start = RunRequest(target, tuple(args or ()), StartOptions(schedule, limits, seed, k, unchecked, whole))
     mode = DebugMode(headless, plain, commands, as_json, watch, at)
     raise typer.Exit(debug_program(start, mode))
-
-
-def is_finding(target: str) -> bool:
-    """Whether this is the folder of a finding of `tagloom conform --fuzz`."""
-    return bool(target) and (Path(target) / "finding.json").is_file()
-
-
-def open_finding(folder: Path, args: list[str] | None) -> tuple[str, list[str], int]:
-    """The program of a finding, its arguments, and the number of events up to the first result that differs.
-
-    Raises Usage if the finding cannot be read, or if there are other arguments.
-    """
-    if args:
-        raise Usage("a finding has its arguments", got=" ".join(args), hint=f"tagloom debug {folder}")
-    try:
-        finding = json.loads(read_file(folder / "finding.json"))
-        difference = finding["first_difference"]
-        events = 0 if difference is None else int(difference["events"])
-        return f"{folder / 'program.tl'}:{finding['function']}", list(map(str, finding["words"])), events
-    except (ValueError, KeyError, TypeError, OverflowError) as error:
-        raise Usage("this finding cannot be read", got=folder / "finding.json") from error
 
 
 def serve_command(port: int) -> int:

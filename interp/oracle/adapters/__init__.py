@@ -11,10 +11,11 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import cast
+from typing import Any, cast
 
 from ....core.errors import Usage
 from ..protocol import Adapter
@@ -48,22 +49,35 @@ def backend_names() -> tuple[str, ...]:
     return (*_BUILT_IN, *sorted(third_party_backends()))
 
 
-def load_adapter(name: str) -> Adapter:
-    """The adapter of this name. Raises Usage if there is none, and ImportError where its system is missing."""
+def load_adapter(name: str, disabled_flags: Sequence[str] = ()) -> Adapter:
+    """The adapter of this name, without these optimisations. Raises Usage if there is none, and ImportError where its
+    system is missing."""
     if name in _BUILT_IN:
-        module, _, attribute = _BUILT_IN[name].partition(":")
-        return cast(Adapter, getattr(import_module(module, __package__), attribute)())
-    if name not in third_party_backends():
+        adapter_class = adapter_type(name)
+    elif name in third_party_backends():
+        adapter_class = third_party_backends()[name].load()
+    else:
         raise Usage(f"no backend is called {name!r}", required=", ".join(backend_names()), python=KeyError)
-    return cast(Adapter, third_party_backends()[name].load()())
+    return cast(Adapter, adapter_class(disabled_flags) if disabled_flags else adapter_class())
 
 
-def backend_command(name: str) -> list[str]:
-    """The command of a backend's process: of an adapter's name, or the words of a command. Raises Usage if there is no
-    such adapter and no such command."""
+def adapter_type(name: str) -> Any:
+    """The class of an adapter of this package. Its system is not imported."""
+    module, _, attribute = _BUILT_IN[name].partition(":")
+    return getattr(import_module(module, __package__), attribute)
+
+
+def backend_flags(name: str) -> tuple[str, ...]:
+    """The optimisations of a backend that can be disabled one by one; none of a process or another package's."""
+    return tuple(adapter_type(name).flags) if name in _BUILT_IN else ()
+
+
+def backend_command(name: str, disabled_flags: Iterable[str] = ()) -> list[str]:
+    """The command of a backend's process: of an adapter's name, without some optimisations, or the words of a command.
+    Raises Usage if there is no such adapter and no such command."""
     if name in backend_names():
         package = __package__.rpartition(".")[0]
-        return [sys.executable, "-m", f"{package}.worker", name]
+        return [sys.executable, "-m", f"{package}.worker", name, *disabled_flags]
     try:
         words = shlex.split(name)
     except ValueError:  # a quotation is open

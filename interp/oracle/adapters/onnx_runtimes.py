@@ -26,7 +26,11 @@ class OnnxAdapter:
     name: str
     module: str
 
-    def __init__(self) -> None:
+    flags: tuple[str, ...] = ()
+    """The optimisations that can be disabled."""
+
+    def __init__(self, disabled_flags: Sequence[str] = ()) -> None:
+        self.disabled_flags = list(disabled_flags)
         self.system = import_module(self.module)
 
     def describe(self) -> Capabilities:
@@ -62,6 +66,18 @@ class OnnxRuntimeAdapter(OnnxAdapter):
     """ONNX Runtime on the CPU, with the optimisations that are its default."""
 
     name, module = "onnxruntime", "onnxruntime"
+    flags: tuple[str, ...] = (
+        "ConstantFolding",
+        "CommonSubexpressionElimination",
+        "EliminateIdentity",
+        "EliminateSlice",
+        "CastElimination",
+        "UnsqueezeElimination",
+        "NoopElimination",
+        "ReshapeFusion",
+        "TransposeOptimizer",
+        "ConstantSharing",
+    )
     is_optimised = True
 
     def prepare(self, model: Any) -> Callable[[dict[str, Any]], Sequence[Any]]:
@@ -70,7 +86,12 @@ class OnnxRuntimeAdapter(OnnxAdapter):
         options.log_severity_level = 4
         if not self.is_optimised:
             options.graph_optimization_level = self.system.GraphOptimizationLevel.ORT_DISABLE_ALL
-        session = self.system.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        session = self.system.InferenceSession(
+            model.SerializeToString(),
+            options,
+            providers=["CPUExecutionProvider"],
+            disabled_optimizers=self.disabled_flags,
+        )
         return lambda inputs: session.run(None, inputs)
 
 
@@ -78,6 +99,7 @@ class UnoptimisedOnnxRuntimeAdapter(OnnxRuntimeAdapter):
     """ONNX Runtime without optimisations of the graph: what differs from ONNX Runtime is an optimisation's fault."""
 
     name, is_optimised = "onnxruntime-unoptimised", False
+    flags = ()
 
 
 class OnnxReferenceAdapter(OnnxAdapter):

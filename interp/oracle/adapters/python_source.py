@@ -32,8 +32,10 @@ class PythonSourceAdapter:
 
     dialect: Dialect
     module: str
+    flags: tuple[str, ...] = ()
+    """The optimisations that can be disabled."""
 
-    def __init__(self) -> None:
+    def __init__(self, disabled_flags: Sequence[str] = ()) -> None:
         self.system = importlib.import_module(self.module)
 
     def describe(self) -> Capabilities:
@@ -72,29 +74,57 @@ def has_open_sizes(program: Program) -> bool:
     return any(result.type.shape is None or None in result.type.shape for result in results)
 
 
+def refusing_open_sizes(
+    program: Program, run: Callable[[Sequence[Value]], Sequence[Value]]
+) -> Callable[[Sequence[Value]], Sequence[Value]]:
+    """A program compiled by XLA: if it has open sizes, an error is a refusal."""
+    if not has_open_sizes(program):
+        return run
+
+    def run_sized(arguments: Sequence[Value]) -> Sequence[Value]:
+        try:
+            return run(arguments)
+        except Exception as error:
+            raise Refusal("shape", f"XLA needs sizes before the run: {str(error).splitlines()[0]}") from error
+
+    return run_sized
+
+
 class NumPyAdapter(PythonSourceAdapter):
     """NumPy, whose programs are Python's."""
 
     dialect, module = NUMPY, "numpy"
 
 
+XLA_PASSES: tuple[str, ...] = (
+    "algsimp",
+    "constant_folding",
+    "dce",
+    "simplify-conditional",
+    "simplify-while-loops",
+    "small-while-loop-hoisting",
+)
+"""Passes of XLA on the CPU, which it can leave out."""
+
+
+def disable_xla_passes(passes: Sequence[str]) -> None:
+    """Have XLA leave out passes. It reads its flags once a process, before it is used."""
+    if passes:
+        flags = f"--xla_disable_hlo_passes={','.join(passes)}"
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()
+
+
 class JaxAdapter(PythonSourceAdapter):
     """JAX, which traces `main` and compiles it with XLA."""
 
-    dialect, module = JAX, "jax"
+    dialect, module, flags = JAX, "jax", XLA_PASSES
+
+    def __init__(self, disabled_flags: Sequence[str] = ()) -> None:
+        disable_xla_passes(disabled_flags)
+        super().__init__()
 
     def compile(self, program: Program) -> Callable[[Sequence[Value]], Sequence[Value]]:
-        run = super().compile(program)
-        if not has_open_sizes(program):
-            return run
-
-        def run_sized(arguments: Sequence[Value]) -> Sequence[Value]:
-            try:
-                return run(arguments)
-            except TypeError as error:
-                raise Refusal("shape", f"XLA needs sizes before the run: {str(error).splitlines()[0]}") from error
-
-        return run_sized
+        return refusing_open_sizes(program, super().compile(program))
 
     def wrap(self, main: Callable[..., Any]) -> Callable[..., Any]:
         return self.system.jit(main)  # type: ignore[no-any-return]
@@ -160,7 +190,7 @@ class TensorFlowAdapter(PythonSourceAdapter):
 
     dialect, module = TENSORFLOW, "tensorflow"
 
-    def __init__(self) -> None:
+    def __init__(self, disabled_flags: Sequence[str] = ()) -> None:
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         super().__init__()
         for set_threads in (
@@ -193,10 +223,27 @@ class TensorFlowAdapter(PythonSourceAdapter):
         return super().to_value(result.numpy())
 
 
+GRAPPLER_OPTIMIZERS: tuple[str, ...] = (
+    "constant_folding",
+    "arithmetic_optimization",
+    "dependency_optimization",
+    "loop_optimization",
+    "function_optimization",
+    "shape_optimization",
+    "common_subgraph_elimination",
+    "remapping",
+)
+"""The optimisers of TensorFlow's graphs, as `set_experimental_options` names them."""
+
+
 class TensorFlowFunctionAdapter(TensorFlowAdapter):
     """TensorFlow's graphs, with Grappler's optimisations."""
 
-    dialect = TENSORFLOW_FUNCTION
+    dialect, flags = TENSORFLOW_FUNCTION, GRAPPLER_OPTIMIZERS
+
+    def __init__(self, disabled_flags: Sequence[str] = ()) -> None:
+        super().__init__()
+        self.system.config.optimizer.set_experimental_options(dict.fromkeys(disabled_flags, False))
 
     def staged(self, main: Callable[..., Any]) -> Callable[..., Any]:
         return self.system.function(main, autograph=False)  # type: ignore[no-any-return]
@@ -204,6 +251,8 @@ class TensorFlowFunctionAdapter(TensorFlowAdapter):
 
 class UnoptimisedTensorFlowAdapter(TensorFlowFunctionAdapter):
     """TensorFlow's graphs without Grappler."""
+
+    flags = ()
 
     def __init__(self) -> None:
         super().__init__()
@@ -216,7 +265,14 @@ class UnoptimisedTensorFlowAdapter(TensorFlowFunctionAdapter):
 class TensorFlowXlaAdapter(TensorFlowAdapter):
     """TensorFlow's graphs, compiled by XLA."""
 
-    dialect = TENSORFLOW_XLA
+    dialect, flags = TENSORFLOW_XLA, XLA_PASSES
+
+    def __init__(self, disabled_flags: Sequence[str] = ()) -> None:
+        disable_xla_passes(disabled_flags)
+        super().__init__()
+
+    def compile(self, program: Program) -> Callable[[Sequence[Value]], Sequence[Value]]:
+        return refusing_open_sizes(program, super().compile(program))
 
     def staged(self, main: Callable[..., Any]) -> Callable[..., Any]:
         return self.system.function(main, autograph=False, jit_compile=True)  # type: ignore[no-any-return]

@@ -18,6 +18,9 @@ from ..protocol import CONSTRUCTS, Capabilities
 class StableHloAdapter:
     """StableHLO's interpreter."""
 
+    flags: tuple[str, ...] = ()
+    """It optimises nothing."""
+
     def __init__(self) -> None:
         self.ir = import_module("jaxlib.mlir.ir")
         self.interpreter = import_module("jaxlib.mlir.dialects.stablehlo")

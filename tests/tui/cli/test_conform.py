@@ -193,3 +193,28 @@ def test_the_debugger_opens_a_finding(tmp_path: Path, capsys: pytest.CaptureFixt
     (folder / "finding.json").write_text("{}")
     assert run_command(["debug", str(folder), "--headless"]) == 2
     assert "this finding cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--minutes", "1"], ["--jobs", "2"], ["-o", "x.json"], ["--json"], ["--blame"]])
+def test_a_report_refuses_options_that_it_would_ignore(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """An option that means nothing for a report is refused before anything runs."""
+    assert run_command(["conform", "--ops", "--report", "x.json", *words]) == 2
+    printed = capsys.readouterr()
+    assert "--report takes no --" in printed.err and not printed.out
+
+
+def test_blame_is_for_one_program(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a program there is nothing to blame."""
+    assert run_command(["conform", "--ops", "--blame"]) == 2
+    assert "--blame is for one program" in capsys.readouterr().err
+
+
+@pytest.mark.full
+def test_blame_of_a_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A finding runs again on its backend; a process has no optimisations that could be disabled."""
+    findings = tmp_path / "findings"
+    run_command(["conform", "--fuzz", "1", "--backend", f"{sys.executable} {BAD} error", "--findings", str(findings)])
+    capsys.readouterr()
+    assert run_command(["conform", str(findings / "0-0"), "--blame"]) == 1
+    printed = capsys.readouterr().out
+    assert "error" in printed and "no optimisations that can be disabled" in printed

@@ -1,0 +1,76 @@
+"""Blame: which optimisations of a backend make a program wrong. A set of optimisations is guilty if the program is
+right without them; that it is different without them does not count.
+
+An optimisation is named as its backend names it, and is disabled when the backend's process starts, since some systems
+read such settings once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+CuredWithout = Callable[[frozenset[str]], bool]
+"""Whether all results are right with these optimisations disabled."""
+
+
+class Blame(NamedTuple):
+    """What a failure depends on. `sets` are sets of optimisations without any one of which the program is right, each
+    without a part that can be left out; there are none if it is wrong without all of them."""
+
+    disabled_flags: tuple[str, ...]
+    """The optimisations that were tried."""
+    sets: tuple[tuple[str, ...], ...]
+    runs: int
+    """How often the program ran."""
+
+    def __str__(self) -> str:
+        if not self.disabled_flags:
+            return "the backend has no optimisations that can be disabled one by one"
+        if not self.sets:
+            return (
+                f"wrong without all {len(self.disabled_flags)} optimisations that can be disabled: "
+                "the front end, the kernels, or a pass that always runs"
+            )
+        return f"right without {' or without '.join(' and '.join(each) for each in self.sets)}: the optimiser"
+
+
+def find_blame(flags: Sequence[str], is_cured_without: CuredWithout) -> Blame:
+    """Find the optimisations that a failure depends on. First without all; then without each; where no single one
+    cures, a smallest set by delta debugging.
+
+    >>> find_blame("abc", lambda off: "b" in off).sets
+    (('b',),)
+    >>> find_blame("abcd", lambda off: {"a", "d"} <= off).sets
+    (('a', 'd'),)
+    >>> str(find_blame("ab", lambda off: False))
+    'wrong without all 2 optimisations that can be disabled: the front end, the kernels, or a pass that always runs'
+    """
+    outcomes: dict[frozenset[str], bool] = {}
+
+    def is_cured(off: Sequence[str]) -> bool:
+        key = frozenset(off)
+        if key not in outcomes:
+            outcomes[key] = is_cured_without(key)
+        return outcomes[key]
+
+    if not flags or not is_cured(flags):
+        return Blame(tuple(flags), (), len(outcomes))
+    single_cures: list[tuple[str, ...]] = [(flag,) for flag in flags if is_cured([flag])]
+    sets = single_cures or [smallest_cure(flags, is_cured)]
+    return Blame(tuple(flags), tuple(sets), len(outcomes))
+
+
+def smallest_cure(flags: Sequence[str], is_cured: Callable[[Sequence[str]], bool]) -> tuple[str, ...]:
+    """A set that cures, and of which no flag can be left out: parts are left out, from halves to single flags."""
+    cure, size = tuple(flags), (len(flags) + 1) // 2
+    while size:
+        position = 0
+        while position < len(cure):
+            rest = cure[:position] + cure[position + size :]
+            if rest and is_cured(rest):
+                cure = rest
+            else:
+                position += size
+        size //= 2
+    return cure

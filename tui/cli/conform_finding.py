@@ -1,0 +1,38 @@
+"""The folder of a finding of `tagloom conform --fuzz`, as other commands read it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ...core.errors import Usage
+from ...core.files import read_file
+
+
+def is_finding(target: str) -> bool:
+    """Whether this is the folder of a finding of `tagloom conform --fuzz`."""
+    return bool(target) and (Path(target) / "finding.json").is_file()
+
+
+def open_finding(folder: Path, args: list[str] | None) -> tuple[str, list[str], int]:
+    """The program of a finding, its arguments, and the number of events up to the first result that differs.
+
+    Raises Usage if the finding cannot be read, or if there are other arguments.
+    """
+    if args:
+        raise Usage("a finding has its arguments", got=" ".join(args), hint=f"tagloom debug {folder}")
+    try:
+        finding = json.loads(read_file(folder / "finding.json"))
+        difference = finding["first_difference"]
+        events = 0 if difference is None else int(difference["events"])
+        return f"{folder / 'program.tl'}:{finding['function']}", list(map(str, finding["words"])), events
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        raise Usage("this finding cannot be read", got=folder / "finding.json") from error
+
+
+def finding_backend(folder: Path) -> str:
+    """The backend that a finding is about. Raises Usage if the finding cannot be read."""
+    try:
+        return str(json.loads(read_file(folder / "finding.json"))["backend"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise Usage("this finding cannot be read", got=folder / "finding.json") from error
