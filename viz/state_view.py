@@ -31,6 +31,9 @@ _PlacedToken: TypeAlias = tuple[BadgeMark, Token, int, str, str]
 """The mark of a token, the token, its position in the flight (or -1), a description of its state (empty if the mark
 says enough), and a text shown instead of its value. A plain tuple for speed: a step may have thousands of them."""
 
+_MarkFunction: TypeAlias = Callable[[Tag], tuple[str, str, bool]]
+"""For the tag of a token, the owner, the colour and is_dim of its badge."""
+
 _TooltipFunction: TypeAlias = Callable[[Graph, _PlacedToken], str]
 """Makes the tooltip of a token."""
 
@@ -48,20 +51,24 @@ def overlay_state(
     *,
     under: Tag | None = None,
     limit: int | None = None,
+    mark_of: _MarkFunction | None = None,
 ) -> View:
     """A copy of a graph's view with the tokens of a state on it; `under` restricts these to one activation and
     those below it. A `limit`, for screens, bounds the tokens in flight and the activations that are examined, because
-    there may be millions; tokens then have no tooltips, because building these takes the most time."""
+    there may be millions; tokens then have no tooltips, because building these takes the most time. `mark_of`
+    tells the tokens of activations apart."""
     graph, tooltip_of = state.graph, describe_placed_token if limit is None else _no_tooltip
     view = base_view.copy()
     on_arrows, on_boxes = group_tokens(view, graph, placed_tokens(state, limit), under)
     for number, tokens in on_arrows.items():
-        view.arrows[number] = view.arrows[number]._replace(badges=token_badges(graph, tokens, most, tooltip_of))
-    marked = node_badges(graph, state, last, limit)
+        view.arrows[number] = view.arrows[number]._replace(
+            badges=token_badges(graph, tokens, most, tooltip_of, mark_of)
+        )
+    marked = node_badges(graph, state, last, limit, mark_of)
     emphasized_box = f"n{last.token.node}" if last is not None and last.fired else ""
     for cluster in view.root.walk():
         for name in cluster.boxes.keys() & {*marked, *on_boxes, emphasized_box}:
-            badges = (*marked.get(name, ()), *token_badges(graph, on_boxes.get(name, ()), most, tooltip_of))
+            badges = (*marked.get(name, ()), *token_badges(graph, on_boxes.get(name, ()), most, tooltip_of, mark_of))
             cluster.boxes[name] = cluster.boxes[name]._replace(badges=badges, emphasized=name == emphasized_box)
     return view
 
@@ -161,12 +168,22 @@ def placed_tokens(state: State, limit: int | None) -> Iterator[_PlacedToken]:
 
 
 def token_badges(
-    graph: Graph, tokens: Sequence[_PlacedToken], most: int, tooltip_of: _TooltipFunction
+    graph: Graph,
+    tokens: Sequence[_PlacedToken],
+    most: int,
+    tooltip_of: _TooltipFunction,
+    mark_of: _MarkFunction | None = None,
 ) -> tuple[Badge, ...]:
     """The badges of tokens at one place: at most `most`, then a count of the others."""
     shown = tokens[:most] if len(tokens) <= most else tokens[: most - 1]
     badges = tuple(
-        Badge(mark, short or abbreviate_value(token.value), abbreviate_tag(token.tag), tooltip_of(graph, each))
+        Badge(
+            mark,
+            short or abbreviate_value(token.value),
+            abbreviate_tag(token.tag),
+            tooltip_of(graph, each),
+            *(mark_of(token.tag) if mark_of is not None else ()),
+        )
         for each in shown
         for mark, token, _, _, short in [each]
     )
@@ -190,11 +207,17 @@ def _no_tooltip(graph: Graph, placed: _PlacedToken) -> str:
     return ""
 
 
-def node_badges(graph: Graph, state: State, last: Event | None, limit: int | None) -> dict[str, tuple[Badge, ...]]:
+def node_badges(
+    graph: Graph, state: State, last: Event | None, limit: int | None, mark_of: _MarkFunction | None = None
+) -> dict[str, tuple[Badge, ...]]:
     """Badges for the last firing, the node that trapped, the nodes that can fire next, and the results so far."""
     badges_by_box: dict[str, list[Badge]] = {}
     if last is not None and last.fired:
-        badges_by_box[f"n{last.token.node}"] = [firing_badge(graph, last)]
+        badge = firing_badge(graph, last)
+        if mark_of is not None and last.trap is None:
+            owner, colour, is_dim = mark_of(last.token.tag)
+            badge = badge._replace(owner=owner, colour=colour, is_dim=is_dim)
+        badges_by_box[f"n{last.token.node}"] = [badge]
     ready: dict[int, list[Tag]] = {}
     for each in could_fire(state, enumerate(islice(state.flight, limit))):
         ready.setdefault(each.node, []).append(each.tag)

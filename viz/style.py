@@ -24,6 +24,9 @@ PURPLE = "#CC79A7"
 PALETTE = (BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILLION, PURPLE)
 """The eight colours of Okabe and Ito."""
 
+ACTIVATION_COLOURS = (SKY, ORANGE, GREEN, PURPLE, YELLOW, VERMILLION)
+"""The colours of activations, by turns. Each activation has a number, too."""
+
 GREY = "#666666"
 """The colour of secondary text."""
 

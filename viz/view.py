@@ -48,6 +48,12 @@ class Badge(NamedTuple):
     detail: str = ""
     """Text beside the value, in smaller letters."""
     tooltip: str = ""
+    owner: str = ""
+    """The short name of the activation that a token belongs to, if these are told apart."""
+    colour: str = ""
+    """The colour of that activation."""
+    is_dim: bool = False
+    """Whether that activation is another than the current one."""
 
 
 class Box(NamedTuple):

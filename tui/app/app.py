@@ -378,7 +378,8 @@ class Debugger(AsciiApp):
         """Show a snapshot."""
         panes, dark = self.panes(), self.current_theme.dark
         self.query_one("#status", Static).update(row_text(snapshot.status, dark), layout=False)
-        self.query_one("#last-event", Static).update(row_text(snapshot.last_event, dark), layout=False)
+        last = snapshot.last_event._replace(spans=snapshot.last_event.fit(self.size.width))
+        self.query_one("#last-event", Static).update(row_text(last, dark), layout=False)
         if snapshot.front_pane is not None and not panes[snapshot.front_pane].display:
             self.pane_layout.bring_to_front(snapshot.front_pane)
         if snapshot.is_stopped:

@@ -80,9 +80,10 @@ class LinesPane(Pane):
         if number >= len(self.page.rows):
             return (), ""
         row = self.page.rows[number]
+        spans = row.spans if round(self.scroll_x) else row.fit(self.inner_size.width)
         if number == self.cursor and self.has_focus:
-            return row.spans, tint(SKY, self.dark, 0.35)
-        return row.spans, tint(ORANGE, self.dark, 0.22) if row.is_current else ""
+            return spans, tint(SKY, self.dark, 0.35)
+        return spans, tint(ORANGE, self.dark, 0.22) if row.is_current else ""
 
     def paint_line(self, line: tuple[tuple[PageSpan, ...], str]) -> Strip:
         (spans, background), width, left = line, self.inner_size.width, round(self.scroll_x)

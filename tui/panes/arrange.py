@@ -6,8 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-PANES = ("graph", "source", "flight", "waiting", "tags", "inspector", "events", "cells", "answers", "timeline", "code")
-"""All panes; their keys are the digits 1 to 9 and 0, and `#`."""
+PANES = (
+    "graph", "source", "flight", "waiting", "tags", "inspector", "events", "cells", "answers", "timeline", "code",
+    "call",
+)  # fmt: skip
+"""All panes; their keys are the digits 1 to 9 and 0, `#` and `;`."""
 
 WIDE, MEDIUM = 150, 100
 """The widths from which a screen has three columns of panes, and two."""
@@ -30,14 +33,14 @@ def key_of(pane: str) -> str:
     >>> key_of("graph"), key_of("timeline"), key_of("code")
     ('1', '0', '#')
     """
-    return "1234567890#"[PANES.index(pane)]
+    return "1234567890#;"[PANES.index(pane)]
 
 
 def arrange_panes(width: int, height: int, fronts: Mapping[str, int], maximized: str | None = None) -> list[PaneArea]:
     """The areas of a screen. `fronts` orders panes by when they were last chosen; `maximized` is the maximized pane.
 
     >>> [area.front for area in arrange_panes(80, 22, {"source": 1})]
-    ['source', 'flight', 'timeline']
+    ['source', 'call', 'tags', 'timeline']
     """
     if maximized is not None:
         return [PaneArea((maximized,), maximized, 0, 0, width, height)]
@@ -67,7 +70,7 @@ def wide_columns(width: int) -> list[tuple[int, _AreaStack]]:
     """Three columns of panes: each with its width, and its areas with their shares of the height."""
     left, right = min(44, width * 24 // 100), min(72, width * 34 // 100)
     return [
-        (left, [(("tags",), 0.5), (("inspector",), 1)]),
+        (left, [(("tags",), 0.36), (("call",), 0.3), (("inspector",), 1)]),
         (width - left - right, [(("graph",), -8), (("timeline",), 1)]),
         (right, [(("source",), 0.36), (("flight", "waiting", "cells", "code"), 0.3), (("events", "answers"), 1)]),
     ]
@@ -76,22 +79,26 @@ def wide_columns(width: int) -> list[tuple[int, _AreaStack]]:
 def medium_columns(width: int) -> list[tuple[int, _AreaStack]]:
     """Two columns of panes."""
     left = width * 54 // 100
-    beside = (("flight", "waiting", "cells", "inspector", "code"), 0.3)
+    beside = (("call", "flight", "waiting", "cells", "inspector"), 0.34)
     return [
         (left, [(("graph",), -7), (("timeline",), 1)]),
-        (width - left, [(("source", "tags"), 0.4), beside, (("events", "answers"), 1)]),
+        (width - left, [(("source", "code"), 0.34), beside, (("tags", "events", "answers"), 1)]),
     ]
 
 
-NARROW_RIGHT_PANES = ("flight", "waiting", "cells", "inspector", "events", "answers")
+NARROW_RIGHT_PANES = ("call", "flight", "waiting", "cells"), ("tags", "inspector", "events", "answers")
+"""The panes on the right of a narrow screen: those of the upper and of the lower area."""
 
 
 def narrow_areas(width: int, height: int, fronts: Mapping[str, int]) -> list[PaneArea]:
     """The areas of a narrow screen: two columns above the timeline."""
     left, line = width * 62 // 100, 4
+    upper = (height - line) // 2
+    above, below = NARROW_RIGHT_PANES
     return [
-        _build_area(("graph", "source", "code", "tags"), fronts, 0, 0, left, height - line),
-        _build_area(NARROW_RIGHT_PANES, fronts, left, 0, width - left, height - line),
+        _build_area(("graph", "source", "code"), fronts, 0, 0, left, height - line),
+        _build_area(above, fronts, left, 0, width - left, upper),
+        _build_area(below, fronts, left, upper, width - left, height - line - upper),
         _build_area(("timeline",), fronts, 0, height - line, width, line),
     ]
 

@@ -13,10 +13,11 @@ from ...core.graph.graph import Graph
 from ...interp.machine.event import Event
 from ...viz.state_view import abbreviate_tag, abbreviate_value
 from ...viz.style import BADGE_LOOKS, GREY, ORANGE, SKY, VERMILLION
+from ..session.activation_mark import ActivationMark, mark_activation
 from ..session.command import CommandReply
 from ..session.listing import list_events as listed_events
 from ..session.session import Session
-from .page import LazyRows, PageRow, PageSpan, PanePage, build_row, empty_page
+from .page import LazyRows, PageRow, PageSpan, PanePage, build_row, empty_page, mark_span
 
 
 def events_page(session: Session) -> PanePage:
@@ -34,17 +35,23 @@ def events_page(session: Session) -> PanePage:
     if not numbers:
         nothing = "earlier events are not known: s steps on" if history.base else "nothing has happened yet: s steps"
         return empty_page("no event matches" if filters else nothing)._replace(subtitle=subtitle)
-    make = lambda index: event_row(graph, numbers[index], history[numbers[index]], position)  # noqa: E731
+
+    def make(index: int) -> PageRow:
+        event = history[numbers[index]]
+        return event_row(graph, numbers[index], event, mark_activation(session, event.token.tag), position)
+
     return PanePage(LazyRows(len(numbers), make), subtitle, max(at, 0))
 
 
-def event_row(graph: Graph, number: int, event: Event, position: int) -> PageRow:
+def event_row(graph: Graph, number: int, event: Event, mark: ActivationMark, position: int) -> PageRow:
     """The row of an event; faint if it is after the current position."""
     return build_row(
         (f"{number:>5,} ", GREY),
+        mark_span(mark),
         *event_spans(graph, event, faint=number >= position),
         (f"  {abbreviate_tag(event.token.tag)}", GREY),
         command=f"goto {number + 1}",
+        tail_count=1,
         is_current=number + 1 == position,
         node=str(graph.nodes[event.token.node]),
         tag=str(event.token.tag),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ...core.graph.graph import Graph
+from ...core.tag import Tag
 from ...viz.collapse import folding_order
 from ...viz.graph_view import graph_view
 from ...viz.screen import SCREEN, Folding, adjust_folding, arrange_functions, choose_folding
@@ -15,6 +16,7 @@ from ...viz.state_view import overlay_state
 from ...viz.terminal.badges import CellPositions, cell_positions
 from ...viz.terminal.drawing import Drawing, draw_cells, redraw
 from ...viz.view import View
+from ..session.activation_mark import ActivationMark, mark_activation
 from ..session.session import Focus, Session
 
 MAX_TOKENS = 1000
@@ -146,7 +148,15 @@ def draw_view(view: View, request: LayoutRequest) -> Drawing:
 def draw_tokens(layout: GraphLayout, session: Session) -> GraphPicture:
     """Draw the graph with its tokens."""
     history, folded = session.history, layout.folded_subjects
-    moment = overlay_state(layout.view, history.state, history.last_event, under=session.root_tag, limit=MAX_TOKENS)
+    marks = dict[Tag, ActivationMark]()
+
+    def mark_of(tag: Tag) -> tuple[str, str, bool]:
+        mark = marks[tag] = marks.get(tag) or mark_activation(session, tag)
+        return mark.text, mark.colour, not mark.is_current
+
+    moment = overlay_state(
+        layout.view, history.state, history.last_event, under=session.root_tag, limit=MAX_TOKENS, mark_of=mark_of
+    )
     view = layout.folding.apply(moment)
     drawing = redraw(layout.drawing, view, layout.cell_positions)
     flight = len(history.state.flight)

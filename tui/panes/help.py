@@ -36,6 +36,11 @@ cursor.""",
 The expression of the current node is underlined in both, and its node is marked in the graph.
 
 The numbers are those of the lines in the source. `tagloom show FILE:NAME --form code` prints it.""",
+    "call": """The call that the last event belongs to: its arguments, the values that it has computed so far, in
+the order in which they came, and its result. Inside a loop, the variables and values of the current iteration are here,
+too.
+
+A call that it makes is a value once its result has come. Enter on a value goes to the event that computed it.""",
     "flight": """The tokens in flight, in the schedule's order. The first, highlighted, is the one delivered next.
 
 ▷ fires its node on delivery, ● only arrives and waits. Enter selects its node. d delivers the token under the cursor
@@ -72,7 +77,7 @@ SCREEN_KEYS = (
     (": ", "type any command; Tab completes it"),
     (f"{LEADER_KEY} ", "the leader key: the keys that may follow it are listed below"),
     ("^p", "the command palette: every command by name"),
-    ("1-0 #", "go to a pane; Tab goes to the next visible one"),
+    ("1-0 # ;", "go to a pane; Tab goes to the next visible one"),
     ("^o", "jump to a pane: each shows a letter"),
     ("F2", "maximize the pane, or restore it"),
     ("F3", "switch between light and dark"),
@@ -114,6 +119,7 @@ PANE_KEY_HINTS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "inspector": (("Enter", "go there"), ("@", "watch"), ("[", "slice")),
     "events": (("Enter", "go there"), ("!", "filter"), ("/", "search")),
     "cells": (("Enter", "select"),),
+    "call": (("Enter", "go there"),),
     "answers": (("Enter", "go there"),),
     "timeline": (("Left Right", "one event"), ("^ $", "ends")),
     "line": (("Enter", "do"), ("Tab", "complete"), ("Up", "history"), ("Esc", "leave")),

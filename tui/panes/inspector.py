@@ -17,6 +17,7 @@ from ...interp.outcome.outcome import abbreviate_value as abbreviate_for_text
 from ...interp.queries.contexts import fires_under
 from ...viz.state_view import abbreviate_tag, abbreviate_value
 from ...viz.style import BADGE_LOOKS, BOX_LOOKS, GREEN, GREY, ORANGE, SKY, kind_of
+from ..session.activation_mark import mark_activation
 from ..session.mark_commands import describe_watches
 from ..session.node import (
     PortState,
@@ -28,7 +29,7 @@ from ..session.node import (
     summarize_array,
 )
 from ..session.session import Session
-from .page import PageRow, PageSpan, PanePage, build_row, empty_page
+from .page import PageRow, PageSpan, PanePage, build_row, empty_page, mark_span
 
 MAX_FIRINGS, MAX_VALUES = 8, 60
 DEFAULT_WIDTH = 40
@@ -77,7 +78,8 @@ def port_rows(session: Session, number: int, tag: Tag) -> Iterator[PageRow]:
             ("under ", GREY), (f"no activation of {history.ask.contexts[number]} yet", ORANGE), node=str(node)
         )
         return
-    yield build_row(("under ", GREY), str(tag), tag=str(tag), node=str(node))
+    mark = mark_activation(session, tag)
+    yield build_row(("under ", GREY), mark_span(mark, 0), str(tag), tag=str(tag), node=str(node), tail_count=1)
     try:
         for port in ports(session, number, tag):
             yield build_row(
@@ -121,9 +123,11 @@ def firing_rows(session: Session, number: int) -> Iterator[PageRow]:
         firing = PageSpan(f"{', '.join(map(abbreviate_value, event.inputs or ()))} → {results}", "", True)
         yield build_row(
             (f"  {at:>5,} ", GREY),
+            mark_span(mark_activation(session, event.token.tag)),
             firing,
             (f"  {abbreviate_tag(event.token.tag)}", GREY),
             command=f"goto {at + 1}",
+            tail_count=1,
             node=str(graph.nodes[number]),
             tag=str(event.token.tag),
         )

@@ -8,6 +8,7 @@ from functools import cache
 from typing import NamedTuple, overload
 
 from ...viz.style import GREY
+from ..session.activation_mark import ActivationMark
 from ..session.command import sanitize
 
 FUTURE_COLOUR = "pale"
@@ -37,10 +38,55 @@ class PageRow(NamedTuple):
     """The node, the activation, and the position in the flight that commands on this row refer to."""
     line: int | None = None
     """The source line that commands on this row refer to."""
+    tail_count: int = 0
+    """How many spans at the end stay visible, the end of their text at least, if there is no room for the row."""
 
     @property
     def text(self) -> str:
         return "".join(span.text for span in self.spans)
+
+    def fit(self, width: int) -> tuple[PageSpan, ...]:
+        """The spans, cut to a width: the end of those before the tail, then the beginning of the tail. A row without a
+        tail is not cut.
+
+        >>> row = build_row("fib.cond.switch_n ", "main/fib/fib_1", tail_count=1)
+        >>> ["".join(span.text for span in row.fit(width)) for width in (40, 27, 16)]
+        ['fib.cond.switch_n main/fib/fib_1', 'fib.cond.swi…main/fib/fib_1', 'fib.con…b/fib_1']
+        """
+        if not self.tail_count or len(self.text) <= width:
+            return self.spans
+        head, tail = self.spans[: -self.tail_count], self.spans[-self.tail_count :]
+        least = width // 2
+        tail_room = max(width - sum(len(span.text) for span in head), least)
+        tail_length = sum(len(span.text) for span in tail)
+        is_tail_cut = tail_length > tail_room
+        ellipsis = PageSpan("…", GREY)
+        kept_tail = last_columns(tail, tail_room - 1) if is_tail_cut else tail
+        kept_head = first_columns(head, width - sum(len(span.text) for span in kept_tail) - 1)
+        return (*kept_head, ellipsis, *kept_tail)
+
+
+def first_columns(spans: Sequence[PageSpan], count: int) -> tuple[PageSpan, ...]:
+    """The first characters of spans."""
+    result = list[PageSpan]()
+    for span in spans:
+        result.append(span._replace(text=span.text[: max(count, 0)]))
+        count -= len(span.text)
+    return tuple(span for span in result if span.text)
+
+
+def last_columns(spans: Sequence[PageSpan], count: int) -> tuple[PageSpan, ...]:
+    """The last characters of spans."""
+    result = list[PageSpan]()
+    for span in reversed(spans):
+        result.append(span._replace(text=span.text[max(len(span.text) - count, 0) :] if count > 0 else ""))
+        count -= len(span.text)
+    return tuple(span for span in reversed(result) if span.text)
+
+
+def mark_span(mark: ActivationMark, width: int = 3) -> PageSpan:
+    """The number of an activation in its colour, bold if it is the current one, and a blank."""
+    return PageSpan(f"{mark.text:<{width}} ", mark.colour, mark.is_current)
 
 
 class PanePage(NamedTuple):

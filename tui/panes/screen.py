@@ -15,14 +15,16 @@ from ...interp.history.history import History
 from ...viz.labels import abbreviate_list
 from ...viz.state_view import abbreviate_value
 from ...viz.style import GREEN, GREY, ORANGE, SKY, VERMILLION
+from ..session.activation_mark import mark_activation
 from ..session.command import Command, CommandReply
 from ..session.listing import is_over, is_position, why_stopped
 from ..session.session import Session
+from .call import call_page
 from .code import code_page
 from .events import answers_page, event_spans, events_page
 from .graph import GraphLayout, GraphPicture, LayoutRequest, draw_tokens
 from .inspector import inspector_page
-from .page import PageRow, PageSpan, PanePage, build_row, empty_page
+from .page import PageRow, PageSpan, PanePage, build_row, empty_page, mark_span
 from .source import breakpoint_condition, source_page
 from .timeline import Timeline, build_timeline
 from .tokens import cells_page, flight_page, tags_page, waiting_page
@@ -36,6 +38,7 @@ PAGE_BUILDERS: Mapping[str, Callable[[Session], PanePage]] = {
     "events": events_page,
     "cells": cells_page,
     "code": code_page,
+    "call": call_page,
 }
 """The function that builds the page of each pane of lines."""
 
@@ -263,10 +266,12 @@ def last_event_row(session: Session, reply: CommandReply | None = None) -> PageR
     return build_row(
         *(PageSpan(f" ● {hit.strip().partition(':')[0]} ", VERMILLION, True) for hit in data.get("hits", ())),
         (f" {history.position - 1:,} ", GREY),
+        mark_span(mark_activation(session, event.token.tag), 0),
         *event_spans(history.graph, event),
         PageSpan(f"  printed: {printed[-1]}" if printed else "", GREEN),
         (f"  under {event.token.tag}", GREY),
         (f"  {node.location}" if node.location else "", GREY),
+        tail_count=2,
     )
 
 

@@ -13,9 +13,10 @@ from ...interp.queries.why_not import could_fire
 from ...viz.state_view import abbreviate_tag, abbreviate_value
 from ...viz.style import BADGE_LOOKS, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, YELLOW
 from ..session import listing
+from ..session.activation_mark import ActivationMark, mark_activation
 from ..session.listing import ActivationEntry, ActivationTitles, OmittedActivations, WaitingNode, list_activations
 from ..session.session import Session
-from .page import LazyRows, PageRow, PageSpan, PanePage, build_row, empty_page, list_rows
+from .page import LazyRows, PageRow, PageSpan, PanePage, build_row, empty_page, list_rows, mark_span
 
 MAX_TOKENS = 200
 """The most tokens that are listed; there may be millions."""
@@ -31,7 +32,11 @@ def flight_page(session: Session) -> PanePage:
     if not tokens and not unscanned:
         return empty_flight_page(session) if root is None else empty_page(f"nothing is in flight under {root}")
     ready = {each.position for each in could_fire(history.state, tokens)}
-    build = lambda n: flight_row(graph, *tokens[n], tokens[n][0] == next_position, tokens[n][0] in ready)  # noqa: E731
+
+    def build(number: int) -> PageRow:
+        at, token = tokens[number]
+        return flight_row(graph, at, token, mark_activation(session, token.tag), at == next_position, at in ready)
+
     subtitle = f"{count:,}" if root is None else f"{len(tokens) + remaining:,} of {count:,}"
     target_row = 0 if tokens and tokens[0][0] == next_position else None
     return PanePage(list_rows(len(tokens), build, *rest), f"{subtitle} · {history.schedule}", target_row)
@@ -48,7 +53,7 @@ def empty_flight_page(session: Session) -> PanePage:
     return PanePage(rows)
 
 
-def flight_row(graph: Graph, at: int, token: Token, is_next: bool, is_ready: bool) -> PageRow:
+def flight_row(graph: Graph, at: int, token: Token, mark: ActivationMark, is_next: bool, is_ready: bool) -> PageRow:
     """The row of a token in flight."""
     sign, name = (
         BADGE_LOOKS["ready" if is_ready else "flight"],
@@ -58,10 +63,12 @@ def flight_row(graph: Graph, at: int, token: Token, is_next: bool, is_ready: boo
     return build_row(
         (f"{at:3} ", GREY),
         (f"{sign.glyph} ", sign.colour),
+        mark_span(mark),
         PageSpan(f"{abbreviate_value(token.value):>5} ", "", True),
         f"→ {name}",
         (f".{token.port}" if token.node >= 0 else f" {token.port}", GREY),
         (f"  {abbreviate_tag(token.tag)}", GREY),
+        tail_count=3,
         is_current=is_next,
         command=f"select {name} {tag}" if token.node >= 0 else "",
         node=name,
@@ -73,25 +80,25 @@ def flight_row(graph: Graph, at: int, token: Token, is_next: bool, is_ready: boo
 def waiting_page(session: Session) -> PanePage:
     """The waiting-matching store: by activation, the waiting nodes with the operands that have arrived and those that
     are missing."""
-    graph, (entries, remaining) = session.history.graph, listing.list_store(session, MAX_TOKENS)
+    entries, remaining = listing.list_store(session, MAX_TOKENS)
     if not entries:
         return empty_page("no token waits for a partner")
     rest = [f"and {plural(remaining, 'token')} more"] if remaining else []
     return PanePage(
-        list_rows(len(entries), lambda number: store_row(graph, entries[number]), *rest),
+        list_rows(len(entries), lambda number: store_row(session, entries[number]), *rest),
         f"{session.history.state.waiting_count:,}",
     )
 
 
-def store_row(graph: Graph, entry: Tag | WaitingNode | Token) -> PageRow:
+def store_row(session: Session, entry: Tag | WaitingNode | Token) -> PageRow:
     """A row of the store: an activation, a waiting node, or a throttled token."""
     match entry:
         case Token():
-            return throttled_row(graph, entry)
+            return throttled_row(session.history.graph, entry, mark_activation(session, entry.tag))
         case WaitingNode():
-            return waiting_row(graph, entry)
-    tag = str(entry)
-    return build_row((tag, GREY), command=f"only {tag}", tag=tag)
+            return waiting_row(session.history.graph, entry)
+    tag, mark = str(entry), mark_activation(session, entry)
+    return build_row(mark_span(mark), (tag, GREY), command=f"only {tag}", tag=tag, tail_count=1)
 
 
 def waiting_row(graph: Graph, entry: WaitingNode) -> PageRow:
@@ -111,11 +118,17 @@ def waiting_row(graph: Graph, entry: WaitingNode) -> PageRow:
     return build_row(f"  {node}", *pieces, command=f"select {node} {tag}", node=str(node), tag=tag)
 
 
-def throttled_row(graph: Graph, token: Token) -> PageRow:
+def throttled_row(graph: Graph, token: Token, mark: ActivationMark) -> PageRow:
     """The row of a token that a k-bound throttles."""
     sign, node = BADGE_LOOKS["throttled"], graph.nodes[token.node]
-    text = f"{sign.glyph} {abbreviate_value(token.value)} for {node} "
-    return build_row((text, sign.colour), (abbreviate_tag(token.tag), GREY), node=str(node), tag=str(token.tag))
+    about = {"node": str(node), "tag": str(token.tag), "tail_count": 1}
+    return build_row(
+        (f"{sign.glyph} ", sign.colour),
+        mark_span(mark),
+        (f"{abbreviate_value(token.value)} for {node} ", sign.colour),
+        (abbreviate_tag(token.tag), GREY),
+        **about,
+    )
 
 
 def cells_page(session: Session) -> PanePage:
@@ -127,7 +140,9 @@ def cells_page(session: Session) -> PanePage:
             "the program has created no cells" if root is None else f"no cells are created or used under {root}"
         )
     rows = [
-        _array_row(graph, each, blocks[each]) if isinstance(each, Handle) else cell_row(graph, *each)
+        _array_row(graph, each, blocks[each])
+        if isinstance(each, Handle)
+        else cell_row(graph, *each, mark_activation(session, each.content.tag))
         for each in entries
     ]
     rest = [f"and {remaining:,} more"] if remaining else []
@@ -142,16 +157,16 @@ def _array_row(graph: Graph, handle: Handle, block: CellBlock) -> PageRow:
     return build_row(PageSpan(name, GREEN, True), (f"  {full}", GREY), node=name, tag=str(handle.tag))
 
 
-def cell_row(graph: Graph, number: int, content: CellWrite | Token) -> PageRow:
+def cell_row(graph: Graph, number: int, content: CellWrite | Token, mark: ActivationMark) -> PageRow:
     """The row of a cell, with its value or a deferred read."""
     node, tag = str(graph.nodes[content.node]), str(content.tag)
     about = {"command": f"select {node} {tag}", "node": node, "tag": tag}
     if isinstance(content, Token):
         parked = (f"{BADGE_LOOKS['deferred'].glyph} {node}", YELLOW)
-        return build_row((f"  [{number}] ", ORANGE), parked, (f"  {abbreviate_tag(content.tag)}", GREY), **about)
-    return build_row(
-        PageSpan(f"  [{number}] {abbreviate_value(content.inputs[2])}", "", True), (f"  by {node}", GREY), **about
-    )
+        tag_span = (f"  {abbreviate_tag(content.tag)}", GREY)
+        return build_row((f"  [{number}] ", ORANGE), mark_span(mark), parked, tag_span, tail_count=1, **about)
+    value = PageSpan(f"  [{number}] {abbreviate_value(content.inputs[2])}", "", True)
+    return build_row(value, "  ", mark_span(mark, 0), (f"by {node}", GREY), **about)
 
 
 # Activations
@@ -161,7 +176,7 @@ def tags_page(session: Session) -> PanePage:
     """The tree of the activations so far; of many siblings, those around the current activation."""
     history, here, entries = session.history, session.current_tag, list_activations(session)
     activation_rows = _ActivationRows(
-        ActivationTitles(history.graph, session.run.index.gates, history.position), here, session.root_tag
+        session, ActivationTitles(history.graph, session.run.index.gates, history.position), here, session.root_tag
     )
     at = next(
         (number for number, each in enumerate(entries) if isinstance(each, ActivationEntry) and each.tag == here), None
@@ -176,7 +191,8 @@ def tags_page(session: Session) -> PanePage:
 class _ActivationRows:
     """Builds the rows of the pane of activations."""
 
-    def __init__(self, titles: ActivationTitles, here: Tag, filter_tag: Tag | None) -> None:
+    def __init__(self, session: Session, titles: ActivationTitles, here: Tag, filter_tag: Tag | None) -> None:
+        self.session = session
         self.titles, self.current, self.filter_tag = titles, here, filter_tag
 
     def build_row(self, entry: ActivationEntry | OmittedActivations) -> PageRow:
@@ -193,6 +209,7 @@ class _ActivationRows:
         return build_row(
             indent,
             sign,
+            mark_span(mark_activation(self.session, tag), 2),
             title,
             (site + waiting, GREY),
             is_current=is_here,

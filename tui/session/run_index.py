@@ -7,9 +7,10 @@ own events. Without sharing, indexing a fork of a run of a million events took 8
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -38,6 +39,8 @@ class ActivationSummary:
     tag: Tag
     open_position: int | None = None
     """The position at which it opened; None if it did not open in these events."""
+    number: int = 0
+    """How many activations had opened with it; 0 if it did not open in these events."""
     arguments: dict[Gate, tuple[int, Value]] = field(default_factory=dict)
     """Position and value of each argument, by the gate at which it arrived."""
     results: dict[int, tuple[int, Value]] = field(default_factory=dict)
@@ -45,15 +48,20 @@ class ActivationSummary:
     children: list[tuple[int, Tag]] = field(default_factory=list)
     """The activations directly below, each with the position at which it opened, ascending."""
 
+    firings: list[int] = field(default_factory=list)
+    """The numbers of the events at which nodes fired in it, ascending."""
+
     def as_of(self, position: int) -> ActivationSummary:
         """The summary as of a position."""
         opened = None if self.open_position is None or self.open_position > position else self.open_position
         return ActivationSummary(
             self.tag,
             opened,
+            self.number if opened is not None else 0,
             {gate: fact for gate, fact in self.arguments.items() if fact[0] <= position},
             {node: fact for node, fact in self.results.items() if fact[0] <= position},
             [fact for fact in self.children if fact[0] <= position],
+            self.firings[: bisect_left(self.firings, position)],
         )
 
 
@@ -61,11 +69,14 @@ def merge_summaries(parts: Sequence[ActivationSummary]) -> ActivationSummary:
     """The summary of one activation from those of consecutive segments of events."""
     if len(parts) == 1:
         return parts[0]
-    opened = next((part.open_position for part in parts if part.open_position is not None), None)
+    opened, number = next(
+        ((part.open_position, part.number) for part in parts if part.open_position is not None), (None, 0)
+    )
     arguments = {gate: fact for part in reversed(parts) for gate, fact in part.arguments.items()}
     results = {node: fact for part in parts for node, fact in part.results.items()}
     children = list(chain.from_iterable(part.children for part in parts))
-    return ActivationSummary(parts[0].tag, opened, arguments, results, children)
+    firings = list(chain.from_iterable(part.firings for part in parts))
+    return ActivationSummary(parts[0].tag, opened, number, arguments, results, children, firings)
 
 
 class RunIndexSegment:
@@ -79,8 +90,13 @@ class RunIndexSegment:
         shared_segments: Sequence[tuple[RunIndexSegment, int]] = (),
         wave_firings: int = 0,
         base_state: State | None = None,
+        open_count: int = 0,
     ) -> None:
         self.gates = gates
+        self.initial_open_count = open_count
+        """The number of activations that had opened before."""
+        self.open_positions = array("q")
+        """The positions at which the others opened."""
         self.start = self.end = start
         self.base_state = base_state
         self.shared_segments = tuple(shared_segments)
@@ -101,9 +117,10 @@ class RunIndexSegment:
         if event.inputs is not None:
             self.wave_firings += 1
             self.firings.setdefault(token.node, []).append(number)
+            self._activation(token.tag).firings.append(number)
             self._open_activations(self.gates.entering_tokens(event))
             if graph.nodes[token.node].op == "return" and event.outputs:
-                self._activation(token.tag).results[token.node] = (self.end, event.outputs[0][1])
+                self.activations[token.tag].results[token.node] = (self.end, event.outputs[0][1])
             if event.trap is not None:
                 self.traps.append(number)
         if event.ends_wave:
@@ -125,6 +142,8 @@ class RunIndexSegment:
                 summary = self._activation(token.tag)
                 if token.tag.parent is not None and self._is_opening(token.tag):
                     summary.open_position = self.end
+                    self.open_positions.append(self.end)
+                    summary.number = self.initial_open_count + len(self.open_positions)
                     self._activation(token.tag.parent).children.append((self.end, token.tag))
             summary.arguments.setdefault(token.node, (self.end, token.value))
 
@@ -147,11 +166,12 @@ def base_segment(history: History) -> RunIndexSegment:
     machine stopped."""
     state, meter, _ = history.base_keyframe
     in_wave = state.firings - meter.firings_at_wave_start if state.is_clocked else 0
-    segment = RunIndexSegment(Gates(history.graph), history.base, (), in_wave, state if history.base else None)
+    base_state, open_count = (state, len(state.records)) if history.base else (None, 1)
+    segment = RunIndexSegment(Gates(history.graph), history.base, (), in_wave, base_state, open_count)
     visible = history.graph.arguments[history.graph.hidden_count :]
     pairs = enumerate(zip(visible, history.arguments, strict=False))
     arguments: dict[Gate, tuple[int, Value]] = {RootArgument(at): (0, value) for at, (_, value) in pairs}
-    segment.activations[ROOT] = ActivationSummary(ROOT, 0, arguments)
+    segment.activations[ROOT] = ActivationSummary(ROOT, 0, 0 if history.base else 1, arguments)
     return segment
 
 
@@ -167,7 +187,9 @@ class RunIndex:
         start, own = history.fork_position, self._own_segment
         past = tuple((part, min(end, start)) for part, end in own.segments() if part.start <= start)
         in_wave = self._count_wave_firings(start)
-        return RunIndex(history, RunIndexSegment(self.gates, start, past, in_wave, own.base_state))
+        last, end = past[-1]
+        opened = last.initial_open_count + bisect_right(last.open_positions, end)
+        return RunIndex(history, RunIndexSegment(self.gates, start, past, in_wave, own.base_state, opened))
 
     def catch_up(self, history: History) -> None:
         """Index the new events. If interrupted, the next call continues."""
@@ -240,6 +262,21 @@ class RunIndex:
             if (part := segment.activations.get(tag)) is not None:
                 parts.append(part if segment is self._own_segment else part.as_of(end))
         return merge_summaries(parts or [ActivationSummary(tag)])
+
+    def number_activation(self, tag: Tag) -> int:
+        """The number of an activation in the order in which they open, from 1 on; those that were open at the first
+        known event come first. 0 if it has not opened."""
+        for segment, end in self._own_segment.segments():
+            part = segment.activations.get(tag)
+            if part is not None and part.number and (part.open_position or 0) <= end:
+                return part.number
+        return self._base_numbers.get(tag, 0)
+
+    @cached_property
+    def _base_numbers(self) -> dict[Tag, int]:
+        """The numbers of the activations that were open at the first known event."""
+        state = self._own_segment.base_state
+        return {} if state is None else {tag: number for number, tag in enumerate(state.records, 1)}
 
     def find_matching(self, history: History, condition: str, root: Tag | None) -> EventNumbers:
         """The numbers of the known events under the tag `root` for which a condition holds; None is any tag, and the

@@ -84,11 +84,13 @@ def cell_positions(grid: Sequence[Sequence[GridCell]]) -> CellPositions:
 
 def badge_variants(badges: Sequence[Badge], thing: str | int) -> Iterator[list[GridCell]]:
     """Texts for badges, from the longest to a single sign."""
-    for longest in (_MAX_LENGTH, 5, 0):
+    has_owners = any(badge.owner for badge in badges)
+    owned = [(_MAX_LENGTH, True), (5, True)] if has_owners else []
+    for longest, with_owner in (*owned, (_MAX_LENGTH, False), (5, False), (0, False)):
         for many in range(len(badges), 0, -1):
             cells: list[GridCell] = []
             for badge in badges[:many]:
-                cells += [GridCell()] * bool(cells) + badge_cells(badge, longest, thing)
+                cells += [GridCell()] * bool(cells) + badge_cells(badge, longest, thing, with_owner)
             if many < len(badges):
                 more = Badge("more", str(len(badges) - many))
                 cells += badge_cells(more, 3, thing)
@@ -96,11 +98,11 @@ def badge_variants(badges: Sequence[Badge], thing: str | int) -> Iterator[list[G
     yield badge_cells(badges[0], 0, thing)
 
 
-def badge_cells(badge: Badge, longest: int, thing: str | int) -> list[GridCell]:
-    """The cells of a badge: its sign, and its text, cut to `longest` characters."""
+def badge_cells(badge: Badge, longest: int, thing: str | int, with_owner: bool = False) -> list[GridCell]:
+    """The cells of a badge: its sign, its text, cut to `longest` characters, and the activation that it belongs to."""
     sign = BADGE_LOOKS[badge.mark]
-    text = abbreviate(to_single_width(badge.text), longest) if longest else ""
-    cell = GridCell(colour=sign.colour, bold=True, owners=(thing,))
+    text = (abbreviate(to_single_width(badge.text), longest) if longest else "") + (badge.owner if with_owner else "")
+    cell = GridCell(colour=badge.colour or sign.colour, bold=not badge.is_dim, owners=(thing,))
     first = cell._replace(glyph=sign.glyph, ascii=sign.ascii)
     return [first, *text_cells(text, cell)]
 

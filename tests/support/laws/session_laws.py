@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from support.laws.history_laws import other_value, replay_state, state_fields
 from tagloom.core.graph.graph import Graph
+from tagloom.core.ops.routing import ROUTING_OPS
+from tagloom.core.tag import ROOT, Tag
 from tagloom.core.types import Handle
 from tagloom.core.value import format_value
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import Event
+from tagloom.interp.queries.calls import CallTree, walk_calls
+from tagloom.tui.panes.events import events_page
+from tagloom.tui.panes.inspector import inspector_page
+from tagloom.tui.panes.tokens import flight_page, tags_page, waiting_page
+from tagloom.tui.session.activation_mark import mark_activation
+from tagloom.tui.session.call_frame import find_call_frame
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.run import RunBreakpoints
 from tagloom.tui.session.run_index import ActivationSummary, RunIndex
@@ -42,6 +51,66 @@ def begun(graph: Graph, arguments: Sequence[Any], schedule: str = "waves", unche
         History(graph, arguments, schedule=schedule, spacing=5, limits=LIMITS, unchecked=unchecked, world=session.world)
     )
     return session
+
+
+def mark_violations(session: Session, seed: int, steps: int) -> Iterator[str]:
+    """Activations are numbered in the order in which tokens first entered them, at every position and in every run,
+    and all panes show the same number for one tag."""
+    dice = random.Random(seed)
+    for _ in range(steps):
+        session.execute(a_line(session, dice))
+        history = session.history
+        session.run.index.catch_up(history)
+        entered = dict.fromkeys(
+            [ROOT, *(token.tag for at in range(len(history)) for token in history[at].sent if token.node >= 0)]
+        )
+        numbers = {str(tag): f"#{number}" for number, tag in enumerate(entered, 1)}
+        wrong = [str(tag) for tag in entered if mark_activation(session, tag).text != numbers[str(tag)]]
+        yield from (f"at {history.position} of {session.run.name}: {tag} has another number" for tag in wrong)
+        for page in (flight_page, waiting_page, tags_page, events_page, inspector_page):
+            for row in page(session).rows:
+                texts = [span.text.strip() for span in row.spans if re.fullmatch(r"#\d+ *", span.text)]
+                if row.tag in numbers and texts not in ([], [numbers[row.tag]]):
+                    yield f"{page.__name__} shows {texts} for {row.tag}, which is {numbers[row.tag]}"
+
+
+def frame_violations(session: Session, seed: int, steps: int) -> Iterator[str]:
+    """The frame of the current call has the arguments and results that the events so far say, and the values that
+    fired in it and in the current iterations, and no others."""
+    dice = random.Random(seed)
+    for _ in range(steps):
+        session.execute(
+            dice.choice([f"goto {dice.randint(0, len(session.history))}", "step 5", "event-back", "wave 2"])
+        )
+        history = session.history
+        session.run.index.catch_up(history)
+        frame, past = find_call_frame(session), [history[at] for at in range(history.position)]
+        tree = CallTree(history.graph, history.arguments, past)
+        call = next(each for each in walk_calls(tree.root) if each.tag == frame.tag)
+        results = [value for value in call.results[0] if value is not None]
+        arguments = [value for _, value in frame.arguments]
+        if differ(arguments, call.arguments[0]) or differ(frame.results, results):
+            yield f"at {history.position}: {frame.tag} has {frame.arguments} and {frame.results}, not {call}"
+        tags = {frame.tag, *(tag for tag, _ in frame.iterations)}
+        fired = [
+            event.outputs[0][1]
+            for event in past
+            if event.inputs is not None
+            and event.outputs
+            and event.token.tag in tags
+            and history.graph.nodes[event.token.node].op not in ROUTING_OPS
+        ]
+        if differ([each.value for each in frame.values if isinstance(each.source, int)], fired):
+            yield f"at {history.position}: {frame.tag} has other values"
+        inner = [value for each in call.own_calls if each.tag.parent in tags for value in each.results[0]]
+        returned = [each.value for each in frame.values if isinstance(each.source, Tag)]
+        if sorted(map(format_value, returned)) != sorted(format_value(value) for value in inner if value is not None):
+            yield f"at {history.position}: {frame.tag} has other results of calls"
+
+
+def differ(values: Sequence[Any], others: Sequence[Any]) -> bool:
+    """Whether two lists of values differ in their texts, which are exact."""
+    return list(map(format_value, values)) != list(map(format_value, others))
 
 
 def shown(session: Session) -> Any:

@@ -52,13 +52,13 @@ def test_flight_and_store(folder: Path) -> None:
     """The next token is marked; a waiting node has its tokens and its empty ports."""
     session = session_after("fib.py:fib", "4", do="goto 22")
     assert flight_page(session).text().splitlines() == [
-        ">   0 ▷     3 → fib.subtract.0  fib",
-        "    1 ▷     3 → fib.subtract_1.0  fib",
-        "    2 ▷     2 → fib.subtract.0  fib_1",
-        "    3 ▷     2 → fib.subtract_1.0  fib_1",
+        ">   0 ▷ #2      3 → fib.subtract.0  fib",
+        "    1 ▷ #2      3 → fib.subtract_1.0  fib",
+        "    2 ▷ #3      2 → fib.subtract.0  fib_1",
+        "    3 ▷ #3      2 → fib.subtract_1.0  fib_1",
     ]
     session = session_after("fib.py:fib", "4", do="goto 96")
-    assert waiting_page(session).text() == "  main\n    fib.add 0:_ 1:○2"
+    assert waiting_page(session).text() == "  #1  main\n    fib.add 0:_ 1:○2"
     session.execute("only main/fib_1")
     assert "no token waits" in waiting_page(session).text()
 
@@ -202,9 +202,9 @@ def test_the_tree_of_tags(folder: Path) -> None:
     """Calls have their arguments and, once it has come, their result; loops have their variables."""
     session = session_after("fib.py:fib", "3", do="run")
     assert tags_page(session).text().splitlines()[:3] == [
-        "> ✓ fib(3) = 3",
-        "    ✓ fib(2) = 2  fib",
-        "      ✓ fib(1) = 1  fib",
+        "> ✓ #1 fib(3) = 3",
+        "    ✓ #2 fib(2) = 2  fib",
+        "      ✓ #4 fib(1) = 1  fib",
     ]
     session.execute("goto 20")
     assert "=" not in tags_page(session).text() and "more" not in tags_page(session).text()
@@ -313,7 +313,7 @@ def test_a_node_before_its_activation(folder: Path) -> None:
     assert "no activation of told.loop yet" in inspector_page(session).text()
     assert "no activation of told.loop yet" in "\n".join(session.execute("inspect told.less").text)
     session.execute("run")
-    assert "yet" not in inspector_page(session).text() and "under main/loop[3]" in inspector_page(session).text()
+    assert "yet" not in inspector_page(session).text() and "under #5 main/loop[3]" in inspector_page(session).text()
 
 
 def test_the_slice_of_arrays_is_chosen(folder: Path) -> None:

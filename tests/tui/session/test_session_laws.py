@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pytest import MonkeyPatch
 from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
+from support.laws import session_laws
 from support.laws.session_laws import (
     LIMITS,
     Replays,
@@ -23,6 +24,8 @@ from support.laws.session_laws import (
     around_violations,
     begun,
     fork_violations,
+    frame_violations,
+    mark_violations,
     motion_violations,
     place_violations,
     reply_violations,
@@ -38,6 +41,7 @@ from tagloom.tui.run_start import RunRequest, StartOptions
 from tagloom.tui.session import run_commands as forking
 from tagloom.tui.session import step_commands as activations
 from tagloom.tui.session import step_commands as moving
+from tagloom.tui.session.call_frame import CallFrame
 from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.run_index import ActivationSummary, RunIndex, RunIndexSegment
 from tagloom.tui.session.session import Session
@@ -233,6 +237,42 @@ def test_many_walks(case: Case, schedule: str, seed: int) -> None:
 def test_over_and_out_of_generated_programs(case: Case, schedule: str) -> None:
     """`over` and `out` agree with the tags of the events on generated programs."""
     assert list(activation_violations(begun(lower(case.program), case.arguments, schedule))) == []
+
+
+@pytest.mark.full
+@settings(max_examples=8)
+@given(cases(), st.sampled_from(SCHEDULES), SEEDS)
+def test_activations_are_told_apart(case: Case, schedule: str, seed: int) -> None:
+    """The number of an activation is the same at all positions, in all forks and in all panes."""
+    assert list(mark_violations(begun(lower(case.program), case.arguments, schedule), seed, 12)) == []
+
+
+@pytest.mark.full
+@settings(max_examples=8)
+@given(cases(), st.sampled_from(SCHEDULES), SEEDS)
+def test_the_frame_of_a_call(case: Case, schedule: str, seed: int) -> None:
+    """The frame of the current call has what the events say, at any position."""
+    assert list(frame_violations(begun(lower(case.program), case.arguments, schedule), seed, 12)) == []
+
+
+@pytest.mark.full
+def test_wrong_marks_and_frames_are_caught(monkeypatch: MonkeyPatch) -> None:
+    """Numbers that begin with 2, and a frame without its last value, break the laws."""
+    graph, arguments = RUNS["fib"]
+    assert not list(mark_violations(begun(graph, arguments), 1, 12))
+    assert not list(frame_violations(begun(graph, arguments), 1, 12))
+    with monkeypatch.context() as patch:
+        counts = property(lambda self: 2, lambda self, count: None)
+        patch.setattr(RunIndexSegment, "initial_open_count", counts, raising=False)
+        assert list(mark_violations(begun(graph, arguments), 1, 12))
+    find = session_laws.find_call_frame
+
+    def late(session: Session) -> CallFrame:
+        frame = find(session)
+        return frame._replace(values=frame.values[:-1])
+
+    monkeypatch.setattr(session_laws, "find_call_frame", late)
+    assert list(frame_violations(begun(graph, arguments), 1, 12))
 
 
 # Sessions that are wrong in one line

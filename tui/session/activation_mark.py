@@ -1,0 +1,33 @@
+"""The mark of an activation: a number and a colour, by which all panes tell tokens of different activations apart.
+
+Activations are numbered in the order in which they open, from the first known event on: `main` is #1. So the number of
+an activation is the same at every position of a run, and in its forks; neighbours have different colours.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...core.tag import Tag
+from ...viz.style import ACTIVATION_COLOURS
+from .session import Session
+
+
+class ActivationMark(NamedTuple):
+    """The number of an activation, its colour, and whether it is the current one."""
+
+    number: int
+    colour: str
+    is_current: bool
+
+    @property
+    def text(self) -> str:
+        """`#3`; empty if the activation has not opened."""
+        return f"#{self.number}" if self.number else ""
+
+
+def mark_activation(session: Session, tag: Tag) -> ActivationMark:
+    """The mark of the activation with a tag."""
+    number = session.run.index.number_activation(tag)
+    colour = ACTIVATION_COLOURS[(number - 1) % len(ACTIVATION_COLOURS)] if number else ""
+    return ActivationMark(number, colour, tag == session.current_tag)

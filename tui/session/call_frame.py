@@ -1,0 +1,77 @@
+"""The current call as a frame: its arguments, the values that it has computed so far, and its results.
+
+Inside a loop, the variables and values of the current iteration are in the frame, too. A call that the current one
+makes counts as a value once its result has come.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...core.ops.routing import ROUTING_OPS
+from ...core.tag import ENVIRONMENT, Tag
+from ...core.value import Value
+from ...viz.activation_tree import gate_name, parameter_gates
+from .session import Session
+
+
+class FrameValue(NamedTuple):
+    """A value of a frame: the node that computed it, or the call that it is the result of, and the event."""
+
+    source: int | Tag
+    value: Value
+    event: int
+
+
+class CallFrame(NamedTuple):
+    """The innermost call around the current tag, at the current position."""
+
+    tag: Tag
+    function: str
+    arguments: list[tuple[str, Value]]
+    iterations: list[tuple[Tag, list[tuple[str, Value]]]]
+    """The current iterations of the loops that it is in, outermost first, each with its loop variables."""
+    values: list[FrameValue]
+    """The values in the order in which they came."""
+    results: list[Value]
+    is_open: bool
+
+
+def find_call_frame(session: Session) -> CallFrame:
+    """The frame of the current call."""
+    history, index = session.history, session.run.index
+    graph, position = history.graph, history.position
+    tags = list[Tag]()
+    for tag in session.current_tag.self_and_ancestors():
+        tags.insert(0, tag)
+        if tag.site.kind == "call":
+            break
+    inputs = list[list[tuple[str, Value]]]()
+    values = list[FrameValue]()
+    for tag in tags:
+        summary = index.activation(tag)
+        facts = ((gate, *summary.arguments[gate]) for gate in parameter_gates(graph, summary.arguments))
+        inputs.append([(gate_name(graph, gate), value) for gate, at, value in facts if at <= position])
+        for number in summary.firings:
+            event = history[number] if number < position else None
+            if event is not None and event.outputs and graph.nodes[event.token.node].op not in ROUTING_OPS:
+                values.append(FrameValue(event.token.node, event.outputs[0][1], number))
+        for _, child in summary.children:
+            if child.site.kind == "call":
+                results = index.activation(child).results.items()
+                values += [
+                    FrameValue(child, value, at - 1)
+                    for node, (at, value) in results
+                    if at <= position and not graph.nodes[node].phase
+                ]
+    call = tags[0]
+    returned = sorted(index.activation(call).results.items())
+    return CallFrame(
+        call,
+        graph.name if call.site == ENVIRONMENT else dict(graph.calls).get(call.site, "?"),
+        inputs[0],
+        list(zip(tags[1:], inputs[1:], strict=True)),
+        sorted(values, key=lambda each: each.event),
+        [value for node, (at, value) in returned if at <= position and not graph.nodes[node].phase],
+        call in history.state.records,
+    )
