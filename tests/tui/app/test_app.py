@@ -36,7 +36,7 @@ SHOWN = {
     "inspector": "fires ",
     "events": "▶ chain.",
     "cells": "□ chain.",
-    "answers": "❯ goto 40",
+    "answers": "❯ watches",
     "timeline": "━◆",
     "code": "ag__.call(tl.while_loop",
 }
