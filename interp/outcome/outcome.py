@@ -19,7 +19,7 @@ from typing import Literal as Word
 
 from ...core.display import PlayerMixin, SvgReprMixin
 from ...core.errors import Broken, Deadlock, Exhausted, TagloomError, Trap, Usage, plural
-from ...core.frontend.trace.pytree import LEAF, TreeDef, unflatten
+from ...core.frontend.trace.pytree import LEAF, TreeDef, unflatten_result
 from ...core.graph.graph import Edge, Graph
 from ...core.ops import effects
 from ...core.ops.op import describe_trapping_element
@@ -83,7 +83,7 @@ class Outcome(SvgReprMixin, PlayerMixin):
         if self.missing:
             assert self.error is not None
             raise self.error
-        return unflatten(self.structure, self.results[: -len(self.structure.assigned_names) or None])
+        return unflatten_result(self.structure, self.results[: -len(self.structure.assigned_names) or None])
 
     @property
     def variables(self) -> dict[str, Value | None]:

@@ -20,8 +20,10 @@ from ..trace.captures import read_variable
 from ..trace.program_builder import current_region
 from ..trace.pytree import is_static
 from ..trace.source_location import is_internal_file, unconverted_reason, user_location
+from ..trace.stacked_items import has_stacked_items
 from .convert import convert, is_converted
 from .functions import call_recursively, call_traced, may_be_function, run_in_caller
+from .open_lists import item_count
 from .ranges import SymbolicRange
 from .staging import is_symbolic
 from .state import (
@@ -190,6 +192,8 @@ def _sum(items: Any, /, start: Any = 0) -> Any:
 
 
 def _len(items: Any, /) -> Any:
+    if has_stacked_items(items):
+        return item_count(items)
     return items.length() if isinstance(items, SymbolicRange) else len(items)
 
 

@@ -18,11 +18,14 @@ from ..trace.captures import read_variable
 from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
 from ..trace.program_builder import to_operand
 from ..trace.source_location import user_location
+from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import array_namespace
+from .open_lists import assign_open_item, get_open_item, item_origin, sort_open_items, write_back
 from .raising import raised, stage_assertion
 from .staging import is_symbolic, stage_branch
-from .state import Variables
+from .state import ItemsPlace, Variables, record_write, register_created
 from .trees import split
+from .writes import announce_items
 from .writes import set_item as set_known_item
 
 MAX_ASSIGNED_ITEMS = 256
@@ -42,6 +45,8 @@ def get_item(container: Any, index: Any) -> Any:
     """`container[index]`, where the index is symbolic. Raises Invalid (F4) where the items have different structures or
     types, and for a string."""
     container, index = read_variable(container), read_variable(index)
+    if has_stacked_items(container) or (type(container) in (list, tuple) and type(index) is slice):
+        return get_open_item(container, index)
     if isinstance(container, dict):
         position, is_there = find_key(container, index)
         stage_assertion(is_there, raised(KeyError(index)))
@@ -125,12 +130,27 @@ def get_or_default(table: dict[Any, Any], key: Any, default: Any = None) -> Any:
 def set_item(value: Any, container: Any, key: Any) -> None:
     """`container[index] = value`; where the index is symbolic, each item may be the one. Raises Invalid (F4) for a long
     list, and for a symbolic key that a dict may not have."""
-    if not is_symbolic_index(key):
+    origin = item_origin(container)
+    if origin is not None:
+        changed = register_created(list(container))
+        set_item(value, changed, key)
+        set_item(changed, origin.container, origin.index)
+        record_write(ItemsPlace(container))
+        container[:] = changed
+        write_back(origin)
+        return
+    if has_stacked_items(container) and type(key) is not slice:
+        announce_items(container)
+        container[:] = assign_open_item(container, key, value)
+        return
+    if not is_symbolic_index(key) and not (has_stacked_items(container) and type(key) is slice):
         set_known_item(value, container, key)
         return
     index = read_variable(key)
     if isinstance(container, dict):
         _refuse("an item of a dict is assigned at a symbolic key", "the dict may grow; use a list, or an array")
+    elif isinstance(container, list) and type(key) is slice:
+        _refuse("a slice of a list of symbolic length is assigned", "assign its items in a loop")
     elif isinstance(container, list) and is_symbolic(index):
         _check_index(index)
         keys = list(range(len(container)))
@@ -160,6 +180,8 @@ def _refuse(what: str, hint: str) -> NoReturn:
 def sort_items(items: Sequence[Any], keys: Sequence[Any], is_reversed: bool) -> list[Any]:
     """`sorted` of items by these keys, some of which are symbolic: stable. Numbers that are their own keys are sorted
     as an array; else neighbours change places, as often as that may be needed."""
+    if has_stacked_items(items):
+        return sort_open_items(items, keys, is_reversed)
     namespace = array_namespace()
     if all(key is item for key, item in zip(keys, items, strict=True)) and all(number_kind(key) for key in keys):
         column = _column(keys)

@@ -2,6 +2,7 @@
 
 # The functions are code that the converter reads: their types are those of Python's functions.
 # mypy: ignore-errors
+# ruff: noqa: SIM110
 
 from __future__ import annotations
 
@@ -91,3 +92,44 @@ def filtered(function, iterable):
     if function is None:
         return (item for item in iterable if item)
     return (item for item in iterable if function(item))
+
+
+def push_items(items, add):
+    """Calls `add` on each item."""
+    for item in items:
+        add(item)
+
+
+def push_until(items, add):
+    """Calls `add` on each item until it returns what is true; whether it has."""
+    for item in items:
+        if add(item):
+            return True
+    return False
+
+
+def has_item(items, value):
+    """`value in items`."""
+    for item in items:
+        if item == value:
+            return True
+    return False
+
+
+def same_items(items, others):
+    """`items == others`, of one length."""
+    for position in range(len(items)):
+        if items[position] != others[position]:
+            return False
+    return True
+
+
+def extend_items(items, iterable):
+    """`items.extend(iterable)`."""
+    for item in iterable:
+        items.append(item)
+
+
+def apply_key(items, key):
+    """The keys of items, in a list."""
+    return [key(item) for item in items]

@@ -6,13 +6,18 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...errors import Invalid
 from ..trace.captures import read_variable
 from ..trace.program_builder import current_region
+from ..trace.source_location import user_location
+from ..trace.stacked_items import has_stacked_items
 from . import library
 from .convert import convert
 from .items import get_or_default, sort_items
 from .mathematics import apply_math
+from .open_lists import delete_open_item, get_open_item, insert_open_item
 from .operators import Operators
+from .sequences import PushedItems, collect_items, is_counted, push_all
 from .staging import is_symbolic
 from .state import register_created
 from .texts import format_fields, join_strings
@@ -27,16 +32,40 @@ def call_symbolic(operators: Operators, function: Any, arguments: tuple[Any, ...
     owner = getattr(function, "__self__", None)
     method = _METHODS.get((type(owner), getattr(function, "__name__", "")))
     if method is not None:
-        return method(operators, owner, *arguments, **keywords)
+        result = method(operators, owner, *arguments, **keywords)
+        if result is not NotImplemented:
+            return result
     if owner is math and not keywords and any(is_symbolic(read_variable(each)) for each in arguments):
         return apply_math(function, tuple(map(read_variable, arguments)))
+    _check_lengths(function, owner, (*arguments, *keywords.values()))
     return NotImplemented
+
+
+_KNOWN_TO_PYTHON = ("append", "clear", "copy", "extend")
+"""The methods of lists of which Python's own are right where only the run knows the length."""
+
+
+def _check_lengths(function: Any, owner: Any, arguments: tuple[Any, ...]) -> None:
+    """Raises Invalid (F4) where what is not converted gets a list whose length only the run knows."""
+    name = getattr(function, "__name__", type(function).__name__)
+    is_safe = type(owner) is list and name in _KNOWN_TO_PYTHON
+    if not is_safe and any(map(has_stacked_items, (owner, *arguments))) and function not in (id, print, repr, str):
+        raise Invalid(
+            f"{name}() takes no list whose length only the run knows",
+            rule="F4",
+            where=user_location(),
+            hint="loop over the list, or write the call as a loop",
+        )
 
 
 def sort(operators: Operators, items: Any, /, *, key: Any = None, reverse: Any = False) -> list[Any]:
     """`sorted(items, key=key, reverse=reverse)`."""
     if current_region() is None:
         return sorted(items, key=key, reverse=reverse)
+    if is_counted(items) or isinstance(items, PushedItems):
+        copied = create_list(operators, items)
+        keys = copied if key is None else convert(library.apply_key)(copied, key)  # type: ignore[arg-type]
+        return register_created(sort_items(copied, keys, bool(reverse)))  # type: ignore[no-any-return]
     values = [read_variable(item) for item in operators.call(iter, items)]
     keys = values if key is None else [read_variable(operators.call(key, item)) for item in values]
     if any(map(is_symbolic, keys)):
@@ -64,6 +93,7 @@ def _in_python(function: Any) -> Callable[..., Any]:
 
     def run(operators: Operators, items: Any, *arguments: Any) -> Any:
         is_known = not any(is_symbolic(read_variable(each)) for each in (*items, *arguments))
+        is_known = is_known and not has_stacked_items(items)
         return NotImplemented if is_known or len(arguments) != 1 else convert(function)(items, *arguments)
 
     return run
@@ -74,10 +104,69 @@ def _get(operators: Operators, table: dict[Any, Any], *arguments: Any) -> Any:
     return NotImplemented if is_known else get_or_default(table, *arguments)
 
 
+def create_list(operators: Operators, *iterables: Any) -> Any:
+    """`list(iterable)`."""
+    if len(iterables) != 1 or current_region() is None:
+        return register_created(list(*iterables))
+    (items,) = iterables
+    if has_stacked_items(items):
+        return register_created(list(items))
+    if is_counted(items):
+        items = push_all(items)
+    return collect_items(items) if isinstance(items, PushedItems) else register_created(list(items))
+
+
+def create_tuple(operators: Operators, *iterables: Any) -> Any:
+    """`tuple(iterable)`."""
+    return tuple(create_list(operators, *iterables)) if iterables else ()
+
+
+def _extend(operators: Operators, items: list[Any], iterable: Any) -> Any:
+    if not (is_counted(iterable) or isinstance(iterable, PushedItems)) or has_stacked_items(iterable):
+        return NotImplemented
+    return convert(library.extend_items)(items, iterable)  # type: ignore[arg-type]
+
+
+def _pop(operators: Operators, items: list[Any], index: Any = -1) -> Any:
+    if not (has_stacked_items(items) or is_symbolic(read_variable(index))):
+        return NotImplemented
+    announce_items(items)
+    item, items[:] = delete_open_item(items, index)
+    return item
+
+
+def _insert(operators: Operators, items: list[Any], index: Any, value: Any) -> Any:
+    if not (has_stacked_items(items) or is_symbolic(read_variable(index))):
+        return NotImplemented
+    announce_items(items)
+    items[:] = insert_open_item(items, index, value)
+    return None
+
+
+def _remove(operators: Operators, items: list[Any], value: Any) -> Any:
+    if not any(is_symbolic(read_variable(each)) for each in (value, *items)) and not has_stacked_items(items):
+        return NotImplemented
+    _pop(operators, items, operators.call(items.index, value))
+    return None
+
+
+def _reverse(operators: Operators, items: list[Any]) -> Any:
+    if not has_stacked_items(items):
+        return NotImplemented
+    announce_items(items)
+    items[:] = get_open_item(items, slice(None, None, -1))
+    return None
+
+
 _METHODS: dict[tuple[type, str], Callable[..., Any]] = {
     (dict, "get"): _get,
     (list, "count"): _in_python(library.count_item),
+    (list, "extend"): _extend,
     (list, "index"): _in_python(library.find_item),
+    (list, "insert"): _insert,
+    (list, "pop"): _pop,
+    (list, "remove"): _remove,
+    (list, "reverse"): _reverse,
     (list, "sort"): _sort_in_place,
     (str, "format"): lambda operators, *arguments, **keywords: format_fields(*arguments, **keywords),
     (str, "join"): lambda operators, *arguments: join_strings(*arguments),

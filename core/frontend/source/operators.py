@@ -59,9 +59,9 @@ class Operators(ABC):
     augment = staticmethod(augment)
     delete_attribute = staticmethod(delete_attribute)
     delete_item = staticmethod(delete_item)
-    equal, not_equal = staticmethod(operator.eq), staticmethod(operator.ne)
     greater, greater_equal = staticmethod(operator.gt), staticmethod(operator.ge)
     handlers = staticmethod(handlers)
+    multiply = staticmethod(operator.mul)
     less, less_equal = staticmethod(operator.lt), staticmethod(operator.le)
     raised = staticmethod(raised)
     set_attribute = staticmethod(set_attribute)
@@ -174,9 +174,14 @@ class Operators(ABC):
 
     # Conditions
 
+    def condition(self, value: Any) -> Any:
+        """What decides the truth of a value: for a container of symbolic length, whether it has items."""
+        return value
+
     def if_stmt(self, test: Any, then: Thunk, otherwise: Thunk, state: Thunk, live: Sequence[str] = ()) -> Any:
         """`if`: what the arm that is taken returns. `state` closes over the variables that the arms assign; `live` are
         the names of those that are read afterwards."""
+        test = self.condition(test)
         if self.is_symbolic(test):
             return self.stage_branch(test, then, otherwise, Variables(state, live))
         return then() if test else otherwise()
@@ -199,6 +204,7 @@ class Operators(ABC):
 
     def not_(self, value: Any) -> Any:
         """`not value`."""
+        value = self.condition(value)
         return self.negate(value) if self.is_symbolic(value) else not value
 
     def chain(self, one: Any, *steps: Any, state: Thunk = _no_state) -> Any:
@@ -218,7 +224,7 @@ class Operators(ABC):
         if isinstance(container, list | tuple | set | frozenset | dict) and any(
             map(self.is_symbolic, (item, *container))
         ):
-            return self.or_(False, *(lambda each=each: each is item or each == item for each in container))
+            return self.or_(False, *(lambda each=each: each is item or self.equal(each, item) for each in container))
         return item in container
 
     def _in_range(self, item: Any, numbers: range | CountedRange) -> Any:
@@ -245,23 +251,30 @@ class Operators(ABC):
         `has_choices` says that it has further loops, or conditions."""
         return native(iterable)
 
+    def list_comprehension(
+        self, iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], has_choices: bool
+    ) -> Any:
+        """A list comprehension over an iterable, with the same arguments as `generator`."""
+        return native(iterable)
+
     def get_item(self, container: Any, index: Any) -> Any:
         """`container[index]`."""
         method = getattr(type(container), "__getitem__", None)
         is_of_user = type(method) is FunctionType and is_convertible(method)
         return self.call(method, container, index) if is_of_user else container[index]
 
-    def same_items(self, one: Any, other: Any) -> Any:
-        """`one == other`, where one of them is a tuple or list."""
+    def equal(self, one: Any, other: Any) -> Any:
+        """`one == other`."""
         if type(one) is not type(other) or type(one) not in (tuple, list):
             return one == other
         if len(one) != len(other):
             return False
-        return self.and_(True, *(lambda pair=pair: self.same_items(*pair) for pair in zip(one, other, strict=True)))
+        return self.and_(True, *(lambda pair=pair: self.equal(*pair) for pair in zip(one, other, strict=True)))
 
-    def other_items(self, one: Any, other: Any) -> Any:
-        """`one != other`, where one of them is a tuple or list."""
-        return self.not_(self.same_items(one, other))
+    def not_equal(self, one: Any, other: Any) -> Any:
+        """`one != other`."""
+        is_of_items = type(one) is type(other) and type(one) in (tuple, list)
+        return self.not_(self.equal(one, other)) if is_of_items else one != other
 
     @staticmethod
     def has_items(subject: Any, count: int) -> bool:
@@ -287,6 +300,7 @@ class Operators(ABC):
 
     def assert_(self, test: Any, message: Thunk) -> None:
         """`assert test, message`."""
+        test = self.condition(test)
         if self.is_symbolic(test):
             self.stage_assertion(self.truth(test), AssertionError(*message()))
         elif not test:
@@ -306,11 +320,15 @@ class Operators(ABC):
 
         The loop runs in Python until its test is symbolic; the rest is staged."""
         variables = Variables(state, live)
+
+        def condition() -> Any:
+            return self.condition(test())
+
         if form == "plain":
             while True:
-                go_on, is_staged = self.evaluate_test(test, variables)
+                go_on, is_staged = self.evaluate_test(condition, variables)
                 if is_staged:
-                    self.stage_loop(test, body, variables, parallel_iterations=parallel_iterations)
+                    self.stage_loop(condition, body, variables, parallel_iterations=parallel_iterations)
                     return 0
                 if not go_on:
                     return 0
@@ -318,7 +336,7 @@ class Operators(ABC):
         loop = register_created(ExitLoop(form))
 
         def truth() -> Any:
-            value = test()
+            value = condition()
             return self.truth(value) if self.is_symbolic(value) else bool(value)
 
         loop.go_on = truth()
@@ -404,6 +422,9 @@ class Operators(ABC):
                 counter.number = number + numbers.step
             else:
                 counter.number = number + numbers.step
+                if numbers.is_live:
+                    loop.take(body(lambda: numbers.has(counter.number)))
+                    return
                 go_on = numbers.has(counter.number)  # a comparison costs less than the choice to compute it
                 loop.take(body(lambda: go_on))
 
@@ -467,6 +488,8 @@ class Operators(ABC):
     # Builtins
 
     def _cast(self, kind: type, *arguments: Any, **keywords: Any) -> Any:
+        if kind is bool:
+            arguments = tuple(map(self.condition, arguments))
         if len(arguments) == 1 and not keywords and self.is_symbolic(arguments[0]):
             return self.cast_symbolic(arguments[0], kind)
         return kind(*arguments, **keywords)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from ... import dtypes
+from ...errors import Invalid
 from ..array_api.datatypes import astype
 from ..eager.apply import apply
 from ..trace.captures import read_variable
 from ..trace.program_builder import current_region, to_operand, unwrap_weak
+from ..trace.source_location import user_location
+from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import Symbol, array_namespace
-from . import calls, items, library, methods, raising, sequences, staging, texts
+from . import calls, items, library, methods, open_lists, raising, sequences, staging, texts
 from .convert import OPERATORS, convert
 from .operators import LoopForm, Operators, Thunk
 from .ranges import CountedRange
@@ -33,6 +36,7 @@ class ProgramOperators(Operators):
     is_assumed = staticmethod(staging.is_assumed)
     join_text = staticmethod(texts.join_text)
     generator = staticmethod(sequences.create_generator)
+    list_comprehension = staticmethod(sequences.create_list)
     set_item = staticmethod(items.set_item)
 
     def __init__(self) -> None:
@@ -47,6 +51,8 @@ class ProgramOperators(Operators):
             sorted: functools.partial(methods.sort, self),
             sum: sequences.sum_items,
             zip: sequences.zip_items,
+            list: functools.partial(methods.create_list, self),
+            tuple: functools.partial(methods.create_tuple, self),
         }
 
     def is_symbolic(self, value: Any) -> bool:
@@ -81,6 +87,25 @@ class ProgramOperators(Operators):
             return np.ndarray
         return {"b": bool, "i": int, "u": int, "f": float}.get(type_.dtype.kind, Symbol)
 
+    def condition(self, value: Any) -> Any:
+        return open_lists.item_count(value) if has_stacked_items(value) else value
+
+    def multiply(self, one: Any, other: Any) -> Any:
+        """`one * other`, of which one may be a list."""
+        for container, count in ((one, other), (other, one)):
+            is_counted = has_stacked_items(container) or self.is_symbolic(count)
+            if type(container) is list and container and is_counted and self.is_integer(count):
+                return open_lists.repeat_items(container, count)
+        return one * other
+
+    def equal(self, one: Any, other: Any) -> Any:
+        """`one == other`; also of lists and tuples whose length only the run knows."""
+        if type(one) is type(other) and (has_stacked_items(one) or has_stacked_items(other)):
+            counts = open_lists.item_count(one), open_lists.item_count(other)
+            same = convert(library.same_items)  # type: ignore[arg-type]
+            return self.and_(counts[0] == counts[1], lambda: self.call(same, one, other))
+        return super().equal(one, other)
+
     def call_constructor(self, function: FunctionType, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         region = current_region()
         if region is not None:  # it changes its instance, so that it runs in its caller
@@ -103,6 +128,8 @@ class ProgramOperators(Operators):
         parallel_iterations: int | None = None,
     ) -> Any:
         """`for`; also over sequences of symbolic length, by their positions."""
+        if type(iterable) is list and current_region() is not None:
+            return self._for_list(iterable, target, body, state, live, form, last, parallel_iterations)
         if isinstance(iterable, CountedRange) or not sequences.is_counted(iterable):
             return super().for_stmt(iterable, target, body, state, live, form, last, parallel_iterations)
         sequence, names = sequences.as_sequence(iterable), [*live, *([last] if last else [])]
@@ -117,25 +144,70 @@ class ProgramOperators(Operators):
             parallel_iterations,
         )
 
+    def _for_list(
+        self,
+        items: list[Any],
+        target: Callable[[Any], Any],
+        body: Callable[..., Any],
+        state: Thunk,
+        live: Sequence[str],
+        form: LoopForm,
+        last: str,
+        parallel_iterations: int | None,
+    ) -> Any:
+        """A loop over a list, which runs in Python up to the first item of which only the run knows whether it is
+        there. As in Python, the body may change the list."""
+        position = 0
+
+        def known_items() -> Iterator[Any]:
+            nonlocal position
+            while position < len(items) and not has_stacked_items(items[: position + 1]):
+                position += 1
+                yield items[position - 1]
+
+        exit_number: Any = False
+        names = [*live, *([last] if last else [])]
+        if not has_stacked_items(items[:1]):
+            exit_number = super().for_stmt(known_items(), target, body, state, live, form, last, parallel_iterations)
+        if not has_stacked_items(items):
+            return exit_number
+        if form != "plain" and position:
+            raise Invalid(
+                "a loop that may be left by an exit changes the length of the list that it goes through",
+                rule="F4",
+                where=user_location(),
+                hint="count through the list: i = 0; while i < len(x): ...",
+            )
+        numbers = sequences.LiveItems(items, position)
+        return super().for_stmt(
+            numbers, lambda place: target(numbers.item(place)), body, state, names, form, "", parallel_iterations
+        )
+
     def _quantify(self, decisive: bool, items: Any, /) -> Any:
+        if has_stacked_items(items):
+            items = sequences.PushedItems(items, iter, convert(library.push_until))  # type: ignore[arg-type]
         if isinstance(items, sequences.PushedItems):
             return sequences.quantify(self, decisive, items)
         return super()._quantify(decisive, items)
 
     def _extremum(self, original: Any, is_better: Any, *arguments: Any, key: Any = None, **default: Any) -> Any:
+        if len(arguments) == 1 and has_stacked_items(arguments[0]):
+            arguments = (sequences.push_all(arguments[0]),)
         if len(arguments) == 1 and isinstance(arguments[0], sequences.PushedItems):
             return sequences.extremum(self, original.__name__, arguments[0], key, tuple(default.values()))
         return super()._extremum(original, is_better, *arguments, key=key, **default)
 
     def get_item(self, container: Any, index: Any) -> Any:
         """`container[index]`; also at a symbolic index of known items."""
-        if items.is_symbolic_index(index):
+        if items.is_symbolic_index(index) or has_stacked_items(container):
             return items.get_item(container, index)
         return super().get_item(container, index)
 
     def in_(self, item: Any, container: Any) -> Any:
         """`item in container`; also in an array."""
         container = read_variable(container)
+        if has_stacked_items(container):
+            return self.call(convert(library.has_item), container, item)  # type: ignore[arg-type]
         if staging.is_symbolic(container):
             return array_namespace().any(container == item)
         return super().in_(item, container)

@@ -15,6 +15,9 @@ from .raising import stage_assertion
 class CountedRange:
     """`range(start, stop, step)` with a symbolic bound; a `for` loop counts through it."""
 
+    is_live = False
+    """Whether the body of a loop may change where it ends."""
+
     def __init__(self, *bounds: Any) -> None:
         self.start, self.stop, self.step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
         if type(self.step) is int and self.step == 0:

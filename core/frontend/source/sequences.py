@@ -3,6 +3,7 @@ ranges and arrays, and generator expressions over them."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -13,14 +14,16 @@ from ..eager.apply import apply
 from ..trace.captures import read_variable
 from ..trace.program_builder import current_region
 from ..trace.source_location import user_location
+from ..trace.stacked_items import has_stacked_items
 from ..trace.symbol import Symbol
-from . import items
+from . import items, library, open_lists
+from .convert import convert
 from .operators import Operators
 from .raising import raised, stage_assertion
-from .ranges import SymbolicRange
+from .ranges import CountedRange, SymbolicRange
 from .staging import is_symbolic
 from .state import register_created
-from .writes import set_attribute
+from .writes import announce_items, set_attribute
 
 
 class SymbolicSequence:
@@ -45,9 +48,27 @@ class SymbolicSequence:
     __len__ = __getitem__ = __iter__
 
 
+class LiveItems(CountedRange):
+    """The positions of a list while a loop goes through it, from `start`: the body may change its length."""
+
+    is_live = True
+
+    def __init__(self, container: Any, start: int = 0) -> None:
+        super().__init__(start, None, 1)
+        self.container, self.items, self.count = container, list(container), open_lists.item_count(container)
+
+    def has(self, number: Any) -> Any:
+        is_same = len(self.items) == len(self.container) and all(map(operator.is_, self.items, self.container))
+        return number < (self.count if is_same else open_lists.item_count(self.container))
+
+    def item(self, position: Any) -> Any:
+        """The item at a position now."""
+        return items.get_item(self.container, position)
+
+
 def is_counted(iterable: Any) -> bool:
     """Whether only a loop of the program can go through an iterable."""
-    if isinstance(iterable, SymbolicRange | SymbolicSequence):
+    if isinstance(iterable, SymbolicRange | SymbolicSequence) or has_stacked_items(iterable):
         return True
     if isinstance(iterable, PushedItems):
         return False
@@ -64,6 +85,11 @@ def as_sequence(iterable: Any) -> SymbolicSequence:
         return SymbolicSequence(iterable.length(), lambda position: iterable.start + position * iterable.step)
     if isinstance(iterable, Symbol):
         return SymbolicSequence(iterable.shape[0], lambda position: iterable[position])  # type: ignore[index]
+    if has_stacked_items(iterable):
+        items_now = list(iterable)
+        return SymbolicSequence(
+            open_lists.item_count(items_now), lambda position: open_lists.get_open_item(items_now, position)
+        )
     if isinstance(iterable, list | tuple | range | np.ndarray):
         return SymbolicSequence(len(iterable), lambda position: _known_item(iterable, position))
     raise Invalid(
@@ -135,8 +161,34 @@ def create_generator(iterable: Any, native: Callable[[Any], Any], push: Callable
     return native(iterable)
 
 
+def create_list(iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], has_choices: bool) -> Any:
+    """A list comprehension; Python's own where the number of its items is known."""
+    if current_region() is None or not (has_choices or is_counted(iterable) or isinstance(iterable, PushedItems)):
+        return native(iterable)
+    return collect_items(PushedItems(iterable, native, push))
+
+
+def collect_items(generator: PushedItems) -> Any:
+    """A list of the items of a generator expression."""
+    result = register_created([])
+
+    def add(item: Any) -> None:
+        announce_items(result)
+        result.append(item)
+
+    generator.push(generator.iterable, add)
+    return result
+
+
+def push_all(items: Any) -> PushedItems:
+    """The items of a list of symbolic length, a symbolic range, or an array."""
+    return PushedItems(items, iter, convert(library.push_items))  # type: ignore[arg-type]
+
+
 def sum_items(iterable: Any, /, start: Any = 0) -> Any:
     """`sum(iterable, start)`."""
+    if has_stacked_items(iterable):
+        iterable = push_all(iterable)
     if isinstance(iterable, SymbolicRange):
         return iterable.sum() + start
     if not isinstance(iterable, PushedItems):

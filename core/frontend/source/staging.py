@@ -7,8 +7,9 @@ body or test changes; each part of it that is a value becomes a loop variable.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from inspect import Parameter, Signature
@@ -35,7 +36,7 @@ from ..trace.control_flow import (
     trace_loop,
     unify_results,
 )
-from ..trace.numbers import number_kind, to_kind, unify_numbers
+from ..trace.numbers import higher_kind, number_kind, to_kind, unify_numbers
 from ..trace.program_builder import (
     NoTypeYet,
     RegionBuilder,
@@ -48,9 +49,10 @@ from ..trace.program_builder import (
     unwrap_weak,
     weak_number,
 )
-from ..trace.pytree import flat_treedef, leaf_names, read_variables
+from ..trace.pytree import flat_treedef, leaf_names, read_variables, unflatten
 from ..trace.source_location import is_internal_file, user_location
 from ..trace.symbol import Symbol
+from .open_lists import DifferentItems, column_positions, leaf_kind, lift, open_like, prototype, unify_structures
 from .raising import is_raised, raise_from_here, stage_failure, unreached_operand
 from .state import (
     UNBOUND,
@@ -64,7 +66,7 @@ from .state import (
     record_write,
 )
 from .state_errors import changed_constant, changed_structure, different_structures, unassigned_variable
-from .trees import Tree, is_same, split
+from .trees import Tree, is_same, note_rebuilt, split
 
 _RESULT = ("result",)
 """The key of what an arm returns, among the parts of its state."""
@@ -300,6 +302,10 @@ class _Merger:
             if is_unassigned(one) or is_unassigned(other) or is_same(one, other):
                 self.pieces[key] = one
                 return
+        note_rebuilt([one, other])
+        scopes = [functools.partial(enter_region, branch) for branch in self.branches]
+        with suppress(DifferentItems):
+            one, other = unify_structures([one, other], scopes)
         trees = self._unify_numbers(split(one), split(other))
         if trees[0].treedef != trees[1].treedef:
             raise different_structures(label, trees[0].treedef, trees[1].treedef, then.location, otherwise.location)
@@ -332,10 +338,13 @@ class _Merger:
         if one.treedef != other.treedef:
             return one, other
         leaves: tuple[list[Any], list[Any]] = ([], [])
-        for pair in zip(one.leaves, other.leaves, strict=True):
+        columns = column_positions(one.treedef)
+        for position, pair in enumerate(zip(one.leaves, other.leaves, strict=True)):
             kind = unify_numbers(*pair)
             for branch, leaf, converted in zip(self.branches, pair, leaves, strict=True):
                 with enter_region(branch):
+                    if position in columns:
+                        leaf = lift(leaf, *map(leaf_kind, pair))
                     converted.append(leaf if kind is None else to_kind(leaf, kind))
         return Tree(leaves[0], one.treedef), Tree(leaves[1], other.treedef)
 
@@ -489,6 +498,15 @@ class _StateGrew(BaseException):
         self.starts = starts
 
 
+class _LengthChanges(BaseException):
+    """Raised where a trip changes the length of a list: the loop is traced again, and starts with its items stacked, so
+    that it has the structure of `model`."""
+
+    def __init__(self, place: Place, model: Any) -> None:
+        super().__init__()
+        self.place, self.model = place, model
+
+
 class _NumberWidens(BaseException):
     """Raised where a trip gives a loop variable a number of a higher kind: the loop is traced again, and starts with
     one."""
@@ -542,8 +560,15 @@ def stage_loop(
             region.rewind(snapshot)
             state = carried[widening.key]
             start_leaves = list(state.tree.leaves)
-            start_leaves[widening.position] = to_kind(start_leaves[widening.position], widening.kind)
+            start_leaf = start_leaves[widening.position]
+            start_leaves[widening.position] = lift(start_leaf, leaf_kind(start_leaf), widening.kind)
             carried[widening.key] = state._replace(tree=Tree(start_leaves, state.tree.treedef))
+        except _LengthChanges as change:
+            region.rewind(snapshot)
+            key = change.place.key
+            content = carried[key].tree.rebuild(carried[key].tree.leaves) if key in carried else change.place.read()
+            constants.pop(key, None)
+            _carry(change.place, open_like(content, change.model), carried, constants)
         except _StateGrew as growth:
             region.rewind(snapshot)
             for place, content in growth.starts:
@@ -582,6 +607,7 @@ def _carry(
     if tree is None or not tree.leaves:
         constants[place.key] = place
         return
+    note_rebuilt(content)
     label = place.label if place.label.isidentifier() else "state"
     parts = flat_treedef(len(tree.leaves))
     names = leaf_names(parts, label) if len(tree.leaves) > 1 else [label]
@@ -680,7 +706,13 @@ class _StagedLoop:
             raise unassigned_variable(state.place.label, reason, self.location)
         tree = split(content)
         if tree.treedef != state.tree.treedef:
-            raise changed_structure(state.place.label, state.tree.treedef, tree.treedef, self.location)
+            start = unflatten(state.tree.treedef, self.variable_leaves[state.place.key])
+            try:
+                tree = split(unify_structures([start, content])[1])
+            except DifferentItems:
+                raise changed_structure(state.place.label, state.tree.treedef, tree.treedef, self.location) from None
+        if tree.treedef != state.tree.treedef:
+            raise _LengthChanges(state.place, prototype(content))
         return [self._convert_number(state, position, leaf) for position, leaf in enumerate(tree.leaves)]
 
     def _convert_number(self, state: LoopState, position: int, leaf: Any) -> Any:
@@ -689,6 +721,11 @@ class _StagedLoop:
         variable = self.variable_leaves[state.place.key][position]
         kind = unify_numbers(variable, leaf)
         start = state.tree.leaves[position]
+        if position in column_positions(state.tree.treedef):
+            kinds = leaf_kind(variable), leaf_kind(leaf)
+            if None not in kinds and higher_kind(*map(str, kinds)) != kinds[0]:
+                raise _NumberWidens(state.place.key, position, str(kinds[1]))
+            return lift(leaf, *kinds)
         if kind is None and type(start) in (bool, int) and _is_float(leaf):  # of another dtype than float64
             raise _NumberWidens(state.place.key, position, "f")
         if kind is None:
@@ -703,7 +740,16 @@ class _StagedLoop:
         if place in self.variables.places.values() or is_same(content, before):
             return
         if is_unassigned(content) or is_unassigned(before) or split(content) != split(before):
+            self._check_length(place, before, content)
             raise changed_constant(place.label, before, content, self.location)
+
+    def _check_length(self, place: Place, before: Any, content: Any) -> None:
+        """Raises _LengthChanges where a place had no values, and has a list of some after a trip."""
+        if type(content) is list and type(before) is list:
+            with suppress(DifferentItems):
+                model = prototype(content)
+                unify_structures([before, model])
+                raise _LengthChanges(place, model)
 
     def _check_uncarried(self, name: str, place: Place) -> None:
         """A variable that is not a value must stay the same object, if it is read in a later trip or after the loop."""
@@ -718,6 +764,7 @@ class _StagedLoop:
                 self.changed_keys.add(place.key)
             return
         if not is_same(content, before):
+            self._check_length(place, before, content)
             raise Invalid(
                 f"loop variable {name} changes, but it is not a value of a program",
                 rule="V5",

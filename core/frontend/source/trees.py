@@ -23,7 +23,7 @@ class Tree(NamedTuple):
     def rebuild(self, leaves: list[Any]) -> Any:
         """The state with these leaves. The lists and dicts in it are new, so that code which changes them is refused
         (`is_rebuilt`): the program may have chosen between several."""
-        return _note_rebuilt(unflatten(self.treedef, leaves))
+        return note_rebuilt(unflatten(self.treedef, leaves))
 
 
 def split(state: Any) -> Tree:
@@ -41,8 +41,8 @@ def _has_other_keys(state: Any) -> bool:
     return type(state) is dict and any(type(key) not in (str, int) for key in state)
 
 
-def _note_rebuilt(state: Any) -> Any:
-    """Register the lists and dicts of rebuilt state; returns it."""
+def note_rebuilt(state: Any) -> Any:
+    """Register the lists and dicts of state that is rebuilt, or of which a copy is; returns it."""
     region = current_region()
     pending = [state] if region is not None else []
     for each in pending:  # a worklist: the loop appends to it

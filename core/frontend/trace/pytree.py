@@ -25,6 +25,7 @@ from ...errors import Invalid, TagloomError
 from ...types import Handle, Type
 from .captures import VariableBase, is_read, read_variable
 from .source_location import user_location
+from .stacked_items import StackedItems
 
 _VALUE_CLASSES = (bool, int, float, complex, list, np.ndarray, np.generic, Handle)
 _VALUE_ATTRIBUTES = ("_tagloom_value", "_tagloom_literal", "__array__", "__array_interface__", "__dlpack__")
@@ -220,6 +221,31 @@ def unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Any:
     value = _build_value(structure, remaining)
     assert next(remaining, _NO_MORE_LEAVES) is _NO_MORE_LEAVES, "as many leaves as the structure has"
     return value
+
+
+def unflatten_result(structure: TreeDef, leaves: Iterable[Any]) -> Any:
+    """The nested value with these concrete leaves, in which lists have their items in place of stacked ones."""
+    return unstack(unflatten(structure, leaves)) if has_stacked_parts(structure) else unflatten(structure, leaves)
+
+
+def has_stacked_parts(structure: TreeDef) -> bool:
+    """Whether a part of a structure is stacked items of a list."""
+    return structure.container is StackedItems or any(has_stacked_parts(part) for _, part in structure.children)
+
+
+def unstack(value: Any) -> Any:
+    """A concrete value whose lists have their items in place of stacked ones."""
+    if type(value) in (list, tuple):
+        items = [unstack(each) for item in value for each in (_rows(item) if type(item) is StackedItems else [item])]
+        return items if type(value) is list else tuple(items)
+    if type(value) is dict:
+        return {key: unstack(part) for key, part in value.items()}
+    return value
+
+
+def _rows(stacked: StackedItems) -> list[Any]:
+    columns, structure = flatten(stacked.columns, by_reference=True, words_are_static=True, is_leaf=None)
+    return [unflatten(structure, [column[k] for column in columns]) for k in range(len(columns[0]))]
 
 
 def read_variables(value: object) -> Any:

@@ -9,11 +9,21 @@ from typing import Any, NamedTuple
 
 from pytest import MonkeyPatch
 from support.programs import plain_functions
+from support.programs.everyday import collections_of_numbers, sequences
 from support.programs.everyday import objects as everyday_objects
-from support.programs.everyday import sequences
 from support.programs.reference import calls, conditionals, exits, loops, places
 from tagloom.core.frontend.source import calls as call_operators
-from tagloom.core.frontend.source import convert, entry, items, program_operators, raising, ranges, staging, state
+from tagloom.core.frontend.source import (
+    convert,
+    entry,
+    items,
+    open_lists,
+    program_operators,
+    raising,
+    ranges,
+    staging,
+    state,
+)
 from tagloom.core.frontend.source import sequences as symbolic_sequences
 from tagloom.core.frontend.source.entry import OPERATORS
 from tagloom.core.frontend.source.operators import Operators
@@ -329,3 +339,35 @@ def sequence_patterns_ignore_their_items(patch: MonkeyPatch) -> None:
 def the_last_raise_hides_the_first(patch: MonkeyPatch) -> None:
     """A `raise` that no symbol decides on ends the trace, whatever comes first."""
     patch.setattr(entry, "is_raised_after_effects", lambda region, error: False)
+
+
+@twin(sequences.squares, 5)
+def appended_items_come_first(patch: MonkeyPatch) -> None:
+    """What a loop appends to a list of symbolic length is put in front of it."""
+    sound = open_lists._join_columns
+    patch.setattr(open_lists, "_join_columns", lambda columns, depth: sound(columns[::-1], depth))
+
+
+@twin(collections_of_numbers.distances_on_a_ring, 5)
+def a_loop_ends_where_its_list_ended(patch: MonkeyPatch) -> None:
+    """A loop over a list of symbolic length does not see the items that its body appends."""
+    patch.setattr(symbolic_sequences.LiveItems, "has", lambda self, number: number < self.count)
+
+
+@twin(collections_of_numbers.grid_paths, 3, 4)
+def items_of_items_are_copies(patch: MonkeyPatch) -> None:
+    """An assignment to an item of an item of a list of symbolic length changes a copy."""
+    patch.setattr(items, "item_origin", lambda item: None)
+
+
+@twin(collections_of_numbers.josephus, 5, 2)
+def pop_takes_the_item_after(patch: MonkeyPatch) -> None:
+    """`pop` removes another item than the one that it returns."""
+    sound = open_lists.take_slice
+
+    def take_slice(stacked: Any, index: slice) -> Any:
+        return sound(
+            stacked, index if index.start is None or type(index.start) is int else slice(index.start - 1, None)
+        )
+
+    patch.setattr(open_lists, "take_slice", take_slice)

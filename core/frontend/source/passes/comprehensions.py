@@ -1,5 +1,5 @@
-"""The pass on generator expressions: each gets a function with the loops that it stands for, which hands over its items
-one by one. Such a loop may be one of the program.
+"""The pass on generator expressions and list comprehensions: each gets a function with the loops that it stands for,
+which hands over its items one by one. Such a loop may be one of the program.
 
 >>> import ast
 >>> (function,) = ast.parse("def f(n): return sum(k * k for k in range(n) if k != 3)").body
@@ -31,8 +31,9 @@ _QUANTIFIERS = ("any", "all")
 def convert_comprehensions(
     node: FunctionNode, convert_function: Callable[[ast.FunctionDef], FunctionNode]
 ) -> FunctionNode:
-    """The function, changed in place, with functions for its generator expressions, to which `convert_function` is
-    applied. Those in lambdas, in other comprehensions, and with `:=` or `await` stay as they are."""
+    """The function, changed in place, with functions for its generator expressions and list comprehensions, to which
+    `convert_function` is applied. Those in lambdas, in comprehensions of dicts and sets, and with `:=` or `await` stay
+    as they are."""
     if isinstance(node, ast.FunctionDef):
         generators = _Generators(convert_function)
         node.body = [part for each in node.body for part in generators.convert(each)]
@@ -55,7 +56,7 @@ class _Generators(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> Any:
         if isinstance(node, ast.stmt):
             return self.convert(node)
-        if isinstance(node, ast.GeneratorExp):
+        if isinstance(node, ast.GeneratorExp | ast.ListComp):
             return self._convert(node, may_stop=False)
         if isinstance(node, (*SCOPES, *COMPREHENSIONS)):
             return node
@@ -68,7 +69,7 @@ class _Generators(ast.NodeTransformer):
             return node
         return self.generic_visit(node)
 
-    def _convert(self, node: ast.GeneratorExp, *, may_stop: bool) -> ast.expr:
+    def _convert(self, node: ast.GeneratorExp | ast.ListComp, *, may_stop: bool) -> ast.expr:
         if any(isinstance(each, ast.NamedExpr | ast.Await | ast.Yield) for each in ast.walk(node)) or any(
             each.is_async for each in node.generators
         ):
@@ -96,9 +97,12 @@ class _Generators(ast.NodeTransformer):
         native = copy.copy(node)
         native.generators = [copy.copy(each) for each in node.generators]
         native.generators[0].iter = ast.copy_location(ast.Name(items, ast.Load()), node)
-        has_choices = len(node.generators) > 1 or bool(first.ifs)
+        is_list = isinstance(node, ast.ListComp)
+        has_inner = is_list and any(isinstance(each, COMPREHENSIONS) for each in ast.walk(node.elt))
+        has_choices = len(node.generators) > 1 or bool(first.ifs) or has_inner
+        operator = "list_comprehension" if is_list else "generator"
         return expression(  # type: ignore[no-any-return]
-            f"ag__.generator(iterable, lambda items: native, name, {has_choices})",
+            f"ag__.{operator}(iterable, lambda items: native, name, {has_choices})",
             node,
             iterable=first.iter,
             items=items,

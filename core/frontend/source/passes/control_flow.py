@@ -65,6 +65,7 @@ from ..liveness import Exits, live_before
 from ..reader import FunctionNode
 from ..scopes import SCOPES, Scope, function_scope, read_names, walk_scope, written_names
 from ..templates import copy_tree, expression, statements
+from .expressions import mark_test
 
 Exit: TypeAlias = ast.Return | ast.Break | ast.Continue
 """A statement that leaves a block before its end."""
@@ -279,6 +280,7 @@ class _ControlFlow:
             "" if form == "plain" else ", 'exits'" if selection.no_exit == "0" and form == "exit" else f", {form!r}"
         )
         if isinstance(node, ast.While):
+            mark_test(node.test)
             test = self.names.fresh("loop_test")
             functions = [*self._expression_function(test, node.test), *functions]
             template = f"{target}ag__.while_stmt(test, body, state, live{suffix})"

@@ -16,7 +16,7 @@ return ag__.chain(a, ag__.less, lambda: b, ag__.less_equal, lambda: c)
 >>> show("a in [b, c]")
 return ag__.in_(a, ag__.created([b, c]))
 >>> show("a[b] + a[0]")
-return ag__.get_item(a, b) + a[0]
+return ag__.get_item(a, b) + ag__.get_item(a, 0)
 """
 
 from __future__ import annotations
@@ -94,6 +94,8 @@ class _Expressions(ast.NodeTransformer):
         return node  # annotations stay as they are
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        if _is_operator(node.func) and node.func.attr in ("if_stmt", "while_stmt"):  # type: ignore[attr-defined]
+            mark_test(node.args[0])
         if _is_operator(node.func) or getattr(node, "is_of_block", False):
             return self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not (node.args or node.keywords):
@@ -114,6 +116,7 @@ class _Expressions(ast.NodeTransformer):
         return call  # type: ignore[no-any-return]
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        mark_test(node.test)
         test, then, otherwise = self.visit(node.test), self._operand(node.body), self._operand(node.orelse)
         walrus = _walrus_names([node.body, node.orelse])
         template = "ag__.if_exp(test, lambda: then, lambda: otherwise)"
@@ -123,6 +126,8 @@ class _Expressions(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         name = "and_" if isinstance(node.op, ast.And) else "or_"
+        if getattr(node, "is_test", False):
+            node.values = list(map(_condition, node.values))
         walrus = _walrus_names(node.values[1:])
         first, *rest = node.values
         call = expression(f"ag__.{name}(first)", node, first=self.visit(first))
@@ -133,6 +138,8 @@ class _Expressions(ast.NodeTransformer):
         return call  # type: ignore[no-any-return]
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        if isinstance(node.op, ast.Not):
+            mark_test(node.operand)
         self.generic_visit(node)
         if isinstance(node.op, ast.Not):
             return expression("ag__.not_(operand)", node, operand=node.operand)  # type: ignore[no-any-return]
@@ -146,19 +153,21 @@ class _Expressions(ast.NodeTransformer):
         self.generic_visit(node)
         if is_format:
             return expression("ag__.format_percent(text, values)", node, text=node.left, values=node.right)  # type: ignore[no-any-return]
+        if isinstance(node.op, ast.Mult) and any(map(_is_new_list, (node.left, node.right))):
+            return expression("ag__.multiply(one, other)", node, one=node.left, other=node.right)  # type: ignore[no-any-return]
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load) or _is_known_index(node.slice):
+        if not isinstance(node.ctx, ast.Load):
             return node
         return expression("ag__.get_item(owner, index)", node, owner=node.value, index=index_expression(node.slice))  # type: ignore[no-any-return]
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         if len(node.ops) == 1:
             self.generic_visit(node)
-            if isinstance(node.ops[0], ast.Eq | ast.NotEq) and any(map(_is_display, _operands(node))):
-                name = "same_items" if isinstance(node.ops[0], ast.Eq) else "other_items"
+            if isinstance(node.ops[0], ast.Eq | ast.NotEq) and not any(map(_is_constant, _operands(node))):
+                name = _COMPARISONS[type(node.ops[0])]
                 return expression(f"ag__.{name}(one, other)", node, one=node.left, other=node.comparators[0])  # type: ignore[no-any-return]
             is_identity = isinstance(node.ops[0], ast.Is | ast.IsNot) and not any(map(_is_none, _operands(node)))
             if is_identity or isinstance(node.ops[0], ast.In | ast.NotIn):
@@ -241,27 +250,38 @@ class _Expressions(ast.NodeTransformer):
     visit_List = visit_Dict = visit_Set = visit_ListComp = visit_DictComp = visit_SetComp = _visit_display  # noqa: N815
 
 
-def _is_known_index(node: ast.expr | None) -> bool:
-    """Whether an index is a literal."""
-    match node:
-        case None | ast.Constant() | ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
-            return True
-        case ast.Slice(lower=lower, upper=upper, step=step):
-            return all(map(_is_known_index, (lower, upper, step)))
-        case ast.Tuple(elts=parts):
-            return all(map(_is_known_index, parts))
-    return False
+def mark_test(node: ast.expr) -> None:
+    """Note that only the truth of an expression counts."""
+    if isinstance(node, ast.Lambda):
+        mark_test(node.body)
+    elif isinstance(node, ast.BoolOp):
+        node.is_test = True  # type: ignore[attr-defined]
+        for each in node.values:
+            mark_test(each)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        mark_test(node.operand)
+
+
+def _condition(node: ast.expr) -> ast.expr:
+    """An operand of a test: of one that may be a container, its truth."""
+    is_container = isinstance(node, ast.Name | ast.Attribute)
+    return expression("ag__.condition(operand)", node, operand=node) if is_container else node
 
 
 def _operands(node: ast.Compare) -> list[ast.expr]:
     return [node.left, *node.comparators]
 
 
-def _is_display(node: ast.expr) -> bool:
-    """Whether an expression, already converted, is a tuple or list."""
+def _is_new_list(node: ast.expr) -> bool:
+    """Whether an expression, already converted, is a display of a list."""
     if isinstance(node, ast.Call) and _is_operator(node.func) and len(node.args) == 1:
         node = node.args[0]
-    return isinstance(node, ast.Tuple | ast.List)
+    return isinstance(node, ast.List)
+
+
+def _is_constant(node: ast.expr) -> bool:
+    """Whether an expression is a number, a string or the like."""
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant))
 
 
 def _is_none(node: ast.expr) -> bool:

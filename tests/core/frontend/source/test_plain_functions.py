@@ -113,7 +113,7 @@ REFUSALS = {
         "V5: x has different types after the arms of `if`",
     ),
     "strings": ("if n > 1: x = 'a'\nelse: x = 'b'\nreturn len(x)", "V5: x has different structures after the arms"),
-    "a list that grows": ("x = []\nwhile n > 0: x.append(n); n -= 1\nreturn n", "V5: a list changes in a loop"),
+    "a list of strings": ("x = []\nwhile n > 0: x.append('a'); n -= 1\nreturn n", "F4: the items of a list whose length only the run knows differ"),
     "an iterator": ("it = iter([1, 2])\nif n > 0:\n  for k in it: n += k\nreturn n", "F4: a list_iterator is advanced"),
     "a string": ("return len(str(n))", "F4: a string with a symbolic value in it is known only when the program runs"),
     "format": (
@@ -126,7 +126,7 @@ REFUSALS = {
     "a method": ("return tl.arange(n).sum()", "arrays have no attribute sum"),
     "a string of a length": ("return len('*' * n)", "F4: a str is repeated a symbolic number of times"),
     "identity": ("return n is n + 1", "F4: `is` does not compare numbers"),
-    "repetition": ("return len([0] * n)", "F4: a list is repeated a symbolic number of times"),
+    "repetition": ("return len((0,) * n)", "F4: a tuple is repeated a symbolic number of times"),
     "locals": ("return locals()['n']", "F4: locals() is not supported"),
     "globals": ("return n + len(globals())", "F4: globals() is not supported"),
     "vars": ("return n + len(vars())", "F4: vars() is not supported"),

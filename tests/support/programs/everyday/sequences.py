@@ -115,7 +115,7 @@ def median_of_three(a, b, c):
     return sorted([a, b, c])[1]
 
 
-@everyday((5,), (0,), (1,), refusal="V5: a list changes in a loop")
+@everyday((5,), (0,), (1,))
 def squares(n):
     result = []
     for i in range(n):
@@ -123,12 +123,12 @@ def squares(n):
     return result
 
 
-@everyday((5,), (0,), refusal="F1: a range with a symbolic bound is counted through only by a for loop")
+@everyday((5,), (0,))
 def squares_comprehension(n):
     return [i * i for i in range(n)]
 
 
-@everyday((6,), (1,), refusal="V5: a list changes in a loop")
+@everyday((6,), (1,))
 def sum_of_collected(n):
     values = []
     for i in range(n):
@@ -139,7 +139,7 @@ def sum_of_collected(n):
     return total
 
 
-@everyday((12,), (1,), (20,), refusal="V5: a list has different structures")
+@everyday((12,), (1,), (20,))
 def divisors(n):
     found = []
     for d in range(1, n + 1):
@@ -148,7 +148,7 @@ def divisors(n):
     return found
 
 
-@everyday((6,), (1,), refusal="V5: loop variable a list changes its structure")
+@everyday((6,), (1,))
 def fibonacci_list(n):
     numbers = [0, 1]
     for _ in range(n):
@@ -156,7 +156,7 @@ def fibonacci_list(n):
     return numbers
 
 
-@everyday((10, 2), (5, 3), (0, 2), refusal="V5: a list changes in a loop")
+@everyday((10, 2), (5, 3), (0, 2))
 def to_base(n, base):
     digits = []
     while n > 0:
@@ -298,7 +298,7 @@ def swap_ends(xs):
     return last, sum(middle), first
 
 
-@everyday((4,), (0,), refusal="V5: a list changes in a loop")
+@everyday((4,), (0,))
 def countdown_list(n):
     values = []
     while n > 0:
@@ -317,7 +317,7 @@ def sieve_count(n):
     return sum(flags[2:]) + n
 
 
-@everyday((7,), (3,), refusal="F4: a list is repeated a symbolic number of times")
+@everyday((7,), (3,))
 def sieve(n):
     flags = [True] * (n + 1)
     count = 0

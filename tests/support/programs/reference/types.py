@@ -48,10 +48,10 @@ def a_structure_that_changes_in_a_while(n):
     return s
 
 
-@entry((3,), refusal="V5: loop variable s changes its structure")
+@entry((3,), (0,))
 def a_list_that_grows_by_addition(n):
     s = [n]
-    for i in range(n):  # refused
+    for i in range(n):
         s = s + [i]
     return len(s)
 

@@ -1,0 +1,384 @@
+"""Lists whose length only the run knows.
+
+Such a list is a Python list with `StackedItems` in it: arrays of the leaves of its items, along the first axis of which
+the items stand. So all items have one structure, and leaves of one dtype and shape, up to Python's conversion of
+numbers. A list becomes one where a symbolic branch or loop changes its length, and where Python makes one from a
+symbolic number of items. The list stays the same object, and everything that refers to it sees its new items.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import dtypes
+from ...errors import Invalid
+from ..trace.captures import read_variable
+from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
+from ..trace.program_builder import current_region, to_operand, unwrap_weak
+from ..trace.pytree import TreeDef, unflatten
+from ..trace.source_location import user_location
+from ..trace.stacked_items import StackedItems, has_stacked_items
+from ..trace.symbol import array_namespace
+from .state import register_created
+from .trees import note_rebuilt, split
+
+Scope = Callable[[], AbstractContextManager[Any]]
+
+
+class DifferentItems(Exception):
+    """Values cannot be items of one list of symbolic length, or such lists be one value."""
+
+
+def item_count(container: Any) -> Any:
+    """The length of a list or tuple, symbolic if it has stacked items."""
+    count: Any = sum(type(item) is not StackedItems for item in container)
+    for item in container:
+        if type(item) is StackedItems:
+            size = _columns(item)[0].shape[0]
+            count = size if type(count) is int and count == 0 else count + size
+    return read_variable(count)
+
+
+def _columns(stacked: StackedItems) -> list[Any]:
+    return split(stacked.columns).leaves
+
+
+# Structures
+
+
+def unify_structures(values: Sequence[Any], scopes: Sequence[Scope] | None = None, depth: int = 0) -> list[Any]:
+    """These values with one structure: lists of different lengths have their items stacked, each within its scope.
+    The leaves are arrays with `depth` axes of items of the lists around. Raises DifferentItems where that cannot be."""
+    scopes = scopes or [nullcontext] * len(values)
+    trees = [split(value) for value in values]
+    if all(tree.treedef == trees[0].treedef for tree in trees):
+        return list(values)
+    kinds = {type(value) for value in values}
+    if len(kinds) > 1:
+        raise DifferentItems
+    (kind,) = kinds
+    if kind is list:
+        return _unify_lists(values, scopes, depth)
+    if kind is StackedItems:
+        columns = unify_structures([value.columns for value in values], scopes, depth + 1)
+        return list(map(StackedItems, columns))
+    keys = _keys(values[0])
+    if keys is None or any(_keys(value) != keys for value in values):
+        raise DifferentItems
+    parts = [unify_structures([value[key] for value in values], scopes, depth) for key in keys]
+    if kind is dict:
+        return [{key: part[k] for key, part in zip(keys, parts, strict=True)} for k in range(len(values))]
+    return [tuple(part[k] for part in parts) for k in range(len(values))]
+
+
+def _keys(value: Any) -> list[Any] | None:
+    return list(range(len(value))) if type(value) is tuple else list(value) if type(value) is dict else None
+
+
+def _unify_lists(values: Sequence[list[Any]], scopes: Sequence[Scope], depth: int) -> list[Any]:
+    count = len(values[0])
+    if count and all(len(value) == count and not has_stacked_items(value) for value in values):
+        try:
+            parts = [unify_structures([value[k] for value in values], scopes, depth) for k in range(count)]
+            return [[part[k] for part in parts] for k in range(len(values))]
+        except DifferentItems:
+            pass
+    stacked: list[StackedItems | None] = []
+    for value, scope in zip(values, scopes, strict=True):
+        with scope():
+            stacked.append(stack_items(value, depth) if value else None)
+    model = next((each for each in stacked if each is not None), None)
+    if model is None or (depth and None in stacked):
+        raise DifferentItems
+    filled = [empty_items(model) if each is None else each for each in stacked]
+    return [[each] for each in unify_structures(filled, scopes, depth)]
+
+
+def empty_items(model: StackedItems) -> StackedItems:
+    """No items, of the structure and types of these."""
+    tree = split(model.columns)
+    return StackedItems(unflatten(tree.treedef, [_zeros(leaf, 0) for leaf in tree.leaves]))
+
+
+def _zeros(leaf: Any, size: int | None = None) -> Any:
+    type_ = to_operand(unwrap_weak(leaf)).type
+    if type_.dtype.kind not in "biuf" or type_.shape is None:
+        raise DifferentItems
+    shape = [each or 0 for each in type_.shape]
+    if size is not None:
+        shape[0] = size
+    return array_namespace().asarray(np.zeros(shape, type_.dtype.numpy))
+
+
+def prototype(content: Any) -> Any:
+    """A value of the structure and dtypes of a piece of state, without values of the program under trace."""
+    tree = split(content)
+    return unflatten(tree.treedef, [_zeros(leaf) for leaf in tree.leaves])
+
+
+def open_like(content: Any, model: Any) -> Any:
+    """A piece of state with the structure that it has together with `model`, and with columns of its numbers."""
+    content, model = unify_structures([content, model])
+    tree, other = split(content), split(model)
+    positions = column_positions(tree.treedef)
+    leaves = [
+        lift(leaf, leaf_kind(leaf), leaf_kind(opposite)) if k in positions else leaf
+        for k, (leaf, opposite) in enumerate(zip(tree.leaves, other.leaves, strict=True))
+    ]
+    return unflatten(tree.treedef, leaves)
+
+
+def column_positions(treedef: TreeDef) -> frozenset[int]:
+    """The positions of the leaves of a structure that are columns of stacked items."""
+    return frozenset(k for k, is_column in enumerate(_walk_columns(treedef, False)) if is_column)
+
+
+def _walk_columns(treedef: TreeDef, is_column: bool) -> Iterator[bool]:
+    if treedef.container is None:
+        yield is_column
+    for _, part in treedef.children:
+        yield from _walk_columns(part, is_column or treedef.container is StackedItems)
+
+
+# Numbers
+
+
+def leaf_kind(leaf: Any) -> str | None:
+    """The kind of a number, or of the numbers of an array; None where it has none of Python's dtypes."""
+    kind = number_kind(leaf)
+    if kind is not None:
+        return kind
+    dtype = to_operand(unwrap_weak(leaf)).type.dtype
+    return dtype.kind if dtype in DTYPES.values() else None
+
+
+def lift(leaf: Any, *kinds: str | None) -> Any:
+    """A number, or an array of numbers, as one of the highest of these kinds."""
+    if None in kinds:
+        return leaf
+    kind = higher_kind(*(each for each in kinds if each is not None))
+    if number_kind(leaf) is not None:
+        return to_kind(leaf, kind)
+    return leaf if leaf_kind(leaf) == kind else array_namespace().astype(leaf, DTYPES[kind])
+
+
+# Items
+
+
+def stack_items(container: Sequence[Any], depth: int = 0) -> StackedItems:
+    """All items of a list or tuple, stacked; their leaves are arrays with `depth` axes of the lists around. Raises
+    Invalid (F4) where they have no common structure or dtype."""
+    pieces = list[Any]()
+    for is_stacked, run in groupby(container, lambda item: type(item) is StackedItems):
+        part = list(run)
+        pieces += [item.columns for item in part] if is_stacked else [_stack_known(part, depth)]
+    try:
+        trees = [split(piece) for piece in unify_structures(pieces, depth=depth + 1)]
+    except DifferentItems:
+        raise refuse_items() from None
+    if len(trees) == 1:
+        return StackedItems(pieces[0])
+    columns = [_join_columns(leaves, depth) for leaves in zip(*(tree.leaves for tree in trees), strict=True)]
+    return StackedItems(unflatten(trees[0].treedef, columns))
+
+
+def _stack_known(items: Sequence[Any], depth: int) -> Any:
+    values = list(map(read_variable, items))
+    try:
+        trees = [split(value) for value in unify_structures(values, depth=depth)]
+    except DifferentItems:
+        raise refuse_items() from None
+    if not trees[0].leaves:
+        raise refuse_items()
+    note_rebuilt(values)  # the list has copies of them
+    columns = [_stack_leaves(leaves, depth) for leaves in zip(*(tree.leaves for tree in trees), strict=True)]
+    return unflatten(trees[0].treedef, columns)
+
+
+def _stack_leaves(leaves: Sequence[Any], depth: int) -> Any:
+    kinds = [leaf_kind(leaf) for leaf in leaves]
+    leaves = [lift(leaf, *kinds) for leaf in leaves]
+    if all(type(leaf) in (bool, int, float) for leaf in leaves):
+        kind = higher_kind(*map(str, kinds))
+        return array_namespace().asarray(np.array(leaves, DTYPES[kind].numpy))
+    types = [to_operand(unwrap_weak(leaf)).type for leaf in leaves]
+    if len({(type_.dtype, None if type_.shape is None else len(type_.shape)) for type_ in types}) > 1:
+        raise refuse_items()
+    return array_namespace().stack(list(leaves), axis=depth)
+
+
+def _join_columns(columns: Sequence[Any], depth: int) -> Any:
+    namespace, kinds = array_namespace(), [leaf_kind(column) for column in columns]
+    columns = [lift(column, *kinds) for column in columns]
+    types = [to_operand(column).type for column in columns]
+    if len({type_.dtype for type_ in types}) > 1 or len({len(type_.shape or ()) for type_ in types}) > 1:
+        raise refuse_items()
+    inner = [type_.shape[1:] for type_ in types if type_.shape is not None]
+    if depth == 0 and any(None in sizes or sizes != inner[0] for sizes in inner):
+        # no items have no sizes yet: they take those of the others
+        model = columns[-1]
+        sizes = [model.shape[axis] for axis in range(1, len(inner[0]) + 1)]
+        columns = [*(namespace.reshape(each, (each.shape[0], *sizes)) for each in columns[:-1]), model]
+    return namespace.concat(list(columns), axis=depth)
+
+
+def refuse_items() -> Invalid:
+    """The error for items that no array can hold."""
+    return Invalid(
+        "the items of a list whose length only the run knows differ in structure or dtype, or are no values",
+        rule="F4",
+        where=user_location(),
+        required="numbers, arrays of one dtype and shape, or tuples and lists of these, all alike",
+        hint="a list that grows under a symbolic condition becomes an array: use two lists, or append equal things",
+    )
+
+
+def take_item(stacked: StackedItems, index: Any) -> Any:
+    """One of the items. An index out of range is a trap: an IndexError."""
+    tree = split(stacked.columns)
+    return tree.rebuild([array_namespace().take(leaf, index, axis=0) for leaf in tree.leaves])
+
+
+def take_slice(stacked: StackedItems, index: slice) -> StackedItems:
+    """Some of the items."""
+    tree = split(stacked.columns)
+    return StackedItems(unflatten(tree.treedef, [leaf[index] for leaf in tree.leaves]))
+
+
+def gather(stacked: StackedItems, positions: Any) -> StackedItems:
+    """The items at these positions, an array."""
+    tree = split(stacked.columns)
+    namespace = array_namespace()
+    return StackedItems(unflatten(tree.treedef, [namespace.take(leaf, positions, axis=0) for leaf in tree.leaves]))
+
+
+def _known_position(container: Any, index: Any) -> bool:
+    """Whether an item is not stacked, and no stacked one is between it and the end from which it is counted."""
+    if type(index) is not int:
+        return False
+    part = container[: index + 1] if index >= 0 else container[index:]
+    return len(part) == (index + 1 if index >= 0 else -index) and not has_stacked_items(part)
+
+
+def get_open_item(container: Any, index: Any) -> Any:
+    """`container[index]`, of a list or tuple with stacked items, or with a symbolic slice."""
+    if type(index) is slice:
+        part = [take_slice(stack_items(container), index)] if len(container) else []
+        return register_created(part) if type(container) is list else tuple(part)
+    index = read_variable(index)
+    if _known_position(container, index):
+        return container[index]
+    item = take_item(stack_items(container), index)
+    if type(item) is list and type(container) is list:
+        _note_origin(item, container, index)
+    return item
+
+
+class ItemOrigin(NamedTuple):
+    """Where a list comes from that is an item of a list of symbolic length."""
+
+    item: list[Any]
+    container: list[Any]
+    index: Any
+    items: list[Any]
+    """The items of the container then."""
+
+
+def _note_origin(item: list[Any], container: list[Any], index: Any) -> None:
+    region = current_region()
+    assert region is not None, "only a trace has symbolic lengths"
+    origin = ItemOrigin(register_created(item), container, index, list(container))
+    region.specialization.item_origins[id(item)] = origin
+
+
+def item_origin(item: Any) -> ItemOrigin | None:
+    """Where a list was taken from, if that has not changed since: a change of the item is one there, too."""
+    region = current_region()
+    origin = None if region is None else region.specialization.item_origins.get(id(item))
+    if not isinstance(origin, ItemOrigin) or len(origin.items) != len(origin.container):
+        return None
+    return origin if all(map(operator.is_, origin.items, origin.container)) else None
+
+
+def write_back(origin: ItemOrigin) -> None:
+    """Note that a list and the one that it comes from agree again."""
+    _note_origin(origin.item, origin.container, origin.index)
+
+
+def assign_open_item(container: list[Any], index: Any, value: Any) -> list[Any]:
+    """The items of a list with stacked items after `container[index] = value`."""
+    index = read_variable(index)
+    if _known_position(container, index):
+        items = list(container)
+        items[index] = value
+        return items
+    stacked = stack_items(container)
+    try:
+        one = stack_items([value])
+        columns = [split(each) for each in unify_structures([stacked.columns, one.columns], depth=1)]
+    except DifferentItems:
+        raise refuse_items() from None
+    namespace, leaves = array_namespace(), list[Any]()
+    for column, new in zip(columns[0].leaves, columns[1].leaves, strict=True):
+        kinds = leaf_kind(column), leaf_kind(new)
+        leaves.append(namespace.scatter(lift(column, *kinds), lift(new, *kinds)[0], index))
+    return [StackedItems(unflatten(columns[0].treedef, leaves))]
+
+
+def delete_open_item(container: Sequence[Any], index: Any) -> tuple[Any, list[Any]]:
+    """The item at an index, and the items of the list without it."""
+    index = read_variable(index)
+    if _known_position(container, index):
+        items = list(container)
+        item = items.pop(index)
+        return item, items
+    stacked = stack_items(container)
+    item = take_item(stacked, index)
+    if type(index) is int and index in (0, -1):
+        return item, [take_slice(stacked, slice(1, None) if index == 0 else slice(None, -1))]
+    if not (type(index) is int and index >= 0):
+        index = array_namespace().where(index < 0, index + item_count(container), index)
+    parts = take_slice(stacked, slice(None, index)), take_slice(stacked, slice(index + 1, None))
+    return item, [stack_items(parts)]
+
+
+def insert_open_item(container: Sequence[Any], index: Any, value: Any) -> list[Any]:
+    """The items of a list after `container.insert(index, value)`."""
+    index = read_variable(index)
+    if type(index) is int and index == 0:
+        return [value, *container]
+    stacked = stack_items(container)
+    return [take_slice(stacked, slice(None, index)), value, take_slice(stacked, slice(index, None))]
+
+
+def repeat_items(container: Any, count: Any) -> Any:
+    """`container * count`, of a list with a symbolic count."""
+    namespace = array_namespace()
+    items = stack_items(container)
+    if len(container) == 1 and not has_stacked_items(container):
+        positions = namespace.zeros(namespace.maximum(read_variable(count), 0), dtype=dtypes.int64)
+    else:
+        length = item_count(container)
+        positions = namespace.arange(namespace.maximum(length * count, 0)) % namespace.maximum(length, 1)
+    return register_created([gather(items, positions)])
+
+
+def sort_open_items(items: Sequence[Any], keys: Sequence[Any], is_reversed: bool) -> list[Any]:
+    """`sorted` of a list of symbolic length by keys, numbers or tuples of numbers: stable."""
+    namespace, stacked = array_namespace(), stack_items(items)
+    key_tree = split(stack_items(keys).columns)
+    if any(len(to_operand(leaf).type.shape or ()) != 1 for leaf in key_tree.leaves):
+        raise refuse_items()
+    order: Any = None
+    for column in reversed(key_tree.leaves):
+        key = namespace.astype(column, dtypes.int64) if column.dtype is dtypes.bool else column
+        key = key if order is None else namespace.take(key, order, axis=0)
+        step = namespace.argsort(key, descending=is_reversed, stable=True)
+        order = step if order is None else namespace.take(order, step, axis=0)
+    return [gather(stacked, order)]

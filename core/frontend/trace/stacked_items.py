@@ -1,0 +1,43 @@
+"""Stacked items: what stands in a list for items whose number only the run knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from ...errors import Invalid
+from .source_location import user_location
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StackedItems:
+    """Items of a list, as many as the run says: a value that is nested as each of them, whose leaves are arrays with
+    the items along the first axis.
+
+    `[*stacked, x]`, as a Python list, is a list with these items and then x. So Python's own `append`, `extend`, `+`
+    and `copy` of lists are right; all else that looks at items of a list must know about stacked ones, and Python's own
+    use of them as an item raises Invalid (F4).
+    """
+
+    columns: Any
+
+    def fail(self, *arguments: object, **options: object) -> NoReturn:
+        """Raise the error of a use as an item."""
+        raise Invalid(
+            "a list whose length only the run knows is used where its length must be known",
+            rule="F4",
+            where=user_location(),
+            hint="loop over it, index it, or take its len()",
+        )
+
+    __bool__ = __call__ = __iter__ = __len__ = __getitem__ = __setitem__ = __contains__ = __hash__ = fail
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = fail
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = fail
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __neg__ = __pos__ = __abs__ = __invert__ = fail
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = fail
+    __int__ = __float__ = __index__ = __complex__ = __format__ = __repr__ = __str__ = fail
+
+
+def has_stacked_items(container: Any) -> bool:
+    """Whether a list or tuple has stacked items, so that only the run knows its length."""
+    return type(container) in (list, tuple) and any(type(item) is StackedItems for item in container)

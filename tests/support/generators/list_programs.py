@@ -1,0 +1,66 @@
+"""Generated Python functions on lists that grow and shrink in loops, for the law of the front end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from support.generators.python_programs import PythonProgram
+
+Draw = Callable[[int, int], int]
+_STEPS = (
+    "xs.append({e})",
+    "xs.append({e})",
+    "xs.insert(0, {e})",
+    "xs += [{e}, {e}]",
+    "xs.extend([{e}])",
+    "ys.append(xs[-1])",
+    "ys = xs[1:] + ys",
+    "ys = [x + {e} for x in xs]",
+    "ys = [x for x in xs if x % 2 == {k}]",
+    "xs.reverse()",
+    "xs.sort()",
+    "xs[{k}] = {e}",
+    "xs[-1] += {e}",
+    "t += xs[{k}]",
+    "t += len(ys)",
+    "t += sum(xs)",
+    "t = max(xs)",
+    "t += xs.pop()\nxs.append(t % 5)",
+    "for v in xs: t = (t * 2 + v) % 97",
+    "for p, v in enumerate(ys): t += p * v",
+    "if {e} in xs: t += 1",
+    "if ys: t += ys.pop()",
+    "while len(xs) > 3: ys.append(xs.pop(0))",
+    "zs = xs",
+    "zs.append({e})",
+    "if xs == ys: t += 7",
+)
+"""Statements on the lists `xs`, never empty, `ys` and `zs`, and the number `t`."""
+
+
+def write_list_program(draw: Draw) -> PythonProgram:
+    """A function of two numbers. Its loops run a few times, and its branches depend on its arguments."""
+
+    def expression() -> str:
+        return ("i", "n", "m", "i * 2 - m", "t % 7", str(draw(-3, 3)))[draw(0, 5)]
+
+    def block(depth: int, indent: str) -> list[str]:
+        lines: list[str] = []
+        for _ in range(draw(1, 3)):
+            kind = draw(0, 9)
+            if kind == 0 and depth:
+                lines += [f"{indent}for i in range({('n', 'm', '2')[draw(0, 2)]}):", *block(depth - 1, indent + "    ")]
+            elif kind <= 2 and depth:
+                test = ("n > 1", "i % 2 == 0", "t > m", "len(xs) > 2")[draw(0, 3)]
+                lines += [f"{indent}if {test}:", *block(depth - 1, indent + "    ")]
+                if draw(0, 1):
+                    lines += [f"{indent}else:", *block(depth - 1, indent + "    ")]
+            else:
+                step = _STEPS[draw(0, len(_STEPS) - 1)].format(e=expression(), k=draw(0, 1))
+                lines += [indent + line for line in step.split("\n")]
+        return lines
+
+    body = ["    xs, ys, t, i = [m], [], 0, 0", "    zs = ys", *block(2, "    "), "    for i in range(n):"]
+    body += [*block(2, "        "), "    return xs, ys, zs, t, len(xs)"]
+    text = "\n".join(["def f(n, m):", *body, ""])
+    return PythonProgram(text, ((2, 1), (0, 3), (3, -1)))
