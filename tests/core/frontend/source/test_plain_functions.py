@@ -113,7 +113,10 @@ REFUSALS = {
         "V5: x has different types after the arms of `if`",
     ),
     "strings": ("if n > 1: x = 'a'\nelse: x = 'b'\nreturn len(x)", "V5: x has different structures after the arms"),
-    "a list of strings": ("x = []\nwhile n > 0: x.append('a'); n -= 1\nreturn n", "F4: the items of a list whose length only the run knows differ"),
+    "a list of strings": (
+        "x = []\nwhile n > 0: x.append('a'); n -= 1\nreturn n",
+        "F4: the items of a list whose length",
+    ),
     "an iterator": ("it = iter([1, 2])\nif n > 0:\n  for k in it: n += k\nreturn n", "F4: a list_iterator is advanced"),
     "a string": ("return len(str(n))", "F4: a string with a symbolic value in it is known only when the program runs"),
     "format": (
