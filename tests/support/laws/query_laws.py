@@ -535,7 +535,7 @@ def _held_holds(place: ThrottledToken, waits: Any, state: State, future: Future)
     if held != {reason.tag for reason in reasons if isinstance(reason, ThrottledToken)}:
         yield f"{held} are held back in {place.busy_iteration}"
     parked = {cell for cell in _cells(state) if any(token.tag in inside for token in _parked(state, cell))}
-    if parked != {reason.cell for reason in reason_violations if isinstance(reason, DeferredRead)}:
+    if parked != {reason.cell for reason in reasons if isinstance(reason, DeferredRead)}:
         yield f"what is parked in {place.busy_iteration} is at {parked}"
 
 
