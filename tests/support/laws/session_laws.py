@@ -223,7 +223,7 @@ def place_violations(session: Session, line: str, replays: Replays) -> Iterator[
     """Every run is in the state to which its choices and edits lead from event 0."""
     for run in session.snapshot.runs:
         history = run.history
-        if state_fields(history.state) != replays.seen(history):
+        if state_fields(history.state) != replays.state_fields(history):
             yield f"after {line}, {history} is not where replay is"
 
 
