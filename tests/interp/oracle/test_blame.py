@@ -26,11 +26,11 @@ TWINS = dict(zip(FLAGS, (NegatedConstant, NoDeadLoops, AtLeastOneTrip, SwappedCa
 """For each optimisation a backend in which it is wrong."""
 
 
-@pytest.mark.parametrize("guilty", [set(c) for size in (1, 2, 3, 5) for c in combinations(FLAGS, size)], ids=str)
-def test_the_guilty_set_is_found(guilty: set[str]) -> None:
+@pytest.mark.parametrize("guilty", [c for size in (1, 2, 3, 5) for c in combinations(FLAGS, size)], ids="-".join)
+def test_the_guilty_set_is_found(guilty: tuple[str, ...]) -> None:
     """Where all of a set must be disabled, the set is found, and nothing is left out or added."""
-    blame = find_blame(FLAGS, lambda off: guilty <= off)
-    assert [set(each) for each in blame.sets] == [guilty] and "optimiser" in str(blame)
+    blame = find_blame(FLAGS, lambda off: off.issuperset(guilty))
+    assert [set(each) for each in blame.sets] == [set(guilty)] and "optimiser" in str(blame)
 
 
 def test_each_single_cure_is_named() -> None:
