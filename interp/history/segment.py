@@ -53,7 +53,7 @@ class Keyframe(NamedTuple):
         return self.state.steps
 
 
-class Segment:
+class HistorySegment:
     """The events from position `start` on, in order."""
 
     def __init__(self, start: int, meter: Meter, *, spacing: int, reversible: bool) -> None:
@@ -166,7 +166,7 @@ class Lineage:
     """The segments of one run, from the first known event on. In this lineage, each ends where the next begins; a
     lineage that was forked from may have more of its events."""
 
-    def __init__(self, segments: tuple[Segment, ...]) -> None:
+    def __init__(self, segments: tuple[HistorySegment, ...]) -> None:
         self.segments = segments
         self.last_segment = segments[-1]
         self.base = segments[0].start
@@ -200,12 +200,12 @@ class Lineage:
             for number in range(min(position, end) - 1, segment.start - 1, -1):
                 yield number, segment.events[number - segment.start]
 
-    def segment_ends(self) -> list[tuple[Segment, int]]:
+    def segment_ends(self) -> list[tuple[HistorySegment, int]]:
         """The segments, each with its end in this lineage."""
         ends = [segment.start for segment in self.segments[1:]] + [len(self)]
         return list(zip(self.segments, ends, strict=True))
 
-    def segment_at(self, position: int) -> Segment:
+    def segment_at(self, position: int) -> HistorySegment:
         """The segment that contains a position; at a boundary, the later one. Raises Usage if the position is not
         known."""
         if position >= self.last_segment.start:
@@ -219,7 +219,7 @@ class Lineage:
             )
         return self.segments[bisect_right(self.segments, position, key=lambda segment: segment.start) - 1]
 
-    def fork(self, segment: Segment) -> Lineage:
+    def fork(self, segment: HistorySegment) -> Lineage:
         """The lineage of a fork: it shares the segments before the beginning of `segment`, the first segment of the
         fork's own."""
         return Lineage((*(past for past in self.segments if past.start < segment.start), segment))
@@ -249,9 +249,9 @@ class RunOrigin:
             python = ValueError if type(self.spacing) is int else TypeError
             raise Usage("spacing must be an integer from 1 up", got=repr(self.spacing), python=python)
 
-    def new_segment(self, start: int, meter: Meter) -> Segment:
+    def new_segment(self, start: int, meter: Meter) -> HistorySegment:
         """A new segment of this run, without events."""
-        return Segment(start, meter, spacing=self.spacing, reversible=not self.is_invalid)
+        return HistorySegment(start, meter, spacing=self.spacing, reversible=not self.is_invalid)
 
 
 def parse_schedule(schedule: str | Script) -> tuple[str, Pick, str]:

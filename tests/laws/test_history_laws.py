@@ -73,8 +73,8 @@ def share_records(patch: MonkeyPatch) -> None:
 
 def jump_one_short(patch: MonkeyPatch) -> None:
     """A jump from a keyframe stops one event early."""
-    between = segment.Segment.events_between
-    patch.setattr(segment.Segment, "events_between", lambda self, start, stop: between(self, start, stop)[:-1])
+    between = segment.HistorySegment.events_between
+    patch.setattr(segment.HistorySegment, "events_between", lambda self, start, stop: between(self, start, stop)[:-1])
 
 
 def forget_the_clock(patch: MonkeyPatch) -> None:
@@ -96,17 +96,17 @@ def revert_in_order(patch: MonkeyPatch) -> None:
 
 def keep_the_state_itself(patch: MonkeyPatch) -> None:
     """A keyframe is the current state instead of a fork of it."""
-    patch.setattr(segment.Segment, "_fork_state", lambda self, state: state)
+    patch.setattr(segment.HistorySegment, "_fork_state", lambda self, state: state)
 
 
 def misplace_keyframes(patch: MonkeyPatch) -> None:
     """The first keyframe is used at the position of the second."""
-    keyframes = segment.Segment.nearby_keyframes
+    keyframes = segment.HistorySegment.nearby_keyframes
 
-    def misplaced(self: segment.Segment, position: int) -> Any:
+    def misplaced(self: segment.HistorySegment, position: int) -> Any:
         return ((state, at + (at > self.start)) for state, at in keyframes(self, position))
 
-    patch.setattr(segment.Segment, "nearby_keyframes", misplaced)
+    patch.setattr(segment.HistorySegment, "nearby_keyframes", misplaced)
 
 
 def share_the_future(patch: MonkeyPatch) -> None:
@@ -135,8 +135,8 @@ def edit_the_parent_too(patch: MonkeyPatch) -> None:
 def go_round_the_edit(patch: MonkeyPatch) -> None:
     """A state moves past the beginning of a fork without the fork's edit."""
 
-    def reach(self: segment.Lineage, position: int) -> segment.Segment:
-        first: segment.Segment = self.segments[0]
+    def reach(self: segment.Lineage, position: int) -> segment.HistorySegment:
+        first: segment.HistorySegment = self.segments[0]
         return first if position <= first.end else true_segment_at(self, position)
 
     true_segment_at = segment.Lineage.segment_at
@@ -159,10 +159,10 @@ WRONG_WALKS: tuple[Break, ...] = (
 
 def count_twice(patch: MonkeyPatch) -> None:
     """The statistics of a fork continue from its parent's end."""
-    patch.setattr(segment.Segment, "meter_at", lambda self, position: _meter(self, position))
+    patch.setattr(segment.HistorySegment, "meter_at", lambda self, position: _meter(self, position))
 
 
-def _meter(at: segment.Segment, position: int) -> Meter:
+def _meter(at: segment.HistorySegment, position: int) -> Meter:
     result = Meter(at.state_at(position), is_clocked=at.meter.is_clocked)
     result.wave_profile = list(at.meter.wave_profile)
     return result

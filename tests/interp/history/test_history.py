@@ -493,7 +493,12 @@ def test_forks_have_names() -> None:
 @pytest.mark.full
 def test_an_interrupted_history_is_consistent(monkeypatch: pytest.MonkeyPatch) -> None:
     """After Ctrl-C at any moment of a step or jump, the known events agree with replay and continue to the same end."""
-    for method, owner in (("apply", State), ("revert", State), ("observe", Meter), ("_add_keyframe", stretch.Segment)):
+    for method, owner in (
+        ("apply", State),
+        ("revert", State),
+        ("observe", Meter),
+        ("_add_keyframe", stretch.HistorySegment),
+    ):
         for after in range(5):
             history = History(FIB, [6], spacing=9)
             with monkeypatch.context() as patch:

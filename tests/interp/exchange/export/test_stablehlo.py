@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from tagloom.core.value import is_same_value
 from tagloom.interp.exchange.export.stablehlo import dense_text, to_stablehlo
 from tagloom.interp.exchange.export.walker import Refusal
 from tagloom.interp.oracle.adapters import load_adapter
-from tagloom.interp.oracle.generate import generate_case
+from tagloom.interp.oracle.generate import FuzzCase, generate_case
 
 LOOP = """
 func main(n: int32, x: float64[2]) -> int32, float64[2] {
@@ -75,11 +77,26 @@ def test_a_loop() -> None:
     assert to_stablehlo(parse_program(LOOP)) == TEXT
 
 
+def static_cases(count: int) -> Iterator[FuzzCase]:
+    """The first generated programs whose sizes are all static: StableHLO has no others."""
+    cases = (generate_case(13, number) for number in itertools.count())
+    return itertools.islice((case for case in cases if not has_open_sizes(case.program)), count)
+
+
+def has_open_sizes(program: Program) -> bool:
+    """Whether the exporter refuses the program because of a size that only the run knows."""
+    try:
+        to_stablehlo(program)
+    except Refusal as refusal:
+        assert refusal.kind == "shape", refusal
+        return True
+    return False
+
+
 def test_structure_of_generated_programs() -> None:
     """In the text of generated programs there is a while for each loop, an if for each cond and a function for each
     function; every name is defined once, before it is used."""
-    for number in range(30):
-        program = generate_case(13, number).program
+    for program, _ in static_cases(30):
         text = to_stablehlo(program)
         functions = program.reachable_functions()
         ops = [node.op for function in functions for node in function.body.walk()]
@@ -100,12 +117,11 @@ def test_structure_of_generated_programs() -> None:
 
 def test_generated_programs_run() -> None:
     """The interpreter computes the bits of the evaluator of programs."""
-    for number in range(25):
-        program, arguments = generate_case(13, number)
+    for program, arguments in static_cases(25):
         expected = evaluate(program, arguments, max_steps=500, max_depth=100).results
         if expected is not None:
             results = results_of(program, *arguments)
-            assert len(results) == len(expected) and all(map(is_same_value, expected, results)), number
+            assert len(results) == len(expected) and all(map(is_same_value, expected, results)), program
 
 
 @pytest.mark.parametrize(
