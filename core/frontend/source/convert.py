@@ -15,6 +15,7 @@ from typing import Any
 
 from ...errors import Usage
 from ..trace.source_location import definition_location, explain_unconverted, unconverted_reason
+from .nodes import NodeTransformer, child_nodes
 from .passes.comprehensions import convert_comprehensions
 from .passes.control_flow import convert_control_flow
 from .passes.expressions import convert_expressions
@@ -101,7 +102,7 @@ def convert_statements(node: FunctionNode) -> FunctionNode:
 def _convert_nested(node: Any, convert_function: Callable[[FunctionNode], FunctionNode]) -> Any:
     """Convert a function and those nested in it, innermost first."""
 
-    class Nested(ast.NodeTransformer):
+    class Nested(NodeTransformer):
         def visit_FunctionDef(self, inner: ast.FunctionDef) -> ast.AST:
             self.generic_visit(inner)
             return convert_function(inner) if not _is_generator(inner) else inner
@@ -115,7 +116,7 @@ def _is_generator(node: ast.FunctionDef) -> bool:
         if isinstance(each, ast.Yield | ast.YieldFrom | ast.Await):
             return True
         if not isinstance(each, SCOPES):
-            pending += ast.iter_child_nodes(each)
+            pending += child_nodes(each)
     return False
 
 

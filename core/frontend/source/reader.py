@@ -17,6 +17,7 @@ from types import CodeType
 from typing import TypeAlias
 
 from ...python_ast import parse_python
+from .nodes import child_nodes
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.Lambda
 """A function in a syntax tree."""
@@ -100,7 +101,7 @@ def _parse_functions(file: str, text: str) -> tuple[FunctionSource, ...]:
         if isinstance(node, ast.FunctionDef | ast.Lambda):
             yield FunctionSource(node, file, class_name, statement, imports)
         inner_class = node.name if isinstance(node, ast.ClassDef) else class_name
-        for child in ast.iter_child_nodes(node):
+        for child in child_nodes(node):
             yield from walk(child, inner_class, statement)
 
     return tuple(source for statement in tree.body for source in walk(statement, None, statement))

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from .nodes import child_nodes
 from .reader import FunctionNode
 
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -38,15 +39,28 @@ def function_scope(node: FunctionNode) -> Scope:
     """
     body = node.body if isinstance(node.body, list) else [ast.Expr(node.body)]
     own = list(walk_scope(body))
-    nonlocal_names = {name for each in own if isinstance(each, ast.Nonlocal) for name in each.names}
-    global_names = {name for each in own if isinstance(each, ast.Global) for name in each.names}
+    nonlocal_names, global_names = declared_names(body, ast.Nonlocal), declared_names(body, ast.Global)
     parameters = parameter_names(node.args)
     local = {*parameters, *written_names(body)} - nonlocal_names - global_names
     captured = {name for each in own if isinstance(each, SCOPES) for name in _inner_names(each)}
     captured |= {name for each in own if isinstance(each, ast.GeneratorExp) for name in read_names([each])}
-    return Scope(
-        tuple(parameters), frozenset(local), frozenset(nonlocal_names), frozenset(global_names), frozenset(captured)
-    )
+    return Scope(tuple(parameters), frozenset(local), nonlocal_names, global_names, frozenset(captured))
+
+
+def declared_names(body: Sequence[ast.AST], kind: type[ast.Nonlocal | ast.Global]) -> frozenset[str]:
+    """The names that a function's body declares nonlocal, or global.
+
+    >>> sorted(declared_names(ast.parse("if x:\\n  global a, b").body, ast.Global))
+    ['a', 'b']
+    """
+    names: list[str] = []
+    pending = list(body)
+    for each in pending:  # grows while it is walked
+        if isinstance(each, kind):
+            names += each.names
+        elif not isinstance(each, (*SCOPES, ast.expr)):
+            pending += child_nodes(each)
+    return frozenset(names)
 
 
 def parameter_names(arguments: ast.arguments) -> list[str]:
@@ -69,7 +83,7 @@ def walk_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
         elif isinstance(node, ast.ClassDef):
             pending += [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)]
         else:
-            pending += list(ast.iter_child_nodes(node))[::-1]
+            pending += child_nodes(node)[::-1]
 
 
 def _defaults(arguments: ast.arguments) -> list[ast.expr]:
@@ -96,7 +110,7 @@ def own_written_names(statement: ast.stmt) -> set[str]:
     names: set[str] = set()
     pending: list[ast.AST] = [statement]
     for node in pending:  # a worklist: the loop appends to it
-        for child in ast.iter_child_nodes(node):
+        for child in child_nodes(node):
             if isinstance(child, ast.ExceptHandler | ast.match_case):
                 names |= {child.name} if isinstance(child, ast.ExceptHandler) and child.name else set()
                 pending.append(child)
@@ -127,7 +141,7 @@ def _iterate_written_names(node: ast.AST) -> Iterator[str]:
         children: Sequence[ast.AST] = list(walk_scope([node]))[1:]
         yield from (inner.target.id for inner in children if isinstance(inner, ast.NamedExpr))
         return
-    for child in ast.iter_child_nodes(node):
+    for child in child_nodes(node):
         yield from _iterate_written_names(child)
 
 
@@ -143,14 +157,14 @@ def read_names(nodes: Iterable[ast.AST]) -> set[str]:
             names |= _inner_names(node) | read_names(list(walk_scope([node]))[1:])
         elif isinstance(node, COMPREHENSIONS):
             bound = {name for generator in node.generators for name in written_names([generator.target])}
-            names |= read_names(ast.iter_child_nodes(node)) - bound
+            names |= read_names(child_nodes(node)) - bound
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             names |= {node.target.id} | read_names([node.value])
         elif isinstance(node, ast.Name):
             if not isinstance(node.ctx, ast.Store):
                 names.add(node.id)
         else:
-            names |= read_names(ast.iter_child_nodes(node))
+            names |= read_names(child_nodes(node))
     return names
 
 
@@ -162,7 +176,6 @@ def _inner_names(node: ast.AST) -> set[str]:
         }
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
     body = node.body if isinstance(node.body, list) else [node.body]
-    declared = {name for each in walk_scope(body) if isinstance(each, ast.Nonlocal) for name in each.names}
-    shared = {name for each in walk_scope(body) if isinstance(each, ast.Global) for name in each.names}
+    declared, shared = declared_names(body, ast.Nonlocal), declared_names(body, ast.Global)
     bound = {*parameter_names(node.args), *written_names(body)} - declared
     return (read_names(body) | declared) - bound - shared

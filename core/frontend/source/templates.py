@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from ...python_ast import parse_python
+from .nodes import NodeTransformer, child_nodes
 
 Filler: TypeAlias = ast.expr | str | Sequence[ast.stmt] | Sequence[str]
 """What a name of a template stands for: an expression, an identifier, statements, or the names of a declaration."""
@@ -87,7 +88,7 @@ def _parse(template: str) -> list[ast.stmt]:
     return tree.body  # type: ignore[no-any-return]
 
 
-class _Filling(ast.NodeTransformer):
+class _Filling(NodeTransformer):
     """Replaces the names of a template."""
 
     def __init__(self, fillers: dict[str, Filler]) -> None:
@@ -129,7 +130,7 @@ class _Filling(ast.NodeTransformer):
         node.names = names
         return node if names else []
 
-    visit_Nonlocal = visit_Global = _visit_declaration  # noqa: N815
+    visit_Nonlocal = visit_Global = _visit_declaration
 
     def _filled_names(self, name: str) -> Sequence[str]:
         filler = self.fillers.get(name, name)
@@ -148,4 +149,4 @@ def place_at(node: ast.AST, anchor: ast.AST) -> None:
                 each.end_lineno, each.end_col_offset = each.lineno, each.col_offset
         elif hasattr(each, "lineno"):
             continue  # the user's own code has positions already
-        pending += ast.iter_child_nodes(each)
+        pending += child_nodes(each)

@@ -20,6 +20,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+from ..nodes import NodeTransformer, walk_nodes
 from ..reader import FunctionNode
 from ..scopes import COMPREHENSIONS, SCOPES
 from ..templates import copy_tree, expression, statements
@@ -40,7 +41,7 @@ def convert_comprehensions(
     return node
 
 
-class _Generators(ast.NodeTransformer):
+class _Generators(NodeTransformer):
     def __init__(self, convert_function: Callable[[ast.FunctionDef], FunctionNode]) -> None:
         self.convert_function = convert_function
         self.definitions: list[ast.stmt] = []
@@ -70,7 +71,7 @@ class _Generators(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def _convert(self, node: ast.GeneratorExp | ast.ListComp, *, may_stop: bool) -> ast.expr:
-        if any(isinstance(each, ast.NamedExpr | ast.Await | ast.Yield) for each in ast.walk(node)) or any(
+        if any(isinstance(each, ast.NamedExpr | ast.Await | ast.Yield) for each in walk_nodes([node])) or any(
             each.is_async for each in node.generators
         ):
             return node

@@ -62,6 +62,7 @@ from typing import Any, TypeAlias
 
 from ....program.program import UniqueNames
 from ..liveness import Exits, live_before
+from ..nodes import NodeTransformer, child_nodes, walk_nodes
 from ..reader import FunctionNode
 from ..scopes import SCOPES, Scope, function_scope, read_names, walk_scope, written_names
 from ..templates import copy_tree, expression, statements
@@ -78,7 +79,7 @@ def convert_control_flow(node: FunctionNode) -> FunctionNode:
         return node
     node = _ReturnSplitter().convert(node)
     scope = function_scope(node)
-    writer = _ControlFlow(scope, {name.id for name in ast.walk(node) if isinstance(name, ast.Name)})
+    writer = _ControlFlow(scope, {name.id for name in walk_nodes([node]) if isinstance(name, ast.Name)})
     live = scope.captured_names | scope.nonlocal_names | scope.global_names
     block = _Block(live, Exits(after_return=live), lambda anchor: [], lambda statement: [statement])
     body = writer.convert(node.body, block)
@@ -443,7 +444,7 @@ def _tuple(items: Any) -> ast.expr:
     return ast.Tuple(list(items), ast.Load())
 
 
-class _ReturnSplitter(ast.NodeTransformer):
+class _ReturnSplitter(NodeTransformer):
     """Splits each `return` inside of a `with` or `try`, so that its expression is evaluated there."""
 
     def __init__(self) -> None:
@@ -466,12 +467,12 @@ class _ReturnSplitter(ast.NodeTransformer):
         self.depth -= 1
         return node
 
-    visit_With = visit_Try = visit_TryStar = _visit_compound  # noqa: N815
+    visit_With = visit_Try = visit_TryStar = _visit_compound
 
     def _visit_scope(self, node: ast.AST) -> ast.AST:
         return node
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _visit_scope  # noqa: N815
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _visit_scope
 
 
 def _as_list(nodes: Any) -> list[Any]:
@@ -493,7 +494,7 @@ def find_exits(body: Sequence[ast.AST]) -> list[Exit]:
             exits += [each for each in find_exits(node.body) if isinstance(each, ast.Return)]
             exits += find_exits(node.orelse)
         elif not isinstance(node, SCOPES):
-            exits += find_exits(list(ast.iter_child_nodes(node)))
+            exits += find_exits(child_nodes(node))
     return exits
 
 

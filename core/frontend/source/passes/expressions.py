@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import ast
 
+from ..nodes import NodeTransformer
 from ..reader import FunctionNode, NotConvertible
 from ..scopes import walk_scope
 from ..templates import copy_tree, expression, index_expression, statements
@@ -46,7 +47,7 @@ def convert_expressions(node: FunctionNode) -> FunctionNode:
     return _Expressions().visit(node)  # type: ignore[no-any-return]
 
 
-class _Expressions(ast.NodeTransformer):
+class _Expressions(NodeTransformer):
     def __init__(self) -> None:
         self.first_parameters: list[str | None] = []
         self.setters: list[dict[str, ast.AST] | None] = []
@@ -247,7 +248,7 @@ class _Expressions(ast.NodeTransformer):
             return node
         return expression("ag__.created(display)", node, display=node)  # type: ignore[no-any-return]
 
-    visit_List = visit_Dict = visit_Set = visit_ListComp = visit_DictComp = visit_SetComp = _visit_display  # noqa: N815
+    visit_List = visit_Dict = visit_Set = visit_ListComp = visit_DictComp = visit_SetComp = _visit_display
 
 
 def mark_test(node: ast.expr) -> None:

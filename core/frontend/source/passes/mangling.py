@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 
+from ..nodes import walk_nodes
 from ..reader import FunctionNode
 
 
@@ -17,7 +18,7 @@ def mangle_names(node: FunctionNode, class_name: str | None) -> FunctionNode:
     """The function, changed in place, with the names that it has in this class."""
     prefix = (class_name or "").lstrip("_")
     if prefix:
-        for each in ast.walk(node):
+        for each in walk_nodes([node]):
             if isinstance(each, ast.Attribute) and _is_private(each.attr):
                 each.attr = f"_{prefix}{each.attr}"
             elif isinstance(each, ast.Name) and _is_private(each.id):

@@ -23,6 +23,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from ..nodes import NodeTransformer
 from ..reader import FunctionNode
 from ..scopes import SCOPES, written_names
 from ..templates import copy_tree, expression, statements
@@ -40,7 +41,7 @@ def _as_list(nodes: Any) -> list[Any]:
     return nodes if isinstance(nodes, list) else [nodes]
 
 
-class _Matches(ast.NodeTransformer):
+class _Matches(NodeTransformer):
     def __init__(self) -> None:
         self.count = 0
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from ..nodes import NodeTransformer, child_nodes
 from ..reader import FunctionNode
 from ..scopes import COMPREHENSIONS, SCOPES, function_scope, walk_scope, written_names
 from ..templates import expression
@@ -39,7 +40,7 @@ def convert_loads(node: FunctionNode) -> FunctionNode:
     return _Loads().visit(node)  # type: ignore[no-any-return]
 
 
-class _Loads(ast.NodeTransformer):
+class _Loads(NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if isinstance(node.ctx, ast.Load) and getattr(node, "is_present", False):
             name = ast.copy_location(ast.Name(node.id, ast.Load()), node)
@@ -152,7 +153,7 @@ class _Marker:
             elif isinstance(node, SCOPES):
                 continue
             else:
-                self.mark(list(ast.iter_child_nodes(node)), assigned)
+                self.mark(child_nodes(node), assigned)
 
 
 def walrus_names(node: ast.AST, outcome: bool | None = None) -> frozenset[str]:
@@ -178,7 +179,7 @@ def walrus_names(node: ast.AST, outcome: bool | None = None) -> frozenset[str]:
             operands = [node.left, *(node.comparators if outcome else node.comparators[:1])]
             return frozenset().union(*map(walrus_names, operands))
         case ast.stmt() | ast.expr() | ast.keyword() if not isinstance(node, (*SCOPES, *COMPREHENSIONS)):
-            return frozenset().union(*map(walrus_names, ast.iter_child_nodes(node)))
+            return frozenset().union(*map(walrus_names, child_nodes(node)))
     return frozenset()
 
 

@@ -27,8 +27,9 @@ import copy
 from typing import Any
 
 from ....program.program import UniqueNames
+from ..nodes import NodeTransformer, walk_nodes
 from ..reader import FunctionNode
-from ..scopes import function_scope, own_written_names
+from ..scopes import declared_names, own_written_names
 from ..templates import index_expression, statements
 
 _SYMBOLS = {
@@ -52,14 +53,13 @@ def convert_writes(node: FunctionNode) -> FunctionNode:
     """The function, changed in place, with operators for its writes; nested functions stay as they are."""
     if isinstance(node, ast.Lambda):
         return node
-    scope = function_scope(node)
-    used = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
-    writer = _Writes(scope.nonlocal_names, scope.global_names, used)
+    used = {name.id for name in walk_nodes([node]) if isinstance(name, ast.Name)}
+    writer = _Writes(declared_names(node.body, ast.Nonlocal), declared_names(node.body, ast.Global), used)
     node.body = [part for statement in node.body for part in writer.convert(statement)]
     return node
 
 
-class _Writes(ast.NodeTransformer):
+class _Writes(NodeTransformer):
     def __init__(self, nonlocal_names: frozenset[str], global_names: frozenset[str], used_names: set[str]) -> None:
         self.nonlocal_names, self.global_names = nonlocal_names, global_names
         self.names = UniqueNames()
@@ -88,7 +88,7 @@ class _Writes(ast.NodeTransformer):
             node.targets = [self._replace(target, later)]
             return [node, *later]
         if not any(
-            isinstance(each, ast.Attribute | ast.Subscript) for target in node.targets for each in ast.walk(target)
+            isinstance(each, ast.Attribute | ast.Subscript) for target in node.targets for each in walk_nodes([target])
         ):
             return node
         name = self.names.fresh("item")
@@ -179,4 +179,4 @@ class _Writes(ast.NodeTransformer):
     def _visit_scope(self, node: ast.AST) -> ast.AST:
         return node
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _visit_scope  # noqa: N815
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _visit_scope
