@@ -1,7 +1,7 @@
 """A training of one linear layer, in Python, with a step in the graph, and with the whole loop in the graph.
 
-`step` and `train` are plain Python. `train` called with arrays runs op by op; with `graph_step` in the place of `step`
-Python runs a program for each step; `main` is one program of all steps.
+`step` and `train` are plain Python, and a step records its loss on a tape. `train` called by itself runs op by op; with
+`graph_step` in the place of `step` Python runs a program for each step; `main` is one program of all steps.
 
     tagloom run papers_examples/autograph/mnist.py 100
 
@@ -34,14 +34,13 @@ def loss(x, labels):
     return -tl.mean(tl.sum(tl.one_hot(labels, 10) * tl.log_softmax(x @ w + b), axis=-1))
 
 
-loss_and_gradients = tl.value_and_grad(loss, (w, b))
-
-
 def step(k):
     """The k-th step of gradient descent; returns the loss before it."""
     pixels, labels = digits()
     batch = (k * BATCH + tl.arange(BATCH)) % 1797
-    value, (dw, db) = loss_and_gradients(pixels[batch], labels[batch])
+    with tl.Tape() as tape:
+        value = loss(pixels[batch], labels[batch])
+    dw, db = tape.gradient(value, (w, b))
     w.assign(w - 0.5 * dw)
     b.assign(b - 0.5 * db)
     return value

@@ -19,7 +19,7 @@ import tagloom as tl
 
 @tl.function
 def following(n: tl.int64) -> tl.int64:
-    return tl.cond(n % 2 == 0, lambda: n // 2, lambda: 3 * n + 1)
+    return n // 2 if n % 2 == 0 else 3 * n + 1
 
 
 def steps(n):

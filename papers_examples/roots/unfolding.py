@@ -24,7 +24,7 @@ import tagloom as tl
 
 @tl.function
 def fib(n: tl.int64) -> tl.int64:
-    return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
+    return 1 if n <= 1 else fib(n - 1) + fib(n - 2)
 
 
 EXPECTED = [

@@ -412,7 +412,7 @@ class Operators(ABC):
         parallel_iterations: int | None,
     ) -> Any:
         counter, loop = register_created(_Counter(numbers.start)), register_created(ExitLoop(form))
-        place = AttributePlace(counter, "number", last or "i")
+        place = AttributePlace(counter, "number", last or _target_name(target))
 
         def trip() -> None:
             number = counter.number
@@ -615,6 +615,13 @@ def _call_frame_reader(builtin: Callable[..., Any], *arguments: Any, **keywords:
 
 def _identity(value: Any) -> Any:
     return value
+
+
+def _target_name(target: Callable[[Any], Any]) -> str:
+    """The variable that is the whole target of a loop: the only one that the function assigns; else `i`."""
+    code = getattr(target, "__code__", None)
+    names = code.co_freevars if code is not None else ()
+    return names[0] if len(names) == 1 and names[0] != "ag__" else "i"
 
 
 class _Counter:

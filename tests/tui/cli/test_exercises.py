@@ -23,7 +23,7 @@ class WrongSolution(NamedTuple):
 
 
 WRONG_SOLUTIONS = [
-    WrongSolution("factorial", "lambda: 1,", "lambda: n,", ("factorial(0) is wrong", "expected: 1", "got: 0")),
+    WrongSolution("factorial", "return 1 if", "return n if", ("factorial(0) is wrong", "expected: 1", "got: 0")),
     WrongSolution(
         "factorial",
         "n <= 1",
@@ -48,8 +48,8 @@ WRONG_SOLUTIONS = [
         "power(x, n - n // 2)",
         ("power(0, 1) is wrong", "your program: power(0, 1), no result", "the solution: power(0, 0) = 1"),
     ),
-    WrongSolution("power", "lambda: 1, halved", "lambda: x, halved", ("power(0, 0) is wrong", "expected: 1", "got: 0")),
-    WrongSolution("choose", "lambda: 0, border", "lambda: 1, border", ("choose(0, 1) is wrong", "expected: 0")),
+    WrongSolution("power", "return 1\n", "return x\n", ("power(0, 0) is wrong", "expected: 1", "got: 0")),
+    WrongSolution("choose", "return 0\n", "return 2\n", ("choose(0, 1) is wrong", "expected: 0")),
     WrongSolution(
         "choose",
         "+ choose(n - 1, k)",
@@ -90,32 +90,32 @@ WRONG_SOLUTIONS = [
     ),
     WrongSolution(
         "primes",
-        "d < p",
-        "d <= p",
+        "range(2, p)",
+        "range(2, p + 1)",
         (
             "main(2) is wrong",
             "iteration 0",
-            "your program: goes on with d = 2, divisors = 0",
-            "the solution: ends with d = 2, divisors = 0",
+            "your program: goes on with divisors = 0, d = 2",
+            "the solution: ends with divisors = 0, d = 2",
         ),
     ),
     WrongSolution(
         "primes",
-        "p <= n",
-        "p < n",
-        ("main(2) is wrong", "your program: ends with p = 2, count = 0", "the solution: goes on with p = 2, count = 0"),
+        "range(2, n + 1)",
+        "range(2, n)",
+        ("main(2) is wrong", "your program: ends with count = 0, p = 2", "the solution: goes on with count = 0, p = 2"),
     ),
     WrongSolution(
         "primes",
         "divisors == 0",
         "divisors <= 1",
-        ("main(5) is wrong", "iteration 3", "your program: p = 5, count = 3", "the solution: p = 5, count = 2"),
+        ("main(5) is wrong", "iteration 3", "your program: count = 3, p = 5", "the solution: count = 2, p = 5"),
     ),
     WrongSolution(
         "prefix_sums",
-        "i <= size",
-        "i < size",
-        ("main(uint8(1)) is wrong", "got: Deadlocked", "nothing fills sums[1]", "main.less"),
+        "range(1, size + 1)",
+        "range(1, size)",
+        ("main(uint8(1)) is wrong", "got: Deadlocked", "nothing fills sums[1]", "reads sums[1] under main"),
     ),
     WrongSolution(
         "prefix_sums",
@@ -131,14 +131,14 @@ WRONG_SOLUTIONS = [
     ),
     WrongSolution(
         "paths",
-        "k == 0, lambda: 1",
-        "k == 0, lambda: 2",
+        "1 if k == 0",
+        "2 if k == 0",
         ("main(uint8(0), uint8(0)) is wrong", "ways[0], of the cells", "your program: 2", "the solution: 1"),
     ),
     WrongSolution(
         "paths",
-        "lambda: 0, lambda: ways[k - 1]",
-        "lambda: 1, lambda: ways[k - 1]",
+        "0 if column == 0",
+        "1 if column == 0",
         ("main(uint8(1), uint8(0)) is wrong", "ways[1], of the cells", "your program: 2", "the solution: 1"),
     ),
     WrongSolution(
@@ -194,8 +194,8 @@ WRONG_SOLUTIONS = [
     ),
     WrongSolution(
         "tree_sum",
-        "lambda: low, lambda: 0",
-        "lambda: high, lambda: 0",
+        "low if low < high",
+        "high if low < high",
         ("total(1, 2) is wrong", "expected: 1", "got: 2"),
     ),
 ]
