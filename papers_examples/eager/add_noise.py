@@ -29,7 +29,9 @@ def main(x: tl.float64) -> tl.float64:
 @tl.function
 def walk(x: tl.float64, n: tl.int64) -> tl.float64:
     """n steps of noise: each iteration calls `main`, which draws its own number."""
-    return tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, main(x)), 0, x)[1]
+    for _ in range(n):
+        x = main(x)
+    return x
 
 
 EXPECTED = [

@@ -114,16 +114,11 @@ def balanced(depth):
 @tl.function
 def sentiment(trees: Trees, node: tl.int64) -> tuple[tl.int64, tl.int64]:
     """The value of a node, and its factor."""
-
-    def word():
+    if trees.left[node] < 0:
         return tl.asarray(VALENCES)[trees.word[node]], tl.asarray(FACTORS)[trees.word[node]]
-
-    def pair():
-        left, factor = sentiment(trees, trees.left[node])
-        right, _ = sentiment(trees, trees.right[node])
-        return left + factor * right, 1
-
-    return tl.cond(trees.left[node] < 0, word, pair)
+    left, factor = sentiment(trees, trees.left[node])
+    right, _ = sentiment(trees, trees.right[node])
+    return left + factor * right, 1
 
 
 @tl.function

@@ -81,16 +81,12 @@ class TreeRNN:
     @tl.function
     def node(self, trees: Trees, i: tl.int64):
         """The state of a node, and the losses of the node and all nodes below it."""
-
-        def word():
-            return self.leaf(trees.word[i]), 0.0
-
-        def pair():
+        if trees.left[i] < 0:
+            state, below = self.leaf(trees.word[i]), 0.0
+        else:
             left, before = self.node(trees, trees.left[i])
             right, after = self.node(trees, trees.right[i])
-            return self.combined(left, right), before + after
-
-        state, below = tl.cond(trees.left[i] < 0, word, pair)
+            state, below = self.combined(left, right), before + after
         return state, below - self.guess(state)[trees.label[i]]
 
     @tl.function
@@ -101,13 +97,11 @@ class TreeRNN:
     @tl.function
     def filled(self, trees: Trees, i: tl.int64, states):
         """The cells of states, after puts for a node and all nodes below it."""
-
-        def pair():
-            half = self.filled(trees, trees.left[i], states)
-            both = self.filled(trees, trees.right[i], half)
-            return tl.put(both, i, self.combined(both[trees.left[i]], both[trees.right[i]]))
-
-        return tl.cond(trees.left[i] < 0, lambda: tl.put(states, i, self.leaf(trees.word[i])), pair)
+        if trees.left[i] < 0:
+            return tl.put(states, i, self.leaf(trees.word[i]))
+        half = self.filled(trees, trees.left[i], states)
+        both = self.filled(trees, trees.right[i], half)
+        return tl.put(both, i, self.combined(both[trees.left[i]], both[trees.right[i]]))
 
     @tl.function
     def cells(self, trees: Trees) -> tl.float64:
@@ -117,16 +111,14 @@ class TreeRNN:
 
     @tl.function
     def loop(self, trees: Trees) -> tl.float64:
-        def body(i, states):
-            state = tl.cond(
-                trees.left[i] < 0,
-                lambda: self.leaf(trees.word[i]),
-                lambda: self.combined(states[trees.left[i]], states[trees.right[i]]),
-            )
-            return i + 1, tl.put(states, i, state)
-
         count = tl.size(trees.left)
-        _, states = tl.while_loop(lambda i, _: i < count, body, 0, tl.cells(count, self.state))
+        states = tl.cells(count, self.state)
+        for i in range(count):
+            if trees.left[i] < 0:
+                state = self.leaf(trees.word[i])
+            else:
+                state = self.combined(states[trees.left[i]], states[trees.right[i]])
+            states = tl.put(states, i, state)
         return self.loss_of_all(tl.collect(states), trees)
 
     @tl.function

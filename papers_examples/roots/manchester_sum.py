@@ -32,11 +32,7 @@ PUBLISHED = {"S1": 123_472, "Sinf": 247}
 @tl.function
 def total(low: tl.int64, high: tl.int64) -> tl.int64:
     middle = (low + high) // 2
-    return tl.cond(
-        low == high,
-        lambda: low,
-        lambda: total(low, middle) + total(middle + 1, high),
-    )
+    return low if low == high else total(low, middle) + total(middle + 1, high)
 
 
 @tl.function

@@ -61,7 +61,8 @@ def right() -> tl.int64:
 
 @tl.function
 def main(steps: tl.int64) -> tl.int64:
-    _, _ = tl.while_loop(lambda k, loss: k < steps, lambda k, loss: (k + 1, step(k)), 0, tl.inf)
+    for k in range(steps):
+        step(k)
     return right()
 
 

@@ -29,7 +29,10 @@ def step():
 
 @tl.function
 def main(steps: tl.int64) -> tl.float64:
-    return tl.while_loop(lambda k, now: k < steps, lambda k, now: (k + 1, step()), 0, loss())[1]
+    last = loss()
+    for _ in range(steps):
+        last = step()
+    return last
 
 
 def of_the_library(steps):

@@ -78,12 +78,11 @@ QUEUE.close()
 @tl.function
 def main(steps: tl.int64) -> tl.float64:
     """The training as one program, which takes its batches itself from a queue of 20; one more is a trap."""
-
-    def step(k, loss):
+    loss = tl.inf
+    for _ in range(steps):
         batch = QUEUE.dequeue_many(BATCH)
-        return k + 1, TRAINING.step(batch["x"], batch["y"])
-
-    return tl.while_loop(lambda k, loss: k < steps, step, 0, tl.inf)[1]
+        loss = TRAINING.step(batch["x"], batch["y"])
+    return loss
 
 
 EXPECTED = [{"run": ("main", 20), "result": 2.0680944644990777e-06, "size": "quick"}]

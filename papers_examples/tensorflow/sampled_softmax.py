@@ -51,12 +51,9 @@ def exact(words):
 
 @tl.autograph.inline
 def trained(loss, steps):
-    def step(k):
+    for k in range(steps):
         gradients = tl.grad(loss, MODEL)((k * BATCH + tl.arange(BATCH)) % WORDS)
         optimizer.apply(gradients, MODEL)
-        return k + 1
-
-    tl.while_loop(lambda k: k < steps, step, 0)
     return exact(tl.arange(WORDS))
 
 
