@@ -50,7 +50,7 @@ class _Tests(ast.NodeTransformer):
         )
         return node
 
-    visit_If = visit_While = visit_IfExp = visit_Assert = _watch_test  # noqa: N815
+    visit_If = visit_While = visit_IfExp = visit_Assert = _watch_test
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)

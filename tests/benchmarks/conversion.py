@@ -24,7 +24,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "papers_examples"
 def functions_of(file: Path) -> Iterator[CodeType]:
     """The code of the functions and methods of a file, without those inside of functions."""
     pending = [compile(file.read_text(encoding="utf-8"), str(file), "exec", dont_inherit=True)]
-    for code in pending:  # grows while it is walked
+    for code in pending:  # a worklist: the loop appends to it
         for constant in code.co_consts:
             if isinstance(constant, CodeType):
                 if not constant.co_flags & inspect.CO_OPTIMIZED:

@@ -55,7 +55,7 @@ def declared_names(body: Sequence[ast.AST], kind: type[ast.Nonlocal | ast.Global
     """
     names: list[str] = []
     pending = list(body)
-    for each in pending:  # grows while it is walked
+    for each in pending:  # a worklist: the loop appends to it
         if isinstance(each, kind):
             names += each.names
         elif not isinstance(each, (*SCOPES, ast.expr)):
