@@ -13,7 +13,7 @@ _LEAF_FIELDS = {"ctx", "op", "ops", "id", "attr", "kind", "type_comment", "type_
 
 
 @cache
-def _node_fields(kind: type[ast.AST]) -> tuple[str, ...]:
+def _node_fields(kind: Any) -> tuple[str, ...]:
     """The fields of a class of nodes that may hold statements, expressions or parts of them."""
     return () if kind is ast.Constant else tuple(name for name in kind._fields if name not in _LEAF_FIELDS)
 
@@ -46,7 +46,7 @@ def walk_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
 class NodeTransformer(ast.NodeTransformer):
     """The transformer of `ast`, which visits no contexts and operators."""
 
-    def generic_visit(self, node: ast.AST) -> Any:
+    def generic_visit(self, node: ast.AST) -> ast.AST:
         for name in _node_fields(type(node)):
             part = getattr(node, name, None)
             if isinstance(part, list):

@@ -620,7 +620,7 @@ def _identity(value: Any) -> Any:
 def _target_name(target: Callable[[Any], Any]) -> str:
     """The variable that is the whole target of a loop: the only one that the function assigns; else `i`."""
     code = getattr(target, "__code__", None)
-    names = code.co_freevars if code is not None else ()
+    names: tuple[str, ...] = code.co_freevars if code is not None else ()
     return names[0] if len(names) == 1 and names[0] != "ag__" else "i"
 
 
