@@ -13,7 +13,7 @@ _LEAF_FIELDS = {"ctx", "op", "ops", "id", "attr", "kind", "type_comment", "type_
 
 
 @cache
-def _node_fields(kind: Any) -> tuple[str, ...]:
+def _node_fields(kind: type[ast.AST]) -> tuple[str, ...]:
     """The fields of a class of nodes that may hold statements, expressions or parts of them."""
     return () if kind is ast.Constant else tuple(name for name in kind._fields if name not in _LEAF_FIELDS)
 
@@ -25,7 +25,7 @@ def child_nodes(node: ast.AST) -> list[ast.AST]:
     ['x[0]', 'y']
     """
     children: list[ast.AST] = []
-    for name in _node_fields(type(node)):
+    for name in _node_fields(type(node)):  # type: ignore[arg-type]
         part = getattr(node, name, None)
         if isinstance(part, list):
             children += [each for each in part if isinstance(each, ast.AST)]
@@ -47,7 +47,7 @@ class NodeTransformer(ast.NodeTransformer):
     """The transformer of `ast`, which visits no contexts and operators."""
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        for name in _node_fields(type(node)):
+        for name in _node_fields(type(node)):  # type: ignore[arg-type]
             part = getattr(node, name, None)
             if isinstance(part, list):
                 part[:] = self._visit_list(part)
