@@ -9,7 +9,7 @@ vector, and a key of dicts is a field. `ObjectTable` encodes what a graph reads,
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CellType, GetSetDescriptorType, MappingProxyType
 from typing import Any, TypeAlias
@@ -268,11 +268,13 @@ class ObjectTable:
             return
         raise LayoutMiss(str(place), UnionLayout(tuple(options)), layout_of(value))
 
-    def follow(self) -> None:
+    def follow(self, containers: Iterable[Any] = ()) -> None:
         """Follow the fields of all objects, those found on the way included; raises LayoutMiss. Each field of each
-        object passes here, so the common layouts have their code in the loop: three times as fast on trees."""
+        object passes here, so the common layouts have their code in the loop: three times as fast on trees.
+        `containers` have the variables that the graph reads besides."""
         objects, classes, indices, get = self.objects, self.classes, self.indices, dict.get
         plans: dict[type, tuple[list[int], list[Any]]] = {}
+        namespaces = list[int]()
         position = 0
         while position < len(objects):
             instance, owner = objects[position], classes[position]
@@ -289,6 +291,7 @@ class ObjectTable:
                 self._follow_list(instance, owner)
                 continue
             attributes = instance if issubclass(owner, DictPool) else instance.__dict__
+            namespaces.append(id(attributes))
             for name in self.absent_names.get(owner, ()):
                 if dict.__contains__(attributes, name):  # of dict, as Python does: `__dict__` may be of a subclass
                     raise LayoutMiss(f"{owner.__qualname__}.{name}", "an attribute of the class", "one of the instance")
@@ -314,6 +317,20 @@ class ObjectTable:
                     add(value._value)
                 else:
                     self._encode_rows([value], key)
+        self._check_namespaces(namespaces, [*map(id, containers)])
+
+    def _check_namespaces(self, namespaces: Sequence[int], containers: Sequence[int]) -> None:
+        """Raises LayoutMiss where one dict has the attributes of two objects, or is itself an object, or has variables
+        of a module: its keys have several vectors, so the graph would miss a write by another name."""
+        seen = set(containers)
+        if len(seen.union(namespaces)) == len(seen) + len(namespaces):
+            return
+        owners = (each for each in self.classes if not issubclass(each, ListPool))
+        for namespace, owner in zip(namespaces, owners, strict=True):
+            if namespace in seen:
+                place = owner.place if issubclass(owner, Pool) else f"{owner.__qualname__}.__dict__"
+                raise LayoutMiss(str(place), "a dict of its own", "one that has other attributes or variables")
+            seen.add(namespace)
 
     def _follow_list(self, instance: list[Any], owner: type) -> None:
         start = self.cells.get(owner, 0)

@@ -91,7 +91,7 @@ class SpeculativeGraph:
         for name, layout in self.arguments.items():
             leaves += table.encode(roots[name], layout, name)
         outside = {key: list(table.encode(key.read(), layout, key)) for key, layout in self.variables.items()}
-        table.follow()
+        table.follow(key.container for key in self.variables)
         if self.generation.requirements.needs_classes:
             leaves.append(table.class_numbers(self.generation.class_numbers))
         if self.generation.requirements.needs_rows:

@@ -377,6 +377,26 @@ def rotate(owners, position):
     return first is owners[0], owners[position].n
 
 
+def write_both(one, other):
+    one.n += 1
+    other.n *= 10
+    return one.n, other.n
+
+
+class SharingCalls(list):
+    """Calls with two objects, which at last share a `__dict__`; `copy.deepcopy` would give each its own."""
+
+    def __init__(self) -> None:
+        for n in range(8):
+            one, other = Counter(n), Counter(3)
+            if n >= 5:
+                other.__dict__ = one.__dict__
+            self.append((one, other))
+
+    def __deepcopy__(self, memo: Any) -> SharingCalls:
+        return SharingCalls()
+
+
 class Attributes(dict):
     """The `__dict__` of an object, whose methods Python does not call."""
 
@@ -446,6 +466,7 @@ SCENARIOS: dict[str, Any] = {
     "grow_rows": (grow_rows, lambda: [([[1, 2], [3], [4, 5, 6]][:k],) for k in (1, 2, 3, 3, 2, 1, 0, 3)]),
     "dot": (dot, lambda: [([1.0, 2.0, 3.0][:i], [0.5, 0.25][:j]) for i in range(4) for j in range(3)]),
     "grow_while_iterating": (grow_while_iterating, lambda: [([k, 2], 5 + 2 * k) for k in range(7)]),
+    "write_both": (write_both, SharingCalls),
     "rotate": (rotate, lambda: [(each, k) for each in [_counters()] for k in (0, 1, 2, -1, 1, 3, -3, 2)]),
     "total": (total, lambda: [(each,) for each in _trees(1)]),
     "depth": (depth, lambda: [(each,) for each in _trees(2)]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 import tagloom as tl
@@ -144,3 +144,80 @@ def test_no_code_of_the_user_runs_but_its_own() -> None:
         assert Watchful.calls == (["n"] if other else [])
     speculated.explain()
     assert Watchful.calls == []
+
+
+class Shared:
+    """An object that may share its attributes with another, or with a dict."""
+
+    def __init__(self, n):
+        self.n = n
+
+
+SHARED_COUNT = 5
+
+
+def _write_both(one, other):
+    one.n += 1
+    other["n"] *= 10
+    return one.n, other["n"]
+
+
+def _write_two(one, other):
+    one.n += 1
+    other.n *= 10
+    return one.n, other.n
+
+
+def _write_own(one, other):
+    one.attributes["n"] = one.n + 1
+    return one.n
+
+
+def _write_global(one, other):
+    other["SHARED_COUNT"] += 1
+    return SHARED_COUNT
+
+
+def _with_dict(n, is_shared):
+    one = Shared(n)
+    return one, one.__dict__ if is_shared else {"n": 3}
+
+
+def _with_object(n, is_shared):
+    one, other = Shared(n), Shared(3)
+    if is_shared:
+        other.__dict__ = one.__dict__
+    return one, other
+
+
+def _with_own(n, is_shared):
+    one = Shared(n)
+    one.attributes = one.__dict__ if is_shared else {"n": 3}
+    return one, None
+
+
+def _with_globals(n, is_shared):
+    return None, globals() if is_shared else {"SHARED_COUNT": n}
+
+
+@pytest.mark.parametrize("first_shared", [0, 5])
+@pytest.mark.parametrize(
+    ("function", "make"),
+    [
+        (_write_both, _with_dict),
+        (_write_two, _with_object),
+        (_write_own, _with_own),
+        (_write_global, _with_globals),
+    ],
+)
+def test_attributes_with_two_names(function: Any, make: Any, first_shared: int) -> None:
+    """Where one dict has the attributes of two objects, or variables, a write by one name is seen by the other."""
+    global SHARED_COUNT
+    endings = []
+    speculated = tl.speculate(engine="reference")(function)
+    for side in (speculated, function):
+        SHARED_COUNT = 5
+        calls = [make(n, n >= first_shared) for n in range(8)]
+        endings.append([(side(*each), getattr(each[0], "n", 0), SHARED_COUNT) for each in calls])
+    assert endings[0] == endings[1]
+    assert speculated.counts.graph == max(0, first_shared - 3)

@@ -54,6 +54,10 @@ def _stale_fields(patch: MonkeyPatch) -> None:
     patch.setattr(Generation, "write_heap", write_heap)
 
 
+def _shared_attributes(patch: MonkeyPatch) -> None:
+    patch.setattr(ObjectTable, "_check_namespaces", lambda *arguments: None)
+
+
 def _no_commit(patch: MonkeyPatch) -> None:
     patch.setattr(ObjectTable, "changes", lambda *arguments: iter(()))
 
@@ -167,6 +171,7 @@ TWINS = {
     "options by position": Twin(_options_by_position, "unions"),
     "unchecked assumptions": Twin(_unchecked_assumptions, "rare_print"),
     "unchecked overflow": Twin(_unchecked_overflow, "power"),
+    "shared attributes": Twin(_shared_attributes, "write_both"),
     "lost aliases": Twin(_lost_aliases, "aliases"),
     "stale fields": Twin(_stale_fields, "count_and_bump"),
     "no commit": Twin(_no_commit, "swap_friends"),
