@@ -50,8 +50,8 @@ class PageRow(NamedTuple):
         tail is not cut.
 
         >>> row = build_row("fib.cond.switch_n ", "main/fib/fib_1", tail_count=1)
-        >>> ["".join(span.text for span in row.fit(width)) for width in (40, 27, 16)]
-        ['fib.cond.switch_n main/fib/fib_1', 'fib.cond.swi…main/fib/fib_1', 'fib.con…b/fib_1']
+        >>> ["".join(span.text for span in row.fit(width)) for width in (40, 28, 16)]
+        ['fib.cond.switch_n main/fib/fib_1', 'fib.cond.swit…main/fib/fib_1', 'fib.cond…b/fib_1']
         """
         if not self.tail_count or len(self.text) <= width:
             return self.spans
