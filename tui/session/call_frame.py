@@ -6,9 +6,9 @@ makes counts as a value once its result has come.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import NamedTuple
 
-from ...core.ops.routing import ROUTING_OPS
 from ...core.tag import ENVIRONMENT, Tag
 from ...core.value import Value
 from ...viz.activation_tree import gate_name, parameter_gates
@@ -52,9 +52,9 @@ def find_call_frame(session: Session) -> CallFrame:
         summary = index.activation(tag)
         facts = ((gate, *summary.arguments[gate]) for gate in parameter_gates(graph, summary.arguments))
         inputs.append([(gate_name(graph, gate), value) for gate, at, value in facts if at <= position])
-        for number in summary.firings:
-            event = history[number] if number < position else None
-            if event is not None and event.outputs and graph.nodes[event.token.node].op not in ROUTING_OPS:
+        for number in summary.computations[: bisect_left(summary.computations, position)]:
+            event = history[number]
+            if event.outputs:
                 values.append(FrameValue(event.token.node, event.outputs[0][1], number))
         for _, child in summary.children:
             if child.site.kind == "call":

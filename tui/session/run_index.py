@@ -16,6 +16,7 @@ from itertools import chain
 import numpy as np
 
 from ...core.graph.graph import Graph
+from ...core.ops.routing import ROUTING_OPS
 from ...core.tag import ROOT, Tag
 from ...core.value import Value
 from ...interp.breakpoints.expression import compile_condition
@@ -48,8 +49,9 @@ class ActivationSummary:
     children: list[tuple[int, Tag]] = field(default_factory=list)
     """The activations directly below, each with the position at which it opened, ascending."""
 
-    firings: list[int] = field(default_factory=list)
-    """The numbers of the events at which nodes fired in it, ascending."""
+    computations: list[int] = field(default_factory=list)
+    """The numbers of the events at which nodes computed values in it, ascending: all firings but those of routing
+    ops."""
 
     def as_of(self, position: int) -> ActivationSummary:
         """The summary as of a position."""
@@ -61,7 +63,7 @@ class ActivationSummary:
             {gate: fact for gate, fact in self.arguments.items() if fact[0] <= position},
             {node: fact for node, fact in self.results.items() if fact[0] <= position},
             [fact for fact in self.children if fact[0] <= position],
-            self.firings[: bisect_left(self.firings, position)],
+            self.computations[: bisect_left(self.computations, position)],
         )
 
 
@@ -75,8 +77,8 @@ def merge_summaries(parts: Sequence[ActivationSummary]) -> ActivationSummary:
     arguments = {gate: fact for part in reversed(parts) for gate, fact in part.arguments.items()}
     results = {node: fact for part in parts for node, fact in part.results.items()}
     children = list(chain.from_iterable(part.children for part in parts))
-    firings = list(chain.from_iterable(part.firings for part in parts))
-    return ActivationSummary(parts[0].tag, opened, number, arguments, results, children, firings)
+    computations = list(chain.from_iterable(part.computations for part in parts))
+    return ActivationSummary(parts[0].tag, opened, number, arguments, results, children, computations)
 
 
 class RunIndexSegment:
@@ -117,10 +119,13 @@ class RunIndexSegment:
         if event.inputs is not None:
             self.wave_firings += 1
             self.firings.setdefault(token.node, []).append(number)
-            self._activation(token.tag).firings.append(number)
-            self._open_activations(self.gates.entering_tokens(event))
-            if graph.nodes[token.node].op == "return" and event.outputs:
-                self.activations[token.tag].results[token.node] = (self.end, event.outputs[0][1])
+            op = graph.nodes[token.node].op
+            if op not in ROUTING_OPS:
+                self._activation(token.tag).computations.append(number)
+            else:
+                self._open_activations(self.gates.entering_tokens(event))
+                if op == "return" and event.outputs:
+                    self._activation(token.tag).results[token.node] = (self.end, event.outputs[0][1])
             if event.trap is not None:
                 self.traps.append(number)
         if event.ends_wave:
