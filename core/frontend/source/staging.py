@@ -57,6 +57,7 @@ from .raising import is_raised, raise_from_here, stage_failure, unreached_operan
 from .state import (
     UNBOUND,
     CellPlace,
+    ItemsPlace,
     MaybeUnassigned,
     Place,
     Undefined,
@@ -73,6 +74,8 @@ _RESULT = ("result",)
 _BOOL = Type(dtypes.bool)
 MAX_PLACES = 1000
 """The most variables and other places that a staged loop may change."""
+MAX_LENGTH_CHANGES = 100
+"""How often loops of a function are traced again because a trip changes the length of a list."""
 
 
 def is_symbolic(value: Any) -> bool:
@@ -109,6 +112,17 @@ class Arm(NamedTuple):
     """The result of the assertion of an arm that raises, whose contents are never computed."""
     error: Any = None
     """What that arm raises."""
+
+    def view(self, content: Any) -> Any:
+        """A piece of state with the items that its lists and dicts have at the end of the arm."""
+        if type(content) is tuple:
+            return tuple(map(self.view, content))
+        if type(content) not in (list, dict):
+            return content
+        items = self.contents.get(ItemsPlace(content).key, content)
+        if type(content) is dict:
+            return {key: self.view(item) for key, item in items.items()}
+        return list(map(self.view, items))
 
 
 def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], variables: Variables) -> Any:
@@ -303,6 +317,7 @@ class _Merger:
                 self.pieces[key] = one
                 return
         note_rebuilt([one, other])
+        one, other = then.view(one), otherwise.view(other)
         scopes = [functools.partial(enter_region, branch) for branch in self.branches]
         with suppress(DifferentItems):
             one, other = unify_structures([one, other], scopes)
@@ -565,6 +580,15 @@ def stage_loop(
             carried[widening.key] = state._replace(tree=Tree(start_leaves, state.tree.treedef))
         except _LengthChanges as change:
             region.rewind(snapshot)
+            region.specialization.length_changes += 1
+            if region.specialization.length_changes > MAX_LENGTH_CHANGES:
+                raise Invalid(
+                    f"trips of a loop change the length of {change.place.label} in too many ways",
+                    rule="F4",
+                    where=location,
+                    required=f"at most {MAX_LENGTH_CHANGES} traces of the loops of a function",
+                    hint="make the list before the loop, or use fewer nested loops that change lists",
+                ) from None
             key = change.place.key
             content = carried[key].tree.rebuild(carried[key].tree.leaves) if key in carried else change.place.read()
             constants.pop(key, None)

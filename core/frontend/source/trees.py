@@ -44,8 +44,11 @@ def _has_other_keys(state: Any) -> bool:
 def note_rebuilt(state: Any) -> Any:
     """Register the lists and dicts of state that is rebuilt, or of which a copy is; returns it."""
     region = current_region()
-    pending = [state] if region is not None else []
+    pending, seen = [state] if region is not None else [], set[int]()
     for each in pending:  # a worklist: the loop appends to it
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
         if type(each) in (list, dict):
             assert region is not None, "only a trace has pending state"
             region.specialization.rebuilt_containers[id(each)] = each

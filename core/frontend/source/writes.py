@@ -11,6 +11,8 @@ import numpy as np
 from ...errors import Invalid
 from ..trace.captures import VariableBase
 from ..trace.source_location import user_location
+from ..trace.stacked_items import has_stacked_items
+from .open_lists import delete_open_item
 from .state import CONTAINERS, AttributePlace, ItemsPlace, active_journal, record_write
 from .trees import is_rebuilt
 
@@ -66,9 +68,19 @@ def set_item(value: Any, container: Any, key: Any) -> None:
 
 
 def delete_item(container: Any, key: Any) -> None:
-    """`del container[key]`."""
+    """`del container[key]`. Raises Invalid (F4) for a slice of a list whose length only the run knows."""
     announce_items(container)
-    del container[key]
+    if not has_stacked_items(container):
+        del container[key]
+    elif type(key) is slice:
+        raise Invalid(
+            "a slice of a list whose length only the run knows is deleted",
+            rule="F4",
+            where=user_location(),
+            hint="keep the other items: x = x[:i] + x[j:]",
+        )
+    else:
+        container[:] = delete_open_item(container, key)[1]
 
 
 def announce_items(container: Any) -> None:

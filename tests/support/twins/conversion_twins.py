@@ -348,7 +348,7 @@ def appended_items_come_first(patch: MonkeyPatch) -> None:
     patch.setattr(open_lists, "_join_columns", lambda columns, depth: sound(columns[::-1], depth))
 
 
-@twin(collections_of_numbers.distances_on_a_ring, 5)
+@twin(collections_of_numbers.distances_on_a_ring, 7)
 def a_loop_ends_where_its_list_ended(patch: MonkeyPatch) -> None:
     """A loop over a list of symbolic length does not see the items that its body appends."""
     patch.setattr(symbolic_sequences.LiveItems, "has", lambda self, number: number < self.count)

@@ -1,0 +1,88 @@
+"""Generated functions on lists that grow and shrink do what Python does, or are refused in words."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.generators.list_programs import write_list_program
+from support.generators.python_programs import load_program
+from support.laws.python_laws import RUNS, disagreements, python_ending
+
+SEEDS = 300
+"""The programs of the heavy part."""
+
+
+def check(seed: int, folder: Path) -> bool:
+    """Check the law on a program; whether it is converted. What is refused says where, and what to write."""
+    program = write_list_program(random.Random(seed).randint)
+    function = load_program(program, folder)
+    try:
+        different = list(disagreements(function, program.inputs, RUNS[:1]))
+    except tl.Invalid as error:
+        assert error.rule in ("F4", "V5") and error.where is not None, error
+        return False
+    except Exception as error:
+        if not isinstance(error, type(python_ending(function, program.inputs[0]).error)):
+            raise
+        return True
+    assert not different, "\n".join([program.text, *different])
+    return True
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", (1, 2, 3, 78))
+def test_list_programs(seed: int, tmp_path: Path) -> None:
+    """Programs of these seeds agree with Python; one, which changes a list that may be one of two, is refused."""
+    assert check(seed, tmp_path) == (seed != 2)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("first", range(0, SEEDS, 50))
+def test_many_list_programs(first: int, tmp_path: Path) -> None:
+    """50 programs agree, or are refused; at least a third are converted."""
+    assert sum(check(seed, tmp_path) for seed in range(first, first + 50)) >= 50 // 3
+
+
+def delete_item(n: int) -> tuple[list[int], int]:
+    """Deletes an item of a list of symbolic length."""
+    xs = []
+    for i in range(n):
+        xs.append(i * i)
+    del xs[1]
+    return xs, len(xs)
+
+
+def delete_slice(n: int) -> list[int]:
+    """Deletes a slice of a list of symbolic length."""
+    xs = []
+    for i in range(n):
+        xs.append(i)
+    del xs[:2]
+    return xs
+
+
+def print_list(n: int) -> int:
+    """Prints a list of symbolic length."""
+    xs = []
+    for i in range(n):
+        xs.append(i)
+    print(xs)
+    return len(xs)
+
+
+def test_deletion() -> None:
+    """`del xs[i]` does what Python does."""
+    assert list(disagreements(delete_item, [(4,), (2,)], RUNS[:1])) == []
+
+
+@pytest.mark.parametrize("function", (delete_slice, print_list))
+def test_refused_uses(function: Callable[[int], object]) -> None:
+    """A deleted slice of such a list, and a printed list, are refused in words."""
+    with pytest.raises(tl.Invalid, match="only the run knows") as caught:
+        tl.function(function)(np.int64(4))
+    assert caught.value.rule == "F4" and caught.value.hint
