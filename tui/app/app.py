@@ -224,6 +224,8 @@ class Debugger(AsciiApp):
         yield SystemCommand("smaller (<)", "zoom the graph out, or fold it", partial(self.action_zoom, -1))
         yield SystemCommand("follow (.)", "turn following the run in the graph on or off", self.action_follow)
         yield SystemCommand("jump (^o)", "jump to a pane by its letter", self.action_jump)
+        for key, pane in self.pane_keys.items():
+            yield SystemCommand(f"pane {pane} ({key})", f"go to the pane {pane}", partial(self.action_front, pane))
         yield SystemCommand("screenshot", "save the screen as SVG", self.deliver_screenshot)
 
     def action_zoom(self, by: int) -> None:

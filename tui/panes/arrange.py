@@ -10,7 +10,7 @@ PANES = (
     "graph", "source", "flight", "waiting", "tags", "inspector", "events", "cells", "answers", "timeline", "code",
     "call",
 )  # fmt: skip
-"""All panes; their keys are the digits 1 to 9 and 0, `#` and `;`."""
+"""All panes; their keys are the digits 1 to 9 and 0, `#` and `V`."""
 
 WIDE, MEDIUM = 150, 100
 """The widths from which a screen has three columns of panes, and two."""
@@ -33,7 +33,7 @@ def key_of(pane: str) -> str:
     >>> key_of("graph"), key_of("timeline"), key_of("code")
     ('1', '0', '#')
     """
-    return "1234567890#;"[PANES.index(pane)]
+    return "1234567890#V"[PANES.index(pane)]
 
 
 def arrange_panes(width: int, height: int, fronts: Mapping[str, int], maximized: str | None = None) -> list[PaneArea]:

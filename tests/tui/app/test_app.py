@@ -51,7 +51,7 @@ def test_digits_lead_to_panes(folder: Path, size: tuple[int, int]) -> None:
     async def script(screen: Screen) -> None:
         await screen.do("goto 40", "watches")
         for pane in PANES:
-            await screen.press({"#": "number_sign", ";": "semicolon"}.get(key_of(pane), key_of(pane)))
+            await screen.press({"#": "number_sign"}.get(key_of(pane), key_of(pane)))
             assert screen.focused == pane and screen.app.panes()[pane].display
             widget = screen.app.panes()[pane]
             lines = [widget.render_line(y).text for y in range(widget.size.height)]
