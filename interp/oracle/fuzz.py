@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import threading
 import time
 from collections import Counter
@@ -176,7 +177,7 @@ def write_finding(
     folder.mkdir(parents=True, exist_ok=True)
     program, arguments = finding.case
     outcome = run_reference(program, arguments)
-    words = " ".join(map(format_value, arguments))
+    words = [format_value(value) for value in arguments]
     write_file(folder / "program.tl", print_program(program, locations=False).encode())
     evaluation = evaluate(program, arguments)
     report = {
@@ -191,10 +192,10 @@ def write_finding(
         "backend_results": describe_results(finding.judgement.answer.results),
         "referee": referee,
         "function": program.entry,
-        "words": [format_value(value) for value in arguments],
+        "words": words,
         "first_difference": first_difference(program, arguments, finding.judgement.answer.results),
         "nodes": count_nodes(program),
-        "command": f"tagloom conform program.tl:{program.entry} {words}".rstrip(),
+        "command": shlex.join(["tagloom", "conform", f"program.tl:{program.entry}", *words, "--backend", backend]),
     }
     write_file(folder / "finding.json", (json.dumps(report, indent=2) + "\n").encode())
     if dialect is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -138,10 +139,11 @@ def test_one_finding_a_class(tmp_path: Path) -> None:
     references' results, and no script for a backend that is not programmed in Python."""
     report = fuzz(FailingBackend, FuzzOptions(4, 5, 1.0, 2))  # type: ignore[arg-type]
     assert report.verdicts["error"] + report.discarded == 4 and len(report.findings) == 1
-    write_finding(report.findings[0], tmp_path / "one", "mine", None, 5)
+    write_finding(report.findings[0], tmp_path / "one", "./mine --fast", None, 5)
     finding = json.loads((tmp_path / "one" / "finding.json").read_text())
     assert finding["machine"] == finding["evaluator"] and finding["nodes"] == 0
-    assert finding["command"].startswith("tagloom conform program.tl:")
+    assert shlex.split(finding["command"])[:2] == ["tagloom", "conform"]
+    assert shlex.split(finding["command"])[-2:] == ["--backend", "./mine --fast"]
     assert tl.parse((tmp_path / "one" / "program.tl").read_text()).program is not None
     assert not (tmp_path / "one" / "script.py").exists()
 
