@@ -34,7 +34,6 @@ def test_segments_make_the_firings_of_the_reference(case: Case) -> None:
     assert list(segment_violations(case)) == []
 
 
-@pytest.mark.full
 @settings(max_examples=6)
 @given(cases(arrays=True))
 def test_segments_of_programs_of_arrays(case: Case) -> None:

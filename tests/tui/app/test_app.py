@@ -153,6 +153,7 @@ def test_the_mouse(folder: Path) -> None:
 
     async def script(screen: Screen) -> None:
         await screen.do("goto 30")
+        await screen.press("7")
         await screen.click("events", "fib.subtract 2, 1")
         assert screen.app.session.history.position == 25
         await screen.do("goto 30")
@@ -164,6 +165,7 @@ def test_the_mouse(folder: Path) -> None:
         await screen.press("5")
         await screen.click("tags", "fib(2)  fib_1")
         assert screen.app.session.focus.root_tag == "main/fib_1"
+        await screen.press("3")
         assert "under" in screen.text("flight") or "fib_1" in screen.text("flight")
 
     shown(script, "fib.py:fib", "4")
@@ -195,11 +197,11 @@ def test_hints_are_keys(folder: Path) -> None:
         await screen.press("1", "ctrl+o")
         await screen.pilot.click("#letter-s")
         await screen.still()
-        assert screen.focused == "flight"
+        assert screen.focused == "tags"
         await screen.press("ctrl+o")
         await screen.pilot.click("#jump-hint")
         await screen.still()
-        assert screen.focused == "flight" and len(screen.app.screen_stack) == 1
+        assert screen.focused == "tags" and len(screen.app.screen_stack) == 1
         await screen.press("1")
         await click("palette")
         assert isinstance(screen.app.screen, CommandPalette)
@@ -212,15 +214,15 @@ def test_borders_are_tabs(folder: Path) -> None:
     """A click on the name of a pane in another pane's border leads to it."""
 
     async def script(screen: Screen) -> None:
-        flight = screen.app.panes()["flight"]
+        call = screen.app.panes()["call"]
         x = next(
             at
             for at in range(2, 40)
-            if "waiting" in str(screen.app.screen.get_style_at(flight.region.x + at, flight.region.y).meta)
+            if "flight" in str(screen.app.screen.get_style_at(call.region.x + at, call.region.y).meta)
         )
-        await screen.pilot.click(offset=(flight.region.x + x, flight.region.y))
+        await screen.pilot.click(offset=(call.region.x + x, call.region.y))
         await screen.still()
-        assert screen.focused == "waiting" and not flight.display
+        assert screen.focused == "flight" and not call.display
 
     shown(script, "fib.py:fib", "4")
 

@@ -239,15 +239,13 @@ def test_over_and_out_of_generated_programs(case: Case, schedule: str) -> None:
     assert list(activation_violations(begun(lower(case.program), case.arguments, schedule))) == []
 
 
-@pytest.mark.full
 @settings(max_examples=8)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
-def test_activations_are_told_apart(case: Case, schedule: str, seed: int) -> None:
+def test_activations_have_distinct_marks(case: Case, schedule: str, seed: int) -> None:
     """The number of an activation is the same at all positions, in all forks and in all panes."""
     assert list(mark_violations(begun(lower(case.program), case.arguments, schedule), seed, 12)) == []
 
 
-@pytest.mark.full
 @settings(max_examples=8)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
 def test_the_frame_of_a_call(case: Case, schedule: str, seed: int) -> None:

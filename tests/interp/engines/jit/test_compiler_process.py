@@ -113,7 +113,8 @@ def test_ctrl_c_while_waiting() -> None:
 
 def begin(code: str) -> tuple[subprocess.Popen[bytes], int]:
     """A process that runs this code, and the number that it prints first."""
-    process = subprocess.Popen([sys.executable, "-c", HEAD + code], stdout=PIPE, stderr=PIPE)
+    # Without a buffer, since `communicate` does not return what `readline` has read beyond the line.
+    process = subprocess.Popen([sys.executable, "-c", HEAD + code], bufsize=0, stdout=PIPE, stderr=PIPE)
     assert process.stdout is not None
     return process, int(process.stdout.readline())
 
