@@ -154,7 +154,7 @@ def test_a_solution_that_does_not_end_decides_nothing(tagloom: Any, folder: Path
     fails."""
     tagloom("examples", "--copy", "lessons")
     source = (folder / "lessons" / "squares.py").read_text()
-    (folder / "endless.py").write_text(source.replace("n + 1", "2**62"))
+    (folder / "endless.py").write_text(source.replace("n + 1", "n + 2**62"))
     ran = tagloom("check", "lessons/squares.py", "3", "--against", "endless.py", "--max-firings", "500")
     text = "undecided main(3): the solution did not end within 500 firings"
     assert ran.code == 1 and ran.out == f"{text}\nno run decided anything\n"
