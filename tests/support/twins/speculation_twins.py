@@ -40,6 +40,7 @@ def _lost_aliases(patch: MonkeyPatch) -> None:
         return len(table.objects) - 1
 
     patch.setattr(ObjectTable, "index", index)
+    _shared_attributes(patch)  # else that check sends the call to Python
 
 
 def _stale_fields(patch: MonkeyPatch) -> None:
