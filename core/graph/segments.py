@@ -292,7 +292,7 @@ class _Partitioner:
         product: Alternatives = (Alternative(frozenset(), frozenset()),)
         for factor in factors:
             pairs = ((first, second) for first in product for second in factor)
-            product = _simplified(
+            product = _simplify(
                 Alternative(first.guard | second.guard, first.needs | second.needs)
                 for first, second in pairs
                 if not any((predicate, not outcome) in first.guard for predicate, outcome in second.guard)
@@ -374,15 +374,15 @@ class _Partitioner:
 
 def _union(alternatives: Sequence[Alternatives]) -> Alternatives:
     """The alternatives of a node that fires on any of these."""
-    return _simplified(alternative for each in alternatives for alternative in each)
+    return _simplify(alternative for each in alternatives for alternative in each)
 
 
-def _simplified(alternatives: Iterator[Alternative]) -> Alternatives:
+def _simplify(alternatives: Iterator[Alternative]) -> Alternatives:
     """The same alternatives, with one for two that differ in the outcome of a predicate only.
 
     >>> p, x = OutputRef(0, 0), OutputRef(-1, 0)
     >>> sides = [Alternative(frozenset([(p, outcome)]), frozenset([x])) for outcome in (True, False)]
-    >>> _simplified(iter(sides)) == (Alternative(frozenset(), frozenset([x])),)
+    >>> _simplify(iter(sides)) == (Alternative(frozenset(), frozenset([x])),)
     True
     """
     pending, simple = list(dict.fromkeys(alternatives)), dict[Alternative, None]()

@@ -62,7 +62,7 @@ def shrink(case: FuzzCase, is_interesting: Callable[[FuzzCase], bool], max_tries
 
 
 def case_key(case: FuzzCase) -> str:
-    """What two cases have in common if they are the same."""
+    """A text that is equal for cases with the same program and arguments."""
     return repr((case.program, [repr(np.asarray(value)) for value in case.arguments]))
 
 
@@ -139,8 +139,8 @@ def entered_regions(
     elif node.op == "while_loop":
         entries = [inputs]
         while len(entries) < MOST_ENTRIES:
-            goes_on = evaluate_region(program, node.regions[0], entries[-1])
-            following = evaluate_region(program, node.regions[1], entries[-1]) if goes_on and goes_on[0] else None
+            predicate = evaluate_region(program, node.regions[0], entries[-1])
+            following = evaluate_region(program, node.regions[1], entries[-1]) if predicate and predicate[0] else None
             if following is None:
                 break
             entries.append(following)
@@ -238,8 +238,7 @@ def simpler_operands(region: Region, name: str, types: Mapping[str, Type]) -> It
     """What may stand for a result of a region: a literal, and for the result of a node a parameter of its type."""
     type_ = types[name]
     yield from literals_of(type_)
-    parameters = [each.name for each in region.parameters]
-    if name not in parameters:
+    if all(each.name != name for each in region.parameters):
         yield from (each.name for each in region.parameters if each.type == type_)
 
 

@@ -19,9 +19,10 @@ from typing import Any, NoReturn, Protocol
 
 from ...errors import Invalid
 from ..trace.source_location import user_location
+from ..trace.unusable import UnusableValue
 
 
-class Undefined:
+class Undefined(UnusableValue):
     """The value of a variable that is not assigned on every path. Any use raises UnboundLocalError, with the line of
     the path that does not assign it."""
 
@@ -43,14 +44,6 @@ class Undefined:
             hint=f"assign {self.name} before",
             python=UnboundLocalError,
         )
-
-    __bool__ = __call__ = __iter__ = __len__ = __getitem__ = __setitem__ = __contains__ = __hash__ = fail
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = fail
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = fail
-    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rlshift__ = fail
-    __rshift__ = __rrshift__ = __neg__ = __pos__ = __abs__ = __invert__ = fail
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = fail
-    __int__ = __float__ = __index__ = __complex__ = __format__ = fail
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):

@@ -230,7 +230,12 @@ def unflatten_result(structure: TreeDef, leaves: Iterable[Any]) -> Any:
 
 def has_stacked_parts(structure: TreeDef) -> bool:
     """Whether a part of a structure is stacked items of a list."""
-    return structure.container is StackedItems or any(has_stacked_parts(part) for _, part in structure.children)
+    if structure.container is StackedItems:
+        return True
+    for _, part in structure.children:  # noqa: SIM110 - each call of a function asks, and `any` is slower
+        if part.container is not None and has_stacked_parts(part):
+            return True
+    return False
 
 
 def unstack(value: Any) -> Any:

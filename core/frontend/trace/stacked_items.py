@@ -7,10 +7,11 @@ from typing import Any, NoReturn
 
 from ...errors import Invalid
 from .source_location import user_location
+from .unusable import UnusableValue
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StackedItems:
+class StackedItems(UnusableValue):
     """Items of a list, as many as the run says: a value that is nested as each of them, whose leaves are arrays with
     the items along the first axis.
 
@@ -30,12 +31,7 @@ class StackedItems:
             hint="loop over it, index it, or take its len()",
         )
 
-    __bool__ = __call__ = __iter__ = __len__ = __getitem__ = __setitem__ = __contains__ = __hash__ = fail
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = fail
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = fail
-    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __neg__ = __pos__ = __abs__ = __invert__ = fail
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = fail
-    __int__ = __float__ = __index__ = __complex__ = __format__ = __repr__ = __str__ = fail
+    __repr__ = __str__ = fail
 
 
 def has_stacked_items(container: Any) -> bool:

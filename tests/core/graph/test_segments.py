@@ -160,12 +160,12 @@ def sends_arguments_together(patch: pytest.MonkeyPatch) -> None:
 
 def forgets_guards(patch: pytest.MonkeyPatch) -> None:
     """A segment fires the copies of a node for other outcomes, too."""
-    simplified = segments._simplified
+    simplified = segments._simplify
 
     def unguarded(alternatives: object) -> segments.Alternatives:
         return tuple(segments.Alternative(frozenset(), needs) for _, needs in simplified(alternatives))  # type: ignore
 
-    patch.setattr(segments, "_simplified", unguarded)
+    patch.setattr(segments, "_simplify", unguarded)
 
 
 TWINS = [joins_nodes_of_a_scope, sends_arguments_together, forgets_guards]
