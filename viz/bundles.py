@@ -16,7 +16,7 @@ from ..core.tag import ENVIRONMENT, Site
 from .labels import NodeLabels, abbreviate_list, phase_title, short_name
 from .view import Box, BoxKind, Bundle, View
 
-MAX_NAMES_LENGTH = 26
+MAX_NAMES_LENGTH = 16
 """The most characters of the names in the title of a bundle; the others are counted."""
 
 
@@ -74,7 +74,7 @@ class _BundleFinder:
         return self.graph.nodes[number].site
 
     def names(self, numbers: Iterable[int]) -> str:
-        return abbreviate_list([short_name(self.graph.nodes[number].name) for number in numbers], MAX_NAMES_LENGTH)
+        return abbreviate_names(short_name(self.graph.nodes[number].name) for number in numbers)
 
     def call_sites(self) -> Iterator[Bundle]:
         """Each call site, in each phase: its calls and its returns."""
@@ -178,7 +178,7 @@ class _BundleFinder:
         for numbers in self.groups(op, key):
             names = list(dict.fromkeys(self.labels.routed_variable(number) for number in numbers))
             word = {"next_iteration": "next ", "exit": "exit "}.get(op, "")
-            title = f"{word}{abbreviate_list(names, MAX_NAMES_LENGTH)}"
+            title = f"{word}{abbreviate_names(names)}"
             yield from self.bundle(op, numbers, title, op if op == "switch" else "", op)
 
     def joins(self) -> Iterator[Bundle]:
@@ -221,7 +221,7 @@ class _BundleFinder:
         for positions in groups.values():
             if len(positions) > 1:
                 names = [self.graph.arguments[position][0] for position in positions]
-                title = abbreviate_list(names, MAX_NAMES_LENGTH)
+                title = abbreviate_names(names)
                 box = Box(f"ga{positions[0]}", "argument", title, "", f"arguments {', '.join(names)}")
                 yield Bundle(box, tuple(f"a{position}" for position in positions), f"{names[0]}+{len(names) - 1}")
 
@@ -243,3 +243,12 @@ def call_title(site: Site, callee: str, phase: int) -> str:
     if phase:
         return f"{phase_title(phase)} of {site.name}"
     return f"call {callee}" if site.name == callee else f"{site.name} = call {callee}"
+
+
+def abbreviate_names(names: Iterable[str]) -> str:
+    """The names of values for the title of a bundle; triggers, which lowering adds, are last.
+
+    >>> abbreviate_names(["trigger", "steps", "w", "b", "pixels", "labels"])
+    'steps, w, b, \u2026 3 more'
+    """
+    return abbreviate_list(sorted(names, key=lambda name: name.startswith("trigger")), MAX_NAMES_LENGTH)

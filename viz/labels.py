@@ -121,8 +121,8 @@ class NodeLabels:
 def abbreviate_list(texts: Iterable[str], max_length: int = MAX_LIST_LENGTH) -> str:
     """Texts, separated by commas: as many as fit, but at least one, and the number of the others.
 
-    >>> abbreviate_list(["3", "f64[15,35]"]), abbreviate_list(["3", *["f64[15,35]"] * 9], 30)
-    ('3, f64[15,35]', '3, f64[15,35], f64[15,35], \u2026 7 more')
+    >>> abbreviate_list(["3", "int64[15]"]), abbreviate_list(["3", *["int64[15]"] * 9], 30)
+    ('3, int64[15]', '3, int64[15], int64[15], \u2026 7 more')
     """
     every = list(texts)
     if len(", ".join(every)) <= max_length:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from .view import MAX_BADGES, Badge, BadgeMark, View
 
 MAX_LENGTH = 14
 """The most characters of a value or a tag; longer ones are cut."""
+
+MAX_TYPE_LENGTH = 24
+"""The most characters of the type of an array; longer ones are cut."""
 
 _PlacedToken: TypeAlias = tuple[BadgeMark, Token, int, str, str]
 """The mark of a token, the token, its position in the flight (or -1), a description of its state (empty if the mark
@@ -81,29 +84,22 @@ def abbreviate_value(value: Value) -> str:
     >>> abbreviate_value(np.array([1.5, 2.25, 3.5])), abbreviate_value(np.array([[1.5, 2.5], [3.5, 4.5]]))
     ('[1.5, 2.25, \u2026]', 'float64[2, 2]')
 
-    If the shape is too long, the dtype is abbreviated to its kind and bits.
+    An array of many elements is its type, as the text form writes it.
 
-    >>> abbreviate_value(np.zeros((15, 35))), abbreviate_value(np.zeros((128, 28, 28, 3), np.uint8))
-    ('f64[15,35]', 'u8[128,28,28\u2026')
+    >>> abbreviate_value(np.zeros((15, 35))), abbreviate_value(np.zeros((128, 28, 28, 256), np.uint8))
+    ('float64[15, 35]', 'uint8[128, 28, 28, 256]')
     """
     if isinstance(value, Handle):
         return f"cells[{value.size}]"
     array = np.asarray(value)
     kind = f"{array.dtype}{list(array.shape)}"
     text = format_value(value) if array.size <= 4 else kind
-    if len(text) <= MAX_LENGTH:
-        return text
-    if array.ndim == 1 and "," in text[: MAX_LENGTH - 3]:
-        return f"{text[: MAX_LENGTH - 3].rpartition(',')[0]}, \u2026]"
-    if array.ndim > 1:
-        text = kind if len(kind) <= MAX_LENGTH else abbreviate_type(array)
-    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 2]}\u2026"
-
-
-def abbreviate_type(array: np.ndarray[Any, Any]) -> str:
-    """The dtype by kind and bits, with the shape: `f64[15,35]`."""
-    bits = "" if array.dtype.kind == "b" else array.dtype.itemsize * 8
-    return f"{array.dtype.kind}{bits}[{','.join(map(str, array.shape))}]"
+    if array.ndim and text != kind and len(text) > MAX_LENGTH:
+        if array.ndim == 1 and "," in text[: MAX_LENGTH - 3]:
+            return f"{text[: MAX_LENGTH - 3].rpartition(',')[0]}, \u2026]"
+        text = kind
+    longest = MAX_TYPE_LENGTH if text == kind else MAX_LENGTH
+    return text if len(text) <= longest else f"{text[: longest - 2]}\u2026"
 
 
 def abbreviate_tag(tag: Tag) -> str:

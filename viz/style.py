@@ -30,6 +30,20 @@ ACTIVATION_COLOURS = (SKY, ORANGE, GREEN, PURPLE, YELLOW, VERMILLION)
 GREY = "#666666"
 """The colour of secondary text."""
 
+
+def fade(colour: str) -> str:
+    """A colour halfway to grey.
+
+    >>> fade("#56B4E9")
+    '#6B9AB4'
+    """
+    channels = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{(channel + 0x80) // 2:02X}" for channel in channels)
+
+
+FADED_ACTIVATION_COLOURS = tuple(map(fade, ACTIVATION_COLOURS))
+"""The same for activations other than the current one."""
+
 FONT = "Helvetica,Arial,sans-serif"
 """A font name that every system maps to an installed font."""
 

@@ -19,7 +19,7 @@ from ...core.graph.graph import Graph, GraphNode, OutputRef
 from ...core.tag import Tag
 from ...core.value import Value, format_value
 from ..machine.event import CellAddress, Event, Token
-from ..outcome.outcome import describe_bound, describe_cell, describe_value
+from ..outcome.outcome import abbreviate_value, describe_bound, describe_cell, describe_value
 
 
 class TokenKey(NamedTuple):
@@ -74,11 +74,13 @@ class FiringOrigin:
 
     @property
     def computation(self) -> str:
-        """The computation in words: `add 1, 2 -> 3`."""
-        operation = f"{self.node.op} {', '.join(describe_value(self.graph, value) for value in self.operands)}".rstrip()
+        """The computation in words: `add 1, 2 -> 3`; large arrays are abbreviated."""
+        operation = (
+            f"{self.node.op} {', '.join(abbreviate_value(self.graph, value) for value in self.operands)}".rstrip()
+        )
         if self.event.trap is not None:
             return f"{operation} traps: {self.event.trap}"
-        results = ", ".join(describe_value(self.graph, value) for _, value in self.event.outputs)
+        results = ", ".join(abbreviate_value(self.graph, value) for _, value in self.event.outputs)
         return f"{operation} -> {results}" if results else operation
 
     @property

@@ -70,7 +70,7 @@ def session_of(path: Path) -> Session:
 def screen_text(session: Session) -> str:
     """The debugger's texts about source: the position, the lines around it, and the pane."""
     replies = [line for command in ("where", "source") for line in session.execute(command).text]
-    return "\n".join([*replies, source_page(session).text()])
+    return "\n".join([*replies, source_page(session, 80).text()])
 
 
 def player_page(session: Session) -> str:

@@ -6,13 +6,16 @@ from ...core.program.program import TracedLocation
 from ...viz.style import GREY, YELLOW
 from ..session.command import sanitize
 from ..session.session import Session
-from .page import PageRow, PanePage, build_row, empty_page
+from .page import PageRow, PanePage, build_row, empty_page, wrap_spans
 from .source import highlight, underline_spans
 
+NUMBER_WIDTH = 5
+"""The columns of the number before a line of converted code."""
 
-def code_page(session: Session) -> PanePage:
-    """The converted function that the node comes from; the lines from the node's line are marked, and the node's
-    expression is underlined. Each statement has the number of its line in the user's file."""
+
+def code_page(session: Session, width: int) -> PanePage:
+    """The converted function that the node comes from; the lines from the node's line are marked and wrapped to `width`
+    columns, and the node's expression is underlined. Each statement has the number of its line in the user's file."""
     from ...core.frontend.source.listing import find_listing  # the converter, which other panes do not need
 
     number = session.inspected_node
@@ -29,6 +32,8 @@ def code_page(session: Session) -> PanePage:
         if is_lit and place is not None:
             spans = underline_spans(spans, place[1:])
         gutter = f"{line if line is not None else '':>4} "
-        rows.append(build_row((gutter, YELLOW if is_current else GREY), *spans, is_current=is_current, line=line))
+        first, *others = wrap_spans(spans, width - NUMBER_WIDTH) if is_current else [spans]
+        rows.append(build_row((gutter, YELLOW if is_current else GREY), *first, is_current=is_current, line=line))
+        rows += [build_row(" " * NUMBER_WIDTH, *each, is_current=is_current, line=line) for each in others]
     target = next((k for k, row in enumerate(rows) if row.is_current), None)
     return PanePage(rows, f"{location.file.rpartition('/')[2]}:{location.line}", target)

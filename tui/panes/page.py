@@ -66,6 +66,29 @@ class PageRow(NamedTuple):
         return (*kept_head, ellipsis, *kept_tail)
 
 
+def wrap_spans(spans: Sequence[PageSpan], width: int) -> list[tuple[PageSpan, ...]]:
+    """Spans as lines of at most `width` columns, broken at blanks where there are any; the lines after the first have
+    the indentation of the first, and two columns more.
+
+    >>> ["".join(span.text for span in line) for line in wrap_spans([PageSpan("  return a + b + c")], 12)]
+    ['  return a +', '    b + c']
+    """
+    text = "".join(span.text for span in spans)
+    indent = len(text) - len(text.lstrip()) + 2
+    if len(text) <= width or indent > width // 2:
+        return [tuple(spans)]
+    lines, begin, room = list[tuple[PageSpan, ...]](), 0, width
+    while begin < len(text):
+        end = begin + room
+        blank = text.rfind(" ", begin, end + 1)
+        if end < len(text) and blank > begin and text[begin:blank].strip():
+            end = blank + 1
+        piece = first_columns(last_columns(spans, len(text) - begin), end - begin)
+        lines.append((PageSpan(" " * indent), *piece) if lines else piece)
+        begin, room = end, width - indent
+    return [first_columns(line, len("".join(span.text for span in line).rstrip())) for line in lines]
+
+
 def first_columns(spans: Sequence[PageSpan], count: int) -> tuple[PageSpan, ...]:
     """The first characters of spans."""
     result = list[PageSpan]()

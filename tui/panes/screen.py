@@ -30,17 +30,27 @@ from .timeline import Timeline, build_timeline
 from .tokens import cells_page, flight_page, tags_page, waiting_page
 
 PAGE_BUILDERS: Mapping[str, Callable[[Session], PanePage]] = {
-    "source": source_page,
     "flight": flight_page,
     "waiting": waiting_page,
     "tags": tags_page,
-    "inspector": inspector_page,
     "events": events_page,
     "cells": cells_page,
-    "code": code_page,
     "call": call_page,
 }
 """The function that builds the page of each pane of lines."""
+
+WRAPPED_PAGE_BUILDERS: Mapping[str, Callable[[Session, int], PanePage]] = {
+    "source": source_page,
+    "code": code_page,
+    "inspector": inspector_page,
+}
+"""The same for panes whose lines are wrapped, given the columns of the pane."""
+
+
+def has_page(pane: str) -> bool:
+    """Whether a pane shows a page of the session's state."""
+    return pane in PAGE_BUILDERS or pane in WRAPPED_PAGE_BUILDERS
+
 
 ANSWER_PANES: Mapping[str, str] = {
     "flight": "flight",
@@ -131,7 +141,7 @@ class ScreenPresenter:
         if session.snapshot.current is None:
             nothing = empty_page("no program yet: type :load FILE ARGS")
             return ScreenSnapshot(
-                {pane: nothing for pane in panes if pane in PAGE_BUILDERS} | self._answers_page(panes), line, last
+                {pane: nothing for pane in panes if has_page(pane)} | self._answers_page(panes), line, last
             )
         try:
             return self.full_snapshot(panes, line, last)
@@ -143,7 +153,7 @@ class ScreenPresenter:
         session = self.session
         session.run.index.catch_up(session.history)
         pages = {
-            pane: self.build_page(pane, size) for pane, size in panes.items() if pane in PAGE_BUILDERS
+            pane: self.build_page(pane, size) for pane, size in panes.items() if has_page(pane)
         } | self._answers_page(panes)
         request = self._layout_request(panes.get("graph"))
         drawn = self.has_layout()
@@ -163,9 +173,9 @@ class ScreenPresenter:
 
     def build_page(self, pane: str, size: PaneSize) -> PanePage:
         """The page of a pane, which loses one column to its scroll bar."""
-        return (
-            inspector_page(self.session, size.width - 1) if pane == "inspector" else PAGE_BUILDERS[pane](self.session)
-        )
+        if pane in WRAPPED_PAGE_BUILDERS:
+            return WRAPPED_PAGE_BUILDERS[pane](self.session, size.width - 1)
+        return PAGE_BUILDERS[pane](self.session)
 
     def _answers_page(self, panes: Mapping[str, PaneSize]) -> dict[str, PanePage]:
         return {"answers": answers_page(self.replies, panes["answers"].width - 1)} if "answers" in panes else {}

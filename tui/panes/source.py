@@ -12,7 +12,7 @@ from ...viz.source_lines import MISSING_SOURCE, expression_columns, local_lines
 from ...viz.style import BLUE, GREEN, GREY, PURPLE, SKY, VERMILLION, YELLOW
 from ..session.command import sanitize
 from ..session.session import Session
-from .page import PageRow, PageSpan, PanePage, build_row, empty_page
+from .page import PageRow, PageSpan, PanePage, build_row, empty_page, wrap_spans
 
 _TOKENS = re.compile(
     r"(?P<comment>#.*)|(?P<string>\"\"\".*?(?:\"\"\"|$)|\"[^\"]*\"|'[^']*')|(?P<decorator>@[\w.]+)|(?P<word>[^\W\d]\w*)"
@@ -20,9 +20,13 @@ _TOKENS = re.compile(
 )
 _COLOURS = {"comment": GREY, "string": GREEN, "decorator": PURPLE, "number": SKY}
 
+GUTTER_WIDTH = 6
+"""The columns before a line of source: a mark, and the number of the line."""
 
-def source_page(session: Session) -> PanePage:
-    """The file of the current or the inspected node; its line is marked, and in it the node's expression underlined."""
+
+def source_page(session: Session, width: int) -> PanePage:
+    """The file of the current or the inspected node; its line is marked, and in it the node's expression underlined.
+    Lines that made nodes are wrapped to `width` columns."""
     number = session.inspected_node
     location = None if number is None else session.history.graph.nodes[number].location
     if location is None:
@@ -36,18 +40,12 @@ def source_page(session: Session) -> PanePage:
             nodes_by_line.setdefault(node.location.line, []).append(str(node))
     points = {point.condition: point.number for point in session.snapshot.breakpoints}
     is_text = lines_in_strings(lines)
-    rows = [
-        _source_row(
-            number,
-            text.rstrip("\n"),
-            location,
-            nodes_by_line.get(number, []),
-            points,
-            is_text[number - 1],
-        )
-        for number, text in enumerate(lines, 1)
-    ]
-    return PanePage(rows, f"{location.file.rpartition('/')[2]}:{location.line}", location.line - 1)
+    rows = list[PageRow]()
+    for number, text in enumerate(lines, 1):
+        nodes = nodes_by_line.get(number, [])
+        rows += source_rows(number, text.rstrip("\n"), location, nodes, points, is_text[number - 1], width)
+    target = next((at for at, row in enumerate(rows) if row.line == location.line), None)
+    return PanePage(rows, f"{location.file.rpartition('/')[2]}:{location.line}", target)
 
 
 def breakpoint_condition(line: int) -> str:
@@ -59,9 +57,10 @@ def breakpoint_condition(line: int) -> str:
     return f"line == {line} and fired"
 
 
-def _source_row(
-    number: int, line: str, location: Location, nodes: list[str], points: dict[str, int], is_text: bool
-) -> PageRow:
+def source_rows(
+    number: int, line: str, location: Location, nodes: list[str], points: dict[str, int], is_text: bool, width: int
+) -> list[PageRow]:
+    """The rows of a line: several if it made nodes and is wider than the pane."""
     text, is_current = sanitize(line), number == location.line
     point = points.get(breakpoint_condition(number))
     command = f"delete {point}" if point is not None else f"break {breakpoint_condition(number)}" if nodes else ""
@@ -71,7 +70,11 @@ def _source_row(
     if columns is not None:
         spans = underline_spans(spans, columns)
     about = {"command": command, "is_current": is_current, "node": nodes[0] if nodes else "", "line": number}
-    return build_row(gutter, (f"{number:4} ", YELLOW if is_current else GREY), *spans, **about)
+    first, *others = wrap_spans(spans, width - GUTTER_WIDTH) if nodes or is_current else [spans]
+    return [
+        build_row(gutter, (f"{number:4} ", YELLOW if is_current else GREY), *first, **about),
+        *(build_row(" " * GUTTER_WIDTH, *each, **about) for each in others),
+    ]
 
 
 def underline_spans(spans: Sequence[PageSpan], columns: tuple[int, int]) -> tuple[PageSpan, ...]:

@@ -1,7 +1,8 @@
 """The mark of an activation: a number and a colour, by which all panes tell tokens of different activations apart.
 
 Activations are numbered in the order in which they open, from the first known event on: `main` is #1. So the number of
-an activation is the same at every position of a run, and in its forks; neighbours have different colours.
+an activation is the same at every position of a run, and in its forks; neighbours have different colours. The colour of
+the current activation is bright, those of others are faded.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...core.tag import Tag
-from ...viz.style import ACTIVATION_COLOURS
+from ...viz.style import ACTIVATION_COLOURS, FADED_ACTIVATION_COLOURS
 from .session import Session
 
 
@@ -28,6 +29,7 @@ class ActivationMark(NamedTuple):
 
 def mark_activation(session: Session, tag: Tag) -> ActivationMark:
     """The mark of the activation with a tag."""
-    number = session.run.index.number_activation(tag)
-    colour = ACTIVATION_COLOURS[(number - 1) % len(ACTIVATION_COLOURS)] if number else ""
-    return ActivationMark(number, colour, tag == session.current_tag)
+    number, is_current = session.run.index.number_activation(tag), tag == session.current_tag
+    colours = ACTIVATION_COLOURS if is_current else FADED_ACTIVATION_COLOURS
+    colour = colours[(number - 1) % len(colours)] if number else ""
+    return ActivationMark(number, colour, is_current)

@@ -168,6 +168,13 @@ def halve(n: tl.int64) -> tl.int64:
     return n
 """
 
+LONG_LINE = """import tagloom as tl
+
+@tl.function
+def f(a: tl.int64) -> tl.bool:
+    b, c = a + 1, a + 2; return tl.where((a < b) & (b < c), a * a < b * b, a * b > c)
+"""
+
 
 @pytest.mark.full
 def test_the_converted_code_is_lit_where_the_source_is(folder: Path) -> None:
@@ -176,7 +183,7 @@ def test_the_converted_code_is_lit_where_the_source_is(folder: Path) -> None:
     (folder / "loop.py").write_text(LOOP)
     session, lit = session_after("loop.py:halve", "6"), dict[str, str]()
     while session.execute("step").ok and session.history.last_event is not None:
-        code, source = code_page(session), source_page(session)
+        code, source = code_page(session, 80), source_page(session, 80)
         current = [row for row in code.rows if row.is_current]
         assert len(current) <= 1 or all(row.line == current[0].line for row in current)
         pairs = [[span.text for row in page.rows for span in row.spans if span.underlined] for page in (source, code)]
@@ -190,12 +197,12 @@ def test_the_converted_code_is_lit_where_the_source_is(folder: Path) -> None:
             break
     assert lit["n > 1"] == "n > 1" and lit["n % 2 == 0"] == "n % 2 == 0" and lit["n - 1"] == "n - 1"
     assert lit["n // 2"] == "n // 2" and lit["n % 2"] == "n % 2"
-    assert "ag__.while_stmt" in code_page(session).text()
+    assert "ag__.while_stmt" in code_page(session, 80).text()
 
 
 def test_programs_of_other_kinds_have_no_converted_code(folder: Path) -> None:
     (folder / "plain.tl").write_text("func f(x: int64) -> int64 {\n  y = add x, 1\n  return y\n}\n")
-    assert "no converted code" in code_page(session_after("plain.tl:f", "3", do="run")).text()
+    assert "no converted code" in code_page(session_after("plain.tl:f", "3", do="run"), 80).text()
 
 
 def test_the_tree_of_tags(folder: Path) -> None:
@@ -342,11 +349,30 @@ def test_rows_of_arrays() -> None:
 def test_the_pane_of_source(folder: Path) -> None:
     """The line of the current node is marked, and so is one with a breakpoint; a second click removes that."""
     session = session_after("fib.py:fib", "4", do="goto 6")
-    line = source_page(session).rows[5]
+    line = source_page(session, 80).rows[5]
     assert line.is_current and line.command == "break line == 6 and fired"
     session.execute(line.command)
-    again = source_page(session).rows[5]
+    again = source_page(session, 80).rows[5]
     assert again.text.startswith("●") and again.command == "delete 1"
+
+
+@pytest.mark.parametrize("width", [20, 30, 44, 90])
+def test_the_line_of_source_is_wrapped(folder: Path, width: int) -> None:
+    """A line that made nodes is shown whole, whatever the width of the pane, and all of the current expression is
+    underlined; each of its rows has its breakpoint. The line itself is unchanged where it fits."""
+    (folder / "wide.py").write_text(LONG_LINE)
+    session = session_after("wide.py:f", "4", do="run")
+    session.execute("select logical_and")
+    line = LONG_LINE.splitlines()[4]
+    for page, gutter in ((source_page(session, width), 6), (code_page(session, width), 5)):
+        rows = [row for row in page.rows if row.is_current]
+        assert {row.line for row in rows} == {5}
+        assert max(len(row.text) for row in rows) <= width and (len(rows) == 1) == (len(line) + gutter <= width)
+        lit = [span.text for row in rows for span in row.spans if span.underlined]
+        assert "".join(lit).replace(" ", "") in ("(a<b)&(b<c)", "a<b)&(b<c")
+    shown = "".join(row.text[6:] for row in source_page(session, width).rows if row.is_current)
+    assert shown.replace(" ", "") == line.replace(" ", "")
+    assert {row.command for row in source_page(session, width).rows if row.is_current} == {"break line == 5 and fired"}
 
 
 def test_the_pane_of_events(folder: Path) -> None:
@@ -474,7 +500,7 @@ def test_suggested_arguments_of_keys(folder: Path) -> None:
     assert suggest_line(session, COMMANDS["choose"], second) == "choose 1"
     assert suggest_line(session, COMMANDS["why-not"], second) == "why-not fib.subtract_1 main/fib"
     assert suggest_line(session, COMMANDS["why"], None).startswith("why fib.")
-    assert suggest_line(session, COMMANDS["break"], source_page(session).rows[5]) == "break line == 6 and fired"
+    assert suggest_line(session, COMMANDS["break"], source_page(session, 80).rows[5]) == "break line == 6 and fired"
 
 
 def test_a_snapshot_has_the_whole_screen(folder: Path) -> None:
