@@ -16,7 +16,7 @@ import numpy as np
 
 from . import dtypes
 from .dtypes import DType
-from .errors import Invalid, Usage
+from .errors import Invalid, TagloomError, Usage
 from .tag import Tag
 
 
@@ -219,13 +219,15 @@ def broadcast_shape(shapes: list[Shape]) -> Shape:
     known_shapes = [shape for shape in shapes if shape is not None]
     rank = max((len(shape) for shape in known_shapes), default=0)
     padded = [(1,) * (rank - len(shape)) + shape for shape in known_shapes]
-    return tuple(_broadcast_size(set(sizes)) for sizes in zip(*padded, strict=True))
+    columns = [set(sizes) for sizes in zip(*padded, strict=True)]
+    if any(len(sizes - {1, None}) > 1 for sizes in columns):
+        got = " and ".join(str(shape).replace("None", "?") for shape in known_shapes)
+        raise Invalid("these shapes do not broadcast", required="equal sizes, or 1", got=got)
+    return tuple(map(_broadcast_size, columns))
 
 
 def _broadcast_size(sizes: set[int | None]) -> int | None:
     fixed = sizes - {1, None}
-    if len(fixed) > 1:
-        raise Invalid("these shapes do not broadcast", required="equal sizes, or 1", got=sorted(map(str, sizes)))
     if fixed:
         return fixed.pop()
     return None if None in sizes else 1
@@ -251,8 +253,17 @@ def type_of(value: object) -> Type:
         return Type(dtype)
     if type(value) is np.ndarray and (type_ := _array_type(value.dtype, value.shape)) is not None:
         return type_
+    if isinstance(value, np.ma.MaskedArray):
+        raise Usage(
+            "arrays have no masks",
+            got="a masked array of NumPy",
+            hint="x.filled(0.0) has a number for each masked element",
+            python=TypeError,
+        )
     try:
         array = np.asarray(value)
+    except TagloomError:  # a symbol refuses
+        raise
     except ValueError:
         raise ragged_array_error(value) from None
     if isinstance(value, list | tuple) and array.size and array.dtype != np.int64 and element_classes(value) == {int}:
@@ -263,6 +274,7 @@ def type_of(value: object) -> Type:
             "this is not a value of a program",
             got=f"{reprlib.repr(value)}, of type {type(value).__name__}",
             required="a bool, int or float, or an array of them",
+            hint=getattr(type(value), "VALUE_HINT", None),
             python=TypeError,
         )
     return type_

@@ -42,17 +42,17 @@ class World:
         """The result of a callback, as a value of type `returns`; raises CallbackError where there is none."""
         if function not in self.callbacks:
             raise CallbackError(f"no Python function is given for callback {function}")
+        name = "the callback" if function == "callback" else f"callback {function}"
         try:
             result = self.callbacks[function](*operands)
         except Exception as error:
-            name = "the callback" if function == "callback" else f"callback {function}"
             message = error.message if isinstance(error, TagloomError) else str(error)
             raise CallbackError(f"{name} raised {type(error).__name__}: {message}") from None
         try:
             return admit(result, returns)
         except Usage:
             got = "nothing" if result is None else _abbreviate_result(result)
-            raise CallbackError(f"callback {function} returned {got}, which is not of type {returns}") from None
+            raise CallbackError(f"{name} returned {got}, which is not of type {returns}") from None
 
 
 def resolve_world(world: object, callbacks: Mapping[str, Callable[..., Any]]) -> World:

@@ -66,7 +66,8 @@ def read_programs(target: str) -> tuple[Mapping[str, Runnable], str | None, str 
     if is_folder:
         raise Usage("a directory is not a program", got=file, hint="name a .py file in it")
     if not is_there:
-        raise Usage("there is no such file", got=file, hint=describe_stray_option(file))
+        hint = describe_stray_option(file)
+        raise Usage("there is no such file", got=file, hint=hint, python=FileNotFoundError)
     if path.suffix == ".json":
         subject = from_json(path, name)
         return {subject.entry if isinstance(subject, Program) else subject.name: subject}, None, None, path

@@ -25,6 +25,7 @@ from .trace.captures import sort_resources
 from .trace.control_flow import (
     accepts_count,
     check_arity,
+    check_branch,
     check_predicate,
     convert_in_trace,
     emit_cond,
@@ -38,12 +39,14 @@ from .trace.control_flow import (
     trace_branch,
     trace_loop,
     unify_branches,
+    widening_hint,
 )
 from .trace.program_builder import current_region, to_operand
 from .trace.pytree import (
     NONE,
     TreeDef,
     flatten,
+    leaf_paths,
     read_variables,
     static_treedef,
     unflatten,
@@ -54,23 +57,28 @@ from .trace.symbol import Symbol
 _BOOL = Type(dtypes.bool)
 
 
-def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-    """The result of `then()` if `pred` is true, else of `otherwise()`. Only one of the branches is computed.
+def cond(pred: Any, then: Callable[..., Any], otherwise: Callable[..., Any], *operands: Any) -> Any:
+    """The result of `then(*operands)` if `pred` is true, else of `otherwise(*operands)`. Only one of the branches is
+    computed.
 
-    `pred` is one bool: of dtype bool, without axes. The branches take no parameters, may use values of the surrounding
-    function, and return results of the same structure and dtypes: a value, or a tuple, dict, named tuple or dataclass
-    of values. A Python number takes the dtype of the other branch's result. Sizes may differ: the result then has an
-    open size.
+    `pred` is one bool: of dtype bool, without axes. The branches take the operands, of which there may be none, may use
+    values of the surrounding function, and return results of the same structure and dtypes: a value, or a tuple, dict,
+    named tuple or dataclass of values. A Python number takes the dtype of the other branch's result. Sizes may differ:
+    the result then has an open size.
 
     In a trace, both branches are traced and checked. Outside a trace, only the chosen branch is called, and its result
     is not checked.
 
     Raises Invalid (V5) for a predicate that is not one bool, and for branches that return different dtypes or
-    structures; Usage for a branch that is not a function without parameters.
+    structures; Usage for a branch that is not a function of the operands.
 
     >>> cond(2 < 3, lambda: 10, lambda: 1 // 0)
     10
     """
+    for branch in (then, otherwise):
+        check_branch(branch, len(operands))
+    if operands:
+        then, otherwise = (functools.partial(convert_in_trace(branch), *operands) for branch in (then, otherwise))
     return choose_branch("cond", pred, then, otherwise)
 
 
@@ -112,7 +120,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     >>> switch(2, [lambda x: x, lambda x: -x, lambda x: x * x], 3)
     9
     """
-    if not isinstance(branches, tuple | list) or not branches or not all(map(callable, branches)):
+    if not isinstance(branches, tuple | list) or not branches:
         raise Usage(
             "the branches of switch are not functions",
             where=user_location(),
@@ -132,7 +140,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
             python=TypeError,
         )
     for branch in branches:
-        check_arity(branch, len(operands))
+        check_branch(branch, len(operands))
     return _branch_at(index, [functools.partial(convert_in_trace(branch), *operands) for branch in branches], 0)()
 
 
@@ -192,12 +200,12 @@ def while_loop(
         )
     attributes = () if parallel_iterations is None else ((PARALLEL_ITERATIONS, parallel_iterations),)
     region = current_region()
-    if region is None:
-        return eager_while_loop(cond, body, leaves, structure)  # type: ignore[no-any-return]
-    if recording_tapes():
+    if region is not None and recording_tapes():
         loop = functools.partial(while_loop, cond, body, *variables, parallel_iterations=parallel_iterations)
         return call_as_one_step("loop", body, loop)  # type: ignore[no-any-return]
     try:
+        if region is None:
+            return eager_while_loop(cond, body, leaves, structure)  # type: ignore[no-any-return]
         return trace_loop(region, cond, body, leaves, structure, attributes)  # type: ignore[no-any-return]
     except Invalid as error:
         if len(variables) == 1 and type(variables[0]) is list and error.hint is None:
@@ -262,21 +270,37 @@ def check_separate_variables(cond: Callable[..., Any], variables: Sequence[Any])
 
 def eager_while_loop(cond: Callable[..., Any], body: Callable[..., Any], leaves: list[Any], structure: TreeDef) -> Any:
     """Run a loop eagerly. A variable becomes a concrete or NumPy array if its current or next value is one."""
-    values = [_loop_variable([leaf], leaf, None) for leaf in leaves]
+    count = len(structure.children)
+    for function in (cond, body):
+        check_branch(function, count)
+    variables = zip(structure.children, parameter_names(body, count), strict=True)
+    paths = [path for (_, part), name in variables for path in leaf_paths(part, name)]
+    values = [_loop_variable([leaf], leaf, None, path) for leaf, path in zip(leaves, paths, strict=True)]
     while _concrete_bool(cond(*unflatten(structure, values))):
         body_result = flatten_next_variables(structure, body(*unflatten(structure, values)), body)
-        pairs = zip(body_result.leaves, values, strict=True)
-        values = [_loop_variable([leaf, old], leaf, type_of(old)) for leaf, old in pairs]
+        rows = zip(body_result.leaves, values, paths, strict=True)
+        values = [_loop_variable([leaf, old], leaf, type_of(old), path) for leaf, old, path in rows]
     return unflatten(structure, values)
 
 
-def _loop_variable(operands: Sequence[Any], leaf: Any, type_: Type | None) -> Any:
-    """Admit and wrap a loop variable; a concrete array keeps its identity, by which tapes know it."""
+def _loop_variable(operands: Sequence[Any], leaf: Any, type_: Type | None, path: str) -> Any:
+    """Admit and wrap a loop variable; a concrete array keeps its identity, by which tapes know it. Raises Invalid (V5)
+    where its type changes."""
     try:
         admitted = admit(leaf, type_)
     except Usage as error:
         error.where = user_location()
-        raise
+        if type_ is None or type_.admits(type_of(leaf)):
+            raise
+        raise Invalid(
+            f"loop variable {path} changes its type",
+            rule="V5",
+            where=error.where,
+            required=type_,
+            got=type_of(leaf),
+            hint=widening_hint(type_, type_of(leaf)),
+            python=TypeError,
+        ) from None
     return leaf if isinstance(leaf, ConcreteArray) else result_like(operands, admitted)
 
 

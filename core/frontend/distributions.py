@@ -38,7 +38,7 @@ class Source(Protocol):
         """Normal numbers of mean 0 and variance 1, float64."""
 
 
-def exponential(shape: Any = (), /, *, generator: Source | None = None) -> Any:
+def exponential(shape: Any = (), *, generator: Source | None = None) -> Any:
     """Random numbers of the exponential distribution with mean 1, float64; seeded as `uniform`, or drawn by a
     `generator`.
 
@@ -49,7 +49,7 @@ def exponential(shape: Any = (), /, *, generator: Source | None = None) -> Any:
     return apply("negative", apply("log1p", apply("negative", uniform)))
 
 
-def gumbel(shape: Any = (), /, *, generator: Source | None = None) -> Any:
+def gumbel(shape: Any = (), *, generator: Source | None = None) -> Any:
     """Random numbers of the Gumbel distribution with location 0 and scale 1, float64, finite; seeded as `exponential`.
 
     >>> bool(abs(gumbel()) < 1000.0)
@@ -59,7 +59,7 @@ def gumbel(shape: Any = (), /, *, generator: Source | None = None) -> Any:
     return apply("negative", apply("log", apply("negative", apply("log", uniform))))
 
 
-def laplace(shape: Any = (), /, *, generator: Source | None = None) -> Any:
+def laplace(shape: Any = (), *, generator: Source | None = None) -> Any:
     """Random numbers of the Laplace distribution with mean 0 and scale 1, float64, finite; seeded as `exponential`.
 
     >>> bool(abs(laplace()) < 100.0)
@@ -70,7 +70,7 @@ def laplace(shape: Any = (), /, *, generator: Source | None = None) -> Any:
     return apply("copysign", apply("log1p", apply("negative", distance)), centred)
 
 
-def bernoulli(p: Any, shape: Any = None, /, *, generator: Source | None = None) -> Any:
+def bernoulli(p: Any, /, shape: Any = None, *, generator: Source | None = None) -> Any:
     """Random bools, true with probability `p`, a number or an array; seeded as `exponential`.
 
     p broadcasts to `shape`, whose sizes may be symbolic; by default it is the shape of p.
@@ -99,7 +99,7 @@ def categorical(logits: Any, /, *, axis: int = -1, shape: Any = (), generator: S
     return argmax(apply("add", noise, astype(logits, dtypes.float64)), axis=position - len(sizes))
 
 
-def truncated_normal(low: Any, high: Any, shape: Any = None, /, *, generator: Source | None = None) -> Any:
+def truncated_normal(low: Any, high: Any, /, shape: Any = None, *, generator: Source | None = None) -> Any:
     """Random numbers of the normal distribution with mean 0 and variance 1, restricted to `low` up to `high`, numbers
     or arrays, float64; seeded as `exponential`.
 
@@ -122,7 +122,7 @@ def truncated_normal(low: Any, high: Any, shape: Any = None, /, *, generator: So
     return apply("where", is_upper, apply("negative", draw), draw)
 
 
-def gamma(alpha: Any, shape: Any = None, /, *, generator: Source | None = None) -> Any:
+def gamma(alpha: Any, /, shape: Any = None, *, generator: Source | None = None) -> Any:
     """Random numbers of the gamma distribution with shape parameter `alpha`, a number or an array, and scale 1,
     float64; seeded as `exponential`.
 
@@ -159,7 +159,7 @@ def gamma(alpha: Any, shape: Any = None, /, *, generator: Source | None = None) 
     return apply("where", apply("logical_and", is_small, is_regular), apply("multiply", drawn, boost), drawn)
 
 
-def poisson(rate: Any, shape: Any = None, /, *, generator: Source | None = None) -> Any:
+def poisson(rate: Any, /, shape: Any = None, *, generator: Source | None = None) -> Any:
     """Random numbers of the Poisson distribution with mean `rate`, a number or an array, int64; seeded as
     `exponential`.
 

@@ -164,7 +164,7 @@ def breakpoint(condition: Any = True, /) -> None:
         _emit_effect(region, "breakpoint", [to_operand(unwrap_weak(condition))])
 
 
-def uniform(shape: Any = (), /) -> Any:
+def uniform(shape: Any = ()) -> Any:
     """Uniformly distributed random numbers from 0 below 1, float64. In a function they depend on the run's seed, this
     node and the tag; outside, on the seed of `tl.set_seed` and the number of earlier draws."""
     region, (sizes, symbols) = current_region(), open_sizes(shape)
@@ -173,7 +173,7 @@ def uniform(shape: Any = (), /) -> Any:
     return _emit_effect(region, "uniform", map(to_operand, symbols), shape=sizes)
 
 
-def normal(shape: Any = (), /) -> Any:
+def normal(shape: Any = ()) -> Any:
     """Random numbers of the normal distribution with mean 0 and variance 1, float64; seeded as `uniform`."""
     region, (sizes, symbols) = current_region(), open_sizes(shape)
     if region is None:
@@ -181,7 +181,7 @@ def normal(shape: Any = (), /) -> Any:
     return _emit_effect(region, "normal", map(to_operand, symbols), shape=sizes)
 
 
-def integers(low: Any, high: Any, shape: Any = (), /) -> Any:
+def integers(low: Any, high: Any, /, shape: Any = ()) -> Any:
     """Uniformly distributed random integers from `low` below `high`, int64; seeded as `uniform`."""
     region, (sizes, symbols) = current_region(), open_sizes(shape)
     if region is None:

@@ -130,7 +130,9 @@ def _leading_size(leaves: Sequence[Any]) -> Any:
     """The common length of the arrays' first axes; raises Usage or Invalid (V4) where there is none."""
     if not leaves or not all(shape_of(leaf) for leaf in leaves):
         raise Usage(
-            "these are not arrays with axes", where=user_location(), got=[str(type_of(leaf)) for leaf in leaves]
+            "these are not arrays with axes",
+            where=user_location(),
+            got=" and ".join(str(type_of(leaf)) for leaf in leaves),
         )
     lengths = {shape_of(leaf)[0] for leaf in leaves} - {None}
     if len(lengths) > 1:

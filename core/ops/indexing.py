@@ -180,7 +180,15 @@ def gather_type(*operands: Type) -> Type:
     _check_operand_count(operands, 2, "an array, and an index for each of its first axes")
     x, *indices = operands
     check_numeric(x)
-    check_numeric(*indices, kinds="iu")
+    for number, index in enumerate(indices):
+        if index.dtype.kind not in "iu":
+            raise Invalid(
+                f"index {number} is not of integers",
+                required="an integer dtype",
+                got=index,
+                hint="indices are the last operands: gather(x, index), scatter(x, values, index)",
+                python=TypeError,
+            )
     axes = len(require_sizes(x))
     if not 0 < len(indices) <= axes:
         message = f"{len(indices)} indices into shape {describe_shapes(require_sizes(x))}"

@@ -110,7 +110,8 @@ def draw_integers(key: int, low: Any, high: Any, shape: tuple[int, ...]) -> Valu
 
 def permutation_type(size: Type) -> Type:
     if size != _INT64:
-        raise Invalid("the size has the wrong type", required="int64", got=size, python=TypeError)
+        hint = "tl.take(x, tl.permutation(len(x))) shuffles an array" if size.shape else None
+        raise Invalid("the size has the wrong type", required="int64", got=size, hint=hint, python=TypeError)
     return Type(dtypes.int64, (None,))
 
 
@@ -170,9 +171,8 @@ def count_key(seed: int, count: int) -> int:
 
 
 def counted_draw_type(row: EffectOp, seed: Type, count: Type, *operands: Type, **attributes: Any) -> Type:
-    types = (seed, count, *operands)
-    if any(type_ != _INT64 for type_ in types):
-        raise Invalid("seeds, counts and bounds are int64", required="int64", got=", ".join(map(str, types)))
+    if (seed, count) != (_INT64, _INT64):
+        raise Invalid("the seed or the count is not of int64", required="two int64", got=f"{seed}, {count}")
     sizes = (_INT64,) * dynamic_size_count(row, attributes)  # sizes: `check_dynamic_sizes` has checked them
     return row.type_rule(*operands, *sizes, **attributes)
 

@@ -134,7 +134,7 @@ def _concat_error(operands: Sequence[Type], axis: int) -> Invalid:
     return Invalid(
         message,
         required="the same number of axes, and the same sizes except along that axis",
-        got=list(map(str, operands)),
+        got=" and ".join(map(str, operands)),
     )
 
 

@@ -27,9 +27,10 @@ from ...core.frontend.eager.gradients import (
 from ...core.frontend.eager.variable import Variable
 from ...core.frontend.loops import map as map_elements
 from ...core.frontend.trace.annotation import DerivedFunction, FunctionSpec
-from ...core.frontend.trace.program_builder import current_region
+from ...core.frontend.trace.program_builder import current_region, to_operand
 from ...core.frontend.trace.pytree import TreeDef, expose_static_leaves, flatten, flatten_like, leaf_paths, unflatten
 from ...core.frontend.trace.source_location import user_location
+from ...core.types import Type
 from .function import Function
 from .trace_cache import CallReplay
 
@@ -273,8 +274,23 @@ def float_tangents(source: FunctionSpec, primals: Sequence[Any], tangents: Seque
         form, parts = expose_static_leaves(structure)
         remaining = iter(leaves)
         for part, tangent_leaf in zip(parts, flatten_like(form, tangent, "a tangent"), strict=True):
-            if part is None and is_float(type_of(next(remaining))):
-                yield tangent_leaf
+            if part is None and is_float(type_ := type_of(next(remaining))):
+                yield check_tangent(tangent_leaf, type_)
+
+
+def check_tangent(tangent: Any, type_: Type) -> Any:
+    """The tangent of an argument of this type. Raises Invalid (D3) for one of another type; a Python number takes the
+    dtype."""
+    operand = to_operand(tangent, Type(type_.dtype) if type(tangent) in (int, float) else None)
+    if not type_.admits(operand.type):
+        raise Invalid(
+            "a tangent has another type than its argument",
+            rule="D3",
+            where=user_location(),
+            required=type_,
+            got=operand.type,
+        )
+    return tangent
 
 
 def prepare_replay(function: Function, arguments: Sequence[Any]) -> CallReplay:

@@ -30,7 +30,7 @@ from ...core.frontend.trace.pytree import (
 )
 from ...core.frontend.trace.source_location import user_location
 from ...core.ops.effects import EFFECT_OPS
-from ...core.program.program import Node
+from ...core.program.program import Node, Region
 from ...core.types import HandleType, Type
 from .function import Function
 
@@ -200,16 +200,54 @@ def find_mapped_results(region: RegionBuilder, call: TracedCall, is_mapped: Sequ
         return [True] * len(call.results)
     is_mapped = (*is_mapped, *(variable in call.assigned_values for variable in call.captures))
     mapped = {parameter.name for parameter, flag in zip(body.parameters, is_mapped, strict=True) if flag}
-    variables = (*body.parameters, *(result for node in body.nodes for result in node.results))
+    return find_mapped_values(body, mapped, functions)[: len(call.results)]
+
+
+def find_mapped_values(region: Region, mapped: set[str], functions: Mapping[str, Specialization]) -> list[bool]:
+    """Which results of a region depend on `mapped` ones of its values, or on draws; adds to `mapped` all values that
+    do."""
+    variables = (*region.parameters, *(result for node in region.nodes for result in node.results))
     handles = {variable.name for variable in variables if isinstance(variable.type.dtype, HandleType)}
     size = -1
-    while size < len(mapped):  # until no more values depend on mapped ones
+    while size < len(mapped):  # until no more values depend on mapped ones: a put changes what reads of its cells give
         size = len(mapped)
-        for node in body.nodes:
+        for node in region.nodes:
             inputs = {operand for operand in node.inputs if isinstance(operand, str)}
-            if inputs & mapped or has_changing_results(node, functions):
-                mapped |= {result.name for result in node.results} | (inputs & handles)
-    return [operand in mapped for operand in body.results[: len(call.results)]]
+            if not (inputs & mapped or has_changing_results(node, functions)):
+                continue
+            flags = (
+                [True] * len(node.results) if inputs & handles else find_mapped_node_results(node, mapped, functions)
+            )
+            mapped |= {result.name for result, flag in zip(node.results, flags, strict=True) if flag}
+            mapped |= inputs & handles
+    return [operand in mapped for operand in region.results]
+
+
+def find_mapped_node_results(node: Node, mapped: set[str], functions: Mapping[str, Specialization]) -> list[bool]:
+    """Which results of a node without handles may differ from element to element, where one of its inputs is mapped, or
+    it draws: of branches and loops those that do if their condition does not, of other nodes all."""
+    flags = [operand in mapped for operand in node.inputs]
+    if node.op == "cond" and not flags[0]:
+        branches = [
+            find_mapped_values(branch, mapped_parameters(branch, flags[1:]), functions) for branch in node.regions
+        ]
+        return [any(pair) for pair in zip(*branches, strict=True)]
+    if node.op == "while_loop":
+        condition, body = node.regions
+        while True:
+            following = find_mapped_values(body, mapped_parameters(body, flags), functions)
+            joined = [one or other for one, other in zip(flags, following, strict=True)]
+            if joined == flags:
+                break
+            flags = joined
+        if not any(find_mapped_values(condition, mapped_parameters(condition, flags), functions)):
+            return flags
+    return [True] * len(node.results)
+
+
+def mapped_parameters(region: Region, flags: Sequence[bool]) -> set[str]:
+    """The names of the mapped parameters of a region."""
+    return {parameter.name for parameter, flag in zip(region.parameters, flags, strict=True) if flag}
 
 
 def has_changing_results(node: Node, functions: Mapping[str, Specialization]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import dtypes
 from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ...types import Type
@@ -131,8 +132,15 @@ def check_dtype(dtype: Any) -> None:
 def require_dtype(dtype: Any) -> None:
     """Raises Usage for anything but a dtype."""
     if not isinstance(dtype, DType):
-        required = "a dtype, such as tl.float64"
-        raise Usage("this is not a dtype", where=user_location(), required=required, got=repr(dtype), python=TypeError)
+        named = dtypes.BY_PYTHON.get(dtype) or dtypes.BY_NAME.get(getattr(dtype, "__name__", str(dtype)))
+        raise Usage(
+            "this is not a dtype",
+            where=user_location(),
+            required="a dtype, such as tl.float64",
+            got=repr(dtype),
+            hint=None if named is None else f"write tl.{named!r}",
+            python=TypeError,
+        )
 
 
 def check_matrix(x: Any) -> None:

@@ -103,7 +103,7 @@ def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
         raise Usage(
             "the arrays to stack have different numbers of axes",
             where=user_location(),
-            got=[str(type_of(part)) for part in parts],
+            got=" and ".join(str(type_of(part)) for part in parts),
         )
     return concat_in_batches([expand_dims(part, axis=axis) for part in parts], resolve_axis(axis, parts[0], 1))
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 import builtins
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ... import dtypes
 from ...dtypes import DType
 from ...errors import Invalid, Usage
@@ -441,6 +443,8 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
     >>> isin([1, 2, 3], [3, 1]).tolist()
     [True, False, True]
     """
+    if type(x2) in (list, tuple) and not x2:  # it has no dtype
+        x2 = np.zeros(0, type_of(x1).dtype.numpy)
     equal = apply("equal", expand_dims(x1, axis=-1), apply("reshape", x2, shape=(-1,)))
     is_member = any(equal, axis=-1)
     return apply("logical_not", is_member) if invert else is_member

@@ -27,8 +27,8 @@ from ..trace.program_builder import (
     TracedOperand,
     TracedValue,
     current_region,
-    describe_with_location,
     emit_op,
+    leak_error,
     to_operand,
     to_weak_operand,
     unwrap_weak,
@@ -68,18 +68,9 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
         if TAPE_STACK.get():
             record_traced_op(op, operands, promoted, attributes, symbol)
         return symbol
-    if any(isinstance(operand, TracedValue) for operand in promoted):
-        raise Invalid(
-            "a symbolic value is used after its function was traced",
-            rule="F2",
-            where=user_location(),
-            got=", ".join(
-                describe_with_location(value.name, value.location)
-                for value in promoted
-                if isinstance(value, TracedValue)
-            ),
-            hint="return it from the function: values leave it only as results",
-        )
+    leaked = [operand for operand in promoted if isinstance(operand, TracedValue)]
+    if leaked:
+        raise leak_error(leaked)
     literals = [operand for operand in promoted if isinstance(operand, Literal)]
     value, kernel, type_ = compute_with_kernel(op, literals, attributes)
     if not any(isinstance(operand, ConcreteArray) for operand in operands):

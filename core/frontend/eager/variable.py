@@ -21,6 +21,7 @@ from ..trace.program_builder import (
     TracedValue,
     current_region,
     describe_operand_type,
+    leak_error,
     suspend_tracing,
     suspended_region,
     to_literal,
@@ -85,6 +86,10 @@ class Variable(ArrayOperators, VariableBase):
         """The current value: a concrete array, or a symbolic value in a trace."""
         return read_and_record(self._resource)
 
+    def __format__(self, spec: str) -> str:
+        """The current value in Python's format `spec`; without one, `str`."""
+        return format(self.value, spec) if spec else str(self)
+
     @property
     def _tagloom_value(self) -> TracedValue:
         region = current_region()
@@ -128,9 +133,7 @@ class Variable(ArrayOperators, VariableBase):
         if region is not None:
             region.store[self._resource] = operand
         elif isinstance(operand, TracedValue):
-            raise Invalid(
-                "a symbolic value is used after its function was traced", rule="F2", where=user_location(), got=value
-            )
+            raise leak_error([operand])
         else:
             self._resource.value = value if isinstance(value, ConcreteArray) else ConcreteArray(operand)
 

@@ -15,6 +15,8 @@ from .raising import stage_assertion
 class CountedRange:
     """`range(start, stop, step)` with a symbolic bound; a `for` loop counts through it."""
 
+    VALUE_HINT = "tl.arange(n) makes an array, and list(range(n)) a list"
+    """What to write where a program needs a value."""
     is_live = False
     """Whether the body of a loop may change where it ends."""
 
@@ -29,12 +31,12 @@ class CountedRange:
 
     def __reversed__(self) -> CountedRange:
         if type(self.step) is not int:
-            self.__iter__()
+            self._refuse()
         reach = self.stop - self.start + (self.step - (1 if self.step > 0 else -1))
         last = self.start + (reach // self.step - 1) * self.step  # an empty range is empty in reverse
         return type(self)(last, self.start - self.step, -self.step)
 
-    def __iter__(self) -> NoReturn:
+    def _refuse(self, *arguments: object) -> NoReturn:
         raise Invalid(
             "a range with a symbolic bound is counted through only by a for loop",
             rule="F1",
@@ -43,7 +45,7 @@ class CountedRange:
             python=TypeError,
         )
 
-    __len__ = __getitem__ = __iter__
+    __iter__ = __len__ = __getitem__ = _refuse
 
 
 class SymbolicRange(CountedRange):
@@ -73,7 +75,7 @@ class SymbolicRange(CountedRange):
     def length(self) -> Any:
         """The number of items. Raises Invalid (F1) for a symbolic step."""
         if type(self.step) is not int:
-            self.__iter__()
+            self._refuse()
         reach = self.stop - self.start + (self.step - (1 if self.step > 0 else -1))
         return apply("maximum", reach // self.step, 0)
 

@@ -26,6 +26,8 @@ class SymbolicText:
     """
 
     __slots__ = ("parts",)
+    VALUE_HINT = "a string is no value of a program: Python's print prints it when the program runs"
+    """What to write where a program needs a value."""
 
     def __init__(self, parts: tuple[Any, ...]) -> None:
         self.parts = parts

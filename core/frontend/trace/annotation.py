@@ -103,7 +103,7 @@ class FunctionSpec:
             raise Usage(
                 f"this call does not fit the parameters of {self.name}",
                 where=user_location(),
-                required=f"{self.name}({', '.join(map(_describe_parameter, self.signature.parameters.values()))})",
+                required=f"{self.name}{_describe_signature(self.signature)}",
                 got=str(error).removeprefix("got "),
                 python=TypeError,
             ) from None
@@ -245,7 +245,7 @@ class FunctionSpec:
     def check_argument_count(self, count: int) -> None:
         """Raises Usage for another number of arguments than the function has parameters."""
         if count != len(self.declared_parameters):
-            names = ", ".join(f"{name}: {tree_type or '?'}" for name, tree_type in self.declared_parameters)
+            names = ", ".join(name if type_ is None else f"{name}: {type_}" for name, type_ in self.declared_parameters)
             raise Usage(
                 f"{self.name} takes {plural(len(self.declared_parameters), 'argument')}",
                 where=user_location(),
@@ -309,11 +309,23 @@ def callable_name(python: Any) -> str:
     return getattr(python, "__name__", type(python).__name__)
 
 
+_UNTRACED_KINDS = {"generator": inspect.CO_GENERATOR, "coroutine": inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR}
+"""The kinds of functions that have no result to trace, with the flags of their code."""
+
+
 def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | None = None) -> FunctionSpec:
     """Read a callable's parameters and annotations. `Any` counts as no annotation. `signature`, if given, replaces the
     annotations of all parameters. Raises Usage for annotations that are not types."""
     function, name = underlying_function(python), callable_name(python)
     location = definition_location(function.__code__)
+    for kind, flags in _UNTRACED_KINDS.items():
+        if function.__code__.co_flags & flags:
+            raise Usage(
+                f"{name} is a {kind}, and returns no value",
+                where=location,
+                hint="append to a list, and return it" if kind == "generator" else None,
+                python=TypeError,
+            )
     try:
         declared = inspect.signature(python, eval_str=True)
     except (NameError, SyntaxError, TypeError, AttributeError) as error:
@@ -374,9 +386,10 @@ def _is_required(parameter: Parameter) -> bool:
     return not is_variadic and parameter.default is parameter.empty
 
 
-def _describe_parameter(parameter: Parameter) -> str:
-    """A parameter as in a call's signature, without its annotation."""
-    return str(parameter.replace(annotation=parameter.empty))
+def _describe_signature(signature: inspect.Signature) -> str:
+    """The parameters as in a `def`, without annotations."""
+    parameters = [parameter.replace(annotation=Parameter.empty) for parameter in signature.parameters.values()]
+    return str(signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty))
 
 
 def tree_type_of_annotation(
@@ -412,7 +425,8 @@ def leaf_type_of_annotation(annotation: Any) -> TreeType:
         return leaf_type(as_type(annotation))
     except Usage as error:
         error.got = repr(annotation).replace(f"{DType.__module__}.", "tl.")
-        error.hint = _ANNOTATION_HINTS.get(get_origin(annotation) or annotation)
+        origin = get_origin(annotation) or annotation
+        error.hint = _ANNOTATION_HINTS.get(origin, _NO_ANNOTATION_HINT if isinstance(origin, type) else None)
         if isinstance(annotation, TypeVar):
             error.hint = "give it a type, as in Box[tl.int64] for a generic class Box"
         raise
@@ -426,6 +440,7 @@ _ANNOTATION_HINTS: dict[object, str] = {
     dict: "a dict has fixed keys: write a typing.TypedDict, or leave out the annotation",
 }
 """What to write instead of annotations that have no fixed structure."""
+_NO_ANNOTATION_HINT = "leave out the annotation: the argument decides"
 
 
 def split_annotation(annotation: Any, names: Mapping[str, Any]) -> tuple[type, dict[TreeKey, Any]] | None:

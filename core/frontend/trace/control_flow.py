@@ -112,14 +112,7 @@ def trace_into_region(
     region: RegionBuilder, function: Callable[..., Any], structure: TreeDef, parameters: Sequence[TracedValue]
 ) -> Any:
     """Trace a function into a region; `structure` says how its parameters nest."""
-    if not callable(function):
-        raise Usage(
-            "a branch, condition or body must be a function",
-            where=user_location(),
-            got=repr(function),
-            python=TypeError,
-        )
-    check_arity(function, len(structure.children))
+    check_branch(function, len(structure.children))
     function = region.specialization.program_builder.convert(function)
     with enter_region(region):
         return read_variables(function(*unflatten(structure, map(Symbol, parameters))))
@@ -201,9 +194,21 @@ def check_arity(function: Callable[..., Any], count: int) -> None:
             where=function_location(function),
             required=plural(count, "parameter"),
             got=str(inspect.signature(function)),
-            hint="a branch takes none, or the operands of switch; a condition and a body take each loop variable",
+            hint="a branch takes the operands of cond or switch; a condition and a body take each loop variable",
             python=TypeError,
         )
+
+
+def check_branch(function: object, count: int) -> None:
+    """Raises Usage for a branch, condition or body that is not a function of `count` positional arguments."""
+    if not callable(function):
+        raise Usage(
+            "a branch, condition or body must be a function",
+            where=user_location(),
+            got=repr(function)[:80],
+            python=TypeError,
+        )
+    check_arity(function, count)
 
 
 def captured_values(*regions: RegionBuilder) -> list[TracedValue]:

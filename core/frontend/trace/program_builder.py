@@ -60,6 +60,7 @@ from .pytree import (
     unflatten,
 )
 from .source_location import definition_location, traced_user_location, user_location, user_name_of
+from .unusable import UnusableValue
 
 MAX_LITERAL_ELEMENTS = 64
 """The most elements of an array that a program has as a literal; larger constants become hidden arguments."""
@@ -643,7 +644,11 @@ def infer_results(
     if returned is None and not may_be_empty and not is_annotated:
         leaves, treedef = [False], NONE
     if not leaves and not may_be_empty:
-        raise Invalid(f"{name} returns nothing", required="a value, or a tuple of values")
+        raise Invalid(
+            f"{name} returns nothing" if returned is None else f"{name} returns no number and no array",
+            required="a value, or a tuple of values",
+            got=None if returned is None else repr(returned)[:80],
+        )
     if previous is not None and previous.tree_type.treedef != treedef:
         required, got = describe_difference(previous.tree_type.treedef, treedef)
         other, hint = "its annotation" if is_annotated else "before", array_hint(previous.tree_type.treedef, treedef)
@@ -1100,8 +1105,21 @@ def to_operand(value: object, expected: Type | None = None) -> TracedOperand:
     return constant if region is None or resource is None else region.read_resource(resource)
 
 
+def leak_error(values: Sequence[TracedValue]) -> Invalid:
+    """The error for symbolic values of a trace that is over."""
+    return Invalid(
+        "a symbolic value is used after its function was traced",
+        rule="F2",
+        where=user_location(),
+        got=", ".join(describe_with_location(value.name, value.location) for value in values),
+        hint="return it from the function: values leave it only as results",
+    )
+
+
 def to_literal(value: object, expected: Type | None = None) -> Literal:
     """A concrete value as a literal of the expected type; raises Usage, with the user's line, for anything else."""
+    if isinstance(value, UnusableValue):
+        value.fail()
     constant = getattr(value, "_tagloom_literal", None)
     if isinstance(constant, Literal) and (expected is None or expected.admits(constant.type)):
         return constant

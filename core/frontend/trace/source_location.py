@@ -6,6 +6,7 @@ import ast
 import linecache
 import os
 import sys
+import sysconfig
 import threading
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -29,10 +30,22 @@ _traced_files: set[str] = set()
 """The source files that this process has traced."""
 
 
+_LIBRARY_PATH = f"{sysconfig.get_paths()['stdlib']}{os.sep}"
+_PACKAGE_FOLDERS = ("site-packages", "dist-packages")
+"""The folders of installed packages, which may be below Python's own library."""
+
+
 @lru_cache(maxsize=4096)
 def is_internal_file(file: str) -> bool:
     """Whether a file belongs to tagloom or NumPy."""
     return file.startswith(_INTERNAL_PATHS)
+
+
+@lru_cache(maxsize=4096)
+def is_library_file(file: str) -> bool:
+    """Whether a file belongs to tagloom, NumPy or Python's own library, and so is not the user's."""
+    is_own = file.startswith(_LIBRARY_PATH) and not any(folder in file for folder in _PACKAGE_FOLDERS)
+    return is_own or is_internal_file(file)
 
 
 _UNCONVERTED: dict[tuple[CodeType, str], str] = {}
@@ -66,7 +79,7 @@ def is_marked_inline(code: CodeType) -> bool:
 def user_frame() -> FrameType | None:
     """The innermost frame of user code."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and is_internal_file(frame.f_code.co_filename):
+    while frame is not None and is_library_file(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 

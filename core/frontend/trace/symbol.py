@@ -6,9 +6,11 @@ An operator applies an op by name. In a trace this adds a node; methods that nee
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -19,7 +21,7 @@ from ...errors import Invalid, Usage
 from ...types import HandleType, Type
 from .captures import DeferredValue
 from .numbers import convert_operands
-from .program_builder import TracedValue, current_region
+from .program_builder import TracedValue, current_region, leak_error, suspended_region
 from .source_location import describe_construct, user_location
 
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
@@ -70,14 +72,15 @@ ELEMENT_METHODS = (
     *("__len__", "__iter__", "__array__", "__dlpack__", "__dlpack_device__"),
 )
 """The methods that need elements: concrete arrays have them, symbols refuse them, variables forward them."""
-FUNCTIONS_OF_METHODS = {
+FUNCTIONS_OF_NUMPY = {
     "transpose": "permute_dims",
     "swapaxes": "moveaxis",
     "dot": "matmul",
     "cumsum": "cumulative_sum",
     "cumprod": "cumulative_prod",
+    "concatenate": "concat",
 }
-"""The functions for methods of NumPy's arrays whose names differ."""
+"""The functions whose names in NumPy differ."""
 METHOD_HINTS = {
     "at": "tl.scatter(x, value, index) replaces elements, tl.scatter_add(x, value, index) adds to them; there are "
     "tl.scatter_max, tl.scatter_min and tl.scatter_mul",
@@ -93,6 +96,20 @@ _PACKAGE = __name__.partition(".")[0]
 def array_namespace() -> Any:
     """The module with the standard's functions: the package itself."""
     return sys.modules[_PACKAGE]
+
+
+def describe_call(name: str) -> str | None:
+    """A hint to call the function of this name in the namespace of arrays; None where there is none.
+
+    >>> describe_call("reshape")
+    'write tl.reshape(x, shape)'
+    """
+    function = getattr(array_namespace(), name, None)
+    if not isinstance(function, FunctionType):
+        return None
+    parameters = inspect.signature(function).parameters.values()
+    required = [each.name for each in parameters if each.default is each.empty and each.kind is not each.VAR_KEYWORD]
+    return f"write tl.{name}({', '.join(required)})"
 
 
 OPERATOR_METHODS: dict[Callable[..., Any], tuple[str, int, bool]] = {}
@@ -260,9 +277,7 @@ class ArrayOperators:
             """Raises Usage, an AttributeError, which says what to write for the methods of other libraries' arrays."""
             if name.startswith("_"):  # asked for by protocols
                 raise AttributeError(name)
-            function = FUNCTIONS_OF_METHODS.get(name, name)
-            is_function = callable(getattr(array_namespace(), function, None))
-            hint = METHOD_HINTS.get(name, f"write tl.{function}(x)" if is_function else "")
+            hint = METHOD_HINTS.get(name) or describe_call(FUNCTIONS_OF_NUMPY.get(name, name))
             raise Usage(f"arrays have no attribute {name}", where=user_location(), hint=hint, python=AttributeError)
 
     def __pos__(self) -> Any:
@@ -288,6 +303,8 @@ def _refusing_method(construct: str, hint: str) -> Any:
 
 
 def _concrete_value_error(symbol: Symbol, construct: str, hint: str) -> Invalid:
+    if current_region() is None and suspended_region() is None:
+        return leak_error([symbol._tagloom_value])
     return Invalid(
         f"{construct} needs a concrete value, and {symbol!r} is symbolic while tagloom traces the function",
         rule="F1",
@@ -353,6 +370,13 @@ class Symbol(ArrayOperators):
         hint = f"write tl.{name}" if hasattr(array_namespace(), name) else _NUMPY_HINT
         raise _concrete_value_error(self, f"np.{name}", hint)
 
+    def __array_function__(self, function: Any, *call: object) -> NoReturn:
+        """Refuse a NumPy function that is no ufunc, and name it."""
+        name = function.__name__
+        hint = describe_call(FUNCTIONS_OF_NUMPY.get(name, name)) or _NUMPY_HINT
+        module = function.__module__.replace("numpy", "np", 1)
+        raise _concrete_value_error(self, f"{module}.{name}", hint)
+
     def __bool__(self) -> NoReturn:
         construct, hint = describe_construct()
         raise _concrete_value_error(self, construct, hint)
@@ -397,6 +421,10 @@ class Symbol(ArrayOperators):
                 self, "assigning to an element", "values do not change; write x = tl.scatter(x, value, i)"
             )
         array_namespace().put(self, key, value)
+
+    __delitem__ = _refusing_method(
+        "deleting an element", "values do not change; tl.concat((x[:i], x[i + 1:])) omits one"
+    )
 
     def __getitem__(self, key: Any) -> Any:
         """`cells[i]`, or an element or slice of an array."""

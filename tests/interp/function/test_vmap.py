@@ -148,6 +148,76 @@ def test_what_a_result_without_an_axis_may_depend_on(function: Any, value: float
         mapped(VALUES[:0], 2.0)
 
 
+def count_beside(x: Any, k: Any) -> Any:
+    i, total = 0, 0.0
+    while i < k:
+        i, total = i + 1, total + x
+    return total, i
+
+
+def choose_beside(x: Any, k: Any) -> Any:
+    return tl.cond(k > 2, lambda: (x, k), lambda: (2.0 * x, -k))
+
+
+def draw_beside(x: Any, k: Any) -> Any:
+    i, total = 0, x
+    while i < k:
+        i, total = i + 1, total + tl.uniform()
+    return total, i
+
+
+def count_by_element(x: Any, k: Any) -> Any:
+    i, total = 0, 0.0
+    while total < x:
+        i, total = i + 1, total + 1.0
+    return total, i
+
+
+def choose_by_element(x: Any, k: Any) -> Any:
+    return tl.cond(x > 2, lambda: (x, k), lambda: (2.0 * x, -k))
+
+
+def pass_on(x: Any, k: Any) -> Any:
+    i, a, b, c = 0, 0.0, 0.0, 0.0
+    while i < k:
+        i, a, b, c = i + 1, x, a, b
+    return a, c
+
+
+def put_beside(x: Any, k: Any) -> Any:
+    cells, i = tl.cells(k, tl.float64), 0
+    while i < k:
+        cells[i] = x
+        i += 1
+    return x, cells[0]
+
+
+@pytest.mark.parametrize("function", [count_beside, choose_beside, draw_beside])
+def test_results_beside_mapped_ones(function: Any) -> None:
+    """A variable of a loop, or a result of a branch, that depends on no element needs no axis, beside those that do."""
+    results, one = tl.vmap(function, (0, None), (0, None))(VALUES, 4)
+    assert results.shape == VALUES.shape and one == function(VALUES[0], 4)[1]
+
+
+def check_refusals_beside() -> None:
+    for function in (count_by_element, choose_by_element, pass_on, put_beside):
+        with pytest.raises(tl.Usage, match=r"the result\[1\] of \w+ may differ"):
+            tl.vmap(function, (0, None), (0, None))(VALUES, 4)
+
+
+def test_results_that_elements_decide() -> None:
+    """A condition that depends on an element decides every result; a value goes from one loop variable to another, and
+    through cells."""
+    check_refusals_beside()
+
+
+def test_broken_dependences_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The refusals fail where the regions of a node begin without mapped parameters."""
+    monkeypatch.setattr(vectorize, "mapped_parameters", lambda region, flags: set())
+    with pytest.raises(pytest.fail.Exception):
+        check_refusals_beside()
+
+
 def test_axes_nest_as_arguments_do() -> None:
     """The axes of a nested argument are a nest, and so are those of a result."""
     params = {"w": [np.arange(6.0).reshape(2, 3), np.ones(3)], "scale": 2.0}

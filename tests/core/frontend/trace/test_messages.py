@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,19 @@ def body(i: Any, x: Any) -> Any:
 
 def failing(x: Any) -> Any:
     raise ValueError("bad")
+
+
+def delete_first(x: Any) -> Any:
+    del x[0]
+    return x
+
+
+def annotated_by_str(x: str) -> Any:
+    return x
+
+
+def generate(x: Any) -> Any:
+    yield x
 
 
 MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
@@ -53,7 +67,34 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
     "ravel": (lambda x: x.ravel(), VECTOR, "arrays have no attribute ravel", "tl.reshape(x, (-1,))"),
     "item": (lambda x: x[0].item(), VECTOR, "arrays have no attribute item", "concrete arrays"),
     "at": (lambda x: x.at[0].set(1.0), VECTOR, "arrays have no attribute at", "tl.scatter(x, value, index)"),
-    "np.sum": (lambda x: np.sum(x), VECTOR, "np.sum needs a concrete value", "write tl.sum"),
+    "a method with parameters": (
+        lambda x: x.reshape(3, 1), VECTOR, "arrays have no attribute reshape", "write tl.reshape(x, shape)",
+    ),
+    "deletion": (delete_first, VECTOR, "deleting an element needs a concrete value", "tl.concat((x[:i], x[i + 1:]))"),
+    "np.dot": (lambda x: np.dot(x, x), VECTOR, "np.dot needs a concrete value", "write tl.matmul(x, y)"),
+    "np.concatenate": (lambda x: np.concatenate([x, x]), VECTOR, "np.concatenate needs", "write tl.concat(arrays)"),
+    "np.linalg.norm": (
+        lambda x: np.linalg.norm(x), VECTOR, "np.linalg.norm needs a concrete value", "tagloom's function of that name",
+    ),
+    "a dtype of NumPy": (lambda x: tl.astype(x, np.float32), VECTOR, "this is not a dtype", "write tl.float32"),
+    "a dtype of Python": (lambda x: tl.astype(x, int), VECTOR, "this is not a dtype", "write tl.int64"),
+    "a dtype by name": (lambda x: tl.zeros(3, dtype="int8"), VECTOR, "this is not a dtype", "write tl.int8"),
+    "an index of values": (
+        lambda x: tl.scatter_max(x, 0, x), VECTOR, "index 0 is not of integers", "scatter(x, values, index)",
+    ),
+    "shuffling": (lambda x: tl.permutation(x), np.arange(3), "the size has the wrong type", "tl.take(x,"),
+    "an item of a range": (
+        lambda n: range(n)[0], 3, "a range with a symbolic bound is counted through only", "tl.arange(n)",
+    ),
+    "a range as a result": (lambda n: range(n), 3, "this is not a value of a program", "tl.arange(n) makes an array"),
+    "a text as a result": (lambda x: str(x), 2.0, "this is not a value of a program", "Python's print prints it"),
+    "a list of open length in an array": (
+        lambda n: tl.stack([n] * n), 3, "a list whose length only the run knows", "loop over it",
+    ),
+    "strings as results": (lambda x: ["a", "b"], 2.0, "returns no number and no array", "got: ['a', 'b']"),
+    "an annotation of Python": (annotated_by_str, 2.0, "not a type", "leave out the annotation"),
+    "a generator": (generate, 2.0, "generate is a generator, and returns no value", "append to a list, and return it"),
+    "np.sum": (lambda x: np.sum(x), VECTOR, "np.sum needs a concrete value", "write tl.sum(x)"),
     "np.max": (lambda x: np.max(x), VECTOR, "np.max needs a concrete value", "write tl.max"),
     "np.exp": (lambda x: np.exp(x), VECTOR, "np.exp needs a concrete value", "write tl.exp"),
     "np.multiply.accumulate": (
@@ -128,3 +169,79 @@ def test_a_callback_without_a_name_is_named_once() -> None:
 def calling(python: Any) -> Any:
     """A function that calls a Python function back."""
     return tl.function(lambda x: tl.callback(python, x, returns=tl.float64))
+
+
+def keyword_only(x: Any, /, y: Any = 2, *, z: Any = 3) -> Any:
+    return x + y + z
+
+
+@pytest.mark.parametrize(
+    ("call", "message", "advice"),
+    [
+        (
+            lambda: tl.while_loop(lambda i: i < 3, lambda i: i + 0.5, 0),
+            "loop variable i changes its type",
+            "required: int64\n  got: float64\n  hint: start it with that type",
+        ),
+        (
+            lambda: tl.while_loop(lambda p: p["n"] < 3, lambda p: {"n": p["n"] + 1, "x": 1}, {"n": 0, "x": np.ones(2)}),
+            "loop variable p['x'] changes its type",
+            "got: int64",
+        ),
+        (lambda: tl.while_loop(lambda i: i < 3, lambda i, x: i, 0), "takes the wrong number of values", "(i, x)"),
+        (lambda: tl.while_loop(lambda i: i < 3, lambda i: i + 1), "takes the wrong number of values", "(i)"),
+        (lambda: tl.while_loop(lambda i: i < 3, lambda i: [i[0] + 1], [0]), "is not one bool", "separate arguments"),
+        (lambda: tl.cond(True, 1, 2), "must be a function", "got: 1"),  # type: ignore[arg-type]
+        (lambda: tl.cond(True, lambda x: x, lambda x: -x), "takes the wrong number of values", "0 parameters"),
+        (lambda: tl.function(lambda x: x)(np.ma.array([1, 2], mask=[0, 1])), "arrays have no masks", "x.filled(0.0)"),
+        (lambda: tl.add(np.ones(3), np.ones((2, 4))), "do not broadcast", "got: (3,) and (2, 4)"),
+        (lambda: tl.jvp(lambda x: x * x, (3.0,), (np.ones(2),)), "a tangent has another type", "got: float64[2]"),
+        (lambda: tl.function(failing)(1, 2, x=3), "does not fit", "required: failing(x)"),
+        (lambda: tl.function(keyword_only)(1, 2, 4), "does not fit", "required: keyword_only(x, /, y=2, *, z=3)\n"),
+        (lambda: tl.load_run("missing.py"), "there is no such file", "missing.py"),
+    ],
+)
+def test_messages_of_eager_code(call: Callable[[], Any], message: str, advice: str) -> None:
+    """Outside a function, and around its calls, errors have the same words as in one."""
+    with pytest.raises(tl.TagloomError) as caught:
+        call()
+    assert message in str(caught.value) and advice in str(caught.value)
+
+
+LEAKED: list[Any] = []
+VARIABLE = tl.Variable(2.0)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [bool, int, np.asarray, np.sum, lambda x: x + 1.0, lambda x: tl.function(failing)(x), lambda x: VARIABLE.assign(x)],
+)
+def test_f2_a_symbol_after_its_trace(use: Callable[[Any], Any]) -> None:
+    """F2: whatever a symbol is used for after its trace, the error says so, and where it comes from."""
+    tl.function(lambda x: LEAKED.append(x) or x)(2.0)  # type: ignore[func-returns-value]
+    with pytest.raises(tl.Invalid, match=r"a symbolic value is used after its function was traced") as caught:
+        use(LEAKED.pop())
+    assert caught.value.rule == "F2" and "got: x (test_messages.py" in str(caught.value)
+
+
+def test_variables_have_formats() -> None:
+    """A variable is formatted as its value, in a program and outside; without a format it says what it is."""
+    lines: list[str] = []
+    tl.function(lambda x: print(f"{VARIABLE:.2f} {x:.1f}")).run(3.0, world=tl.World(output=lines.append))
+    assert lines == ["2.00 3.0"]
+    assert f"{VARIABLE:.3f}" == "2.000" and f"{VARIABLE}" == "<variable variable: float64 = 2.>"
+
+
+def test_the_standard_library_is_not_the_place_of_an_error() -> None:
+    """An error in a function of Python's library is at the line that calls it."""
+    with pytest.raises(tl.Invalid) as caught:
+        tl.function(lambda n: random.randint(0, n))(3)
+    assert "test_messages.py" in str(caught.value.where)
+
+
+def test_branches_take_operands() -> None:
+    """`tl.cond` passes operands to its branches, as `tl.switch` does: eagerly, in a trace, and in gradients."""
+    choose = tl.function(lambda p, x: tl.cond(p, lambda x, y: x * y, lambda x, y: x - y, x, 3.0))
+    assert (choose(True, 2.0), choose(False, 2.0)) == (6.0, -1.0)
+    assert tl.cond(True, lambda x: x + 1, lambda x: x, 4) == 5
+    assert tl.grad(choose, 1)(True, 2.0) == 3.0

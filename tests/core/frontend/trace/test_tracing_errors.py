@@ -116,7 +116,7 @@ RETURNS: dict[str, tuple[str, str]] = {
     "a tuple of one for one": ("-> tl.int64:\n    return (n,)", "required: one value\n  got: (·,)"),
     "one for a tuple of one": ("-> tuple[tl.int64]:\n    return n", "required: (·,)\n  got: one value"),
     "nothing": ("-> tl.int64:\n    n + 1", "f returns nothing\n"),
-    "an empty tuple": ("-> tl.int64:\n    return ()", "f returns nothing"),
+    "an empty tuple": ("-> tl.int64:\n    return ()", "f returns no number and no array"),
     "a float for an integer": ("-> tl.int64:\n    return 1.5", "required: int64\n  got: 1.5 of type float64"),
     "a text": ("-> tl.int64:\n    return 'a'", "not a value of a program"),
     "a list": ("-> tl.int64:\n    return [n, n]", "required: one value\n  got: [·, ·]"),
