@@ -14,8 +14,8 @@ from types import CellType, FunctionType
 from typing import Any, NoReturn, Protocol
 
 from ...core.errors import Invalid
-from ...core.frontend.source.calls import is_convertible, record_changes
-from ...core.frontend.source.convert import convert, is_converted
+from ...core.frontend.source.calls import record_changes
+from ...core.frontend.source.convert import convert, is_converted, is_convertible
 from ...core.frontend.source.operators import Operators, Thunk
 from ...core.frontend.source.ranges import CountedRange
 from ...core.frontend.source.state import (

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, GeneratorType
 from typing import Any
@@ -19,9 +18,9 @@ from ..effects import FormattedValue, print_joined
 from ..trace.captures import read_variable
 from ..trace.program_builder import current_region
 from ..trace.pytree import is_static
-from ..trace.source_location import is_internal_file, unconverted_reason, user_location
+from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import has_stacked_items
-from .convert import convert, is_converted
+from .convert import convert, is_converted, is_convertible
 from .functions import call_recursively, call_traced, may_be_function, run_in_caller
 from .open_lists import item_count
 from .ranges import SymbolicRange
@@ -36,16 +35,6 @@ from .state import (
 )
 from .texts import SymbolicText, check_text, text_parts
 from .writes import announce_attribute, announce_items, set_attribute
-
-_LIBRARY_FOLDERS = tuple({sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
-
-
-def is_convertible(function: FunctionType) -> bool:
-    """Whether a function is one of the user's, not of a library, and not marked as one that stays as it is."""
-    file = function.__code__.co_filename
-    return not (
-        is_internal_file(file) or file.startswith(_LIBRARY_FOLDERS) or unconverted_reason(function.__code__) is not None
-    )
 
 
 def call_function(function: FunctionType, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

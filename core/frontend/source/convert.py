@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ast
 import copy
+import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from ...errors import Usage
-from ..trace.source_location import definition_location, explain_unconverted, unconverted_reason
+from ..trace.source_location import definition_location, explain_unconverted, is_internal_file, unconverted_reason
 from .nodes import NodeTransformer, child_nodes
 from .passes.comprehensions import convert_comprehensions
 from .passes.control_flow import convert_control_flow
@@ -30,6 +31,7 @@ from .templates import copy_tree, statements
 OPERATORS: CellType = CellType()
 """The module of operators, which sets it; converted functions close over it as `ag__`."""
 _NAME = "ag__"
+_LIBRARY_FOLDERS = tuple({sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,14 @@ _CONVERTED: dict[tuple[CodeType, str], ConvertedCode | None] = {}
 """The converted code of each code object and file, or None where it cannot be converted."""
 _GENERATED: set[tuple[CodeType, str]] = set()
 """The code objects that conversion has made, with their files: equal code may stand in two files."""
+
+
+def is_convertible(function: FunctionType) -> bool:
+    """Whether a function is one of the user's, not of a library, and not marked as one that stays as it is."""
+    file = function.__code__.co_filename
+    return not (
+        is_internal_file(file) or file.startswith(_LIBRARY_FOLDERS) or unconverted_reason(function.__code__) is not None
+    )
 
 
 def convert(function: FunctionType, operators: CellType = OPERATORS) -> FunctionType:

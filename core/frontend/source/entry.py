@@ -9,8 +9,7 @@ from typing import Any
 
 from ..trace.annotation import DerivedFunction, PositionalCall
 from ..trace.program_builder import current_region
-from .calls import is_convertible
-from .convert import convert
+from .convert import convert, is_convertible
 from .functions import PythonCall
 from .program_operators import OPERATORS
 from .raising import is_raised_after_effects, stage_failure
@@ -42,15 +41,17 @@ def prepare_entry(python: Callable[..., Any]) -> Callable[..., Any]:
     """The body of a function of the program, as its trace calls it: converted, and on the stack of calls, so that a
     call of itself becomes a call of the program."""
     converted = convert_callable(python)
-    code = getattr(python, "__code__", None)
-    if code is None or isinstance(python, DerivedFunction):
+    if isinstance(python, DerivedFunction) and type(python.implementation) is not PositionalCall:
         return converted  # type: ignore[no-any-return]
+    code = None if isinstance(python, DerivedFunction) else getattr(python, "__code__", None)
 
     def run(*arguments: Any, **keywords: Any) -> Any:
         region = current_region()
         assert region is not None, "only a trace prepares a function"
         stack = region.specialization.python_calls
-        stack.append(PythonCall(code, staging_depth(), None))
+        outer_calls = len(stack)
+        if code is not None:
+            stack.append(PythonCall(code, staging_depth(), None))
         try:
             return converted(*arguments, **keywords)
         except Exception as error:
@@ -58,6 +59,6 @@ def prepare_entry(python: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             return stage_failure(region, error)
         finally:
-            stack.pop()
+            del stack[outer_calls:]
 
     return run

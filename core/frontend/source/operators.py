@@ -16,9 +16,12 @@ from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
 from typing import Any, Literal, TypeAlias
 
-from ...errors import Invalid
+from ...errors import Invalid, TagloomError
+from ..trace.program_builder import NoTypeYet
 from ..trace.source_location import user_location
-from .calls import announce_iteration, is_convertible, is_fresh, is_plain_class
+from .calls import announce_iteration, is_fresh, is_plain_class
+from .contexts import ConvertedContext
+from .convert import is_convertible
 from .raising import handlers, raised
 from .ranges import CountedRange
 from .state import (
@@ -171,6 +174,30 @@ class Operators(ABC):
     @abstractmethod
     def call_opaque(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Call what is not converted."""
+
+    def unwind(self, number: Any, error: Thunk) -> Any:
+        """Leave a `with`, or a `try` with a `finally`, by a `raise`. A system in which a symbolic condition may decide
+        on it gives the number of this exit instead; the exception is raised after the statement."""
+        raise raised(error())
+
+    def position(self) -> Any:
+        """Where the staged code is at the start of a `try`, for `check_traps`."""
+        return None
+
+    def check_traps(self, start: Any, names: tuple[str, ...]) -> None:
+        """Refuse a `finally` that reads these variables, which the `try` assigns, where the staged code may trap in
+        it: what the variables are then is not known."""
+        return
+
+    @staticmethod
+    def is_left(number: Any, error: Exception) -> bool:
+        """Whether an exit of a `finally` takes the place of an exception."""
+        is_internal = isinstance(error, TagloomError | NoTypeYet)
+        return not is_internal and type(number) in (bool, int) and bool(number)
+
+    def context(self, manager: Any) -> Any:
+        """A context manager of a `with`."""
+        return ConvertedContext(self.call, manager) if hasattr(type(manager), "__exit__") else manager
 
     # Conditions
 

@@ -38,6 +38,8 @@ class ProgramOperators(Operators):
     generator = staticmethod(sequences.create_generator)
     list_comprehension = staticmethod(sequences.create_list)
     set_item = staticmethod(items.set_item)
+    unwind = staticmethod(raising.unwind)
+    check_traps = staticmethod(raising.check_traps)
 
     def __init__(self) -> None:
         super().__init__()
@@ -135,7 +137,7 @@ class ProgramOperators(Operators):
         sequence, names = sequences.as_sequence(iterable), [*live, *([last] if last else [])]
         return super().for_stmt(
             sequence.positions(),
-            lambda position: target(sequence.item(position)),
+            lambda position: target(raising.perform_certainly(lambda: sequence.item(position))),
             body,
             state,
             names,
@@ -180,7 +182,14 @@ class ProgramOperators(Operators):
             )
         numbers = sequences.LiveItems(items, position)
         return super().for_stmt(
-            numbers, lambda place: target(numbers.item(place)), body, state, names, form, "", parallel_iterations
+            numbers,
+            lambda place: target(raising.perform_certainly(lambda: numbers.item(place))),
+            body,
+            state,
+            names,
+            form,
+            "",
+            parallel_iterations,
         )
 
     def _quantify(self, decisive: bool, items: Any, /) -> Any:
@@ -235,6 +244,10 @@ class ProgramOperators(Operators):
 
     def stage_assertion(self, predicate: Any, error: AssertionError) -> None:
         raising.stage_assertion(predicate, error)
+
+    def position(self) -> Any:
+        region = current_region()
+        return None if region is None else (region, len(region.nodes))
 
     def evaluate_test(self, test: Thunk, variables: Variables) -> tuple[Any, bool]:
         if current_region() is None:

@@ -7,6 +7,7 @@ is computed from the assertion, whose firing sends nothing, so what needs it doe
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,8 +23,10 @@ from ...program.program import Node
 from ...types import HandleType, Type
 from ...value import Literal
 from ..eager.apply import apply
-from ..trace.program_builder import ProgramBuilder, RegionBuilder, TracedOperand, current_region, emit_op, to_operand
+from ..trace.program_builder import RegionBuilder, Specialization, TracedOperand, current_region, emit_op, to_operand
 from ..trace.source_location import raising_location, user_location
+from .contexts import refuse_suppression
+from .state import staging_depth
 
 _LOCATION = "_tagloom_location"
 """The attribute of an exception that converted code raises: the line of the `raise`."""
@@ -83,7 +86,7 @@ def handlers(classes: Callable[[], Any]) -> Iterator[None]:
         _HANDLERS.reset(token)
     if region is None:
         return
-    for node, error in _traps(region.nodes[start:], region.specialization.program_builder, set()):
+    for node, error in _traps(region.nodes[start:], region.specialization, set()):
         if issubclass(error, caught):
             raise Invalid(
                 f"{node.op} may raise {error.__name__} in a `try`, when the program runs",
@@ -93,18 +96,57 @@ def handlers(classes: Callable[[], Any]) -> Iterator[None]:
             )
 
 
-def _traps(nodes: Sequence[Node], builder: ProgramBuilder, seen: set[str]) -> Iterator[tuple[Node, type[Exception]]]:
-    """The nodes among these, and in what they contain and call, that may trap, with the exceptions."""
+def unwind(number: Any, error: Callable[[], Any]) -> Any:
+    """A `raise` that leaves a `with`, or a `try` with a `finally`: under a symbolic condition the number of this exit,
+    since what the statement does at its end comes first. Raises Invalid (F4) where the statement may suppress the
+    exception."""
+    if not staging_depth():
+        raise raised(error())
+    refuse_suppression()
+    return number
+
+
+def check_traps(start: tuple[RegionBuilder, int] | None, names: tuple[str, ...]) -> None:
+    """Raises Invalid (F4) in a `finally` that reads these variables, where an operation of the `try` may trap: the
+    variables may have other values then."""
+    region = current_region()
+    if start is None or region is not start[0] or sys.exc_info()[0] is not None:
+        return
+    for node, error in _traps(region.nodes[start[1] :], region.specialization, set()):
+        raise Invalid(
+            f"{node.op} may raise {error.__name__} in a `try` that assigns {names[0]}, which its `finally` reads",
+            rule="F4",
+            where=node.location or user_location(),
+            hint=f"assign {names[0]} before the `try`, or test the operands by an `if` and raise the exception there",
+        )
+
+
+def perform_certainly(compute: Callable[[], Any]) -> Any:
+    """What `compute` returns; the nodes that it adds never trap."""
+    region = current_region()
+    start = 0 if region is None else len(region.nodes)
+    result = compute()
+    if region is not None:
+        results = (each.name for node in region.nodes[start:] for each in node.results)
+        region.specialization.certain_results.update(results)
+    return result
+
+
+def _traps(nodes: Sequence[Node], function: Specialization, seen: set[str]) -> Iterator[tuple[Node, type[Exception]]]:
+    """The nodes of a function among these, and in what they contain and call, that may trap, with the exceptions."""
+    builder = function.program_builder
     for node in nodes:
+        if any(each.name in function.certain_results for each in node.results):
+            continue
         for region in node.regions:
-            yield from _traps(region.nodes, builder, seen)
+            yield from _traps(region.nodes, function, seen)
         if node.op == "call":
             name = str(node.attribute("function"))
             callees = [each for each in builder.specializations.values() if each.name == name and name not in seen]
             seen.add(name)
             for callee in callees:
                 for inner in callee.regions:
-                    yield from _traps(inner.nodes, builder, seen)
+                    yield from _traps(inner.nodes, callee, seen)
         row = OPS.get(node.op)
         if row is not None and row.trap_condition is not None and not _is_certain(node):
             error = row.trap_condition.error
@@ -136,6 +178,7 @@ def stage_assertion(condition: Any, error: Exception) -> Any:
         )
         region.specialization.deferred_error = refusal  # raised after the trace, since a handler may catch it here
         raise refusal
+    refuse_suppression()
     message = str(error.args[0]) if len(error.args) == 1 else str(error)
     message = SYMBOL_TEXT.sub(r"{\1}", message)
     return apply("assert", condition, error=exception_name(type(error)), message=message)

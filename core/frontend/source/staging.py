@@ -546,7 +546,12 @@ def stage_loop(
     start = variables.read()
     carried: dict[tuple[Any, ...], LoopState] = {}
     constants: dict[tuple[Any, ...], Place] = {}
-    for place in (*variables.live.values(), *live_places):
+    for variable in variables.live.values():
+        if type(start[variable.label]) is list:  # it stays the same object, if no trip assigns another
+            constants[variable.key] = variable
+        else:
+            _carry(variable, variable.read(), carried, constants)
+    for place in live_places:
         _carry(place, place.read(), carried, constants)
     location = user_location()
     while True:
@@ -592,6 +597,7 @@ def stage_loop(
             key = change.place.key
             content = carried[key].tree.rebuild(carried[key].tree.leaves) if key in carried else change.place.read()
             constants.pop(key, None)
+            note_rebuilt(content)
             _carry(change.place, open_like(content, change.model), carried, constants)
         except _StateGrew as growth:
             region.rewind(snapshot)
@@ -728,6 +734,7 @@ class _StagedLoop:
         if is_unassigned(content):
             reason = content.reason if isinstance(content, Undefined) else "the body deletes it"
             raise unassigned_variable(state.place.label, reason, self.location)
+        note_rebuilt(content)  # the next trip and what follows the loop have copies of its lists
         tree = split(content)
         if tree.treedef != state.tree.treedef:
             start = unflatten(state.tree.treedef, self.variable_leaves[state.place.key])
@@ -788,6 +795,9 @@ class _StagedLoop:
                 self.changed_keys.add(place.key)
             return
         if not is_same(content, before):
+            if type(before) is list and not split(before).leaves and split(content) == split(before):
+                note_rebuilt([before, content])  # equal lists without values
+                return
             self._check_length(place, before, content)
             raise Invalid(
                 f"loop variable {name} changes, but it is not a value of a program",

@@ -3,7 +3,8 @@
 Each arm and each body becomes a function of its own, and the statement a call of an operator. Exits are in tail form:
 what follows an `if` moves into the arm that can reach it, so that `return` needs no flag. Where several paths with
 exits meet, the arms return the number of the exit taken, 0 for none, and what follows chooses by it once. The
-expression of a `return` that leaves a loop is evaluated after the loop.
+expression of a `return` that leaves a loop is evaluated after the loop. A `raise` in a `with`, or in a `try` with a
+`finally`, is an exit of that statement, too: what the statement does at its end comes before the exception.
 
 >>> import ast
 >>> def show(text):
@@ -68,8 +69,9 @@ from ..scopes import SCOPES, Scope, function_scope, read_names, walk_scope, writ
 from ..templates import copy_tree, expression, statements
 from .expressions import mark_test
 
-Exit: TypeAlias = ast.Return | ast.Break | ast.Continue
-"""A statement that leaves a block before its end."""
+Exit: TypeAlias = ast.Return | ast.Break | ast.Continue | ast.Raise
+"""A statement that leaves a block before its end. A `raise` is one where it leaves a `with`, or a `try` with a
+`finally`: its attribute `unwound` counts them."""
 Loop: TypeAlias = ast.While | ast.For
 
 
@@ -77,7 +79,7 @@ def convert_control_flow(node: FunctionNode) -> FunctionNode:
     """The function with operators for its control flow; nested functions stay as they are."""
     if isinstance(node, ast.Lambda):
         return node
-    node = _ReturnSplitter().convert(node)
+    node = _UnwindingMarker().convert(_ReturnSplitter().convert(node))
     scope = function_scope(node)
     writer = _ControlFlow(scope, {name.id for name in walk_nodes([node]) if isinstance(name, ast.Name)})
     live = scope.captured_names | scope.nonlocal_names | scope.global_names
@@ -130,8 +132,8 @@ class _ControlFlow:
         converted: list[ast.stmt] = []
         for position, statement in enumerate(body):
             follow = list(body[position + 1 :])
-            if isinstance(statement, Exit):
-                return [*converted, *block.leave(statement)]
+            if is_exit(statement):
+                return [*converted, *block.leave(statement)]  # type: ignore[arg-type]
             if isinstance(statement, ast.If):
                 if has_exits([statement]) or (block.is_function and not may_complete_both(statement)):
                     return [*converted, *self._tail_if(statement, follow, block)]
@@ -241,7 +243,7 @@ class _ControlFlow:
     def _loop(self, node: Loop, follow: list[ast.stmt], block: _Block) -> tuple[list[ast.stmt], list[ast.stmt]]:
         """The call of an operator for a loop, and the statements to convert after it."""
         breaks = [each for each in find_exits(node.body) if not isinstance(each, ast.Continue)]
-        needs_number = bool(node.orelse) or any(isinstance(each, ast.Return) for each in breaks)
+        needs_number = bool(node.orelse) or any(not isinstance(each, ast.Break) for each in breaks)
         test_names = written_names([node.test]) & self.local_names if isinstance(node, ast.While) else set()
         form = "exit" if breaks and needs_number else "break" if breaks or test_names else "plain"
         name = self.names.fresh("exit") if form == "exit" else ""
@@ -329,32 +331,42 @@ class _ControlFlow:
                 setattr(owner, field, self.convert(part, inner))
             return [result], follow
         has_end = may_complete([node], suppresses=False)
-        selection = _ExitSelection(self.names.fresh("exit"), exits, self.local_names, has_end)
+        unwinds = isinstance(node, ast.With) or bool(getattr(node, "finalbody", []))
+        selection = _ExitSelection(self.names.fresh("exit"), exits, self.local_names, has_end, unwinds=unwinds)
         rest = [*selection.dispatch(), *follow]
         live = live_before(rest, block.live, block.exits) | read_names([node])
         inner = _Block(live, Exits(live, live, live), selection.end, selection.leave)
         plain = replace(inner, end=lambda anchor: [], is_function=False)
+        wrapper = ""
         for owner, field, part in _parts(result):
             if not find_exits(part):
                 setattr(owner, field, self.convert(part, plain))
                 continue
             name = self.names.fresh("block")
             functions = self._function(name, part, inner, part[0])
-            call = statements("target = name()", part[0], target=selection.name, name=name)
-            call[0].value.is_of_block = True  # type: ignore[attr-defined]
-            setattr(owner, field, [*functions, *call])
+            call = expression("name()", part[0], name=name)
+            call.is_of_block = True
+            template = "target = ag__.or_(call, lambda: target)" if field == "finalbody" else "target = call"
+            taken = statements(template, part[0], target=selection.name, call=call)
+            setattr(owner, field, [*functions, *taken])
+            if field == "finalbody":
+                wrapper = "try: body\nexcept Exception as error:\n  if not ag__.is_left(target, error): raise"
         if isinstance(result, ast.Try | ast.TryStar) and result.orelse and find_exits(node.body):
             guard = statements("if not chosen: body", result.orelse[0], chosen=selection.name, body=result.orelse)
             result.orelse = guard
+        if wrapper:  # an exit of `finally` takes the place of an exception
+            (result,) = statements(wrapper, node, body=[result], target=selection.name)
         return [*statements(f"name = {selection.no_exit}", node, name=selection.name), result], rest
 
 
 class _ExitSelection:
     """The exits of a statement by number, from 1; 0 says that none was taken. A single exit is a bool."""
 
-    def __init__(self, name: str, exits: Sequence[Exit], local_names: Set[str], has_end: bool = True) -> None:
-        self.name, self.local_names, self.has_end = name, local_names, has_end
-        self.exits = {ast.dump(each): each for each in exits}
+    def __init__(
+        self, name: str, exits: Sequence[Exit], local_names: Set[str], has_end: bool = True, *, unwinds: bool = False
+    ) -> None:
+        self.name, self.local_names, self.has_end, self.unwinds = name, local_names, has_end, unwinds
+        self.exits = {_exit_key(each): each for each in exits}
 
     @property
     def no_exit(self) -> str:
@@ -363,8 +375,11 @@ class _ExitSelection:
 
     def number(self, statement: Exit) -> ast.expr:
         """The number of an exit."""
-        position = list(self.exits).index(ast.dump(statement))
-        return ast.Constant(True if len(self.exits) == 1 else position + 1)
+        position = list(self.exits).index(_exit_key(statement))
+        number: ast.expr = ast.Constant(True if len(self.exits) == 1 else position + 1)
+        if isinstance(statement, ast.Raise):
+            return expression("ag__.unwind(number, lambda: error)", statement, number=number, error=statement.exc)  # type: ignore[no-any-return, arg-type]
+        return number
 
     def leave(self, statement: Exit) -> list[ast.stmt]:
         """The return of the number of an exit."""
@@ -383,7 +398,8 @@ class _ExitSelection:
                 if not self.has_end and position == len(self.exits):
                     template = "if ag__.is_last_exit(name, number): leave"
                 leave = [self.postpone(each)]
-                result += statements(template, each, name=self.name, number=self.number(each), leave=leave)
+                number = ast.Constant(True if len(self.exits) == 1 else position)
+                result += statements(template, each, name=self.name, number=number, leave=leave)
         if otherwise:
             template = "if not name: body" if len(self.exits) == 1 else "if name == 0: body"
             result += statements(template, otherwise[0], name=self.name, body=list(otherwise))
@@ -392,6 +408,8 @@ class _ExitSelection:
     def postpone(self, statement: Exit) -> Exit:
         """A copy of an exit, to be taken after the statement: what it reads was assigned before it."""
         later: Exit = copy_tree(statement)
+        if isinstance(later, ast.Raise):
+            later.unwound -= self.unwinds  # type: ignore[attr-defined]
         for each in walk_scope([later]):
             if isinstance(each, ast.Name) and each.id in self.local_names:
                 each.is_present = not getattr(each, "may_be_unassigned", False)  # type: ignore[attr-defined]
@@ -406,7 +424,7 @@ class _LoopExits(_ExitSelection):
     """The exits of a loop; a `break` leads to what follows the loop."""
 
     def is_taken_later(self, statement: Exit) -> bool:
-        return isinstance(statement, ast.Return)
+        return isinstance(statement, ast.Return | ast.Raise)
 
 
 def may_complete_both(node: ast.If) -> bool:
@@ -475,12 +493,83 @@ class _ReturnSplitter(NodeTransformer):
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _visit_scope
 
 
+class _UnwindingMarker(NodeTransformer):
+    """Marks each `raise` in a `with`, or in a `try` with a `finally`, with the number of these that it leaves, and
+    writes `assert` there as a `raise`. Before what a `finally` does, the traps of the `try` are checked."""
+
+    def __init__(self) -> None:
+        self.depth = self.count = 0
+
+    def convert(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        result = copy.copy(node)
+        result.body = [part for each in node.body for part in _as_list(self.visit(each))]
+        return result
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        if self.depth and node.exc is not None and node.cause is None and not written_names([node.exc]):
+            node.unwound = self.depth  # type: ignore[attr-defined]
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        if not self.depth or written_names([node]):
+            return node
+        error = expression("AssertionError()", node)
+        error.args += [] if node.msg is None else [node.msg]
+        (guard,) = statements("if not test: raise error", node, test=node.test, error=error)
+        return self.visit(guard)
+
+    def visit_With(self, node: ast.With) -> ast.AST:
+        self.depth += 1
+        self.generic_visit(node)
+        self.depth -= 1
+        return node
+
+    def visit_Try(self, node: ast.Try) -> Any:
+        depth, written = self.depth, written_names([*node.body, *node.handlers, *node.orelse])
+        inner = depth + bool(node.finalbody)
+        self.depth = 0 if node.handlers else inner
+        node.body = self._visit_all(node.body)
+        self.depth = inner
+        node.handlers = self._visit_all(node.handlers)
+        node.orelse = self._visit_all(node.orelse)
+        self.depth = depth
+        node.finalbody = self._visit_all(node.finalbody)
+        shared = sorted(written & read_names(node.finalbody))
+        if not shared or not any(isinstance(each, ast.Call) for each in walk_scope(node.finalbody)):
+            return node
+        self.count += 1
+        start = f"try_{self.count}_"
+        names = _tuple(map(ast.Constant, shared))
+        check = statements("ag__.check_traps(start, names)", node.finalbody[0], start=start, names=names)
+        node.finalbody = [*check, *node.finalbody]
+        return [*statements("start = ag__.position()", node, start=start), node]
+
+    def _visit_all(self, nodes: Sequence[ast.AST]) -> list[Any]:
+        return [part for each in nodes for part in _as_list(self.visit(each))]
+
+    def _visit_scope(self, node: ast.AST) -> ast.AST:
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _visit_scope
+
+
 def _as_list(nodes: Any) -> list[Any]:
     return nodes if isinstance(nodes, list) else [nodes]
 
 
+def is_exit(node: ast.AST) -> bool:
+    """Whether a statement leaves the block that it is in."""
+    return isinstance(node, Exit) and (not isinstance(node, ast.Raise) or bool(getattr(node, "unwound", 0)))
+
+
+def _exit_key(statement: Exit) -> str:
+    """What makes two exits the same: what they do; for a `raise`, also its line, which the exception has."""
+    return ast.dump(statement, include_attributes=isinstance(statement, ast.Raise))
+
+
 def find_exits(body: Sequence[ast.AST]) -> list[Exit]:
-    """The exits of a block, in order: `return`, and `break` and `continue` of loops around it.
+    """The exits of a block, in order: `return`, `raise` of a statement that it unwinds, and `break` and `continue` of
+    loops around it.
 
     >>> body = ast.parse("while p:\\n  break\\nelse:\\n  continue\\nif q: return").body
     >>> [type(each).__name__ for each in find_exits(body)]
@@ -488,10 +577,10 @@ def find_exits(body: Sequence[ast.AST]) -> list[Exit]:
     """
     exits: list[Exit] = []
     for node in body:
-        if isinstance(node, Exit):
-            exits.append(node)
+        if is_exit(node):
+            exits.append(node)  # type: ignore[arg-type]
         elif isinstance(node, ast.While | ast.For | ast.AsyncFor):
-            exits += [each for each in find_exits(node.body) if isinstance(each, ast.Return)]
+            exits += [each for each in find_exits(node.body) if isinstance(each, ast.Return | ast.Raise)]
             exits += find_exits(node.orelse)
         elif not isinstance(node, SCOPES):
             exits += find_exits(child_nodes(node))

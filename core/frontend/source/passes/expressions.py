@@ -230,6 +230,12 @@ class _Expressions(NodeTransformer):
         result.cause = cause
         return result
 
+    def visit_With(self, node: ast.With) -> ast.AST:
+        self.generic_visit(node)
+        for item in node.items:
+            item.context_expr = expression("ag__.context(manager)", item.context_expr, manager=item.context_expr)
+        return node
+
     def visit_Try(self, node: ast.Try) -> ast.AST:
         self.generic_visit(node)
         if node.handlers:

@@ -103,9 +103,11 @@ class _Marker:
             case ast.With() | ast.AsyncWith():
                 self.mark(node.items, assigned)
                 targets = [item.optional_vars for item in node.items if item.optional_vars is not None]
+                self.partial_names |= (written_names(node.body) & self.local_names) - assigned
                 self.visit_block(node.body, assigned | written_names(targets))
                 return assigned | written_names(targets)
             case ast.Try() | ast.TryStar():
+                self.partial_names |= (written_names([node]) & self.local_names) - assigned
                 body = self.visit_block(node.body, assigned)
                 at_end = self.visit_block(node.orelse, body) if body is not None else None
                 for handler in node.handlers:

@@ -76,6 +76,43 @@ def print_list(n: Any) -> Any:
     return len(xs)
 
 
+def augmented(n: Any) -> Any:
+    """Extends a list by `+=`, which assigns the same list."""
+    xs = [n]
+    for i in range(n):
+        xs += [i, n]
+    return xs
+
+
+def new_empty_lists(n: Any) -> Any:
+    """Each trip assigns another list, which has no items."""
+    xs, ys = [n], []
+    for _ in range(n):
+        ys = xs[1:] + ys
+    return ys, len(ys)
+
+
+@pytest.mark.parametrize("function", (augmented, new_empty_lists))
+def test_variables_with_lists(function: Callable[[int], object]) -> None:
+    """A loop may assign to a variable the list that it has, or an equal one."""
+    assert list(disagreements(function, [(4,), (0,)], RUNS[:1])) == []
+
+
+def alias_from_a_loop(n: Any) -> Any:
+    """A loop gives a list a second name, by which it changes afterwards."""
+    xs, ys = [n], []
+    for _ in range(n):
+        ys = xs
+    xs += [1]
+    return xs, ys
+
+
+def test_aliases_that_a_loop_makes() -> None:
+    """A list with a second name from a loop is not changed: the program has a copy of it."""
+    with pytest.raises(tl.Invalid, match="one of several"):
+        tl.function(alias_from_a_loop)(np.int64(2))
+
+
 def test_deletion() -> None:
     """`del xs[i]` does what Python does."""
     assert list(disagreements(delete_item, [(4,), (2,)], RUNS[:1])) == []

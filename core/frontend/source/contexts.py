@@ -1,0 +1,92 @@
+"""Context managers in converted code: their methods are converted; those that may suppress an exception are known."""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+from collections.abc import Callable
+from contextvars import ContextVar
+from types import FunctionType
+from typing import Any
+
+from ...errors import Invalid
+from ..trace.program_builder import current_region
+from ..trace.source_location import is_internal_file, user_location
+from .convert import is_convertible
+
+_HARMLESS_CLASSES = (contextlib.nullcontext, contextlib.closing, contextlib.redirect_stdout, contextlib.redirect_stderr)
+_HARMLESS_MODULES = ("tagloom", "_thread", "threading", "_io", "io", "tempfile", "decimal", "numpy", "warnings")
+"""Modules whose context managers suppress no exception."""
+_ACTIVE: ContextVar[tuple[Any, ...]] = ContextVar("active contexts", default=())
+"""The context managers of the `with` statements around the code."""
+
+
+class ConvertedContext:
+    """A context manager in converted code: calls the methods of another one by `call`."""
+
+    def __init__(self, call: Callable[..., Any], manager: Any) -> None:
+        self.call, self.manager = call, manager
+
+    def __enter__(self) -> Any:
+        result = self._perform("__enter__")
+        self.token = _ACTIVE.set((*_ACTIVE.get(), self.manager))
+        return result
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> Any:
+        _ACTIVE.reset(self.token)
+        if kind is not None and kind.__module__.startswith("tagloom"):  # of the trace, which ends or begins anew
+            return self.manager.__exit__(kind, error, trace)
+        return self._perform("__exit__", kind, error, trace)
+
+    def _perform(self, name: str, *arguments: Any) -> Any:
+        method = getattr(type(self.manager), name)
+        is_of_user = type(method) is FunctionType and is_convertible(method)
+        return self.call(method, self.manager, *arguments) if is_of_user else method(self.manager, *arguments)
+
+
+def refuse_suppression() -> None:
+    """Raises Invalid (F4) where a context manager around the code may suppress an exception, or treats it in a way of
+    its own: a symbolic condition decides whether there is one."""
+    region = current_region()
+    for manager in _ACTIVE.get() if region is not None else ():
+        if may_suppress(manager):
+            assert region is not None, "without a trace nothing is symbolic"
+            region.specialization.deferred_error = Invalid(
+                "a symbolic condition decides whether an exception is raised in a `with` that may suppress it",
+                rule="F4",
+                where=user_location(),
+                got=f"a {type(manager).__name__}",
+                hint="write the condition as an `if` in place of the `with`: a program does not handle exceptions",
+            )
+            raise region.specialization.deferred_error  # after the trace, too, since the manager may suppress it here
+
+
+def may_suppress(manager: Any) -> bool:
+    """Whether a context manager may suppress an exception, or do something else than without one.
+
+    >>> may_suppress(contextlib.nullcontext()), may_suppress(contextlib.suppress(KeyError))
+    (False, True)
+    """
+    if isinstance(manager, contextlib._GeneratorContextManager):
+        return not is_internal_file(manager.gen.gi_code.co_filename)  # type: ignore[attr-defined]
+    kind = type(manager)
+    if kind in _HARMLESS_CLASSES or kind.__module__.partition(".")[0] in _HARMLESS_MODULES:
+        return False
+    method = kind.__exit__
+    return type(method) is not FunctionType or not _ignores_exceptions(method)
+
+
+def _ignores_exceptions(method: FunctionType) -> bool:
+    """Whether an `__exit__` reads none of its arguments but the instance, and returns None or False."""
+    code = method.__code__
+    if code.co_flags & 0x0C or code.co_argcount != 4:  # collects arguments
+        return False
+    arguments = set(code.co_varnames[1:4])
+    instructions = list(dis.get_instructions(code))
+    for position, each in enumerate(instructions):
+        if each.argval in arguments or (isinstance(each.argval, tuple) and arguments & set(each.argval)):
+            return False
+        last = instructions[position - 1]
+        if each.opname == "RETURN_VALUE" and not (last.opname.startswith("LOAD_CONST") and not last.argval):
+            return False
+    return True
