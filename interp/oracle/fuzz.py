@@ -33,6 +33,7 @@ from ..exchange.export.walker import Refusal
 from .backend_process import Backend
 from .generate import COMPARISONS, FuzzCase, generate_case
 from .judge import FAILURES, Judgement, judge, run_reference
+from .probe import ProbeReport, find_wrong_token
 from .shrink import MAX_TRIES, count_nodes, shrink
 
 FUZZ_STEPS, FUZZ_LIMITS = 1_000, Limits(firings=20_000, depth=200)
@@ -44,13 +45,15 @@ VARYING_WORDS = r"\([^()]*\)|[\d.]+|'[^']*'|%\S+"
 
 
 class FuzzFinding(NamedTuple):
-    """A failure of a backend, shrunk: the number of the program in its sequence, the case, and its judgement."""
+    """A failure of a backend, shrunk: the number of the program in its sequence, the case, its judgement, and what
+    probes find if results are wrong."""
 
     number: int
     case: FuzzCase
     judgement: Judgement
     symptom: str
     """The class of the failure, before it was shrunk."""
+    probes: ProbeReport | None = None
 
     @property
     def ops(self) -> str:
@@ -140,7 +143,7 @@ def try_number(backend: Backend, options: FuzzOptions, number: int, report: Fuzz
 
     smallest = shrink(case, is_interesting, options.max_tries)
     final = judge_case(backend, smallest) or judgement
-    finding = FuzzFinding(number, smallest, final, symptom)
+    finding = FuzzFinding(number, smallest, final, symptom, probe_case(backend, smallest, final))
     with lock:
         if not any((each.symptom, each.ops) == (finding.symptom, finding.ops) for each in report.findings):
             report.findings.append(finding)
@@ -160,6 +163,14 @@ def judge_case(backend: Backend, case: FuzzCase) -> Judgement | None:
     return judge(program, arguments, outcome, answer) if outcome.status == "Returned" else None
 
 
+def probe_case(backend: Backend, case: FuzzCase, judgement: Judgement) -> ProbeReport | None:
+    """What probes find of a case with wrong results; None if there are none."""
+    if judgement.verdict != "different":
+        return None
+    program, arguments = case
+    return find_wrong_token(program, arguments, judgement.answer, lambda probe: backend.run(probe, arguments))
+
+
 def describe_symptom(judgement: Judgement) -> str:
     """The verdict, and for errors and crashes how they show: the cause, or the message without digits and names."""
     answer = judgement.answer
@@ -176,6 +187,7 @@ def write_finding(
     1 while the backend is wrong. `referee` is what a second backend says."""
     folder.mkdir(parents=True, exist_ok=True)
     program, arguments = finding.case
+    probes = finding.probes
     outcome = run_reference(program, arguments)
     words = [format_value(value) for value in arguments]
     write_file(folder / "program.tl", print_program(program, locations=False).encode())
@@ -194,6 +206,7 @@ def write_finding(
         "function": program.entry,
         "words": words,
         "first_difference": first_difference(program, arguments, finding.judgement.answer.results),
+        "first_wrong_token": None if probes is None or probes.first is None else probes.first.to_json(),
         "nodes": count_nodes(program),
         "command": shlex.join(["tagloom", "conform", f"program.tl:{program.entry}", *words, "--backend", backend]),
     }

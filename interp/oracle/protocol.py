@@ -37,7 +37,8 @@ class Answer(NamedTuple):
 
 
 class Capabilities(NamedTuple):
-    """What a backend says of itself. None stands for all."""
+    """What a backend says of itself. None stands for all. `flags` are the optimisations that its process disables if
+    its command ends in their names."""
 
     name: str
     version: str
@@ -45,6 +46,7 @@ class Capabilities(NamedTuple):
     dtypes: tuple[str, ...] | None = None
     ops: tuple[str, ...] | None = None
     constructs: tuple[str, ...] | None = None
+    flags: tuple[str, ...] = ()
 
 
 class Adapter(Protocol):
@@ -83,7 +85,9 @@ def read_capabilities(cursor: JsonCursor) -> Capabilities:
         return read_field(cursor, key).map_entries(JsonCursor.name) if cursor.has_key(key) else None
 
     name, version, language = (read_field(cursor, key).name() for key in ("name", "version", "language"))
-    return Capabilities(name, version, language, names("dtypes"), names("ops"), names("constructs"))
+    return Capabilities(
+        name, version, language, names("dtypes"), names("ops"), names("constructs"), names("flags") or ()
+    )
 
 
 def answer_to_json(answer: Answer) -> JsonValue:

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from textwrap import indent
 from typing import Annotated
 
 import typer
@@ -17,12 +18,13 @@ from ...core.ops.op import lookup_op
 from ...core.program.program import Program
 from ...core.value import Value
 from ...interp.exchange.export.python_source import DIALECTS
-from ...interp.oracle.adapters import backend_command, backend_flags, backend_names
+from ...interp.oracle.adapters import backend_command, backend_names
 from ...interp.oracle.backend_process import Backend, Timeouts
 from ...interp.oracle.blame import Blame, find_blame
 from ...interp.oracle.conform_corpus import run_corpus
 from ...interp.oracle.fuzz import FuzzOptions, FuzzReport, fuzz, write_finding
 from ...interp.oracle.judge import FAILURES, Judgement, judge, run_reference
+from ...interp.oracle.probe import find_wrong_token
 from ...interp.oracle.sweep import ORDINARY, SweepResult, sweep
 from ..load import all_arguments, check_rules, find_program, parse_arguments, program_and_graph, read_text
 from .conform_finding import finding_backend, is_finding, open_finding
@@ -33,7 +35,7 @@ from .terminal import print_diagnostic, print_text
 DEFAULT_MEMORY = 8 * 2**30
 
 
-WITHOUT_REPORT = ("minutes", "jobs", "findings", "referee", "output", "as_json", "blame")
+WITHOUT_REPORT = ("minutes", "jobs", "findings", "referee", "output", "as_json", "blame", "probe")
 """Options that mean nothing for a report."""
 
 
@@ -79,6 +81,9 @@ def conform(
     blame: Annotated[
         bool, typer.Option("--blame", help="Of one program: find the optimisations without which it is right.")
     ] = False,
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Of one program: find the first wrong token, by node and tag.")
+    ] = False,
 ) -> None:
     """Run programs on another system, and compare them with the reference.
 
@@ -114,8 +119,9 @@ def conform(
     backend = names[0]
     if sum((target is not None, ops, corpus is not None, fuzz_count > 0)) != 1:
         raise Usage("conform compares one thing at a time", required="FILE, --ops, --corpus or --fuzz")
-    if blame and target is None:
-        raise Usage("--blame is for one program", required="FILE, or the folder of a finding")
+    if (blame or probe) and target is None:
+        option = "--blame" if blame else "--probe"
+        raise Usage(f"{option} is for one program", required="FILE, or the folder of a finding")
     judge_by = None if referee is None else open_backend(referee)
     if fuzz_count:
         options = FuzzOptions(fuzz_count, seed, minutes, jobs)
@@ -128,37 +134,50 @@ def conform(
             raise typer.Exit(report_corpus(backend, process, corpus))
         assert target is not None
         code = report_program(backend, process, target, args or [], judge_by, as_json=as_json)
+        if probe and code == 1:
+            print_text(indent(probe_program(process, target, args or []), "  "))
+        flags = () if process.capabilities is None else process.capabilities.flags
     if blame and code == 1:
-        print_text(f"  {blame_program(backend, timeouts, target, args or [])}")
+        print_text(f"  {blame_program(backend, flags, timeouts, target, args or [])}")
     raise typer.Exit(code)
 
 
-def blame_program(backend: str, timeouts: Timeouts, target: str, words: list[str]) -> Blame:
-    """Which optimisations of a backend make a program wrong. Each setting has a process of its own."""
-    subject = find_program(target)
-    values = parse_arguments(subject, words)
-    program, _ = program_and_graph(subject, values)
-    assert program is not None
-    arguments = all_arguments(subject, values)
-
-    def is_cured_without(flags: frozenset[str]) -> bool:
-        with Backend(backend_command(backend, sorted(flags)), timeouts=timeouts) as process:
-            return run_case(process, program, arguments).verdict == "alike"
-
-    return find_blame(backend_flags(backend), is_cured_without)
+def probe_program(process: Backend, target: str, words: list[str]) -> str:
+    """The first token that a backend gets wrong, in words."""
+    program, arguments = read_case(target, words)
+    answer = process.run(program, arguments)
+    if answer.kind != "returned":
+        return f"probes compare results, and there are none: {answer.message}"
+    return str(find_wrong_token(program, arguments, answer, lambda probed: process.run(probed, arguments)))
 
 
-def report_program(
-    backend: str, process: Backend, target: str, words: list[str], referee: Backend | None, *, as_json: bool
-) -> int:
-    """Judge one program, print the judgement, and return the exit code."""
+def read_case(target: str, words: list[str]) -> tuple[Program, list[Value]]:
+    """A program of a file and its arguments; raises Usage for a graph."""
     subject = find_program(target)
     check_rules(subject)
     values = parse_arguments(subject, words)
     program, _ = program_and_graph(subject, values)
     if program is None:
         raise Usage("a graph has no structured program, which backends take", got=target)
-    arguments = all_arguments(subject, values)
+    return program, list(all_arguments(subject, values))
+
+
+def blame_program(backend: str, flags: Sequence[str], timeouts: Timeouts, target: str, words: list[str]) -> Blame:
+    """Which optimisations of a backend make a program wrong. Each setting has a process of its own."""
+    program, arguments = read_case(target, words)
+
+    def is_cured_without(flags: frozenset[str]) -> bool:
+        with Backend(backend_command(backend, sorted(flags)), timeouts=timeouts) as process:
+            return run_case(process, program, arguments).verdict == "alike"
+
+    return find_blame(flags, is_cured_without)
+
+
+def report_program(
+    backend: str, process: Backend, target: str, words: list[str], referee: Backend | None, *, as_json: bool
+) -> int:
+    """Judge one program, print the judgement, and return the exit code."""
+    program, arguments = read_case(target, words)
     judgement = run_case(process, program, arguments)
     label = backend_label(backend, process)
     if as_json:
@@ -289,6 +308,8 @@ def report_fuzz(backend: str, options: FuzzOptions, folder: Path, report: FuzzRe
             print_text(f"  required: {finding.judgement.required}\n  got: {finding.judgement.actual}")
         if words is not None:
             print_text(f"  {words}")
+        if finding.probes is not None:
+            print_text(indent(str(finding.probes), "  "))
     counts = format_counts(report.verdicts) or "no program was compared"
     print_text(f"{backend}: {counts}, {report.discarded:,} discarded, {report.seconds:.0f} s")
     return exit_code(report.verdicts)

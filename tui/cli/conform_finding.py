@@ -15,7 +15,8 @@ def is_finding(target: str) -> bool:
 
 
 def open_finding(folder: Path, args: list[str] | None) -> tuple[str, list[str], int]:
-    """The program of a finding, its arguments, and the number of events up to the first result that differs.
+    """The program of a finding, its arguments, and the number of events up to the first wrong token; if there is none,
+    up to the first result that differs.
 
     Raises Usage if the finding cannot be read, or if there are other arguments.
     """
@@ -23,7 +24,7 @@ def open_finding(folder: Path, args: list[str] | None) -> tuple[str, list[str], 
         raise Usage("a finding has its arguments", got=" ".join(args), hint=f"tagloom debug {folder}")
     try:
         finding = json.loads(read_file(folder / "finding.json"))
-        difference = finding["first_difference"]
+        difference = finding.get("first_wrong_token") or finding["first_difference"]
         events = 0 if difference is None else int(difference["events"])
         return f"{folder / 'program.tl'}:{finding['function']}", list(map(str, finding["words"])), events
     except (ValueError, KeyError, TypeError, OverflowError) as error:

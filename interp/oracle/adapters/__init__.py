@@ -67,14 +67,9 @@ def adapter_type(name: str) -> Any:
     return getattr(import_module(module, __package__), attribute)
 
 
-def backend_flags(name: str) -> tuple[str, ...]:
-    """The optimisations of a backend that can be disabled one by one; none of a process or another package's."""
-    return tuple(adapter_type(name).flags) if name in _BUILT_IN else ()
-
-
 def backend_command(name: str, disabled_flags: Iterable[str] = ()) -> list[str]:
-    """The command of a backend's process: of an adapter's name, without some optimisations, or the words of a command.
-    Raises Usage if there is no such adapter and no such command."""
+    """The command of a backend's process, for an adapter's name or the words of a command. It ends in the optimisations
+    to disable. Raises Usage if there is no such adapter and no such command."""
     if name in backend_names():
         package = __package__.rpartition(".")[0]
         return [sys.executable, "-m", f"{package}.worker", name, *disabled_flags]
@@ -84,4 +79,4 @@ def backend_command(name: str, disabled_flags: Iterable[str] = ()) -> list[str]:
         words = []
     if not words or shutil.which(words[0]) is None:
         raise Usage(f"no backend is called {name!r}, and no command", required=", ".join(backend_names()))
-    return words
+    return [*words, *disabled_flags]

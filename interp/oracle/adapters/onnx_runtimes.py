@@ -34,7 +34,7 @@ class OnnxAdapter:
         self.system = import_module(self.module)
 
     def describe(self) -> Capabilities:
-        return Capabilities(self.name, self.system.__version__, "Python", constructs=ONNX_CONSTRUCTS)
+        return Capabilities(self.name, self.system.__version__, "Python", constructs=ONNX_CONSTRUCTS, flags=self.flags)
 
     def prepare(self, model: Any) -> Callable[[dict[str, Any]], Sequence[Any]]:
         raise NotImplementedError

@@ -40,7 +40,9 @@ class PythonSourceAdapter:
 
     def describe(self) -> Capabilities:
         constructs = CONSTRUCTS if self.dialect.calls_recur else tuple(c for c in CONSTRUCTS if c != "recursion")
-        return Capabilities(self.dialect.name, self.system.__version__, "Python", constructs=constructs)
+        return Capabilities(
+            self.dialect.name, self.system.__version__, "Python", constructs=constructs, flags=self.flags
+        )
 
     def compile(self, program: Program) -> Callable[[Sequence[Value]], Sequence[Value]]:
         namespace: dict[str, Any] = {}

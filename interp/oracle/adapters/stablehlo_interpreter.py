@@ -29,7 +29,7 @@ class StableHloAdapter:
 
     def describe(self) -> Capabilities:
         constructs = tuple(construct for construct in CONSTRUCTS if construct != "recursion")
-        return Capabilities("stablehlo of jaxlib", self.version, "C++", constructs=constructs)
+        return Capabilities("stablehlo of jaxlib", self.version, "C++", constructs=constructs, flags=self.flags)
 
     def compile(self, program: Program) -> Callable[[Sequence[Value]], Sequence[Value]]:
         text = to_stablehlo(program)

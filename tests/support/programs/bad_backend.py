@@ -52,6 +52,8 @@ def misbehave(way: str, request: dict[str, Any], runs: int) -> dict[str, Any]:
             time.sleep(1000)
         case "variation":
             results = [{"dtype": "int64", "data": 1 + runs // 21}]
+        case "flags" if "folding" not in sys.argv[2:]:
+            results = [{"dtype": "int64", "data": 2}]
         case "error":
             return {"seq": seq, "reply": "error", "message": "RuntimeError: no luck"}
         case "trap":
@@ -71,7 +73,11 @@ def main(way: str) -> None:
         seq = {"seq": request["seq"]}
         match request["request"]:
             case "hello":
-                reply = {**seq, **HELLO} if way != "version" else {**seq, **HELLO, "protocol": 2}
+                reply = {**seq, **HELLO}
+                if way == "version":
+                    reply["protocol"] = 2
+                if way == "flags":
+                    reply["flags"] = ["motion", "folding"]
             case "compile":
                 reply = {**seq, "reply": "compiled", "program": 0}
             case "run":

@@ -210,6 +210,27 @@ def test_blame_is_for_one_program(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.full
+def test_blame_of_a_process(one: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A process that says its flags is blamed as our backends are: the flags are the last words of its command."""
+    backend = f"{sys.executable} {BAD} flags"
+    assert run_command(["conform", one, "--backend", backend, "--blame"]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "  right without folding: the optimiser"
+    assert run_command(["conform", one, "--backend", f"{backend} folding"]) == 0
+
+
+@pytest.mark.full
+def test_probes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--probe says where a wrong result begins; it is for one program, whose results can be compared."""
+    (tmp_path / "two.tl").write_text(TWO)
+    assert run_command(["conform", str(tmp_path / "two.tl"), "--backend", f"{sys.executable} {BAD} right", "--probe"])
+    assert "no probe" in capsys.readouterr().out
+    assert run_command(["conform", str(tmp_path / "two.tl"), "--backend", f"{sys.executable} {BAD} error", "--probe"])
+    assert "probes compare results, and there are none: RuntimeError: no luck" in capsys.readouterr().out
+    assert run_command(["conform", "--ops", "--probe"]) == 2
+    assert "--probe is for one program" in capsys.readouterr().err
+
+
+@pytest.mark.full
 def test_blame_of_a_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A finding runs again on its backend; a process has no optimisations that could be disabled."""
     findings = tmp_path / "findings"
