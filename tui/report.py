@@ -41,6 +41,8 @@ def stats_report(outcome: Outcome, *, unicode: bool) -> str:
     stats = outcome.stats
     unclocked = "measured under --schedule waves"
     on_cores = f" on {outcome.cores} cores" if outcome.cores > 1 else ""
+    if outcome.cluster is not None:
+        on_cores = f" on {plural(outcome.cluster.workers, 'worker')}"
     rows = [
         ("ending", outcome.status),
         ("firings (S1)", f"{stats.firings:,}"),

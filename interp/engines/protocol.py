@@ -52,6 +52,8 @@ class RunOptions(NamedTuple):
     world: World | None = None
     account: bool = True
     cores: int | None = None
+    workers: int | None = None
+    cluster: str | None = None
 
     def token_engine_options(self) -> dict[str, Any]:
         """The options that every token engine takes, by name."""
@@ -68,6 +70,7 @@ class Engine(Protocol):
       compares all of them; otherwise it compares the results, or the first trap.
     - `parallel_options`: the values of other options that a run on several cores requires, by name. An engine without
       it runs on one core.
+    - `has_workers`: whether it takes `workers` and `cluster`.
     - `is_selector`: whether it only chooses among other engines, so that `tagloom check` need not run it.
     """
 

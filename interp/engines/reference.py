@@ -46,27 +46,39 @@ def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None 
                 raise external_limit_error(exceeded_limit, limits)
         position = pick(state)
         is_check_due = bool(limit_checked_nodes) and flight[position].node in limit_checked_nodes
-        try:
-            if is_check_due:
-                _check_effect_limits(state, position, limits)
-            operands = operands_of_pure_firing(state, position) if is_check_due else None
-            node = state.graph.nodes[flight[position].node]
-            if operands is not None and exceeds_memory(node, operands, limits.bytes):
-                raise MemoryError
-            if operands is not None and may_take_long(node.op, operands, node.outputs[0].type):
-                event = compute_abandonable(
-                    partial(step, state, position), lambda: monitor.exceeded_limit(state.steps | 1, None)
-                )
-            else:
-                event = step(state, position)
-        except OpAbandoned as abandoned:
-            raise external_limit_error(str(abandoned), limits) from None
-        except MemoryError:
-            raise out_of_memory_error(state, position) from None
-        if event.inputs is not None:
-            _check_event_limits(state, event, limits)
+        event = step_within_limits(state, position, limits, monitor, is_check_due=is_check_due)
         state.apply(event)
         yield event
+
+
+def step_within_limits(
+    state: State, position: int, limits: Limits, monitor: LimitMonitor, *, is_check_due: bool
+) -> Event:
+    """The event that delivers the token at `position`. `is_check_due` says that its node is one of those before whose
+    firing limits are checked (`State.limit_checked_nodes`).
+
+    Raises Exhausted if it would exceed a limit, or is interrupted; Broken as `step` does.
+    """
+    try:
+        if is_check_due:
+            _check_effect_limits(state, position, limits)
+        operands = operands_of_pure_firing(state, position) if is_check_due else None
+        node = state.graph.nodes[state.flight[position].node]
+        if operands is not None and exceeds_memory(node, operands, limits.bytes):
+            raise MemoryError
+        if operands is not None and may_take_long(node.op, operands, node.outputs[0].type):
+            event = compute_abandonable(
+                partial(step, state, position), lambda: monitor.exceeded_limit(state.steps | 1, None)
+            )
+        else:
+            event = step(state, position)
+    except OpAbandoned as abandoned:
+        raise external_limit_error(str(abandoned), limits) from None
+    except MemoryError:
+        raise out_of_memory_error(state, position) from None
+    if event.inputs is not None:
+        _check_event_limits(state, event, limits)
+    return event
 
 
 def operands_of_pure_firing(state: State, position: int) -> tuple[Value, ...] | None:

@@ -33,6 +33,7 @@ _BUILT_IN = {
     "fast": ".fast.engine:ENGINE",
     "compiled": ".compiled.engine:ENGINE",
     "cuda": ".cuda.engine:ENGINE",
+    "distributed": ".distributed.engine:ENGINE",
 }
 """The engines of this package: module and object, by name."""
 
@@ -109,6 +110,10 @@ def run(job: Job, arguments: Sequence[object], options: RunOptions, engine: str 
     engine_object = find_engine(name)
     if options.cores is not None:
         check_cores(engine_object, options)
+    if (options.workers is not None or options.cluster is not None) and not getattr(
+        engine_object, "has_workers", False
+    ):
+        raise Usage("this engine has no workers", required="engine='distributed'", got=f"engine={name!r}")
     reason = engine_object.unsupported(job, options)
     if reason is not None:
         raise Usage(f"engine {name} cannot run this", got=reason, hint=f'engine="{DEFAULT_ENGINE}" runs every program')

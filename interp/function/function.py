@@ -170,22 +170,25 @@ class Function(SvgReprMixin):
         world: World | None = None,
         account: bool = True,
         cores: int | None = None,
+        workers: int | None = None,
+        cluster: str | None = None,
         **keywords: Any,
     ) -> Outcome:
         """Run on concrete arguments. The outcome says how the run ended, Ctrl-C included; only a wrong call raises.
 
-        `engine` is reference, fast, compiled, cuda, or auto, which starts on the first and moves to a faster one; the
-        outcome names the engine. None means the environment's TAGLOOM_ENGINE, else auto. `account=False` says that only
-        the results are wanted: then auto may run without tokens and count nothing.
+        `engine` is reference, fast, compiled, cuda, distributed, or auto, which starts on the first and moves to a
+        faster one; the outcome names the engine. None means the environment's TAGLOOM_ENGINE, else auto.
+        `account=False` says that only the results are wanted: then auto may run without tokens and count nothing.
 
         `schedule` is fifo, lifo, waves, random:SEED, hand:FILE or a Script; `until` is quiet, result or trap.
         `keep="events"` keeps all events, `keep=1000` the last 1000, and `keep="run.jsonl"`, or any path that ends in
         .jsonl or .npz, writes them to that file while the program runs. `seed` seeds random numbers, `k` overrides the
         k-bounds of all loops, and `world` prints. `cores` is the number of cores that `fast` may use under `waves`.
+        `workers` is the number of workers of `distributed`; `cluster` says where they are: network, or network:SEED.
 
         Other keywords are arguments of the function; one that has the name of an option is passed by position.
         """
-        options = RunOptions(schedule, until, limits, keep, seed, k, world, account, cores)
+        options = RunOptions(schedule, until, limits, keep, seed, k, world, account, cores, workers, cluster)
         return self.run_arguments(self.source.bind(arguments, keywords), options, engine)
 
     def run_arguments(self, arguments: Sequence[Any], options: RunOptions, engine: str | None = None) -> Outcome:

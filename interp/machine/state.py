@@ -41,14 +41,15 @@ class State:
     def __init__(
         self,
         graph: Graph,
-        arguments: Sequence[Value],
+        arguments: Sequence[Value] | None,
         *,
         seed: int = 0,
         bound: int | None = None,
         is_clocked: bool = False,
         world: World | None = None,
     ) -> None:
-        """The initial state of a run: the triggers and the arguments are in flight under the root tag.
+        """The initial state of a run: the triggers and the arguments are in flight under the root tag. Without
+        arguments (None), a state without any activation, of a machine that gets its tokens from others.
 
         `seed` seeds random numbers; `bound` overrides the k-bounds of all loops; effects go to `world`. `is_clocked`
         says that the schedule is `waves`, under which throttled tokens are released between waves.
@@ -84,15 +85,19 @@ class State:
         """The number of throttled tokens."""
         self.owner = object()
         """Marks the records that belong to this state alone: see `fork`."""
+        if arguments is not None:
+            self._open_root(arguments)
+        self.wave_remaining = len(self.flight)
+        """The number of tokens of the current wave that are still to be delivered."""
+
+    def _open_root(self, arguments: Sequence[Value]) -> None:
         root = self._open_record(ROOT)
-        root.arguments_received = len(graph.arguments)
-        values = [True] * graph.hidden_count + list(arguments)
-        for (_, output), value in zip(graph.arguments, values, strict=True):
+        root.arguments_received = len(self.graph.arguments)
+        values = [True] * self.graph.hidden_count + list(arguments)
+        for (_, output), value in zip(self.graph.arguments, values, strict=True):
             self.flight.extend(Token(edge.node, edge.port, ROOT, value) for edge in output.edges)
         root.token_count = len(self.flight)
         root.busy_count = len(self.flight) if self.loop_bounds else 0
-        self.wave_remaining = len(self.flight)
-        """The number of tokens of the current wave that are still to be delivered."""
 
     @cached_property
     def rules(self) -> tuple[FiringRule, ...]:
@@ -168,7 +173,7 @@ class State:
             self._update_busy(event, rule, 1)
             self._release(released)
         for finished in closed:
-            self._close_record(finished.tag)
+            self.close_record(finished.tag)
         self.wave_remaining = self.wave_remaining - 1 or len(self.flight)
 
     def revert(self, event: Event) -> None:
@@ -233,6 +238,15 @@ class State:
         else:
             self.flight.extend(sent)
 
+    def receive(self, tokens: Sequence[Token], *, is_argument: bool) -> None:
+        """Add tokens that a firing on another machine sent, all under one tag. `is_argument` says that they enter an
+        activation, as an argument or a loop variable."""
+        tag = tokens[0].tag
+        target = self._writable_record(tag) if tag in self.records else self._start_activation(tag)
+        target.token_count += len(tokens)
+        target.arguments_received += is_argument
+        self.flight.extend(tokens)
+
     def _revert_send(self, sent: tuple[Token, ...], arrives: bool, throttled: bool) -> None:
         node, position, tag, _ = sent[0]
         if node < 0:
@@ -249,7 +263,7 @@ class State:
         target.token_count -= len(sent)
         target.arguments_received -= arrives
         if target.is_blank() and tag is not ROOT:
-            self._close_record(tag)
+            self.close_record(tag)
             self.activations_by_site[tag.site] -= 1
 
     def _release(self, released: tuple[tuple[int, Token], ...]) -> None:
@@ -320,7 +334,8 @@ class State:
             parent.child_tags[tag.site, tag.iteration] = tag
         return record
 
-    def _close_record(self, tag: Tag) -> None:
+    def close_record(self, tag: Tag) -> None:
+        """Close the activation of a tag (S11)."""
         del self.records[tag]
         if tag.parent in self.records:
             parent = self._writable_record(tag.parent)

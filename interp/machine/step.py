@@ -11,6 +11,7 @@ Rules S5 to S10 and S17 are in `fire`, S11 in `state`, S13 in `cells`, S14 and S
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ...core.errors import Broken
@@ -106,26 +107,35 @@ def closed_activations(
     state: State, rule: FiringRule, record: ActivationRecord, token: Token, sent: tuple[Token, ...]
 ) -> tuple[ClosedActivation, ...]:
     """S11: the activations that close when a node fires on `token` and sends `sent`, innermost first."""
-    tokens, children, results = (
-        record.token_count - rule.required_tokens,
-        record.open_children,
-        record.results_returned + rule.returns_result,
-    )
-    if tokens or children:
+    tokens, results = record.token_count - rule.required_tokens, record.results_returned + rule.returns_result
+    if tokens or record.open_children:
         return ()
     target = sent[0].tag if sent and sent[0].node >= 0 else None
     still_open = () if target is None else (target, target.parent)
+    return activations_to_close(state, record, (*record.fired_nodes, token.node), results, still_open)
+
+
+def activations_to_close(
+    state: State,
+    record: ActivationRecord,
+    fired_nodes: Iterable[int],
+    results: int,
+    still_open: tuple[Tag | None, ...] = (),
+) -> tuple[ClosedActivation, ...]:
+    """S11: the activations that close because this one has neither tokens nor children any more, innermost first. These
+    `fired_nodes` fired in it, and so many `results` have left it; the tags in `still_open` stay open."""
     closed: list[ClosedActivation] = []
-    current: ActivationRecord | None = record
-    while current is not None and not (tokens or children):
+    current, tokens, children = record, 0, 0
+    while not (tokens or children):
         arguments, signature = current.arguments_received, current.signature
         if arguments < signature[0] or results < signature[1] or current.tag in still_open:
             break
-        fired_nodes = (*current.fired_nodes, token.node) if current is record else current.fired_nodes
         closed.append(ClosedActivation(current.tag, frozenset(fired_nodes)))
-        current = state.records.get(current.tag.parent) if current.tag.parent else None
-        if current is not None:
-            tokens, children, results = current.token_count, current.open_children - 1, current.results_returned
+        parent = state.records.get(current.tag.parent) if current.tag.parent else None
+        if parent is None:
+            break
+        current, fired_nodes = parent, parent.fired_nodes
+        tokens, children, results = current.token_count, current.open_children - 1, current.results_returned
     return tuple(closed)
 
 

@@ -10,11 +10,11 @@ S12 A run ends in one of five ways, decided in this order:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Word
 
 from ...core.display import PlayerMixin, SvgReprMixin
@@ -36,6 +36,19 @@ from .residue import ResidueToken, collect_residue
 from .statistics import Stats, activations
 
 Status: TypeAlias = Word["Broken", "Exhausted", "Trapped", "Returned", "Deadlocked"]
+
+
+class ClusterUse(NamedTuple):
+    """How a run used its workers.
+
+    `messages` has the number of messages sent since the last rollback, by class (`engines/distributed/messages.py`);
+    `deaths` is the number of workers that died and were replaced.
+    """
+
+    workers: int
+    messages: Mapping[str, int]
+    checkpoints: int
+    deaths: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +84,8 @@ class Outcome(SvgReprMixin, PlayerMixin):
     """The file that the run wrote its events to."""
     cores: int = 1
     """The number of processor cores that the run used."""
+    cluster: ClusterUse | None = field(default=None, repr=False)
+    """How the run used its workers, if it had any."""
 
     @property
     def has_single_result(self) -> bool:

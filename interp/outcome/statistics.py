@@ -32,8 +32,9 @@ class Stats:
     by_node              firings of each node, by its number in the graph
     activations_by_site  activations of each site: calls, or iterations of a loop
 
-    After a run on several cores, `largest_store` and `largest_flight` are those at the ends of waves, since the events
-    of a wave have no order there.
+    After a run on several cores or workers, `largest_store` and `largest_flight` are those at the ends of waves, since
+    the events of a wave have no order there. After one on workers, a wave is all firings of one depth, which makes a
+    difference for programs with cells only (`engines/distributed/meter.py`).
 
     Profiles are tuples, or sequences equal to tuples.
     """

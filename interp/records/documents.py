@@ -61,17 +61,20 @@ class TagTable:
         self.numbers: dict[Tag, int] = {ROOT: 0}
         self.rows: list[list[int]] = []
         for tag in tags:
-            self._add_tag(tag)
+            self.add(tag)
 
-    def _add_tag(self, tag: Tag) -> None:
+    def add(self, tag: Tag) -> int:
+        """The number of a tag, which gets a row unless it has one."""
         new = []
         while tag not in self.numbers and tag.parent is not None:
             new.append(tag)
             tag = tag.parent
+        number = self.numbers[tag]
         for each in reversed(new):
             site = self.sites.setdefault(each.site, len(self.sites))
-            self.rows.append([self.numbers[each.parent or ROOT], site, each.iteration])
-            self.numbers[each] = len(self.rows)
+            self.rows.append([number, site, each.iteration])
+            number = self.numbers[each] = len(self.rows)
+        return number
 
 
 def read_sites(cursor: JsonCursor) -> tuple[Site, ...]:

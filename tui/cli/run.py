@@ -102,11 +102,15 @@ def outcome_document(record: OutcomeRecord, outcome: Outcome) -> Any:
 def run(
     target: Target,
     args: Arguments = None,
-    engine: Annotated[str | None, typer.Option(help="The engine: reference, fast, compiled, cuda or auto.")] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="The engine: reference, fast, compiled, cuda, distributed or auto.")
+    ] = None,
     schedule: Schedule = "waves",
     seed: Seed = 0,
     k: Bound = None,
     cores: Annotated[int | None, typer.Option(help="How many processor cores the engine fast may use.")] = None,
+    workers: Annotated[int | None, typer.Option(help="How many workers the engine distributed has.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Where they are: network or network:SEED.")] = None,
     until: Until = None,
     stats: Annotated[
         bool,
@@ -132,16 +136,19 @@ def run(
     """
     subject = find_program(target)
     check_rules(subject, unchecked=unchecked)
+    is_parallel = cores is not None or workers is not None or cluster is not None
     options: dict[str, Any] = {
         "schedule": schedule,
         **({} if until is None else {"until": until.value}),
         "limits": build_limits(max_firings, max_tokens, max_depth, max_bytes, timeout),
-        "keep": "events" if keep is None and stats and as_document and cores is None else keep,
+        "keep": "events" if keep is None and stats and as_document and not is_parallel else keep,
         "seed": seed,
         "k": k,
         "world": World(print_to_stderr) if as_document else World(),
         "account": stats or as_document,
         "cores": cores,
+        "workers": workers,
+        "cluster": cluster,
     }
     if is_part := bool(fetch or feed):
         part, arguments = build_partial(subject, args or [], fetch or [], feed or [])

@@ -61,7 +61,7 @@ def test_check_runs_every_registered_engine(installed: Path) -> None:
 def test_errors_name_registered_engines(installed: Path) -> None:
     """An unknown engine is refused with the names of all; an unsupported job with the engine's own reason."""
     code, _, err = tagloom(installed, "run", str(FIB), "5", "--engine", "evaluators")
-    assert code == 2 and "auto, reference, fast, compiled, cuda, absent, evaluator" in err
+    assert code == 2 and "auto, reference, fast, compiled, cuda, distributed, absent, evaluator" in err
     code, _, err = tagloom(installed, "run", str(FIB), "5", "--engine", "evaluator", "--schedule", "lifo")
     assert code == 2 and "it has no tokens" in err and 'engine="auto"' in err
     code, _, err = tagloom(installed, "run", str(FIB), "5", "--engine", "absent")

@@ -1,0 +1,276 @@
+"""The driver of a distributed run: it starts the workers, performs outside effects, and notices the end.
+
+**The end.** Workers answer probes with the number of work messages that they have sent and received, and whether they
+are idle. If all were idle in one round of probes, and as many messages had been received in that round as were sent
+until the next, then no message was on its way in between, and no worker has become busy since: these are Mattern's four
+counters (Algorithms for distributed termination detection, Distributed Computing 2, 1987). Then the run is quiescent:
+it has returned, trapped or deadlocked, which its stores tell.
+
+**Checkpoints.** The driver pauses the workers, waits until the counters agree, and has them send their stores. If a
+worker dies, a new one takes its place, a new epoch begins, and all continue from the last checkpoint. A run begins in
+the same way.
+
+**Effects.** Prints and callbacks happen here, and their results are kept by node and tag. A firing that is repeated
+after a rollback has the same node, tag and operands; it gets the result that is kept. So each effect happens once. A
+result is dropped when a checkpoint contains it; not before, since a run that was rolled back may not have repeated the
+firing by the next checkpoint.
+
+**Limits.** A limit on firings is given out in shares. A worker that has used up its own waits until all others are idle
+or wait, too; then the driver takes back what the others have left, and shares it out among those that wait. So a run
+makes exactly as many firings as the limit allows. A limit
+on tokens at once is divided by the number of workers, and each keeps its part. The limit on depth is exact. The clock,
+memory and Ctrl-C are checked by the driver, between two messages.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+from ....core.errors import Crash, TagloomError
+from ....core.tag import Tag
+from ...machine.effects import effect_rule
+from ...machine.state import State
+from ...outcome.outcome import limit_exceeded
+from ..limits import LimitMonitor, Limits, depth_error, external_limit_error
+from .channels import Channels
+from .messages import (
+    Allowance,
+    FiringRequest,
+    FiringResult,
+    LimitNotice,
+    Message,
+    Pause,
+    Probe,
+    Report,
+    Restore,
+    Resume,
+    Save,
+    SavedStores,
+)
+from .pool import WorkerPool
+from .stores import WorkerStores, first_stores, merge_stores, read_stores, stores_to_json
+
+MAX_DEATHS_BETWEEN_CHECKPOINTS = 10
+"""If more workers die between two checkpoints, the run fails: the program itself may be the reason."""
+
+
+class Phase(Enum):
+    """What the workers do: they work; they are paused, and messages are still on their way; or they send their
+    stores."""
+
+    WORKING = "working"
+    DRAINING = "draining"
+    SAVING = "saving"
+
+
+class Driver:
+    """The driver of one run."""
+
+    def __init__(
+        self, state: State, worker_count: int, pool: WorkerPool, limits: Limits, monitor: LimitMonitor
+    ) -> None:
+        """`state` is the first state of the run; its world performs the effects."""
+        graph = state.graph
+        self._graph, self._world, self._limits, self._monitor = graph, state.world, limits, monitor
+        self._ranks, self._pool, self._channels = range(worker_count), pool, Channels(pool.links)
+        self._effects = [effect_rule(number, node) for number, node in enumerate(graph.nodes)]
+        self._effect_results: dict[tuple[int, Tag], FiringResult] = {}
+        """The results of the effects that a rollback may repeat, by node and tag."""
+        self._requested_effects: set[tuple[int, Tag]] = set()
+        """The effects that were requested in this epoch since the last checkpoint."""
+        others = [stores_to_json(first_stores(graph, State(graph, None)))] * (worker_count - 1)
+        self._checkpoint: list[Any] = [stores_to_json(first_stores(graph, state)), *others]
+        """The stores of each worker, as documents."""
+        self._checkpoint_time = 0.0
+        self._deaths_since_checkpoint = 0
+        self._is_over = False
+        self._turns = 0
+        self.checkpoints = self.deaths = 0
+        self.messages: Counter[str] = Counter()
+        """The number of messages sent since the last rollback, by class."""
+        self.error: TagloomError | None = None
+        """The limit that ended the run."""
+        self._has_deadline = False
+        """Whether the clock, memory or Ctrl-C has ended the run, which then must be over soon."""
+        self._give_up_time = float("inf")
+        self._begin_epoch()
+
+    def run_to_end(self) -> None:
+        """Run until the end. Raises Crash if workers die again and again."""
+        while not self._is_over:
+            deaths = self._pool.advance()
+            if deaths:
+                self._recover(deaths)
+            for rank, message in self._channels.receive():
+                self._handle(rank, message)
+            self._check_limits()
+            self._schedule()
+            self._channels.flush()
+
+    def stores(self) -> WorkerStores:
+        """The stores of the whole run, after its end."""
+        parts = [read_stores(document, State(self._graph, None)) for document in self._checkpoint]
+        return merge_stores(self._graph, parts)
+
+    def _begin_epoch(self) -> None:
+        """Let all workers continue from the last checkpoint."""
+        self._channels.begin_epoch(self._channels.epoch + 1)
+        self._phase, self._is_last = Phase.WORKING, False
+        self._probe_number = 0
+        self._requested_effects.clear()
+        self._are_shares_back = False
+        self._reports: dict[int, Report] = {}
+        self._saved: dict[int, SavedStores] = {}
+        self._received_when_idle: int | None = None
+        """The number of work messages that had been received in the last round of probes, if all workers were idle."""
+        self._probe_time = self._pool.clock()
+        firings = [sum(document["firings"]) for document in self._checkpoint]
+        for rank, allowance in zip(self._ranks, self._shares(firings, self._ranks), strict=True):
+            self._channels.send(rank, Restore(self._checkpoint[rank], allowance))
+
+    def _recover(self, deaths: Sequence[int]) -> None:
+        """Replace workers that have died, and roll the run back."""
+        self.deaths += len(deaths)
+        self._deaths_since_checkpoint += len(deaths)
+        if self._deaths_since_checkpoint > MAX_DEATHS_BETWEEN_CHECKPOINTS:
+            raise Crash("workers die again and again", where=self._graph.name, got=f"{self.deaths} deaths")
+        if self._has_deadline:
+            self._is_over = True  # the last checkpoint has to do
+            return
+        self.error = None
+        for rank in deaths:
+            self._pool.replace(rank, self._channels.epoch)
+        self._begin_epoch()
+
+    def _handle(self, rank: int, message: Message) -> None:
+        match message:
+            case FiringRequest():
+                self._channels.send(rank, self._perform(message))
+            case Report(number=self._probe_number):
+                self._reports[rank] = message
+                if len(self._reports) == len(self._ranks):
+                    self._judge()
+            case SavedStores():
+                self._saved[rank] = message
+                if len(self._saved) == len(self._ranks):
+                    self._finish_checkpoint()
+            case LimitNotice(limit):
+                self._end(self._limit_error(limit))
+
+    def _perform(self, request: FiringRequest) -> FiringResult:
+        """The result of an effect, which is performed unless that was done."""
+        token, inputs, _ = request
+        key = token.node, token.tag
+        self._requested_effects.add(key)
+        if key not in self._effect_results:
+            effect = self._effects[token.node]
+            assert effect is not None
+            outputs, trap, *_ = effect({}, self._world, token, inputs)
+            self._effect_results[key] = FiringResult(token.node, token.tag, outputs, trap, 0)
+        return self._effect_results[key]
+
+    # Rounds of probes
+
+    def _schedule(self) -> None:
+        """Begin a checkpoint or a round of probes, if it is time."""
+        now = self._pool.clock()
+        if now >= self._give_up_time:
+            self._is_over = True
+        elif self._phase is Phase.WORKING and now >= self._checkpoint_time + self._pool.checkpoint_interval:
+            self._pause()
+        elif self._phase is not Phase.SAVING and now >= self._probe_time:
+            self._probe_number += 1
+            self._reports.clear()
+            self._probe_time = float("inf")
+            self._broadcast(Probe(self._probe_number))
+
+    def _pause(self) -> None:
+        self._phase, self._received_when_idle, self._probe_time = Phase.DRAINING, None, self._pool.clock()
+        self._broadcast(Pause())
+
+    def _broadcast(self, message: Message) -> None:
+        for rank in self._ranks:
+            self._channels.send(rank, message)
+
+    def _judge(self) -> None:
+        """Decide what follows from a round of reports."""
+        reports = self._reports.values()
+        sent = self._channels.work_sent + sum(report.sent for report in reports)
+        received = self._channels.work_received + sum(report.received for report in reports)
+        is_quiescent = self._received_when_idle == sent
+        is_idle = all(report.is_idle for report in reports)
+        self._received_when_idle = received if is_idle else None
+        self._probe_time = self._pool.clock() + (0 if is_idle else self._pool.probe_interval)
+        if is_quiescent and self._phase is Phase.WORKING and any(report.is_stalled for report in reports):
+            self._share_firings()
+        elif is_quiescent:
+            self._is_last |= self._phase is Phase.WORKING
+            self._phase = Phase.SAVING
+            self._broadcast(Save())
+
+    def _finish_checkpoint(self) -> None:
+        """All stores are here: they are the checkpoint, and the outcome of a run that is over."""
+        self._checkpoint = [self._saved[rank].document for rank in self._ranks]
+        self._checkpoint_time, self._deaths_since_checkpoint = self._pool.clock(), 0
+        self.checkpoints += 1
+        for key in self._requested_effects:
+            del self._effect_results[key]
+        self._requested_effects.clear()
+        self.messages = sum((Counter(saved.messages) for saved in self._saved.values()), Counter())
+        self.messages += self._channels.message_counts
+        self._saved.clear()
+        if self._is_last:
+            self._is_over = True
+            return
+        self._phase, self._received_when_idle, self._probe_time = Phase.WORKING, None, self._pool.clock()
+        self._broadcast(Resume())
+
+    # Limits
+
+    def _check_limits(self) -> None:
+        self._turns += 1
+        limit = self._monitor.exceeded_limit(self._turns, None)
+        if limit is not None and self.error is None:
+            self._end(self._limit_error(limit))
+
+    def _limit_error(self, limit: str) -> TagloomError:
+        if limit == "tokens":
+            return limit_exceeded("tokens at once", "tokens", self._limits.max_tokens)
+        if limit == "depth":
+            return depth_error(self._limits, "distributed", self._limits.depth)
+        return external_limit_error(limit, self._limits)
+
+    def _end(self, error: TagloomError) -> None:
+        """End the run at a limit: with the stores of this moment, or the last checkpoint if that takes too long."""
+        if self.error is None:
+            self.error, self._is_last = error, True
+            if getattr(error, "limit", None) in ("seconds", "bytes", "interrupt"):
+                self._has_deadline, self._give_up_time = True, self._pool.clock() + self._pool.patience
+            if self._phase is Phase.WORKING:
+                self._pause()
+
+    def _shares(self, firings: Sequence[int], ranks: Sequence[int]) -> list[int | None]:
+        """The most firings for each worker: those that it has made, and its share of those that are left."""
+        if self._limits.firings is None:
+            return [None] * len(firings)
+        share, rest = divmod(max(self._limits.firings - sum(firings), 0), max(len(ranks), 1))
+        extra = {rank: share + (position < rest) for position, rank in enumerate(ranks)}
+        return [made + extra.get(rank, 0) for rank, made in enumerate(firings)]
+
+    def _share_firings(self) -> None:
+        """Take back the shares of all workers; once they are back, share out what is left among those that need it."""
+        firings = [self._reports[rank].firings for rank in self._ranks]
+        limit = self._limits.firings
+        assert limit is not None
+        if sum(firings) >= limit:
+            self._end(limit_exceeded("firings", "firings", limit))
+            return
+        stalled = [rank for rank in self._ranks if self._reports[rank].is_stalled and self._are_shares_back]
+        self._are_shares_back = not self._are_shares_back
+        for rank, allowance in zip(self._ranks, self._shares(firings, stalled), strict=True):
+            assert allowance is not None
+            self._channels.send(rank, Allowance(allowance))
+        self._received_when_idle = None

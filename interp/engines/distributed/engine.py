@@ -1,0 +1,120 @@
+"""The engine `distributed`: a run on several workers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from ....core.errors import Usage
+from ...machine.fire import loop_bounds
+from ...machine.state import State
+from ...outcome.outcome import ClusterUse, Outcome, build_outcome
+from ..interrupt import interrupt_at_once, interrupt_between_steps
+from ..limits import LimitMonitor, Limits, resolve_limits
+from ..protocol import Job, RunOptions
+from ..reference import admit_arguments, first_state
+from .driver import Driver
+from .network import NetworkLinks, NetworkPool
+from .pool import WorkerPool
+from .worker import Worker
+
+DEFAULT_WORKERS = 2
+"""The number of workers, unless an option says another."""
+MAX_WORKERS = 64
+
+
+class DistributedEngine:
+    """The engine `distributed`. `cluster` says where the workers are: `network`, in this process, on a network on which
+    nothing goes wrong; or `network:SEED`, on one on which things do."""
+
+    name = "distributed"
+    has_tokens = True
+    has_workers = True
+    required_options: ClassVar = {"schedule": "waves", "until": "quiet", "keep": None}
+
+    def unsupported(self, job: Job, options: RunOptions) -> str | None:
+        if job.is_ill_formed:
+            return "the graph breaks rules"
+        if loop_bounds(job.graph, options.k):
+            return "it does not support bounds on the iterations of loops, since no worker sees what the others do"
+        for option, value in self.required_options.items():
+            if getattr(options, option) != value:
+                return f"it supports only {option}={value!r}"
+        return None
+
+    def run(self, job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome:
+        with interrupt_at_once():
+            return run_on_workers(job, arguments, options)
+
+
+def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome:
+    """Run a validated graph on several workers until it is quiescent; the outcome says how it ended.
+
+    Raises Usage if the arguments or the options do not fit.
+    """
+    worker_count, limits = check_workers(options.workers), resolve_limits(options.limits)
+    is_faulty, network_seed = parse_cluster(options.cluster)
+    admitted = admit_arguments(job.graph, arguments)
+    state = first_state(job.graph, admitted, options.schedule, options.seed, options.k, options.world)
+    with interrupt_between_steps() as interrupt:
+        monitor = LimitMonitor(limits.seconds, limits.bytes, interrupt)
+        share = worker_limits(limits, worker_count)
+
+        def new_worker(links: NetworkLinks, order: str, epoch: int) -> Worker:
+            return Worker(job.graph, links, worker_count, monitor, share, options.seed, order, epoch)
+
+        pool = NetworkPool(worker_count, network_seed if is_faulty else None, new_worker)
+        driver = drive_to_end(state, worker_count, pool, limits, monitor)
+        if getattr(driver.error, "limit", None) == "interrupt":
+            interrupt.acknowledge()
+    stores = driver.stores()
+    return build_outcome(
+        stores.state,
+        stores.meter.stats(stores.state),
+        driver.error,
+        options.until,
+        schedule="waves",
+        engine="distributed",
+        structure=job.structure,
+        cluster=ClusterUse(worker_count, dict(driver.messages), driver.checkpoints, driver.deaths),
+    )
+
+
+def drive_to_end(state: State, worker_count: int, pool: WorkerPool, limits: Limits, monitor: LimitMonitor) -> Driver:
+    """Drive the workers of a pool to the end of the run, and end them."""
+    try:
+        driver = Driver(state, worker_count, pool, limits, monitor)
+        driver.run_to_end()
+        return driver
+    finally:
+        pool.close()
+
+
+def worker_limits(limits: Limits, worker_count: int) -> Limits:
+    """The share of a worker in the limits. The driver deals out firings, and watches the clock."""
+    tokens = None if limits.tokens is None else limits.tokens // worker_count
+    return replace(limits, firings=None, seconds=None, tokens=tokens)
+
+
+def check_workers(workers: int | None) -> int:
+    """The number of workers; raises Usage for an invalid one."""
+    if workers is None:
+        return DEFAULT_WORKERS
+    if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MAX_WORKERS:
+        required = f"an integer from 1 to {MAX_WORKERS}"
+        raise Usage("workers must be a positive integer", required=required, got=repr(workers))
+    return workers
+
+
+def parse_cluster(cluster: str | None) -> tuple[bool, int]:
+    """Whether things go wrong on the network of this name, and its seed; raises Usage for an unknown name."""
+    name, colon, seed = (cluster or "network").partition(":")
+    if name != "network" or (colon and not (seed.isascii() and seed.isdigit() and len(seed) <= 18)):
+        raise Usage(
+            f"no cluster is called {cluster!r}", required="network, network:SEED", hint="as in cluster='network:7'"
+        )
+    return bool(colon), int(seed or 0)
+
+
+ENGINE = DistributedEngine()

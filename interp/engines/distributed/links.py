@@ -1,0 +1,30 @@
+"""Links: how the peers of a run reach each other. A peer is a worker, by its rank from 0, or the driver.
+
+Links carry batches, which are bytes. They may lose, repeat, reorder and delay them: `channels` makes up for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+DRIVER = -1
+"""The rank of the driver."""
+
+
+class Links(Protocol):
+    """The links of one peer."""
+
+    @property
+    def rank(self) -> int:
+        """The rank of this peer."""
+
+    @property
+    def peers(self) -> Sequence[int]:
+        """The ranks of the other peers."""
+
+    def post(self, peer: int, batch: bytes) -> None:
+        """Send a batch to a peer. Returns at once."""
+
+    def poll(self) -> Sequence[bytes]:
+        """The batches that have arrived since the last call. Returns at once."""

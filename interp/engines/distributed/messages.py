@@ -1,0 +1,253 @@
+"""The messages of a distributed run, and their form as bytes.
+
+A batch is a JSON document with its messages and one table of all tags that they mention, so that a deep tag is written
+once. A message is a list: the name of its class, then its fields. Values are in the form of the project's documents.
+
+Work messages move a run forward; how many of them were sent and received decides whether it is over (`driver`). The
+others ask for work, or are between the driver and the workers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from ....core.json.cursor import JsonCursor
+from ....core.json.value import JsonValue, read_type, read_value, site_to_json, type_to_json, value_to_json
+from ....core.tag import Site, Tag
+from ....core.types import Handle, Type, element_type, handle_type
+from ....core.value import Value
+from ...machine.effects import Outputs
+from ...machine.event import Token
+from ...records.documents import TagTable, read_tags
+
+
+class TokenTransfer(NamedTuple):
+    """Tokens under a tag of the receiver, which a firing of this depth sent. `is_argument` says that they enter an
+    activation, as an argument or a loop variable; if that is not open yet, the sender gives it away."""
+
+    tokens: tuple[Token, ...]
+    is_argument: bool
+    depth: int
+
+
+class CloseNotice(NamedTuple):
+    """A call or loop that the receiver gave away has closed, with everything below it."""
+
+    parent: Tag
+    site: Site
+
+
+class FiringRequest(NamedTuple):
+    """A firing with an effect, for the peer that has the cells or the outside world: the token that completed the
+    operands, all operands, and the depth that the firing would have without reading cells."""
+
+    token: Token
+    inputs: tuple[Value, ...]
+    depth: int
+
+
+class FiringResult(NamedTuple):
+    """The result of a `FiringRequest`: outputs or a trap, and the depth of the deepest store that it read from."""
+
+    node: int
+    tag: Tag
+    outputs: Outputs
+    trap: str | None
+    depth: int
+
+
+class WorkRequest(NamedTuple):
+    """The sender is idle and asks for an activation."""
+
+
+class WorkRefusal(NamedTuple):
+    """The sender has no activation to give away."""
+
+
+class Probe(NamedTuple):
+    """The driver asks for a `Report`."""
+
+    number: int
+
+
+class Report(NamedTuple):
+    """What a worker says of itself: whether it makes no steps before it gets a message, how many work messages it has
+    sent and received, its firings, and whether it has used up its share of the limit on firings."""
+
+    number: int
+    is_idle: bool
+    sent: int
+    received: int
+    firings: int
+    is_stalled: bool
+
+
+class Pause(NamedTuple):
+    """Make no more steps."""
+
+
+class Resume(NamedTuple):
+    """Go on making steps."""
+
+
+class Save(NamedTuple):
+    """Send the stores, as a `SavedStores`."""
+
+
+class SavedStores(NamedTuple):
+    """The stores of a worker, as a document (`stores`), and how many messages of each class it has sent."""
+
+    document: Any
+    messages: dict[str, int]
+
+
+class Restore(NamedTuple):
+    """Continue from these stores. `max_firings` is the greatest number of firings of this worker, None if there is no
+    limit."""
+
+    document: Any
+    max_firings: int | None
+
+
+class Allowance(NamedTuple):
+    """Another share of the limit on firings: the greatest number of firings of this worker."""
+
+    max_firings: int
+
+
+class LimitNotice(NamedTuple):
+    """The worker has reached this limit, and makes no more steps."""
+
+    limit: str
+
+
+Message: TypeAlias = (
+    TokenTransfer
+    | CloseNotice
+    | FiringRequest
+    | FiringResult
+    | WorkRequest
+    | WorkRefusal
+    | Probe
+    | Report
+    | Pause
+    | Resume
+    | Save
+    | SavedStores
+    | Restore
+    | Allowance
+    | LimitNotice
+)
+WORK_MESSAGES = (TokenTransfer, CloseNotice, FiringRequest, FiringResult)
+MESSAGE_CLASSES: dict[str, Callable[..., Message]] = {kind.__name__: kind for kind in Message.__args__}
+
+
+class Batch(NamedTuple):
+    """Messages from one peer to another. Batches of an epoch are numbered from 1; number 0 has no messages.
+    `acknowledged` is the number up to which the sender has received the receiver's batches."""
+
+    epoch: int
+    sender: int
+    number: int
+    acknowledged: int
+    messages: tuple[Message, ...]
+
+
+def encode_batch(batch: Batch) -> bytes:
+    """A batch as bytes."""
+    table = TagTable(())
+    messages = [message_to_json(table, message) for message in batch.messages]
+    return json.dumps([*batch[:-1], messages, *table_to_json(table)], separators=(",", ":")).encode()
+
+
+def decode_batch(data: bytes) -> Batch:
+    """The batch that `encode_batch` wrote."""
+    *header, messages, sites, tags = json.loads(data)
+    names = read_names(sites, tags)
+    epoch, sender, number, acknowledged = header
+    return Batch(epoch, sender, number, acknowledged, tuple(read_message(names, message) for message in messages))
+
+
+class TagNames(NamedTuple):
+    """The tags and sites of a document, by number."""
+
+    tags: list[Tag]
+    sites: list[Site]
+
+
+def table_to_json(table: TagTable) -> tuple[JsonValue, JsonValue]:
+    """The sites and the tags of a table."""
+    return list(map(site_to_json, table.sites)), table.rows
+
+
+def read_names(sites: object, tags: object) -> TagNames:
+    """What `table_to_json` wrote."""
+    cursor = JsonCursor(sites)
+    fields = [entry.mapping() for entry in cursor.entries()]
+    return TagNames(read_tags(cursor, JsonCursor(tags)), [Site(**each) for each in fields])  # type: ignore[arg-type]
+
+
+def value_to_data(table: TagTable, value: Value) -> JsonValue:
+    """A value as JSON, with the tag of a handle by its number."""
+    if isinstance(value, Handle):
+        return [value.node, table.add(value.tag), value.size, type_to_json(element_type(Type(value.dtype)))]
+    return value_to_json(value)
+
+
+def read_data(names: TagNames, data: Any) -> Value:
+    """The value that `value_to_data` wrote."""
+    if type(data) is list:
+        node, tag, size, element = data
+        return Handle(node, names.tags[tag], size, handle_type(read_type(JsonCursor(element))).dtype)
+    return read_value(JsonCursor(data))
+
+
+def token_to_json(table: TagTable, token: Token) -> JsonValue:
+    """A token as JSON."""
+    return [token.node, token.port, table.add(token.tag), value_to_data(table, token.value)]
+
+
+def read_token(names: TagNames, data: Any) -> Token:
+    """The token that `token_to_json` wrote."""
+    node, port, tag, value = data
+    return Token(node, port, names.tags[tag], read_data(names, value))
+
+
+_WRITERS: dict[str, Callable[[TagTable, Any], JsonValue]] = {
+    "tokens": lambda table, tokens: [token_to_json(table, each) for each in tokens],
+    "token": token_to_json,
+    "tag": TagTable.add,
+    "parent": TagTable.add,
+    "site": lambda table, site: table.sites.setdefault(site, len(table.sites)),
+    "inputs": lambda table, inputs: [value_to_data(table, each) for each in inputs],
+    "outputs": lambda table, outputs: [[number, value_to_data(table, value)] for number, value in outputs],
+}
+_READERS: dict[str, Callable[[TagNames, Any], Any]] = {
+    "tokens": lambda names, data: tuple(read_token(names, each) for each in data),
+    "token": read_token,
+    "tag": lambda names, data: names.tags[data],
+    "parent": lambda names, data: names.tags[data],
+    "site": lambda names, data: names.sites[data],
+    "inputs": lambda names, data: tuple(read_data(names, each) for each in data),
+    "outputs": lambda names, data: tuple((number, read_data(names, value)) for number, value in data),
+}
+"""How the fields of messages are written and read, by name; all others are JSON already."""
+
+
+def message_to_json(table: TagTable, message: Message) -> list[JsonValue]:
+    """A message as JSON: the name of its class, and its fields."""
+    fields = zip(message._fields, message, strict=True)
+    return [
+        type(message).__name__,
+        *(_WRITERS[name](table, field) if name in _WRITERS else field for name, field in fields),
+    ]
+
+
+def read_message(names: TagNames, data: Any) -> Message:
+    """The message that `message_to_json` wrote."""
+    kind, *fields = data
+    message_class = MESSAGE_CLASSES[kind]
+    pairs = zip(message_class._fields, fields, strict=True)  # type: ignore[attr-defined]
+    return message_class(*(_READERS[name](names, field) if name in _READERS else field for name, field in pairs))

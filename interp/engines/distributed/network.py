@@ -1,0 +1,128 @@
+"""A network inside one process, deterministic by its seed, that does what a network may do.
+
+It loses, repeats, reorders and delays batches, and now and then a worker dies, with all that it had. The same seed
+gives the same run, message for message: so this is the network for tests, and for looking at what happens. Without a
+seed nothing goes wrong: batches arrive in the next round, in order.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import NamedTuple
+
+from .links import DRIVER
+from .worker import Worker
+
+
+class Faults(NamedTuple):
+    """How often something goes wrong: the probabilities for a batch, and for a worker in a round."""
+
+    loss: float = 0.1
+    repetition: float = 0.1
+    max_delay: int = 6
+    """The most rounds that a batch is late."""
+    death: float = 0.004
+    max_deaths: int = 3
+    """The most workers that die in a run, so that it ends."""
+
+
+NO_FAULTS = Faults(0.0, 0.0, 0, 0.0, 0)
+STEPS_PER_TURN = 64
+"""The number of steps in a turn of a worker, if nothing goes wrong."""
+TURN_LENGTHS = (1, 2, 5, 20, 60)
+"""The numbers of steps in a turn, if something may."""
+
+
+class FaultyNetwork:
+    """The batches that are on their way."""
+
+    def __init__(self, ranks: Sequence[int], faults: Faults, dice: Random) -> None:
+        self.ranks, self._faults, self._dice = ranks, faults, dice
+        self.round = self._posted = 0
+        self._in_transit: dict[int, list[tuple[int, int, bytes]]] = {rank: [] for rank in ranks}
+        """By receiver: the round in which a batch arrives, a number that decides ties, and the batch."""
+
+    def post(self, receiver: int, batch: bytes) -> None:
+        faults, dice = self._faults, self._dice
+        copies = (dice.random() >= faults.loss) + (dice.random() < faults.repetition)
+        for _ in range(copies):
+            self._posted += 1
+            arrival = self.round + 1 + dice.randint(0, faults.max_delay)
+            heapq.heappush(self._in_transit[receiver], (arrival, self._posted, batch))
+
+    def poll(self, receiver: int) -> list[bytes]:
+        queue, batches = self._in_transit[receiver], []
+        while queue and queue[0][0] <= self.round:
+            batches.append(heapq.heappop(queue)[2])
+        if self._faults.max_delay:
+            self._dice.shuffle(batches)
+        return batches
+
+
+class NetworkLinks:
+    """The links of one peer in a network."""
+
+    def __init__(self, network: FaultyNetwork, rank: int) -> None:
+        self._network, self.rank = network, rank
+        self.peers = [each for each in network.ranks if each != rank]
+
+    def post(self, peer: int, batch: bytes) -> None:
+        self._network.post(peer, batch)
+
+    def poll(self) -> list[bytes]:
+        return self._network.poll(self.rank)
+
+
+class NetworkPool:
+    """Workers in this process, which take turns. The unit of time is a round, in which each worker has a turn."""
+
+    probe_interval = 8.0
+    patience = 10_000.0
+
+    def __init__(
+        self,
+        worker_count: int,
+        seed: int | None,
+        new_worker: Callable[[NetworkLinks, str, int], Worker],
+        faults: Faults | None = None,
+    ) -> None:
+        """`new_worker` makes a worker from its links, the schedule of its flight, and the epoch before its first.
+        Without a seed, there are no faults, and no checkpoints."""
+        self._faults = faults or (NO_FAULTS if seed is None else Faults())
+        self._dice, self._new_worker = Random(seed or 0), new_worker
+        self.checkpoint_interval = 60.0 if self._faults.death else float("inf")
+        self._network = FaultyNetwork([DRIVER, *range(worker_count)], self._faults, self._dice)
+        self.links = NetworkLinks(self._network, DRIVER)
+        self.workers: list[Worker] = []
+        for rank in range(worker_count):
+            self.workers.append(self._start(rank))
+        self._deaths = 0
+
+    def _start(self, rank: int, epoch: int = 0) -> Worker:
+        order = f"random:{self._dice.randrange(2**32)}" if self._faults.max_delay else "lifo"
+        return self._new_worker(NetworkLinks(self._network, rank), order, epoch)
+
+    def clock(self) -> float:
+        return self._network.round
+
+    def advance(self) -> list[int]:
+        """One round: each worker has a turn, in random order and of random length if something may go wrong."""
+        self._network.round += 1
+        if not self._faults.max_delay:
+            for worker in self.workers:
+                worker.take_turn(STEPS_PER_TURN)
+            return []
+        for worker in self._dice.sample(self.workers, len(self.workers)):
+            worker.take_turn(self._dice.choice(TURN_LENGTHS))
+        if self._deaths < self._faults.max_deaths and self._dice.random() < self._faults.death * len(self.workers):
+            self._deaths += 1
+            return [self._dice.randrange(len(self.workers))]
+        return []
+
+    def replace(self, rank: int, epoch: int) -> None:
+        self.workers[rank] = self._start(rank, epoch)
+
+    def close(self) -> None:
+        self.workers.clear()

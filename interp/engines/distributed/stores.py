@@ -1,0 +1,224 @@
+"""The stores of a worker: all that a checkpoint contains, and its form as a document.
+
+A document is plain data for JSON. The stores of all workers at one moment, at which no message is on its way, are the
+run at that moment: a run begins from such documents, is rolled back to them, and its outcome is read from the last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ....core.graph.graph import Graph
+from ....core.tag import Site, Tag
+from ....core.types import Handle
+from ...machine.activation import ActivationRecord
+from ...machine.cells import CellBlock, CellWrite
+from ...machine.event import CellAddress, Event, Token
+from ...machine.state import State
+from ...outcome.program_order import TaggedNode
+from ...records.documents import TagTable
+from .messages import (
+    FiringRequest,
+    TagNames,
+    message_to_json,
+    read_data,
+    read_message,
+    read_names,
+    read_token,
+    table_to_json,
+    token_to_json,
+    value_to_data,
+)
+from .meter import DepthMeter
+
+Subtree: TypeAlias = tuple[Tag, Site]
+"""A call or a loop, with everything below it: the tag around it, and its site."""
+PROXY_SIGNATURE = (1, 0)
+"""A proxy waits for an argument that never comes, so it never closes by rule S11."""
+
+
+@dataclass
+class WorkerStores:
+    """The stores of a worker: those of the reference machine, and where the rest of the run is."""
+
+    state: State
+    meter: DepthMeter
+    receivers: dict[Subtree, int] = field(default_factory=dict)
+    """The workers that have the calls and loops which this worker has given away."""
+    givers: dict[Tag, int] = field(default_factory=dict)
+    """The workers that have the activations around the calls and loops which this worker was given. Each of these
+    activations has a proxy here: a record with its tag and its children, and no tokens."""
+    requested_tokens: dict[TaggedNode, Token] = field(default_factory=dict)
+    """The tokens whose firings another peer performs, by tag and node."""
+    fill_depths: dict[CellAddress, int] = field(default_factory=dict)
+    """The depth of the store that filled each cell."""
+    deferred_requests: dict[TaggedNode, tuple[int, FiringRequest]] = field(default_factory=dict)
+    """The requests that wait for a cell to be filled, and who made them."""
+
+    def open_proxy(self, tag: Tag, giver: int) -> None:
+        """Open a proxy for an activation that the giver has."""
+        self.state.records[tag] = ActivationRecord(tag, PROXY_SIGNATURE, self.state.owner)
+        self.givers[tag] = giver
+
+
+def first_stores(graph: Graph, state: State) -> WorkerStores:
+    """Stores with a state in which no step was made."""
+    stores = WorkerStores(state, DepthMeter(graph))
+    if state.flight:
+        stores.meter.expect(list(state.flight), 0)
+    return stores
+
+
+def merge_stores(graph: Graph, parts: Iterable[WorkerStores]) -> WorkerStores:
+    """The stores of one machine that has what all workers have."""
+    whole = first_stores(graph, State(graph, None))
+    state = whole.state
+    sites: Counter[Site] = Counter()
+    for part in parts:
+        other = part.state
+        state.records.update((tag, record) for tag, record in other.records.items() if tag not in part.givers)
+        state.flight.extend(other.flight)
+        state.results.update(other.results)
+        state.trap_events += other.trap_events
+        state.firings_by_node = [a + b for a, b in zip(state.firings_by_node, other.firings_by_node, strict=True)]
+        sites.update(other.activations_by_site)
+        state.firings += other.firings
+        state.steps += other.steps
+        state.waiting_count += other.waiting_count
+        state.cells.blocks.update(other.cells.blocks)
+        state.cells.deferred_count += other.cells.deferred_count
+        whole.meter.add(part.meter)
+    state.activations_by_site = dict(sites)
+    return whole
+
+
+def stores_to_json(stores: WorkerStores) -> Any:
+    """The stores as a document."""
+    state, meter, table = stores.state, stores.meter, TagTable(())
+    content = {
+        "records": [_record_to_json(table, record) for record in state.records.values()],
+        "flight": [token_to_json(table, token) for token in state.flight],
+        "results": [[position, value_to_data(table, value)] for position, value in state.results.items()],
+        "traps": [
+            [token_to_json(table, event.token), [value_to_data(table, each) for each in event.inputs or ()], event.trap]
+            for event in state.trap_events
+        ],
+        "firings": list(state.firings_by_node),
+        "activations": [[_site(table, site), count] for site, count in state.activations_by_site.items()],
+        "steps": state.steps,
+        "cells": [_cells_to_json(table, handle, block) for handle, block in state.cells.blocks.items()],
+        "depths": [[node, port, table.add(tag), depth] for (node, port, tag), depth in meter.operand_depths.items()],
+        "counts": [list(each.items()) for each in (meter.firings, meter.tokens, meter.waiting_changes)],
+        "deepest": meter.deepest_tag,
+        "receivers": [[table.add(tag), _site(table, site), rank] for (tag, site), rank in stores.receivers.items()],
+        "givers": [[table.add(tag), rank] for tag, rank in stores.givers.items()],
+        "requested": [token_to_json(table, token) for token in stores.requested_tokens.values()],
+        "filled": [
+            [value_to_data(table, cell.handle), cell.number, depth] for cell, depth in stores.fill_depths.items()
+        ],
+        "deferred": [
+            [client, message_to_json(table, request)] for client, request in stores.deferred_requests.values()
+        ],
+    }
+    sites, tags = table_to_json(table)
+    return {**content, "sites": sites, "tags": tags}
+
+
+def read_stores(document: Any, state: State) -> WorkerStores:
+    """The stores of a document; `state` is one without any activation, and becomes theirs."""
+    names, stores = read_names(document["sites"], document["tags"]), first_stores(state.graph, state)
+    meter, tags = stores.meter, names.tags
+    stores.receivers = {(tags[tag], names.sites[site]): rank for tag, site, rank in document["receivers"]}
+    stores.givers = {tags[tag]: rank for tag, rank in document["givers"]}
+    for data in document["records"]:
+        _read_record(names, data, stores)
+    for tag in state.records:
+        if tag.parent in state.records:
+            state.records[tag.parent].child_tags[tag.site, tag.iteration] = tag
+    state.flight.extend(read_token(names, data) for data in document["flight"])
+    state.results = {position: read_data(names, value) for position, value in document["results"]}
+    for token, inputs, trap in document["traps"]:
+        operands = tuple(read_data(names, each) for each in inputs)
+        state.trap_events.append(Event(read_token(names, token), 0, operands, (), (), trap, (), False))
+    state.firings_by_node = document["firings"]
+    state.firings, state.steps = sum(state.firings_by_node), document["steps"]
+    state.activations_by_site = {names.sites[site]: count for site, count in document["activations"]}
+    for data in document["cells"]:
+        _read_cells(names, data, state)
+    meter.operand_depths = {(node, port, tags[tag]): depth for node, port, tag, depth in document["depths"]}
+    meter.firings, meter.tokens, meter.waiting_changes = (Counter(dict(each)) for each in document["counts"])
+    meter.deepest_tag = document["deepest"]
+    tokens = [read_token(names, data) for data in document["requested"]]
+    stores.requested_tokens = {(token.tag, token.node): token for token in tokens}
+    for handle, number, depth in document["filled"]:
+        stores.fill_depths[CellAddress(_read_handle(names, handle), number)] = depth
+    for client, data in document["deferred"]:
+        request = read_message(names, data)
+        assert isinstance(request, FiringRequest)
+        stores.deferred_requests[request.token.tag, request.token.node] = client, request
+    return stores
+
+
+def _site(table: TagTable, site: Site) -> int:
+    """The number of a site in a table."""
+    return table.sites.setdefault(site, len(table.sites))
+
+
+def _record_to_json(table: TagTable, record: ActivationRecord) -> Any:
+    return [
+        table.add(record.tag),
+        [
+            [node, port, value_to_data(table, value)]
+            for node, operands in record.waiting_operands.items()
+            for port, value in operands.items()
+        ],
+        list(record.fired_nodes),
+        record.token_count,
+        record.open_children,
+        record.arguments_received,
+        record.results_returned,
+    ]
+
+
+def _read_record(names: TagNames, data: Any, stores: WorkerStores) -> None:
+    number, waiting, fired_nodes, *counts = data
+    tag, state = names.tags[number], stores.state
+    signature = PROXY_SIGNATURE if tag in stores.givers else state.signatures.get(tag.site, (0, 0))
+    record = state.records[tag] = ActivationRecord(tag, signature, state.owner)
+    for node, port, value in waiting:
+        record.waiting_operands.setdefault(node, {})[port] = read_data(names, value)
+    state.waiting_count += len(waiting)
+    record.fired_nodes = set(fired_nodes)
+    record.token_count, record.open_children, record.arguments_received, record.results_returned = counts
+
+
+def _cells_to_json(table: TagTable, handle: Handle, block: CellBlock) -> Any:
+    return [
+        value_to_data(table, handle),
+        [
+            [number, write.node, table.add(write.tag), [value_to_data(table, each) for each in write.inputs]]
+            for number, writes in block.writes.items()
+            for write in writes
+        ],
+        [[number, token_to_json(table, token)] for number, tokens in block.deferred_reads.items() for token in tokens],
+    ]
+
+
+def _read_cells(names: TagNames, data: Any, state: State) -> None:
+    handle_data, writes, deferred_reads = data
+    handle, heap = _read_handle(names, handle_data), state.cells
+    block = heap.blocks[handle] = CellBlock(handle.size, heap.owner)
+    for number, node, tag, inputs in writes:
+        write = CellWrite(node, names.tags[tag], tuple(read_data(names, each) for each in inputs))
+        block.writes[number] = (*block.writes.get(number, ()), write)
+    for number, token in deferred_reads:
+        heap.defer(CellAddress(handle, number), read_token(names, token))
+
+
+def _read_handle(names: TagNames, data: Any) -> Handle:
+    handle = read_data(names, data)
+    assert isinstance(handle, Handle)
+    return handle

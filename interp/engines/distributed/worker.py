@@ -1,0 +1,373 @@
+"""A worker: a reference machine that has some of the activations of a run.
+
+Work moves by activations. An idle worker asks another for work, which gives away the outermost call or loop that one of
+its tokens opens: the tokens that enter it are sent instead of put into its own flight, and everything below it happens
+on the receiver, until that gives some of it away in turn. No activation moves once it is open, and no store belongs to
+two workers. The giver notes the receiver of each call and loop; the receiver has a *proxy* for the activation around
+it, so that results find their way back, and a notice when all below has closed.
+
+A firing with an effect is performed where its effect is, with all operands in one message: prints and callbacks by the
+driver, and those that use cells by the worker that has the cells, as in a machine with I-structure memory (`memory`).
+Meanwhile the token that completed the operands is set aside. To this machine, such a node is an ordinary one, whose
+results come from elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import islice
+
+from ....core.errors import Exhausted
+from ....core.graph.graph import Graph
+from ....core.ops.effects import resource_of
+from ....core.tag import Site, Tag
+from ...machine.event import ClosedActivation, Event, Token
+from ...machine.fire import FiringRule, build_rules
+from ...machine.schedule import schedule
+from ...machine.state import State
+from ...machine.step import activations_to_close, completes_operands, match_operands, step
+from ...outcome.outcome import limit_exceeded
+from ..limits import LimitMonitor, Limits
+from ..reference import step_within_limits
+from .channels import Channels
+from .links import DRIVER, Links
+from .memory import CellMemory, memory_rank
+from .messages import (
+    Allowance,
+    CloseNotice,
+    FiringRequest,
+    FiringResult,
+    LimitNotice,
+    Message,
+    Pause,
+    Probe,
+    Report,
+    Restore,
+    Resume,
+    Save,
+    SavedStores,
+    TokenTransfer,
+    WorkRefusal,
+    WorkRequest,
+)
+from .stores import WorkerStores, first_stores, read_stores, stores_to_json
+
+GIFT_WINDOW = 128
+"""The number of oldest tokens that are searched for one that opens an activation."""
+MAX_GIFT_DELIVERIES = 64
+"""The most tokens that are delivered to find one."""
+MAX_PATIENCE = 64
+"""The most turns that an idle worker waits after a refusal before it asks the next worker."""
+
+
+class Worker:
+    """A worker of a run. It does nothing between two calls of `take_turn`."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        links: Links,
+        worker_count: int,
+        monitor: LimitMonitor,
+        limits: Limits,
+        seed: int = 0,
+        order: str = "lifo",
+        epoch: int = 0,
+    ) -> None:
+        """`limits` are this worker's share; `seed` seeds random numbers, and `order` is the schedule of its flight.
+        It takes part in epochs after `epoch`."""
+        self.graph, self.rank, self.worker_count = graph, links.rank, worker_count
+        self.channels = Channels(links, epoch)
+        self._monitor, self._limits, self._seed, self._pick = monitor, limits, seed, schedule(order)
+        rules = build_rules(graph, seed)
+        self._effects = [rule.effect for rule in rules]
+        self._rules = tuple(rule if rule.effect is None else self._remote_rule(rule) for rule in rules)
+        self._result: FiringResult | None = None
+        """The result of the firing with an effect that is being completed."""
+        self._load(first_stores(graph, self._new_state()), None)
+
+    def _new_state(self) -> State:
+        state = State(self.graph, None, seed=self._seed)
+        state.rules = self._rules
+        return state
+
+    def _load(self, stores: WorkerStores, max_firings: int | None) -> None:
+        """Continue from these stores."""
+        self.stores, self._state, self._meter = stores, stores.state, stores.meter
+        self._memory = CellMemory(stores, self._effects)
+        self._allow(max_firings)
+        self.is_paused = self.is_stopped = False
+        """Whether the driver has paused this worker, and whether it has reached a limit."""
+        self._work_requests: deque[int] = deque()
+        """The workers that have asked for an activation and got no answer."""
+        self._has_asked = False
+        """Whether this worker has asked for an activation and got no answer."""
+        self._next_victim = self._patience = self._turns_to_wait = 0
+
+    def _allow(self, max_firings: int | None) -> None:
+        self._max_firings, self.is_stalled = max_firings, False
+        """The most firings, and whether this worker has used them up."""
+        self._reserve_firings()
+
+    def _reserve_firings(self) -> None:
+        """Reserve a firing for each request to another peer."""
+        if self._max_firings is not None:
+            firings = max(self._max_firings - len(self.stores.requested_tokens), 0)
+            self._limits = replace(self._limits, firings=firings)
+
+    @property
+    def can_step(self) -> bool:
+        """Whether this worker may make steps."""
+        return self.channels.has_begun and not (self.is_paused or self.is_stalled or self.is_stopped)
+
+    def take_turn(self, max_steps: int) -> None:
+        """Handle the messages that have arrived, make steps, and send messages."""
+        for sender, message in self.channels.receive():
+            self._handle(sender, message)
+        if self.can_step:
+            self._answer_work_requests()
+        for _ in range(max_steps):
+            if not (self._state.flight and self.can_step):
+                break
+            self._deliver(self._pick(self._state))
+        if self.can_step and not self._state.flight:
+            self._ask_for_work()
+        self.channels.flush()
+
+    def _handle(self, sender: int, message: Message) -> None:
+        match message:
+            case TokenTransfer():
+                self._receive_tokens(sender, message)
+            case CloseNotice(parent, site):
+                self._note_close(parent, site)
+            case FiringRequest():
+                self._perform(sender, message)
+            case FiringResult():
+                self._complete(message)
+            case WorkRequest():
+                self._work_requests.append(sender)
+            case WorkRefusal():
+                self._has_asked = False
+                self._patience = min(2 * self._patience + 1, MAX_PATIENCE)
+                self._turns_to_wait = self._patience
+            case Probe(number):
+                self.channels.send(DRIVER, self._report(number))
+            case Pause():
+                self.is_paused = True
+            case Resume():
+                self.is_paused = False
+            case Save():
+                document = stores_to_json(self.stores)
+                self.channels.send(DRIVER, SavedStores(document, dict(self.channels.message_counts)))
+            case Restore(document, max_firings):
+                self._load(read_stores(document, self._new_state()), max_firings)
+            case Allowance(max_firings):
+                self._allow(max_firings)
+
+    def _report(self, number: int) -> Report:
+        return Report(
+            number,
+            is_idle=not (self._state.flight and self.can_step),
+            sent=self.channels.work_sent,
+            received=self.channels.work_received,
+            firings=self._state.firings + len(self.stores.requested_tokens),
+            is_stalled=self.is_stalled,
+        )
+
+    # Steps
+
+    def _deliver(self, position: int, receiver: int | None = None) -> bool:
+        """Deliver the token at this position of the flight; returns whether a limit allowed it. An activation that it
+        opens is given to the `receiver`, if there is one."""
+        state, token = self._state, self._state.flight[position]
+        is_check_due = token.node in state.limit_checked_nodes
+        try:
+            if self._effects[token.node] is not None and completes_operands(state, token):
+                self._request_firing(position)
+            else:
+                event = step_within_limits(state, position, self._limits, self._monitor, is_check_due=is_check_due)
+                self._apply(event, receiver=receiver)
+        except Exhausted as error:
+            self._stop(error)
+            return False
+        return True
+
+    def _stop(self, error: Exhausted) -> None:
+        if error.limit == "firings":
+            self.is_stalled = True
+        else:
+            self.is_stopped = True
+            self.channels.send(DRIVER, LimitNotice(str(error.limit)))
+
+    def _apply(self, event: Event, *, least_depth: int = 1, receiver: int | None = None) -> None:
+        """Apply an event; if its tokens go to an activation on another worker, send them there."""
+        state, sent = self._state, event.sent
+        depth = 0 if event.inputs is None else self._meter.count_firing(event.token, least_depth)
+        if sent and sent[0].node >= 0:
+            tag = sent[0].tag
+            rank = self._rank_of(tag) if receiver is None else self._give_away(tag, receiver)
+            if rank == self.rank:
+                self._meter.expect(sent, depth)
+            else:
+                is_argument = state.rules[event.token.node].sends_argument and tag is not event.token.tag.parent
+                self._send_work(rank, TokenTransfer(sent, is_argument, depth))
+                event = event._replace(sent=())
+        state.apply(event)
+        self._report_closed(event.closed)
+
+    def _rank_of(self, tag: Tag) -> int:
+        """The worker that has, or will have, the activation of this tag: a call or loop below this tag or a parent of
+        one on this worker."""
+        stores = self.stores
+        if tag in stores.givers:
+            return stores.givers[tag]
+        if tag in self._state.records or tag.parent is None:
+            return self.rank
+        return stores.receivers.get((tag.parent, tag.site), self.rank)
+
+    def _send_work(self, rank: int, message: TokenTransfer | CloseNotice | FiringRequest | FiringResult) -> None:
+        """Send a message, or handle it here if this worker is the receiver."""
+        if rank == self.rank:
+            self._handle(rank, message)
+        else:
+            self.channels.send(rank, message)
+
+    # Activations that are given away
+
+    def _answer_work_requests(self) -> None:
+        """Give an activation to each worker that has asked for one, as long as there are any; refuse the others."""
+        while self._work_requests:
+            receiver = self._work_requests.popleft()
+            if not self._give_activation(receiver):
+                self.channels.send(receiver, WorkRefusal())
+
+    def _give_activation(self, receiver: int) -> bool:
+        """Give away the outermost activation that one of the oldest tokens opens; returns whether there is one. If none
+        of them opens one, the outermost tokens are delivered until one does. The only token is not given away:
+        otherwise a chain of calls would move from worker to worker."""
+        flight = self._state.flight
+        for _ in range(MAX_GIFT_DELIVERIES):
+            if len(flight) < 2:
+                break
+            oldest = enumerate(islice(flight, GIFT_WINDOW))
+            opens_none, _, position = min(
+                (not self._opens_activation(token), token.tag.depth, position) for position, token in oldest
+            )
+            if not self._deliver(position, None if opens_none else receiver):
+                break
+            if not opens_none:
+                return True
+        return False
+
+    def _opens_activation(self, token: Token) -> bool:
+        """Whether a token is the first that enters a call or a loop."""
+        node, record = self.graph.nodes[token.node], self._state.records[token.tag]
+        if node.op not in ("call", "enter") or node.site is None:
+            return False
+        return (token.tag, node.site) not in self.stores.receivers and (node.site, 0) not in record.child_tags
+
+    def _give_away(self, tag: Tag, receiver: int) -> int:
+        """Note that the call or loop of this tag is the receiver's, from now on; returns the receiver."""
+        assert tag.parent is not None
+        self.stores.receivers[tag.parent, tag.site] = receiver
+        self._state.records[tag.parent].open_children += 1
+        return receiver
+
+    def _receive_tokens(self, sender: int, transfer: TokenTransfer) -> None:
+        """Put tokens from another worker into the flight, under the tag that this machine has interned."""
+        tag, stores, state = transfer.tokens[0].tag, self.stores, self._state
+        if tag in state.records:
+            tag = state.records[tag].tag
+        elif tag.parent is not None:
+            if tag.parent not in state.records:
+                stores.open_proxy(tag.parent, sender)
+            tag = state.child(state.records[tag.parent].tag, tag.site, tag.iteration)
+            self._has_asked, self._patience = False, 0
+        tokens = [token._replace(tag=tag) for token in transfer.tokens]
+        state.receive(tokens, is_argument=transfer.is_argument)
+        self._meter.expect(tokens, transfer.depth)
+
+    def _report_closed(self, closed: Iterable[ClosedActivation]) -> None:
+        """Tell the givers of calls and loops that these have closed, with everything below them."""
+        stores, records = self.stores, self._state.records
+        for activation in closed:
+            parent, site = activation.tag.parent, activation.tag.site
+            if parent is None or parent not in stores.givers:
+                continue
+            proxy = records[parent]
+            if not any(each == site for each, _ in proxy.child_tags):
+                self._send_work(stores.givers[parent], CloseNotice(parent, site))
+            if not proxy.open_children:
+                del records[parent], stores.givers[parent]
+
+    def _note_close(self, parent: Tag, site: Site) -> None:
+        """A call or loop that was given away has closed; with it, perhaps, the activation around it (S11)."""
+        del self.stores.receivers[parent, site]
+        record = self._state.records[parent]
+        record.open_children -= 1
+        if record.token_count == record.open_children == 0:
+            closed = activations_to_close(self._state, record, record.fired_nodes, record.results_returned)
+            for activation in closed:
+                self._state.close_record(activation.tag)
+            self._report_closed(closed)
+
+    def _ask_for_work(self) -> None:
+        """Ask one of the other workers for an activation, unless one has been asked, or refused a while ago."""
+        if self._has_asked or self.worker_count == 1:
+            return
+        if self._turns_to_wait:
+            self._turns_to_wait -= 1
+            return
+        self._next_victim = (self._next_victim + 1) % (self.worker_count - 1)
+        self._has_asked = True
+        self.channels.send((self.rank + 1 + self._next_victim) % self.worker_count, WorkRequest())
+
+    # Firings with effects
+
+    def _remote_rule(self, rule: FiringRule) -> FiringRule:
+        """The rule of a node with an effect as that of an ordinary node, whose result comes from elsewhere."""
+
+        def result() -> FiringResult:
+            assert self._result is not None
+            return self._result
+
+        return replace(
+            rule, effect=None, compute=lambda inputs, tag: result().outputs, find_trap=lambda inputs: result().trap
+        )
+
+    def _request_firing(self, position: int) -> None:
+        """Ask the peer that has the effect to perform a firing; set the token aside that completes its operands."""
+        state, stores = self._state, self.stores
+        if state.firings >= self._limits.max_firings:
+            raise limit_exceeded("firings", "firings", self._limits.max_firings)
+        token = state.flight[position]
+        inputs = match_operands(state, state.rules[token.node], state.records[token.tag], token)
+        assert inputs is not None
+        del state.flight[position]
+        stores.requested_tokens[token.tag, token.node] = token
+        self._reserve_firings()
+        request = FiringRequest(token, inputs, self._meter.firing_depth(token))
+        has_resource = resource_of(self.graph.nodes[token.node].op) is not None
+        rank = DRIVER if has_resource else memory_rank(self.graph, token, inputs, self.worker_count)
+        self._send_work(rank, request)
+
+    def _perform(self, client: int, request: FiringRequest) -> None:
+        """Perform a firing that uses cells of this worker, and those that waited for it; send the results."""
+        try:
+            results = list(self._memory.perform(client, request))
+        except MemoryError:
+            self.is_stopped = True
+            self.channels.send(DRIVER, LimitNotice("bytes"))
+            return
+        for rank, result in results:
+            self._send_work(rank, result)
+
+    def _complete(self, result: FiringResult) -> None:
+        """Complete a firing that another peer has performed."""
+        state = self._state
+        state.flight.append(self.stores.requested_tokens.pop((result.tag, result.node)))
+        self._reserve_firings()
+        self._result = result
+        self._apply(step(state, len(state.flight) - 1), least_depth=1 + result.depth)

@@ -1,0 +1,104 @@
+"""The laws of distributed runs, as functions: on any network, workers do together what the reference machine does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from support.generators.effect_programs import Witness
+from support.laws.fast_laws import with_value_bits
+from tagloom.core.graph.graph import Graph
+from tagloom.core.value import Value, fingerprint
+from tagloom.interp.engines.distributed.engine import run_on_workers
+from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.protocol import Job, RunOptions
+from tagloom.interp.engines.reference import default_structure, run_graph
+from tagloom.interp.outcome.critical_path import dependences
+from tagloom.interp.outcome.outcome import Outcome
+
+LIMITS = Limits(firings=1_500)
+
+
+def distributed_run(
+    graph: Graph,
+    arguments: Sequence[Value],
+    workers: int,
+    cluster: str,
+    limits: Limits = LIMITS,
+    seed: int = 0,
+    world: Witness | None = None,
+) -> Outcome:
+    """A run on workers."""
+    job = Job(graph, default_structure(graph))
+    options = RunOptions(limits=limits, seed=seed, world=world or Witness(), workers=workers, cluster=cluster)
+    return run_on_workers(job, arguments, options)
+
+
+def uses_cells(graph: Graph) -> bool:
+    """Whether a program has cells, so that its reads may be deferred, or not, by the order of steps."""
+    return any(node.op == "cells" for node in graph.nodes)
+
+
+def is_limit_met(outcome: Outcome, limits: Limits) -> bool:
+    """Whether a run made as many firings as the limit allows; with cells, fewer by reads that are deferred."""
+    waiting = sum(each.blocked_on is not None for each in outcome.residue)
+    return limits.max_firings - waiting <= outcome.firings <= limits.max_firings
+
+
+def common_fields(outcome: Outcome, *, has_cells: bool) -> dict[str, Any]:
+    """The fields of an outcome that do not depend on the order of steps."""
+    stats = outcome.stats
+    residue = [(each.node, each.port, each.tag, fingerprint(each.value)) for each in outcome.residue]
+    fields = {
+        "status": outcome.status,
+        "results": [None if result is None else fingerprint(result) for result in outcome.results],
+        "traps": list(map(str, outcome.traps)),
+        "trapped": [with_value_bits((e.token.node, e.token.tag, e.inputs, e.trap)) for e in outcome.trap_events],
+        "error": None if has_cells and outcome.status == "Deadlocked" else str(outcome.error),
+        "residue": Counter(residue),
+        "open": outcome.open_activations,
+        "firings": stats.by_node,
+        "activations": {site: count for site, count in stats.activations_by_site.items() if count},
+        "deepest": stats.deepest_tag,
+    }
+    if not has_cells:
+        fields |= {"residue": residue, "steps": stats.steps, "waiting": stats.waiting}
+    return fields
+
+
+def depth_profile(outcome: Outcome) -> tuple[int, ...]:
+    """The number of firings of each depth, from 1, by the events of a run."""
+    counts = Counter(each.depth for each in dependences(outcome.graph, outcome.events).values())
+    return tuple(counts[depth] for depth in range(1, 1 + max(counts, default=0)))
+
+
+def violations(
+    graph: Graph, arguments: Sequence[Value], workers: int, cluster: str, limits: Limits = LIMITS, seed: int = 0
+) -> Iterator[str]:
+    """Where a run on workers differs from one on the reference: in its outcome, its counts or its effects. If a limit
+    ends both, only the limit is compared."""
+    worlds = Witness(), Witness()
+    expected = run_graph(graph, arguments, limits=limits, seed=seed, world=worlds[0], keep="events")
+    got = distributed_run(graph, arguments, workers, cluster, limits, seed, worlds[1])
+    where = f"{workers} workers on {cluster}"
+    if expected.status == "Exhausted" or got.status == "Exhausted":
+        limits_reached = [getattr(outcome.error, "limit", None) for outcome in (expected, got)]
+        if limits_reached[0] != limits_reached[1]:
+            yield f"{where}: the limit is {limits_reached[1]} and not {limits_reached[0]}"
+        elif limits_reached == ["firings", "firings"] and not is_limit_met(got, limits):
+            yield f"{where}: {got.firings} firings, and the limit is {limits.firings}"
+        return
+    if expected.has_double_write and got.has_double_write:
+        return
+    has_cells = uses_cells(graph)
+    fields = common_fields(got, has_cells=has_cells)
+    for name, value in common_fields(expected, has_cells=has_cells).items():
+        if fields[name] != value:
+            yield f"{where}: {name} is {fields[name]} and not {value}"
+    if got.stats.profile != depth_profile(expected):
+        yield f"{where}: the profile is {got.stats.profile} and not {depth_profile(expected)}"
+    if not has_cells and got.stats.profile != expected.stats.profile:
+        yield f"{where}: the profile is {got.stats.profile}, that of waves {expected.stats.profile}"
+    if worlds[0].lines != worlds[1].lines or with_value_bits(worlds[0].calls) != with_value_bits(worlds[1].calls):
+        yield f"{where}: the effects are {worlds[1].lines}, {worlds[1].calls}; not {worlds[0].lines}, {worlds[0].calls}"
