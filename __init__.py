@@ -190,6 +190,7 @@ from .interp.checkpoint.checkpoint import Checkpoint, CheckpointManager
 from .interp.engines.limits import Limits
 from .interp.engines.reference import run_graph
 from .interp.exchange import autograph
+from .interp.exchange.onnx import from_onnx
 from .interp.function.function import Function, function
 from .interp.function.gradient import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from .interp.function.vectorize import vmap
@@ -317,6 +318,7 @@ __all__ = [
     "fori_loop",
     "from_dlpack",
     "from_json",
+    "from_onnx",
     "full",
     "full_like",
     "function",

@@ -1,7 +1,7 @@
 """Loading the programs that a user names as `FILE[:NAME]`, and parsing arguments as literals.
 
 A `.py` file is executed, as by `python FILE`; files of other kinds never are. A `.json` file has one program or graph,
-a `.tl` file has functions, graphs and cases in the text form.
+a `.tl` file has functions, graphs and cases in the text form, an `.onnx` file has a model of ONNX.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from ..core.text.literals import parse_literal, parse_value
 from ..core.types import Type
 from ..core.value import Value, admit
 from ..interp.engines.reference import combine_problems
+from ..interp.exchange.onnx import from_onnx
 from ..interp.function.function import Function
 from ..interp.oracle.corpus import read_argument_words
 from ..interp.records.documents import read_json
@@ -77,9 +78,12 @@ def read_programs(target: str) -> tuple[Mapping[str, Runnable], str | None, str 
             raise Usage(f"{path.name} has no function or graph")
         entry = document.program.entry if document.program is not None else None
         return {each: document[each] for each in document.names}, name, entry, path
+    if path.suffix == ".onnx":
+        function = from_onnx(path)
+        return {function.name: function}, name, None, path
     if path.suffix != ".py":
         hint = "`tagloom check` reads a log of events" if is_log(path.name) else None
-        raise Usage("this kind of file cannot be read", got=file, required="a .py, .tl or .json file", hint=hint)
+        raise Usage("this kind of file cannot be read", got=file, required="a .py, .tl, .json or .onnx file", hint=hint)
     return defined_programs(_execute(path), path), name, None, path
 
 

@@ -43,7 +43,7 @@ def conform(
     context: typer.Context,
     target: Annotated[
         str | None,
-        typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl or .json file, and a name in it; or a finding."),
+        typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl, .json or .onnx file, and a name in it; or a finding."),
     ] = None,
     args: Arguments = None,
     backends: Annotated[

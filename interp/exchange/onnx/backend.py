@@ -1,0 +1,90 @@
+"""tagloom as a backend of the `onnx` package, so that ONNX's own test runner runs it:
+`onnx.backend.test.BackendTest(Backend, __name__)`.
+
+A model is prepared when its first inputs are there: those that decide the number of axes are constants of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+from onnx.backend.base import Backend, BackendRep
+from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
+
+from .interpreter import declared_type
+from .model import ImportedModel
+from .operators import Unsupported
+from .sequences import PackedSequence, unpack
+
+
+class PreparedModel(BackendRep):  # type: ignore[misc]
+    """A model that runs on an engine. Sequences are lists of arrays."""
+
+    def __init__(self, model: onnx.ModelProto, engine: str | None = None) -> None:
+        self.imported, self.engine = ImportedModel(model), engine
+
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """The outputs for inputs in order, or by name. Raises BackendIsNotSupposedToImplementIt where tagloom lacks
+        something that the model needs, and what a run raises."""
+        infos = self.imported.inputs
+        if isinstance(inputs, dict):
+            inputs = [inputs[info.name] for info in infos]
+        try:
+            arguments = [as_argument(value, info) for value, info in zip(inputs, infos, strict=True)]
+            function, left = self.imported.specialize(arguments)
+        except Unsupported as error:
+            raise BackendIsNotSupposedToImplementIt(str(error)) from error
+        value = function.run(*left, engine=self.engine).value
+        results = value if type(value) is tuple else (value,)
+        return tuple(map(as_output, results))
+
+
+def as_argument(value: Any, info: onnx.ValueInfoProto) -> Any:
+    """An input in the form of an argument: an array is of the declared dtype."""
+    if isinstance(value, list | tuple):
+        return tuple(np.asarray(each) for each in value)
+    type_ = declared_type(info)
+    return value if value is None or type_ is None else np.asarray(value, type_.dtype.numpy)
+
+
+def as_output(value: Any) -> Any:
+    """A result in the form that the test runner compares."""
+    if isinstance(value, PackedSequence):
+        return unpack(value.elements, value.shapes)
+    return [np.asarray(each) for each in value] if isinstance(value, list) else np.asarray(value)
+
+
+class TagloomBackend(Backend):  # type: ignore[misc]
+    """tagloom's backend; `engine` chooses the engine."""
+
+    @classmethod
+    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PreparedModel:
+        """A model, checked, and ready to run."""
+        onnx.checker.check_model(model)
+        return PreparedModel(model, kwargs.get("engine"))
+
+    @classmethod
+    def run_node(
+        cls, node: onnx.NodeProto, inputs: Any, device: str = "CPU", outputs_info: Sequence[Any] | None = None,
+        **kwargs: Any,
+    ) -> tuple[Any, ...]:  # fmt: skip
+        """The outputs of one node for arrays as inputs."""
+        arrays = [np.asarray(each) for each in inputs]
+        present = [name for name in node.input if name]
+        infos = [
+            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+            for name, array in zip(present, arrays, strict=True)
+        ]
+        outputs = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
+        version = kwargs.get("opset_version", onnx.defs.onnx_opset_version())
+        imports = [helper.make_opsetid(node.domain, version)]
+        model = helper.make_model(helper.make_graph([node], "node", infos, outputs), opset_imports=imports)
+        return PreparedModel(model, kwargs.get("engine")).run(arrays)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        return device == "CPU"

@@ -1,0 +1,66 @@
+"""The process that reads a model's file before anybody else does: `python check.py FILE` writes the model to its
+standard output, with the tensors of other files in it, if it keeps ONNX's rules.
+
+Whatever a file makes the parser or the checker do, happens here, under bounds on memory and time. To start quickly,
+this file imports nothing of tagloom.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import onnx
+from onnx.external_data_helper import ExternalDataInfo, load_external_data_for_tensor, uses_external_data
+
+MAX_BYTES = 8 * 2**30
+"""The most memory of this process."""
+MAX_SECONDS = 100
+"""The most processor time of this process."""
+
+
+def limit_resources() -> None:
+    """Bound memory and processor time, where the system can."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
+        resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS + 5))
+
+
+def load(path: Path) -> onnx.ModelProto:
+    """The model of a file, with all its tensors. Raises ValueError for tensors outside the file's folder."""
+    model = onnx.load(str(path), load_external_data=False)
+    folder = path.resolve().parent
+    for tensor in onnx.external_data_helper._get_all_tensors(model):
+        if uses_external_data(tensor):
+            location = (folder / ExternalDataInfo(tensor).location).resolve()
+            if not location.is_relative_to(folder) or not location.is_file():
+                raise ValueError(f"the data of tensor {tensor.name!r} is not in a file of the model's folder")
+            load_external_data_for_tensor(tensor, str(folder))
+            tensor.data_location = onnx.TensorProto.DEFAULT
+            del tensor.external_data[:]
+    onnx.checker.check_model(model)
+    return model
+
+
+def main() -> int:
+    """Write the model that the first argument names; returns the exit code."""
+    limit_resources()
+    try:
+        content = load(Path(sys.argv[1])).SerializeToString()
+    except BaseException as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        print(f"{type(error).__name__}: {lines[0] if lines else 'no message'}", file=sys.stderr)
+        return 1
+    with open(1, "wb", closefd=False) as output:
+        output.write(content)
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)

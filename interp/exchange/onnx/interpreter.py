@@ -1,0 +1,493 @@
+"""The interpretation of ONNX models: their operators applied, while a function is traced, to symbolic values.
+
+A value is an array of NumPy if it is a constant, a symbolic value, or a sequence (`sequences.py`). What depends on
+small constants alone is computed at once, since shapes and axes must be known. Nothing here infers a type: tracing
+does. A model-local function becomes a function of the program.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import ChainMap
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from ....core import dtypes
+from ....core.dtypes import DType
+from ....core.errors import Invalid, Malformed, TagloomError
+from ....core.frontend.array_api.common import type_of
+from ....core.frontend.trace.captures import Resource, constant_resource
+from ....core.frontend.trace.program_builder import MAX_LITERAL_ELEMENTS, current_region, suspend_tracing
+from ....core.frontend.trace.source_location import user_location
+from ....core.types import Type
+from ...function.function import Function
+from .listing import Listing, node_scopes
+from .operators import NeedsConstantOperand, Operator, find_operator, tl, unsupported
+from .sequences import ItemSequence, PackedSequence
+
+MAX_FOLDED_ELEMENTS = 1024
+"""The most elements of a constant that is computed while a model is imported."""
+MAX_BODY_DEPTH = 12
+"""How deep bodies of operators may nest in one another."""
+Environment: TypeAlias = ChainMap[str, Any]
+"""The values of a graph by name, before those of the graphs around it."""
+DTYPES: Mapping[int, DType] = {helper.np_dtype_to_tensor_dtype(np.dtype(dtype.numpy)): dtype for dtype in dtypes.ALL}
+
+
+def dtype_of_element(element: int) -> DType:
+    """The dtype of an element type of ONNX; raises Unsupported for strings and other types that tagloom lacks."""
+    if element not in DTYPES:
+        known = onnx.TensorProto.DataType.items()
+        name = next((name for name, number in known if number == element), str(element))
+        raise unsupported("dtype", f"tagloom has no values of ONNX's type {name.lower()}")
+    return DTYPES[element]
+
+
+class NeedsConstant(Exception):
+    """An operand that must be a constant is not: the names on which it depends, in the graph whose node needs it, and
+    the operator of this node."""
+
+    def __init__(self, names: Collection[str], operator: str) -> None:
+        super().__init__(operator)
+        self.names, self.operator = names, operator
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCall:
+    """A node that is evaluated: what rows that need more than operands and attributes ask."""
+
+    importer: ModelInterpreter
+    node: onnx.NodeProto
+    version: int
+
+
+class ModelInterpreter:
+    """Evaluates the graphs of one model. The constants of the model are the same objects in each trace."""
+
+    def __init__(self, model: onnx.ModelProto, file: str) -> None:
+        self.model, self.listing = model, Listing(model, file)
+        self.opsets = {normal_domain(each.domain): each.version for each in model.opset_import}
+        self.functions = {(normal_domain(each.domain), each.name, each.overload): each for each in model.functions}
+        self.constants: dict[int, tuple[onnx.TensorProto, Any]] = {}
+        """The tensors of the model and their values, by the identities of the tensors."""
+        self.resources: list[Resource] = []
+        """Keeps the resources of large tensors, with their names, while the model lives."""
+        self.calls: dict[tuple[Any, ...], Function] = {}
+        """The functions of the program that stand for the model's own, by name and attributes."""
+        self.body_depth = 0
+
+    def evaluate_model(self, inputs: Mapping[str, Any]) -> list[Any]:
+        """The results of the model's graph, for the values of its inputs."""
+        return self.evaluate_graph(self.model.graph, ChainMap(dict(inputs)), self.opsets)
+
+    def evaluate_graph(self, graph: onnx.GraphProto, environment: Environment, opsets: Mapping[str, int]) -> list[Any]:
+        """The results of a graph whose inputs the environment has; its initializers are added to it."""
+        for tensor in graph.initializer:
+            if tensor.name not in environment.maps[0]:
+                environment[tensor.name] = self.constant(tensor)
+        for sparse in graph.sparse_initializer:
+            environment[sparse.values.name] = dense(sparse)
+        self.evaluate_nodes(graph.node, environment, opsets)
+        return [lookup(environment, each.name) for each in graph.output]
+
+    def constant(self, tensor: onnx.TensorProto) -> Any:
+        """The value of a tensor of the model. A large one is a concrete array, which the program captures by name."""
+        if id(tensor) not in self.constants:
+            dtype_of_element(tensor.data_type)
+            try:
+                array = numpy_helper.to_array(tensor)
+            except (ValueError, TypeError) as error:
+                raise Malformed(f"tensor {tensor.name} cannot be read", got=error) from None
+            value: Any = array
+            if array.size > MAX_LITERAL_ELEMENTS:
+                with suspend_tracing():
+                    value = tl.asarray(array)
+                self.resources.append(constant_resource(value, lambda _: identifier(tensor.name, "constant")))
+            self.constants[id(tensor)] = tensor, value
+        return self.constants[id(tensor)][1]
+
+    def evaluate_nodes(
+        self, nodes: Sequence[onnx.NodeProto], environment: Environment, opsets: Mapping[str, int]
+    ) -> None:
+        """Add the results of nodes to the environment, in order."""
+        for node in nodes:
+            evaluate = functools.partial(self.evaluate_node, node, environment, opsets)
+            results = self.listing.call_at(node, node_scopes(node), evaluate)
+            for name, result in zip(node.output, results, strict=False):
+                if name:
+                    environment[name] = result
+
+    def evaluate_node(self, node: onnx.NodeProto, environment: Environment, opsets: Mapping[str, int]) -> Sequence[Any]:
+        """The results of a node."""
+        node = resolved(node, environment)
+        operands = [lookup(environment, name) if name else None for name in node.input]
+        domain = normal_domain(node.domain)
+        attributes = {each.name: self.attribute(each, environment, opsets) for each in node.attribute}
+        function = self.functions.get((domain, node.op_type, node.overload))
+        if function is not None:
+            return self.call_function(function, node, operands, attributes)
+        if domain not in opsets:
+            raise Malformed(f"the model imports no operator set of domain {domain or 'ai.onnx'!r}", got=node.op_type)
+        version = opsets[domain]
+        row = find_operator(domain, node.op_type, version)
+        if row is None:
+            return self.evaluate_body(node, operands, attributes, version)
+        try:
+            for position in row.static:
+                if position < len(operands) and not is_static(operands[position]):
+                    raise NeedsConstantOperand(position)
+            return self.apply_row(row, NodeCall(self, node, version), operands, attributes)
+        except NeedsConstantOperand as error:
+            raise NeedsConstant({node.input[error.position]}, node.op_type) from None
+
+    def apply_row(
+        self, row: Operator, call: NodeCall, operands: Sequence[Any], attributes: dict[str, Any]
+    ) -> Sequence[Any]:
+        """The results of an operator by its row; computed at once if they depend on small constants alone."""
+        unknown = attributes.keys() - (attributes if row.attributes is None else row.attributes)
+        if unknown:
+            raise unsupported("attribute", f"{row.name} has no attribute {sorted(unknown)[0]!r} here")
+        if row.takes_output_count:
+            attributes["output_count"] = len(call.node.output)
+        if row.takes_call:
+            attributes["call"] = call
+
+        def compute() -> Sequence[Any]:
+            try:
+                result = row.compute(*operands, **attributes)
+            except (TypeError, ValueError, IndexError, KeyError, AttributeError, OverflowError) as error:
+                if isinstance(error, TagloomError):
+                    raise
+                details = f"{type(error).__name__}: {error}"
+                raise Malformed(
+                    f"{row.name} does not take these operands", where=user_location(), got=details
+                ) from error
+            return result if type(result) is tuple else (result,)
+
+        region = current_region()
+        if region is None or not row.is_folded or not all(map(is_small_constant, operands)):
+            return compute()
+        mark = region.mark()
+        results = compute()
+        if not all(map(is_small, results)):
+            return results
+        region.reset(mark)
+        with suspend_tracing():
+            return [each if isinstance(each, ItemSequence) else as_constant(each) for each in compute()]
+
+    def attribute(self, attribute: onnx.AttributeProto, environment: Environment, opsets: Mapping[str, int]) -> Any:
+        """The value of an attribute; a graph becomes a function of its inputs."""
+        kinds = onnx.AttributeProto
+        match attribute.type:
+            case kinds.GRAPH:
+                return environment.get(outer_graph(attribute)) or Body(self, attribute.g, environment, opsets)
+            case kinds.TENSOR:
+                return self.constant(attribute.t)
+            case kinds.SPARSE_TENSOR:
+                return dense(attribute.sparse_tensor)
+            case kinds.STRING:
+                return attribute.s.decode(errors="replace")
+            case kinds.STRINGS:
+                return tuple(each.decode(errors="replace") for each in attribute.strings)
+            case kinds.INTS | kinds.FLOATS:
+                return tuple(helper.get_attribute_value(attribute))
+            case kinds.INT | kinds.FLOAT:
+                return helper.get_attribute_value(attribute)
+            case kinds.TYPE_PROTO:
+                return attribute.tp
+        raise unsupported("attribute", f"attribute {attribute.name} has a type that no operator takes here")
+
+    def evaluate_body(
+        self, node: onnx.NodeProto, operands: Sequence[Any], attributes: Mapping[str, Any], version: int
+    ) -> Sequence[Any]:
+        """The results of an operator without a row, by the body that ONNX gives it."""
+        body = find_body(node, tuple(map(type_proto, operands)), version)
+        if body is None:
+            raise unsupported("op", f"tagloom has no operator {node.op_type} of ONNX")
+        self.body_depth += 1
+        try:
+            if self.body_depth > MAX_BODY_DEPTH:
+                raise Malformed("bodies of operators nest too deep", got=node.op_type)
+            return self.evaluate_function(body, operands, attributes, node)
+        finally:
+            self.body_depth -= 1
+
+    def evaluate_function(
+        self,
+        function: onnx.FunctionProto,
+        operands: Sequence[Any],
+        attributes: Mapping[str, Any],
+        node: onnx.NodeProto,
+    ) -> list[Any]:
+        """The results of a function's nodes for a call of it, in the environment of its inputs and attributes."""
+        values: dict[str, Any] = dict.fromkeys(function.input)
+        values |= zip(function.input, operands, strict=False)
+        values |= {f"@{each.name}": each for each in (*function.attribute_proto, *node.attribute)}
+        values |= {f"@@{name}": value for name, value in attributes.items() if isinstance(value, Body)}
+        opsets = {"": onnx.defs.onnx_opset_version(), **self.opsets}
+        opsets |= {normal_domain(each.domain): each.version for each in function.opset_import}
+        environment: Environment = ChainMap(values)
+        try:
+            self.evaluate_nodes(pruned(function, len(node.output)), environment, opsets)
+        except NeedsConstant as error:
+            needed = reachable_names(function.node, error.names)
+            inputs = zip(function.input, node.input, operands, strict=False)
+            names = {outer for inner, outer, operand in inputs if inner in needed and not is_static(operand)}
+            raise NeedsConstant(names, error.operator) from None
+        pairs = zip(function.output, node.output, strict=False)
+        return [lookup(environment, inner) if outer else None for inner, outer in pairs]
+
+    def call_function(
+        self,
+        function: onnx.FunctionProto,
+        node: onnx.NodeProto,
+        operands: Sequence[Any],
+        attributes: Mapping[str, Any],
+    ) -> Sequence[Any]:
+        """The results of a call of a function of the model, which is a call of the program."""
+        present = [position for position, operand in enumerate(operands) if operand is not None]
+        fixed = {position: operands[position] for position in present if not is_single(operands[position])}
+        if fixed or any(isinstance(each, Body) for each in attributes.values()):
+            return self.evaluate_function(function, operands, attributes, node)
+        key = (
+            id(function),
+            tuple(present),
+            len(node.output),
+            tuple(sorted((name, repr(each)) for name, each in attributes.items())),
+        )
+        if key not in self.calls:
+
+            def evaluate(*arguments: Any) -> Any:
+                values = dict(zip(present, arguments, strict=True))
+                padded = [values.get(position) for position in range(len(function.input))]
+                return tuple(self.evaluate_function(function, padded, attributes, node))
+
+            evaluate.__name__ = identifier(function.name, "function")
+            evaluate.__code__ = evaluate.__code__.replace(co_name=evaluate.__name__)
+            self.calls[key] = Function(evaluate)
+        return tuple(self.calls[key](*(operands[position] for position in present)))
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A graph that is an attribute: called with the values of its inputs, it gives its results. It sees the values
+    around it."""
+
+    importer: ModelInterpreter
+    graph: onnx.GraphProto
+    environment: Environment
+    opsets: Mapping[str, int]
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        names = [each.name for each in self.graph.input]
+        environment = self.environment.new_child(dict(zip(names, inputs, strict=True)))
+        return self.importer.evaluate_graph(self.graph, environment, self.opsets)
+
+    def passes_on(self, output: int, name: str) -> bool:
+        """Whether an output is a value of this name, as it is, or a constant that is true."""
+        producers = {result: node for node in self.graph.node for result in node.output}
+        current = self.graph.output[output].name
+        while current != name and current in producers and producers[current].op_type == "Identity":
+            current = producers[current].input[0]
+        if current == name:
+            return True
+        node = producers.get(current)
+        if node is None or node.op_type != "Constant" or node.attribute[0].name != "value":
+            return any(
+                each.name == current and bool(np.all(self.importer.constant(each))) for each in self.graph.initializer
+            )
+        return bool(np.all(self.importer.constant(node.attribute[0].t)))
+
+
+def pruned(function: onnx.FunctionProto, count: int) -> list[onnx.NodeProto]:
+    """The nodes of a function that its first results need."""
+    needed = {name for name in function.output[:count] if name}
+    nodes = []
+    for node in reversed(function.node):
+        if needed & set(node.output):
+            nodes.append(node)
+            needed |= used_names(node)
+    return nodes[::-1]
+
+
+def resolved(node: onnx.NodeProto, environment: Environment) -> onnx.NodeProto:
+    """A node with the attributes that a function's call gives it in place of references to them; those that the call
+    leaves out are left out."""
+    if not any(each.ref_attr_name for each in node.attribute):
+        return node
+    result = onnx.NodeProto()
+    result.CopyFrom(node)
+    del result.attribute[:]
+    for each in node.attribute:
+        source = environment.get(f"@{each.ref_attr_name}") if each.ref_attr_name else each
+        if source is not None:
+            copied = result.attribute.add()
+            copied.CopyFrom(source)
+            copied.name = each.name
+            if source is not each and source.type == onnx.AttributeProto.GRAPH:
+                copied.ref_attr_name = each.ref_attr_name
+    return result
+
+
+def outer_graph(attribute: onnx.AttributeProto) -> str:
+    """The name, in the environment of a function, of a graph that its call has given."""
+    return f"@@{attribute.ref_attr_name}" if attribute.ref_attr_name else ""
+
+
+def used_names(node: onnx.NodeProto) -> set[str]:
+    """The names that a node uses, those in its graphs included."""
+    graphs = [each.g for each in node.attribute if each.type == onnx.AttributeProto.GRAPH]
+    inner = (used_names(each) for graph in graphs for each in graph.node)
+    outputs = {each.name for graph in graphs for each in graph.output}
+    return set(node.input).union(outputs, *inner) - {""}
+
+
+def reachable_names(nodes: Iterable[onnx.NodeProto], names: Collection[str]) -> set[str]:
+    """The names on whose elements values depend, these values among them."""
+    producers: dict[str, onnx.NodeProto] = {}
+
+    def collect(nodes: Iterable[onnx.NodeProto]) -> None:
+        for node in nodes:
+            producers.update(dict.fromkeys(node.output, node))
+            for each in node.attribute:
+                if each.type == onnx.AttributeProto.GRAPH:
+                    collect(each.g.node)
+
+    collect(nodes)
+    reached, pending = set(names), list(names)
+    while pending:
+        producer = producers.get(pending.pop())
+        new = set() if producer is None or producer.op_type in ("Shape", "Size") else used_names(producer) - reached
+        reached |= new
+        pending += new
+    return reached
+
+
+@cache
+def _schema(domain: str, name: str, version: int) -> Any:
+    try:
+        return onnx.defs.get_schema(name, version, domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def find_body(node: onnx.NodeProto, types: Sequence[onnx.TypeProto], version: int) -> onnx.FunctionProto | None:
+    """The body that ONNX gives an operator for operands of these types; None where it gives none."""
+    schema = _schema(normal_domain(node.domain), node.op_type, version)
+    if schema is None:
+        return None
+    body = onnx.FunctionProto()
+    if schema.has_function:
+        body.CopyFrom(schema.function_body)
+    elif schema.has_context_dependent_function:
+        versions = [each for each in schema.context_dependent_function_opset_versions if each <= version]
+        text = schema.get_context_dependent_function_with_opset_version(
+            max(versions, default=version), node.SerializeToString(), [each.SerializeToString() for each in types]
+        )
+        body.ParseFromString(text)
+    else:
+        return None
+    given = {each.name for each in node.attribute}
+    for name, attribute in schema.attributes.items():
+        if name not in given and attribute.default_value.name:
+            body.attribute_proto.append(attribute.default_value)
+    return body
+
+
+def type_proto(value: Any) -> onnx.TypeProto:
+    """The type of a value, as ONNX writes it."""
+    if value is None:
+        return onnx.TypeProto()
+    if isinstance(value, ItemSequence | PackedSequence):
+        return helper.make_sequence_type_proto(helper.make_tensor_type_proto(ELEMENTS[value.dtype], None))
+    type_ = type_of(value)
+    return helper.make_tensor_type_proto(ELEMENTS[type_.dtype], type_.shape)
+
+
+ELEMENTS = {dtype: element for element, dtype in DTYPES.items()}
+
+
+def lookup(environment: Environment, name: str) -> Any:
+    """A value by name; raises Malformed where there is none."""
+    if name not in environment:
+        raise Malformed(f"there is no value {name!r}", where=user_location())
+    return environment[name]
+
+
+def dense(sparse: onnx.SparseTensorProto) -> Any:
+    """A sparse tensor as an array; raises Unsupported for a large one."""
+    if np.prod(sparse.dims) > 2**24:
+        raise unsupported("limit", "a sparse tensor of more than 16 million elements")
+    values, indices = numpy_helper.to_array(sparse.values), numpy_helper.to_array(sparse.indices)
+    array = np.zeros(tuple(sparse.dims), values.dtype)
+    array[tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, array.shape)] = values
+    return array
+
+
+def is_single(value: Any) -> bool:
+    """Whether a value is an array, and no sequence."""
+    return not isinstance(value, ItemSequence | PackedSequence)
+
+
+def is_static(value: Any) -> bool:
+    """Whether a value is a constant, or left out."""
+    return value is None or isinstance(value, np.ndarray)
+
+
+def is_small_constant(value: Any) -> bool:
+    """Whether a value is a constant of few elements, or left out."""
+    if isinstance(value, ItemSequence):
+        return len(value.items) <= MAX_FOLDED_ELEMENTS and all(map(is_small_constant, value.items))
+    return value is None or (isinstance(value, np.ndarray) and value.size <= MAX_FOLDED_ELEMENTS)
+
+
+def is_small(value: Any) -> bool:
+    """Whether a result has few elements, and a shape that is known."""
+    if isinstance(value, ItemSequence):
+        return all(map(is_small, value.items))
+    if value is None or isinstance(value, PackedSequence):
+        return False
+    shape = type_of(value).shape
+    return (
+        shape is not None and None not in shape and int(np.prod([size or 0 for size in shape])) <= MAX_FOLDED_ELEMENTS
+    )
+
+
+def as_constant(value: Any) -> Any:
+    """A concrete result as an array of NumPy."""
+    return None if value is None else np.asarray(value)
+
+
+def normal_domain(domain: str) -> str:
+    """A domain under one name: the default one has two."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def identifier(name: str, default: str) -> str:
+    """A name of ONNX as an identifier.
+
+    >>> identifier("layer.0/weight", "constant"), identifier("", "constant")
+    ('layer_0_weight', 'constant')
+    """
+    text = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name).strip("_")[:40]
+    return text if text.isidentifier() else f"{default}_{text}" if text else default
+
+
+def declared_type(info: onnx.ValueInfoProto) -> Type | None:
+    """The type of an input, with sizes open that the model does not give; None for a sequence or an optional value."""
+    if info.type.WhichOneof("value") != "tensor_type":
+        return None
+    tensor = info.type.tensor_type
+    dtype = dtype_of_element(tensor.elem_type)
+    if not tensor.HasField("shape"):
+        return Type(dtype, None)
+    sizes = tuple(each.dim_value if each.WhichOneof("value") == "dim_value" else None for each in tensor.shape.dim)
+    if any(size is not None and size < 0 for size in sizes):
+        raise Invalid("a size of an input is negative", got=info.name)
+    return Type(dtype, sizes)

@@ -1,0 +1,207 @@
+"""Models as functions: a model is read, and a function made that traces it.
+
+A file is read first by another process, with bounds on its time and memory, which checks it by ONNX's own rules; this
+process parses only what that one could. Loading runs no code of a model: it has none.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from ....core.errors import Invalid, Malformed, TagloomError, Usage
+from ....core.files import path_errors
+from ....core.frontend.trace.annotation import DerivedFunction, FunctionSpec
+from ....core.frontend.trace.pytree import TreeType, leaf_type
+from ....core.program.program import UniqueNames
+from ...engines.child_process import ChildProcess
+from ...function.function import Function
+from . import rows  # noqa: F401 - registers the operators
+from .interpreter import ModelInterpreter, NeedsConstant, declared_type, identifier, reachable_names
+from .operators import unsupported
+from .sequences import ItemSequence, PackedSequence
+
+MAX_MODEL_BYTES = 2**31
+"""The most bytes of a model with its tensors: the limit of its format."""
+CHECK_SECONDS = 120.0
+"""How long the process that checks a file may take."""
+
+
+def import_model(source: str | os.PathLike[str] | bytes | onnx.ModelProto, constants: Mapping[str, Any]) -> Function:
+    """`from_onnx`, where the package that reads models is installed."""
+    file = None
+    if isinstance(source, str | os.PathLike):
+        file = os.path.abspath(source)
+        source = read_checked(Path(source))
+    if isinstance(source, bytes):
+        source = parse_model(source)
+    return ImportedModel(source, file).function(constants)
+
+
+def parse_model(content: bytes) -> onnx.ModelProto:
+    """The model of these bytes; raises Malformed where they are none."""
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(content)
+    except Exception as error:  # of a class that depends on how protobuf is installed
+        raise Malformed("this is not an ONNX model", got=error) from None
+    if not model.HasField("graph"):
+        raise Malformed("this is not an ONNX model", required="a graph")
+    check_texts(model)
+    return model
+
+
+def check_texts(message: Any) -> None:
+    """Raises Malformed where a text in a message, or in one inside it, is no text: protobuf leaves it as bytes."""
+    for field, content in message.ListFields():
+        if field.type == field.TYPE_MESSAGE:
+            for inner in content if isinstance(content, Sequence) else [content]:
+                check_texts(inner)
+        elif field.type == field.TYPE_STRING:
+            for text in [content] if isinstance(content, str | bytes) else content:
+                if not isinstance(text, str):
+                    raise Malformed("this is not an ONNX model", required=f"UTF-8 as {field.name}", got=text[:40])
+
+
+def read_checked(path: Path) -> bytes:
+    """The bytes of a model in a file, with the tensors of its other files, checked by another process. Raises Usage
+    where the file cannot be read, Malformed where it is no model."""
+    with path_errors(path, "this model cannot be read"):
+        if not path.is_file():
+            raise Usage("this model cannot be read", required="a regular file", got=path)
+        size = path.stat().st_size
+    if size > MAX_MODEL_BYTES:
+        raise Usage("this model is too large", required=f"at most {MAX_MODEL_BYTES:,} bytes", got=f"{size:,}")
+    command = [sys.executable, "-P", str(Path(__file__).with_name("check.py")), str(path)]  # imports no tagloom
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with ChildProcess(command, start_new_session=True, **pipes) as process:
+        try:
+            output, errors = process.communicate(timeout=CHECK_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise Malformed("this model takes too long to check", where=path.name) from None
+    if process.returncode == 0:
+        return output
+    lines = errors.decode(errors="replace").strip().splitlines()
+    got = lines[-1] if lines else f"the process that checks it ended with status {process.returncode}"
+    raise Malformed("this is not a valid ONNX model", where=path.name, got=got)
+
+
+class ImportedModel:
+    """A model, and the functions that it becomes for constants as inputs."""
+
+    def __init__(self, model: onnx.ModelProto, file: str | None = None) -> None:
+        if not isinstance(model, onnx.ModelProto):
+            required = "a path, bytes or an onnx.ModelProto"
+            raise Usage("this is not an ONNX model", required=required, got=type(model).__name__, python=TypeError)
+        initialized = {each.name for each in model.graph.initializer}
+        self.model = model
+        self.inputs = [each for each in model.graph.input if each.name not in initialized]
+        self.name = identifier(model.graph.name or Path(file or "").stem, "model")
+        self.interpreter = ModelInterpreter(model, file or f"{self.name}.onnx")
+
+    def function(self, constants: Mapping[str, Any]) -> Function:
+        """The function of the inputs that are not constants."""
+        unknown = constants.keys() - {each.name for each in self.inputs}
+        if unknown:
+            required = ", ".join(each.name for each in self.inputs)
+            raise Usage(f"the model has no input {sorted(unknown)[0]!r}", required=required)
+        fixed = {each.name: as_input(constants[each.name], each) for each in self.inputs if each.name in constants}
+        inputs = [each for each in self.inputs if each.name not in fixed]
+        unique = UniqueNames()
+        parameters: list[tuple[str, TreeType | None]] = []
+        for each in inputs:
+            type_ = declared_type(each)
+            parameters.append((unique.fresh(identifier(each.name, "x")), None if type_ is None else leaf_type(type_)))
+
+        def evaluate(*arguments: Any) -> Any:
+            values = {each.name: as_operand(value, each) for each, value in zip(inputs, arguments, strict=True)}
+            return self.evaluate({**fixed, **values})
+
+        python = DerivedFunction(self.name, _definition(self.interpreter.listing.file), evaluate)
+        signature = Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name, _ in parameters])
+        spec = FunctionSpec(python, tuple(parameters), None, signature=signature)
+        return Function(python, lambda _: spec)
+
+    def evaluate(self, values: Mapping[str, Any]) -> Any:
+        """The results of the model, for values of all its inputs."""
+        try:
+            results = self.interpreter.evaluate_model(values)
+        except NeedsConstant as error:
+            names = self.undetermined_inputs(error.names, values)
+            hint = f"from_onnx(..., {names[0]}=...) fixes an input" if names else None
+            required = "an operand that does not depend on the run"
+            source = ", ".join(names) or "what only a run knows"
+            message = f"an operand of {error.operator} decides which nodes there are, and depends on {source}"
+            refusal = unsupported("shape", message, required=required, hint=hint)
+            refusal.undetermined = names
+            raise refusal from None
+        if any(result is None for result in results):
+            raise unsupported("construct", "the model returns an optional value that is empty")
+        results = [list(each.items) if isinstance(each, ItemSequence) else each for each in results]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def undetermined_inputs(self, names: Collection[str], values: Mapping[str, Any]) -> list[str]:
+        """The inputs, other than constants, on whose elements values depend."""
+        reached = reachable_names(self.model.graph.node, names)
+        return [name for name, value in values.items() if name in reached and not isinstance(value, np.ndarray)]
+
+    def specialize(self, arguments: Sequence[Any]) -> tuple[Function, list[Any]]:
+        """The function for these arguments, with those as constants that must be, and the others."""
+        constants: dict[str, Any] = {}
+        while True:
+            function = self.function(constants)
+            left = [
+                (each, value) for each, value in zip(self.inputs, arguments, strict=True) if each.name not in constants
+            ]
+            try:
+                function.trace(*(value for _, value in left))
+            except TagloomError as error:
+                needed = getattr(error, "undetermined", [])
+                new = [each.name for each, _ in left if each.name in needed]
+                if not new:
+                    raise
+                constants |= {each.name: value for each, value in left if each.name in new}
+                continue
+            return function, [value for _, value in left]
+
+
+def as_operand(value: Any, info: onnx.ValueInfoProto) -> Any:
+    """An argument as the interpreter takes it: a list is a sequence."""
+    kind = info.type.WhichOneof("value")
+    if kind == "tensor_type" or value is None or isinstance(value, PackedSequence):
+        return value
+    inner = info.type.optional_type.elem_type if kind == "optional_type" else info.type
+    if inner.WhichOneof("value") != "sequence_type":
+        return value
+    element = declared_type(onnx.helper.make_value_info(info.name, inner.sequence_type.elem_type))
+    if element is None:
+        raise Invalid("sequences of sequences are not supported", got=info.name)
+    is_empty = not isinstance(value, list | tuple)  # an empty list is an array
+    return ItemSequence(() if is_empty else tuple(value), element.dtype)
+
+
+def as_input(value: Any, info: onnx.ValueInfoProto) -> Any:
+    """A constant that stands for an input, in the input's dtype."""
+    operand = as_operand(value, info)
+    if isinstance(operand, ItemSequence):
+        return ItemSequence(tuple(map(np.asarray, operand.items)), operand.element)
+    type_ = declared_type(info)
+    return np.asarray(value) if type_ is None or value is None else np.asarray(value, type_.dtype.numpy)
+
+
+def _definition(file: str) -> Callable[..., Any]:
+    """A Python function that counts as defined in the first line of a model's text."""
+
+    def model() -> None: ...
+
+    model.__code__ = model.__code__.replace(co_filename=file, co_firstlineno=1)
+    return model

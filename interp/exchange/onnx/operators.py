@@ -1,0 +1,104 @@
+"""The registry of ONNX's operators: a row an operator, in the file of its family. A row is a Python function that
+applies tagloom's own functions to the operands; its keyword parameters are the attributes, with their defaults.
+
+An operator that changed has a row for each meaning, by the version of the operator set from which it holds. What has no
+row, and a body in ONNX's own definitions, is interpreted by that body.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ....core.errors import Usage
+from ....core.frontend.trace.source_location import user_location
+from ....core.frontend.trace.symbol import array_namespace
+from ..export.walker import REFUSAL_KINDS
+
+tl: Any = array_namespace()
+"""The functions of which rows are composed."""
+Compute: TypeAlias = Callable[..., Any]
+"""Computes an operator: operands by position, None for one that is left out; attributes by name."""
+
+
+class Unsupported(Usage):
+    """A model needs what tagloom lacks; `kind` is one of REFUSAL_KINDS."""
+
+    kind = "op"
+    undetermined: Sequence[str] = ()
+    """The inputs of a model of which one must be a constant, so that it can be imported."""
+
+
+def unsupported(kind: str, message: str, **details: Any) -> Unsupported:
+    """The error that a model cannot be imported."""
+    assert kind in REFUSAL_KINDS, kind
+    error = Unsupported(message, where=user_location(), **details)
+    error.kind = kind
+    return error
+
+
+class NeedsConstantOperand(Exception):
+    """Raised by a row: the operand at this position must be a constant."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(position)
+        self.position = position
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A row: how an operator computes from a version of its operator set on."""
+
+    name: str
+    since: int
+    compute: Compute
+    static: Collection[int]
+    """The operands that decide which nodes there are, as axes do; they must be constants."""
+    is_folded: bool
+    """Whether small results of constants are computed while the model is imported. Operators with regions, and draws,
+    are not."""
+    attributes: frozenset[str] | None
+    """Their names; None where another row checks them."""
+    takes_output_count: bool
+    takes_call: bool
+
+
+ROWS: dict[tuple[str, str], list[Operator]] = {}
+"""The rows of each operator, by domain and name, the latest version first."""
+
+
+def operator(
+    *names: str, since: int = 1, domain: str = "", static: Collection[int] = (), is_folded: bool = True
+) -> Callable[[Compute], Compute]:
+    """Register a function as the row of operators. A parameter `output_count` gets the number of results that are
+    asked for, a parameter `call` the node (`interpreter.NodeCall`)."""
+
+    def register(compute: Compute) -> Compute:
+        parameters = inspect.signature(compute).parameters.values()
+        keywords = {each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
+        has_others = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
+        special = {"output_count", "call"}
+        for name in names:
+            row = Operator(
+                name,
+                since,
+                compute,
+                static,
+                is_folded,
+                None if has_others else frozenset(keywords - special),
+                "output_count" in keywords,
+                "call" in keywords,
+            )
+            rows = ROWS.setdefault((domain, name), [])
+            rows.append(row)
+            rows.sort(key=lambda each: -each.since)
+        return compute
+
+    return register
+
+
+def find_operator(domain: str, name: str, version: int) -> Operator | None:
+    """The row of an operator in a version of its operator set; None where there is none."""
+    return next((row for row in ROWS.get((domain, name), ()) if row.since <= version), None)

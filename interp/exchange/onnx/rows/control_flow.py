@@ -1,0 +1,350 @@
+"""Operators with graphs: conditions and loops. And those of sequences and optional values.
+
+An optional value that is there is the value itself, and one that is empty is None; which of the two must be known
+before the run.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from inspect import Parameter, Signature
+from typing import Any
+
+import numpy as np
+
+from .....core.frontend.trace.captures import read_variable
+from .....core.frontend.trace.control_flow import open_subregion
+from .....core.frontend.trace.program_builder import current_region, enter_region
+from .....core.program.program import UniqueNames
+from .....core.types import Type
+from ..interpreter import Body, NodeCall, dtype_of_element, find_body, identifier, type_proto
+from ..operators import NeedsConstantOperand, operator, tl, unsupported
+from ..sequences import (
+    ItemSequence,
+    PackedSequence,
+    erase,
+    insert,
+    item_at,
+    join,
+    length_of,
+    pack,
+)
+from .common import dtype_of, integers, known_sizes, rank_of, scalar, type_of
+
+
+@operator("If", is_folded=False)
+def if_(condition: Any, *, then_branch: Body, else_branch: Body) -> Any:
+    """A condition that is a constant chooses before the run."""
+    if isinstance(condition, np.ndarray):
+        return tuple((then_branch if bool(condition.reshape(())) else else_branch)())
+    outputs = [trial(branch) for branch in (then_branch, else_branch)]
+    for one, other in zip(*outputs, strict=True):
+        if (one is None) != (other is None) or open_rank(one) != open_rank(other):
+            raise NeedsConstantOperand(0)
+    ranks = [common_rank(pair) for pair in zip(*outputs, strict=True)]
+
+    def results_of(branch: Body) -> tuple[Any, ...]:
+        return tuple(carried(value, rank) for value, rank in zip(branch(), ranks, strict=True))
+
+    return tl.cond(scalar(condition), lambda: results_of(then_branch), lambda: results_of(else_branch))
+
+
+def open_rank(value: Any) -> int | None:
+    """The number of axes of an array, as far as it is known; None for a sequence."""
+    shape = None if value is None or isinstance(value, ItemSequence | PackedSequence) else type_of(value).shape
+    return None if shape is None else len(shape)
+
+
+def trial(branch: Any, *inputs: Any) -> list[Any]:
+    """The results of a graph, traced into a region that is dropped: only their types count, and none of the inputs is a
+    constant."""
+    region = current_region()
+    assert region is not None, "graphs are evaluated in a trace"
+    mark = region.mark()
+    with enter_region(open_subregion(region)):
+        results: list[Any] = branch(*map(symbolic, inputs))
+    region.reset(mark)
+    return results
+
+
+def common_rank(values: Sequence[Any]) -> int:
+    """The number of axes of the items of sequences that become one value; 0 for arrays."""
+    ranks = [0]
+    for value in values:
+        if isinstance(value, PackedSequence):
+            ranks.append(value.rank)
+        elif isinstance(value, ItemSequence):
+            ranks += [rank_of(item) for item in value.items]
+    return max(ranks)
+
+
+def carried(value: Any, rank: int) -> Any:
+    """A value as loops carry it: a sequence is packed."""
+    return pack(value, rank) if isinstance(value, ItemSequence | PackedSequence) else value
+
+
+@operator("Loop", is_folded=False)
+def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> Any:
+    """While the condition holds, and at most `limit` times: the body takes the number of the iteration, the condition
+    and the carried values, and returns the condition, the carried values, and an element of each array that the loop
+    puts together.
+
+    If only the limit ends the loop, the elements are put into cells; else each array grows."""
+    count = len(starts)
+    is_counted = limit is not None and body.passes_on(0, body.graph.input[1].name)
+    is_counted = is_counted and (condition is None or (isinstance(condition, np.ndarray) and bool(condition.all())))
+    first = np.asarray(True) if condition is None else scalar(condition)
+    ranks, element_types = loop_types(body, starts, first)
+    starts = tuple(carried(start, rank) for start, rank in zip(starts, ranks, strict=True))
+    trips = None if limit is None else tl.maximum(scalar(limit), np.int64(0))
+
+    def step(k: Any, goes_on: Any, values: Sequence[Any]) -> tuple[Any, tuple[Any, ...], list[Any]]:
+        results = body(k, goes_on, *values)
+        next_values = tuple(carried(each, rank) for each, rank in zip(results[1 : 1 + count], ranks, strict=True))
+        return scalar(results[0]), next_values, results[1 + count :]
+
+    if is_counted:
+
+        @named(body, "collected")
+        def counted_body(k: Any, handles: tuple[Any, ...], *values: Any) -> Any:
+            _, next_values, elements = step(k, np.asarray(True), values)
+            filled = tuple(tl.put(handle, k, each) for handle, each in zip(handles, elements, strict=True))
+            return k + 1, filled, *next_values
+
+        handles = tuple(tl.cells(trips, each) for each in element_types)
+        _, handles, *values = tl.while_loop(
+            lambda k, *_: tl.less(k, trips), counted_body, np.int64(0), handles, *starts
+        )
+        return (*values, *map(tl.collect, handles))
+
+    def goes_on(k: Any, condition: Any, *_: Any) -> Any:
+        return condition if trips is None else tl.logical_and(condition, tl.less(k, trips))
+
+    @named(body, "condition", "collected")
+    def growing_body(k: Any, condition: Any, arrays: tuple[Any, ...], *values: Any) -> Any:
+        condition, next_values, elements = step(k, condition, values)
+        return k + 1, condition, tuple(map(append, arrays, elements)), *next_values
+
+    arrays = tuple(map(no_elements, element_types))
+    _, _, arrays, *values = tl.while_loop(goes_on, growing_body, np.int64(0), first, arrays, *starts)
+    pairs = zip(arrays, element_types, strict=True)
+    return (*values, *(as_array(array, each.shape) for array, each in pairs))
+
+
+def named(body: Body, *extra: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a function the names of the inputs of a body as its parameters, for the variables of the loop: that of the
+    iteration, these, and those of the carried values."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        first, _, *rest = (identifier(each.name, "v") for each in body.graph.input)
+        unique = UniqueNames()
+        names = [unique.fresh(name) for name in (first, *extra, *rest)]
+        parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+        function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def no_elements(type_: Type) -> Any:
+    """What a loop starts with that puts elements of a type together: an array if their shape is known, else a packed
+    sequence."""
+    assert type_.shape is not None
+    if None in type_.shape:
+        return PackedSequence(tl.zeros(0, dtype=type_.dtype), np.zeros((0, len(type_.shape)), np.int64))
+    return np.zeros((0, *type_.shape), type_.dtype.numpy)
+
+
+def append(array: Any, element: Any) -> Any:
+    """What a loop has put together, with one more element."""
+    if isinstance(array, PackedSequence):
+        return insert(array, element)
+    return tl.concat([array, tl.expand_dims(element, axis=0)])
+
+
+def loop_types(body: Body, starts: Sequence[Any], condition: Any) -> tuple[list[int], list[Any]]:
+    """The numbers of axes of the items of carried sequences, and the types of the elements of arrays."""
+    ranks = [common_rank([start]) for start in starts]
+    while True:
+        values = [carried(start, rank) for start, rank in zip(starts, ranks, strict=True)]
+        results = trial(body, np.int64(0), condition, *values)
+        pairs = zip(values, results[1 : 1 + len(starts)], strict=True)
+        wider = [max(rank, common_rank(pair)) for rank, pair in zip(ranks, pairs, strict=True)]
+        if wider == ranks:
+            break
+        ranks = wider
+    types = [type_of(each) for each in results[1 + len(starts) :]]
+    if any(each.shape is None for each in types):
+        raise unsupported("shape", "the number of axes of what a loop collects is not known")
+    return ranks, types
+
+
+def symbolic(value: Any) -> Any:
+    """A value that is no constant, though its start is."""
+    if isinstance(value, PackedSequence):
+        return PackedSequence(symbolic(value.elements), symbolic(value.shapes))
+    return tl.identity(value) if isinstance(value, np.ndarray | np.generic) else value
+
+
+def as_array(array: Any, shape: Sequence[int | None]) -> Any:
+    """What a loop has put together, as an array of elements that have this shape, as far as it is known; without
+    elements, open sizes are 0."""
+    if not isinstance(array, PackedSequence):
+        return array
+    count = array.length
+    is_empty = tl.equal(count, 0)
+    last = tl.concat([np.zeros((1, len(shape)), np.int64), array.shapes])[-1]
+    sizes = [tl.where(is_empty, np.int64(0), last[axis]) if size is None else size for axis, size in enumerate(shape)]
+    return tl.reshape(array.elements, (count, *sizes))
+
+
+@operator("Scan", since=9, is_folded=False)
+def scan(
+    *operands: Any,
+    body: Body,
+    num_scan_inputs: int,
+    scan_input_axes: Any = None,
+    scan_output_axes: Any = None,
+    scan_input_directions: Any = None,
+    scan_output_directions: Any = None,
+) -> Any:
+    """A loop over slices of arrays, along an axis each; its results are put together along axes, either forwards or
+    backwards."""
+    state_count = len(operands) - num_scan_inputs
+    states, arrays = operands[:state_count], operands[state_count:]
+    output_count = len(body.graph.output) - state_count
+    axes = [axis % rank_of(array) for axis, array in zip(scan_input_axes or [0] * num_scan_inputs, arrays, strict=True)]
+    backwards = scan_input_directions or [0] * num_scan_inputs
+    count = tl.shape(arrays[0])[axes[0]]
+
+    def elements_at(k: Any) -> list[Any]:
+        places = [tl.subtract(count - 1, k) if backward else k for backward in backwards]
+        return [tl.take(*each[:2], axis=each[2]) for each in zip(arrays, places, axes, strict=True)]
+
+    def step(k: Any, values: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]]:
+        results = body(*values, *elements_at(k))
+        return tuple(results[:state_count]), results[state_count:]
+
+    types = [type_of(each) for each in trial(lambda *inputs: step(inputs[0], inputs[1:])[1], np.int64(0), *states)]
+
+    def advance(k: Any, handles: tuple[Any, ...], *values: Any) -> Any:
+        next_values, elements = step(k, values)
+        output_backwards = scan_output_directions or [0] * output_count
+        places = [tl.subtract(count - 1, k) if backward else k for backward in output_backwards]
+        filled = tuple(tl.put(*each) for each in zip(handles, places, elements, strict=True))
+        return k + 1, filled, *next_values
+
+    handles = tuple(tl.cells(count, each) for each in types)
+    _, handles, *values = tl.while_loop(lambda k, *_: tl.less(k, count), advance, np.int64(0), handles, *states)
+    outputs = []
+    for handle, axis in zip(handles, scan_output_axes or [0] * output_count, strict=True):
+        array = tl.collect(handle)
+        outputs.append(tl.moveaxis(array, 0, axis) if axis else array)
+    return (*values, *outputs)
+
+
+@operator("Scan", since=8, is_folded=False)
+def scan_batches(lengths: Any, *operands: Any, body: Body, num_scan_inputs: int, directions: Any = None) -> Any:
+    """The first version has a batch along the first axis of everything, and scans the second."""
+    if lengths is not None:
+        raise unsupported("attribute", "Scan of version 8 with the lengths of sequences")
+
+    def scan_one(*parts: Any) -> Any:
+        return scan(*parts, body=body, num_scan_inputs=num_scan_inputs, scan_input_directions=directions)
+
+    batch = known_sizes(operands[0], [0])[0]
+    results = [scan_one(*(tl.index(each, k) for each in operands)) for k in range(batch)]
+    return tuple(tl.stack(list(column)) for column in zip(*results, strict=True))
+
+
+@operator("SequenceMap", is_folded=False)
+def sequence_map(sequence: Any, *others: Any, body: Body, call: NodeCall) -> Any:
+    """The body applied to the items of sequences, together with arrays."""
+    operands = (sequence, *others)
+    if any(isinstance(each, PackedSequence) for each in operands):
+        found = find_body(call.node, list(map(type_proto, operands)), call.version)
+        assert found is not None, "SequenceMap has a body"
+        return tuple(call.importer.evaluate_function(found, operands, {"body": body}, call.node))
+    rows = []
+    for k in range(len(sequence.items)):
+        rows.append(body(*(each.items[k] if isinstance(each, ItemSequence) else each for each in operands)))
+    columns = zip(*rows, strict=True) if rows else [()] * len(body.graph.output)
+    types = [each.type.tensor_type.elem_type for each in body.graph.output]
+    return tuple(
+        ItemSequence(tuple(column), dtype_of_element(element)) for column, element in zip(columns, types, strict=True)
+    )
+
+
+@operator("SequenceConstruct")
+def sequence_construct(*items: Any) -> Any:
+    return ItemSequence(items, dtype_of(items[0]))
+
+
+@operator("SequenceEmpty")
+def sequence_empty(*, dtype: int = 1) -> Any:
+    return ItemSequence((), dtype_of_element(dtype))
+
+
+@operator("SequenceInsert")
+def sequence_insert(sequence: Any, item: Any, position: Any = None) -> Any:
+    return insert(sequence, item, None if position is None else scalar(position))
+
+
+@operator("SequenceErase")
+def sequence_erase(sequence: Any, position: Any = None) -> Any:
+    return erase(sequence, None if position is None else scalar(position))
+
+
+@operator("SequenceAt")
+def sequence_at(sequence: Any, position: Any) -> Any:
+    return item_at(sequence, scalar(position))
+
+
+@operator("SequenceLength")
+def sequence_length(sequence: Any) -> Any:
+    return length_of(sequence)
+
+
+@operator("ConcatFromSequence")
+def concat_from_sequence(sequence: Any, *, axis: int, new_axis: int = 0) -> Any:
+    return join(sequence, axis, new_axis=bool(new_axis))
+
+
+@operator("SplitToSequence", static=(1,))
+def split_to_sequence(x: Any, split: Any = None, *, axis: int = 0, keepdims: int = 1) -> Any:
+    """Without sizes, or with one size for all, the last part may be shorter."""
+    position = axis % rank_of(x)
+    (total,) = known_sizes(x, [position])
+    if split is None:
+        sizes = [1] * total
+    elif split.ndim == 0:
+        width = int(split)
+        sizes = [min(width, total - start) for start in range(0, total, width)]
+    else:
+        sizes = list(integers(split))
+    stops = np.cumsum([0, *sizes])
+    parts = [
+        tl.index(x, (*[slice(None)] * position, slice(int(start), int(stop))))
+        for start, stop in itertools.pairwise(stops)
+    ]
+    if split is None and not keepdims:
+        parts = [tl.squeeze(part, position) for part in parts]
+    return ItemSequence(tuple(parts), dtype_of(x))
+
+
+@operator("Optional", is_folded=False)
+def optional(value: Any = None, *, type: Any = None) -> Any:
+    return value
+
+
+@operator("OptionalHasElement", is_folded=False)
+def optional_has_element(value: Any = None) -> Any:
+    return np.asarray(value is not None)
+
+
+@operator("OptionalGetElement", is_folded=False)
+def optional_get_element(value: Any) -> Any:
+    if value is None:
+        raise unsupported("construct", "the element of an empty optional value is taken")
+    return read_variable(value)

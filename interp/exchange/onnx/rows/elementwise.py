@@ -1,0 +1,243 @@
+"""Operators that compute element by element."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from ..interpreter import dtype_of_element
+from ..operators import operator, tl, unsupported
+from .common import dtype_of, numeric, scalar, to_dtype
+
+SAME = {
+    "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Add": "add", "And": "logical_and", "Asin": "asin",
+    "Asinh": "asinh", "Atan": "atan", "Atanh": "atanh", "BitwiseAnd": "bitwise_and", "BitwiseNot": "bitwise_invert",
+    "BitwiseOr": "bitwise_or", "BitwiseXor": "bitwise_xor", "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh",
+    "Equal": "equal", "Erf": "erf", "Exp": "exp", "Floor": "floor", "Greater": "greater",
+    "GreaterOrEqual": "greater_equal", "IsNaN": "isnan", "Less": "less", "LessOrEqual": "less_equal", "Log": "log",
+    "Mul": "multiply", "Neg": "negative", "Not": "logical_not", "Or": "logical_or", "Reciprocal": "reciprocal",
+    "Relu": "relu", "Round": "round", "Sigmoid": "sigmoid", "Sign": "sign", "Sin": "sin", "Sinh": "sinh",
+    "Softplus": "softplus", "Sqrt": "sqrt", "Sub": "subtract", "Tan": "tan", "Tanh": "tanh", "Where": "where",
+    "Xor": "logical_xor",
+}  # fmt: skip
+"""The operators that are a function of tagloom."""
+
+
+def register_same(name: str, function: str) -> None:
+    @operator(name)
+    def compute(*operands: Any, consumed_inputs: Any = None) -> Any:
+        return getattr(tl, function)(*operands)
+
+
+for _name, _function in SAME.items():
+    register_same(_name, _function)
+
+
+@operator("Identity", is_folded=False)
+def identity(x: Any) -> Any:
+    return x
+
+
+@operator("Relu", since=14)
+def relu(x: Any) -> Any:
+    return tl.maximum(x, numeric(0, x))
+
+
+@operator("Div")
+def div(x: Any, y: Any) -> Any:
+    """Integers are divided toward zero."""
+    if dtype_of(x).kind == "f":
+        return tl.divide(x, y)
+    if dtype_of(x).kind == "u":
+        return tl.floor_divide(x, y)
+    quotient = tl.floor_divide(x, y)
+    is_rounded = tl.not_equal(tl.remainder(x, y), numeric(0, x))
+    is_negative = tl.not_equal(tl.less(x, numeric(0, x)), tl.less(y, numeric(0, y)))
+    return tl.where(tl.logical_and(is_rounded, is_negative), tl.add(quotient, numeric(1, x)), quotient)
+
+
+@operator("Mod")
+def mod(x: Any, y: Any, *, fmod: int = 0) -> Any:
+    """With the sign of the divisor, or with `fmod` that of the dividend."""
+    if not fmod:
+        return tl.remainder(x, y)
+    if dtype_of(x).kind == "u":
+        return tl.remainder(x, y)
+    if dtype_of(x).kind == "f":
+        return tl.copysign(tl.remainder(tl.abs(x), tl.abs(y)), x)
+    remainder = tl.remainder(tl.abs(x), tl.abs(y))
+    return tl.where(tl.less(x, numeric(0, x)), tl.negative(remainder), remainder)
+
+
+@operator("Pow")
+def pow_(x: Any, y: Any) -> Any:
+    """The result has the dtype of the base."""
+    dtype = dtype_of(x)
+    if dtype_of(y) is dtype and dtype.kind != "f":
+        return tl.pow(x, y)
+    if dtype.kind == "f":
+        return tl.pow(x, to_dtype(y, dtype))
+    if dtype_of(y).kind != "f":
+        return tl.pow(x, to_dtype(y, dtype))
+    return tl.astype(tl.pow(tl.astype(x, tl.float64), tl.astype(y, tl.float64)), dtype)
+
+
+def register_fold(name: str, function: str) -> None:
+    @operator(name)
+    def compute(*operands: Any, consumed_inputs: Any = None) -> Any:
+        return functools.reduce(getattr(tl, function), operands)
+
+
+for _name, _function in (("Max", "maximum"), ("Min", "minimum"), ("Sum", "add")):
+    register_fold(_name, _function)
+
+
+@operator("Mean")
+def mean(*operands: Any) -> Any:
+    return tl.divide(functools.reduce(tl.add, operands), float(len(operands)))
+
+
+@operator("Clip")
+def clip_by_attributes(x: Any, *, min: float = -math.inf, max: float = math.inf) -> Any:
+    return clip(x, numeric(min, x), numeric(max, x))
+
+
+@operator("Clip", since=11)
+def clip(x: Any, lower: Any = None, upper: Any = None) -> Any:
+    """If the bounds cross, the upper one counts."""
+    bounded = x if lower is None else tl.maximum(x, scalar(lower))
+    return bounded if upper is None else tl.minimum(bounded, scalar(upper))
+
+
+@operator("PRelu")
+def prelu(x: Any, slope: Any) -> Any:
+    return tl.where(tl.less(x, numeric(0, x)), tl.multiply(slope, x), x)
+
+
+@operator("LeakyRelu")
+def leaky_relu(x: Any, *, alpha: float = 0.01) -> Any:
+    return tl.where(tl.less(x, 0.0), tl.multiply(x, alpha), x)
+
+
+@operator("ThresholdedRelu")
+def thresholded_relu(x: Any, *, alpha: float = 1.0) -> Any:
+    return tl.where(tl.greater(x, alpha), x, numeric(0, x))
+
+
+@operator("Elu")
+def elu(x: Any, *, alpha: float = 1.0) -> Any:
+    return tl.where(tl.less(x, 0.0), tl.multiply(tl.expm1(tl.minimum(x, 0.0)), alpha), x)
+
+
+@operator("Selu")
+def selu(x: Any, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Any:
+    return tl.multiply(elu(x, alpha=alpha), gamma)
+
+
+@operator("Celu")
+def celu(x: Any, *, alpha: float = 1.0) -> Any:
+    negative = tl.multiply(tl.expm1(tl.minimum(tl.divide(x, alpha), 0.0)), alpha)
+    return tl.add(tl.maximum(x, 0.0), negative)
+
+
+@operator("HardSigmoid")
+def hard_sigmoid(x: Any, *, alpha: float = 0.2, beta: float = 0.5) -> Any:
+    return tl.maximum(tl.minimum(tl.add(tl.multiply(x, alpha), beta), 1.0), 0.0)
+
+
+@operator("HardSwish")
+def hard_swish(x: Any) -> Any:
+    return tl.multiply(x, hard_sigmoid(x, alpha=1 / 6))
+
+
+@operator("Softsign")
+def softsign(x: Any) -> Any:
+    return tl.divide(x, tl.add(tl.abs(x), 1.0))
+
+
+@operator("Mish")
+def mish(x: Any) -> Any:
+    return tl.multiply(x, tl.tanh(tl.softplus(x)))
+
+
+@operator("Gelu")
+def gelu(x: Any, *, approximate: str = "none") -> Any:
+    return tl.gelu(x, approximate=approximate == "tanh")
+
+
+@operator("Swish")
+def swish(x: Any, *, alpha: float = 1.0) -> Any:
+    return tl.multiply(x, tl.sigmoid(tl.multiply(x, alpha)))
+
+
+@operator("Shrink")
+def shrink(x: Any, *, bias: float = 0.0, lambd: float = 0.5) -> Any:
+    shifted = tl.where(tl.less(x, numeric(-lambd, x)), x + numeric(bias, x), numeric(0, x))
+    return tl.where(tl.greater(x, numeric(lambd, x)), x - numeric(bias, x), shifted)
+
+
+@operator("IsInf")
+def is_inf(x: Any, *, detect_negative: int = 1, detect_positive: int = 1) -> Any:
+    if detect_negative and detect_positive:
+        return tl.isinf(x)
+    sign = tl.greater if detect_positive else tl.less
+    found = tl.logical_and(tl.isinf(x), sign(x, 0.0))
+    return found if detect_negative or detect_positive else tl.logical_and(found, tl.isnan(x))
+
+
+@operator("BitShift")
+def bit_shift(x: Any, y: Any, *, direction: str) -> Any:
+    """A negative number of bits, read as an unsigned one, is more than there are."""
+    bits = y
+    if dtype_of(y).kind == "i":
+        bits = tl.where(tl.less(y, numeric(0, y)), numeric(dtype_of(y).bits, y), y)
+    return (tl.bitwise_left_shift if direction == "LEFT" else tl.bitwise_right_shift)(x, bits)
+
+
+@operator("Cast")
+def cast(x: Any, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any:
+    return to_dtype(x, to)
+
+
+@operator("CastLike")
+def cast_like(x: Any, target: Any, *, saturate: int = 1, round_mode: str = "up") -> Any:
+    return to_dtype(x, dtype_of(target))
+
+
+@operator("BitCast")
+def bit_cast(x: Any, *, to: int) -> Any:
+    dtype = dtype_of_element(to)
+    if dtype.kind == "b" or dtype_of(x).kind == "b":
+        raise unsupported("dtype", "bits of bools are not cast")
+    return tl.bitcast(x, dtype)
+
+
+@operator("Constant", is_folded=False)
+def constant(
+    *,
+    value: Any = None,
+    value_float: Any = None,
+    value_floats: Any = None,
+    value_int: Any = None,
+    value_ints: Any = None,
+    sparse_value: Any = None,
+    value_string: Any = None,
+    value_strings: Any = None,
+) -> Any:
+    if value is not None:
+        return value
+    if sparse_value is not None:
+        return sparse_value
+    for number, dtype in ((value_float, np.float32), (value_floats, np.float32), (value_int, np.int64),
+                          (value_ints, np.int64)):  # fmt: skip
+        if number is not None:
+            return np.asarray(number, dtype)
+    raise unsupported("dtype", "tagloom has no strings")
+
+
+@operator("Binarizer", domain="ai.onnx.ml")
+def binarizer(x: Any, *, threshold: float = 0.0) -> Any:
+    return tl.astype(tl.greater(x, numeric(threshold, x)), dtype_of(x))

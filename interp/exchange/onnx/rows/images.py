@@ -1,0 +1,392 @@
+"""Operators of images and boxes: resizing, sampling at points, regions, suppression of boxes that overlap."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..operators import operator, tl, unsupported
+from .common import dtype_of, integers, known_sizes, numeric, rank_of, scalar, to_dtype
+
+Weights = Callable[[float], list[float]]
+
+
+def source_position(mode: str, place: int, scale: float, size: int, wanted: float, roi: tuple[float, float]) -> float:
+    """The place in an axis of `size` elements for a place in the resized one, of `wanted` elements."""
+    match mode:
+        case "half_pixel":
+            return (place + 0.5) / scale - 0.5
+        case "half_pixel_symmetric":
+            adjusted = int(wanted) / wanted
+            return size / 2 * (1 - adjusted) + (place + 0.5) / scale - 0.5
+        case "pytorch_half_pixel":
+            return 0.0 if int(wanted) <= 1 else (place + 0.5) / scale - 0.5
+        case "align_corners":
+            return 0.0 if wanted == 1 else place * (size - 1) / (wanted - 1)
+        case "asymmetric":
+            return place / scale
+        case "tf_half_pixel_for_nn":
+            return (place + 0.5) / scale
+        case "tf_crop_and_resize":
+            start, end = roi
+            if int(wanted) == 1:
+                return (end - start) * (size - 1) / 2
+            return start * (size - 1) + place * (end - start) * (size - 1) / (int(wanted) - 1)
+    raise unsupported("attribute", f"coordinate_transformation_mode {mode!r}")
+
+
+def nearest_place(mode: str, position: float) -> int:
+    """The element nearest to a position."""
+    match mode:
+        case "round_prefer_floor":
+            return math.ceil(position - 0.5)
+        case "round_prefer_ceil":
+            return math.floor(position + 0.5)
+        case "floor":
+            return math.floor(position)
+        case "ceil":
+            return math.ceil(position)
+    raise unsupported("attribute", f"nearest_mode {mode!r}")
+
+
+def cubic_weight(distance: float, a: float) -> float:
+    """The weight of an element at this distance, by the cubic convolution with parameter a."""
+    x = abs(distance)
+    if x <= 1:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+    return (((x - 5) * x + 8) * x - 4) * a if x < 2 else 0.0
+
+
+def resize_matrix(
+    size: int, wanted: float, scale: float, roi: tuple[float, float], *, mode: str, nearest_mode: str,
+    coordinates: str, cubic_a: float, exclude_outside: int, extrapolation: float, antialias: int,
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:  # fmt: skip
+    """The weights of the elements of an axis in those of the resized one, and which of these are extrapolated."""
+    count = int(wanted)
+    matrix, is_outside = np.zeros((count, size)), np.zeros(count, bool)
+    for place in range(count):
+        position = source_position(coordinates, place, scale, size, wanted, roi)
+        if coordinates == "tf_crop_and_resize" and not 0 <= position <= size - 1:
+            is_outside[place] = True
+            continue
+        if mode == "nearest":
+            matrix[place, min(max(nearest_place(nearest_mode, position), 0), size - 1)] = 1
+            continue
+        stretch = min(scale, 1.0) if antialias else 1.0
+        reach = (1 if mode == "linear" else 2) / stretch
+        taps = range(math.ceil(position - reach - 1e-9), math.floor(position + reach + 1e-9) + 1)
+        if mode == "linear":
+            weights = [max(1 - abs(tap - position) * stretch, 0.0) for tap in taps]
+        else:
+            weights = [cubic_weight((tap - position) * stretch, cubic_a) for tap in taps]
+        if exclude_outside:
+            weights = [each if 0 <= tap < size else 0.0 for each, tap in zip(weights, taps, strict=True)]
+        if exclude_outside or antialias:
+            weights = [each / sum(weights) for each in weights]
+        for tap, weight in zip(taps, weights, strict=True):
+            matrix[place, min(max(tap, 0), size - 1)] += weight
+    return matrix, is_outside
+
+
+@operator("Resize", since=10, static=(1,))
+def resize_by_scales(x: Any, scales: Any, *, mode: str = "nearest") -> Any:
+    return resize(x, None, scales, mode="linear" if mode == "bilinear" else mode,
+                  coordinate_transformation_mode="asymmetric", nearest_mode="floor")  # fmt: skip
+
+
+@operator("Resize", since=11, static=(1, 2, 3))
+def resize(
+    x: Any, roi: Any = None, scales: Any = None, sizes: Any = None, *, antialias: int = 0, axes: Any = None,
+    coordinate_transformation_mode: str = "half_pixel", cubic_coeff_a: float = -0.75, exclude_outside: int = 0,
+    extrapolation_value: float = 0.0, keep_aspect_ratio_policy: str = "stretch", mode: str = "nearest",
+    nearest_mode: str = "round_prefer_floor",
+) -> Any:  # fmt: skip
+    """Each axis is resized by a matrix of weights, or by taking its elements."""
+    rank, shape = rank_of(x), known_sizes(x)
+    chosen = list(range(rank)) if axes is None else [axis % rank for axis in axes]
+    factors, wanted = [1.0] * rank, [float(each) for each in shape]
+    if sizes is not None and sizes.size:
+        targets = dict(zip(chosen, integers(sizes), strict=True))
+        ratios = [targets[axis] / shape[axis] for axis in chosen]
+        if keep_aspect_ratio_policy != "stretch":
+            ratio = min(ratios) if keep_aspect_ratio_policy == "not_larger" else max(ratios)
+            targets = {axis: math.floor(ratio * shape[axis] + 0.5) for axis in chosen}
+            ratios = [ratio] * len(chosen)
+        for axis, ratio in zip(chosen, ratios, strict=True):
+            factors[axis], wanted[axis] = ratio, float(targets[axis])
+    else:
+        for axis, factor in zip(chosen, np.asarray(scales, np.float64).reshape(-1), strict=True):
+            factors[axis], wanted[axis] = float(factor), float(factor) * shape[axis]
+    parts = [0.0] * rank + [1.0] * rank
+    if roi is not None and roi.size:
+        given = [float(each) for each in roi.reshape(-1)]
+        for k, axis in enumerate(chosen):
+            parts[axis], parts[axis + rank] = given[k], given[k + len(chosen)]
+    result, outside = x, []
+    for axis in chosen:
+        if (
+            factors[axis] == 1.0
+            and wanted[axis] == shape[axis]
+            and coordinate_transformation_mode != "tf_crop_and_resize"
+        ):
+            continue
+        matrix, is_outside = resize_matrix(
+            shape[axis], wanted[axis], factors[axis], (parts[axis], parts[axis + rank]), mode=mode,
+            nearest_mode=nearest_mode, coordinates=coordinate_transformation_mode, cubic_a=cubic_coeff_a,
+            exclude_outside=exclude_outside, extrapolation=extrapolation_value, antialias=antialias,
+        )  # fmt: skip
+        if mode == "nearest":
+            result = tl.take(result, matrix.argmax(axis=1), axis=axis)
+        else:
+            result = along_axis(result, matrix, axis)
+        outside.append((axis, is_outside))
+    for axis, is_outside in outside:
+        if is_outside.any():
+            mask = is_outside.reshape([-1 if k == axis else 1 for k in range(rank)])
+            result = tl.where(mask, numeric(extrapolation_value, x), result)
+    return result
+
+
+def along_axis(x: Any, matrix: np.ndarray[Any, Any], axis: int) -> Any:
+    """An array with a matrix applied to the vectors along an axis."""
+    dtype = dtype_of(x)
+    wide = x if dtype.kind == "f" else tl.astype(x, tl.float64)
+    weights = np.ascontiguousarray(matrix.T.astype(dtype_of(wide).numpy))
+    result = tl.moveaxis(tl.matmul(tl.moveaxis(wide, axis, -1), weights), -1, axis)
+    return to_dtype(result, dtype)
+
+
+@operator("Upsample", since=9, static=(1,))
+def upsample(x: Any, scales: Any, *, mode: str = "nearest") -> Any:
+    return resize_by_scales(x, scales, mode=mode)
+
+
+@operator("Upsample", since=7)
+def upsample_by_attribute(x: Any, *, scales: Any, mode: str = "nearest") -> Any:
+    return resize_by_scales(x, np.array(scales), mode=mode)
+
+
+def elements_at(x: Any, places: Sequence[Any], *, clamped: bool) -> Any:
+    """The elements of spatial arrays, with the axes (N, C, *spatial), at places (N, P) along each spatial axis, whole
+    numbers as floats: (N, C, P). Those outside are 0, or those at the edge if `clamped`."""
+    batch, channels, *sizes = known_sizes(x)
+    flat: Any = None
+    inside: Any = None
+    for place, size in zip(places, sizes, strict=True):
+        fits = tl.logical_and(tl.greater_equal(place, 0.0), tl.less_equal(place, float(size - 1)))
+        inside = fits if inside is None else tl.logical_and(inside, fits)
+        number = tl.astype(tl.minimum(tl.maximum(place, 0.0), float(size - 1)), tl.int64)
+        flat = number if flat is None else tl.add(tl.multiply(flat, size), number)
+    count = tl.shape(flat)[1]
+    indices = tl.broadcast_to(tl.expand_dims(flat, axis=1), (batch, channels, count))
+    found = tl.take_along_axis(tl.reshape(x, (batch, channels, math.prod(sizes))), indices, axis=2)
+    return found if clamped else tl.where(tl.expand_dims(inside, axis=1), found, numeric(0, x))
+
+
+def bilinear_at(x: Any, *places: Any) -> Any:
+    """Spatial arrays, interpolated linearly at places (N, P) along each spatial axis; 0 outside."""
+    return interpolated(x, places, linear_taps, as_it_is)
+
+
+Taps = Callable[[Any], list[tuple[Any, Any]]]
+
+
+def as_it_is(place: Any, size: int) -> Any:
+    return place
+
+
+def linear_taps(place: Any) -> list[tuple[Any, Any]]:
+    """The elements around a place, and their weights."""
+    low = tl.floor(place)
+    rest = tl.subtract(place, low)
+    return [(low, tl.subtract(1.0, rest)), (tl.add(low, 1.0), rest)]
+
+
+def nearest_taps(place: Any) -> list[tuple[Any, Any]]:
+    return [(tl.round(place), tl.add(tl.multiply(place, 0.0), 1.0))]
+
+
+def cubic_taps(place: Any) -> list[tuple[Any, Any]]:
+    a, low = -0.75, tl.floor(place)
+    rest = tl.subtract(place, low)
+
+    def near(t: Any) -> Any:
+        return tl.add(tl.multiply(tl.multiply(tl.subtract(tl.multiply(t, a + 2), a + 3), t), t), 1.0)
+
+    def far(t: Any) -> Any:
+        return tl.multiply(tl.subtract(tl.multiply(tl.add(tl.multiply(tl.subtract(t, 5.0), t), 8.0), t), 4.0), a)
+
+    opposite = tl.subtract(1.0, rest)
+    weights = [far(tl.add(rest, 1.0)), near(rest), near(opposite), far(tl.add(opposite, 1.0))]
+    return [(tl.add(low, float(k)), weight) for k, weight in zip((-1, 0, 1, 2), weights, strict=True)]
+
+
+def interpolated(
+    x: Any, places: Sequence[Any], taps: Taps, fold: Callable[[Any, int], Any], *, clamped: bool = False
+) -> Any:
+    """The sums of elements at the taps of places, times their weights; `fold` maps the place of a tap into an axis."""
+    sizes = known_sizes(x)[2:]
+    per_axis = [
+        [(fold(tap, size), weight) for tap, weight in taps(place)] for place, size in zip(places, sizes, strict=True)
+    ]
+    total: Any = None
+    for corner in itertools.product(*per_axis):
+        found = elements_at(x, [tap for tap, _ in corner], clamped=clamped)
+        weight = corner[0][1]
+        for _, other in corner[1:]:
+            weight = tl.multiply(weight, other)
+        term = tl.multiply(found, tl.expand_dims(weight, axis=1))
+        total = term if total is None else tl.add(total, term)
+    return total
+
+
+@operator("GridSample")
+def grid_sample(x: Any, grid: Any, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros") -> Any:
+    """x at the points of a grid, whose coordinates run from -1 to 1, the last axis first."""
+    batch, channels, *sizes = known_sizes(x)
+    points = known_sizes(grid)[1:-1]
+    places = []
+    for axis, size in enumerate(sizes):
+        unit = tl.reshape(tl.index(grid, (..., len(sizes) - 1 - axis)), (batch, math.prod(points)))
+        unit = to_dtype(unit, dtype_of(x))
+        if align_corners:
+            places.append(tl.multiply(tl.add(unit, 1.0), (size - 1) / 2))
+        else:
+            places.append(tl.divide(tl.subtract(tl.multiply(tl.add(unit, 1.0), float(size)), 1.0), 2.0))
+    chosen = {
+        "linear": linear_taps,
+        "bilinear": linear_taps,
+        "nearest": nearest_taps,
+        "cubic": cubic_taps,
+        "bicubic": cubic_taps,
+    }[mode]
+
+    def reflected(place: Any, size: int) -> Any:
+        low, span = (0.0, float(size - 1)) if align_corners else (-0.5, float(size))
+        if span == 0:
+            return tl.multiply(place, 0.0)
+        offset = tl.remainder(tl.subtract(place, low), 2 * span)
+        return tl.add(tl.minimum(offset, tl.subtract(2 * span, offset)), low)
+
+    fold = reflected if padding_mode == "reflection" else as_it_is
+    if padding_mode == "border" and chosen is not cubic_taps:
+        places = [
+            tl.minimum(tl.maximum(place, 0.0), float(size - 1)) for place, size in zip(places, sizes, strict=True)
+        ]
+    if padding_mode == "reflection" and chosen is linear_taps:
+        places = [reflected(place, size) for place, size in zip(places, sizes, strict=True)]
+        fold = as_it_is
+    result = interpolated(x, places, chosen, fold, clamped=padding_mode != "zeros")
+    return tl.reshape(result, (batch, channels, *points))
+
+
+@operator("RoiAlign", since=10)
+def roi_align(
+    x: Any, rois: Any, batch_indices: Any, *, mode: str = "avg", output_height: int = 1, output_width: int = 1,
+    sampling_ratio: int = 0, spatial_scale: float = 1.0,
+) -> Any:  # fmt: skip
+    return regions(x, rois, batch_indices, mode, (output_height, output_width), sampling_ratio, spatial_scale, 0.0)
+
+
+@operator("RoiAlign", since=16)
+def roi_align_with_offset(
+    x: Any, rois: Any, batch_indices: Any, *, coordinate_transformation_mode: str = "half_pixel", mode: str = "avg",
+    output_height: int = 1, output_width: int = 1, sampling_ratio: int = 0, spatial_scale: float = 1.0,
+) -> Any:  # fmt: skip
+    offset = 0.5 if coordinate_transformation_mode == "half_pixel" else 0.0
+    return regions(x, rois, batch_indices, mode, (output_height, output_width), sampling_ratio, spatial_scale, offset)
+
+
+def regions(
+    x: Any, rois: Any, batch_indices: Any, mode: str, shape: tuple[int, int], ratio: int, scale: float, offset: float
+) -> Any:
+    """Each region of an image in a grid of cells: the mean of the points in a cell, or the largest of their terms."""
+    if ratio <= 0:
+        raise unsupported("attribute", "RoiAlign with a number of points that depends on the region (sampling_ratio 0)")
+    count = known_sizes(rois, [0])[0]
+    _, channels, *sizes = known_sizes(x)
+    images = tl.take(x, to_dtype(batch_indices, tl.int64), axis=0)
+    places = []
+    for axis, (size, cells) in enumerate(zip(sizes, shape, strict=True)):
+        start = tl.subtract(tl.multiply(tl.index(rois, (slice(None), 1 - axis)), scale), offset)
+        end = tl.subtract(tl.multiply(tl.index(rois, (slice(None), 3 - axis)), scale), offset)
+        length = tl.subtract(end, start)
+        length = length if offset else tl.maximum(length, 1.0)
+        steps = ((np.arange(cells * ratio) + 0.5) / (cells * ratio)).astype(dtype_of(x).numpy)
+        place = tl.add(tl.expand_dims(start, axis=1), tl.multiply(tl.expand_dims(length, axis=1), steps))
+        is_outside = tl.logical_or(tl.less(place, -1.0), tl.greater(place, float(size)))
+        clamped = tl.minimum(tl.maximum(place, 0.0), float(size - 1))
+        places.append((clamped, is_outside))
+    rows, columns = shape[0] * ratio, shape[1] * ratio
+    (y, y_outside), (z, z_outside) = places
+    grid = (count, rows, columns)
+    vertical = tl.reshape(tl.broadcast_to(tl.expand_dims(y, axis=2), grid), (count, rows * columns))
+    horizontal = tl.reshape(tl.broadcast_to(tl.expand_dims(z, axis=1), grid), (count, rows * columns))
+    outside = tl.reshape(
+        tl.broadcast_to(tl.logical_or(tl.expand_dims(y_outside, axis=2), tl.expand_dims(z_outside, axis=1)), grid),
+        (count, 1, rows * columns),
+    )
+    terms = []
+    for (row, row_weight), (column, column_weight) in itertools.product(linear_taps(vertical), linear_taps(horizontal)):
+        found = elements_at(images, [row, column], clamped=True)
+        weight = tl.expand_dims(tl.multiply(row_weight, column_weight), axis=1)
+        terms.append(tl.where(outside, numeric(0, x), tl.multiply(found, weight)))
+    combine = tl.add if mode == "avg" else tl.maximum
+    points = terms[0]
+    for term in terms[1:]:
+        points = combine(points, term)
+    cells = tl.reshape(points, (count, channels, shape[0], ratio, shape[1], ratio))
+    return tl.mean(cells, axis=(3, 5)) if mode == "avg" else tl.max(cells, axis=(3, 5))
+
+
+@operator("NonMaxSuppression", is_folded=False)
+def non_max_suppression(
+    boxes: Any, scores: Any, limit: Any = None, overlap: Any = None, threshold: Any = None, *, center_point_box: int = 0
+) -> Any:
+    """For each class, boxes from the highest score down, without those that overlap one before: a loop over the ranks
+    of the boxes, for all classes at once. The result has the batch, the class and the number of each box."""
+    batch, classes, count = known_sizes(scores)
+    corners = [tl.index(boxes, (..., k)) for k in range(4)]
+    if center_point_box:
+        x, y, width, height = corners
+        corners = [y - height / 2.0, x - width / 2.0, y + height / 2.0, x + width / 2.0]
+    first, second, third, fourth = corners
+    top, left, bottom, right = (
+        tl.minimum(first, third),
+        tl.minimum(second, fourth),
+        tl.maximum(first, third),
+        tl.maximum(second, fourth),
+    )
+    order = tl.argsort(scores, axis=-1, descending=True)
+    ranked = tl.take_along_axis(scores, order, axis=-1)
+    shape = (batch, classes, count)
+    edges = [
+        tl.take_along_axis(tl.broadcast_to(tl.expand_dims(each, axis=1), shape), order, axis=-1)
+        for each in (top, left, bottom, right)
+    ]
+    areas = tl.multiply(tl.subtract(edges[2], edges[0]), tl.subtract(edges[3], edges[1]))
+    most = np.int64(0) if limit is None else tl.astype(scalar(limit), tl.int64)
+    bound = numeric(0, scores) if overlap is None else scalar(overlap)
+    admitted = tl.broadcast_to(np.asarray(True), shape) if threshold is None else tl.greater(ranked, scalar(threshold))
+    numbers = np.arange(count)
+
+    def suppress(k: Any, kept: Any) -> Any:
+        box = [tl.expand_dims(tl.take(edge, k, axis=2), axis=2) for edge in (*edges, areas)]
+        height = tl.subtract(tl.minimum(box[2], edges[2]), tl.maximum(box[0], edges[0]))
+        width = tl.subtract(tl.minimum(box[3], edges[3]), tl.maximum(box[1], edges[1]))
+        shared = tl.multiply(tl.maximum(height, 0.0), tl.maximum(width, 0.0))
+        union = tl.subtract(tl.add(box[4], areas), shared)
+        overlaps = tl.logical_and(tl.greater(shared, tl.multiply(union, bound)), kept)
+        is_free = tl.logical_not(tl.any(overlaps, axis=2, keepdims=True))
+        has_room = tl.less(tl.sum(tl.astype(kept, tl.int64), axis=2, keepdims=True), most)
+        chosen = tl.logical_and(tl.logical_and(is_free, has_room), tl.expand_dims(tl.take(admitted, k, axis=2), axis=2))
+        return k + 1, tl.where(tl.equal(numbers, k), chosen, kept)
+
+    nothing = tl.broadcast_to(np.asarray(False), shape)
+    _, kept = tl.while_loop(lambda k, _: tl.less(k, np.int64(count)), suppress, np.int64(0), nothing)
+    found = tl.nonzero(kept)
+    return tl.stack([found[0], found[1], tl.gather(order, *found)], axis=1)

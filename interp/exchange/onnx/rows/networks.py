@@ -1,0 +1,369 @@
+"""Operators of neural networks: products, convolutions, pooling, normalization."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..operators import operator, tl, unsupported
+from .common import dtype_of, integers, known_sizes, numeric, rank_of, scalar, shape_of, to_dtype
+
+Pairs = list[tuple[int, int]]
+
+
+@operator("MatMul")
+def mat_mul(x: Any, y: Any) -> Any:
+    return tl.matmul(x, y)
+
+
+@operator("Gemm")
+def gemm(
+    x: Any, y: Any, z: Any = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0,  # noqa: N803
+    broadcast: int = 1,
+) -> Any:  # fmt: skip
+    left, right = (tl.matrix_transpose(x) if transA else x), (tl.matrix_transpose(y) if transB else y)
+    product = tl.matmul(left, right)
+    product = product if alpha == 1.0 else scaled(product, alpha)
+    return product if z is None else tl.add(product, z if beta == 1.0 else scaled(z, beta))
+
+
+def scaled(x: Any, factor: float) -> Any:
+    return tl.multiply(x, numeric(factor, x))
+
+
+@operator("Einsum")
+def einsum(*operands: Any, equation: str) -> Any:
+    return tl.einsum(equation.replace(" ", ""), *operands)
+
+
+@operator("Det")
+def det(x: Any) -> Any:
+    return tl.linalg.det(x)
+
+
+def spatial_padding(
+    auto_pad: str, pads: Any, sizes: Sequence[int | None], extent: Sequence[int], strides: Sequence[int]
+) -> Pairs:
+    """The elements added before and after each spatial axis."""
+    axes = len(extent)
+    if auto_pad in ("NOTSET", ""):
+        widths = [0] * (2 * axes) if pads is None else list(pads)
+        return [(widths[axis], widths[axis + axes]) for axis in range(axes)]
+    if auto_pad == "VALID":
+        return [(0, 0)] * axes
+    pairs = []
+    for size, width, step in zip(sizes, extent, strides, strict=True):
+        if size is None:
+            raise unsupported("shape", f"auto_pad {auto_pad} needs sizes that are known before the run")
+        missing = max((-(-size // step) - 1) * step + width - size, 0)
+        less, more = missing // 2, missing - missing // 2
+        pairs.append((less, more) if auto_pad == "SAME_UPPER" else (more, less))
+    return pairs
+
+
+def extents(kernel: Sequence[int], dilations: Sequence[int]) -> list[int]:
+    """How far the windows of a kernel spread."""
+    return [(size - 1) * step + 1 for size, step in zip(kernel, dilations, strict=True)]
+
+
+def add_bias(sums: Any, bias: Any) -> Any:
+    """Sums plus a number for each channel."""
+    return sums if bias is None else tl.add(sums, tl.reshape(bias, (-1, *[1] * (rank_of(sums) - 2))))
+
+
+@operator("Conv")
+def conv(
+    x: Any, weights: Any, bias: Any = None, *, auto_pad: str = "NOTSET", dilations: Any = None, group: int = 1,
+    kernel_shape: Any = None, pads: Any = None, strides: Any = None,
+) -> Any:  # fmt: skip
+    axes = rank_of(x) - 2
+    steps, spacings = tuple(strides or [1] * axes), tuple(dilations or [1] * axes)
+    extent = extents(known_sizes(weights, range(2, 2 + axes)), spacings)
+    padding = spatial_padding(auto_pad, pads, shape_of(x)[2:], extent, steps)
+    if any(min(pair) < 0 for pair in padding):
+        raise unsupported("attribute", "negative padding")
+    sums = tl.conv(x, weights, strides=steps, padding=padding, dilations=spacings, groups=group)
+    return add_bias(sums, bias)
+
+
+@operator("ConvTranspose")
+def conv_transpose(
+    x: Any, weights: Any, bias: Any = None, *, auto_pad: str = "NOTSET", dilations: Any = None, group: int = 1,
+    kernel_shape: Any = None, output_padding: Any = None, output_shape: Any = None, pads: Any = None,
+    strides: Any = None,
+) -> Any:  # fmt: skip
+    axes = rank_of(x) - 2
+    steps, spacings = tuple(strides or [1] * axes), tuple(dilations or [1] * axes)
+    extra = list(output_padding or [0] * axes)
+    extent = extents(known_sizes(weights, range(2, 2 + axes)), spacings)
+    if output_shape is not None or auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        sizes = known_sizes(x, range(2, 2 + axes))
+        wanted = (
+            list(output_shape)[-axes:]
+            if output_shape is not None
+            else [n * s for n, s in zip(sizes, steps, strict=True)]
+        )
+        padding = []
+        for k in range(axes):
+            total = (sizes[k] - 1) * steps[k] + extra[k] + extent[k] - wanted[k]
+            if total < 0:
+                extra[k], total = extra[k] - total, 0
+            half = total // 2
+            padding.append((half, total - half) if auto_pad == "SAME_UPPER" else (total - half, half))
+    else:
+        padding = spatial_padding(auto_pad, pads, shape_of(x)[2:], extent, steps)
+    sums = tl.conv_transpose(
+        x, weights, strides=steps, padding=padding, output_padding=tuple(extra), dilations=spacings, groups=group
+    )
+    return add_bias(sums, bias)
+
+
+def pool_windows(
+    x: Any, kernel: Sequence[int], *, auto_pad: str, ceil_mode: int, dilations: Any, pads: Any, strides: Any, fill: Any
+) -> tuple[Any, list[np.ndarray[Any, Any]]]:
+    """The windows of an array along its spatial axes, behind its axes; positions beyond x are `fill`. And, for all
+    samples and channels, which elements of the windows are x's, and which are x's or padding."""
+    axes = len(kernel)
+    steps, spacings = tuple(strides or [1] * axes), tuple(dilations or [1] * axes)
+    extent, sizes = extents(kernel, spacings), known_sizes(x, range(2, 2 + axes))
+    pairs = spatial_padding(auto_pad, pads, sizes, extent, steps)
+    complete = []
+    for size, (before, after), width, step in zip(sizes, pairs, extent, steps, strict=True):
+        total = size + before + after - width
+        count = (-(-total // step) if ceil_mode else total // step) + 1
+        if ceil_mode and (count - 1) * step >= size + before:
+            count -= 1  # a window that would begin behind the array
+        complete.append((before, max((count - 1) * step + width - size - before, 0)))
+    beyond = [(0, max(last - after, 0)) for (_, last), (_, after) in zip(complete, pairs, strict=True)]
+    inside = np.pad(np.ones(sizes, np.int64), complete)
+    with_padding = np.pad(np.pad(np.ones(sizes, np.int64), pairs, constant_values=1), beyond)
+    key = (*(slice(None, None, step) for step in steps), *(slice(None, None, step) for step in spacings))
+    masks = [np.lib.stride_tricks.sliding_window_view(each, extent)[key] for each in (inside, with_padding)]
+    padded = tl.pad(x, tuple(complete), value=fill)
+    parts = tl.windows(padded, tuple(kernel), strides=steps, dilations=None if set(spacings) == {1} else spacings)
+    return parts, masks
+
+
+@operator("MaxPool")
+def max_pool(
+    x: Any, *, kernel_shape: Any, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Any = None, pads: Any = None,
+    storage_order: int = 0, strides: Any = None, output_count: int,
+) -> Any:  # fmt: skip
+    axes, options = len(kernel_shape), {"auto_pad": auto_pad, "ceil_mode": ceil_mode, "dilations": dilations}
+    lowest = -np.inf if dtype_of(x).kind == "f" else dtype_of(x).range[0]
+    parts, _ = pool_windows(x, kernel_shape, pads=pads, strides=strides, fill=numeric(lowest, x), **options)
+    flat = tl.reshape(parts, (*tl.shape(parts)[: 2 + axes], math.prod(kernel_shape)))
+    largest = tl.max(flat, axis=-1)
+    if output_count < 2:
+        return largest
+    sizes = known_sizes(x)
+    order = range(axes) if not storage_order else range(axes)[::-1]
+    numbers = np.zeros(sizes[2:], np.int64)
+    stride = 1
+    for axis in reversed(order):
+        numbers = numbers + np.arange(sizes[2 + axis]).reshape([-1 if k == axis else 1 for k in range(axes)]) * stride
+        stride *= sizes[2 + axis]
+    planes = np.arange(sizes[0] * sizes[1]).reshape(sizes[0], sizes[1], *[1] * axes) * math.prod(sizes[2:])
+    places, _ = pool_windows(
+        np.broadcast_to(numbers + planes, sizes), kernel_shape, pads=pads, strides=strides, fill=np.int64(-1), **options
+    )
+    flat_places = tl.reshape(places, tl.shape(flat))
+    return largest, tl.squeeze(tl.take_along_axis(flat_places, tl.argmax(flat, axis=-1, keepdims=True), axis=-1), -1)
+
+
+@operator("AveragePool")
+def average_pool(
+    x: Any, *, kernel_shape: Any, auto_pad: str = "NOTSET", ceil_mode: int = 0, count_include_pad: int = 0,
+    dilations: Any = None, pads: Any = None, strides: Any = None,
+) -> Any:  # fmt: skip
+    axes, options = len(kernel_shape), {"auto_pad": auto_pad, "ceil_mode": ceil_mode, "dilations": dilations}
+    parts, masks = pool_windows(x, kernel_shape, pads=pads, strides=strides, fill=numeric(0, x), **options)
+    counts = masks[1 if count_include_pad else 0].sum(axis=tuple(range(-axes, 0)))
+    return tl.divide(
+        tl.sum(parts, axis=tuple(range(-axes, 0)), dtype=dtype_of(x)), np.asarray(counts, dtype_of(x).numpy)
+    )
+
+
+@operator("LpPool")
+def lp_pool(
+    x: Any, *, kernel_shape: Any, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Any = None, p: float = 2,
+    pads: Any = None, strides: Any = None,
+) -> Any:  # fmt: skip
+    axes, options = len(kernel_shape), {"auto_pad": auto_pad, "ceil_mode": ceil_mode, "dilations": dilations}
+    parts, _ = pool_windows(x, kernel_shape, pads=pads, strides=strides, fill=numeric(0, x), **options)
+    powers = tl.pow(tl.abs(parts), numeric(p, x))
+    return tl.pow(tl.sum(powers, axis=tuple(range(-axes, 0))), numeric(1 / p, x))
+
+
+def spatial_axes(x: Any) -> tuple[int, ...]:
+    """All axes but those of samples and channels."""
+    return tuple(range(2, rank_of(x)))
+
+
+@operator("GlobalAveragePool")
+def global_average_pool(x: Any) -> Any:
+    return tl.mean(x, axis=spatial_axes(x), keepdims=True)
+
+
+@operator("GlobalMaxPool")
+def global_max_pool(x: Any) -> Any:
+    return tl.max(x, axis=spatial_axes(x), keepdims=True)
+
+
+@operator("GlobalLpPool")
+def global_lp_pool(x: Any, *, p: float = 2) -> Any:
+    powers = tl.sum(tl.pow(tl.abs(x), numeric(p, x)), axis=spatial_axes(x), keepdims=True)
+    return tl.pow(powers, numeric(1 / p, x))
+
+
+@operator("MaxUnpool", static=(2,))
+def max_unpool(
+    x: Any, indices: Any, output_shape: Any = None, *, kernel_shape: Any, pads: Any = None, strides: Any = None
+) -> Any:
+    """The elements at the places that MaxPool found, and zeros elsewhere. The places count in the smallest array that
+    has these windows."""
+    axes = len(kernel_shape)
+    steps, widths = strides or [1] * axes, pads or [0] * (2 * axes)
+    sizes = known_sizes(x)
+    inferred = [*sizes[:2]]
+    for k in range(axes):
+        inferred.append((sizes[2 + k] - 1) * steps[k] - widths[k] - widths[k + axes] + kernel_shape[k])
+    zeros = tl.broadcast_to(numeric(0, x), (math.prod(inferred),))
+    result = tl.reshape(tl.scatter(zeros, tl.reshape(x, (-1,)), tl.reshape(indices, (-1,))), tuple(inferred))
+    if output_shape is None:
+        return result
+    wanted = integers(output_shape)
+    return tl.pad(result, tuple((0, each - own) for each, own in zip(wanted, inferred, strict=True)))
+
+
+def per_channel(x: Any, rank: int) -> Any:
+    """A vector along the second axis of arrays of this rank."""
+    return tl.reshape(x, (-1, *[1] * (rank - 2)))
+
+
+@operator("BatchNormalization")
+def batch_normalization(
+    x: Any, scale: Any, bias: Any, mean: Any, variance: Any, *, epsilon: float = 1e-5, momentum: float = 0.9,
+    training_mode: int = 0, is_test: int = 0, spatial: int = 1, consumed_inputs: Any = None, output_count: int,
+) -> Any:  # fmt: skip
+    rank, dtype = rank_of(x), dtype_of(x)
+    used_mean, used_variance = mean, variance
+    if training_mode:
+        axes = (0, *range(2, rank))
+        used_mean, used_variance = tl.mean(x, axis=axes), tl.var(x, axis=axes)
+    center, spread = per_channel(to_dtype(used_mean, dtype), rank), per_channel(to_dtype(used_variance, dtype), rank)
+    normal = tl.divide(tl.subtract(x, center), tl.sqrt(tl.add(spread, numeric(epsilon, x))))
+    result = tl.add(
+        tl.multiply(normal, per_channel(to_dtype(scale, dtype), rank)), per_channel(to_dtype(bias, dtype), rank)
+    )
+    if not training_mode or output_count == 1:
+        return result
+    running = [
+        tl.add(scaled(old, momentum), scaled(to_dtype(new, dtype_of(old)), 1 - momentum))
+        for old, new in ((mean, used_mean), (variance, used_variance))
+    ]
+    return result, *running
+
+
+@operator("InstanceNormalization")
+def instance_normalization(x: Any, scale: Any, bias: Any, *, epsilon: float = 1e-5, consumed_inputs: Any = None) -> Any:
+    axes, rank = spatial_axes(x), rank_of(x)
+    center, spread = tl.mean(x, axis=axes, keepdims=True), tl.var(x, axis=axes, keepdims=True)
+    normal = tl.divide(tl.subtract(x, center), tl.sqrt(tl.add(spread, numeric(epsilon, x))))
+    return tl.add(tl.multiply(normal, per_channel(scale, rank)), per_channel(bias, rank))
+
+
+@operator("LRN")
+def lrn(x: Any, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Any:
+    """Elements divided by a power of the sum of squares over neighbouring channels."""
+    rank, before = rank_of(x), (size - 1) // 2
+    padded = tl.pad(tl.multiply(x, x), ((0, 0), (before, size - 1 - before), *[(0, 0)] * (rank - 2)))
+    moved = tl.moveaxis(padded, 1, -1)
+    sums = tl.moveaxis(tl.sum(tl.windows(moved, (size,)), axis=-1), -1, 1)
+    return tl.divide(x, tl.pow(tl.add(scaled(sums, alpha / size), numeric(bias, x)), numeric(beta, x)))
+
+
+@operator("Dropout")
+def dropout_by_attribute(
+    x: Any, *, ratio: float = 0.5, is_test: int = 0, consumed_inputs: Any = None, output_count: int
+) -> Any:
+    """Without training, all elements stay."""
+    return (x, tl.equal(x, x) if output_count > 1 else None)[:output_count]
+
+
+@operator("Dropout", since=12, static=(2,), is_folded=False)
+def dropout(x: Any, ratio: Any = None, training: Any = None, *, seed: int | None = None, output_count: int) -> Any:
+    rate = 0.5 if ratio is None else float(ratio) if isinstance(ratio, np.ndarray) else scalar(ratio)
+    everything = tl.broadcast_to(np.asarray(True), tl.shape(x))
+    if training is None or not bool(training) or (isinstance(rate, float) and rate == 0):
+        return (x, everything)[:output_count]
+    keep = tl.greater_equal(tl.uniform(tl.shape(x)), rate if isinstance(rate, float) else tl.astype(rate, tl.float64))
+    kept = tl.subtract(1.0, tl.astype(rate, tl.float64)) if not isinstance(rate, float) else 1.0 - rate
+    result = tl.where(
+        keep, tl.divide(x, to_dtype(kept, dtype_of(x)) if not isinstance(kept, float) else kept), numeric(0, x)
+    )
+    return (result, keep)[:output_count]
+
+
+@operator("Col2Im", static=(1, 2))
+def col2im(
+    x: Any, image_shape: Any, block_shape: Any, *, dilations: Any = None, pads: Any = None, strides: Any = None
+) -> Any:
+    """The sums of blocks, each at its place in an image."""
+    image, block = integers(image_shape), integers(block_shape)
+    axes = len(image)
+    steps, spacings, widths = strides or [1] * axes, dilations or [1] * axes, pads or [0] * (2 * axes)
+    extent = extents(block, spacings)
+    padded = [image[k] + widths[k] + widths[k + axes] for k in range(axes)]
+    counts = [(padded[k] - extent[k]) // steps[k] + 1 for k in range(axes)]
+    batch, columns, total = known_sizes(x)
+    channels = columns // math.prod(block)
+    corners = np.array(list(itertools.product(*(range(each) for each in counts)))) * np.array(steps)
+    offsets = np.array(list(itertools.product(*(range(each) for each in block)))) * np.array(spacings)
+    places = offsets[:, None, :] + corners[None, :, :]
+    numbers = np.ravel_multi_index(tuple(np.moveaxis(places, -1, 0)), tuple(padded)).reshape(-1)
+    parts = tl.reshape(x, (batch * channels, math.prod(block) * total))
+    zeros = tl.broadcast_to(numeric(0, x), (math.prod(padded), batch * channels))
+    sums = tl.scatter_add(zeros, tl.matrix_transpose(parts), numbers)
+    result = tl.reshape(tl.matrix_transpose(sums), (batch, channels, *padded))
+    return tl.index(
+        result, (slice(None), slice(None), *(slice(widths[k], padded[k] - widths[k + axes]) for k in range(axes)))
+    )
+
+
+@operator("DeformConv")
+def deform_conv(
+    x: Any, weights: Any, offset: Any, bias: Any = None, mask: Any = None, *, dilations: Any = None, group: int = 1,
+    kernel_shape: Any = None, offset_group: int = 1, pads: Any = None, strides: Any = None,
+) -> Any:  # fmt: skip
+    """A convolution whose windows have an offset for each element, at which x is interpolated."""
+    from .images import bilinear_at
+
+    batch, channels, height, width = known_sizes(x)
+    outputs, _, rows, columns = known_sizes(weights)
+    steps, spacings, widths = strides or (1, 1), dilations or (1, 1), pads or (0, 0, 0, 0)
+    out_height, out_width = known_sizes(offset, (2, 3))
+    grid = np.meshgrid(np.arange(rows) * spacings[0], np.arange(columns) * spacings[1], indexing="ij")
+    starts = np.meshgrid(
+        np.arange(out_height) * steps[0] - widths[0], np.arange(out_width) * steps[1] - widths[1], indexing="ij"
+    )
+    base = [
+        (one.reshape(-1, 1, 1) + other[None]).astype(dtype_of(x).numpy) for one, other in zip(grid, starts, strict=True)
+    ]
+    offsets = tl.reshape(offset, (batch, offset_group, rows * columns, 2, out_height, out_width))
+    places = [tl.add(tl.index(offsets, (slice(None), slice(None), slice(None), k)), base[k]) for k in range(2)]
+    shape = (batch * offset_group, rows * columns * out_height * out_width)
+    parts = bilinear_at(
+        tl.reshape(x, (batch * offset_group, channels // offset_group, height, width)),
+        *(tl.reshape(place, shape) for place in places),
+    )
+    parts = tl.reshape(parts, (batch, offset_group, channels // offset_group, rows * columns, out_height, out_width))
+    if mask is not None:
+        parts = tl.multiply(parts, tl.reshape(mask, (batch, offset_group, 1, rows * columns, out_height, out_width)))
+    grouped = tl.reshape(parts, (batch, group, channels // group * rows * columns, out_height * out_width))
+    kernels = tl.reshape(weights, (group, outputs // group, channels // group * rows * columns))
+    return add_bias(tl.reshape(tl.matmul(kernels, grouped), (batch, outputs, out_height, out_width)), bias)

@@ -1,0 +1,111 @@
+"""Operators of quantized numbers: integers that stand for multiples of a scale, counted from a zero point."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .....core import dtypes
+from ..interpreter import dtype_of_element
+from ..operators import operator, tl
+from .common import dtype_of, rank_of, shape_of, to_dtype
+from .networks import add_bias, conv
+
+
+def spread(parameter: Any, x: Any, axis: int, block_size: int) -> Any:
+    """A scale or a zero point in a shape that broadcasts with x: one for all, for each place along an axis, or for each
+    block along it."""
+    if parameter is None or not shape_of(parameter) or shape_of(parameter) == (1,):
+        return parameter if parameter is None else tl.reshape(parameter, ())
+    position = axis % rank_of(x)
+    if block_size:
+        repeated = tl.repeat(parameter, block_size, axis=position)
+        return tl.index(repeated, (*[slice(None)] * position, slice(None, shape_of(x)[position])))
+    if rank_of(parameter) > 1:
+        return parameter
+    return tl.reshape(parameter, tuple(-1 if k == position else 1 for k in range(rank_of(x))))
+
+
+def quantized(numbers: Any, zero: Any, dtype: Any) -> Any:
+    """Numbers rounded to even, counted from a zero point, and limited to the range of a dtype."""
+    rounded = tl.round(numbers)
+    return tl.astype(rounded if zero is None else tl.add(rounded, tl.astype(zero, dtype_of(rounded))), dtype)
+
+
+@operator("QuantizeLinear", since=10)
+def quantize_linear(
+    x: Any, scale: Any, zero: Any = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0,
+    precision: int = 0, saturate: int = 1,
+) -> Any:  # fmt: skip
+    dtype = dtype_of(zero) if zero is not None else dtype_of_element(output_dtype) if output_dtype else dtypes.uint8
+    wide = to_dtype(x, dtype_of(scale)) if dtype_of(x).kind != "f" else x
+    divisor = to_dtype(spread(scale, x, axis, block_size), dtype_of(wide))
+    return quantized(tl.divide(wide, divisor), spread(zero, x, axis, block_size), dtype)
+
+
+@operator("DequantizeLinear", since=10)
+def dequantize_linear(
+    x: Any, scale: Any, zero: Any = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
+) -> Any:
+    dtype = dtype_of_element(output_dtype) if output_dtype else dtype_of(scale)
+    return to_dtype(tl.multiply(tl.astype(difference(x, spread(zero, x, axis, block_size)), dtype_of(scale)),
+                                spread(scale, x, axis, block_size)), dtype)  # fmt: skip
+
+
+def difference(x: Any, zero: Any) -> Any:
+    """x less its zero point, in int32."""
+    wide = tl.astype(x, tl.int32)
+    return wide if zero is None else tl.subtract(wide, tl.astype(zero, tl.int32))
+
+
+@operator("DynamicQuantizeLinear")
+def dynamic_quantize_linear(x: Any) -> Any:
+    low, high = tl.minimum(tl.min(x), 0.0), tl.maximum(tl.max(x), 0.0)
+    scale = tl.divide(tl.subtract(high, low), 255.0)
+    zero = tl.astype(tl.round(tl.minimum(tl.maximum(tl.divide(tl.negative(low), scale), 0.0), 255.0)), tl.uint8)
+    return quantized(tl.divide(x, scale), zero, dtypes.uint8), scale, zero
+
+
+def row_zero(zero: Any, rank: int) -> Any:
+    """The zero point of the rows of a matrix: one for all, or one for each row."""
+    if zero is None or not shape_of(zero) or shape_of(zero) == (1,) or rank_of(zero) > 1:
+        return zero
+    return tl.expand_dims(zero, axis=1) if rank > 1 else zero
+
+
+@operator("MatMulInteger")
+def mat_mul_integer(x: Any, y: Any, x_zero: Any = None, y_zero: Any = None) -> Any:
+    return tl.matmul(difference(x, row_zero(x_zero, rank_of(x))), difference(y, y_zero))
+
+
+@operator("QLinearMatMul")
+def q_linear_mat_mul(
+    x: Any, x_scale: Any, x_zero: Any, y: Any, y_scale: Any, y_zero: Any, scale: Any, zero: Any
+) -> Any:
+    product = mat_mul_integer(x, y, x_zero, y_zero)
+    factor = tl.divide(tl.multiply(row_zero(x_scale, rank_of(x)), y_scale), scale)
+    numbers = tl.multiply(tl.astype(product, dtype_of(factor)), factor)
+    return quantized(numbers, zero, dtype_of(zero))
+
+
+@operator("ConvInteger")
+def conv_integer(x: Any, weights: Any, x_zero: Any = None, weight_zero: Any = None, **options: Any) -> Any:
+    return _conv_integer(x, weights, x_zero, weight_zero, options)
+
+
+def _conv_integer(x: Any, weights: Any, x_zero: Any, weight_zero: Any, options: dict[str, Any]) -> Any:
+    kernel_zero = weight_zero
+    if weight_zero is not None and shape_of(weight_zero) not in ((), (1,)):
+        kernel_zero = tl.reshape(weight_zero, (-1, *[1] * (rank_of(weights) - 1)))
+    return conv(difference(x, x_zero), difference(weights, kernel_zero), **options)
+
+
+@operator("QLinearConv")
+def q_linear_conv(
+    x: Any, x_scale: Any, x_zero: Any, weights: Any, weight_scale: Any, weight_zero: Any, scale: Any, zero: Any,
+    bias: Any = None, **options: Any,
+) -> Any:  # fmt: skip
+    sums = add_bias(_conv_integer(x, weights, x_zero, weight_zero, options), bias)
+    factor = tl.divide(tl.multiply(x_scale, weight_scale), scale)
+    if shape_of(factor) not in ((), (1,)):
+        factor = tl.reshape(factor, (-1, *[1] * (rank_of(x) - 2)))
+    return quantized(tl.multiply(tl.astype(sums, dtype_of(factor)), factor), zero, dtype_of(zero))

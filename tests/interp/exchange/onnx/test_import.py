@@ -1,0 +1,314 @@
+"""ONNX models as programs: they compute what ONNX's evaluator computes, and what they say stands in the program."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from tagloom.core.program.evaluate import evaluate
+from tagloom.core.value import is_same_value
+from tagloom.interp.exchange.export.walker import Refusal
+from tagloom.interp.oracle.generate import generate_case
+
+onnx = pytest.importorskip("onnx")
+
+from onnx import helper  # noqa: E402
+from support.programs import onnx_models as models  # noqa: E402
+from support.programs.onnx_models import BOOL, FLOAT, INT64, model, value  # noqa: E402
+
+SAMPLE = ("loop", "scan", "if_", "sequence_map", "gather", "slice", "softmax", "reshape")
+"""The modules of ONNX's node tests that every test run has."""
+
+
+def reference_results(graph: Any, **inputs: Any) -> list[Any]:
+    """What ONNX's evaluator computes."""
+    from onnx.reference import ReferenceEvaluator
+
+    return list(ReferenceEvaluator(graph).run(None, inputs))
+
+
+def check_agrees(graph: Any, *required: Any, **inputs: Any) -> None:
+    """Raises AssertionError where an imported model computes something else than is required: by default, than ONNX's
+    evaluator, which lacks some of what ONNX has."""
+    got = tl.from_onnx(graph).run(*inputs.values(), engine="reference").value
+    results = got if isinstance(got, tuple) else (got,)
+    required = required or tuple(reference_results(graph, **inputs))
+    assert len(results) == len(required)
+    for one, other in zip(results, required, strict=True):
+        np.testing.assert_array_equal(np.shape(one), np.shape(other))
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+X = np.array([[1.0, -2.0, 3.0], [0.5, 0.25, 8.0]], np.float32)
+
+
+def clip_above() -> None:
+    """The lower bound of Clip is left out."""
+    node = helper.make_node("Clip", ["x", "", "high"], ["y"])
+    check_agrees(model([node], [value("x", FLOAT, 2, 3)], [value("y", FLOAT, 2, 3)], high=np.float32(1)), x=X)
+
+
+def softmax_of_rows(opset: int) -> None:
+    """The default axis of Softmax differs between versions: the last one, or all from the second on."""
+    cube = X.reshape(1, 2, 3)
+    node = helper.make_node("Softmax", ["x"], ["y"])
+    powers = np.exp(cube)
+    required = powers / powers.sum(axis=-1 if opset >= 13 else None, keepdims=True)
+    check_agrees(model([node], [value("x", FLOAT, 1, 2, 3)], [value("y", FLOAT, 1, 2, 3)], opset), required, x=cube)
+
+
+CASES: dict[str, Callable[[], None]] = {
+    "a loop that its data end": lambda: check_agrees(models.count_up(5), 12.0, [8.0, 12.0], x=np.float32(4)),
+    "a loop that its limit ends": lambda: check_agrees(models.count_up(2), 3.0, [2.0, 3.0], x=np.float32(1)),
+    "a loop without trips": lambda: check_agrees(models.count_up(5, first=False), 4.0, np.zeros(0), x=np.float32(4)),
+    "a scan along columns": lambda: check_agrees(models.scan_columns(), X.sum(axis=1), X.cumsum(axis=1), x=X),
+    "an operand left out": clip_above,
+    "softmax since version 13": lambda: softmax_of_rows(13),
+    "softmax before version 13": lambda: softmax_of_rows(11),
+    "a greedy decoder": lambda: check_agrees(models.greedy_decoder(), start=np.array([0]), limit=np.int64(10)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_cases(case: str) -> None:
+    """An imported model computes what ONNX's evaluator computes."""
+    CASES[case]()
+
+
+@pytest.mark.inner(first=3)
+@pytest.mark.parametrize("module", SAMPLE)
+def test_a_sample_of_the_node_tests(module: str) -> None:
+    """ONNX's tests of operators pass, or are refused for their dtype."""
+    from onnx_nodes import prepare_tagloom, run_case
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        import_module(f"onnx.backend.test.case.node.{module}")
+        cases = import_module("onnx.backend.test.case.node")._NodeTestCases
+        chosen = [case for case in cases if case.name.startswith(f"test_{module.strip('_')}")]
+        results = [run_case(case, prepare_tagloom) for case in chosen]
+    assert len(results) > 2
+    for result in results:
+        assert result.verdict == "passed" or "no values of ONNX's type" in result.reason, result
+
+
+@pytest.mark.heavy
+def test_all_node_tests() -> None:
+    """Of ONNX's tests of operators those pass whose operators and dtypes are there; and all that have a condition or a
+    loop, but for three of dtypes that are not."""
+    from onnx_nodes import NOISE, has_control_flow, node_cases, prepare_tagloom, run_case
+
+    cases = node_cases()
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        results = {case.name: run_case(case, prepare_tagloom) for case in cases}
+    failed = {name for name, result in results.items() if result.verdict == "failed"}
+    assert failed <= set(NOISE)
+    refused = [result for result in results.values() if result.verdict == "refused"]
+    others = [result for result in refused if "no values of ONNX's type" not in result.reason]
+    assert len(others) < 0.05 * (len(cases) - len(refused)), others
+    control = [results[case.name] for case in cases if has_control_flow(case)]
+    assert sum(result.verdict == "passed" for result in control) >= len(control) - 3
+
+
+def test_the_program_says_what_the_model_says() -> None:
+    """A loop is one loop, whose variables have the names of the body's inputs; a large tensor is a hidden argument by
+    its name; a node points to its line of the model's text, in the scopes of its name."""
+    function = tl.from_onnx(models.greedy_decoder())
+    program = function.program
+    nodes = {node.op: node for node in program.main.body.walk()}
+    names = [variable.name for variable in nodes["while_loop"].regions[1].parameters]
+    assert names[:6] == ["k", "condition", "collected_0", "token", "state", "maximum"]
+    assert [variable.name for variable in program.main.body.parameters] == ["start", "limit", "embedding", "projection"]
+    location: Any = nodes["tanh"].location
+    assert [entry.name for entry in location.scopes] == ["decode", "decoder", "cell", "tanh"]
+    from tagloom.viz.source_lines import local_line
+
+    assert local_line(location).strip() == "next_state = Tanh(sum)"
+
+
+def test_firings_of_a_loop() -> None:
+    """The body fires once a trip, the condition once more."""
+    outcome = tl.from_onnx(models.count_up(5)).run(4.0, engine="reference", keep="events")
+    assert len(outcome.values("add")) == 2 and len(outcome.values("logical_and")) == 3
+
+
+def test_a_counted_loop_uses_cells() -> None:
+    """If only its limit ends a loop, what it collects are write-once cells, and its trips need not wait for each
+    other."""
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["is_going"], ["goes_on"]), helper.make_node("Mul", ["k", "k"], ["square"])],
+        "body", [value("k", INT64), value("is_going", BOOL)], [value("goes_on", BOOL), value("square", INT64)],
+    )  # fmt: skip
+    loop = helper.make_node("Loop", ["n", ""], ["squares"], body=body)
+    function = tl.from_onnx(model([loop], [value("n", INT64)], [value("squares", INT64, None)]))
+    assert {"cells", "put", "collect"} <= {node.op for node in function.program.main.body.walk()}
+    assert function.run(4, engine="reference").value.tolist() == [0, 1, 4, 9]
+    assert function.run(0, engine="reference").value.shape == (0,)
+
+
+def test_functions_of_a_model() -> None:
+    """A function of the model is a function of the program, and a call of it a call; attributes are constants of it."""
+    scale = helper.make_node("LeakyRelu", ["x"], ["y"])
+    scale.attribute.append(onnx.AttributeProto(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT))
+    function = helper.make_function("mine", "leak", ["x"], ["y"], [scale], [helper.make_opsetid("", 21)], ["slope"])
+    nodes = [
+        helper.make_node("leak", ["x"], ["a"], domain="mine", slope=0.5),
+        helper.make_node("leak", ["a"], ["b"], domain="mine", slope=0.5),
+        helper.make_node("leak", ["b"], ["y"], domain="mine", slope=0.25),
+    ]
+    graph = model(
+        nodes, [value("x", FLOAT, 2, 3)], [value("y", FLOAT, 2, 3)], 21, [function], [helper.make_opsetid("mine", 1)]
+    )
+    program = tl.from_onnx(graph).program
+    assert [node.op for node in program.main.body.nodes] == ["call", "call", "call"]
+    assert len(program.functions) == 3
+    check_agrees(graph, np.where(X < 0, X / 16, X), x=X)
+
+
+def test_an_operand_that_must_be_a_constant() -> None:
+    """Axes decide which nodes there are: an input with axes is named, and may be fixed; the backend fixes it by
+    itself."""
+    node = helper.make_node("ReduceSum", ["x", "axes"], ["y"])
+    graph = model([node], [value("x", FLOAT, 2, 3), value("axes", INT64, 1)], [value("y", FLOAT, None, None)])
+    with pytest.raises(tl.Usage, match="depends on axes") as raised:
+        tl.from_onnx(graph).program  # noqa: B018
+    assert raised.value.hint == "from_onnx(..., axes=...) fixes an input"
+    assert tl.from_onnx(graph, axes=[1]).run(X).value.tolist() == [[2.0], [8.75]]
+    from tagloom.interp.exchange.onnx.backend import TagloomBackend
+
+    assert TagloomBackend.prepare(graph).run([X, np.array([0])])[0].tolist() == [[1.5, -1.75, 11.0]]
+
+
+def test_sizes_that_only_the_run_knows() -> None:
+    """A shape that is computed from elements gives open sizes."""
+    node = helper.make_node("Reshape", ["x", "shape"], ["y"])
+    graph = model([node], [value("x", FLOAT, 2, 3), value("shape", INT64, 2)], [value("y", FLOAT, None, None)])
+    function = tl.from_onnx(graph)
+    assert function.program.main.results[0].shape == (None, None)
+    assert function.run(X, [3, -1]).value.shape == (3, 2) and function.run(X, [0, 3]).value.shape == (2, 3)
+
+
+def test_gradients() -> None:
+    """What all rows of a model have gradients for is differentiated, through its loop."""
+    function = tl.from_onnx(models.count_up(5))
+    assert tl.grad(lambda x: function(x)[0])(np.float32(4)) == 3.0
+
+
+@pytest.mark.parametrize(
+    "node, words",
+    [
+        (helper.make_node("Cast", ["x"], ["y"], to=onnx.TensorProto.STRING), "no values of ONNX's type string"),
+        (helper.make_node("Cast", ["x"], ["y"], to=onnx.TensorProto.FLOAT16), "no values of ONNX's type float16"),
+        (helper.make_node("NonesuchOp", ["x"], ["y"]), "no operator NonesuchOp"),
+        (helper.make_node("Relu", ["z"], ["y"]), "no value 'z'"),
+        (helper.make_node("Transpose", ["x"], ["y"], perm=[0, 5]), "there is no such axis"),
+    ],
+)
+def test_refusals(node: Any, words: str) -> None:
+    """What tagloom lacks, and what breaks ONNX's rules, is said in words, with the line of the node."""
+    graph = model([node], [value("x", FLOAT, 2, 3)], [value("y", FLOAT, 2, 3)])
+    with pytest.raises(tl.TagloomError, match=words) as raised:
+        tl.from_onnx(graph).program  # noqa: B018
+    assert "graph.onnx:2" in str(raised.value)
+
+
+def check_round_trip(seed: int, number: int) -> bool:
+    """Whether a generated program was compared: exported and imported again, it must give the same bits."""
+    from tagloom.interp.exchange.export.onnx_model import to_onnx
+
+    program, arguments = generate_case(seed, number)
+    expected = evaluate(program, arguments, max_steps=500, max_depth=100).results
+    if expected is None:
+        return False
+    try:
+        graph = to_onnx(program)
+    except Refusal:
+        return False
+    outcome = tl.from_onnx(graph.SerializeToString()).run(*arguments, engine="reference")
+    assert outcome.error is None, (number, outcome.error)
+    assert len(outcome.results) == len(expected) and all(map(is_same_value, expected, outcome.results)), number
+    return True
+
+
+@pytest.mark.full
+def test_round_trip() -> None:
+    """Generated programs that are exported to ONNX and imported give the same bits."""
+    assert sum(check_round_trip(11, number) for number in range(40)) > 20
+
+
+@pytest.mark.heavy
+def test_many_round_trips() -> None:
+    """The same, for 500 programs."""
+    count = number = 0
+    while count < 500:
+        count += check_round_trip(12, number)
+        number += 1
+    assert number < 1000
+
+
+def late_condition(patch: pytest.MonkeyPatch) -> None:
+    """A Loop that reads its first condition after the first trip."""
+    replace_row(patch, "Loop", lambda row: lambda limit, condition, *starts, body: row(limit, None, *starts, body=body))
+
+
+def other_axis(patch: pytest.MonkeyPatch) -> None:
+    """A Scan along the first axes."""
+
+    def scan(row: Any) -> Any:
+        return lambda *operands, scan_input_axes=None, scan_output_axes=None, **options: row(*operands, **options)
+
+    replace_row(patch, "Scan", scan)
+
+
+def shifted_operands(patch: pytest.MonkeyPatch) -> None:
+    """Operands that follow one that is left out take its place."""
+    from tagloom.interp.exchange.onnx.interpreter import ModelInterpreter
+
+    apply_row = ModelInterpreter.apply_row
+
+    def shifted(self: Any, row: Any, call: Any, operands: Any, attributes: Any) -> Any:
+        return apply_row(self, row, call, [each for each in operands if each is not None], attributes)
+
+    patch.setattr(ModelInterpreter, "apply_row", shifted)
+
+
+def first_version(patch: pytest.MonkeyPatch) -> None:
+    """Every operator means what it meant in its first version."""
+    from tagloom.interp.exchange.onnx import interpreter
+
+    find = interpreter.find_operator
+    patch.setattr(interpreter, "find_operator", lambda domain, name, version: find(domain, name, 9))
+
+
+def replace_row(patch: pytest.MonkeyPatch, name: str, change: Callable[[Any], Any]) -> None:
+    """Replace what the latest row of an operator computes."""
+    from dataclasses import replace
+
+    from tagloom.interp.exchange.onnx.operators import ROWS
+
+    first, *others = ROWS["", name]
+    patch.setitem(ROWS, ("", name), [replace(first, compute=change(first.compute)), *others])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "twin, case",
+    [
+        (late_condition, "a loop without trips"),
+        (other_axis, "a scan along columns"),
+        (shifted_operands, "an operand left out"),
+        (first_version, "softmax since version 13"),
+    ],
+)
+def test_twins(twin: Callable[[pytest.MonkeyPatch], None], case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An importer with one fault fails in a case that the true one passes."""
+    CASES[case]()
+    twin(monkeypatch)
+    with pytest.raises((AssertionError, tl.TagloomError)):
+        CASES[case]()
