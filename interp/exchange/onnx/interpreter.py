@@ -125,7 +125,7 @@ class ModelInterpreter:
 
     def evaluate_node(self, node: onnx.NodeProto, environment: Environment, opsets: Mapping[str, int]) -> Sequence[Any]:
         """The results of a node."""
-        node = resolved(node, environment)
+        node = resolve_attributes(node, environment)
         operands = [lookup(environment, name) if name else None for name in node.input]
         domain = normal_domain(node.domain)
         attributes = {each.name: self.attribute(each, environment, opsets) for each in node.attribute}
@@ -234,7 +234,7 @@ class ModelInterpreter:
         opsets |= {normal_domain(each.domain): each.version for each in function.opset_import}
         environment: Environment = ChainMap(values)
         try:
-            self.evaluate_nodes(pruned(function, len(node.output)), environment, opsets)
+            self.evaluate_nodes(needed_nodes(function, len(node.output)), environment, opsets)
         except NeedsConstant as error:
             needed = reachable_names(function.node, error.names)
             inputs = zip(function.input, node.input, operands, strict=False)
@@ -305,7 +305,7 @@ class Body:
         return bool(np.all(self.importer.constant(node.attribute[0].t)))
 
 
-def pruned(function: onnx.FunctionProto, count: int) -> list[onnx.NodeProto]:
+def needed_nodes(function: onnx.FunctionProto, count: int) -> list[onnx.NodeProto]:
     """The nodes of a function that its first results need."""
     needed = {name for name in function.output[:count] if name}
     nodes = []
@@ -316,7 +316,7 @@ def pruned(function: onnx.FunctionProto, count: int) -> list[onnx.NodeProto]:
     return nodes[::-1]
 
 
-def resolved(node: onnx.NodeProto, environment: Environment) -> onnx.NodeProto:
+def resolve_attributes(node: onnx.NodeProto, environment: Environment) -> onnx.NodeProto:
     """A node with the attributes that a function's call gives it in place of references to them; those that the call
     leaves out are left out."""
     if not any(each.ref_attr_name for each in node.attribute):

@@ -49,10 +49,10 @@ class NeedsConstantOperand(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A row: how an operator computes from a version of its operator set on."""
+    """A row: how an operator computes from this version of its operator set on."""
 
     name: str
-    since: int
+    version: int
     compute: Compute
     static: Collection[int]
     """The operands that decide which nodes there are, as axes do; they must be constants."""
@@ -70,7 +70,7 @@ ROWS: dict[tuple[str, str], list[Operator]] = {}
 
 
 def operator(
-    *names: str, since: int = 1, domain: str = "", static: Collection[int] = (), is_folded: bool = True
+    *names: str, version: int = 1, domain: str = "", static: Collection[int] = (), is_folded: bool = True
 ) -> Callable[[Compute], Compute]:
     """Register a function as the row of operators. A parameter `output_count` gets the number of results that are
     asked for, a parameter `call` the node (`interpreter.NodeCall`)."""
@@ -83,7 +83,7 @@ def operator(
         for name in names:
             row = Operator(
                 name,
-                since,
+                version,
                 compute,
                 static,
                 is_folded,
@@ -93,7 +93,7 @@ def operator(
             )
             rows = ROWS.setdefault((domain, name), [])
             rows.append(row)
-            rows.sort(key=lambda each: -each.since)
+            rows.sort(key=lambda each: -each.version)
         return compute
 
     return register
@@ -101,4 +101,4 @@ def operator(
 
 def find_operator(domain: str, name: str, version: int) -> Operator | None:
     """The row of an operator in a version of its operator set; None where there is none."""
-    return next((row for row in ROWS.get((domain, name), ()) if row.since <= version), None)
+    return next((row for row in ROWS.get((domain, name), ()) if row.version <= version), None)

@@ -45,7 +45,7 @@ def if_(condition: Any, *, then_branch: Body, else_branch: Body) -> Any:
     ranks = [common_rank(pair) for pair in zip(*outputs, strict=True)]
 
     def results_of(branch: Body) -> tuple[Any, ...]:
-        return tuple(carried(value, rank) for value, rank in zip(branch(), ranks, strict=True))
+        return tuple(carry(value, rank) for value, rank in zip(branch(), ranks, strict=True))
 
     return tl.cond(scalar(condition), lambda: results_of(then_branch), lambda: results_of(else_branch))
 
@@ -79,7 +79,7 @@ def common_rank(values: Sequence[Any]) -> int:
     return max(ranks)
 
 
-def carried(value: Any, rank: int) -> Any:
+def carry(value: Any, rank: int) -> Any:
     """A value as loops carry it: a sequence is packed."""
     return pack(value, rank) if isinstance(value, ItemSequence | PackedSequence) else value
 
@@ -96,17 +96,17 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
     is_counted = is_counted and (condition is None or (isinstance(condition, np.ndarray) and bool(condition.all())))
     first = np.asarray(True) if condition is None else scalar(condition)
     ranks, element_types = loop_types(body, starts, first)
-    starts = tuple(carried(start, rank) for start, rank in zip(starts, ranks, strict=True))
+    starts = tuple(carry(start, rank) for start, rank in zip(starts, ranks, strict=True))
     trips = None if limit is None else tl.maximum(scalar(limit), np.int64(0))
 
     def step(k: Any, goes_on: Any, values: Sequence[Any]) -> tuple[Any, tuple[Any, ...], list[Any]]:
         results = body(k, goes_on, *values)
-        next_values = tuple(carried(each, rank) for each, rank in zip(results[1 : 1 + count], ranks, strict=True))
+        next_values = tuple(carry(each, rank) for each, rank in zip(results[1 : 1 + count], ranks, strict=True))
         return scalar(results[0]), next_values, results[1 + count :]
 
     if is_counted:
 
-        @named(body, "collected")
+        @name_parameters(body, "collected")
         def counted_body(k: Any, handles: tuple[Any, ...], *values: Any) -> Any:
             _, next_values, elements = step(k, np.asarray(True), values)
             filled = tuple(tl.put(handle, k, each) for handle, each in zip(handles, elements, strict=True))
@@ -121,7 +121,7 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
     def goes_on(k: Any, condition: Any, *_: Any) -> Any:
         return condition if trips is None else tl.logical_and(condition, tl.less(k, trips))
 
-    @named(body, "condition", "collected")
+    @name_parameters(body, "condition", "collected")
     def growing_body(k: Any, condition: Any, arrays: tuple[Any, ...], *values: Any) -> Any:
         condition, next_values, elements = step(k, condition, values)
         return k + 1, condition, tuple(map(append, arrays, elements)), *next_values
@@ -132,7 +132,7 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
     return (*values, *(as_array(array, each.shape) for array, each in pairs))
 
 
-def named(body: Body, *extra: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def name_parameters(body: Body, *extra: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a function the names of the inputs of a body as its parameters, for the variables of the loop: that of the
     iteration, these, and those of the carried values."""
 
@@ -167,7 +167,7 @@ def loop_types(body: Body, starts: Sequence[Any], condition: Any) -> tuple[list[
     """The numbers of axes of the items of carried sequences, and the types of the elements of arrays."""
     ranks = [common_rank([start]) for start in starts]
     while True:
-        values = [carried(start, rank) for start, rank in zip(starts, ranks, strict=True)]
+        values = [carry(start, rank) for start, rank in zip(starts, ranks, strict=True)]
         results = trial(body, np.int64(0), condition, *values)
         pairs = zip(values, results[1 : 1 + len(starts)], strict=True)
         wider = [max(rank, common_rank(pair)) for rank, pair in zip(ranks, pairs, strict=True)]
@@ -199,7 +199,7 @@ def as_array(array: Any, shape: Sequence[int | None]) -> Any:
     return tl.reshape(array.elements, (count, *sizes))
 
 
-@operator("Scan", since=9, is_folded=False)
+@operator("Scan", version=9, is_folded=False)
 def scan(
     *operands: Any,
     body: Body,
@@ -244,7 +244,7 @@ def scan(
     return (*values, *outputs)
 
 
-@operator("Scan", since=8, is_folded=False)
+@operator("Scan", version=8, is_folded=False)
 def scan_batches(lengths: Any, *operands: Any, body: Body, num_scan_inputs: int, directions: Any = None) -> Any:
     """The first version has a batch along the first axis of everything, and scans the second."""
     if lengths is not None:

@@ -41,7 +41,7 @@ def identity(x: Any) -> Any:
     return x
 
 
-@operator("Relu", since=14)
+@operator("Relu", version=14)
 def relu(x: Any) -> Any:
     return tl.maximum(x, numeric(0, x))
 
@@ -105,7 +105,7 @@ def clip_by_attributes(x: Any, *, min: float = -math.inf, max: float = math.inf)
     return clip(x, numeric(min, x), numeric(max, x))
 
 
-@operator("Clip", since=11)
+@operator("Clip", version=11)
 def clip(x: Any, lower: Any = None, upper: Any = None) -> Any:
     """If the bounds cross, the upper one counts."""
     bounded = x if lower is None else tl.maximum(x, scalar(lower))

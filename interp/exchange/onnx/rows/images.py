@@ -92,13 +92,13 @@ def resize_matrix(
     return matrix, is_outside
 
 
-@operator("Resize", since=10, static=(1,))
+@operator("Resize", version=10, static=(1,))
 def resize_by_scales(x: Any, scales: Any, *, mode: str = "nearest") -> Any:
     return resize(x, None, scales, mode="linear" if mode == "bilinear" else mode,
                   coordinate_transformation_mode="asymmetric", nearest_mode="floor")  # fmt: skip
 
 
-@operator("Resize", since=11, static=(1, 2, 3))
+@operator("Resize", version=11, static=(1, 2, 3))
 def resize(
     x: Any, roi: Any = None, scales: Any = None, sizes: Any = None, *, antialias: int = 0, axes: Any = None,
     coordinate_transformation_mode: str = "half_pixel", cubic_coeff_a: float = -0.75, exclude_outside: int = 0,
@@ -160,12 +160,12 @@ def along_axis(x: Any, matrix: np.ndarray[Any, Any], axis: int) -> Any:
     return to_dtype(result, dtype)
 
 
-@operator("Upsample", since=9, static=(1,))
+@operator("Upsample", version=9, static=(1,))
 def upsample(x: Any, scales: Any, *, mode: str = "nearest") -> Any:
     return resize_by_scales(x, scales, mode=mode)
 
 
-@operator("Upsample", since=7)
+@operator("Upsample", version=7)
 def upsample_by_attribute(x: Any, *, scales: Any, mode: str = "nearest") -> Any:
     return resize_by_scales(x, np.array(scales), mode=mode)
 
@@ -189,7 +189,7 @@ def elements_at(x: Any, places: Sequence[Any], *, clamped: bool) -> Any:
 
 def bilinear_at(x: Any, *places: Any) -> Any:
     """Spatial arrays, interpolated linearly at places (N, P) along each spatial axis; 0 outside."""
-    return interpolated(x, places, linear_taps, as_it_is)
+    return interpolate(x, places, linear_taps, as_it_is)
 
 
 Taps = Callable[[Any], list[tuple[Any, Any]]]
@@ -214,18 +214,23 @@ def cubic_taps(place: Any) -> list[tuple[Any, Any]]:
     a, low = -0.75, tl.floor(place)
     rest = tl.subtract(place, low)
 
-    def near(t: Any) -> Any:
+    def inner_weight(t: Any) -> Any:
         return tl.add(tl.multiply(tl.multiply(tl.subtract(tl.multiply(t, a + 2), a + 3), t), t), 1.0)
 
-    def far(t: Any) -> Any:
+    def outer_weight(t: Any) -> Any:
         return tl.multiply(tl.subtract(tl.multiply(tl.add(tl.multiply(tl.subtract(t, 5.0), t), 8.0), t), 4.0), a)
 
     opposite = tl.subtract(1.0, rest)
-    weights = [far(tl.add(rest, 1.0)), near(rest), near(opposite), far(tl.add(opposite, 1.0))]
+    weights = [
+        outer_weight(tl.add(rest, 1.0)),
+        inner_weight(rest),
+        inner_weight(opposite),
+        outer_weight(tl.add(opposite, 1.0)),
+    ]
     return [(tl.add(low, float(k)), weight) for k, weight in zip((-1, 0, 1, 2), weights, strict=True)]
 
 
-def interpolated(
+def interpolate(
     x: Any, places: Sequence[Any], taps: Taps, fold: Callable[[Any, int], Any], *, clamped: bool = False
 ) -> Any:
     """The sums of elements at the taps of places, times their weights; `fold` maps the place of a tap into an axis."""
@@ -265,26 +270,26 @@ def grid_sample(x: Any, grid: Any, *, align_corners: int = 0, mode: str = "linea
         "bicubic": cubic_taps,
     }[mode]
 
-    def reflected(place: Any, size: int) -> Any:
+    def reflect(place: Any, size: int) -> Any:
         low, span = (0.0, float(size - 1)) if align_corners else (-0.5, float(size))
         if span == 0:
             return tl.multiply(place, 0.0)
         offset = tl.remainder(tl.subtract(place, low), 2 * span)
         return tl.add(tl.minimum(offset, tl.subtract(2 * span, offset)), low)
 
-    fold = reflected if padding_mode == "reflection" else as_it_is
+    fold = reflect if padding_mode == "reflection" else as_it_is
     if padding_mode == "border" and chosen is not cubic_taps:
         places = [
             tl.minimum(tl.maximum(place, 0.0), float(size - 1)) for place, size in zip(places, sizes, strict=True)
         ]
     if padding_mode == "reflection" and chosen is linear_taps:
-        places = [reflected(place, size) for place, size in zip(places, sizes, strict=True)]
+        places = [reflect(place, size) for place, size in zip(places, sizes, strict=True)]
         fold = as_it_is
-    result = interpolated(x, places, chosen, fold, clamped=padding_mode != "zeros")
+    result = interpolate(x, places, chosen, fold, clamped=padding_mode != "zeros")
     return tl.reshape(result, (batch, channels, *points))
 
 
-@operator("RoiAlign", since=10)
+@operator("RoiAlign", version=10)
 def roi_align(
     x: Any, rois: Any, batch_indices: Any, *, mode: str = "avg", output_height: int = 1, output_width: int = 1,
     sampling_ratio: int = 0, spatial_scale: float = 1.0,
@@ -292,7 +297,7 @@ def roi_align(
     return regions(x, rois, batch_indices, mode, (output_height, output_width), sampling_ratio, spatial_scale, 0.0)
 
 
-@operator("RoiAlign", since=16)
+@operator("RoiAlign", version=16)
 def roi_align_with_offset(
     x: Any, rois: Any, batch_indices: Any, *, coordinate_transformation_mode: str = "half_pixel", mode: str = "avg",
     output_height: int = 1, output_width: int = 1, sampling_ratio: int = 0, spatial_scale: float = 1.0,

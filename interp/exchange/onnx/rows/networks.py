@@ -27,11 +27,11 @@ def gemm(
 ) -> Any:  # fmt: skip
     left, right = (tl.matrix_transpose(x) if transA else x), (tl.matrix_transpose(y) if transB else y)
     product = tl.matmul(left, right)
-    product = product if alpha == 1.0 else scaled(product, alpha)
-    return product if z is None else tl.add(product, z if beta == 1.0 else scaled(z, beta))
+    product = product if alpha == 1.0 else scale_by(product, alpha)
+    return product if z is None else tl.add(product, z if beta == 1.0 else scale_by(z, beta))
 
 
-def scaled(x: Any, factor: float) -> Any:
+def scale_by(x: Any, factor: float) -> Any:
     return tl.multiply(x, numeric(factor, x))
 
 
@@ -263,7 +263,7 @@ def batch_normalization(
     if not training_mode or output_count == 1:
         return result
     running = [
-        tl.add(scaled(old, momentum), scaled(to_dtype(new, dtype_of(old)), 1 - momentum))
+        tl.add(scale_by(old, momentum), scale_by(to_dtype(new, dtype_of(old)), 1 - momentum))
         for old, new in ((mean, used_mean), (variance, used_variance))
     ]
     return result, *running
@@ -284,7 +284,7 @@ def lrn(x: Any, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: flo
     padded = tl.pad(tl.multiply(x, x), ((0, 0), (before, size - 1 - before), *[(0, 0)] * (rank - 2)))
     moved = tl.moveaxis(padded, 1, -1)
     sums = tl.moveaxis(tl.sum(tl.windows(moved, (size,)), axis=-1), -1, 1)
-    return tl.divide(x, tl.pow(tl.add(scaled(sums, alpha / size), numeric(bias, x)), numeric(beta, x)))
+    return tl.divide(x, tl.pow(tl.add(scale_by(sums, alpha / size), numeric(bias, x)), numeric(beta, x)))
 
 
 @operator("Dropout")
@@ -295,7 +295,7 @@ def dropout_by_attribute(
     return (x, tl.equal(x, x) if output_count > 1 else None)[:output_count]
 
 
-@operator("Dropout", since=12, static=(2,), is_folded=False)
+@operator("Dropout", version=12, static=(2,), is_folded=False)
 def dropout(x: Any, ratio: Any = None, training: Any = None, *, seed: int | None = None, output_count: int) -> Any:
     rate = 0.5 if ratio is None else float(ratio) if isinstance(ratio, np.ndarray) else scalar(ratio)
     everything = tl.broadcast_to(np.asarray(True), tl.shape(x))

@@ -11,7 +11,7 @@ from .common import dtype_of, rank_of, shape_of, to_dtype
 from .networks import add_bias, conv
 
 
-def spread(parameter: Any, x: Any, axis: int, block_size: int) -> Any:
+def spread_parameter(parameter: Any, x: Any, axis: int, block_size: int) -> Any:
     """A scale or a zero point in a shape that broadcasts with x: one for all, for each place along an axis, or for each
     block along it."""
     if parameter is None or not shape_of(parameter) or shape_of(parameter) == (1,):
@@ -25,30 +25,30 @@ def spread(parameter: Any, x: Any, axis: int, block_size: int) -> Any:
     return tl.reshape(parameter, tuple(-1 if k == position else 1 for k in range(rank_of(x))))
 
 
-def quantized(numbers: Any, zero: Any, dtype: Any) -> Any:
+def quantize(numbers: Any, zero: Any, dtype: Any) -> Any:
     """Numbers rounded to even, counted from a zero point, and limited to the range of a dtype."""
     rounded = tl.round(numbers)
     return tl.astype(rounded if zero is None else tl.add(rounded, tl.astype(zero, dtype_of(rounded))), dtype)
 
 
-@operator("QuantizeLinear", since=10)
+@operator("QuantizeLinear", version=10)
 def quantize_linear(
     x: Any, scale: Any, zero: Any = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0,
     precision: int = 0, saturate: int = 1,
 ) -> Any:  # fmt: skip
     dtype = dtype_of(zero) if zero is not None else dtype_of_element(output_dtype) if output_dtype else dtypes.uint8
     wide = to_dtype(x, dtype_of(scale)) if dtype_of(x).kind != "f" else x
-    divisor = to_dtype(spread(scale, x, axis, block_size), dtype_of(wide))
-    return quantized(tl.divide(wide, divisor), spread(zero, x, axis, block_size), dtype)
+    divisor = to_dtype(spread_parameter(scale, x, axis, block_size), dtype_of(wide))
+    return quantize(tl.divide(wide, divisor), spread_parameter(zero, x, axis, block_size), dtype)
 
 
-@operator("DequantizeLinear", since=10)
+@operator("DequantizeLinear", version=10)
 def dequantize_linear(
     x: Any, scale: Any, zero: Any = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
 ) -> Any:
     dtype = dtype_of_element(output_dtype) if output_dtype else dtype_of(scale)
-    return to_dtype(tl.multiply(tl.astype(difference(x, spread(zero, x, axis, block_size)), dtype_of(scale)),
-                                spread(scale, x, axis, block_size)), dtype)  # fmt: skip
+    return to_dtype(tl.multiply(tl.astype(difference(x, spread_parameter(zero, x, axis, block_size)), dtype_of(scale)),
+                                spread_parameter(scale, x, axis, block_size)), dtype)  # fmt: skip
 
 
 def difference(x: Any, zero: Any) -> Any:
@@ -62,7 +62,7 @@ def dynamic_quantize_linear(x: Any) -> Any:
     low, high = tl.minimum(tl.min(x), 0.0), tl.maximum(tl.max(x), 0.0)
     scale = tl.divide(tl.subtract(high, low), 255.0)
     zero = tl.astype(tl.round(tl.minimum(tl.maximum(tl.divide(tl.negative(low), scale), 0.0), 255.0)), tl.uint8)
-    return quantized(tl.divide(x, scale), zero, dtypes.uint8), scale, zero
+    return quantize(tl.divide(x, scale), zero, dtypes.uint8), scale, zero
 
 
 def row_zero(zero: Any, rank: int) -> Any:
@@ -84,7 +84,7 @@ def q_linear_mat_mul(
     product = mat_mul_integer(x, y, x_zero, y_zero)
     factor = tl.divide(tl.multiply(row_zero(x_scale, rank_of(x)), y_scale), scale)
     numbers = tl.multiply(tl.astype(product, dtype_of(factor)), factor)
-    return quantized(numbers, zero, dtype_of(zero))
+    return quantize(numbers, zero, dtype_of(zero))
 
 
 @operator("ConvInteger")
@@ -108,4 +108,4 @@ def q_linear_conv(
     factor = tl.divide(tl.multiply(x_scale, weight_scale), scale)
     if shape_of(factor) not in ((), (1,)):
         factor = tl.reshape(factor, (-1, *[1] * (rank_of(x) - 2)))
-    return quantized(tl.multiply(tl.astype(sums, dtype_of(factor)), factor), zero, dtype_of(zero))
+    return quantize(tl.multiply(tl.astype(sums, dtype_of(factor)), factor), zero, dtype_of(zero))

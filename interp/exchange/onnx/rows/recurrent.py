@@ -85,7 +85,7 @@ def run_directions(
     return [result, *states]
 
 
-def clipped(x: Any, limit: float | None) -> Any:
+def clip_to(x: Any, limit: float | None) -> Any:
     return x if limit is None else tl.minimum(tl.maximum(x, -limit), limit)
 
 
@@ -99,7 +99,7 @@ def gates(x: Any, count: int, hidden: int) -> list[Any]:
     return [tl.index(x, (..., slice(k * hidden, (k + 1) * hidden))) for k in range(count)]
 
 
-@operator("RNN", since=7)
+@operator("RNN", version=7)
 def rnn(
     x: Any, weights: Any, recurrence: Any, bias: Any = None, lengths: Any = None, start: Any = None, *,
     activation_alpha: Any = None, activation_beta: Any = None, activations: Any = None, clip: float | None = None,
@@ -112,12 +112,12 @@ def rnn(
         total = tl.add(products, tl.matmul(state[0], tl.matrix_transpose(tl.index(recurrence, number))))
         if bias is not None:
             total = tl.add(total, tl.add(*halves(bias, number, size)))
-        return (functions[number](clipped(total, clip)),)
+        return (functions[number](clip_to(total, clip)),)
 
     return tuple(run_directions(x, weights, lengths, [start], size, cell, direction, layout))
 
 
-@operator("GRU", since=7)
+@operator("GRU", version=7)
 def gru(
     x: Any, weights: Any, recurrence: Any, bias: Any = None, lengths: Any = None, start: Any = None, *,
     activation_alpha: Any = None, activation_beta: Any = None, activations: Any = None, clip: float | None = None,
@@ -138,10 +138,10 @@ def gru(
             return product if biases[k] is None else tl.add(product, biases[k])
 
         inner, outer = functions[2 * number : 2 * number + 2]
-        update = inner(clipped(tl.add(inputs[0], recurrent(0, h)), clip))
-        reset = inner(clipped(tl.add(inputs[1], recurrent(1, h)), clip))
+        update = inner(clip_to(tl.add(inputs[0], recurrent(0, h)), clip))
+        reset = inner(clip_to(tl.add(inputs[1], recurrent(1, h)), clip))
         candidate = tl.multiply(reset, recurrent(2, h)) if linear_before_reset else recurrent(2, tl.multiply(reset, h))
-        fresh = outer(clipped(tl.add(inputs[2], candidate), clip))
+        fresh = outer(clip_to(tl.add(inputs[2], candidate), clip))
         return (tl.add(tl.multiply(tl.subtract(1.0, update), fresh), tl.multiply(update, h)),)
 
     return tuple(run_directions(x, weights, lengths, [start], size, cell, direction, layout))
@@ -151,7 +151,7 @@ def row_gates(matrix: Any, count: int, hidden: int) -> list[Any]:
     return [tl.index(matrix, slice(k * hidden, (k + 1) * hidden)) for k in range(count)]
 
 
-@operator("LSTM", since=7)
+@operator("LSTM", version=7)
 def lstm(
     x: Any, weights: Any, recurrence: Any, bias: Any = None, lengths: Any = None, start: Any = None,
     start_cell: Any = None, peepholes: Any = None, *, activation_alpha: Any = None, activation_beta: Any = None,
@@ -171,11 +171,11 @@ def lstm(
         inner, middle, outer = functions[3 * number : 3 * number + 3]
 
         def gate(value: Any, k: int, memory: Any) -> Any:
-            return inner(clipped(value if peeps is None else tl.add(value, tl.multiply(peeps[k], memory)), clip))
+            return inner(clip_to(value if peeps is None else tl.add(value, tl.multiply(peeps[k], memory)), clip))
 
         entering = gate(inputs, 0, c)
         forgetting = tl.subtract(1.0, entering) if input_forget else gate(forgets, 2, c)
-        memory = tl.add(tl.multiply(forgetting, c), tl.multiply(entering, middle(clipped(fresh, clip))))
+        memory = tl.add(tl.multiply(forgetting, c), tl.multiply(entering, middle(clip_to(fresh, clip))))
         return tl.multiply(gate(outputs, 1, memory), outer(memory)), memory
 
     return tuple(run_directions(x, weights, lengths, [start, start_cell], size, cell, direction, layout))

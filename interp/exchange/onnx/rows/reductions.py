@@ -69,7 +69,7 @@ def register_reduction(name: str, reduce: Callable[[Any, Any, bool], Any]) -> No
     def by_attribute(x: Any, *, axes: Any = None, keepdims: int = 1) -> Any:
         return reduce(x, None if axes is None else tuple(axes), bool(keepdims))
 
-    @operator(name, since=13 if name == "ReduceSum" else 18, static=(1,))
+    @operator(name, version=13 if name == "ReduceSum" else 18, static=(1,))
     def by_operand(x: Any, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Any:
         chosen = () if axes is None else integers(axes)
         if not chosen and noop_with_empty_axes:
@@ -94,7 +94,7 @@ register_search("ArgMax", "argmax")
 register_search("ArgMin", "argmin")
 
 
-def along_flattened(function: Callable[..., Any]) -> Callable[..., Any]:
+def along_flat_columns(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function along an axis, as early versions apply it: to a matrix whose columns are all axes from this one on."""
 
     def compute(x: Any, *, axis: int = 1) -> Any:
@@ -116,20 +116,20 @@ def hardmax(x: Any, *, axis: int = -1) -> Any:
 
 
 for _name, _function in (("Softmax", tl.softmax), ("LogSoftmax", tl.log_softmax), ("Hardmax", hardmax)):
-    operator(_name)(along_flattened(_function))
+    operator(_name)(along_flat_columns(_function))
 
 
-@operator("Softmax", since=13)
+@operator("Softmax", version=13)
 def softmax(x: Any, *, axis: int = -1) -> Any:
     return tl.softmax(x, axis=axis)
 
 
-@operator("LogSoftmax", since=13)
+@operator("LogSoftmax", version=13)
 def log_softmax(x: Any, *, axis: int = -1) -> Any:
     return tl.log_softmax(x, axis=axis)
 
 
-operator("Hardmax", since=13)(hardmax)
+operator("Hardmax", version=13)(hardmax)
 
 
 @operator("LpNormalization")

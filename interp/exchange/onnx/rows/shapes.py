@@ -48,7 +48,7 @@ def reshape_by_attribute(x: Any, *, shape: Any = (), consumed_inputs: Any = None
     return reshape(x, np.array(shape, np.int64))
 
 
-@operator("Reshape", since=5)
+@operator("Reshape", version=5)
 def reshape(x: Any, target: Any, *, allowzero: int = 0) -> Any:
     """A size of 0 copies the size of x, one of -1 is inferred."""
     own, sizes = tl.shape(x), elements(target)
@@ -85,7 +85,7 @@ def squeeze_by_attribute(x: Any, *, axes: Any = None) -> Any:
     return tl.squeeze(x, tuple(chosen)) if len(chosen) else x
 
 
-@operator("Squeeze", since=13, static=(1,))
+@operator("Squeeze", version=13, static=(1,))
 def squeeze(x: Any, axes: Any = None) -> Any:
     return squeeze_by_attribute(x, axes=None if axes is None else integers(axes))
 
@@ -96,7 +96,7 @@ def unsqueeze_by_attribute(x: Any, *, axes: Any) -> Any:
     return tl.expand_dims(x, axis=tuple(axis % rank for axis in axes))
 
 
-@operator("Unsqueeze", since=13, static=(1,))
+@operator("Unsqueeze", version=13, static=(1,))
 def unsqueeze(x: Any, axes: Any) -> Any:
     return unsqueeze_by_attribute(x, axes=integers(axes))
 
@@ -112,7 +112,7 @@ def split_by_attribute(x: Any, *, axis: int = 0, split: Any = None, output_count
     return split_by_operand(x, sizes, axis=axis, output_count=output_count)
 
 
-@operator("Split", since=13, static=(1,))
+@operator("Split", version=13, static=(1,))
 def split_by_operand(
     x: Any, sizes: Any = None, *, axis: int = 0, num_outputs: int | None = None, output_count: int
 ) -> Any:
@@ -132,7 +132,7 @@ def slice_by_attributes(x: Any, *, starts: Any, ends: Any, axes: Any = None) -> 
     return slice_(x, np.array(starts), np.array(ends), None if axes is None else np.array(axes))
 
 
-@operator("Slice", since=10, static=(3, 4))
+@operator("Slice", version=10, static=(3, 4))
 def slice_(x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
     """Bounds beyond an axis are clamped."""
     first, last = elements(starts), elements(ends)
@@ -167,10 +167,10 @@ def slice_bounds(start: Any, end: Any, step: int, size: Any) -> tuple[Any, Any, 
 @operator("Gather")
 def gather(x: Any, indices: Any, *, axis: int = 0) -> Any:
     """Negative indices count from the end."""
-    return tl.take(x, wrapped(indices, tl.shape(x)[axis]), axis=axis % rank_of(x))
+    return tl.take(x, wrap_indices(indices, tl.shape(x)[axis]), axis=axis % rank_of(x))
 
 
-def wrapped(indices: Any, size: Any) -> Any:
+def wrap_indices(indices: Any, size: Any) -> Any:
     """Indices from 0: negative ones count from the end."""
     if isinstance(indices, np.ndarray) and isinstance(size, int):
         return np.where(indices < 0, indices + size, indices).astype(np.int64)
@@ -192,7 +192,7 @@ def element_places(indices: Any, axis: int, size: Any) -> list[Any]:
     places = []
     for each in range(rank):
         if each == axis:
-            places.append(wrapped(indices, size))
+            places.append(wrap_indices(indices, size))
         else:
             numbers = tl.reshape(tl.arange(sizes[each]), tuple(-1 if k == each else 1 for k in range(rank)))
             places.append(tl.broadcast_to(numbers, tuple(sizes)))
@@ -211,7 +211,7 @@ def gather_nd(x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
     for axis in range(batch_dims):
         places.append(tl.reshape(tl.arange(sizes[axis]), tuple(-1 if k == axis else 1 for k in range(rank))))
     for k in range(depth):
-        places.append(wrapped(tl.index(indices, (..., k)), sizes[batch_dims + k]))
+        places.append(wrap_indices(tl.index(indices, (..., k)), sizes[batch_dims + k]))
     return tl.gather(x, *tl.broadcast_arrays(*places)) if batch_dims else tl.gather(x, *places)
 
 
@@ -238,7 +238,7 @@ def scatter_nd(x: Any, indices: Any, updates: Any, *, reduction: str = "none") -
         raise unsupported("shape", "the number of indices of ScatterND is not known")
     sizes = tl.shape(x)
     rest = tuple(sizes[depth:])
-    places = [tl.reshape(wrapped(tl.index(indices, (..., k)), sizes[k]), (-1,)) for k in range(depth)]
+    places = [tl.reshape(wrap_indices(tl.index(indices, (..., k)), sizes[k]), (-1,)) for k in range(depth)]
     return SCATTERS[reduction](x, tl.reshape(updates, (-1, *rest)), *places)
 
 
@@ -288,7 +288,7 @@ def range_(start: Any, limit: Any, delta: Any) -> Any:
     return tl.arange(start, limit, delta, dtype=dtype)
 
 
-@operator("Tile", since=6)
+@operator("Tile", version=6)
 def tile(x: Any, repeats: Any) -> Any:
     return tl.tile(x, tuple(elements(repeats)))
 
@@ -343,7 +343,7 @@ def top_k_by_attribute(x: Any, *, k: int, axis: int = -1) -> Any:
     return top_k(x, np.array([k]), axis=axis)
 
 
-@operator("TopK", since=10)
+@operator("TopK", version=10)
 def top_k(x: Any, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> Any:
     """Of equal elements the first come first."""
     position = axis % rank_of(x)
@@ -377,7 +377,7 @@ def pad_by_attribute(
     return pad(x, np.array(paddings if pads is None else pads), numeric(value, x), mode=mode)
 
 
-@operator("Pad", since=11, static=(1, 3))
+@operator("Pad", version=11, static=(1, 3))
 def pad(x: Any, pads: Any, value: Any = None, axes: Any = None, *, mode: str = "constant") -> Any:
     """Negative numbers take elements away."""
     rank, widths = rank_of(x), integers(pads)

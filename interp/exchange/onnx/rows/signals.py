@@ -10,7 +10,7 @@ from ..operators import operator, tl, unsupported
 from .common import dtype_of, known_sizes, rank_of, shape_of, to_dtype
 
 
-def transformed(real: Any, imaginary: Any, length: int, *, inverse: bool, count: int) -> tuple[Any, Any]:
+def transform(real: Any, imaginary: Any, length: int, *, inverse: bool, count: int) -> tuple[Any, Any]:
     """The first `count` elements of the Fourier transforms along the last axis; `imaginary` is None for zeros."""
     angles = 2 * np.pi * np.outer(np.arange(length), np.arange(count)) / length
     cosines, sines = np.cos(angles), np.sin(angles) * (1 if inverse else -1)
@@ -24,12 +24,12 @@ def transformed(real: Any, imaginary: Any, length: int, *, inverse: bool, count:
     return tl.subtract(first, tl.matmul(imaginary, sines)), tl.add(second, tl.matmul(imaginary, cosines))
 
 
-@operator("DFT", since=17, static=(1,))
+@operator("DFT", version=17, static=(1,))
 def dft_along_attribute(x: Any, length: Any = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0) -> Any:
     return dft(x, length, np.asarray(axis), inverse=inverse, onesided=onesided)
 
 
-@operator("DFT", since=20, static=(1, 2))
+@operator("DFT", version=20, static=(1, 2))
 def dft(x: Any, length: Any = None, axis: Any = None, *, inverse: int = 0, onesided: int = 0) -> Any:
     """Complex numbers are pairs along the last axis, real ones alone there. The signal is cut off, or continued by
     zeros, to a length."""
@@ -41,14 +41,14 @@ def dft(x: Any, length: Any = None, axis: Any = None, *, inverse: int = 0, onesi
     total = size if length is None else int(length)
     if inverse and onesided:
         total = 2 * (size - 1) if length is None else int(length)
-        parts = [conjugate_extended(part, total, sign) for part, sign in zip(parts, (1.0, -1.0), strict=False)]
+        parts = [extend_by_conjugates(part, total, sign) for part, sign in zip(parts, (1.0, -1.0), strict=False)]
         size = total
     if total < size:
         parts = [tl.index(part, (..., slice(None, total))) for part in parts]
     elif total > size:
         parts = [tl.pad(part, ((0, total - size),)) for part in parts]
     count = total // 2 + 1 if onesided and not inverse else total
-    real, imaginary = transformed(
+    real, imaginary = transform(
         parts[0], parts[1] if len(parts) > 1 else None, total, inverse=bool(inverse), count=count
     )
     if inverse and onesided:
@@ -56,14 +56,14 @@ def dft(x: Any, length: Any = None, axis: Any = None, *, inverse: int = 0, onesi
     return tl.stack([tl.moveaxis(real, -1, position), tl.moveaxis(imaginary, -1, position)], axis=-1)
 
 
-def conjugate_extended(part: Any, total: int, sign: float) -> Any:
+def extend_by_conjugates(part: Any, total: int, sign: float) -> Any:
     """The elements of a spectrum of a real signal that its first half determines."""
     kept = tl.index(part, (..., slice(None, total // 2 + 1)))
     mirrored = tl.flip(tl.index(kept, (..., slice(1, (total + 1) // 2))), axis=-1)
     return tl.concat([kept, tl.multiply(mirrored, sign)], axis=-1)
 
 
-@operator("STFT", since=17, static=(1, 3))
+@operator("STFT", version=17, static=(1, 3))
 def stft(signal: Any, step: Any, window: Any = None, length: Any = None, *, onesided: int = 1) -> Any:
     """The Fourier transforms of the windows of a signal."""
     if length is None and window is None:
@@ -75,11 +75,11 @@ def stft(signal: Any, step: Any, window: Any = None, length: Any = None, *, ones
     for k in range(shape_of(source)[-1] or 1):
         frames = tl.windows(tl.index(source, (..., k)), (size,), strides=(int(step),))
         parts.append(frames if window is None else tl.multiply(frames, to_dtype(window, dtype_of(signal))))
-    real, imaginary = transformed(parts[0], parts[1] if len(parts) > 1 else None, size, inverse=False, count=count)
+    real, imaginary = transform(parts[0], parts[1] if len(parts) > 1 else None, size, inverse=False, count=count)
     return tl.stack([real, imaginary], axis=-1)
 
 
-@operator("MelWeightMatrix", since=17, static=(0, 1, 2, 3, 4))
+@operator("MelWeightMatrix", version=17, static=(0, 1, 2, 3, 4))
 def mel_weight_matrix(bins: Any, length: Any, rate: Any, low: Any, high: Any, *, output_datatype: int = 1) -> Any:
     """The weights of the frequencies of a spectrum in bands whose centres are equally distant in mel. The distance is
     that of ONNX's own example."""

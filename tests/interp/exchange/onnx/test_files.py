@@ -60,7 +60,7 @@ def test_external_data(tmp_path: Path) -> None:
             tl.from_onnx(save(location))
 
 
-def damaged(content: bytes, dice: random.Random) -> bytes:
+def damage(content: bytes, dice: random.Random) -> bytes:
     """A model's bytes, cut off, with bytes changed, removed or repeated."""
     match dice.randrange(4):
         case 0:
@@ -102,7 +102,7 @@ def check_damaged(count: int, seed: int) -> None:
     dice, originals = random.Random(seed), subjects()
     ends: dict[str, int] = {}
     for number in range(count):
-        content = damaged(dice.choice(originals), dice)
+        content = damage(dice.choice(originals), dice)
         try:
             end = use(content)
         except Exception as error:
@@ -130,7 +130,7 @@ def test_damaged_files(tmp_path: Path) -> None:
     dice, originals = random.Random(3), subjects()
     for number in range(30):
         file = tmp_path / f"m{number}.onnx"
-        file.write_bytes(damaged(dice.choice(originals), dice))
+        file.write_bytes(damage(dice.choice(originals), dice))
         result = run_words(["show", str(file)])
         assert not result.raised and "Traceback" not in result.err and result.code in (0, 1, 2), (number, result)
 

@@ -312,3 +312,13 @@ def test_twins(twin: Callable[[pytest.MonkeyPatch], None], case: str, monkeypatc
     twin(monkeypatch)
     with pytest.raises((AssertionError, tl.TagloomError)):
         CASES[case]()
+
+
+def test_the_model_of_the_docs() -> None:
+    """The file of the page is the decoder of the tests, and the page has what it computes."""
+    from pathlib import Path
+
+    docs = Path(__file__).resolve().parents[4] / "docs"
+    assert (docs / "models" / "greedy_decoding.onnx").read_bytes() == models.greedy_decoder().SerializeToString()
+    tokens = reference_results(models.greedy_decoder(), start=np.array([0]), limit=np.int64(10))[0].tolist()
+    assert f"greedy_decoding.onnx [0] 10\n{tokens}\n" in (docs / "foreign.md").read_text()
