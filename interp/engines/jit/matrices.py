@@ -46,6 +46,10 @@ _BLAS_BLOCK_PRODUCTS = 2**28
 """The multiplications of a block of rows of a product by BLAS, between two polls: some 30 ms on one core."""
 _BLAS_BLOCK_ROWS = 128
 """The fewest rows of such a block: BLAS copies the right factor for each block, as long as computing some 30 rows."""
+_BLAS_MAX_BLOCK, _BLAS_BLOCK_SIDE = 2**25, 2**12
+"""The most elements of a right factor that a block takes as a whole, and the sides of its parts if it has more: 128
+rows times such a part take 0.2 s on one core. Blocks of 256 rows and columns ended no earlier after a request to stop,
+and took 3.6 times as long beside other processes (5,000 x 5,000; 2026-11-28, two cores with a load of 12)."""
 _PARALLEL_MIN_PRODUCTS = 2**20
 """The number of multiplications from which on threads share a product: they take some 15 us. With a threshold of 2**18,
 runs were no shorter, and much longer on a busy machine."""
@@ -383,10 +387,29 @@ def suits_blas(rows, inner, count, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def matmul_blas_parts(s, x, y):  # type: ignore[no-untyped-def]
+    """As `matmul_blas_blocks`, of a right factor so large that its columns and rows are split, too. The order in which
+    the terms of an element are added depends on the shapes only."""
+    rows, inner, count = x.shape[0], x.shape[1], y.shape[1]
+    product = np.zeros((rows, count), x.dtype)
+    for term in range(0, inner, _BLAS_BLOCK_SIDE):
+        for column in range(0, count, _BLAS_BLOCK_SIDE):
+            right = np.ascontiguousarray(y[term : term + _BLAS_BLOCK_SIDE, column : column + _BLAS_BLOCK_SIDE])
+            for row in range(0, rows, _BLAS_BLOCK_ROWS):
+                if load_relaxed(s) != 0:
+                    return product
+                left = np.ascontiguousarray(x[row : row + _BLAS_BLOCK_ROWS, term : term + _BLAS_BLOCK_SIDE])
+                product[row : row + _BLAS_BLOCK_ROWS, column : column + _BLAS_BLOCK_SIDE] += np.dot(left, right)
+    return product
+
+
+@kernel
 def matmul_blas_blocks(s, x, y):  # type: ignore[no-untyped-def]
     """A large product by BLAS, in blocks of rows, with a poll before each; meaningless after a request to stop. The
     terms of an element are added in the same order, however the rows are split."""
     rows, inner, count = x.shape[0], x.shape[1], y.shape[1]
+    if inner * count > _BLAS_MAX_BLOCK:
+        return matmul_blas_parts(s, x, y)
     product = np.empty((rows, count), x.dtype)
     size = max(_BLAS_BLOCK_ROWS, _BLAS_BLOCK_PRODUCTS // (inner * count) // _TILE_ROWS * _TILE_ROWS)
     for first in range(0, rows, size):

@@ -199,3 +199,14 @@ except OpAbandoned:
     assert time.time() - float(printed[0]) < long_ops.EXIT_SECONDS + 3
     if hasattr(ctypes.CDLL(None), "on_exit"):
         assert (child.returncode, printed[1:]) == (exit_code, ["exit functions run", ""])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("inner", "count"), [(40_000, 900), (700, 50_000)])
+def test_parts_of_large_right_factors_add_up(inner: int, count: int) -> None:
+    """`compiled` splits the rows and columns of a right factor that is too large for one block: the product is that of
+    NumPy."""
+    dice = np.random.default_rng(0)
+    x, y = dice.random((16, inner)), dice.random((inner, count))
+    out = tl.function(lambda x, y: x @ y).run(x, y, engine="compiled")
+    np.testing.assert_allclose(out.value, x @ y, rtol=1e-12)

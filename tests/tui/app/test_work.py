@@ -1,10 +1,15 @@
-"""The worker thread beside the screen: a job that is cancelled ends, whether it has begun or not."""
+"""The worker thread beside the screen: a job that is cancelled ends, whether it has begun or not; and Escape, which
+cancels it."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 
+import pytest
 from tagloom.tui.app.worker import BackgroundWorker
 
 
@@ -47,3 +52,17 @@ def test_a_queued_job_is_cancelled() -> None:
         await work.close()
 
     asyncio.run(script())
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("settings", "delay"), [({}, 0.025), ({"SSH_CONNECTION": "::1 1 ::1 22"}, 0.1), ({"ESCDELAY": "300"}, 0.3)]
+)
+def test_escape_waits_for_the_bytes_of_other_keys(settings: dict[str, str], delay: float) -> None:
+    """A local terminal's Escape is one after 25 ms, one that comes over a network after Textual's 100; the user's
+    setting is kept."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("SSH_CONNECTION", "SSH_TTY")}
+    environment.pop("ESCDELAY", None)
+    code = "import tagloom.tui.app.app, textual.constants; print(textual.constants.ESCAPE_DELAY)"
+    ran = subprocess.run([sys.executable, "-c", code], env=environment | settings, capture_output=True, check=True)
+    assert float(ran.stdout) == delay
