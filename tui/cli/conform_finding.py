@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from ...core.errors import Usage
@@ -11,7 +12,7 @@ from ...core.files import read_file
 
 def is_finding(target: str) -> bool:
     """Whether this is the folder of a finding of `tagloom conform --fuzz`."""
-    return bool(target) and (Path(target) / "finding.json").is_file()
+    return bool(target) and os.path.isfile(Path(target) / "finding.json")  # False for a name that is too long
 
 
 def open_finding(folder: Path, args: list[str] | None) -> tuple[str, list[str], int]:

@@ -126,7 +126,8 @@ def to_python(program: Program, dialect: Dialect) -> str:
 
 
 def to_script(program: Program, dialect: Dialect, arguments: Sequence[Value], results: Sequence[Value | None]) -> str:
-    """A script that computes a program, prints its results, and exits with 1 unless they are these. Raises Refusal."""
+    """A script that computes a program, prints its results, and exits with 1 unless they are these, signs of zeros
+    included. Raises Refusal."""
     constants = [dialect.constant.format(array=numpy_expression(np.asarray(value))) for value in arguments]
     required = [numpy_expression(np.asarray(value)) for value in results]
     return (
@@ -136,6 +137,8 @@ def to_script(program: Program, dialect: Dialect, arguments: Sequence[Value], re
         "for result, right in zip(results, required, strict=True):\n"
         "    print(result, 'and', right, 'is right')\n"
         "    np.testing.assert_array_equal(result, right, strict=True)\n"
+        "    if result.dtype.kind == 'f':\n"
+        "        np.testing.assert_array_equal(np.signbit(result) & (result == 0), np.signbit(right) & (right == 0))\n"
     )
 
 

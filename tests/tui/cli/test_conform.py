@@ -209,6 +209,15 @@ def test_blame_is_for_one_program(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--blame is for one program" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["debug", "conform"])
+@pytest.mark.parametrize("length", [300, 5_000])
+def test_a_name_that_is_too_long(command: str, length: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """A name that no file can have is the name of no file, and not of a finding."""
+    words = ["--headless"] if command == "debug" else []
+    assert run_command([command, "x" * length, *words]) == 2
+    assert "the output cannot be written" not in capsys.readouterr().err
+
+
 @pytest.mark.full
 def test_blame_of_a_process(one: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A process that says its flags is blamed as our backends are: the flags are the last words of its command."""

@@ -45,6 +45,18 @@ def test_a_script(tagloom: Any, folder: Path, program: str) -> None:
     assert subprocess.run([sys.executable, "x.py"], cwd=folder, capture_output=True).returncode == 1
 
 
+def test_a_script_knows_signs_of_zeros(tagloom: Any, folder: Path) -> None:
+    """A script fails where a zero has the other sign, and takes all NaNs for one value, as the policy does."""
+    (folder / "zero.tl").write_text(
+        "func main(x: float64, y: bool) -> float64, bool {\n  z = negative x\n  return z, y\n}\n"
+    )
+    for argument, other, code in (("0.0", "-0.0", 1), ("0.0", "0.0", 0), ("nan", "float('nan')", 0)):
+        assert tagloom("show", "zero.tl", argument, "true", "-o", "x.py") == (0, "", "")
+        text = (folder / "x.py").read_text()
+        (folder / "x.py").write_text(text.replace("main(np.float64(0.0)", f"main(np.float64({other})"))
+        assert subprocess.run([sys.executable, "x.py"], cwd=folder, capture_output=True).returncode == code, argument
+
+
 def test_a_script_in_another_system(tagloom: Any, folder: Path, program: str) -> None:
     """`--system` names the API of the script."""
     assert tagloom("show", program, "-o", "x.py", "--system", "jax") == (0, "", "")
