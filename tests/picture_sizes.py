@@ -18,6 +18,7 @@ from tagloom.core.graph.graph import Graph
 from tagloom.tui.load import find_program, program_and_graph
 from tagloom.viz.dot import to_dot
 from tagloom.viz.graph_view import graph_view
+from tagloom.viz.operand_order import order_operands
 from tagloom.viz.pictures import trim_view
 from tagloom.viz.render import COORDINATE_FORMAT, render
 from tagloom.viz.style import SMALL_FONT_SIZE
@@ -100,7 +101,7 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|")
     for name, graph in networks().items():
         view = graph_view(graph)
-        for title, drawn in (("`--full`", view), ("as folded", trim_view(view))):
+        for title, drawn in (("`--full`", view), ("as folded", order_operands(trim_view(view)))):
             size = measure(drawn)
             counts = f"{size.width:,.0f} | {size.height:,.0f} | {size.boxes} | {size.crossings:,} | {size.letters:.1f}"
             print(f"| {name} | {title} | {counts} |", flush=True)

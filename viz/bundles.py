@@ -16,7 +16,7 @@ from ..core.tag import ENVIRONMENT, Site
 from .labels import NodeLabels, abbreviate_list, phase_title, short_name
 from .view import Box, BoxKind, Bundle, View
 
-MAX_NAMES_LENGTH = 16
+MAX_NAMES_LENGTH = 20
 """The most characters of the names in the title of a bundle; the others are counted."""
 
 
@@ -235,14 +235,14 @@ class _BundleFinder:
 
 
 def call_title(site: Site, callee: str, phase: int) -> str:
-    """The title of a call site, which has its name if that is not the callee's.
+    """The title of a call site: its name, and the callee if that has another.
 
     >>> call_title(Site("main", "fib_1", "call"), "fib", 0), call_title(Site("main", "fib", "call"), "fib", 1)
-    ('fib_1 = call fib', 'pullback of fib')
+    ('call fib_1: fib', 'pullback of fib')
     """
     if phase:
         return f"{phase_title(phase)} of {site.name}"
-    return f"call {callee}" if site.name == callee else f"{site.name} = call {callee}"
+    return f"call {site.name}" if site.name == callee else f"call {site.name}: {callee}"
 
 
 def abbreviate_names(names: Iterable[str]) -> str:

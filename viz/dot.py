@@ -45,6 +45,10 @@ def to_dot(view: View, theme: Theme = LIGHT) -> str:
         picture.edge(tail, head, **edge_attributes(arrow, theme))
     for upper, lower in view.rank_constraints:
         picture.edge(upper, lower, style="invis", weight="0")
+    for left, right in view.side_constraints:
+        level = Digraph(graph_attr={"rank": "same"})
+        level.edge(left, right, style="invis")
+        picture.subgraph(level)
     return str(picture.source)
 
 

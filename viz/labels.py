@@ -61,10 +61,10 @@ class NodeLabels:
             case "switch":
                 return self._operand(number, 0), node.op
             case "call":
-                callee = self._callees.get(node.site, "?")
-                return f"call {callee}.{self.fed_variable(number)}", node.site.name if node.site else ""
+                callee, site = self._callees.get(node.site, "?"), node.site.name if node.site else "?"
+                return f"call {site}.{self.fed_variable(number)}", "" if callee == site else f"a call of {callee}"
             case "return":
-                return node.op, "" if node.site == ENVIRONMENT else node.name
+                return node.op if node.site == ENVIRONMENT else f"return {short_name(node.name)}", ""
             case "enter":
                 return f"enter {self.fed_variable(number)}", ""
             case "next_iteration":

@@ -26,6 +26,7 @@ from .collapse import (
 from .dot import to_dot
 from .graph_view import graph_view
 from .labels import abbreviate_list
+from .operand_order import order_operands
 from .program_view import program_view
 from .render import FORMATS, ProgressCallback, render
 from .screen import fit_screen
@@ -167,7 +168,7 @@ def render_picture(
         return subject(theme).encode()
     if format not in (*FORMATS, "dot"):
         raise Usage("there is no picture format of this name", required=", ".join((*FORMATS, "dot")), got=repr(format))
-    source = to_dot(trim_view(subject, only, fold, most, full=full), theme)
+    source = to_dot(order_operands(trim_view(subject, only, fold, most, full=full)), theme)
     return source.encode() if format == "dot" else render(source, format, progress=progress)
 
 

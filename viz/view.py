@@ -158,6 +158,8 @@ class View:
     arrows: list[ViewArrow] = field(default_factory=list)
     rank_constraints: list[tuple[str, str]] = field(default_factory=list)
     """Pairs of boxes; the layout keeps the first above the second, without an arrow."""
+    side_constraints: list[tuple[str, str]] = field(default_factory=list)
+    """Pairs of boxes; the layout places the first on the left of the second, without an arrow."""
     bundles: tuple[Bundle, ...] = ()
     """The boxes that large views draw as one; they have no box in common."""
     places: dict[str, str] = field(default_factory=dict)

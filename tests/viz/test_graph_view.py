@@ -99,8 +99,8 @@ def test_labels_of_nodes() -> None:
     assert texts["fib.add"] == ["fib + fib_1", "add"]
     assert texts["fib.literal"] == ["1", "literal"]
     assert texts["fib.cond.switch_n"] == ["n", "switch"]
-    assert texts["fib.fib_1.call_n"] == ["call fib.n", "fib_1"]
-    assert texts["fib.fib_1"] == ["return", "fib_1"]
+    assert texts["fib.fib_1.call_n"] == ["call fib_1.n", "a call of fib"]
+    assert texts["fib.fib_1"] == ["return fib_1"]
 
 
 def test_gates_name_their_variable() -> None:

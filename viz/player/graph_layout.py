@@ -17,6 +17,7 @@ from ...core.graph.graph import Graph
 from ..collapse import arrow_image, merge_key
 from ..dot import to_dot
 from ..graph_view import graph_view
+from ..operand_order import order_operands
 from ..pictures import trim_view
 from ..render import ProgressCallback, render
 from ..style import BLACK, GREY, PALETTE
@@ -61,7 +62,7 @@ def build_plan(
     """Lay out a graph with at most `most` boxes and with these functions and loops folded, or in full; raises Usage if
     one of them does not exist, or Graphviz cannot lay the graph out."""
     plan = plan_view(graph, most, fold, full=full)
-    spaced = f"{to_dot(plan.view).rstrip().removesuffix('}')}{_RANK_SPACING}}}"
+    spaced = f"{to_dot(order_operands(plan.view)).rstrip().removesuffix('}')}{_RANK_SPACING}}}"
     drawn = render(spaced, "svg", progress=progress).decode()
     return plan._replace(svg=rewrite_svg(drawn, plan.view))
 
