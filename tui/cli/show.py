@@ -33,6 +33,7 @@ from ...viz.collapse import MAX_BOXES
 from ...viz.curves import curve as draw_curve
 from ...viz.pictures import PICTURES, Picture, moment_view, render_picture, run_picture, static_view, trim_view
 from ...viz.style import DARK, LIGHT
+from ...viz.trace_events import trace_document
 from ...viz.view import View
 from ..load import find_program, program_and_graph, program_of, split_target
 from ..run_start import RunRequest, StartOptions
@@ -43,8 +44,10 @@ from .terminal import print_to_stderr, terminal_text
 
 STATIC_FORMS = ("program", "graph", "image", "segments", "code")
 """The forms of a picture without a run; `graph` is also one of a run."""
-PICTURE_FORMS = (*STATIC_FORMS, *(name for name in PICTURES if name != "moment"))
-"""All forms: the static ones, and the pictures of a run; the picture `moment` is the form `graph`."""
+TRACE_FORM = "trace"
+"""The form of a run as a file for viewers of profiles."""
+PICTURE_FORMS = (*STATIC_FORMS, *(name for name in PICTURES if name != "moment"), TRACE_FORM)
+"""All forms: the static ones, the pictures of a run, and its trace; the picture `moment` is the form `graph`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,9 @@ def draw(start: RunRequest, request: ShowRequest) -> str | None:
         history = start.history(World(print_to_stderr))
         if request.form == "program":
             raise Usage("a run is drawn on the graph", got="--form program", hint="leave out ARGS, or --form program")
+        if request.form == TRACE_FORM:
+            write_trace(history, request)
+            return None
         if request.in_terminal:
             return draw_in_terminal(picture_of_history(history, request), request)
         if request.output is None:
@@ -164,11 +170,24 @@ TEXT_FORMS = {
 
 def picture_of_history(history: History, request: ShowRequest) -> Picture:
     """The picture of a run, up to the requested position."""
-    if request.at is None:
-        history.run()
-    else:
-        history = history_at(history, request.at, request.form)
+    history = requested_history(history, request)
     return moment_view(history) if request.form == "graph" else run_picture(history, request.form)
+
+
+def requested_history(history: History, request: ShowRequest) -> History:
+    """The run at the requested position."""
+    if request.at is not None:
+        return history_at(history, request.at, request.form)
+    history.run()
+    return history
+
+
+def write_trace(history: History, request: ShowRequest) -> None:
+    """Write the run in the Trace Event Format; raises Usage if the output is not a .json file."""
+    if request.output is None or output_suffix(request) != "json":
+        got = None if request.output is None else f"-o {request.output}"
+        raise Usage("a trace is written to a .json file, for Perfetto", got=got, hint="-o run.json")
+    write_file(request.output, trace_document(requested_history(history, request)))
 
 
 def history_at(history: History, position: int, form: str) -> History:
@@ -286,7 +305,7 @@ def show(
     With ARGS, or for a log of events, a run is drawn. Then --form graph shows the tokens after --at events, and the
     other forms show the run up to there: unfolded (a box for each firing), beside (graph and unfolded side by side),
     tags (the tree of calls and iterations), critical (a critical path), spacetime (the firings of each node by wave),
-    profile (the firings of each wave).
+    profile (the firings of each wave), trace (a .json file for ui.perfetto.dev).
 
     A .onnx file is a model, a .mlir file StableHLO; a .py file computes the program in the API of --system, and with
     ARGS checks its results.

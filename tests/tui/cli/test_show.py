@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from tagloom.interp.image.image import build_image
 from tagloom.interp.image.print_image import format_image
-from tagloom.tui.cli.show import PICTURE_FORMS, STATIC_FORMS, LayoutProgress
+from tagloom.tui.cli.show import PICTURE_FORMS, STATIC_FORMS, TRACE_FORM, LayoutProgress
 from tagloom.tui.load import find_program, program_and_graph
 
-RUNS = [form for form in PICTURE_FORMS if form not in STATIC_FORMS]
+RUNS = [form for form in PICTURE_FORMS if form not in (*STATIC_FORMS, TRACE_FORM)]
 
 
 @pytest.mark.full
@@ -162,6 +162,8 @@ def test_schedules_and_dark(tagloom: Any, folder: Path) -> None:
             "a chart cannot be restricted or folded",
         ),
         (["add.py", "--form", "tags", "-o", "a.svg"], "add takes 2 arguments"),
+        (["add.py", "3", "4", "--form", "trace"], "a trace is written to a .json file"),
+        (["add.py", "3", "4", "--form", "trace", "-o", "a.svg"], "a trace is written to a .json file"),
     ],
 )
 def test_wrong_requests_are_refused(tagloom: Any, words: list[str], message: str) -> None:
