@@ -52,7 +52,8 @@ Enter on a node selects it; Enter on a tag shows only that activation. ? asks wh
     "tags": """The tree of activations: every call and iteration, with its arguments and results. ● open, ✓ closed.
 
 Enter on an activation shows only its tag, ◆, in the graph, in the panes of tokens, events and cells, and in the
-timeline. Enter again shows all. g goes to the next event under the tag at the cursor, G to the previous one.""",
+timeline. Enter again shows all. The last iteration of a loop says which test
+ended it. g goes to the next event under the tag at the cursor, G to the previous one.""",
     "inspector": """One node: what its op does, its ports under a tag, its last firings, and its values across tags.
 
 It shows the current node until `select` (Enter or a click elsewhere) picks another; * clears the selection. Enter on
@@ -60,7 +61,8 @@ a firing goes there; J goes to the firing that made the value on its first port.
 a slice; [ chooses the slice. Watches are at the end.""",
     "events": """The known events; those after the current position are dim. Enter on one goes there.
 
-! lists only the events that satisfy a condition: ! op == 'add' and value > 3. / searches once.""",
+! lists only the events that satisfy a condition: ! op == 'add' and value > 3. / finds nodes by a part
+of their name or formula, and events by a condition.""",
     "cells": """The write-once cells: the value of each, the node that put it there, and the reads parked at
 empty ones.""",
     "answers": """The commands and their answers. Enter on a line that names an event goes there.
@@ -118,7 +120,7 @@ PANE_KEY_HINTS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "waiting": (("Enter", "select"), ("?", "why not")),
     "tags": (("Enter", "only this"), ("g", "next event")),
     "inspector": (("Enter", "go there"), ("@", "watch"), ("[", "slice")),
-    "events": (("Enter", "go there"), ("!", "filter"), ("/", "search")),
+    "events": (("Enter", "go there"), ("!", "filter"), ("/", "find")),
     "cells": (("Enter", "select"),),
     "call": (("Enter", "go there"),),
     "answers": (("Enter", "go there"),),

@@ -15,6 +15,7 @@ from ...viz.style import BADGE_LOOKS, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLI
 from ..session import listing
 from ..session.activation_mark import ActivationMark, mark_activation
 from ..session.listing import ActivationEntry, ActivationTitles, OmittedActivations, WaitingNode, list_activations
+from ..session.loop_end import describe_loop_end
 from ..session.session import Session
 from .page import LazyRows, PageRow, PageSpan, PanePage, build_row, empty_page, list_rows, mark_span
 
@@ -206,12 +207,15 @@ class _ActivationRows:
         title = PageSpan(self.titles.title(entry), VERMILLION if is_loop else PURPLE if is_open else GREY, is_here)
         site = "" if is_loop or tag == ROOT else f"  {tag.last_step}"
         waiting = f"  {entry.tokens} ○" if entry.tokens else ""
+        test = describe_loop_end(self.session, tag) if is_loop else ""
         return build_row(
             indent,
             sign,
             mark_span(mark_activation(self.session, tag), 2),
             title,
             (site + waiting, GREY),
+            (f"  ended: not {test}" if test else "", ORANGE),
+            tail_count=1 if test else 0,
             is_current=is_here,
             tag=text,
             command="only" if is_only else f"only {text}",

@@ -11,6 +11,7 @@ from ...core.errors import Malformed, Usage, plural
 from ...core.graph.graph import Graph
 from ...interp.breakpoints.expression import compile_condition
 from ...interp.machine.event import Event
+from ...viz.labels import NodeLabels, short_name
 from .command import CommandArguments, CommandGroup, CommandResult, parse_number
 from .listing import abbreviate_outputs, describe_event, describe_outputs, event_data
 from .run import BreakpointSpec, compile_breakpoint
@@ -241,12 +242,23 @@ def describe_bookmark(mark: Bookmark) -> str:
     return f"@{mark.name}: {mark.run} after {plural(mark.position, 'event')}{note}"
 
 
-@bookmark_commands.register("search", "CONDITION", key="/", help="the known events for which a condition holds")
+@bookmark_commands.register(
+    "search", "TEXT|CONDITION", key="/", help="nodes whose name, op or formula has TEXT; then events for which it holds"
+)
 def search(session: Session, words: CommandArguments) -> CommandResult:
     if not words.text:
-        words.next_word("a condition")
+        words.next_word("a text or a condition")
     history = session.history
-    condition = compile_condition(words.text, history.graph)
+    graph, found = history.graph, find_nodes(history.graph, words.text)
+    lines = [describe_node(session, number) for number in found[:MAX_MATCHES]]
+    lines += [f"and {plural(len(found) - MAX_MATCHES, 'node')} more"] if len(found) > MAX_MATCHES else []
+    data: dict[str, Any] = {"nodes": [str(graph.nodes[number]) for number in found], "events": [], "more": 0}
+    try:
+        condition = compile_condition(words.text, graph)
+    except (Malformed, Usage):
+        if found:
+            return CommandResult(lines, data)
+        raise
     matches, more = list[int](), 0
     for state, event in history.events(history.base, len(history)):
         if condition.holds(state, event):
@@ -254,8 +266,31 @@ def search(session: Session, words: CommandArguments) -> CommandResult:
                 matches.append(state.steps - 1)
             else:
                 more += 1
-    lines = [describe_event(history.graph, number, history[number]) for number in matches]
+    lines += [describe_event(graph, number, history[number]) for number in matches]
     lines += [f"and {more:,} more"] if more else []
-    rows = [event_data(history.graph, number, history[number]) for number in matches]
+    rows = [event_data(graph, number, history[number]) for number in matches]
     count = len(history) - history.base
-    return CommandResult(lines or [f"none of the {count:,} known events matches"], {"events": rows, "more": more})
+    return CommandResult(
+        lines or [f"none of the {count:,} known events matches"], {**data, "events": rows, "more": more}
+    )
+
+
+def find_nodes(graph: Graph, text: str) -> list[int]:
+    """The nodes whose name, op or formula contains a text, in any case: first those whose name it is, then those whose
+    name begins with it."""
+    word, labels = text.lower(), NodeLabels(graph)
+    ranked = list[tuple[int, int]]()
+    for number, node in enumerate(graph.nodes):
+        short, texts = short_name(node.name).lower(), (str(node), node.op, *labels.label_lines(number))
+        if any(word in each.lower() for each in texts):
+            ranked.append((0 if short == word else 1 if short.startswith(word) else 2, number))
+    return [number for _, number in sorted(ranked)]
+
+
+def describe_node(session: Session, number: int) -> str:
+    """A line for a node: its name, line and formula, and its last firing, if it has fired."""
+    graph, firings = session.history.graph, session.run.firings(number)
+    node = graph.nodes[number]
+    line = f" ({node.location})" if node.location else ""
+    fired = f"fired {plural(len(firings), 'time')}, last at event {firings[-1]}" if firings else "has not fired"
+    return f"{node}{line}: {NodeLabels(graph).label_lines(number)[0]}, {fired}"

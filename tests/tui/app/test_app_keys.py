@@ -29,6 +29,7 @@ BEFORE = {
 """What is done before a command, so that it can be done."""
 
 TYPED = {
+    "search": "search value == 2",
     "goto": "goto 12",
     "log": 'log fired "{tag}"',
     "ignore": "ignore 1 2",
@@ -104,7 +105,7 @@ def test_keys_are_commands(folder: Path) -> None:
 
 @pytest.mark.full
 def test_typing_replaces_suggested_arguments(folder: Path) -> None:
-    """After `/` and `b`, the suggested condition is selected: a typed one replaces it, Enter takes it, and after an
+    """After `b`, the suggested condition is selected: a typed one replaces it, Enter takes it, and after an
     arrow key it is edited. A line that is to be continued has nothing selected."""
 
     async def script(screen: Screen) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import tagloom as tl
 from support.observe.ctrl_c import ctrl_c_after
+from tagloom.core.tag import ROOT
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history.history import History
 from tagloom.tui.app import app
@@ -22,6 +23,7 @@ from tagloom.tui.run_start import RunRequest, StartOptions
 from tagloom.tui.session import query_commands as asking
 from tagloom.tui.session.command import LEADER_KEY
 from tagloom.tui.session.commands import COMMANDS, new_session
+from tagloom.tui.session.loop_end import describe_loop_end
 from tagloom.tui.session.run import SessionRun
 from tagloom.tui.session.session import Session, completions
 
@@ -414,6 +416,72 @@ def test_search(folder: Path) -> None:
     assert run_commands(session, "search node == 'add' and fired")["events"] == []
     numbers = [event["event"] for event in run_commands(session, "run", "search node == 'add' and fired")["events"]]
     assert [session.history[number].outputs[0][1] for number in numbers] == [2, 2, 3, 5]
+
+
+def test_search_finds_nodes_first(folder: Path) -> None:
+    """A text finds the nodes with it in their name, op or formula, in any case: first those of that name, then those
+    whose name begins with it, before events. A text that is neither in a node nor a condition is refused."""
+    session = session_of("fib.py:fib", "4")
+    session.execute("run")
+    assert run_commands(session, "search ADD")["nodes"] == ["fib.add"]
+    assert run_commands(session, "search n - 1")["nodes"] == ["fib.subtract"]
+    assert run_commands(session, "search fib")["nodes"][:2] == ["fib.fib", "fib.fib_1"]
+    reply = session.execute("search subtract")
+    assert reply.text[0].startswith("fib.subtract (fib.py:") and "n - 1, fired 4 times, last at event " in reply.text[0]
+    events = session.execute("search value == 2").data
+    assert events["nodes"] == [] and events["events"]
+    assert session.execute("search zzz").data["error"] in ("Usage", "Malformed")
+
+
+LOOPS = """import tagloom as tl
+
+@tl.function
+def divisor(n: tl.int64) -> tl.int64:
+    d = 2
+    while d * d <= n and n % d != 0:
+        d = d + 1
+    return d
+
+@tl.function
+def total(n: tl.int64) -> tl.int64:
+    s = 0
+    for i in range(n):
+        s = s + i
+    return s
+
+@tl.function
+def both(n: tl.int64) -> tl.int64:
+    i = 0
+    while tl.logical_and(i < n, i * i < 50):
+        i = i + 1
+    return i
+"""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("name", "argument", "iteration", "test"),
+    [
+        ("divisor", "35", 3, "remainder != 0"),
+        ("divisor", "7", 1, "multiply <= n"),
+        ("total", "3", 3, "i < n"),
+        ("both", "5", 5, "i < n"),
+        ("both", "50", 8, "multiply < 50"),
+        ("both", "8", 8, "i < n and not multiply < 50"),
+    ],
+)
+def test_the_test_that_ended_a_loop(folder: Path, name: str, argument: str, iteration: int, test: str) -> None:
+    """The last iteration of a loop has the part of its predicate that was false, and no other iteration has one; at the
+    beginning none has."""
+    (folder / "loops.py").write_text(LOOPS)
+    session = session_of(f"loops.py:{name}", argument)
+    session.execute("run")
+    session.run.index.catch_up(session.history)
+    tags = sorted({event.token.tag for event in session.history} - {ROOT}, key=str)
+    ends = {tag.iteration: describe_loop_end(session, tag) for tag in tags}
+    assert ends == dict.fromkeys(range(iteration), "") | {iteration: test}
+    session.execute("start")
+    assert not any(describe_loop_end(session, tag) for tag in tags)
 
 
 # Files
